@@ -1,0 +1,1 @@
+"""tosaic compiles TOSA tensor graphs to native code, from Python, with nothing to build."""

@@ -1,0 +1,198 @@
+"""CONCAT, PAD, RESHAPE, REVERSE, SLICE, TILE, TRANSPOSE: elements change their place and nothing else.
+
+Their expressions are index arithmetic, so that they cost nothing where they are fused. Any element type is accepted.
+"""
+from __future__ import annotations
+
+import math
+from functools import reduce as fold
+
+import numpy as np
+
+from ....runtime.errors import Problem, require
+from ...elements.affine import Affine, Range
+from ...elements.expression import Expr, Position, guard
+from ...elements.tensor import Element, NotAffine, Tensor, gathered
+from ...graph.operator import Op, Operand, attribute
+from ...graph.types import Array, TensorType
+from .operands import Shape, axis_of, integers, known, one_element, product, same_shape, tensor, written
+
+
+class Concat(Op, name="tosa.concat"):
+    """Tensors one after the other along an axis. TOSA 1.0, data layout."""
+    axis: int = attribute("i32")
+
+    def infer(self, *operands: Operand) -> TensorType:
+        require(len(operands) > 0, "a concat needs at least one operand")
+        first = tensor(operands[0], "operand 0")
+        shape: Shape = axis_of(operands[0], self.axis)
+        for number, operand in enumerate(operands[1:], 1):
+            other = tensor(operand, f"operand {number}")
+            require(other.element == first.element, f"operand {number} is {other}, the first is {first}")
+            require(other.rank == first.rank, f"the rank of operand {number}, {other}, is not that of {first}",
+                    kind="shape")
+            shape = self.joined(shape, axis_of(operand, self.axis), number)
+        return TensorType(shape, first.element)
+
+    def joined(self, shape: Shape, other: Shape, number: int) -> Shape:
+        a, b = shape[self.axis], other[self.axis]
+        rest, beside = ((*s[:self.axis], *s[self.axis + 1:]) for s in (shape, other))
+        require(same_shape(rest, beside), f"operand {number} is {written(other)}, the ones before make {written(shape)}: "
+                f"they may differ along axis {self.axis} only", kind="shape")
+        both = list(map(known, rest, beside))
+        return (*both[:self.axis], None if a is None or b is None else a + b, *both[self.axis:])
+
+    def reference(self, *arrays: Array) -> Array:
+        return np.concatenate(arrays, axis=self.axis)
+
+    def element(self, out: TensorType, *operands: Tensor) -> Element:
+        def element(*index: Affine) -> Expr:
+            start, parts = 0, []
+            for x in operands:
+                extent = x.type.dims[self.axis]
+                place = index[self.axis] - start
+                parts.append((Range(place, 0, extent), x[*index[:self.axis], place, *index[self.axis + 1:]]))
+                start += extent
+            return fold(lambda rest, part: guard((part[0],), part[1], rest), reversed(parts[:-1]), parts[-1][1])
+
+        return element
+
+
+class Pad(Op, name="tosa.pad"):
+    """A border of one value; `padding` holds before and after for each axis. TOSA 1.0, data layout."""
+
+    def infer(self, x: Operand, padding: Operand, pad_const: Operand) -> TensorType:
+        found = tensor(x, "the input")
+        require(found.rank > 0, f"{found} has no axis to pad", kind="shape")
+        one_element(pad_const, found.element, "the value of the border")
+        numbers = integers(padding, "the padding", 2 * found.rank)
+        require(min(numbers) >= 0, f"padding must not be negative, it is {list(numbers)}", kind="shape")
+        return TensorType(tuple(None if n is None else before + n + after for n, before, after in
+                                zip(found.shape or (), numbers[::2], numbers[1::2])), found.element)
+
+    def reference(self, x: Array, padding: Array, pad_const: Array) -> Array:
+        numbers = padding.reshape(-1, 2).tolist()
+        result = np.full([before + n + after for n, (before, after) in zip(x.shape, numbers)],
+                         pad_const.reshape(-1)[0], x.dtype)
+        result[tuple(slice(before, before + n) for n, (before, _) in zip(x.shape, numbers))] = x
+        return result
+
+    def element(self, out: TensorType, x: Tensor, padding: Tensor, pad_const: Tensor) -> Element:
+        before = padding.integers[::2]
+        return lambda *index: x.within(*(i - b for i, b in zip(index, before)), outside=pad_const.scalar())
+
+
+class Reshape(Op, name="tosa.reshape"):
+    """The same elements in row-major order; one extent of the shape may be -1 and follows. TOSA 1.0, data layout."""
+
+    def infer(self, x: Operand, shape: Operand) -> TensorType:
+        require(isinstance(x.type, TensorType), f"the input must be a tensor, not {x.type}")
+        extents = integers(shape, "the shape")
+        unknown = extents.count(-1)
+        require(unknown <= 1 and all(n > 0 or n == -1 for n in extents), f"{list(extents)} is not a shape", kind="shape")
+        size = None if x.type.shape is None else product(x.type.shape)
+        rest = math.prod(n for n in extents if n != -1)
+        if size is not None:
+            require(size % rest == 0 if unknown else size == rest,
+                    f"{x.type} has {size} elements, {written(extents)} does not", kind="shape")
+        missing = None if size is None else size // rest
+        return TensorType(tuple(missing if n == -1 else n for n in extents), x.type.element)
+
+    def reference(self, x: Array, shape: Array) -> Array:
+        return x.reshape(shape.reshape(-1).tolist())
+
+    def element(self, out: TensorType, x: Tensor, shape: Tensor) -> Element:
+        def element(*index: Affine) -> Expr:
+            flat, place = Affine(), []
+            for i, stride in zip(index, out.strides):
+                flat = flat + i * stride
+            for stride in x.type.strides:
+                parts = flat.divide(stride)
+                if parts is None:
+                    raise NotAffine(f"reshape of {x.type} to {out}")
+                place.append(parts[0])
+                flat = parts[1]
+            return x[tuple(place)]
+
+        return element
+
+
+class Reverse(Op, name="tosa.reverse"):
+    """An axis from its end to its start. TOSA 1.0, data layout."""
+    axis: int = attribute("i32")
+
+    def infer(self, x: Operand) -> TensorType:
+        return TensorType(axis_of(x, self.axis), tensor(x, "the input").element)
+
+    def reference(self, x: Array) -> Array:
+        return np.flip(x, self.axis)
+
+    def element(self, out: TensorType, x: Tensor) -> Element:
+        last = out.dims[self.axis] - 1
+        return lambda *index: x[*index[:self.axis], index[self.axis] * -1 + last, *index[self.axis + 1:]]
+
+
+class Slice(Op, name="tosa.slice"):
+    """`size` elements from `start` along each axis. TOSA 1.0, data layout."""
+
+    def infer(self, x: Operand, start: Operand, size: Operand) -> TensorType:
+        found = tensor(x, "the input")
+        require(found.rank > 0, f"{found} has no axis to slice", kind="shape")
+        starts, sizes = integers(start, "the start", found.rank), integers(size, "the size", found.rank)
+        for axis, (first, length, extent) in enumerate(zip(starts, sizes, found.shape or ())):
+            require(first >= 0 and length > 0 and (extent is None or first + length <= extent),
+                    f"axis {axis} of {found} has no {length} elements from {first} on", kind="shape")
+        return TensorType(sizes, found.element)
+
+    def reference(self, x: Array, start: Array, size: Array) -> Array:
+        return x[tuple(slice(s, s + n) for s, n in zip(start.reshape(-1).tolist(), size.reshape(-1).tolist()))]
+
+    def element(self, out: TensorType, x: Tensor, start: Tensor, size: Tensor) -> Element:
+        starts = start.integers
+        return lambda *index: x[tuple(i + s for i, s in zip(index, starts))]
+
+
+class Tile(Op, name="tosa.tile"):
+    """The tensor `multiples` times along each axis. TOSA 1.0, data layout."""
+
+    def infer(self, x: Operand, multiples: Operand) -> TensorType:
+        found = tensor(x, "the input")
+        require(found.rank > 0, f"{found} has no axis to repeat", kind="shape")
+        times = integers(multiples, "the multiples", found.rank)
+        require(min(times) > 0, f"multiples must be positive, they are {list(times)}", kind="shape")
+        return TensorType(tuple(None if n is None else n * t for n, t in zip(found.shape or (), times)), found.element)
+
+    def reference(self, x: Array, multiples: Array) -> Array:
+        return np.tile(x, multiples.reshape(-1).tolist())
+
+    def element(self, out: TensorType, x: Tensor, multiples: Tensor) -> Element:
+        times = multiples.integers
+        return lambda *index: x[tuple(i if t == 1 else remainder(i, n) for i, n, t in zip(index, x.type.dims, times))]
+
+
+class Transpose(Op, name="tosa.transpose"):
+    """Axis perms[i] of the input becomes axis i. TOSA 1.0, data layout."""
+    perms: tuple[int, ...] = attribute("array<i32>")
+
+    def infer(self, x: Operand) -> TensorType:
+        found = tensor(x, "the input")
+        require(found.rank > 0, f"{found} has no axis to move", kind="shape")
+        if sorted(self.perms) != list(range(found.rank)):
+            raise Problem(f"{list(self.perms)} is no order of the {found.rank} axes of {found}", kind="attribute")
+        assert found.shape is not None
+        return TensorType(tuple(found.shape[p] for p in self.perms), found.element)
+
+    def reference(self, x: Array) -> Array:
+        return np.ascontiguousarray(x.transpose(self.perms))
+
+    def element(self, out: TensorType, x: Tensor) -> Element:
+        source = [self.perms.index(d) for d in range(len(self.perms))]
+        return lambda *index: x[tuple(index[d] for d in source)]
+
+
+def remainder(index: Affine, extent: int) -> Affine:
+    """index % extent, computed where it is not affine."""
+    if (parts := index.divide(extent)) is not None:
+        return parts[1]
+    value = Position(index)
+    return gathered(value - value / extent * extent, extent)

@@ -1,0 +1,95 @@
+"""What the type rules of TOSA's operators ask of their operands: ranks, extents, constant shapes, zero points.
+
+Each function returns what it has checked and raises a Problem otherwise. An extent may be None where it is not known.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from ....runtime.errors import Problem, require
+from ...graph.operator import Operand
+from ...graph.types import I8, ElementType, TensorType
+
+Shape = tuple[int | None, ...]
+
+
+def tensor(operand: Operand, what: str) -> TensorType:
+    """The type of an operand that must be a tensor of known rank."""
+    found = operand.type
+    require(isinstance(found, TensorType), f"{what} must be a tensor, not {found}")
+    require(found.shape is not None, f"the rank of {what} must be known when compiling, it is {found}",
+            kind="unsupported")
+    assert isinstance(found, TensorType)
+    return found
+
+
+def ranked(operand: Operand, rank: int, what: str) -> Shape:
+    """The shape of an operand that must have that rank."""
+    found = tensor(operand, what)
+    require(found.rank == rank, f"{what} must have rank {rank}, it is {found}", kind="shape")
+    assert found.shape is not None
+    return found.shape
+
+
+def axis_of(operand: Operand, axis: int) -> Shape:
+    """The shape of an operand that must have an axis of that number."""
+    found = tensor(operand, "the input")
+    require(0 <= axis < found.rank, f"axis {axis} is outside the {found.rank} axes of {found}", kind="shape")
+    assert found.shape is not None
+    return found.shape
+
+
+def one_of(found: ElementType, allowed: Sequence[ElementType], what: str) -> ElementType:
+    require(found in allowed, f"{what} may not be {found}", help=f"it may be {', '.join(map(str, allowed))}")
+    return found
+
+
+def integers(operand: Operand, what: str, length: int | None = None) -> tuple[int, ...]:
+    """The numbers of an operand that must be known when compiling; `length` is how many there must be."""
+    if operand.constant is None:
+        raise Problem(f"{what} must be known when compiling", kind="unsupported",
+                      help="make it the result of tosa.const_shape or tosa.const")
+    found = tuple(int(x) for x in operand.constant.reshape(-1))
+    require(length is None or len(found) == length, f"{what} has {len(found)} numbers, {length} are needed", kind="shape")
+    return found
+
+
+def one_element(operand: Operand, element: ElementType, what: str) -> TensorType:
+    """The type of an operand that must be a single number of that type."""
+    found = tensor(operand, what)
+    require(found.element == element, f"{what} must be {element}, it is {found}")
+    require(all(n in (1, None) for n in found.shape or ()), f"{what} must have one element, it is {found}", kind="shape")
+    return found
+
+
+def zero_point(operand: Operand, element: ElementType, what: str) -> None:
+    """A zero point of values of type `element`: one number of their type, 0 unless they are i8."""
+    one_element(operand, element, what)
+    if element != I8 and operand.constant is not None:
+        value = operand.constant.reshape(-1)[0].item()
+        require(value == 0, f"{what} must be 0 for {element}, it is {value}", kind="attribute")
+
+
+def same(a: int | None, b: int | None) -> bool:
+    """Whether two extents can be equal."""
+    return a is None or b is None or a == b
+
+
+def same_shape(a: Sequence[int | None], b: Sequence[int | None]) -> bool:
+    return len(a) == len(b) and all(map(same, a, b))
+
+
+def known(a: int | None, b: int | None) -> int | None:
+    """One of two equal extents, the one that is known if any is."""
+    return b if a is None else a
+
+
+def product(shape: Sequence[int | None]) -> int | None:
+    """Number of elements, None where an extent is not known."""
+    return None if None in shape else math.prod(n for n in shape if n is not None)
+
+
+def written(shape: Sequence[int | None]) -> str:
+    """A shape as MLIR writes it."""
+    return "x".join("?" if n is None else str(n) for n in shape)

@@ -1,0 +1,198 @@
+"""REDUCE_ALL, ANY, MAX, MIN, PRODUCT, SUM and ARGMAX: one axis becomes one number, or its place."""
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from ....runtime.errors import require
+from ...elements.affine import Affine, Axis
+from ...elements.expression import Const, Expr, Position, apply, cast, reduce, select
+from ...elements.tensor import Element, Tensor
+from ...graph.operator import Op, Operand, attribute, from_result
+from ...graph.types import (
+    BF16,
+    F8E4M3,
+    F8E5M2,
+    F16,
+    F32,
+    I1,
+    I8,
+    I16,
+    I32,
+    I64,
+    Array,
+    ElementType,
+    TensorType,
+)
+from .operands import axis_of, one_of, tensor
+
+FLOATS = (F16, BF16, F32)
+
+
+class Reduction(Op):
+    """One axis, which stays with extent 1. TOSA 1.0, reduction operators."""
+    axis: int = attribute("i32")
+    elements: ClassVar[tuple[ElementType, ...]] = ()
+
+    def infer(self, x: Operand) -> TensorType:
+        shape = axis_of(x, self.axis)
+        element = one_of(tensor(x, "the input").element, self.elements, f"the input of {self.name}")
+        return TensorType((*shape[:self.axis], 1, *shape[self.axis + 1:]), element)
+
+    def primitive(self, element: ElementType) -> str:
+        raise AssertionError(self.name)
+
+    def element(self, out: TensorType, x: Tensor) -> Element:
+        primitive = self.primitive(out.element)
+        dtype = "float32" if out.element.is_float else out.element.storage
+
+        def element(*index: Affine) -> Expr:
+            k = Axis("k", x.type.dims[self.axis])
+            value = cast(x[*index[:self.axis], k, *index[self.axis + 1:]], dtype)
+            return cast(reduce(primitive, (k,), value), out.element.storage)
+
+        return element
+
+
+class ReduceAll(Reduction, name="tosa.reduce_all"):
+    """Whether all are true."""
+    elements = (I1,)
+
+    def primitive(self, element: ElementType) -> str:
+        return "and"
+
+    def reference(self, x: Array) -> Array:
+        return np.logical_and.reduce(x, axis=self.axis, keepdims=True)
+
+
+class ReduceAny(Reduction, name="tosa.reduce_any"):
+    """Whether any is true."""
+    elements = (I1,)
+
+    def primitive(self, element: ElementType) -> str:
+        return "or"
+
+    def reference(self, x: Array) -> Array:
+        return np.logical_or.reduce(x, axis=self.axis, keepdims=True)
+
+
+class Extremum(Reduction):
+    """The greatest or the least; a NaN is the result (PROPAGATE) or does not count (IGNORE)."""
+    nan_mode: str = attribute("nan_mode", default="PROPAGATE")
+    elements = (I8, I16, I32, I64, *FLOATS)
+    which: ClassVar[str] = ""
+
+    def primitive(self, element: ElementType) -> str:
+        if not element.is_float:
+            return self.which
+        return f"{self.which}num" if self.nan_mode == "IGNORE" else f"{self.which}imum"
+
+
+class ReduceMax(Extremum, name="tosa.reduce_max"):
+    """The greatest."""
+    which = "max"
+
+    def reference(self, x: Array) -> Array:
+        combine = np.fmax if self.nan_mode == "IGNORE" else np.maximum
+        return narrowed(combine.reduce(widened(x), axis=self.axis, keepdims=True), x)
+
+
+class ReduceMin(Extremum, name="tosa.reduce_min"):
+    """The least."""
+    which = "min"
+
+    def reference(self, x: Array) -> Array:
+        combine = np.fmin if self.nan_mode == "IGNORE" else np.minimum
+        return narrowed(combine.reduce(widened(x), axis=self.axis, keepdims=True), x)
+
+
+class ReduceProduct(Reduction, name="tosa.reduce_product", aliases=("tosa.reduce_prod",)):
+    """The product of floats."""
+    elements = FLOATS
+
+    def primitive(self, element: ElementType) -> str:
+        return "mul"
+
+    def reference(self, x: Array) -> Array:
+        return narrowed(widened(x).prod(axis=self.axis, keepdims=True), x)
+
+
+class ReduceSum(Reduction, name="tosa.reduce_sum"):
+    """The sum; integers wrap."""
+    elements = (I32, I64, *FLOATS)
+
+    def primitive(self, element: ElementType) -> str:
+        return "add"
+
+    def reference(self, x: Array) -> Array:
+        wide = widened(x)
+        return narrowed(wide.sum(axis=self.axis, keepdims=True, dtype=wide.dtype), x)
+
+
+class ArgMax(Op, name="tosa.argmax"):
+    """The place of the first greatest value along an axis, which goes. PROPAGATE takes a NaN for greatest, IGNORE for
+    least. TOSA 1.0, tensor operators."""
+    axis: int = attribute("i32")
+    nan_mode: str = attribute("nan_mode", default="PROPAGATE")
+    to: ElementType | None = from_result()
+
+    def infer(self, x: Operand) -> TensorType:
+        shape = axis_of(x, self.axis)
+        one_of(tensor(x, "the input").element, (I8, I16, I32, F8E4M3, F8E5M2, *FLOATS), "the input of an argmax")
+        require(self.to in (None, I32, I64), f"the result of an argmax may not be {self.to}", help="it is i32")
+        return TensorType((*shape[:self.axis], *shape[self.axis + 1:]), self.to or I32)
+
+    def reference(self, x: Array) -> Array:
+        wide = widened(x)
+        if wide.dtype.kind == "f":
+            wide = np.where(np.isnan(wide), -np.inf, wide) if self.nan_mode == "IGNORE" else wide
+            place = np.argmax(wide, axis=self.axis)  # the first NaN, if there is one
+            if self.nan_mode == "IGNORE":
+                place = first_number(x, place, self.axis)
+        else:
+            place = np.argmax(wide, axis=self.axis)
+        return np.asarray(place).astype((self.to or I32).dtype)
+
+    def element(self, out: TensorType, x: Tensor) -> Element:
+        """The greatest of keys that hold a value's order above and its distance from the end below."""
+        extent = x.type.dims[self.axis]
+        half = x.type.element in (I8, I16) and extent <= 1 << 16
+        dtype, bits = ("int32", 16) if half else ("int64", 32)
+
+        def element(*index: Affine) -> Expr:
+            k = Axis("k", extent)
+            value = self.order(x[*index[:self.axis], k, *index[self.axis:]])
+            from_end = Position(Affine.of(k) * -1 + (extent - 1), dtype)
+            key = reduce("max", (k,), (cast(value, dtype) << bits) + from_end)
+            return cast(Const(extent - 1, dtype) - (key & ((1 << bits) - 1)), out.element.storage)
+
+        return element
+
+    def order(self, value: Expr) -> Expr:
+        """An int32 that compares as the value does: a float's bits, the sign turned into a subtraction."""
+        if value.dtype in ("int8", "int16", "int32"):
+            return cast(value, "int32")
+        wide = cast(value, "float32")
+        bits = cast(wide, "int32", bits=True)
+        least, greatest = -1 << 31, (1 << 31) - 1
+        signed = select(bits < 0, Const(least, "int32") - bits, bits)
+        return select(apply("eq", wide, wide), signed, least if self.nan_mode == "IGNORE" else greatest)
+
+
+# ---- NumPy -------------------------------------------------------------------------------------------------------
+def widened(x: Array) -> Array:
+    """Floats in float64, other types as they are."""
+    return x if x.dtype.kind in "biu" else x.astype(np.float64)
+
+
+def narrowed(result: Array, x: Array) -> Array:
+    """The result in the type of x, rounded once."""
+    return np.asarray(result).astype(x.dtype)
+
+
+def first_number(x: Array, place: Array, axis: int) -> Array:
+    """`place`, but where it is a NaN that was taken for -inf: the first -inf that is one, 0 where all are NaN."""
+    numbers = ~np.isnan(x.astype(np.float64))
+    found = np.take_along_axis(numbers, np.expand_dims(place, axis), axis).squeeze(axis)
+    return np.asarray(np.where(found, place, np.argmax(numbers, axis=axis)))

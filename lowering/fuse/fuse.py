@@ -1,0 +1,325 @@
+"""Graph -> kernels: decides which values are stored; all others become part of their consumer's expression.
+
+There is one mechanism, inlining. A contraction inlined into the elementwise operator that reads it *is* a contraction with
+an epilogue; a pad inlined into a convolution *is* a guarded load; a slice is an offset. What is stored is what more than
+one consumer computes with, what control flow or a write to a variable must not see change, and what leaves the function.
+
+`Fuser` walks one function; `variables.py` holds the rules of stateful operators, `control_flow.py` those of regions.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ...runtime.errors import Position, Problem
+from ..elements.affine import Affine, Axis
+from ..elements.expression import Apply, Buffer, Cast, Expr, Guard, Likely, Reduce, free_axes, loads, nodes
+from ..elements.interpret import evaluate
+from ..elements.tensor import Element, NotAffine, Tensor, stored, viewed
+from ..graph.graph import Block, Function, Module, Operation, Value, uses
+from ..graph.types import INDEX, Array, TensorType
+from .kernel import Compute, Fault, Kernel, Kernels, Step
+
+FOLD_BYTES = 1 << 20
+"""Results of operators on constants are computed while compiling up to this size, or as long as they do not grow."""
+
+
+def fuse(module: Module, function: Function) -> Kernels:
+    """The kernels and steps of one function; `module` says which variables it declares."""
+    fuser = Fuser(module, function)
+    fuser.block(function.body)
+    return fuser.finish()
+
+
+@dataclass(slots=True)
+class Scope:
+    """A block being walked: its steps so far."""
+    steps: list[Step] = field(default_factory=list)
+
+
+class Fuser:
+    """State of the walk over one function.
+
+    `tensors` says how each value is read; `homes` where it lies, if it does; `reads` the variables in whose memory an
+    unstored value (or a view) would still be read; `remaining` how many uses are still to come.
+    """
+
+    def __init__(self, module: Module, function: Function) -> None:
+        from .variables import Variables
+        self.module, self.function = module, function
+        self.kernels: list[Kernel] = []
+        self.faults: list[Fault] = []
+        self.tensors: dict[Value, Tensor] = {}
+        self.homes: dict[Value, Buffer] = {}
+        self.reads: dict[Value, frozenset[Buffer]] = {}
+        self.origins: dict[Value, str] = {}
+        self.uses = uses(function.body)
+        self.remaining = {v: len(u) for v, u in self.uses.items()}
+        self.names: dict[str, int] = {}
+        self.scopes: list[Scope] = [Scope()]
+        self.variables = Variables(self, module)
+        self.results: dict[Value, Buffer] = {}
+        self.inputs = tuple(self._input(v) for v in function.arguments)
+        self.outputs = tuple(self._output(v, i) for i, v in enumerate(function.body.yields))
+
+    # ---- names and buffers -------------------------------------------------------------------------------------------
+    def unique(self, name: str) -> str:
+        """`name`, with a number behind it if it is taken."""
+        count = self.names.get(name, 0)
+        self.names[name] = count + 1
+        return name if not count else self.unique(f"{name}_{count}")
+
+    def buffer(self, value: Value, role: str = "temporary", name: str | None = None) -> Buffer:
+        type = static(value)
+        return Buffer(self.unique(name or value.name), type.element.storage, type.dims, role)  # type: ignore[arg-type]
+
+    def _input(self, value: Value) -> Buffer:
+        buffer = self.buffer(value, "argument")
+        self.place(value, buffer)
+        return buffer
+
+    def _output(self, value: Value, number: int) -> Buffer:
+        """Each output has a buffer of its own; a value that leaves the function twice is copied."""
+        buffer = self.buffer(value, "result", f"result{number}")
+        if value not in self.results and value.constant is None and value not in self.function.arguments:
+            self.results[value] = buffer
+        return buffer
+
+    def place(self, value: Value, buffer: Buffer) -> None:
+        """Say that a value lies in a buffer of its own shape."""
+        self.homes[value] = buffer
+        self.tensors[value] = stored(static(value), buffer)
+        self.reads[value] = frozenset((buffer,)) if buffer.role == "variable" else frozenset()
+
+    def tensor(self, value: Value) -> Tensor:
+        """How a value is read."""
+        if value not in self.tensors:
+            if value.constant is None:
+                raise Problem(f"%{value.name} is used before it is defined", value.position, kind="symbol")
+            self.constant(value, value.constant)
+        return self.tensors[value]
+
+    def constant(self, value: Value, data: Array) -> None:
+        if isinstance(value.type, TensorType):
+            type = static(value)
+            array = data.reshape(type.dims)
+            self.place(value, Buffer(self.unique(value.name), type.element.storage, type.dims, "constant", array))
+        else:  # a shape: read while compiling only
+            flat = data.reshape(-1)
+            self.place_shape(value, flat)
+
+    def place_shape(self, value: Value, data: Array) -> None:
+        type = TensorType(data.shape, INDEX)
+        self.tensors[value] = stored(type, Buffer(value.name, "int64", data.shape, "constant", data))
+        self.reads[value] = frozenset()
+
+    # ---- the walk ----------------------------------------------------------------------------------------------------
+    def block(self, block: Block) -> None:
+        for operation in block.operations:
+            try:
+                self.visit(operation)
+            except Problem as problem:
+                raise problem.at(operation.position) from None
+
+    def visit(self, operation: Operation) -> None:
+        from . import control_flow
+        match operation.op.variable_effect:
+            case "declare":
+                self.variables.declare(operation)
+            case "read":
+                self.variables.read(operation)
+            case "write":
+                self.variables.write(operation)
+            case _ if operation.regions:
+                control_flow.lower(self, operation)
+            case _ if operation.op.name in ("tosa.const", "tosa.const_shape"):
+                pass
+            case _:
+                self.compute(operation)
+        self.used(operation.operands)
+
+    def used(self, values: Iterable[Value]) -> None:
+        for value in values:
+            self.remaining[value] -= 1
+
+    def compute(self, operation: Operation) -> None:
+        """One operator with one result: folded, inlined, viewed or stored."""
+        if len(operation.results) != 1:
+            raise Problem(f"{operation.op.name} has {len(operation.results)} results", kind="unsupported")
+        value = operation.results[0]
+        if value not in self.uses:
+            return
+        static(value)
+        try:
+            element, expression, axes = self.expression(operation)
+        except NotAffine:
+            self.view(operation)
+            return
+        if self.fold(operation, expression, axes):
+            return
+        self.tensors[value] = Tensor(static(value), element)
+        self.origins[value] = self.origin(operation)
+        self.reads[value] = frozenset().union(*(self.reads.get(v, frozenset()) for v in operation.operands))
+        if value in self.results or not self.may_inline(value, expression):
+            self.materialize(value, operation.position)
+
+    def origin(self, operation: Operation) -> str:
+        """The operators that a kernel of this one would compute, the last one first; at most eight."""
+        inlined = [self.origins[v] for v in dict.fromkeys(operation.operands)
+                   if v in self.origins and v not in self.homes]
+        return " ".join([operation.op.name.removeprefix("tosa."), *" ".join(inlined).split()][:8])
+
+    def expression(self, operation: Operation) -> tuple[Element, Expr, tuple[Axis, ...]]:
+        """(element, its expression, axes); operands that cannot be part of it are stored first."""
+        value = operation.results[0]
+        for attempt in range(3):
+            try:
+                element = operation.op.element(static(value), *map(self.tensor, operation.operands))
+                axes = axes_of(static(value))
+                expression = element(*map(Affine.of, axes))
+            except NotAffine:
+                inlined = [v for v in operation.operands if v not in self.homes and v.constant is None]
+                if operation.op.name == "tosa.reshape" or not inlined or attempt == 2:
+                    raise
+                self.store_all(inlined)
+                continue
+            troublesome = self.troublesome(operation, expression)
+            if not troublesome:
+                return element, expression, axes
+            self.store_all(troublesome)
+        return element, expression, axes
+
+    def troublesome(self, operation: Operation, expression: Expr) -> list[Value]:
+        """Inlined operands that spoil the form: a second reduction, or a guard that stays inside a reduction."""
+        reductions = [e for e in nodes(expression) if isinstance(e, Reduce)]
+        inlined = [v for v in dict.fromkeys(operation.operands)
+                   if v in self.tensors and v not in self.homes and v.constant is None]
+        result = []
+        if len(reductions) > 1:
+            result = [v for v in inlined if self.contains(v, Reduce)]
+        if any(isinstance(e, Guard) for r in reductions for e in nodes(r.body)):
+            result += [v for v in inlined if v not in result and self.contains(v, Guard)]
+        if any(isinstance(e, Likely) for r in reductions for e in nodes(r.body)):
+            result += [v for v in inlined if v not in result and self.contains(v, Likely)]
+        return result
+
+    def contains(self, value: Value, kind: type[Expr]) -> bool:
+        tensor = self.tensors[value]
+        return any(isinstance(e, kind) for e in nodes(tensor.element(*map(Affine.of, axes_of(tensor.type)))))
+
+    def view(self, operation: Operation) -> None:
+        """A reshape whose index is not affine: the operand is stored, and read by flat index."""
+        source, value = operation.operands[0], operation.results[0]
+        buffer = self.materialize(source, operation.position)
+        self.tensors[value] = viewed(static(value), buffer)
+        self.reads[value] = self.reads.get(source, frozenset())
+        self.origins[value] = "reshape"
+        if value in self.results:
+            self.materialize(value, operation.position)
+
+    def fold(self, operation: Operation, expression: Expr, axes: tuple[Axis, ...]) -> bool:
+        """Compute an operator of constants now."""
+        value = operation.results[0]
+        read = loads(expression)
+        if any(load.buffer.role != "constant" for load in read):
+            return False
+        size = static(value).nbytes
+        if size > max(FOLD_BYTES, 4 * sum(b.nbytes for b in {load.buffer for load in read})):
+            return False
+        data = evaluate(expression, axes).copy()
+        data.flags.writeable = False
+        self.constant(value, data)
+        if value in self.results:
+            self.materialize_copy(value, operation.position)
+        return True
+
+    # ---- storing -----------------------------------------------------------------------------------------------------
+    def may_inline(self, value: Value, expression: Expr) -> bool:
+        """Layout costs nothing and is always inlined; arithmetic only where no element is computed twice."""
+        if not any(isinstance(e, (Apply, Cast, Reduce, Likely)) for e in nodes(expression)):
+            return True
+        users = self.uses[value]
+        if len(users) != 1:
+            return False
+        user = users[0]
+        if user is None or user.op.variable_effect == "write":
+            return True
+        return not user.regions and len(user.results) == 1 and self.reads_once(user, value)
+
+    def reads_once(self, user: Operation, value: Value) -> bool:
+        """Whether `user` reads each element of `value` at most once: its iteration space is no larger than the value."""
+        probe = Buffer("probe", static(value).element.storage, static(value).dims)
+        try:
+            operands = [stored(static(v), probe) if v is value else self.as_if_stored(v) for v in user.operands]
+            axes = axes_of(static(user.results[0]))
+            e = user.op.element(static(user.results[0]), *operands)(*map(Affine.of, axes))
+        except (NotAffine, Problem):
+            return False
+        space = set(axes) | free_axes(e)
+        return (sum(load.buffer is probe for load in loads(e)) == 1
+                and math.prod(a.extent for a in space) <= static(value).size)
+
+    def as_if_stored(self, value: Value) -> Tensor:
+        if value.constant is not None or self.is_folded(value):
+            return self.tensor(value)
+        return stored(static(value), Buffer(value.name, static(value).element.storage, static(value).dims))
+
+    def store_all(self, values: Iterable[Value]) -> None:
+        for value in values:
+            self.materialize(value, value.position)
+
+    def materialize(self, value: Value, position: Position | None) -> Buffer:
+        """The buffer of a value, stored now if it was to be inlined."""
+        self.tensor(value)
+        if value not in self.homes:
+            buffer = self.results.get(value) or self.buffer(value)
+            self.emit(buffer, self.tensors[value], self.origins.get(value, "copy"), position)
+            self.place(value, buffer)
+        return self.homes[value]
+
+    def materialize_copy(self, value: Value, position: Position | None) -> None:
+        self.emit(self.results[value], self.tensor(value), "copy", position)
+
+    def emit(self, out: Buffer, tensor: Tensor, origin: str, position: Position | None) -> None:
+        """A kernel that stores `tensor` in `out`, as the next step."""
+        axes = axes_of(tensor.type)
+        try:
+            expression = tensor.element(*map(Affine.of, axes))
+        except NotAffine:  # an inlined chain that ends in a view
+            raise Problem(f"{out.name}: an index is not affine", position, kind="internal") from None
+        self.kernels.append(Kernel(out, axes, expression, origin, position))
+        self.step(Compute(len(self.kernels) - 1))
+
+    def step(self, step: Step) -> None:
+        self.scopes[-1].steps.append(step)
+
+    def finish(self) -> Kernels:
+        body = self.function.body
+        for value, out in zip(body.yields, self.outputs):
+            self.tensor(value)
+            if self.results.get(value) is not out:
+                self.emit(out, self.tensors[value], self.origins.get(value, "copy"), body.terminator_position)
+            elif value not in self.homes or self.homes[value] is not out:
+                if value.constant is None and not self.is_folded(value):
+                    self.emit(out, self.tensors[value], "copy", body.terminator_position)
+        return Kernels(self.function.name, self.inputs, self.outputs, tuple(self.kernels), tuple(self.scopes[0].steps),
+                       self.variables.used(), tuple(self.faults))
+
+    def is_folded(self, value: Value) -> bool:
+        home = self.homes.get(value)
+        return home is not None and home.role == "constant"
+
+
+def static(value: Value) -> TensorType:
+    """The type of a value, which must be a tensor with known extents."""
+    type = value.tensor
+    if not type.is_static:
+        raise Problem(f"%{value.name} has the dynamic shape {type}", value.position, kind="unsupported",
+                      help="give the graph static shapes, or convert it for the shapes that you call it with")
+    return type
+
+
+def axes_of(type: TensorType) -> tuple[Axis, ...]:
+    return tuple(Axis(f"i{d}", n) for d, n in enumerate(type.dims))
+

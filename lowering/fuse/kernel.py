@@ -1,0 +1,102 @@
+"""What fusion makes of a graph: kernels (one stored buffer each, with the expression of its element) and the steps that
+run them. The steps are data: a table that the planner, the driver, threads and profiles all read.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...runtime.errors import Position
+from ..elements.affine import Axis
+from ..elements.expression import Buffer, Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kernel:
+    """out[axes] = value, for all axes. `origin` names the operators it computes, the last one first."""
+    out: Buffer
+    axes: tuple[Axis, ...]
+    value: Expr
+    origin: str = ""
+    position: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """Run kernel number `kernel`, all of it or rows low to high of its outermost axis."""
+    kernel: int
+    rows: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """Run `then` where the one element of `condition` is true, else `otherwise`."""
+    condition: Buffer
+    then: tuple[Step, ...]
+    otherwise: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Run `test`, stop where the one element of `condition` is false, run `body`, again."""
+    test: tuple[Step, ...]
+    condition: Buffer
+    body: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckWritten:
+    """Fault number `fault` unless the variable has been written; the run ends there."""
+    variable: Buffer
+    fault: int
+
+
+@dataclass(frozen=True, slots=True)
+class MarkWritten:
+    """The variable has been written from here on."""
+    variable: Buffer
+
+
+Step = Compute | Branch | Loop | CheckWritten | MarkWritten
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """An error that only a run can show: what, and the operator's place."""
+    message: str
+    position: Position | None = None
+    help: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VariableUse:
+    """A variable that the program uses: its buffer, the initial value if the program declares one, its declaration."""
+    buffer: Buffer
+    element: str
+    initial: Buffer | None
+    position: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """A function of the graph after fusion. `outputs` may name the same buffer twice, or an input."""
+    name: str
+    inputs: tuple[Buffer, ...]
+    outputs: tuple[Buffer, ...]
+    kernels: tuple[Kernel, ...]
+    steps: tuple[Step, ...]
+    variables: tuple[VariableUse, ...] = ()
+    faults: tuple[Fault, ...] = ()
+
+
+def walk(steps: tuple[Step, ...]) -> Iterator[Step]:
+    """Every step, those inside branches and loops too, in order."""
+    for step in steps:
+        yield step
+        match step:
+            case Branch(_, then, otherwise):
+                yield from walk(then)
+                yield from walk(otherwise)
+            case Loop(test, _, body):
+                yield from walk(test)
+                yield from walk(body)

@@ -1,0 +1,130 @@
+"""Stateful operators in fusion: which variables a function uses, when a read may look into a variable's memory instead of
+copying it, and which faults of the stateful-operators document are left for the run.
+
+A read is a view of the variable. Before a write, every value that would still be read through that view is stored.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...runtime.errors import Label, Problem
+from ..elements.affine import Affine
+from ..elements.expression import Buffer, Expr, Likely, Load, Reduce, nodes
+from ..elements.tensor import Tensor, stored
+from ..graph.graph import Module, Operation, Value
+from ..graph.types import TensorType
+from .kernel import CheckWritten, Fault, MarkWritten, VariableUse
+
+if TYPE_CHECKING:
+    from .fuse import Fuser
+
+
+class Variables:
+    """The variables of one function, by symbol."""
+
+    def __init__(self, fuser: Fuser, module: Module) -> None:
+        self.fuser = fuser
+        self.declared: dict[str, Operation] = {}
+        self.buffers: dict[str, Buffer] = {}
+        self.initials: dict[str, Buffer | None] = {}
+        self.written: set[Buffer] = set()
+        for operation in module.declarations:
+            if operation.op.variable_effect == "declare":
+                self.declare(operation)
+
+    def declare(self, operation: Operation) -> None:
+        """VARIABLE: `seen` is set; a second declaration in one run is a fault."""
+        op = operation.op
+        symbol: str = op.symbol  # type: ignore[attr-defined]
+        if symbol in self.declared:
+            first = self.declared[symbol].position
+            raise Problem(f"variable @{symbol} is declared twice in one run", operation.position, kind="variable",
+                          help="declare it once, at module level", labels=(Label(first, "declared here first"),))
+        type = declared_type(operation)
+        self.declared[symbol] = operation
+        self.buffers[symbol] = Buffer(symbol, type.element.storage, type.dims, "variable")
+        initial = op.initial  # type: ignore[attr-defined]
+        self.initials[symbol] = None if initial is None else Buffer(
+            f"{symbol}.initial", type.element.storage, type.dims, "constant", initial.reshape(type.dims))
+
+    def lookup(self, operation: Operation, type: TensorType) -> Buffer:
+        symbol: str = operation.op.symbol  # type: ignore[attr-defined]
+        if symbol not in self.declared:
+            raise Problem(f"variable @{symbol} is not declared", operation.position, kind="variable",
+                          help=f"declare it at module level: tosa.variable @{symbol} : {type}")
+        declaration = self.declared[symbol]
+        if declared_type(declaration) != type:
+            raise Problem(f"variable @{symbol} is {declared_type(declaration)}, not {type}", operation.position,
+                          kind="variable", labels=(Label(declaration.position, "declared here"),))
+        return self.buffers[symbol]
+
+    def read(self, operation: Operation) -> None:
+        """VARIABLE_READ: a fault unless it has been written; otherwise a view."""
+        from .fuse import static
+        value = operation.results[0]
+        buffer = self.lookup(operation, static(value))
+        if buffer not in self.written:
+            self.fuser.faults.append(Fault(
+                f"variable @{buffer.name} is read before it was written", operation.position,
+                "give it an initial value, write it first, or set it from Python"))
+            self.fuser.step(CheckWritten(buffer, len(self.fuser.faults) - 1))
+        self.fuser.place(value, buffer)
+        self.fuser.origins[value] = "variable_read"
+
+    def write(self, operation: Operation) -> None:
+        """VARIABLE_WRITE: what still reads the old value is stored before."""
+        value = operation.operands[0]
+        buffer = self.lookup(operation, value.tensor)
+        self.fuser.remaining[value] -= 1
+        self.protect(buffer)
+        self.fuser.remaining[value] += 1
+        tensor = self.fuser.tensor(value)
+        if self.fuser.homes.get(value) is not buffer:
+            if self.overlaps(buffer, tensor):
+                copy = self.fuser.buffer(value, name=f"{value.name}_next")
+                self.fuser.emit(copy, tensor, self.fuser.origins.get(value, "copy"), operation.position)
+                tensor = stored(tensor.type, copy)
+            origin = self.fuser.origins.get(value, "copy") if value not in self.fuser.homes else "copy"
+            self.fuser.emit(buffer, tensor, f"variable_write {origin}", operation.position)
+        self.mark(buffer)
+
+    def mark(self, buffer: Buffer) -> None:
+        self.fuser.step(MarkWritten(buffer))
+        self.written.add(buffer)
+
+    def protect(self, buffer: Buffer) -> None:
+        """Store every value that has uses to come and would look into `buffer` for them."""
+        for value in list(self.fuser.tensors):
+            if self.fuser.remaining.get(value, 0) > 0 and buffer in self.fuser.reads.get(value, ()):
+                self.detach(value)
+
+    def detach(self, value: Value) -> None:
+        """Give a value memory of its own."""
+        fuser = self.fuser
+        home = fuser.results.get(value) or fuser.buffer(value, name=f"{value.name}_old")
+        fuser.emit(home, fuser.tensors[value], fuser.origins.get(value, "copy"), value.position)
+        fuser.place(value, home)
+
+    def overlaps(self, buffer: Buffer, tensor: Tensor) -> bool:
+        """Whether writing `tensor` over the variable would change what it still has to read from it."""
+        from .fuse import axes_of
+        axes = axes_of(tensor.type)
+        place = tuple(Affine.of(a) for a in axes)
+        expression: Expr = tensor.element(*place)
+        own = [e for e in nodes(expression) if isinstance(e, Load) and e.buffer is buffer]
+        again = any(isinstance(e, (Likely, Reduce)) for e in nodes(expression))
+        return bool(own) and (again or any(load.index != place for load in own))
+
+    def used(self) -> tuple[VariableUse, ...]:
+        """Every declared variable: declaring allocates it, whether or not it is read."""
+        return tuple(VariableUse(self.buffers[s], declared_type(d).element.name, self.initials[s], d.position)
+                     for s, d in self.declared.items())
+
+
+def declared_type(operation: Operation) -> TensorType:
+    type: TensorType = operation.op.type  # type: ignore[attr-defined]
+    if not type.is_static:
+        raise Problem(f"variable @{operation.op.symbol} has the dynamic shape {type}",  # type: ignore[attr-defined]
+                      operation.position, kind="unsupported", help="give it a static shape")
+    return type
+

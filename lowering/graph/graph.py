@@ -1,0 +1,177 @@
+"""The tensor graph: values, operations, blocks, functions, modules. Immutable; every node knows its source position.
+
+A region of TOSA is one block. A block may use values of the blocks around it (they dominate it), whether or not they are
+among its arguments. Order of operations in a block is the order of effects on variables.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...runtime.errors import Position, Problem
+from .operator import Op
+from .types import Array, TensorType, Type
+
+NOTHING: Mapping[str, Any] = {}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """One tensor (or shape) of a graph. `constant` is its data where it is known when compiling (read-only)."""
+    name: str
+    type: Type
+    position: Position | None = None
+    constant: Array | None = field(default=None, repr=False)
+
+    @property
+    def tensor(self) -> TensorType:
+        """Its type, which must be a tensor."""
+        if not isinstance(self.type, TensorType):
+            raise Problem(f"%{self.name} is a {self.type}, not a tensor", self.position, kind="type")
+        return self.type
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operation:
+    """One use of an operator. `attributes` are the discardable ones (kept and printed, without meaning here)."""
+    op: Op
+    operands: tuple[Value, ...]
+    results: tuple[Value, ...]
+    regions: tuple[Block, ...] = ()
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    position: Position | None = None
+    location: str | None = None
+    """MLIR's own `loc(...)`, as text."""
+
+    def __str__(self) -> str:
+        results = ", ".join(f"%{r.name}" for r in self.results)
+        return f"{results} = {self.op.name}" if results else self.op.name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Arguments, operations, and the values that its terminator (return, yield) gives back."""
+    arguments: tuple[Value, ...]
+    operations: tuple[Operation, ...]
+    yields: tuple[Value, ...]
+    position: Position | None = None
+    terminator_position: Position | None = None
+
+    def walk(self) -> Iterator[Operation]:
+        """Every operation in it and in its regions, in order."""
+        for operation in self.operations:
+            yield operation
+            for region in operation.regions:
+                yield from region.walk()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """A function of the module. `result_types` are the declared ones."""
+    name: str
+    body: Block
+    result_types: tuple[Type, ...]
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    argument_attributes: tuple[Mapping[str, Any], ...] = ()
+    result_attributes: tuple[Mapping[str, Any], ...] = ()
+    is_private: bool = False
+    position: Position | None = None
+
+    @property
+    def arguments(self) -> tuple[Value, ...]:
+        return self.body.arguments
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Module:
+    """Functions, and the operations at module level (declarations of variables)."""
+    functions: tuple[Function, ...]
+    declarations: tuple[Operation, ...] = ()
+    name: str | None = None
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    position: Position | None = None
+
+    def function(self, name: str | None = None) -> Function:
+        """The function called `name`; without a name the only public one, or `main`."""
+        public = [f for f in self.functions if not f.is_private]
+        if name is None:
+            main = [f for f in public if f.name == "main"] or public
+            if len(main) == 1:
+                return main[0]
+            raise Problem(f"the module has {len(public)} entry functions: {', '.join(f.name for f in public)}",
+                          kind="argument", help="name one of them")
+        for f in self.functions:
+            if f.name == name:
+                return f
+        raise Problem(f"the module has no function {name}", kind="argument",
+                      help=f"it has {', '.join(f.name for f in self.functions)}")
+
+
+def uses(block: Block) -> dict[Value, list[Operation | None]]:
+    """Who reads each value: operations of `block` and of the regions in it; None for a terminator."""
+    result: dict[Value, list[Operation | None]] = {}
+    for operation in block.walk():
+        for operand in operation.operands:
+            result.setdefault(operand, []).append(operation)
+        for region in operation.regions:
+            for value in region.yields:
+                result.setdefault(value, []).append(None)
+    for value in block.yields:
+        result.setdefault(value, []).append(None)
+    return result
+
+
+def captures(operation: Operation) -> tuple[Value, ...]:
+    """Values of the blocks around that the regions of `operation` use, in order of first use."""
+    inside: set[Value] = set()
+    found: dict[Value, None] = {}
+
+    def visit(block: Block) -> None:
+        inside.update(block.arguments)
+        for inner in block.operations:
+            found.update((v, None) for v in inner.operands if v not in inside)
+            for region in inner.regions:
+                visit(region)
+            inside.update(inner.results)
+        found.update((v, None) for v in block.yields if v not in inside)
+
+    for region in operation.regions:
+        visit(region)
+    return tuple(found)
+
+
+class BlockBuilder:
+    """Builds a block, operation by operation; result types come from the operators."""
+
+    def __init__(self, prefix: str = "") -> None:
+        self.arguments: list[Value] = []
+        self.operations: list[Operation] = []
+        self._prefix = prefix
+
+    def argument(self, type: Type, name: str | None = None, position: Position | None = None) -> Value:
+        value = Value(name or f"arg{len(self.arguments)}", type, position)
+        self.arguments.append(value)
+        return value
+
+    def add(self, op: Op, *operands: Value, regions: Sequence[Block] = (), position: Position | None = None,
+            types: tuple[Type, ...] | None = None, attributes: Mapping[str, Any] = NOTHING,
+            name: str | None = None) -> tuple[Value, ...]:
+        """Append an operation and return its results; `types` where the operator cannot infer them alone."""
+        if types is None:
+            try:
+                types = op.result_types(operands)
+            except Problem as problem:
+                raise problem.at(position) from None
+        number = len(self.operations)
+        data = getattr(op, "values", None)
+        results = tuple(Value(name or f"{self._prefix}{number}" + (f"_{i}" if len(types) > 1 else ""), t, position,
+                              data if not operands else None) for i, t in enumerate(types))
+        self.operations.append(Operation(op, operands, results, tuple(regions), attributes, position))
+        return results
+
+    def finish(self, *yields: Value, position: Position | None = None) -> Block:
+        return Block(tuple(self.arguments), tuple(self.operations), yields, position, position)
+
+
+Rewrite = Callable[[Operation, Sequence[Value]], "Sequence[Value] | None"]

@@ -1,0 +1,109 @@
+"""What an operator is: one class that says its attributes, its types, its meaning, and what one output element is.
+
+A subclass is a frozen dataclass; its fields are the operator's attributes, and an instance is what an `Operation` of the
+graph holds. Subclassing with a name registers the class in `OPERATORS`, so that readers, the tracer, the interpreter
+and the tests find it there:
+
+    class ReduceSum(Op, name="tosa.reduce_sum"):
+        axis: int = attribute("i32")
+
+        def infer(self, x: Operand) -> TensorType: ...
+        def reference(self, x: Array) -> Array: ...
+        def element(self, out: TensorType, x: Tensor) -> Element: ...
+
+Operands that the specification wants known when compiling (zero points, shapes, tables) are ordinary operands; `infer` and
+`element` find their data in `operand.constant`, `reference` gets them as arrays like the others.
+"""
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, dataclass_transform
+
+from ...runtime.errors import Problem
+from .types import Array, ElementType, OpaqueType, ShapeType, TensorType, Type
+
+if TYPE_CHECKING:
+    from ..elements.tensor import Element
+
+OPERATORS: dict[str, type[Op]] = {}
+"""Every operator by its name in MLIR (`tosa.add`)."""
+
+
+class Operand(Protocol):
+    """What `infer` sees of an operand: a `Value` of the graph or of a trace."""
+
+    @property
+    def type(self) -> Any: ...
+
+    @property
+    def constant(self) -> Array | None: ...
+
+
+def attribute(mlir: str, *, default: Any = dataclasses.MISSING) -> Any:
+    """A field that is an attribute; `mlir` is how MLIR spells it.
+
+    "i32", "i64", "f32" (a number of that type), "bool", "array<i64>", "array<i32>" (tuples of int), "element" (a number of
+    the operand's element type, such as CLAMP's bounds), "type" (an ElementType), "string", "symbol", "dense" (an Array),
+    or the name of a TOSA enumeration: "nan_mode", "rounding_mode", "resize_mode", whose values are their names as str.
+    """
+    return dataclasses.field(default=default, metadata={"mlir": mlir})
+
+
+def from_result(result: int = 0) -> Any:
+    """A field that MLIR does not write as an attribute: the element type of the declared result (CAST, RESCALE)."""
+    return dataclasses.field(default=None, metadata={"mlir": "result", "result": result})
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(attribute, from_result))
+class Op:
+    """An operator with its attributes."""
+    name: ClassVar[str] = ""
+    aliases: ClassVar[tuple[str, ...]] = ()
+    regions: ClassVar[int] = 0
+    variable_effect: ClassVar[str] = ""
+    """"declare", "read" or "write" for the operators of stateful tensors."""
+
+    def __init_subclass__(cls, name: str = "", aliases: tuple[str, ...] = (), **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        dataclasses.dataclass(frozen=True, eq=False)(cls)
+        if name:
+            cls.name, cls.aliases = name, aliases
+            for key in (name, *aliases):
+                OPERATORS[key] = cls
+
+    def infer(self, *operands: Any) -> Any:
+        """The type of the result, or a tuple of types; raises a Problem for each ERROR_IF of the specification."""
+        raise Problem(f"{self.name} has no type rule", kind="unsupported")
+
+    def reference(self, *arrays: Any) -> Any:
+        """The result as arrays, in NumPy, near the specification's words."""
+        raise Problem(f"{self.name} has no reference", kind="unsupported")
+
+    def element(self, out: TensorType, *operands: Any) -> Element:
+        """A function from output indices to the expression of that element of the result."""
+        raise Problem(f"{self.name} cannot be compiled", kind="unsupported")
+
+    def result_types(self, operands: Sequence[Operand]) -> tuple[Type, ...]:
+        """`infer` as a tuple, its wrong number of operands as a Problem."""
+        import inspect
+        try:
+            inspect.signature(self.infer).bind(*operands)
+        except TypeError:
+            raise Problem(f"{self.name} does not take {len(operands)} operands", kind="type") from None
+        types = self.infer(*operands)
+        return types if isinstance(types, tuple) else (types,)
+
+
+class UnknownOp(Op):
+    """An operator that is not in the table: kept, printed, moved and pruned, but not compiled."""
+    spelling: str = ""
+    properties: Any = dataclasses.field(default=None, metadata={"mlir": "none"})
+
+    def infer(self, *operands: Operand) -> TensorType:
+        raise Problem(f"operator {self.spelling} is not known", kind="unsupported")
+
+
+Infer = Callable[..., Type | tuple[Type, ...]]
+__all__ = ["OPERATORS", "Array", "ElementType", "Op", "OpaqueType", "Operand", "ShapeType", "TensorType", "UnknownOp",
+           "attribute", "from_result"]

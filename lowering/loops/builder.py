@@ -1,0 +1,167 @@
+"""Builds functions of the loop IR. Index arithmetic goes to the outermost block where its operands are known, and no
+value is computed twice in a block: what a schedule writes down naively comes out hoisted and shared.
+"""
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from ..elements.affine import Affine, Axis, Computed, Range, Term, Wrapped
+from ..elements.expression import COMPARISONS, Buffer
+from .ir import (
+    BOOL, INDEX, Address, Block, For, Function, GatherFrom, If, Let, Literal, LoadFrom, Operand, Shuffle, Stmt, StoreTo,
+    Type, Var,
+)
+
+
+@dataclass(slots=True)
+class Scope:
+    """An open block, and the values known in it."""
+    block: Block = field(default_factory=list)
+    known: dict[tuple, Var] = field(default_factory=dict)
+
+
+class Builder:
+    """One function. With `by_rows` it takes the bounds of its outermost loop as arguments."""
+
+    def __init__(self, name: str, by_rows: bool = False) -> None:
+        self.name = name
+        self._ids = itertools.count()
+        self._scopes = [Scope()]
+        self.rows: tuple[Var, Var] | None = (self._var(INDEX), self._var(INDEX)) if by_rows else None
+        self._index: dict[Axis, Operand] = {}
+        self._computed: dict[Computed, Operand] = {}
+        self._buffers: dict[Buffer, None] = {}
+        self._scratch: list[Buffer] = []
+
+    def finish(self) -> Function:
+        params = tuple(b for b in self._buffers if b not in self._scratch)
+        return Function(self.name, params, tuple(self._scratch), self._scopes[0].block, self.rows)
+
+    def scratch(self, buffer: Buffer) -> Buffer:
+        self._scratch.append(buffer)
+        return buffer
+
+    @property
+    def depth(self) -> int:
+        return len(self._scopes) - 1
+
+    # ---- values ------------------------------------------------------------------------------------------------------
+    def _var(self, type: Type, depth: int | None = None) -> Var:
+        return Var(next(self._ids), type, self.depth if depth is None else depth)
+
+    def _once(self, key: tuple, depth: int, make: Callable[[Var], Stmt], type: Type) -> Var:
+        """The value that `make` computes, in the block at `depth`; an equal one already known is used again."""
+        for scope in self._scopes[:depth + 1]:
+            if key in scope.known:
+                return scope.known[key]
+        var = self._var(type, depth)
+        self._scopes[depth].block.append(make(var))
+        self._scopes[depth].known[key] = var
+        return var
+
+    def op(self, name: str, *args: Operand, type: Type | None = None, hoist: bool = False) -> Var:
+        """op(args), of `type` or the type of the last argument; with `hoist` as far out as the arguments are known."""
+        if type is None:
+            last = args[-1].type
+            type = Type("bool", last.lanes) if name in COMPARISONS else last
+        depth = max(a.depth for a in args) if hoist else self.depth
+        return self._once((name, type, args), depth, lambda var: Let(var, name, args), type)
+
+    def shuffle(self, a: Operand, b: Operand, lanes: tuple[int, ...]) -> Var:
+        var = self._var(Type(a.type.dtype, len(lanes)))
+        self._scopes[-1].block.append(Shuffle(var, (a, b), lanes))
+        return var
+
+    def splat(self, x: Operand, lanes: int, hoist: bool = False) -> Operand:
+        if x.type.lanes == lanes:
+            return x
+        type = Type(x.type.dtype, lanes)
+        return Literal(x.value, type) if isinstance(x, Literal) else self.op("splat", x, type=type, hoist=hoist)
+
+    # ---- indices -----------------------------------------------------------------------------------------------------
+    def bind(self, term: Computed, value: Operand) -> None:
+        """Say what a computed index is here: an int64 that lies in its range."""
+        self._computed[term] = value
+
+    def position(self, term: Term) -> Operand:
+        match term:
+            case Wrapped(source, extent):
+                return self.op("and", self.index(source), Literal(extent - 1, INDEX), hoist=True)
+            case Computed():
+                return self._computed[term]
+            case _:
+                return self._index[term]
+
+    def index(self, i: Affine) -> Operand:
+        """The value of an index expression; each partial sum is computed as far out as possible."""
+        total: Operand = Literal(i.const, INDEX)
+        terms = [(self.position(term), coefficient) for term, coefficient in i.terms]
+        for term, coefficient in sorted(terms, key=lambda t: t[0].depth):
+            if coefficient != 1:
+                term = self.op("mul", term, Literal(coefficient, INDEX), hoist=True)
+            total = term if total == Literal(0, INDEX) else self.op("add", total, term, hoist=True)
+        return total
+
+    def holds(self, where: Sequence[Range]) -> Operand:
+        """Whether all conditions hold here."""
+        parts: list[Operand] = []
+        for r in where:
+            i, (low, high) = self.index(r.index), r.index.bounds
+            if low < r.low:
+                parts.append(self.op("lt", Literal(r.low - 1, INDEX), i))
+            if high >= r.high:
+                parts.append(self.op("lt", i, Literal(r.high, INDEX)))
+        return functools.reduce(lambda x, y: self.op("and", x, y), parts) if parts else Literal(1, BOOL)
+
+    # ---- memory ------------------------------------------------------------------------------------------------------
+    def _address(self, buffer: Buffer, i: Affine) -> Address:
+        self._buffers[buffer] = None
+        return Address(buffer, self.index(Affine(i.terms)), i.const)
+
+    def load(self, buffer: Buffer, i: Affine, lanes: int = 1, active: int | None = None,
+             mask: Operand | None = None) -> Var:
+        address, type = self._address(buffer, i), Type(buffer.dtype, lanes)
+        count = lanes if active is None else active
+        key = ("load", buffer, address, type, count, mask)
+        return self._once(key, self.depth, lambda var: LoadFrom(var, address, count, mask), type)
+
+    def gather(self, buffer: Buffer, indices: Operand, active: int | None = None, mask: Operand | None = None) -> Var:
+        """buffer[indices], lane by lane; indices are a vector of int64."""
+        self._buffers[buffer] = None
+        type, count = Type(buffer.dtype, indices.type.lanes), indices.type.lanes if active is None else active
+        key = ("load", buffer, indices, type, count, mask)
+        return self._once(key, self.depth, lambda var: GatherFrom(var, buffer, indices, count, mask), type)
+
+    def store(self, buffer: Buffer, i: Affine, value: Operand, active: int | None = None, streaming: bool = False) -> None:
+        count = value.type.lanes if active is None else active
+        self._scopes[-1].block.append(StoreTo(self._address(buffer, i), value, count, streaming))
+        for scope in self._scopes:  # what was loaded from it is known no more
+            stale = [k for k in scope.known if k[0] == "load" and k[1] is buffer]
+            for k in stale:
+                del scope.known[k]
+
+    # ---- control -----------------------------------------------------------------------------------------------------
+    def when(self, condition: Operand, body: Callable[[], None], likely: bool | None = None) -> None:
+        self._scopes.append(Scope())
+        body()
+        block = self._scopes.pop().block
+        self._scopes[-1].block.append(If(condition, block, likely))
+
+    def loop(self, axis: Axis, body: Callable[..., Sequence[Operand] | None], inits: Sequence[Operand] = (),
+             low: Operand | None = None, high: Operand | None = None) -> tuple[Operand, ...]:
+        """Run body(carried values) for each value of axis; a loop that runs once leaves no loop behind."""
+        if axis.extent == 1 and low is None:
+            self._index[axis] = Literal(0, INDEX)
+            return tuple(body(*inits) or ())
+        self._scopes.append(Scope())
+        index = self._index[axis] = self._var(INDEX)
+        params = tuple(self._var(i.type) for i in inits)
+        yields = tuple(body(*params) or ())
+        block = self._scopes.pop().block
+        results = tuple(self._var(i.type) for i in inits)
+        first, end = low or Literal(0, INDEX), high or Literal(axis.extent, INDEX)
+        self._scopes[-1].block.append(For(index, first, end, params, tuple(inits), results, block, yields))
+        return results

@@ -1,0 +1,154 @@
+"""The loop IR: structured SSA over scalars and explicit vectors, with loops that carry values.
+
+A function computes one kernel, all of it or a range of rows. Accumulators are values that a loop carries, so there is no
+stack memory; scratch is a parameter that the memory planner places. Everything is immutable; statements are in order.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..elements.expression import Buffer
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A scalar (`lanes` 1) or a vector of a NumPy dtype; bool is one bit in a value, one byte in memory."""
+    dtype: str
+    lanes: int = 1
+
+    def __str__(self) -> str:
+        return self.dtype if self.lanes == 1 else f"{self.dtype}x{self.lanes}"
+
+
+INDEX = Type("int64")
+BOOL = Type("bool")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Var:
+    """A value. `depth` is how many loops or conditions are around its definition."""
+    id: int
+    type: Type
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant; of a vector type, the same in each lane."""
+    value: float | int
+    type: Type
+    depth: int = 0
+
+
+Operand = Var | Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """buffer[base + offset], in elements of the buffer, row-major."""
+    buffer: Buffer
+    base: Operand
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """result = op(args). Beside the primitives of expressions: splat (scalar to vector), cast, bits (reinterpretation),
+    lanes (scalar i to i, i+1, ...), any_false (vector of bool to bool), dot4 (acc + products of u8 and s8, four a lane),
+    reduce_add, reduce_mul, reduce_min, reduce_max, reduce_minimum, reduce_maximum, reduce_minnum, reduce_maxnum,
+    reduce_and, reduce_or (vector to scalar)."""
+    result: Var
+    op: str
+    args: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shuffle:
+    """Lanes of the two vectors, one after the other, by number."""
+    result: Var
+    args: tuple[Operand, Operand]
+    lanes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadFrom:
+    """`lanes` neighbours. Only the first `active` lanes, and of those the ones where `mask` is true, are read; the others
+    are 0."""
+    result: Var
+    address: Address
+    active: int
+    mask: Operand | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GatherFrom:
+    """buffer[indices[lane]] for each lane where `mask` is true (all, if there is none); the others are 0."""
+    result: Var
+    buffer: Buffer
+    indices: Operand
+    active: int
+    mask: Operand | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoreTo:
+    """The first `active` lanes are written; `streaming` past the caches."""
+    address: Address
+    value: Operand
+    active: int
+    streaming: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """index runs from low to high; params start as inits, and are the yields of the iteration before; results are the last
+    ones (inits if there was no iteration)."""
+    index: Var
+    low: Operand
+    high: Operand
+    params: tuple[Var, ...]
+    inits: tuple[Operand, ...]
+    results: tuple[Var, ...]
+    body: Block
+    yields: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """`likely` says which way it usually goes, where that is known."""
+    condition: Operand
+    body: Block
+    likely: bool | None = None
+
+
+Stmt = Let | Shuffle | LoadFrom | GatherFrom | StoreTo | For | If
+Block = list[Stmt]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """One kernel. `params` are the buffers that it reads and writes, `scratch` memory that is its own while it runs; `rows`
+    are the bounds of the outermost loop if the function can do a part."""
+    name: str
+    params: tuple[Buffer, ...]
+    scratch: tuple[Buffer, ...]
+    body: Block
+    rows: tuple[Var, Var] | None = None
+
+
+def walk(block: Block) -> Iterator[Stmt]:
+    """Every statement, inner ones too, in order."""
+    for stmt in block:
+        yield stmt
+        if isinstance(stmt, (For, If)):
+            yield from walk(stmt.body)
+
+
+def buffers_read(function: Function) -> frozenset[Buffer]:
+    return frozenset(s.address.buffer if isinstance(s, LoadFrom) else s.buffer for s in walk(function.body)
+                     if isinstance(s, (LoadFrom, GatherFrom)))
+
+
+def buffers_written(function: Function) -> frozenset[Buffer]:
+    return frozenset(s.address.buffer for s in walk(function.body) if isinstance(s, StoreTo))

@@ -1,0 +1,37 @@
+"""A program: functions of the loop IR over buffers, and the table of steps that runs them. What the memory planner plans
+and the emitter emits.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..elements.expression import Buffer
+from ..fuse.kernel import Fault, Kernel, Step, VariableUse
+from .ir import Function
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """`functions[i]` computes `kernels[i]`; `Compute(i)` in `steps` runs it."""
+    name: str
+    inputs: tuple[Buffer, ...]
+    outputs: tuple[Buffer, ...]
+    kernels: tuple[Kernel, ...]
+    functions: tuple[Function, ...]
+    steps: tuple[Step, ...]
+    variables: tuple[VariableUse, ...] = ()
+    faults: tuple[Fault, ...] = ()
+
+    @property
+    def constants(self) -> tuple[Buffer, ...]:
+        """Constant buffers that the functions read, each once, in order of first use; initial values of variables too."""
+        found = dict.fromkeys(b for f in self.functions for b in f.params if b.role == "constant")
+        found.update(dict.fromkeys(v.initial for v in self.variables if v.initial is not None))
+        return tuple(found)
+
+    @property
+    def temporaries(self) -> tuple[Buffer, ...]:
+        """Buffers that the memory planner places: between kernels, and scratch inside them."""
+        found = dict.fromkeys(b for f in self.functions for b in f.params if b.role == "temporary")
+        found.update(dict.fromkeys(b for f in self.functions for b in f.scratch))
+        return tuple(found)

@@ -1,0 +1,158 @@
+"""What the memory planner plans: buffers that conflict, pools that hold them, and where in a pool a buffer lies.
+
+This is the interface of TVM's Unified Static Memory Planner: an algorithm sees nothing but these, so that it can be
+exchanged. Sizes and offsets are bytes. Ticks are the numbers of a program's steps in their linear order.
+"""
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ...runtime.errors import Problem
+
+Kind = Literal["intermediate", "input", "output", "constant"]
+PoolAccess = Literal["rw", "ro"]
+Ticks = tuple[int, int]
+"""First and last tick of a span; both belong to it."""
+
+
+def is_alignment(value: int) -> bool:
+    """Whether `value` is a power of two."""
+    return value > 0 and value & (value - 1) == 0
+
+
+def aligned(offset: int, alignment: int) -> int:
+    """The least multiple of `alignment` (a power of two) that is not below `offset`."""
+    return -(-offset // alignment) * alignment
+
+
+@dataclass(frozen=True, slots=True)
+class PoolInfo:
+    """A memory that buffers may be planned into. `size_hint_bytes` is the most it may hold (None: no limit),
+    `alignment` what its first byte is aligned to (None: whatever its buffers need), `target_access` what each target
+    may do with it (empty: every target reads and writes). Bandwidths and latencies describe it to algorithms that weigh
+    pools.
+    """
+    name: str
+    size_hint_bytes: int | None = None
+    alignment: int | None = None
+    target_access: Mapping[str, PoolAccess] = field(default_factory=dict, hash=False)
+    clock_frequency_hz: int | None = None
+    read_bandwidth_bytes_per_cycle: int | None = None
+    write_bandwidth_bytes_per_cycle: int | None = None
+    read_latency_cycles: int = 0
+    write_latency_cycles: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise Problem("a pool has no name", kind="option")
+        if self.size_hint_bytes is not None and self.size_hint_bytes < 0:
+            raise Problem(f"pool {self.name} has a size of {self.size_hint_bytes} bytes", kind="option",
+                          help="give None for a pool without a limit")
+        if self.alignment is not None and not is_alignment(self.alignment):
+            raise Problem(f"pool {self.name} has an alignment of {self.alignment} bytes, not a power of two",
+                          kind="option")
+
+    def allows(self, target: str | None, access: PoolAccess = "rw") -> bool:
+        """Whether `target` (None: any) may access it that way."""
+        if target is None or not self.target_access:
+            return True
+        return self.target_access.get(target) in (("rw",) if access == "rw" else ("rw", "ro"))
+
+    def suits(self, buffer: BufferInfo) -> bool:
+        """Whether its first byte is aligned well enough for `buffer`."""
+        return self.alignment is None or self.alignment % buffer.alignment == 0
+
+
+@dataclass(frozen=True, slots=True)
+class BufferInfo:
+    """A buffer to be placed. `pool_candidates` names pools, the best first (empty: all pools, in their order);
+    `conflicts` names the buffers that it may share no byte with. `live` is when it is in use, where that is known:
+    spans of ticks in ascending order, from which the conflicts then follow (`with_conflicts`).
+    """
+    name: str
+    size_bytes: int
+    alignment: int = 1
+    pool_candidates: tuple[str, ...] = ()
+    conflicts: frozenset[str] = frozenset()
+    kind: Kind = "intermediate"
+    live: tuple[Ticks, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.size_bytes < 0:
+            raise Problem(f"buffer {self.name} has a size of {self.size_bytes} bytes", kind="option")
+        if not is_alignment(self.alignment):
+            raise Problem(f"buffer {self.name} has an alignment of {self.alignment} bytes, not a power of two",
+                          kind="option")
+
+    @property
+    def lifetime(self) -> int:
+        """Number of ticks that it is live; 0 where that is not known."""
+        return sum(last - first + 1 for first, last in self.live or ())
+
+    def candidates(self, pools: Sequence[PoolInfo]) -> list[PoolInfo]:
+        """The pools that it may lie in, the best first."""
+        if not self.pool_candidates:
+            return [p for p in pools if p.suits(self)]
+        known = {p.name: p for p in pools}
+        return [known[name] for name in self.pool_candidates if name in known and known[name].suits(self)]
+
+
+@dataclass(frozen=True, slots=True)
+class PoolAllocation:
+    """Where a buffer lies: a pool's name, and the offset of its first byte there."""
+    pool: str
+    byte_offset: int
+
+
+def by_name(buffers: Iterable[BufferInfo]) -> dict[str, BufferInfo]:
+    """The buffers by name; a Problem where two have the same."""
+    found: dict[str, BufferInfo] = {}
+    for buffer in buffers:
+        if found.setdefault(buffer.name, buffer) is not buffer:
+            raise Problem(f"two buffers have the name {buffer.name}", kind="option")
+    return found
+
+
+def symmetric(buffers: Sequence[BufferInfo]) -> tuple[BufferInfo, ...]:
+    """The same buffers with conflicts that hold both ways and none with itself; lists given may be one-way.
+
+    Raises a Problem where a conflict names no buffer of the list, or two buffers have the same name.
+    """
+    known = by_name(buffers)
+    both: dict[str, set[str]] = {name: set() for name in known}
+    for buffer in buffers:
+        if unknown := buffer.conflicts - known.keys():
+            raise Problem(f"buffer {buffer.name} conflicts with {min(unknown)}, which is not in the list",
+                          kind="option")
+        both[buffer.name] |= buffer.conflicts
+        for other in buffer.conflicts:
+            both[other].add(buffer.name)
+    return tuple(dataclasses.replace(b, conflicts=frozenset(both[b.name] - {b.name})) for b in buffers)
+
+
+def with_conflicts(buffers: Sequence[BufferInfo]) -> tuple[BufferInfo, ...]:
+    """The same buffers, in conflict where they are live at the same tick; `live` must be known of each.
+
+    A buffer without bytes conflicts with none. The cost is that of a sort, plus the number of conflicts.
+    """
+    by_name(buffers)
+    events: list[tuple[int, bool, int]] = []  # at one tick, what starts comes before what ends: both are live then
+    for i, buffer in enumerate(buffers):
+        assert buffer.live is not None, f"the lifetime of {buffer.name} is not known"
+        for first, last in buffer.live if buffer.size_bytes else ():
+            events += [(first, False, i), (last, True, i)]
+    found: list[set[str]] = [set() for _ in buffers]
+    live: dict[int, str] = {}
+    for _, ends, i in sorted(events):
+        if ends:
+            del live[i]
+            continue
+        name = buffers[i].name
+        for other in live:
+            found[other].add(name)
+        found[i].update(live.values())
+        live[i] = name
+    return tuple(dataclasses.replace(b, conflicts=frozenset(c)) for b, c in zip(buffers, found))

@@ -1,0 +1,124 @@
+"""When each buffer of a program is in use: the steps in one line, and the spans of that line in which a buffer holds
+something that is still wanted. What the planner's conflicts follow from.
+
+Steps are numbered in the order they are written: the parts of a branch one after the other, a loop's test, its
+condition, its body. Executing takes some of the steps in that order, and goes back only at the end of a loop's body. So
+a buffer lives from its first use to its last; only what a loop's next turn may still read has to live over all of it.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ..elements.expression import Buffer
+from ..fuse.kernel import Branch, CheckWritten, Compute, Loop, MarkWritten, Step
+from ..loops.ir import Function, buffers_read, buffers_written
+from .buffers import Ticks
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What one kernel does with memory: buffers whose contents it reads, buffers that it writes (every element, when it
+    runs from its first row to its last), and scratch that means nothing before and after."""
+    reads: tuple[Buffer, ...] = ()
+    writes: tuple[Buffer, ...] = ()
+    scratch: tuple[Buffer, ...] = ()
+
+
+def access_of(function: Function) -> Access:
+    """What a function of the loop IR does with its buffers, in the order of its parameters."""
+    read, written = buffers_read(function), buffers_written(function)
+    return Access(tuple(b for b in function.params if b in read), tuple(b for b in function.params if b in written),
+                  function.scratch)
+
+
+@dataclass(slots=True)
+class Flow:
+    """Of a piece of program: `exposed` may be read before the piece writes it, `written` has been when it ends."""
+    exposed: set[Buffer] = field(default_factory=set)
+    written: set[Buffer] = field(default_factory=set)
+
+    def then(self, after: Flow) -> Flow:
+        return Flow(self.exposed | (after.exposed - self.written), self.written | after.written)
+
+
+@dataclass(slots=True)
+class Timeline:
+    """The line of steps as it grows. `uses` are (tick, buffer) in order; `loops` are the span of a loop, its uses as a
+    range of `uses`, and what the loop reads before it writes it."""
+    accesses: Sequence[Access]
+    tick: int = 0
+    uses: list[tuple[int, Buffer]] = field(default_factory=list)
+    scratch: dict[Buffer, list[int]] = field(default_factory=dict)
+    loops: list[tuple[Ticks, range, set[Buffer]]] = field(default_factory=list)
+
+    def run(self, steps: Iterable[Step]) -> Flow:
+        flow = Flow()
+        for step in steps:
+            flow = flow.then(self.step(step))
+        return flow
+
+    def step(self, step: Step) -> Flow:
+        match step:
+            case Compute(kernel, rows):
+                return self.compute(self.accesses[kernel], continues=rows is not None and rows[0] > 0)
+            case Branch(condition, then, otherwise):
+                tested, first, second = self.read(condition), self.run(then), self.run(otherwise)
+                return tested.then(Flow(first.exposed | second.exposed, first.written & second.written))
+            case Loop():
+                return self.loop(step)
+            case CheckWritten(variable) | MarkWritten(variable):
+                return self.read(variable)
+
+    def compute(self, access: Access, continues: bool) -> Flow:
+        """One step of a kernel; one that `continues` with later rows needs the rows that are there already."""
+        self.uses += [(self.tick, b) for b in (*access.reads, *access.writes)]
+        for b in access.scratch:
+            self.scratch.setdefault(b, []).append(self.tick)
+        self.tick += 1
+        reads = access.reads + access.writes if continues else access.reads
+        return Flow(set(reads), set(access.writes))
+
+    def read(self, buffer: Buffer) -> Flow:
+        return self.compute(Access(reads=(buffer,)), continues=False)
+
+    def loop(self, loop: Loop) -> Flow:
+        """The test runs at least once; nothing is certain of the body."""
+        start, first_use = self.tick, len(self.uses)
+        test = self.run(loop.test).then(self.read(loop.condition))
+        flow = test.then(self.run(loop.body))
+        self.loops.append(((start, self.tick - 1), range(first_use, len(self.uses)), flow.exposed))
+        return Flow(flow.exposed, test.written)
+
+
+def lifetimes(steps: Iterable[Step], accesses: Sequence[Access]) -> dict[Buffer, tuple[Ticks, ...]]:
+    """The spans of ticks in which each buffer that the steps use is live, in ascending order.
+
+    `accesses[i]` is what `Compute(i)` does. Scratch may have many spans, one for each run of its kernel; other buffers
+    have one.
+    """
+    line = Timeline(accesses)
+    line.run(steps)
+    hull: dict[Buffer, Ticks] = {}
+    for tick, buffer in line.uses:
+        hull[buffer] = hull.get(buffer, (tick, tick))[0], tick
+    for (start, end), uses, exposed in line.loops:
+        for buffer in dict.fromkeys(line.uses[i][1] for i in uses):
+            first, last = hull[buffer]
+            if buffer in exposed or first < start or last > end:
+                hull[buffer] = min(first, start), max(last, end)
+    found: dict[Buffer, tuple[Ticks, ...]] = {b: (span,) for b, span in hull.items()}
+    for buffer, ticks in line.scratch.items():
+        found[buffer] = joined([*found.get(buffer, ()), *((t, t) for t in ticks)])
+    return found
+
+
+def joined(spans: Iterable[Ticks]) -> tuple[Ticks, ...]:
+    """The same ticks in as few spans as possible, in ascending order."""
+    result: list[Ticks] = []
+    for first, last in sorted(spans):
+        if result and first <= result[-1][1] + 1:
+            result[-1] = result[-1][0], max(last, result[-1][1])
+        else:
+            result.append((first, last))
+    return tuple(result)

@@ -1,0 +1,34 @@
+"""Graph -> graph: drops operations whose results nobody reads and that have no effect on variables."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..graph.graph import Block, Function, Module, Operation, Value
+
+
+def prune(module: Module) -> Module:
+    """The module with only what its results and its variables need."""
+    return replace(module, functions=tuple(prune_function(f) for f in module.functions))
+
+
+def prune_function(function: Function) -> Function:
+    return replace(function, body=prune_block(function.body, set()))
+
+
+def has_effect(operation: Operation) -> bool:
+    """Whether running it can be seen in a variable (or in not ending: loops stay)."""
+    return bool(operation.op.variable_effect) or operation.op.name == "tosa.while_loop" or any(
+        has_effect(inner) for region in operation.regions for inner in region.walk())
+
+
+def prune_block(block: Block, needed: set[Value]) -> Block:
+    """`needed` gathers every value that is read, from the end of the function on."""
+    needed.update(block.yields)
+    kept: list[Operation] = []
+    for operation in reversed(block.operations):
+        if not (has_effect(operation) or any(r in needed for r in operation.results)):
+            continue
+        regions = tuple(prune_block(r, needed) for r in operation.regions)
+        needed.update(operation.operands)
+        kept.append(replace(operation, regions=regions) if operation.regions else operation)
+    return replace(block, operations=tuple(reversed(kept)))

@@ -1,0 +1,124 @@
+"""What goes wrong, where, and what to do: the one exception that a user's input can cause.
+
+Every stage raises `Problem`. A `Position` is cheap to make (a line and a column of a `Source`); the text of the line is
+only cut out and shortened when the message is printed.
+"""
+from __future__ import annotations
+
+import linecache
+from dataclasses import dataclass, field
+
+WIDTH = 100
+"""Columns of a source line that a message shows at most."""
+
+CONTROL = {c: f"\\x{c:02x}" for c in [*range(0x20), 0x7F, *range(0x80, 0xA0)] if c != 0x09}
+BIDIRECTIONAL = {c: f"\\u{c:04x}" for c in [*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F]}
+
+
+def printable(text: str) -> str:
+    """`text` without anything that could drive a terminal."""
+    return text.translate(CONTROL | BIDIRECTIONAL)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """A text that positions point into: a model's file, or a Python file (`text` is None, its lines are on disk)."""
+    name: str
+    text: str | None = field(default=None, repr=False)
+
+    def line(self, number: int) -> str | None:
+        """Line `number`, counted from 1, without its line break; None where there is none."""
+        if self.text is None:
+            return linecache.getline(self.name, number).rstrip("\n") or None
+        start = 0
+        for _ in range(number - 1):
+            start = self.text.find("\n", start) + 1
+            if not start:
+                return None
+        end = self.text.find("\n", start)
+        return self.text[start:] if end < 0 else self.text[start:end]
+
+    def position(self, offset: int, width: int = 1) -> Position:
+        """The position of a character of `text`."""
+        assert self.text is not None
+        line = self.text.count("\n", 0, offset) + 1
+        return Position(self, line, offset - self.text.rfind("\n", 0, offset), width)
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in a source: line and column count from 1; `width` characters are marked."""
+    source: Source
+    line: int
+    column: int
+    width: int = 1
+
+    def __str__(self) -> str:
+        return f"{printable(self.source.name)}:{self.line}:{self.column}"
+
+    def excerpt(self, mark: str = "^") -> list[str]:
+        """The line, cut around the column, and a line with the mark below; empty where the text is not known."""
+        text = self.source.line(self.line)
+        if text is None:
+            return []
+        start, end = 0, len(text)
+        if len(text) > WIDTH:
+            start = max(0, min(self.column - 1 - WIDTH // 3, len(text) - WIDTH))
+            end = start + WIDTH
+        before, shown = "..." * (start > 0), printable(text[start:end].replace("\t", " "))
+        indent = len(before) + len(printable(text[start:self.column - 1].replace("\t", " ")))
+        width = max(1, min(self.width, end - self.column + 1))
+        number = f"{self.line:>5} | "
+        return [f"{number}{before}{shown}{'...' * (end < len(text))}", " " * (len(number) - 2) + "| " + " " * indent
+                + mark * width]
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A second place that explains a problem."""
+    position: Position | None
+    text: str
+
+
+class Problem(Exception):
+    """A bad model, argument or option: what is wrong, where, and what to do.
+
+    `kind` is the family of the problem (syntax, type, shape, symbol, argument, variable, option, file, unsupported, ...);
+    `position` is where the wrong input is; `help` says what to do; `labels` name other places that explain it.
+    """
+
+    def __init__(self, message: str, position: Position | None = None, *, kind: str = "model", help: str | None = None,
+                 labels: tuple[Label, ...] = ()) -> None:
+        super().__init__(message)
+        self.message, self.position, self.kind, self.help, self.labels = message, position, kind, help, labels
+
+    @property
+    def unsupported(self) -> bool:
+        """Whether the input is right and it is tosaic that cannot do it."""
+        return self.kind == "unsupported"
+
+    def at(self, position: Position | None) -> Problem:
+        """The same problem, at `position` unless it has one already."""
+        if self.position is None:
+            self.position = position
+        return self
+
+    def __str__(self) -> str:
+        where = f"{self.position}: " if self.position else ""
+        lines = [f"{where}error[{self.kind}]: {printable(self.message)}"]
+        if self.position:
+            lines += self.position.excerpt()
+        for label in self.labels:
+            lines.append(f"  {label.position}: {printable(label.text)}" if label.position
+                         else f"  note: {printable(label.text)}")
+            if label.position:
+                lines += label.position.excerpt("~")
+        if self.help:
+            lines.append(f"  help: {printable(self.help)}")
+        return "\n".join(lines)
+
+
+def require(condition: bool, message: str, help: str | None = None, kind: str = "type") -> None:
+    """Raise a Problem unless `condition` holds; the caller that knows the position adds it (`Problem.at`)."""
+    if not condition:
+        raise Problem(message, kind=kind, help=help)

@@ -1,0 +1,138 @@
+"""What every operator's test does: the type rule, the reference and the expression of an element, held against each other.
+
+`check(op, *arrays)` infers the result's type, computes the reference, evaluates the element's expression over the whole
+result with the interpreter of expressions, and asserts that type, shape and values agree.
+"""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from tosaic.lowering.elements.affine import Affine, Axis
+from tosaic.lowering.elements.expression import Buffer
+from tosaic.lowering.elements.interpret import evaluate
+from tosaic.lowering.elements.tensor import Tensor, stored
+from tosaic.lowering.graph.operator import Op
+from tosaic.lowering.graph.types import Array, ElementType, TensorType, tensor_type
+
+Bound = Callable[..., Array]
+"""bound(expected, *inputs), all in float64: how far each element may be from what is expected."""
+EVERY = frozenset(range(64))
+"""All operands are constants."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An operand as `infer` sees it."""
+    type: TensorType
+    constant: Array | None = None
+
+
+def given(array: Array, element: ElementType | None = None, *, constant: bool = False) -> Given:
+    return Given(tensor_type(array, element), array if constant else None)
+
+
+def unknown(*shape: int | None, element: ElementType) -> Given:
+    """An operand without data; extents may be None."""
+    return Given(TensorType(shape, element))
+
+
+def infer(op: Op, *arrays: Array, constants: Collection[int] = (), elements: Mapping[int, ElementType] | None = None
+          ) -> TensorType:
+    """The type of the result for operands like these arrays."""
+    found = op.result_types(operands(arrays, constants, elements))
+    assert len(found) == 1 and isinstance(found[0], TensorType)
+    return found[0]
+
+
+def operands(arrays: tuple[Array, ...], constants: Collection[int], elements: Mapping[int, ElementType] | None
+             ) -> list[Given]:
+    return [given(a, (elements or {}).get(i), constant=i in constants) for i, a in enumerate(arrays)]
+
+
+def evaluated(op: Op, out: TensorType, *arrays: Array, constants: Collection[int] = (),
+              elements: Mapping[int, ElementType] | None = None) -> Array:
+    """The element's expression, evaluated for every element of the result."""
+    tensors: list[Tensor] = []
+    data: dict[Buffer, Array] = {}
+    for i, (array, operand) in enumerate(zip(arrays, operands(arrays, constants, elements))):
+        storage = operand.type.element.storage
+        buffer = Buffer(f"x{i}", storage, array.shape, "constant" if i in constants else "argument",
+                        array if i in constants else None)
+        data[buffer] = array
+        tensors.append(stored(operand.type, buffer))
+    axes = tuple(Axis(f"i{d}", n) for d, n in enumerate(out.dims))
+    value = op.element(out, *tensors)(*map(Affine.of, axes))
+    assert value.dtype == out.element.storage, f"the element is {value.dtype}, the result {out.element.storage}"
+    return evaluate(value, axes, data)
+
+
+def check(op: Op, *arrays: Array, constants: Collection[int] = (), elements: Mapping[int, ElementType] | None = None,
+          bound: Bound | None = None) -> Array:
+    """Assert that infer, reference and element agree; returns the evaluated result.
+
+    `constants` are the positions of operands whose data is known when compiling, `elements` the types of those that NumPy's
+    dtype does not tell (i4, i48). Integers must be equal, and floats too, up to the sign of a zero, unless `bound` is given:
+    then the reference is computed in float64 and elements may be as far from it as TOSA's conformance check allows.
+    """
+    out = infer(op, *arrays, constants=constants, elements=elements)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        expected = op.reference(*arrays)
+    assert isinstance(expected, np.ndarray), type(expected)
+    assert expected.dtype == out.element.dtype, f"the reference is {expected.dtype}, the result {out.element}"
+    assert expected.shape == out.dims, f"the reference is {expected.shape}, the result {out.dims}"
+    result = evaluated(op, out, *arrays, constants=constants, elements=elements)
+    assert result.dtype == out.element.dtype and result.shape == out.dims
+    if bound is None:
+        assert_equal(result, expected, arrays)
+    else:
+        precise = [a.astype(np.float64) if is_float_array(a) else a for a in arrays]
+        exact = op.reference(*precise)
+        assert_close(result, exact, bound(exact, *precise), arrays)
+        assert_close(expected, exact, bound(exact, *precise), arrays)
+    return result
+
+
+def is_float_array(x: Array) -> bool:
+    return x.dtype.kind not in "biu"
+
+
+def assert_equal(result: Array, expected: Array, arrays: tuple[Array, ...] = ()) -> None:
+    """Equal values; any NaN is a NaN, and a zero is a zero."""
+    if is_float_array(expected):
+        a, b = result.astype(np.float64), expected.astype(np.float64)
+        wrong = ~((a == b) | (np.isnan(a) & np.isnan(b)))
+    else:
+        wrong = result != expected
+    report(wrong, result, expected, arrays)
+
+
+def assert_close(result: Array, exact: Array, error: Array, arrays: tuple[Array, ...] = ()) -> None:
+    """TOSA's conformance check of a float against its value in float64, but subnormals may not be flushed."""
+    most = float(np.finfo(result.dtype).max) if result.dtype.kind == "f" else float(_finfo(result).max)
+    with np.errstate(all="ignore"):
+        low, high = exact - error, exact + error
+        low = np.where(low > most, np.inf, np.where(low < -most, -np.inf, low))
+        high = np.where(high > most, np.inf, np.where(high < -most, -np.inf, high))
+        value = result.astype(np.float64)
+        inside = (low <= value) & (value <= high) | ~np.isfinite(error) & ~np.isnan(value)
+    report(~np.where(np.isnan(exact), np.isnan(value), inside | (value == exact)), result, exact, arrays)
+
+
+def _finfo(x: Array) -> np.finfo:
+    import ml_dtypes
+    return ml_dtypes.finfo(x.dtype)
+
+
+def report(wrong: Array, result: Array, expected: Array, arrays: tuple[Array, ...]) -> None:
+    if not np.any(wrong):
+        return
+    lines = [f"{np.count_nonzero(wrong)} of {wrong.size} elements are wrong"]
+    for place in np.argwhere(wrong)[:8]:
+        index = tuple(int(i) for i in place)
+        inputs = [a[tuple(0 if n == 1 else i for i, n in zip(index, a.shape))] for a in arrays if a.ndim == len(index)]
+        lines.append(f"  {index}: {result[index]!r}, not {expected[index]!r}, of {inputs}")
+    raise AssertionError("\n".join(lines))
