@@ -1,7 +1,7 @@
 """Recording: while a Python function runs on traced tensors, every operation on them becomes an operation of a graph.
 
-A `Trace` belongs to one thread and one run of a function; it is a stack of scopes, one for each block being built. Every
-operation carries the user's place: the line and columns of the innermost frame outside this package.
+A `Trace` belongs to one thread and one run of a function; it is a stack of scopes, one for each block being built.
+Every operation carries the user's place: the line and columns of the innermost frame outside this package.
 """
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import numpy as np
 
 from ..lowering.graph.graph import Block, BlockBuilder, Operation, Value
 from ..lowering.graph.operator import OPERATORS, Op
-from ..lowering.graph.types import BY_STORAGE, Array, ElementType, TensorType, Type
+from ..lowering.graph.types import BY_STORAGE, Array, ElementType, Type
 from ..runtime.errors import Position, Problem, Source
 
 if TYPE_CHECKING:
@@ -175,8 +175,9 @@ def constant(array: Array, element: ElementType | None = None) -> Tensor:
     if element is None:
         element = BY_STORAGE.get(array.dtype.name)
         if element is None:
-            raise problem(f"an array of {array.dtype} cannot be a tensor", "type", help="its dtype must be bool, a number")
-    return record(operator("const")(values=frozen(array)), types=(TensorType(array.shape, element),))[0]
+            raise problem(f"an array of {array.dtype} cannot be a tensor", "type", help="tensors hold numbers or bools")
+    to = None if BY_STORAGE.get(array.dtype.name) == element else element
+    return record(operator("const")(values=frozen(array), to=to))[0]
 
 
 def shape(values: Sequence[int]) -> Tensor:

@@ -29,8 +29,8 @@ def _clz(x: Array) -> Array:
 def _divide(a: Array, b: Array) -> Array:
     if a.dtype.kind == "f":
         return np.divide(a, b)
-    quotient = np.abs(a.astype("i8")) // np.maximum(np.abs(b.astype("i8")), 1)
-    return np.where((a < 0) != (b < 0), -quotient, quotient).astype(a.dtype)
+    divisor = np.where(b == 0, 1, b)
+    return np.asarray((a - np.fmod(a, divisor)) // divisor).astype(a.dtype)
 
 
 def _shift_right_logical(a: Array, b: Array) -> Array:
@@ -260,7 +260,7 @@ def reduce(primitive: str, axes: tuple[Axis, ...], body: Expr) -> Expr:
 
     def lift(e: Expr, neutral: float) -> Expr:
         match e:
-            case Guard(ranges, inside, Const(value)) if value == neutral:
+            case Guard(ranges, inside, Const(value)) if value == neutral or (value != value and neutral != neutral):
                 where.extend(ranges)
                 return lift(inside, neutral)
             case Apply("mul", (a, b), dtype) if neutral == 0:

@@ -160,7 +160,7 @@ class BlockBuilder:
         """Append an operation and return its results; `types` where the operator cannot infer them alone."""
         if types is None:
             try:
-                types = op.result_types(operands)
+                types = op.region_types(operands, regions) if regions else op.result_types(operands)
             except Problem as problem:
                 raise problem.at(position) from None
         number = len(self.operations)

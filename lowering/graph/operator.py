@@ -25,6 +25,7 @@ from .types import Array, ElementType, OpaqueType, ShapeType, TensorType, Type
 
 if TYPE_CHECKING:
     from ..elements.tensor import Element
+    from .graph import Block
 
 OPERATORS: dict[str, type[Op]] = {}
 """Every operator by its name in MLIR (`tosa.add`)."""
@@ -50,9 +51,9 @@ def attribute(mlir: str, *, default: Any = dataclasses.MISSING) -> Any:
     return dataclasses.field(default=default, metadata={"mlir": mlir})
 
 
-def from_result(result: int = 0) -> Any:
+def from_result(result: int = 0, *, default: Any = None) -> Any:
     """A field that MLIR does not write as an attribute: the element type of the declared result (CAST, RESCALE)."""
-    return dataclasses.field(default=None, metadata={"mlir": "result", "result": result})
+    return dataclasses.field(default=default, metadata={"mlir": "result", "result": result})
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(attribute, from_result))
@@ -93,6 +94,10 @@ class Op:
             raise Problem(f"{self.name} does not take {len(operands)} operands", kind="type") from None
         types = self.infer(*operands)
         return types if isinstance(types, tuple) else (types,)
+
+    def region_types(self, operands: Sequence[Operand], regions: Sequence[Block]) -> tuple[Type, ...]:
+        """The types of the results of an operator with regions; checks their arguments and what they yield."""
+        raise Problem(f"{self.name} takes no regions", kind="type")
 
 
 class UnknownOp(Op):

@@ -52,9 +52,10 @@ class Builder:
     def _var(self, type: Type, depth: int | None = None) -> Var:
         return Var(next(self._ids), type, self.depth if depth is None else depth)
 
-    def _once(self, key: tuple, depth: int, make: Callable[[Var], Stmt], type: Type) -> Var:
-        """The value that `make` computes, in the block at `depth`; an equal one already known is used again."""
-        for scope in self._scopes[:depth + 1]:
+    def _once(self, key: tuple, depth: int, make: Callable[[Var], Stmt], type: Type, outermost: int = 0) -> Var:
+        """The value that `make` computes, in the block at `depth`; an equal one known there, or in a block around it up
+        to `outermost`, is used again."""
+        for scope in self._scopes[outermost:depth + 1]:
             if key in scope.known:
                 return scope.known[key]
         var = self._var(type, depth)
@@ -68,7 +69,8 @@ class Builder:
             last = args[-1].type
             type = Type("bool", last.lanes) if name in COMPARISONS else last
         depth = max(a.depth for a in args) if hoist else self.depth
-        return self._once((name, type, args), depth, lambda var: Let(var, name, args), type)
+        zeros = tuple(str(a.value) for a in args if isinstance(a, Literal) and a.value == 0)  # -0.0 equals 0.0
+        return self._once((name, type, args, zeros), depth, lambda var: Let(var, name, args), type)
 
     def shuffle(self, a: Operand, b: Operand, lanes: tuple[int, ...]) -> Var:
         var = self._var(Type(a.type.dtype, len(lanes)))
@@ -121,21 +123,28 @@ class Builder:
         self._buffers[buffer] = None
         return Address(buffer, self.index(Affine(i.terms)), i.const)
 
+    def _known_from(self, buffer: Buffer) -> int:
+        """The outermost block whose loads are still right here: a loop may store, further down, what it loads."""
+        return 0 if buffer.role in ("constant", "argument") else self.depth
+
     def load(self, buffer: Buffer, i: Affine, lanes: int = 1, active: int | None = None,
              mask: Operand | None = None) -> Var:
         address, type = self._address(buffer, i), Type(buffer.dtype, lanes)
         count = lanes if active is None else active
         key = ("load", buffer, address, type, count, mask)
-        return self._once(key, self.depth, lambda var: LoadFrom(var, address, count, mask), type)
+        return self._once(key, self.depth, lambda var: LoadFrom(var, address, count, mask), type,
+                          self._known_from(buffer))
 
     def gather(self, buffer: Buffer, indices: Operand, active: int | None = None, mask: Operand | None = None) -> Var:
         """buffer[indices], lane by lane; indices are a vector of int64."""
         self._buffers[buffer] = None
         type, count = Type(buffer.dtype, indices.type.lanes), indices.type.lanes if active is None else active
         key = ("load", buffer, indices, type, count, mask)
-        return self._once(key, self.depth, lambda var: GatherFrom(var, buffer, indices, count, mask), type)
+        return self._once(key, self.depth, lambda var: GatherFrom(var, buffer, indices, count, mask), type,
+                          self._known_from(buffer))
 
-    def store(self, buffer: Buffer, i: Affine, value: Operand, active: int | None = None, streaming: bool = False) -> None:
+    def store(self, buffer: Buffer, i: Affine, value: Operand, active: int | None = None,
+              streaming: bool = False) -> None:
         count = value.type.lanes if active is None else active
         self._scopes[-1].block.append(StoreTo(self._address(buffer, i), value, count, streaming))
         for scope in self._scopes:  # what was loaded from it is known no more

@@ -1,7 +1,8 @@
 """The loop IR: structured SSA over scalars and explicit vectors, with loops that carry values.
 
-A function computes one kernel, all of it or a range of rows. Accumulators are values that a loop carries, so there is no
-stack memory; scratch is a parameter that the memory planner places. Everything is immutable; statements are in order.
+A function computes one kernel, all of it or a range of rows. Accumulators are values that a loop carries, so there is
+no stack memory; scratch is a parameter that the memory planner places. Everything is immutable, and statements are in
+order.
 """
 from __future__ import annotations
 
@@ -55,9 +56,9 @@ class Address:
 @dataclass(frozen=True, slots=True)
 class Let:
     """result = op(args). Beside the primitives of expressions: splat (scalar to vector), cast, bits (reinterpretation),
-    lanes (scalar i to i, i+1, ...), any_false (vector of bool to bool), dot4 (acc + products of u8 and s8, four a lane),
-    reduce_add, reduce_mul, reduce_min, reduce_max, reduce_minimum, reduce_maximum, reduce_minnum, reduce_maxnum,
-    reduce_and, reduce_or (vector to scalar)."""
+    lanes (scalar i to i, i+1, ...), any_false (vector of bool to bool), dot4 (acc + products of u8 and s8, four to a
+    lane), reduce_add, reduce_mul, reduce_min, reduce_max, reduce_minimum, reduce_maximum, reduce_minnum, reduce_maxnum,
+    reduce_and, reduce_or (vector to scalar; floats by halves: lane i with lane i + n/2, until one is left)."""
     result: Var
     op: str
     args: tuple[Operand, ...]
@@ -73,8 +74,8 @@ class Shuffle:
 
 @dataclass(frozen=True, slots=True)
 class LoadFrom:
-    """`lanes` neighbours. Only the first `active` lanes, and of those the ones where `mask` is true, are read; the others
-    are 0."""
+    """`lanes` neighbours. Only the first `active` lanes, and of those the ones where `mask` is true, are read; the
+    others are 0."""
     result: Var
     address: Address
     active: int
@@ -102,8 +103,8 @@ class StoreTo:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """index runs from low to high; params start as inits, and are the yields of the iteration before; results are the last
-    ones (inits if there was no iteration)."""
+    """index runs from low to high; params start as inits, and are the yields of the iteration before; results are the
+    last ones (inits if there was no iteration)."""
     index: Var
     low: Operand
     high: Operand
@@ -128,8 +129,8 @@ Block = list[Stmt]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Function:
-    """One kernel. `params` are the buffers that it reads and writes, `scratch` memory that is its own while it runs; `rows`
-    are the bounds of the outermost loop if the function can do a part."""
+    """One kernel. `params` are the buffers that it reads and writes, `scratch` memory that is its own while it runs;
+    `rows` are the bounds of the outermost loop if the function can do a part."""
     name: str
     params: tuple[Buffer, ...]
     scratch: tuple[Buffer, ...]

@@ -1,5 +1,5 @@
-"""A program: functions of the loop IR over buffers, and the table of steps that runs them. What the memory planner plans
-and the emitter emits.
+"""A program: functions of the loop IR over buffers, and the table of steps that runs them. What the memory planner
+plans and the emitter emits.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Program:
 
     @property
     def constants(self) -> tuple[Buffer, ...]:
-        """Constant buffers that the functions read, each once, in order of first use; initial values of variables too."""
+        """Constant buffers that the functions read, once each, in order of first use; variables' initial values too."""
         found = dict.fromkeys(b for f in self.functions for b in f.params if b.role == "constant")
         found.update(dict.fromkeys(v.initial for v in self.variables if v.initial is not None))
         return tuple(found)

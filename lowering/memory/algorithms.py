@@ -3,18 +3,24 @@ the place of each buffer; `allocate` runs one and checks what it did. All are de
 """
 from __future__ import annotations
 
+import bisect
+import functools
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ...runtime.errors import Problem
 from .buffers import BufferInfo, PoolAllocation, PoolInfo, symmetric
 from .lower_bound import lower_bound
-from .placement import Placement, first_fit
-from .verify import allocation_faults, require_sound
+from .placement import Placement, first_fit, lowest_first
+from .verify import conflict_faults, placement_faults, require_sound
 
 Algorithm = Callable[[Sequence[BufferInfo], Sequence[PoolInfo]], Mapping[str, PoolAllocation]]
 Key = Callable[[BufferInfo], tuple[int, ...]]
 
 ALGORITHMS: dict[str, Algorithm] = {}
+
+EFFORT = 2_000_000
+"""How many conflicts `portfolio` looks at in all its attempts: a count and no time, so that plans never vary."""
 
 
 def algorithm(name: str) -> Callable[[Algorithm], Algorithm]:
@@ -38,17 +44,26 @@ def find_algorithm(name: str) -> Algorithm:
 
 def allocate(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo],
              algorithm: str | Algorithm = "portfolio") -> dict[str, PoolAllocation]:
-    """The place of each buffer, by name, in the order of `buffers`. Conflicts may be given one way.
+    """The place of each buffer, by name, in the order of `buffers`. Conflicts may be given one way; the answer is
+    checked against them.
 
     Raises a Problem where a buffer fits in none of its pools, or the algorithm breaks a rule.
     """
+    both_ways = symmetric(buffers)
+    found = run_algorithm(both_ways, pools, algorithm)
+    require_sound(list(conflict_faults(both_ways, found)))
+    return found
+
+
+def run_algorithm(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo],
+                  algorithm: str | Algorithm) -> dict[str, PoolAllocation]:
+    """`allocate` for conflicts that are symmetric, with no check of them: the caller verifies the plan."""
     if len({p.name for p in pools}) < len(pools):
         raise Problem(f"two pools have the same name: {', '.join(p.name for p in pools)}", kind="option")
-    both_ways = symmetric(buffers)
     run = find_algorithm(algorithm) if isinstance(algorithm, str) else algorithm
-    found = run(both_ways, pools)
-    require_sound(allocation_faults(both_ways, pools, found))
-    return {b.name: found[b.name] for b in both_ways}
+    found = run(buffers, pools)
+    require_sound(list(placement_faults(buffers, pools, found)))
+    return {b.name: found[b.name] for b in buffers}
 
 
 # ---- static orders, placed by first fit ------------------------------------------------------------------------------
@@ -77,24 +92,55 @@ def greedy_by_conflicts(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]
     return first_fit(ordered(buffers, conflicts_first), pools).allocations
 
 
-def static_orders(buffers: Sequence[BufferInfo]) -> Iterator[list[BufferInfo]]:
-    """Orders worth trying, the best on average first, each once."""
-    sizes = {b.name: b.size_bytes for b in buffers}
-    crowd = {b.name: b.size_bytes + sum(sizes[name] for name in b.conflicts) for b in buffers}
-    keys: list[Key] = [
-        size_first, conflicts_first,
-        lambda b: (b.size_bytes * b.lifetime, b.size_bytes),
-        lambda b: (b.lifetime, b.size_bytes),
-        lambda b: (b.size_bytes * len(b.conflicts), b.size_bytes),
-        lambda b: (crowd[b.name], b.size_bytes),
-    ]
+def area_first(b: BufferInfo) -> tuple[int, ...]:
+    return b.size_bytes * b.lifetime, b.size_bytes
+
+
+def lifetime_first(b: BufferInfo) -> tuple[int, ...]:
+    return b.lifetime, b.size_bytes
+
+
+def birth_first(b: BufferInfo) -> tuple[int, ...]:
+    return -b.live[0][0] if b.live else 0, b.size_bytes
+
+
+def death_last(b: BufferInfo) -> tuple[int, ...]:
+    return b.live[-1][1] if b.live else 0, b.size_bytes
+
+
+def crowd_first(buffers: Sequence[BufferInfo]) -> Key:
+    """By the most bytes that are live together at some tick of a buffer's life, then by lifetime."""
+    crowds = {b.name: crowd for b, crowd in zip(buffers, crowding(buffers))}
+    return lambda b: (crowds[b.name], b.lifetime)
+
+
+def crowding(buffers: Sequence[BufferInfo]) -> list[int]:
+    """For each buffer the most bytes that are live at one tick while it is; 0 where that is not known."""
+    spans = [(first, last, b.size_bytes) for b in buffers for first, last in b.live or ()]
+    events = sorted([(first, 0, size) for first, _, size in spans] + [(last, 1, -size) for _, last, size in spans])
+    starts = [tick for tick, ends, _ in events if not ends]
+    totals = [total for total, (_, ends, _) in zip(itertools.accumulate(e[2] for e in events), events) if not ends]
+
+    def most(first: int, last: int) -> int:
+        return max(totals[bisect.bisect_left(starts, first):bisect.bisect_right(starts, last)])
+
+    return [max((most(*span) for span in b.live or ()), default=0) for b in buffers]
+
+
+def attempts(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]) -> Iterator[Callable[[], Placement]]:
+    """Ways to place the buffers that are worth trying, each once: those first that often reach the lower bound."""
+    keys: list[tuple[Callable[..., Placement], Callable[[], Key]]] = [
+        (first_fit, lambda: size_first), (first_fit, lambda: conflicts_first), (lowest_first, lambda: conflicts_first),
+        (lowest_first, lambda: death_last), (lowest_first, lambda: crowd_first(buffers)),
+        (lowest_first, lambda: birth_first), (lowest_first, lambda: lifetime_first), (lowest_first, lambda: area_first),
+        (lowest_first, lambda: size_first), (first_fit, lambda: area_first), (first_fit, lambda: lifetime_first)]
     seen = set()
-    for key in keys:
-        order = ordered(buffers, key)
-        names = tuple(b.name for b in order)
+    for place, key in keys:
+        order = ordered(buffers, key())
+        names = place, tuple(b.name for b in order)
         if names not in seen:
             seen.add(names)
-            yield order
+            yield functools.partial(place, order, pools)
 
 
 @algorithm("portfolio")
@@ -104,9 +150,10 @@ def portfolio(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]) -> Mappi
     best: Placement | None = None
     refused: Problem | None = None
     least = [0] * (len(pools) - 1) + [lower_bound(buffers)]
-    for order in static_orders(buffers):
+    visits = 1 + sum(len(b.conflicts) for b in buffers)
+    for attempt in itertools.islice(attempts(buffers, pools), max(2, EFFORT // visits)):
         try:
-            found = first_fit(order, pools)
+            found = attempt()
         except Problem as problem:
             refused = refused or problem
             continue
@@ -115,8 +162,7 @@ def portfolio(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]) -> Mappi
         if cost(best) <= least:
             break
     if best is None:
-        assert refused is not None
-        raise refused
+        raise refused or Problem("there are no pools to plan into", kind="option")
     return best.allocations
 
 

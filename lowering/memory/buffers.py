@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
+
 from ...runtime.errors import Problem
 
 Kind = Literal["intermediate", "input", "output", "constant"]
@@ -124,9 +126,9 @@ def symmetric(buffers: Sequence[BufferInfo]) -> tuple[BufferInfo, ...]:
     known = by_name(buffers)
     both: dict[str, set[str]] = {name: set() for name in known}
     for buffer in buffers:
-        if unknown := buffer.conflicts - known.keys():
-            raise Problem(f"buffer {buffer.name} conflicts with {min(unknown)}, which is not in the list",
-                          kind="option")
+        if not known.keys() >= buffer.conflicts:
+            unknown = min(buffer.conflicts - known.keys())
+            raise Problem(f"buffer {buffer.name} conflicts with {unknown}, which is not in the list", kind="option")
         both[buffer.name] |= buffer.conflicts
         for other in buffer.conflicts:
             both[other].add(buffer.name)
@@ -136,23 +138,23 @@ def symmetric(buffers: Sequence[BufferInfo]) -> tuple[BufferInfo, ...]:
 def with_conflicts(buffers: Sequence[BufferInfo]) -> tuple[BufferInfo, ...]:
     """The same buffers, in conflict where they are live at the same tick; `live` must be known of each.
 
-    A buffer without bytes conflicts with none. The cost is that of a sort, plus the number of conflicts.
+    A buffer without bytes conflicts with none.
     """
-    by_name(buffers)
-    events: list[tuple[int, bool, int]] = []  # at one tick, what starts comes before what ends: both are live then
-    for i, buffer in enumerate(buffers):
-        assert buffer.live is not None, f"the lifetime of {buffer.name} is not known"
-        for first, last in buffer.live if buffer.size_bytes else ():
-            events += [(first, False, i), (last, True, i)]
-    found: list[set[str]] = [set() for _ in buffers]
-    live: dict[int, str] = {}
-    for _, ends, i in sorted(events):
-        if ends:
-            del live[i]
-            continue
-        name = buffers[i].name
-        for other in live:
-            found[other].add(name)
-        found[i].update(live.values())
-        live[i] = name
-    return tuple(dataclasses.replace(b, conflicts=frozenset(c)) for b, c in zip(buffers, found))
+    names = np.array(list(by_name(buffers)), dtype=object)
+    spans = sorted((first, last, i) for i, b in enumerate(buffers) if b.size_bytes for first, last in lifetime_of(b))
+    starts, ends, owners = (np.array(column, dtype=np.int64) for column in (zip(*spans) if spans else ((), (), ())))
+
+    def together(b: BufferInfo) -> frozenset[str]:
+        found: set[str] = set()
+        for first, last in lifetime_of(b) if b.size_bytes else ():
+            begun = int(np.searchsorted(starts, last, side="right"))
+            found.update(names[owners[:begun][ends[:begun] >= first]])
+        return frozenset(found - {b.name})
+
+    return tuple(dataclasses.replace(b, conflicts=together(b)) for b in buffers)
+
+
+def lifetime_of(buffer: BufferInfo) -> tuple[Ticks, ...]:
+    """The spans in which it is live; an internal error where they are not known."""
+    assert buffer.live is not None, f"the lifetime of {buffer.name} is not known"
+    return buffer.live

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ...runtime.errors import Problem
 from ..loops.program import Program
-from .algorithms import Algorithm, allocate, find_algorithm
+from .algorithms import Algorithm, find_algorithm, run_algorithm
 from .buffers import BufferInfo, PoolInfo, is_alignment, with_conflicts
 from .lifetimes import access_of, lifetimes
 from .plan import Plan, buffer_names, make_plan
@@ -42,7 +42,7 @@ def plan(program: Program, options: PlanOptions | None = None) -> Plan:
     """
     options = options or PlanOptions()
     buffers = planned_buffers(program, options)
-    allocations = allocate(buffers, options.pools, options.algorithm)
+    allocations = run_algorithm(buffers, options.pools, options.algorithm)
     found = make_plan(program.name, options.algorithm_name, buffers, options.pools, allocations)
     verify(found, program)
     return found

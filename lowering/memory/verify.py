@@ -28,21 +28,20 @@ def require_sound(faults: Sequence[str]) -> None:
 
 
 # ---- an algorithm's answer -------------------------------------------------------------------------------------------
-def allocation_faults(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo],
-                      allocations: Mapping[str, PoolAllocation]) -> list[str]:
-    """What is wrong with the places of `buffers`; conflicts count both ways, however they are given."""
-    sizes = {b.name: b.size_bytes for b in buffers}
+def placement_faults(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo],
+                     allocations: Mapping[str, PoolAllocation]) -> Iterator[str]:
+    """What is wrong with the place of each buffer by itself."""
     known = {p.name: p for p in pools}
-    faults = [f"{name} has a place but is no buffer" for name in allocations if name not in sizes]
+    for name in sorted(allocations.keys() - {b.name for b in buffers}):
+        yield f"{name} has a place but is no buffer"
     for b in buffers:
         place = allocations.get(b.name)
         if place is None:
-            faults.append(f"{b.name} has no place")
+            yield f"{b.name} has no place"
         elif place.pool not in known:
-            faults.append(f"{b.name} lies in {place.pool}, which is no pool")
+            yield f"{b.name} lies in {place.pool}, which is no pool"
         else:
-            faults += place_faults(b, place, known[place.pool])
-    return faults + [f"{one} and {other} share bytes, but conflict" for one, other in clashes(buffers, allocations)]
+            yield from place_faults(b, place, known[place.pool])
 
 
 def place_faults(buffer: BufferInfo, place: PoolAllocation, pool: PoolInfo) -> Iterator[str]:
@@ -57,19 +56,20 @@ def place_faults(buffer: BufferInfo, place: PoolAllocation, pool: PoolInfo) -> I
         yield f"{at} ends at {place.byte_offset + buffer.size_bytes}, behind the pool's {pool.size_hint_bytes} bytes"
 
 
-def clashes(buffers: Sequence[BufferInfo], allocations: Mapping[str, PoolAllocation]) -> Iterator[tuple[str, str]]:
-    """Pairs in conflict that share a byte, each once."""
+def conflict_faults(buffers: Sequence[BufferInfo], allocations: Mapping[str, PoolAllocation]) -> Iterator[str]:
+    """Which buffers in conflict share a byte; conflicts count both ways, however they are given."""
     spans = {b.name: (place.pool, place.byte_offset, place.byte_offset + b.size_bytes)
              for b in buffers if (place := allocations.get(b.name)) is not None and b.size_bytes}
-    conflicts = {b.name: b.conflicts for b in buffers}
-    for name, listed in conflicts.items():
-        if name not in spans:
-            continue
-        pool, start, end = spans[name]
-        for other in sorted(o for o in listed if o in spans and spans[o][0] == pool
-                            and spans[o][1] < end and start < spans[o][2]):
-            if name < other or (name > other and name not in conflicts[other]):
-                yield name, other
+    clashes = set()
+    for b in buffers:
+        if b.name in spans:
+            pool, start, end = spans[b.name]
+            for other in b.conflicts:
+                other_pool, other_start, other_end = spans.get(other, ("", 0, 0))
+                if start < other_end and other_start < end and pool == other_pool and other != b.name:
+                    clashes.add((min(b.name, other), max(b.name, other)))
+    for one, other in sorted(clashes):
+        yield f"{one} and {other} share bytes, but conflict"
 
 
 # ---- a plan, against its program -------------------------------------------------------------------------------------

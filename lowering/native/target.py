@@ -6,11 +6,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A machine: LLVM's names for it, its vector unit and its caches. Sizes in bytes, rates per cycle."""
+    """A machine: LLVM's names for it, its vector unit and its caches. Sizes in bytes, rates per cycle.
+
+    `features` is LLVM's list ("+avx2,-avx512f"); what the emitter may use is decided by it and not by the name of the
+    processor, because a virtual machine may hide what the processor has.
+    """
     triple: str
     cpu: str
     features: str
     vector_bytes: int = 16
+    """1 where there are no vector registers: every `lanes` is then 1."""
     vector_registers: int = 16
     fma_per_cycle: float = 2
     loads_per_cycle: float = 2
@@ -25,3 +30,18 @@ class Target:
     def lanes(self, itemsize: int) -> int:
         """Elements of `itemsize` bytes in a vector."""
         return max(1, self.vector_bytes // itemsize)
+
+    @property
+    def architecture(self) -> str:
+        """The family of instruction sets: x86, aarch64, arm, riscv, or the first part of the triple."""
+        first = self.triple.split("-")[0]
+        for family, prefixes in (("x86", ("x86", "i386", "i586", "i686")), ("aarch64", ("aarch64", "arm64")),
+                                 ("arm", ("arm", "thumb")), ("riscv", ("riscv",))):
+            if first.startswith(prefixes):
+                return family
+        return first
+
+    @property
+    def enabled(self) -> frozenset[str]:
+        """Features that are on, by LLVM's names."""
+        return frozenset(f[1:] for f in self.features.split(",") if f.startswith("+"))

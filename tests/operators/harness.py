@@ -1,4 +1,4 @@
-"""What every operator's test does: the type rule, the reference and the expression of an element, held against each other.
+"""What every operator's test does: hold the type rule, the reference and the expression of an element together.
 
 `check(op, *arrays)` infers the result's type, computes the reference, evaluates the element's expression over the whole
 result with the interpreter of expressions, and asserts that type, shape and values agree.
@@ -73,9 +73,10 @@ def check(op: Op, *arrays: Array, constants: Collection[int] = (), elements: Map
           bound: Bound | None = None) -> Array:
     """Assert that infer, reference and element agree; returns the evaluated result.
 
-    `constants` are the positions of operands whose data is known when compiling, `elements` the types of those that NumPy's
-    dtype does not tell (i4, i48). Integers must be equal, and floats too, up to the sign of a zero, unless `bound` is given:
-    then the reference is computed in float64 and elements may be as far from it as TOSA's conformance check allows.
+    `constants` are the positions of operands whose data is known when compiling, `elements` the types of those that
+    NumPy's dtype does not tell (i4, i48). Integers must be equal, and floats too, up to the sign of a zero, unless
+    `bound` is given: then the reference is computed in float64 and elements may be as far from it as TOSA's conformance
+    check allows.
     """
     out = infer(op, *arrays, constants=constants, elements=elements)
     with warnings.catch_warnings():
@@ -112,7 +113,7 @@ def assert_equal(result: Array, expected: Array, arrays: tuple[Array, ...] = ())
 
 def assert_close(result: Array, exact: Array, error: Array, arrays: tuple[Array, ...] = ()) -> None:
     """TOSA's conformance check of a float against its value in float64, but subnormals may not be flushed."""
-    most = float(np.finfo(result.dtype).max) if result.dtype.kind == "f" else float(_finfo(result).max)
+    most = float(_finfo(result).max)
     with np.errstate(all="ignore"):
         low, high = exact - error, exact + error
         low = np.where(low > most, np.inf, np.where(low < -most, -np.inf, low))

@@ -1,0 +1,22 @@
+"""TOSA's operators, one class each; importing this package registers them all."""
+from . import (  # noqa: F401  importing registers the operators
+    activation,
+    binary,
+    bitwise,
+    comparison,
+    control_flow,
+    conversion,
+    convolution,
+    data,
+    gather,
+    layout,
+    matmul,
+    pooling,
+    reduction,
+    rescale,
+    resize,
+    table,
+    ternary,
+    unary,
+    variable,
+)

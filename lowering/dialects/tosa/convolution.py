@@ -1,10 +1,9 @@
 """CONV2D, CONV3D, DEPTHWISE_CONV2D, TRANSPOSE_CONV2D.
 
 Input NHWC (NDHWC), weight O, kernel, I (depthwise: kernel, C, M), bias of one number per output channel or one for all.
-Integers are summed in the accumulator's type, floats in float32, whatever `acc_type` says: that is never less accurate.
+Integers are summed in the accumulator's type, floats in float32: that is never less accurate than `acc_type` asks for.
 """
 from __future__ import annotations
-
 
 from typing import ClassVar
 
@@ -73,8 +72,8 @@ class Convolution(Op):
 
     def reference(self, x: Array, weight: Array, bias: Array, input_zp: Array, weight_zp: Array) -> Array:
         kernel = weight.shape[1:-1]
-        slices = [window_slices(x.shape[d + 1], kernel[d], self.pad[2 * d], self.pad[2 * d + 1], self.stride[d],
-                                self.dilation[d]) for d in range(self.spatial)]
+        slices = [window_slices(x.shape[d + 1], kernel[d], self.pad[2 * d:2 * d + 2], self.stride[d], self.dilation[d])
+                  for d in range(self.spatial)]
         pixels, filters = exact(x, input_zp), exact(weight, weight_zp)
         total = np.zeros((x.shape[0], *(places for places, _ in slices), weight.shape[0]))
         for place in np.ndindex(*kernel):
@@ -106,16 +105,17 @@ class Convolution(Op):
 
 
 class Conv2D(Convolution, name="tosa.conv2d"):
-    """2-D convolution. TOSA 1.0, tensor operators"""
+    """2-D convolution. TOSA 1.0, tensor operators."""
 
 
 class Conv3D(Convolution, name="tosa.conv3d"):
-    """3-D convolution; a weight is [OC, KD, KH, KW, IC]. TOSA 1.0, tensor operators"""
+    """3-D convolution; a weight is [OC, KD, KH, KW, IC]. TOSA 1.0, tensor operators."""
     spatial: ClassVar[int] = 3
 
 
 class DepthwiseConv2D(Convolution, name="tosa.depthwise_conv2d"):
-    """Every channel with its own M filters; a weight is [KH, KW, C, M], output channel c*M + m. TOSA 1.0, tensor operators"""
+    """Every channel with its own M filters; a weight is [KH, KW, C, M], output channel c*M + m.
+    TOSA 1.0, tensor operators."""
 
     def infer(self, x: Operand, weight: Operand, bias: Operand, input_zp: Operand, weight_zp: Operand) -> TensorType:
         self.check_attributes()
@@ -129,8 +129,8 @@ class DepthwiseConv2D(Convolution, name="tosa.depthwise_conv2d"):
 
     def reference(self, x: Array, weight: Array, bias: Array, input_zp: Array, weight_zp: Array) -> Array:
         height, width, channels, multiplier = weight.shape
-        rows = window_slices(x.shape[1], height, *self.pad[:2], self.stride[0], self.dilation[0])
-        columns = window_slices(x.shape[2], width, *self.pad[2:], self.stride[1], self.dilation[1])
+        rows = window_slices(x.shape[1], height, self.pad[:2], self.stride[0], self.dilation[0])
+        columns = window_slices(x.shape[2], width, self.pad[2:], self.stride[1], self.dilation[1])
         pixels, filters = exact(x, input_zp), exact(weight, weight_zp).reshape(height, width, channels * multiplier)
         if multiplier > 1:
             pixels = pixels.repeat(multiplier, axis=-1)
@@ -158,7 +158,7 @@ class DepthwiseConv2D(Convolution, name="tosa.depthwise_conv2d"):
 
 class TransposeConv2D(Op, name="tosa.transpose_conv2d"):
     """Every input pixel adds its multiple of the kernel to the output, `stride` apart; `out_pad` (top, bottom, left,
-    right) widens the output, or narrows it where negative. TOSA 1.0, tensor operators"""
+    right) widens the output, or narrows it where negative. TOSA 1.0, tensor operators."""
     out_pad: tuple[int, ...] = attribute("array<i64>")
     stride: tuple[int, ...] = attribute("array<i64>")
     acc_type: ElementType = attribute("type")
@@ -248,7 +248,7 @@ def result_element(acc_type: ElementType, x: Operand, weight: Operand, bias: Ope
     one_of(acc_type, accumulators, f"the accumulator of an input of {element}")
     one_of(tensor(bias, "the bias").element, (result,), f"the bias of an input of {element}")
     extent, = ranked(bias, 1, "the bias")
-    require(extent in (1, None) or same(extent, filters), f"the bias has {extent} numbers, for {filters} output channels",
+    require(extent == 1 or same(extent, filters), f"the bias has {extent} numbers, for {filters} output channels",
             kind="shape")
     zero_point(input_zp, element, "the zero point of the input")
     zero_point(weight_zp, tensor(weight, "the weight").element, "the zero point of the weight")

@@ -37,7 +37,7 @@ class Concat(Op, name="tosa.concat"):
     def joined(self, shape: Shape, other: Shape, number: int) -> Shape:
         a, b = shape[self.axis], other[self.axis]
         rest, beside = ((*s[:self.axis], *s[self.axis + 1:]) for s in (shape, other))
-        require(same_shape(rest, beside), f"operand {number} is {written(other)}, the ones before make {written(shape)}: "
+        require(same_shape(rest, beside), f"operand {number} is {written(other)}, those before it {written(shape)}: "
                 f"they may differ along axis {self.axis} only", kind="shape")
         both = list(map(known, rest, beside))
         return (*both[:self.axis], None if a is None or b is None else a + b, *both[self.axis:])
@@ -89,7 +89,8 @@ class Reshape(Op, name="tosa.reshape"):
         require(isinstance(x.type, TensorType), f"the input must be a tensor, not {x.type}")
         extents = integers(shape, "the shape")
         unknown = extents.count(-1)
-        require(unknown <= 1 and all(n > 0 or n == -1 for n in extents), f"{list(extents)} is not a shape", kind="shape")
+        require(unknown <= 1 and all(n > 0 or n == -1 for n in extents), f"{list(extents)} is not a shape",
+                kind="shape")
         size = None if x.type.shape is None else product(x.type.shape)
         rest = math.prod(n for n in extents if n != -1)
         if size is not None:

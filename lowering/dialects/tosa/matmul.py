@@ -19,7 +19,7 @@ RESULTS: dict[ElementType, tuple[ElementType, ...]] = {
 
 class MatMul(Op, name="tosa.matmul"):
     """Products of matrices. `to` is the result's type where the operands leave a choice. TOSA 1.0, tensor operators."""
-    to: ElementType | None = from_result()
+    to: ElementType | None = from_result(default=None)
 
     def infer(self, a: Operand, b: Operand, a_zp: Operand, b_zp: Operand) -> TensorType:
         batch, height, inner = ranked(a, 3, "the first operand")
@@ -40,8 +40,10 @@ class MatMul(Op, name="tosa.matmul"):
             return a.astype(np.int64) @ b.astype(np.int64) if a.shape[2] >= 1 << 23 else product(a, b).astype(np.int64)
         if a.dtype == np.int8:
             return (exact(a, a_zp) @ exact(b, b_zp)).astype(np.int64).astype(np.int32)
-        element = next(e for e in RESULTS if e.storage == a.dtype.name)
-        return product(a, b).astype((self.to or RESULTS[element][0]).dtype)
+        if a.dtype == np.float64:
+            return product(a, b)
+        usual = next(RESULTS[e][0] for e in RESULTS if e.storage == a.dtype.name)
+        return product(a, b).astype((self.to or usual).dtype)
 
     def element(self, out: TensorType, a: Tensor, b: Tensor, a_zp: Tensor, b_zp: Tensor) -> Element:
         dtype = accumulator(out.element)

@@ -51,7 +51,7 @@ def integers(operand: Operand, what: str, length: int | None = None) -> tuple[in
         raise Problem(f"{what} must be known when compiling", kind="unsupported",
                       help="make it the result of tosa.const_shape or tosa.const")
     found = tuple(int(x) for x in operand.constant.reshape(-1))
-    require(length is None or len(found) == length, f"{what} has {len(found)} numbers, {length} are needed", kind="shape")
+    require(length in (None, len(found)), f"{what} has {len(found)} numbers, {length} are needed", kind="shape")
     return found
 
 
@@ -59,7 +59,8 @@ def one_element(operand: Operand, element: ElementType, what: str) -> TensorType
     """The type of an operand that must be a single number of that type."""
     found = tensor(operand, what)
     require(found.element == element, f"{what} must be {element}, it is {found}")
-    require(all(n in (1, None) for n in found.shape or ()), f"{what} must have one element, it is {found}", kind="shape")
+    require(all(n in (1, None) for n in found.shape or ()), f"{what} must have one element, it is {found}",
+            kind="shape")
     return found
 
 

@@ -165,8 +165,7 @@ def windowed(x: Array, combine: Any, empty: float, kernel: tuple[int, ...], stri
              pad: tuple[int, ...]) -> Array:
     """`combine` over every window of rows and columns: rows first, then columns of the result."""
     for axis in (1, 2):
-        before, after = pad[2 * axis - 2:2 * axis]
-        places, slices = window_slices(x.shape[axis], kernel[axis - 1], before, after, stride[axis - 1])
+        places, slices = window_slices(x.shape[axis], kernel[axis - 1], pad[2 * axis - 2:2 * axis], stride[axis - 1])
         moved = np.moveaxis(x, axis, 0)
         result = np.full((places, *moved.shape[1:]), empty, x.dtype)
         for out, inside in slices:

@@ -135,7 +135,7 @@ class ArgMax(Op, name="tosa.argmax"):
     least. TOSA 1.0, tensor operators."""
     axis: int = attribute("i32")
     nan_mode: str = attribute("nan_mode", default="PROPAGATE")
-    to: ElementType | None = from_result()
+    to: ElementType | None = from_result(default=None)
 
     def infer(self, x: Operand) -> TensorType:
         shape = axis_of(x, self.axis)

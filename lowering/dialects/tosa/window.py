@@ -1,7 +1,7 @@
 """Windows that slide over spatial axes, as the type rules and the references of convolutions and pools need them.
 
-`pad` holds before and after per spatial axis (top, bottom, left, right; front and back first in 3-D); `kernel`, `stride`
-and `dilation` hold one number per spatial axis.
+`pad` holds before and after per spatial axis (top, bottom, left, right; front and back first in 3-D); `kernel`,
+`stride` and `dilation` hold one number per spatial axis.
 """
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def output_extent(extent: int | None, kernel: int | None, before: int, after: in
     room = extent - 1 + before + after - (kernel - 1) * dilation
     sizes = f"input {extent}, kernel {kernel}, dilation {dilation}, padding {before} and {after}"
     require(room >= 0, f"the window is larger than its input: {sizes}", kind="shape")
-    require(room % stride == 0, f"the stride {stride} does not divide {room}, the places of the window less one: {sizes}",
+    require(room % stride == 0, f"the stride {stride} does not divide {room}, the window's way to go: {sizes}",
             kind="shape", help=f"pad {stride - room % stride} more, or slice {room % stride} from the input")
     return room // stride + 1
 
@@ -40,9 +40,10 @@ def output_extents(extents: Sequence[int | None], kernel: Sequence[int | None], 
 Places = tuple[int, list[tuple[slice, slice]]]
 
 
-def window_slices(extent: int, kernel: int, before: int, after: int, stride: int, dilation: int = 1) -> Places:
+def window_slices(extent: int, kernel: int, pad: Sequence[int], stride: int, dilation: int = 1) -> Places:
     """How many places a window has along an axis and, for each place in the kernel, the slice of output places whose
     input is not padding, and the slice of these inputs."""
+    before, after = pad
     places = (extent - 1 + before + after - (kernel - 1) * dilation) // stride + 1
     slices = []
     for k in range(kernel):

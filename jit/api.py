@@ -1,0 +1,64 @@
+"""What `import tosaic` offers first: `jit`, `load`, `compile`. Kept cheap: the compiler is imported when it is used."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, overload
+
+if TYPE_CHECKING:
+    from ..lowering.native.target import Target
+    from ..runtime.variables import Context
+    from .decorator import Jit
+    from .model import Model
+    from .stages import Compiled
+
+
+@overload
+def jit(function: Callable[..., Any]) -> Jit: ...
+
+
+@overload
+def jit(*, static: str | Iterable[str | int] = (), static_argnums: int | Iterable[int] = (), target: Target | None = None,
+        context: Context | None = None) -> Callable[[Callable[..., Any]], Jit]: ...
+
+
+def jit(function: Callable[..., Any] | None = None, *, static: str | int | Iterable[str | int] = (),
+        static_argnums: int | Iterable[int] = (), target: Target | None = None, context: Context | None = None) -> Any:
+    """Compile a Python function of tensors, once for every signature that it is called with.
+
+        @tosaic.jit
+        def step(x): ...
+
+        @tosaic.jit(static=("n",))
+        def power(x, n): ...
+
+    `static` names (or numbers) parameters whose values Python needs; `target` is another machine to compile for,
+    `context` the namespace of the variables that the function uses.
+    """
+    from .decorator import Jit
+    chosen = [*each(static), *each(static_argnums)]
+    if function is not None:
+        return Jit(function, chosen, target, context)
+    return lambda f: Jit(f, chosen, target, context)
+
+
+def each(values: Any) -> list[Any]:
+    return [values] if isinstance(values, str | int) else list(values)
+
+
+def load(source: Any, name: str | None = None) -> Model:
+    """A model: a path, an open binary file, bytes, or MLIR text. What it is shows in its bytes: MLIR text or .tflite.
+
+    Its entry functions are attributes and items: `tosaic.load("m.mlir").main`. Raises a Problem with the place for
+    anything that is wrong in it.
+    """
+    from .model import load_model
+    return load_model(source, name)
+
+
+def compile(source: Any, *arguments: Any, entry: str | None = None, target: Target | None = None,
+            context: Context | None = None) -> Compiled:
+    """Compile a model (as `load` takes it), or a Python function for these arguments."""
+    if callable(source):
+        compiled: Compiled = jit(target=target, context=context)(source).compile(*arguments)
+        return compiled
+    return load(source).entry(entry).compile(target, context)

@@ -1,0 +1,167 @@
+"""Compiled code against the reference interpreter, operator by operator: what `tosaic check` does.
+
+The function is compiled twice. `fused` is what a user runs; `observed` is the same graph with every operator's result made
+an output, so that each operator can be checked on the very operands that it had in native code: integers must be equal,
+floats within TOSA's own bounds. The first operator that differs is named. The fused outputs are compared with the
+interpreter's end to end: integers and state must be equal, floats within 1e-5 of the output's range.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..lowering.dialects.tosa.compliance import bound, differences
+from ..lowering.graph.graph import Block, Function, Module, Operation, Value
+from ..lowering.graph.types import Array, TensorType
+from ..lowering.native.target import Target
+from ..runtime.errors import Position
+from ..runtime.interpreter import InterpreterVariables, interpret
+from ..runtime.variables import Context
+
+END_TO_END = 1e-5
+"""Allowed error of a float output of the whole function, relative to the range of its values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A result that is not the reference's: which, in which call, how many elements, and the first of them."""
+    where: str
+    position: Position | None
+    call: int
+    count: int
+    size: int
+    index: tuple[int, ...]
+    actual: float
+    expected: float
+
+    def __str__(self) -> str:
+        place = f"{self.position}: " if self.position else ""
+        return (f"{place}{self.where}: {self.count} of {self.size} elements differ in call {self.call}, the first at "
+                f"{list(self.index)}: compiled {self.actual}, reference {self.expected}")
+
+
+@dataclass(frozen=True, slots=True)
+class CrossCheck:
+    """The verdict over some calls; `operators` is how many operator results were compared."""
+    calls: int
+    operators: int
+    elements: int
+    difference: Difference | None
+
+    @property
+    def agrees(self) -> bool:
+        return self.difference is None
+
+    def __str__(self) -> str:
+        checked = f"{self.operators} operator results ({self.elements} elements) in {self.calls} calls"
+        if self.difference is None:
+            return f"compiled code agrees with the reference: {checked}"
+        return f"compiled code differs from the reference after {checked}\n{self.difference}"
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"agrees": self.agrees, "calls": self.calls, "operators": self.operators, "elements": self.elements,
+                "difference": None if self.difference is None else str(self.difference)}
+
+
+def observe_all(function: Function) -> tuple[Function, tuple[Operation, ...]]:
+    """The function with the results of all its operators as further outputs, and those operators in order."""
+    observed = tuple(o for o in function.body.operations if o.results and o.op.name not in (
+        "tosa.const", "tosa.const_shape") and all(isinstance(r.type, TensorType) for r in o.results))
+    extra = tuple(r for o in observed for r in o.results)
+    body: Block = replace(function.body, yields=(*function.body.yields, *extra))
+    return replace(function, body=body, result_types=(*function.result_types, *(v.type for v in extra))), observed
+
+
+Build = Callable[[Module, Function, Target | None], Any]
+
+
+def crosscheck(module: Module, function: Function, calls: Sequence[Sequence[Array]], build: Build,
+               target: Target | None = None) -> CrossCheck:
+    """Check `function` of a rewritten module on `calls`, one list of arrays each, on one state.
+
+    `build(module, function, target)` compiles a function into an executable.
+    """
+    observed_function, operations = observe_all(function)
+    observed_module = replace(module, functions=tuple(observed_function if f is function else f for f in module.functions))
+    fused, observed = build(module, function, target), build(observed_module, observed_function, target)
+    contexts = Context("crosscheck, fused"), Context("crosscheck, observed")
+    variables = InterpreterVariables()
+    count, operators, elements = len(function.body.yields), 0, 0
+    for number, arrays in enumerate(calls):
+        results = as_tuple(observed(*arrays, context=contexts[1]))
+        values = dict(zip(function.arguments, arrays))
+        values.update(zip((r for o in operations for r in o.results), results[count:]))
+        for operation in operations:
+            found = check_operation(operation, values, number)
+            operators += 1
+            elements += sum(r.tensor.size for r in operation.results)
+            if found:
+                return CrossCheck(number + 1, operators, elements, found)
+        expected = interpret(module, function, arrays, variables=variables)
+        actual = as_tuple(fused(*arrays, context=contexts[0]))
+        found = check_outputs(actual, expected, function, number) or check_state(contexts[0], variables, number)
+        if found:
+            return CrossCheck(number + 1, operators, elements, found)
+    return CrossCheck(len(calls), operators, elements, None)
+
+
+def as_tuple(results: Any) -> tuple[Array, ...]:
+    return results if isinstance(results, tuple) else (results,)
+
+
+def data_of(value: Value, values: Mapping[Value, Array]) -> Array:
+    return value.constant if value.constant is not None else values[value]
+
+
+def check_operation(operation: Operation, values: Mapping[Value, Array], call: int) -> Difference | None:
+    """One operator on the operands that it had in native code; variables and regions are checked end to end."""
+    if operation.regions or operation.op.variable_effect:
+        return None
+    operands = [data_of(v, values) for v in operation.operands]
+    with np.errstate(all="ignore"):
+        expected = np.asarray(operation.op.reference(*operands))
+    result = operation.results[0]
+    allowed = bound(operation.op, operands, expected, result.tensor.element)
+    return compare(values[result], expected, allowed, str(operation), operation.position, call)
+
+
+def check_outputs(actual: Sequence[Array], expected: Sequence[Array], function: Function, call: int) -> Difference | None:
+    for number, (a, e) in enumerate(zip(actual, expected)):
+        found = compare(a, e, end_to_end(e), f"output {number} of {function.name}", function.body.terminator_position, call)
+        if found:
+            return found
+    return None
+
+
+def check_state(context: Context, variables: InterpreterVariables, call: int) -> Difference | None:
+    state = context.snapshot()
+    for name, expected in variables.snapshot().items():
+        if expected is not None and name in state and state[name] is not None:
+            found = compare(state[name], expected, end_to_end(expected), f"variable @{name}", None, call)
+            if found:
+                return found
+    return None
+
+
+def end_to_end(expected: Array) -> Array | None:
+    if expected.dtype.kind in "iub":
+        return None
+    values = expected.astype(np.float64)
+    finite = values[np.isfinite(values)]
+    span = float(finite.max() - finite.min()) if finite.size else 0.0
+    return np.full(expected.shape, END_TO_END * max(span, float(np.abs(finite).max(initial=0.0))))
+
+
+def compare(actual: Array, expected: Array, allowed: Array | None, where: str, position: Position | None,
+            call: int) -> Difference | None:
+    if actual.shape != expected.shape:
+        return Difference(f"{where} has shape {actual.shape}, not {expected.shape}", position, call, 1, 1, (), 0, 0)
+    wrong = differences(actual, expected, allowed)
+    if not wrong.any():
+        return None
+    index = tuple(int(i) for i in np.argwhere(wrong)[0])
+    return Difference(where, position, call, int(wrong.sum()), wrong.size, index, float(actual[index]),
+                      float(expected[index]))

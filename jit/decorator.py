@@ -1,0 +1,301 @@
+"""`tosaic.jit`: a Python function that is traced, compiled and kept once for every signature that it is called with.
+
+A signature is the nest of the arguments, the dtype and shape of every array in it, and the values of static arguments.
+Python numbers are tensors of rank 0. Of several threads that come with a new signature, one compiles and the others wait.
+"""
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..lowering.graph.graph import Function, Module
+from ..lowering.graph.types import BY_STORAGE, F32, F64, I1, I32, Array, TensorType
+from ..runtime.errors import Position, Problem, Source
+from . import trace as tracing
+from .stages import Compiled, Lowered, Traced
+from .structure import LEAF, Structure, flatten, leaf_names, unflatten
+from .tensor import Tensor
+
+if TYPE_CHECKING:
+    from ..lowering.native.target import Target
+    from ..runtime.variables import Context
+
+READABLE = 0x0001 | 0x0100
+"""NumPy's flags C_CONTIGUOUS and ALIGNED."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """An argument without values: its shape, and a dtype or the name of an element type (`i8`, `float32`)."""
+    shape: tuple[int, ...]
+    dtype: Any = "f32"
+
+    @property
+    def type(self) -> TensorType:
+        from .conversion import element_type, extents
+        return TensorType(extents(self.shape), element_type(self.dtype))
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The arguments of one call: static values and nests of tensors, by parameter. It is the key of what is kept."""
+    static: tuple[tuple[str, Any, Any], ...]
+    structures: tuple[tuple[str, Structure], ...]
+    types: tuple[TensorType, ...]
+
+    def __str__(self) -> str:
+        return ", ".join([*(f"{name}={value!r}" for name, value, _ in self.static), *map(str, self.types)])
+
+
+@dataclass(frozen=True, slots=True)
+class CacheInfo:
+    """What a compiled function has kept: the signatures, and how often it compiled since the last clearing."""
+    compiles: int
+    signatures: tuple[str, ...]
+
+    def __str__(self) -> str:
+        head = f"{self.compiles} compiles, {len(self.signatures)} kept"
+        return "\n".join([head, *(f"  ({signature})" for signature in self.signatures)])
+
+
+class Pending:
+    """A compile that one thread is doing; `compiled` stays None where it failed."""
+
+    def __init__(self) -> None:
+        self.done = threading.Event()
+        self.compiled: Compiled | None = None
+
+
+class Jit:
+    """A function that compiles itself when it is called. Inside another traced function it becomes part of that one."""
+
+    def __init__(self, function: Callable[..., Any], static: Iterable[str | int] = (), target: Target | None = None,
+                 context: Context | None = None) -> None:
+        if not callable(function):
+            raise Problem(f"jit takes a function, not a {type(function).__name__}", tracing.caller(), kind="argument",
+                          help="@tosaic.jit, or @tosaic.jit(static=...) above the function")
+        self.function, self.target, self.context = function, target, context
+        self.signature = inspect.signature(function)
+        self.static = static_names(self.signature, static)
+        self._kept: dict[Call, Pending] = {}
+        self._quick: dict[Any, Callable[..., Any]] = {}
+        self._lock = threading.Lock()
+        self._compiles = 0
+        functools.update_wrapper(self, function)
+
+    def __repr__(self) -> str:
+        return f"<tosaic.jit of {self.name}>"
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """A method: bound to its instance, which is a static argument."""
+        if instance is None:
+            return self
+        first = next(iter(self.signature.parameters), None)
+        if first is not None and first not in self.static:
+            self.static |= {first}
+        return functools.partial(self, instance)
+
+    @property
+    def name(self) -> str:
+        """The function's name as a symbol of the graph."""
+        name = getattr(self.function, "__name__", type(self.function).__name__)
+        return name if name.isidentifier() else "anonymous"
+
+    # ---- calls -------------------------------------------------------------------------------------------------------
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Run it, compiled for these arguments; results come as the function returns them, with arrays for tensors."""
+        if tracing.is_tracing():
+            return self.function(*arguments, **named)
+        if not named:
+            try:
+                quick = self._quick.get(tuple([(a.dtype, a.shape, a.flags.num & READABLE) for a in arguments]))
+            except (AttributeError, TypeError):
+                quick = None
+            if quick is not None:
+                return quick(*arguments)
+        return self._call(arguments, named)
+
+    def _call(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        call, leaves = self._bind(arguments, named)
+        abstract = next((leaf for leaf in leaves if isinstance(leaf, TensorSpec)), None)
+        if abstract is not None:
+            raise Problem(f"{self.name} is called with {abstract}, which has no values", tracing.caller(),
+                          kind="argument", help="trace, lower and compile take it")
+        compiled = self._compiled(call)
+        arrays = [as_array(leaf, type) for leaf, type in zip(leaves, call.types)]
+        plain = not (named or self.static) and len(arguments) == len(leaves) and all(
+            type(a) is np.ndarray and a.flags.num & READABLE == READABLE for a in arguments)
+        if plain:
+            self._quick[tuple([(a.dtype, a.shape, READABLE) for a in arguments])] = compiled
+        return compiled(*arrays)
+
+    def trace(self, *arguments: Any, **named: Any) -> Traced:
+        """The graph for these arguments: arrays, numbers, or TensorSpecs."""
+        return self._trace(self._bind(arguments, named)[0])
+
+    def lower(self, *arguments: Any, **named: Any) -> Lowered:
+        """Loops and memory plan for these arguments."""
+        return self.trace(*arguments, **named).lower(self.target)
+
+    def compile(self, *arguments: Any, **named: Any) -> Compiled:
+        """The compiled function for these arguments, kept for calls; it takes the tensors in order, without the nest."""
+        return self._compiled(self._bind(arguments, named)[0])
+
+    def cache_info(self) -> CacheInfo:
+        """What is kept."""
+        with self._lock:
+            return CacheInfo(self._compiles, tuple(str(call) for call, p in self._kept.items() if p.compiled))
+
+    def cache_clear(self) -> None:
+        """Forget what has been compiled; its memory is given back when no call runs in it any more."""
+        with self._lock:
+            self._kept, self._quick, self._compiles = {}, {}, 0
+
+    # ---- one compile for each signature ------------------------------------------------------------------------------
+    def _compiled(self, call: Call) -> Compiled:
+        while True:
+            with self._lock:
+                pending = self._kept.get(call)
+                is_mine = pending is None
+                if pending is None:
+                    pending = self._kept[call] = Pending()
+            if is_mine:
+                return self._compile(call, pending)
+            pending.done.wait()
+            if pending.compiled is not None:
+                return pending.compiled
+
+    def _compile(self, call: Call, pending: Pending) -> Compiled:
+        try:
+            pending.compiled = self._trace(call).lower(self.target).compile(self.context)
+            with self._lock:
+                self._compiles += 1
+            return pending.compiled
+        finally:
+            if pending.compiled is None:
+                with self._lock:
+                    self._kept.pop(call, None)
+            pending.done.set()
+
+    # ---- arguments ---------------------------------------------------------------------------------------------------
+    def _bind(self, arguments: Sequence[Any], named: dict[str, Any]) -> tuple[Call, list[Any]]:
+        """The signature of a call, and the leaves of its arguments that are tensors."""
+        try:
+            bound = self.signature.bind(*arguments, **named)
+        except TypeError as error:
+            raise Problem(f"{self.name}: {error}", tracing.caller(), kind="argument",
+                          help=f"its parameters are {self.signature}") from None
+        bound.apply_defaults()
+        static, structures, leaves = [], [], []  # type: ignore[var-annotated]
+        for name, value in bound.arguments.items():
+            if name in self.static:
+                static.append((name, value, kind_of(name, value)))
+            else:
+                structures.append((name, flatten(value, leaves)))
+        names = [leaf for name, structure in structures for leaf in leaf_names(structure, name)]
+        types = tuple(leaf_type(self.name, name, leaf) for name, leaf in zip(names, leaves))
+        return Call(tuple(static), tuple(structures), types), leaves
+
+    def _trace(self, call: Call) -> Traced:
+        with tracing.tracing() as trace, trace.inside(trace.scope()) as scope:
+            names = unique([leaf for name, structure in call.structures for leaf in leaf_names(structure, name)])
+            position = self.position()
+            tensors = iter([scope.argument(type, name, position) for name, type in zip(names, call.types)])
+            values = {name: value for name, value, _ in call.static} | {name: unflatten(structure, tensors) for name, structure in call.structures}
+            results: list[Any] = []
+            structure = flatten(self._run(values), results)
+            block = scope.finish([returned(self.name, r) for r in results], position)
+        types = tuple(v.type for v in block.yields)
+        function = Function(self.name, block, types, position=position)
+        return Traced(Module((function,), tuple(trace.declarations.values()), position=position), self.name,
+                      None if structure == LEAF else structure)
+
+    def _run(self, values: dict[str, Any]) -> Any:
+        """The Python function on traced tensors."""
+        bound = inspect.BoundArguments(self.signature, {})  # type: ignore[arg-type]
+        for name in self.signature.parameters:
+            bound.arguments[name] = values[name]
+        return self.function(*bound.args, **bound.kwargs)
+
+    def position(self) -> Position | None:
+        """Where the function is defined."""
+        code = getattr(inspect.unwrap(self.function), "__code__", None)
+        return Position(Source(code.co_filename), code.co_firstlineno, 1) if code else None
+
+
+def static_names(signature: inspect.Signature, static: Iterable[str | int]) -> frozenset[str]:
+    """Names of the static parameters, given by name or number."""
+    names = list(signature.parameters)
+    found = set()
+    for each in (static,) if isinstance(static, str | int) else static:
+        if not (-len(names) <= each < len(names) if isinstance(each, int) else each in names):
+            raise Problem(f"static parameter {each!r} is none of ({', '.join(names)})", tracing.caller(), kind="argument")
+        found.add(names[each] if isinstance(each, int) else each)
+    return frozenset(found)
+
+
+def kind_of(name: str, value: Any) -> Any:
+    """What distinguishes static values that are equal: 1, 1.0 and True, 0.0 and -0.0."""
+    try:
+        hash(value)
+    except TypeError:
+        raise Problem(f"static argument {name} is a {type(value).__name__}, which cannot be a key", tracing.caller(),
+                      kind="argument", help="use a tuple for a list; arrays are not static") from None
+    if isinstance(value, tuple):
+        return tuple(kind_of(name, v) for v in value)
+    return repr(value) if isinstance(value, float) else type(value)
+
+
+def leaf_type(function: str, name: str, leaf: Any) -> TensorType:
+    """The type of a tensor argument."""
+    if isinstance(leaf, TensorSpec):
+        return leaf.type
+    if isinstance(leaf, bool | int | float):
+        return TensorType((), I1 if isinstance(leaf, bool) else I32 if isinstance(leaf, int) else F32)
+    if isinstance(leaf, Tensor):
+        raise Problem(f"argument {name} of {function} is a tensor of a trace that has ended", tracing.caller(),
+                      kind="argument", help="return it from the traced function")
+    if isinstance(leaf, str | bytes) or not hasattr(leaf, "__array__"):
+        raise Problem(f"argument {name} of {function} is a {type(leaf).__name__}, which is no tensor", tracing.caller(),
+                      kind="argument", help=f"pass an array; or say that it is static: tosaic.jit(static=({name!r},))")
+    array = np.asarray(leaf)
+    element = BY_STORAGE.get(array.dtype.name)
+    if element is None or element == F64 or 0 in array.shape:
+        wrong = "has no elements" if 0 in array.shape else f"is an array of {array.dtype}, which TOSA does not have"
+        raise Problem(f"argument {name} of {function} {wrong}", tracing.caller(), kind="argument",
+                      help="convert it: array.astype(numpy.float32)" if element == F64 else None)
+    return TensorType(array.shape, element)
+
+
+def as_array(leaf: Any, type: TensorType) -> Array:
+    """A leaf as an array that native code can read."""
+    if isinstance(leaf, int) and not isinstance(leaf, bool) and not -(1 << 31) <= leaf < 1 << 31:
+        raise Problem(f"{leaf} does not fit i32, the type of a Python int", tracing.caller(), kind="argument")
+    return np.require(leaf, type.element.dtype, ["C", "A"])
+
+
+def returned(function: str, value: Any) -> Tensor:
+    """A result as a tensor."""
+    from .conversion import tensor
+    try:
+        return tensor(value)
+    except Problem as problem:
+        raise Problem(f"{function} returns a {type(value).__name__} that is no tensor: {problem.message}",
+                      problem.position, kind=problem.kind, help=problem.help) from None
+
+
+def unique(names: Sequence[str]) -> list[str]:
+    """The names as symbols of the graph, each once."""
+    found: dict[str, None] = {}
+    for name in names:
+        plain = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name) or "_"
+        while plain in found:
+            plain += "_"
+        found[plain] = None
+    return list(found)

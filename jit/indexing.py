@@ -1,0 +1,107 @@
+"""`x[...]` of a traced tensor: NumPy's basic indexing in TOSA's operators, and taking along one axis.
+
+Ints, slices with any step, None and Ellipsis become REVERSE, SLICE and RESHAPE; one array or tensor of integers becomes
+GATHER. Everything else is a Problem.
+"""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .layout import expand_dims, pad, reshape, take
+from .tensor import Tensor
+from .trace import apply, problem, shape
+
+
+def index(x: Tensor, key: Any) -> Tensor:
+    """`x[key]`."""
+    keys = expanded(x, key if isinstance(key, tuple) else (key,))
+    arrays = [k for k in keys if is_array(k)]
+    if arrays and (len(arrays) > 1 or any(isinstance(k, int | np.integer) for k in keys)):
+        raise problem("an array of indices goes with slices only", "unsupported", help="index in two steps: x[i][:, j]")
+    axis, dropped = 0, []
+    for k in keys:
+        if k is None:
+            x = expand_dims(x, axis)
+        elif is_array(k):
+            rank = np.ndim(k) if not isinstance(k, Tensor) else k.ndim
+            x, axis = take(x, k, axis), axis + rank - 1
+        elif isinstance(k, slice):
+            x = sliced(x, k, axis)
+        else:
+            x = sliced(x, slice(place := position(x, k, axis), place + 1, 1), axis)
+            dropped.append(axis)
+        axis += 1
+    return reshape(x, tuple(n for a, n in enumerate(x.shape) if a not in dropped)) if dropped else x
+
+
+def is_array(key: Any) -> bool:
+    return isinstance(key, Tensor | np.ndarray | list)
+
+
+def expanded(x: Tensor, keys: tuple[Any, ...]) -> list[Any]:
+    """One key for each axis, and each None in its place."""
+    for key in keys:
+        dtype = key.element.kind if isinstance(key, Tensor) else np.asarray(key).dtype.kind if is_array(key) else ""
+        if dtype in ("bool", "b") or isinstance(key, bool):
+            raise problem("a mask would give a shape that is not known when compiling", "unsupported",
+                          help="tosaic.ops.where(mask, x, 0) keeps the shape")
+        if not (key is None or key is Ellipsis or is_array(key) or isinstance(key, int | np.integer | slice)):
+            raise problem(f"{key!r} is no index", "argument", help="an int, a slice, None, ... or one array of integers")
+    dots = [i for i, key in enumerate(keys) if key is Ellipsis]
+    used = sum(key is not None and key is not Ellipsis for key in keys)
+    if used > x.ndim or len(dots) > 1:
+        raise problem(f"{used} indices and {len(dots)} ellipses for {x.type}", "argument")
+    place = dots[0] if dots else len(keys)
+    return [*keys[:place], *[slice(None)] * (x.ndim - used), *keys[place + 1:]]
+
+
+def position(x: Tensor, key: int, axis: int) -> int:
+    """An int as an index from the front."""
+    extent = x.shape[axis]
+    if not -extent <= key < extent:
+        raise problem(f"index {key} is outside axis {axis} of {x.type}", "argument")
+    return int(key) % extent
+
+
+def sliced(x: Tensor, key: slice, axis: int) -> Tensor:
+    """`x` from start to stop along one axis."""
+    if not all(v is None or isinstance(v, int | np.integer) for v in (key.start, key.stop, key.step)):
+        raise problem("the bounds of a slice are ints", "unsupported",
+                      help="tosaic.ops.take reads at indices that are only known when running")
+    if key.step == 0:
+        raise problem("the step of a slice is not 0", "argument")
+    extent = x.shape[axis]
+    start, stop, step = key.indices(extent)
+    count = len(range(start, stop, step))
+    if not count:
+        raise problem(f"[{start}:{stop}:{step}] of axis {axis} of {x.type} is empty", "shape")
+    if step < 0:
+        x = apply("reverse", x, axis=axis)
+        start, step = extent - 1 - start, -step
+    if step == 1 or count == 1:
+        return part(x, axis, start, count)
+    return strided(x, axis, start, count, step)
+
+
+def part(x: Tensor, axis: int, start: int, count: int) -> Tensor:
+    """`count` elements from `start` on."""
+    if count == x.shape[axis]:
+        return x
+    starts, sizes = [0] * x.ndim, list(x.shape)
+    starts[axis], sizes[axis] = start, count
+    return apply("slice", x, shape(starts), shape(sizes))
+
+
+def strided(x: Tensor, axis: int, start: int, count: int, step: int) -> Tensor:
+    """Every `step`th element: rows of `step` elements, of which one column is kept."""
+    begin = min(start, x.shape[axis] - count * step)
+    if begin < 0:
+        missing = start + count * step - x.shape[axis]
+        x, begin = pad(x, [(0, missing if a == axis else 0) for a in range(x.ndim)]), start
+    x = part(x, axis, begin, count * step)
+    before, after = x.shape[:axis], x.shape[axis + 1:]
+    rows = reshape(x, (math.prod(before), count, step, math.prod(after)))
+    return reshape(part(rows, 2, start - begin, 1), (*before, count, *after))

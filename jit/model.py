@@ -1,0 +1,172 @@
+"""A model file as an object: its entry functions are attributes and items, each can be traced, lowered, compiled, called.
+
+What a file is shows in its bytes: `TFL3` at byte 4 is a .tflite, which the converter bridge turns into MLIR; everything
+else has to be MLIR text.
+"""
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..lowering.graph.graph import Function, Module
+from ..lowering.graph.types import Array
+from ..runtime.errors import Problem
+from .stages import Compiled, Lowered, Traced, show_graph
+
+if TYPE_CHECKING:
+    from ..lowering.native.target import Target
+    from ..runtime.variables import Context
+    from .crosscheck import CrossCheck
+
+BINARIES = {b"ML\xefR": "MLIR bytecode", b"\x7fELF": "an ELF object", b"PK\x03\x04": "a ZIP archive", b"\x93NUM": "a .npy"}
+"""Files that are taken for models now and then, by their first bytes."""
+
+
+class Entry:
+    """An entry function of a model. The first call compiles it."""
+
+    def __init__(self, module: Module, function: Function) -> None:
+        self._traced = Traced(module, function.name)
+        self._compiled: Compiled | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        return self._traced.name
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names and types of the inputs, in order."""
+        return self._traced.inputs
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Types of the outputs, in order."""
+        return self._traced.outputs
+
+    def __repr__(self) -> str:
+        return f"<Entry {self.name}({', '.join(self.inputs)}) -> ({', '.join(self.outputs)})>"
+
+    def trace(self) -> Traced:
+        return self._traced
+
+    def lower(self, target: Target | None = None) -> Lowered:
+        return self._traced.lower(target)
+
+    def compile(self, target: Target | None = None, context: Context | None = None) -> Compiled:
+        """Machine code; kept for calls when it is for this machine and the process."""
+        if target is not None or context is not None:
+            return self._traced.compile(target, context)
+        with self._lock:
+            if self._compiled is None:
+                self._compiled = self._traced.compile()
+            return self._compiled
+
+    def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None) -> Any:
+        """One array, or a tuple of several, for arrays in the order of `inputs` or one mapping by name."""
+        return (self._compiled or self.compile())(*inputs, out=out, context=context)
+
+    def show(self, stage: str = "graph") -> str:
+        """One stage as text."""
+        return self._traced.show(stage)
+
+    def check(self, calls: Sequence[Sequence[Array]], target: Target | None = None) -> CrossCheck:
+        """The compiled function against the reference interpreter."""
+        return self._traced.check(calls, target)
+
+
+class Model:
+    """The entry functions of a module. Called itself, it is its only entry, or `main`."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.entries = {f.name: Entry(module, f) for f in module.functions if not f.is_private}
+
+    def entry(self, name: str | None = None) -> Entry:
+        """The entry of that name; without one the only one, or `main`."""
+        found = self.module.function(name)
+        if found.name not in self.entries:
+            raise Problem(f"{found.name} is private, it cannot be called from outside", found.position, kind="argument",
+                          help=f"the entries are {', '.join(self.entries) or 'none'}")
+        return self.entries[found.name]
+
+    def __getitem__(self, name: str) -> Entry:
+        return self.entry(name)
+
+    def __getattr__(self, name: str) -> Entry:
+        entries: dict[str, Entry] = self.__dict__.get("entries", {})
+        if name not in entries:
+            raise AttributeError(f"the model has no entry {name}; it has {', '.join(entries) or 'none'}")
+        return entries[name]
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.entries})
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries.values())
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None) -> Any:
+        return self.entry()(*inputs, out=out, context=context)
+
+    def show(self) -> str:
+        """The module as MLIR text, long constants elided."""
+        return show_graph(self.module)
+
+    def __str__(self) -> str:
+        return self.show()
+
+    def __repr__(self) -> str:
+        return f"<Model with {', '.join(self.entries) or 'no entries'}>"
+
+
+def load_model(source: Any, name: str | None = None) -> Model:
+    """Read a model from a path, an open binary file, bytes, or MLIR text; verified."""
+    from ..lowering.graph.verify import verify
+    from ..lowering.text.reader import read_module
+    text, shown = model_text(source, name)
+    module = read_module(text, shown)
+    verify(module)
+    return Model(module)
+
+
+def model_text(source: Any, name: str | None) -> tuple[str, str]:
+    """MLIR text and the name of where it is from."""
+    if isinstance(source, str) and ("\n" in source or "{" in source):
+        return source, name or "<text>"
+    data, shown = read_bytes(source)
+    shown = name or shown
+    if data[4:8] == b"TFL3":
+        from .bridges.tflite import mlir_of_tflite
+        return mlir_of_tflite(data, shown), shown
+    kind = BINARIES.get(data[:4])
+    try:
+        text = None if kind else data.decode()
+    except UnicodeDecodeError:
+        text = None
+    if text is None or "\0" in text:
+        raise Problem(f"{shown} is {kind or 'binary and of no known kind'}", kind="file", help="a model is MLIR text or a .tflite")
+    return text.removeprefix("\ufeff"), shown
+
+
+def read_bytes(source: Any) -> tuple[bytes, str]:
+    """The bytes of a source, and its name for messages."""
+    if isinstance(source, bytes | bytearray | memoryview):
+        return bytes(source), "<bytes>"
+    if hasattr(source, "read"):
+        data = source.read()
+        return data.encode() if isinstance(data, str) else data, str(getattr(source, "name", "<stream>"))
+    if not isinstance(source, str | os.PathLike):
+        raise Problem(f"a model cannot be read from a {type(source).__name__}", kind="argument",
+                      help="pass a path, an open file, bytes, or MLIR text")
+    path = os.fspath(source)
+    try:
+        with open(path, "rb") as file:
+            return file.read(), str(path)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise Problem(f"{path} cannot be read: {reason}", kind="file") from None

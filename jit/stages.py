@@ -1,0 +1,267 @@
+"""The stages of a compile as objects: Traced -> Lowered -> Compiled. Each prints as text, and makes the next.
+
+    traced.lower()     graph rewritten, kernels fused, loops scheduled, memory planned
+    lowered.compile()  machine code in this process, ready to be called with arrays
+
+This is the one place where the steps of lowering are put together; `show` names what they make: graph, kernels, schedule,
+loops, plan, llvm, asm.
+"""
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from ..lowering.graph.graph import Function, Module, Value
+from ..lowering.graph.types import Array, TensorType
+from ..runtime.errors import Problem
+from .structure import Structure, rebuild
+
+if TYPE_CHECKING:
+    from ..lowering.elements.expression import Buffer
+    from ..lowering.fuse.kernel import Kernels
+    from ..lowering.loops.program import Program
+    from ..lowering.memory.plan import Plan
+    from ..lowering.native.target import Target
+    from ..runtime.executable import Executable
+    from ..runtime.variables import Context
+    from .crosscheck import CrossCheck
+    from .report import Report
+
+STAGES = ("graph", "kernels", "schedule", "loops", "plan", "llvm", "asm")
+"""What `show` knows, from the tensor graph down."""
+
+ELIDED = 32
+"""Constants with more elements than this are not printed whole."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Traced:
+    """A function as a tensor graph, as it was read or recorded. `results` is the nest in which a Python function returned
+    its results; None: one array, or a tuple of several."""
+    module: Module
+    name: str
+    results: Structure | None = None
+
+    @property
+    def function(self) -> Function:
+        return self.module.function(self.name)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names and types of the inputs, in order."""
+        return tuple(described(v) for v in self.function.arguments)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Types of the outputs, in order."""
+        return tuple(str(v.type) for v in self.function.body.yields)
+
+    def show(self, stage: str = "graph") -> str:
+        """The graph as MLIR text, long constants elided; the stages further down are those of `lower()`."""
+        return show_graph(self.module) if known_stage(stage) == "graph" else self.lower().show(stage)
+
+    def __str__(self) -> str:
+        return self.show()
+
+    def lower(self, target: Target | None = None) -> Lowered:
+        """Down to loops and a memory plan, for `target` or this machine. Raises a Problem where the graph is wrong, or has
+        something that cannot be compiled."""
+        return lower(self, target)
+
+    def compile(self, target: Target | None = None, context: Context | None = None) -> Compiled:
+        """`lower().compile()`."""
+        return self.lower(target).compile(context)
+
+    def check(self, calls: Sequence[Sequence[Array]], target: Target | None = None) -> CrossCheck:
+        """The compiled function against the reference interpreter on some calls, one list of arrays each."""
+        from .crosscheck import crosscheck
+        module = prepared(self.module)
+        return crosscheck(module, module.function(self.name), calls, executable, target)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lowered:
+    """A function after each step of lowering, with the seconds that each took."""
+    traced: Traced
+    module: Module
+    kernels: Kernels
+    program: Program
+    plan: Plan
+    target: Target
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def show(self, stage: str = "loops") -> str:
+        """One stage as text: graph, kernels, schedule, loops, plan, llvm or asm."""
+        match known_stage(stage):
+            case "graph":
+                return show_graph(self.module)
+            case "kernels":
+                from ..lowering.fuse.text import print_kernels
+                return print_kernels(self.kernels)
+            case "schedule":
+                from ..lowering.schedule.schedule import describe
+                return describe(self.kernels, self.target)
+            case "loops":
+                from ..lowering.loops.text import print_program
+                return print_program(self.program)
+            case "plan":
+                return str(self.plan)
+            case "llvm":
+                from ..lowering.native.load import native_text
+                return native_text(self.program, self.plan, self.target)
+            case _:
+                from ..lowering.native.load import native_text
+                from ..lowering.native.machine import assembly
+                return assembly(native_text(self.program, self.plan, self.target), self.target)
+
+    def __str__(self) -> str:
+        return self.show()
+
+    def compile(self, context: Context | None = None) -> Compiled:
+        """Machine code in this process, with its variables in `context` or the process."""
+        from ..lowering.native.load import load
+        from ..runtime.variables import process
+        clock = Clock(dict(self.seconds))
+        with clock.step("native"):
+            loaded = load(self.program, self.plan, self.target, context or process, elements(self))
+        return Compiled(replace(self, seconds=clock.seconds), loaded)
+
+    def report(self) -> Report:
+        """Memory and time, before anything has run."""
+        from .report import report
+        return report(self)
+
+
+class Compiled:
+    """A function as machine code. Call it with arrays, in the order of `inputs` or as one mapping by name.
+
+    It returns one array, a tuple of several, or the nest of arrays that the Python function returned. `out=` takes the
+    arrays that the outputs are written to, `context=` the namespace of variables of this call.
+    """
+    __slots__ = ("_bound", "_rebuild", "executable", "lowered")
+
+    def __init__(self, lowered: Lowered, executable: Executable) -> None:
+        self.lowered, self.executable = lowered, executable
+        structure = lowered.traced.results
+        self._rebuild: Callable[[Sequence[Array]], Any] = (
+            rebuild(structure) if structure else lambda a: a[0] if len(a) == 1 else tuple(a))
+        self._bound: dict[Context, Executable] = {}
+
+    @property
+    def name(self) -> str:
+        return self.lowered.traced.name
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the inputs, in order."""
+        return tuple(t.name for t in self.executable.signature.inputs)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the outputs, in order."""
+        return tuple(t.name for t in self.executable.signature.outputs)
+
+    def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None) -> Any:
+        """Run it; a Problem for a wrong argument, or an error that only the run shows (then no variable has changed)."""
+        run = self.executable if context is None else self.bound(context)
+        return self._rebuild(run(*inputs, out=out))
+
+    def bound(self, context: Context) -> Executable:
+        """The code with the variables of `context`."""
+        if context is self.executable.context:
+            return self.executable
+        if context not in self._bound:
+            self._bound[context] = self.executable.bind(context)
+        return self._bound[context]
+
+    def show(self, stage: str = "loops") -> str:
+        """One stage of how it was made, as text."""
+        return self.lowered.show(stage)
+
+    def __str__(self) -> str:
+        return f"{self.executable.signature}\n{self.report()}"
+
+    def __repr__(self) -> str:
+        return f"<Compiled {self.executable.signature}>"
+
+    def report(self) -> Report:
+        """Memory and time: the arena and its lower bound, constants, variables, kernels, seconds of each stage."""
+        return self.lowered.report()
+
+    def close(self) -> None:
+        """Give the code's memory back; it happens by itself when nobody refers to it any more."""
+        self.executable.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Seconds of steps, by name."""
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+
+
+def lower(traced: Traced, target: Target | None) -> Lowered:
+    """A graph down to loops and a plan, every stage verified."""
+    from ..lowering.fuse.fuse import fuse
+    from ..lowering.loops.verify import verify_program
+    from ..lowering.memory.planner import plan
+    from ..lowering.native.features import host
+    from ..lowering.schedule.schedule import lower as schedule
+    machine, clock = target or host(), Clock()
+    with clock.step("graph"):
+        module = prepared(traced.module)
+    with clock.step("kernels"):
+        kernels = fuse(module, module.function(traced.name))
+    with clock.step("loops"):
+        program = schedule(kernels, machine)
+    with clock.step("verify"):
+        verify_program(program)
+    with clock.step("plan"):
+        planned = plan(program)
+    return Lowered(traced, module, kernels, program, planned, machine, clock.seconds)
+
+
+def prepared(module: Module) -> Module:
+    """The module verified, rewritten, and verified again."""
+    from ..lowering.graph.verify import verify
+    from ..lowering.rewrite import rewrite
+    verify(module)
+    rewritten = rewrite(module)
+    if rewritten is not module:
+        verify(rewritten)
+    return rewritten
+
+
+def executable(module: Module, function: Function, target: Target | None) -> Callable[..., Any]:
+    """A function of a prepared module as code that takes a context, for the cross-check."""
+    return lower(Traced(module, function.name), target).compile()
+
+
+def elements(lowered: Lowered) -> dict[Buffer, str]:
+    """Element types of inputs and outputs where the dtype does not say them (i4, i48)."""
+    function, kernels = lowered.traced.function, lowered.kernels
+    pairs = [*zip(kernels.inputs, function.arguments), *zip(kernels.outputs, function.body.yields)]
+    return {buffer: value.type.element.name for buffer, value in pairs if isinstance(value.type, TensorType)}
+
+
+def show_graph(module: Module) -> str:
+    from ..lowering.text.printer import print_module
+    return print_module(module, elide=ELIDED)
+
+
+def known_stage(stage: str) -> str:
+    if stage not in STAGES:
+        raise Problem(f"there is no stage {stage}", kind="argument", help=f"one of {', '.join(STAGES)}")
+    return stage
+
+
+def described(value: Value) -> str:
+    return f"{value.name}: {value.type}"

@@ -1,0 +1,113 @@
+"""How far a result of each operator may be from the reference's: the specification's bounds for the float profile.
+
+Used to check compiled code against the reference, operator by operator. Integers, layout, comparisons and selections are
+exact (the sign of a zero is free). Bounds hold against the exact value; the reference is that value rounded once, so half a
+unit is added where a bound is not zero. TOSA 1.0, "Floating-point compliance".
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...graph.operator import Op
+from ...graph.types import Array, ElementType
+
+FRACTION_BITS = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52, "f8E4M3FN": 3, "f8E5M2": 2}
+NORMAL_MINIMUM = {"f16": 2.0**-14, "bf16": 2.0**-126, "f32": 2.0**-126, "f64": 2.0**-1022, "f8E4M3FN": 2.0**-6,
+                  "f8E5M2": 2.0**-14}
+ULPS = {"reciprocal": 1.0, "rsqrt": 2.0, "erf": 5.0}
+DOT_PRODUCTS = frozenset({"conv2d", "conv3d", "depthwise_conv2d", "transpose_conv2d", "matmul", "avg_pool2d", "reduce_sum"})
+
+
+def bound(op: Op, operands: Sequence[Array], expected: Array, element: ElementType) -> Array | None:
+    """The allowed absolute error of each element of a float result; None where it must be equal."""
+    if not element.is_float:
+        return None
+    name, unit = op.name.removeprefix("tosa."), 2.0 ** -FRACTION_BITS[element.name]
+    exact = expected.astype(np.float64)
+    x = operands[0].astype(np.float64) if operands else exact
+    with np.errstate(all="ignore"):
+        match name:
+            case "reciprocal" | "rsqrt" | "erf":
+                return (ULPS[name] + 0.5) * ulp(exact, element)
+            case "cast" if operands[0].dtype.kind not in "iub":
+                return ulp(exact, element) if operands[0].dtype.itemsize > element.itemsize else None
+            case "exp":
+                return relative(exact, exponential(x, element) * unit, unit)
+            case "log":
+                return np.maximum(5 * np.abs(exact), 0.5) * unit + unit * np.abs(exact)
+            case "tanh":
+                return np.maximum(4 * exponential(x, element) * np.abs(exact), 0.5) * unit
+            case "sigmoid":
+                return relative(exact, 2 * (1 + np.abs(x)) * unit, unit)
+            case "pow":
+                power = np.abs(operands[1].astype(np.float64) * np.log(np.abs(x) + NORMAL_MINIMUM[element.name]))
+                return relative(exact, 2 * (3 + 2 * power) * unit, unit)
+            case "sin":
+                return 2 * np.abs(x) * 2.0 ** (-FRACTION_BITS[element.name] / 2)
+            case "cos":
+                return (1 + np.abs(x)) * 2.0 ** (-FRACTION_BITS[element.name] / 2)
+            case "reduce_product":
+                terms = operands[0].shape[op.axis]  # type: ignore[attr-defined]
+                return relative(exact, np.float64((1 + unit / 2) ** terms - 1 + unit), unit)
+            case "resize":
+                return np.full(exact.shape, max(20 * unit, 0.006) * np.max(np.abs(x), initial=0))
+            case _ if name in DOT_PRODUCTS:
+                return dot_product(op, name, operands, element)
+    return None
+
+
+def exponential(x: Array, element: ElementType) -> Array:
+    return (3 if element.name == "f32" else 1) + 2 * np.abs(x)
+
+
+def relative(exact: Array, factor: Array, unit: float) -> Array:
+    """`factor` of the result, and half a unit for the reference's own rounding; never below one subnormal."""
+    return np.abs(exact) * (factor + unit) + 2.0**-149
+
+
+def ulp(exact: Array, element: ElementType) -> Array:
+    """The distance between neighbouring numbers of the type at each value."""
+    magnitude = np.maximum(np.abs(exact), NORMAL_MINIMUM[element.name])
+    return 2.0 ** (np.floor(np.log2(magnitude)) - FRACTION_BITS[element.name])
+
+
+def dot_product(op: Op, name: str, operands: Sequence[Array], element: ElementType) -> Array:
+    """Twice ksb units of the operator on absolute values."""
+    magnitudes = [np.abs(a) for a in operands]
+    size = np.asarray(op.reference(*magnitudes)).astype(np.float64)
+    count = terms(op, name, operands)
+    narrow = getattr(op, "acc_type", None)
+    accumulator = FRACTION_BITS[narrow.name] if narrow is not None and narrow.name in FRACTION_BITS else 23
+    ksb = np.ceil(count / 2 ** ((accumulator - FRACTION_BITS[element.name]) / 2)) + ("conv" in name)
+    unit = np.maximum(size * 2.0 ** -(1 + FRACTION_BITS[element.name]), NORMAL_MINIMUM[element.name])
+    return 2 * ksb * unit + unit
+
+
+def terms(op: Op, name: str, operands: Sequence[Array]) -> int:
+    """KS, the number of products that are summed."""
+    match name:
+        case "matmul":
+            return operands[0].shape[2]
+        case "reduce_sum":
+            return operands[0].shape[op.axis]  # type: ignore[attr-defined]
+        case "avg_pool2d":
+            return int(np.prod(op.kernel))  # type: ignore[attr-defined]
+        case "depthwise_conv2d":
+            return int(np.prod(operands[1].shape[:2]))
+        case _:
+            return int(np.prod(operands[1].shape[1:]))
+
+
+def differences(actual: Array, expected: Array, allowed: Array | None) -> Array:
+    """Where two results differ by more than is allowed, as a mask. NaN equals NaN; +0 equals -0."""
+    if expected.dtype.kind in "iub" or (allowed is None and actual.dtype == expected.dtype):
+        same = actual == expected
+        if expected.dtype.kind not in "iub":
+            same |= np.isnan(actual.astype(np.float64)) & np.isnan(expected.astype(np.float64))
+        return np.asarray(~same)
+    a, e = actual.astype(np.float64), expected.astype(np.float64)
+    with np.errstate(all="ignore"):
+        near = np.abs(a - e) <= (0.0 if allowed is None else allowed)
+    return np.asarray(~(near | (a == e) | (np.isnan(a) & np.isnan(e))))

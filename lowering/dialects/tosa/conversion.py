@@ -1,0 +1,115 @@
+"""CAST: the same number in another type. TOSA 1.0, section 2.12."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....runtime.errors import require
+from ...elements.expression import Const, Expr, apply, cast, clamp, is_float, select
+from ...elements.tensor import Element, Tensor
+from ...graph.operator import Op, Operand, from_result
+from ...graph.types import (
+    BF16,
+    F8E4M3,
+    F8E5M2,
+    F16,
+    F32,
+    I1,
+    I8,
+    I16,
+    I32,
+    I64,
+    Array,
+    ElementType,
+    TensorType,
+)
+from .elementwise import as_number, names, rounded, tensor
+
+INTEGERS, FLOATS, BYTES = (I1, I8, I16, I32), (F16, BF16, F32), (F8E4M3, F8E5M2)
+TARGETS: dict[ElementType, tuple[ElementType, ...]] = {
+    **dict.fromkeys((I1, I8, I16), (*INTEGERS, I64, *FLOATS)),
+    I32: (*INTEGERS, I64, *FLOATS),
+    I64: (*INTEGERS, I64, F32),
+    **dict.fromkeys((F16, BF16), (*INTEGERS, *FLOATS, *BYTES)),
+    F32: (*INTEGERS, I64, *FLOATS, *BYTES),
+    **dict.fromkeys(BYTES, (*FLOATS, *BYTES)),
+}
+"""What each type may be cast to: the specification's combinations, and bool with floats, i64, and any pair of floats,
+for which its pseudo-code has a meaning too."""
+
+
+class Cast(Op, name="tosa.cast"):
+    """Float to integer rounds to the nearest, ties to even, and saturates (NaN: 0); integers wrap; bool is `!= 0`.
+    Floats round to the nearest; what is too large is infinite, NaN in f8E4M3FN."""
+    to: ElementType | None = from_result()
+
+    def infer(self, x: Operand) -> TensorType:
+        found = tensor(x)
+        require(found.element in TARGETS, f"{self.name} does not take {found.element}",
+                help=f"it takes {names(TARGETS)}")
+        targets = TARGETS[found.element]
+        require(self.to is not None, f"{self.name} needs the element type of its result")
+        require(self.to in targets, f"{self.name} does not make {self.to} from {found.element}",
+                help=f"it makes {names(targets)}")
+        assert self.to is not None
+        return found.with_element(self.to)
+
+    def reference(self, x: Array) -> Array:
+        assert self.to is not None
+        target = self.to.dtype
+        with np.errstate(all="ignore"):
+            if self.to == I1:
+                return np.asarray(x != 0)
+            if x.dtype.kind in "biu":
+                exact = x if target.kind == "i" or x.dtype == np.int64 else x.astype(np.float64)
+                return rounded(exact, target)
+            wide = x.astype(np.float64)
+            return rounded(wide, target) if self.to.is_float else saturated(np.rint(wide), target)
+
+    def element(self, out: TensorType, x: Tensor) -> Element:
+        return lambda *index: converted(x[index], out.element)
+
+
+def saturated(x: Array, target: np.dtype[Any]) -> Array:
+    """Whole numbers in float64 as integers: NaN is 0, what is beyond the range the nearest in it."""
+    info = np.iinfo(target)
+    below = np.nextafter(2.0 ** (info.bits - 1), 0)
+    inside = np.clip(np.where(np.isnan(x), 0, x), float(info.min), min(below, float(info.max)))
+    return np.where(x >= 2.0 ** (info.bits - 1), info.max, inside.astype(np.int64)).astype(target)
+
+
+def converted(x: Expr, target: ElementType) -> Expr:
+    """x as a number of type `target`."""
+    if x.dtype == target.storage:
+        return x
+    if target == I1:
+        return as_number(x).equals(0) ^ 1
+    if x.dtype == "bool":
+        number = "float32" if target.is_float else target.storage
+        return cast(select(x, Const(1, number), Const(0, number)), target.storage)
+    if target.is_integer:
+        return integer_of(as_number(x), target) if is_float(x.dtype) else cast(x, target.storage)
+    if x.dtype == "int32" and target == BF16:
+        x = with_sticky_bit(x)
+    return cast(cast(x, "float32"), target.storage)
+
+
+def integer_of(x: Expr, target: ElementType) -> Expr:
+    """A float32 as the nearest integer of type `target`; what is converted is always in range."""
+    nearest = apply("rint", x)
+    whole = select(nearest.equals(nearest), nearest, Const(0.0, "float32"))
+    if target.bits <= 16:
+        return cast(cast(clamp(whole, float(target.minimum), float(target.maximum)), "int32"), target.storage)
+    limit = 2.0 ** (target.bits - 1)  # the greatest integer is no float32
+    inside = clamp(whole, -limit, float(np.nextafter(np.float32(limit), np.float32(0))))
+    return select(whole >= limit, Const(target.maximum, target.storage), cast(inside, target.storage))
+
+
+def with_sticky_bit(x: Expr) -> Expr:
+    """An int32 with few enough bits to be a float32, which rounds to the same bfloat16: the low 8 bits of a large
+    number only tell on which side of a tie it is, and one bit can tell that."""
+    low = x & 255
+    large = (x & ~255) | select(low.equals(0), Const(0, "int32"), Const(128, "int32"))
+    is_small = ((x + (1 << 24)) & ~((1 << 25) - 1)).equals(0)
+    return select(is_small, x, large)

@@ -1,0 +1,152 @@
+"""What the elementwise operators share: element types, broadcasting, and how floats are computed.
+
+A concrete operator gives `results` (the element type of the result for each type of the operands), `exact` (what it
+means, in NumPy, floats in float64) and `scalar` (what it is, as an expression; half floats arrive as float32). Both
+sides round once, to the type of the result.
+"""
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ....runtime.errors import Problem, require
+from ...elements.affine import Affine
+from ...elements.expression import Expr, cast, is_float
+from ...elements.tensor import Element
+from ...graph.operator import Op, Operand
+from ...graph.types import BF16, F16, F32, I1, I8, I16, I32, I64, Array, ElementType, TensorType
+from .operands import written
+
+Results = dict[ElementType, ElementType]
+Shape = tuple[int | None, ...]
+
+
+def alike(*elements: ElementType) -> Results:
+    """Results of the same type as the operands."""
+    return {e: e for e in elements}
+
+
+FLOATS = alike(F16, F32, BF16)
+BITS = alike(I8, I16, I32, I64)
+"""i64 is of EXT-INT64, which specification 1.1 drafts and converters from PyTorch use."""
+NUMBERS = alike(I32, I64) | FLOATS
+BOOLS = alike(I1)
+
+
+def broadcast_shape(a: Shape | None, b: Shape | None) -> Shape | None:
+    """The shape of two operands together: an extent of 1 takes the other's; None is an extent that is not known."""
+    if a is None or b is None:
+        return None
+    require(len(a) == len(b), f"operands of shapes {written(a)} and {written(b)} have ranks {len(a)} and {len(b)}",
+            kind="shape", help="reshape one of them to the rank of the other; an axis of extent 1 is broadcast")
+    return tuple(together(m, n, a, b) for m, n in zip(a, b))
+
+
+def together(m: int | None, n: int | None, a: Shape, b: Shape) -> int | None:
+    """One extent of `broadcast_shape`."""
+    require(None in (m, n) or m == n or 1 in (m, n),
+            f"shapes {written(a)} and {written(b)} do not broadcast: {m} and {n}", kind="shape",
+            help="extents must be equal, or one of them 1")
+    if m is None or n is None:
+        known = n if m is None else m
+        return known if known != 1 else None
+    return n if m == 1 else m
+
+
+def tensor(operand: Operand) -> TensorType:
+    """The type of an operand, which must be a tensor."""
+    found = operand.type
+    if not isinstance(found, TensorType):
+        raise Problem(f"an operand must be a tensor, not {found}", kind="type")
+    return found
+
+
+def names(elements: Any) -> str:
+    return ", ".join(map(str, elements))
+
+
+class Elementwise(Op):
+    """An operator that makes each element from one element of each operand."""
+    results: ClassVar[Results] = {}
+
+    def result(self, first: Operand, *others: Operand) -> TensorType:
+        """The type rule of operands of one element type that broadcast together."""
+        types = [tensor(first), *map(tensor, others)]
+        element, shape = types[0].element, types[0].shape
+        require(element in self.results, f"{self.name} does not take {element}", help=f"it takes {names(self.results)}")
+        for other in types[1:]:
+            require(other.element == element,
+                    f"{self.name} takes operands of one type, not {element} and {other.element}")
+            shape = broadcast_shape(shape, other.shape)
+        return TensorType(shape, self.results[element])
+
+    def reference(self, *arrays: Any) -> Array:
+        storage = self.storage(arrays[-1].dtype)
+        with np.errstate(all="ignore"):
+            return rounded(self.exact(*map(widened, arrays)), storage)
+
+    def storage(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        """The dtype of the reference's result for operands of `dtype`."""
+        return dtype
+
+    def exact(self, *arrays: Any) -> Array:
+        """The result, floats in float64; an integer may be wider than the result and wraps into it."""
+        raise Problem(f"{self.name} has no reference", kind="unsupported")
+
+    def element(self, out: TensorType, *tensors: Any) -> Element:
+        def element(*index: Affine) -> Expr:
+            value = self.scalar(*(as_number(x.broadcast(index)) for x in tensors))
+            return cast(value, out.element.storage)
+
+        return element
+
+    def scalar(self, *arguments: Any) -> Expr:
+        """The result's element from the operands' elements."""
+        raise Problem(f"{self.name} cannot be compiled", kind="unsupported")
+
+
+class Unary(Elementwise):
+    """An elementwise operator of one operand."""
+
+    def infer(self, x: Operand) -> TensorType:
+        return self.result(x)
+
+
+class Binary(Elementwise):
+    """An elementwise operator of two operands."""
+
+    def infer(self, a: Operand, b: Operand) -> TensorType:
+        return self.result(a, b)
+
+
+def as_number(x: Expr) -> Expr:
+    """x in a type that has arithmetic."""
+    return cast(x, "float32") if is_float(x.dtype) and x.dtype != "float64" else x
+
+
+def is_integer(x: Array | Expr) -> bool:
+    """Whether arithmetic on it is that of integers."""
+    return not is_float(x.dtype if isinstance(x, Expr) else x.dtype.name)
+
+
+def widened(x: Array) -> Array:
+    """Floats in float64, anything else as it is."""
+    return x if x.dtype.kind in "biu" else x.astype(np.float64)
+
+
+def rounded(x: Any, dtype: np.dtype[Any]) -> Array:
+    """x in `dtype`: floats to the nearest, ties to even; integers wrap."""
+    x = np.asarray(x)
+    if x.dtype == np.float64 and dtype.kind not in "biuf":
+        x = rounded_to_odd(x)  # ml_dtypes goes by way of float32
+    return np.asarray(x.astype(dtype))
+
+
+def rounded_to_odd(x: Array) -> Array:
+    """The float32 below in magnitude, its last bit set where it is not x: rounding it again is right."""
+    near = x.astype(np.float32)
+    bits = near.view(np.int32)
+    beyond = np.abs(near.astype(np.float64)) > np.abs(x)
+    odd = np.where(near == x, bits, (bits - beyond) | 1).astype(np.int32)
+    return np.where(np.isfinite(x), odd.view(np.float32), near)

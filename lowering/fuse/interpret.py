@@ -1,0 +1,65 @@
+"""What kernels mean: their steps run in order, each kernel's expression evaluated over its whole index space. Checks fusion
+against the graph's reference, and is what the loops must agree with.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...runtime.errors import Problem
+from ..elements.expression import Buffer
+from ..elements.interpret import evaluate
+from ..graph.types import Array
+from .kernel import Branch, CheckWritten, Compute, Kernels, Loop, MarkWritten, Step
+
+
+class State:
+    """Variables between runs: data and whether it was written, by symbol."""
+
+    def __init__(self) -> None:
+        self.data: dict[str, Array] = {}
+        self.written: set[str] = set()
+
+
+def run(kernels: Kernels, inputs: Sequence[Array], state: State | None = None) -> tuple[Array, ...]:
+    """The outputs for these inputs; raises the Problem of a fault."""
+    state = state or State()
+    data: dict[Buffer, Array] = dict(zip(kernels.inputs, inputs))
+    for variable in kernels.variables:
+        name, buffer = variable.buffer.name, variable.buffer
+        if name not in state.data:
+            state.data[name] = np.zeros(buffer.shape, buffer.dtype)
+            if variable.initial is not None and variable.initial.data is not None:
+                state.data[name] = variable.initial.data.copy()
+                state.written.add(name)
+        data[buffer] = state.data[name]
+    execute(kernels, kernels.steps, data, state)
+    for variable in kernels.variables:
+        state.data[variable.buffer.name] = data[variable.buffer]
+    return tuple(data[b] for b in kernels.outputs)
+
+
+def execute(kernels: Kernels, steps: Sequence[Step], data: dict[Buffer, Array], state: State) -> None:
+    for step in steps:
+        match step:
+            case Compute(number, rows):
+                kernel = kernels.kernels[number]
+                values = evaluate(kernel.value, kernel.axes, data)
+                if rows is None:
+                    data[kernel.out] = np.array(values)
+                else:
+                    axis = next(d for d, n in enumerate(kernel.out.shape) if n > 1)
+                    part = (slice(None),) * axis + (slice(*rows),)
+                    data.setdefault(kernel.out, np.zeros(kernel.out.shape, values.dtype))[part] = values[part]
+            case Branch(condition, then, otherwise):
+                execute(kernels, then if data[condition].reshape(-1)[0] else otherwise, data, state)
+            case Loop(test, condition, body):
+                while execute(kernels, test, data, state) or data[condition].reshape(-1)[0]:
+                    execute(kernels, body, data, state)
+            case CheckWritten(variable, number):
+                if variable.name not in state.written:
+                    fault = kernels.faults[number]
+                    raise Problem(fault.message, fault.position, kind="variable", help=fault.help)
+            case MarkWritten(variable):
+                state.written.add(variable.name)

@@ -1,0 +1,127 @@
+"""Kernels as text: each stored buffer with the expression of its element, and the steps. For `show kernels` and golden tests."""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..elements.affine import Affine, Axis, Computed, Range, Wrapped
+from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Guard, Likely, Load, Position, Reduce
+from .kernel import Branch, CheckWritten, Compute, Kernel, Kernels, Loop, MarkWritten, Step
+
+INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "eq": "==", "and": "&", "or": "|",
+         "xor": "^", "shl": "<<", "ashr": ">>"}
+
+
+def print_kernels(kernels: Kernels) -> str:
+    lines = [f"kernels {kernels.name}"]
+    lines += [f"  {'input' if b.role == 'argument' else b.role} {typed(b)}" for b in kernels.inputs]
+    lines += [f"  output {typed(b)}" for b in kernels.outputs]
+    lines += [f"  variable {typed(v.buffer)}{'' if v.initial is None else ' = ' + data(v.initial)}" for v in kernels.variables]
+    lines += [line for number, kernel in enumerate(kernels.kernels) for line in print_kernel(number, kernel)]
+    lines += ["  steps", *print_steps(kernels.steps, "    ")]
+    return "\n".join(lines) + "\n"
+
+
+def typed(buffer: Buffer) -> str:
+    return f"{buffer.name}: {buffer.dtype}[{', '.join(map(str, buffer.shape))}]"
+
+
+def data(buffer: Buffer) -> str:
+    """The data of a constant: all of it where it is short."""
+    assert buffer.data is not None
+    flat = buffer.data.reshape(-1)
+    shown = ", ".join(str(x) for x in flat[:4].tolist())
+    return f"[{shown}{', ...' if flat.size > 4 else ''}]"
+
+
+def print_kernel(number: int, kernel: Kernel) -> Iterator[str]:
+    names = Names()
+    axes = ", ".join(f"{names.axis(a)}<{a.extent}" for a in kernel.axes)
+    value = names.expression(kernel.value)
+    yield f"  kernel {number}: {kernel.origin}"
+    yield f"    {typed(kernel.out)} at [{axes}] ="
+    yield f"      {value}"
+    for buffer, name in names.constants.items():
+        yield f"      where {name}: {buffer.dtype}[{', '.join(map(str, buffer.shape))}] = {data(buffer)}"
+
+
+def print_steps(steps: Sequence[Step], indent: str) -> Iterator[str]:
+    for step in steps:
+        match step:
+            case Compute(kernel, rows):
+                yield f"{indent}compute {kernel}" + (f" rows {rows[0]} to {rows[1]}" if rows else "")
+            case Branch(condition, then, otherwise):
+                yield f"{indent}if {condition.name}"
+                yield from print_steps(then, indent + "  ")
+                yield f"{indent}else"
+                yield from print_steps(otherwise, indent + "  ")
+            case Loop(test, condition, body):
+                yield f"{indent}loop"
+                yield from print_steps(test, indent + "  ")
+                yield f"{indent}while {condition.name}"
+                yield from print_steps(body, indent + "  ")
+            case CheckWritten(variable, fault):
+                yield f"{indent}check {variable.name} is written, fault {fault}"
+            case MarkWritten(variable):
+                yield f"{indent}mark {variable.name} written"
+
+
+class Names:
+    """Names of axes and constants within one kernel; two axes of one name get numbers."""
+
+    def __init__(self) -> None:
+        self.axes: dict[Axis, str] = {}
+        self.constants: dict[Buffer, str] = {}
+
+    def axis(self, axis: Axis) -> str:
+        if axis not in self.axes:
+            taken = set(self.axes.values())
+            choices = [axis.name, *(f"{axis.name}_{n}" for n in range(len(taken) + 1))]
+            self.axes[axis] = next(c for c in choices if c not in taken)
+        return self.axes[axis]
+
+    def buffer(self, buffer: Buffer) -> str:
+        if buffer.role != "constant":
+            return buffer.name
+        return self.constants.setdefault(buffer, f"c{len(self.constants)}")
+
+    def index(self, index: Affine) -> str:
+        parts = []
+        for term, c in index.terms:
+            match term:
+                case Axis():
+                    name = self.axis(term)
+                case Wrapped(source, extent):
+                    name = f"({self.index(source)}) mod {extent}"
+                case Computed(value, extent):
+                    name = f"clamp<{extent}>({self.expression(value)})"
+            parts.append(name if c == 1 else f"{c}*{name}")
+        if index.const or not parts:
+            parts.append(str(index.const))
+        return " + ".join(parts).replace("+ -", "- ")
+
+    def where(self, conditions: Sequence[Range]) -> str:
+        return " and ".join(f"{r.low} <= {self.index(r.index)} < {r.high}" for r in conditions)
+
+    def expression(self, e: Expr) -> str:
+        match e:
+            case Const(value, dtype):
+                return str(value) if dtype in ("float32", "int32") else f"{value}:{dtype}"
+            case Position(index, _):
+                return f"index({self.index(index)})"
+            case Load(buffer, index):
+                return f"{self.buffer(buffer)}[{', '.join(self.index(i) for i in index)}]"
+            case Apply(primitive, (a, b), _) if primitive in INFIX:
+                return f"({self.expression(a)} {INFIX[primitive]} {self.expression(b)})"
+            case Apply(primitive, args, _):
+                return f"{primitive}({', '.join(map(self.expression, args))})"
+            case Cast(arg, dtype, bits):
+                return f"{'bits' if bits else 'cast'}<{dtype}>({self.expression(arg)})"
+            case Guard(where, inside, outside):
+                return f"({self.expression(inside)} if {self.where(where)} else {self.expression(outside)})"
+            case Reduce(primitive, axes, body, where):
+                over = ", ".join(f"{self.axis(a)}<{a.extent}" for a in axes)
+                condition = f" if {self.where(where)}" if where else ""
+                return f"{primitive} over [{over}]{condition} of {self.expression(body)}"
+            case Likely(_, _, exact):
+                return f"likely({self.expression(exact)})"
+        raise TypeError(e)

@@ -1,0 +1,254 @@
+"""What an index can be, at least and at most: linear forms over loop indices, with what is known of each.
+
+An index is a *form*: a sum of symbols times integers, plus a constant. A symbol is a loop's index, an operation that is not
+linear (a minimum, a remainder), or the lane of a vector. Of a symbol we know an interval of numbers, and *facts*: forms
+that are not negative where the symbol is defined (its loop's bounds) or where a condition holds. A form's least value is
+found by replacing the newest symbol by each of its bounds in turn, so that what bounds have in common cancels:
+`kh >= 1 - oh` gives `oh + kh - 1 >= 0`.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..elements.expression import Buffer
+from .ir import GatherFrom, Let, Literal, LoadFrom, Operand, Shuffle, Type, Var
+from .signatures import INTEGERS
+
+LANE = 1 << 60
+"""Symbols from here on are lanes: LANE + n is the lane of a vector of n. They are newer than every other symbol."""
+Interval = tuple[int, int]
+LIMITS: dict[str, Interval] = {"bool": (0, 1)} | {
+    d: (0, (1 << int(d[4:])) - 1) if d[0] == "u" else (-1 << (int(d[3:]) - 1), (1 << (int(d[3:]) - 1)) - 1)
+    for d in INTEGERS}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Form:
+    """sum(coefficient * symbol) + const; no coefficient is 0."""
+    terms: dict[int, int]
+    const: int = 0
+
+    def plus(self, other: Form, factor: int = 1) -> Form:
+        """self + factor * other."""
+        terms = dict(self.terms)
+        for s, c in other.terms.items():
+            if total := terms.get(s, 0) + c * factor:
+                terms[s] = total
+            else:
+                del terms[s]
+        return Form(terms, self.const + other.const * factor)
+
+    def times(self, factor: int) -> Form:
+        return Form({s: c * factor for s, c in self.terms.items()} if factor else {}, self.const * factor)
+
+    def moved(self, by: int) -> Form:
+        return Form(self.terms, self.const + by)
+
+
+Definition = Let | LoadFrom | GatherFrom | Shuffle
+Facts = Mapping[int, list[tuple[int, Form]]]
+"""Of a symbol s, pairs (k, rest) that say k * s + rest >= 0; the rest has older symbols only."""
+NO_FACTS: Facts = {}
+
+
+@dataclass(slots=True)
+class Ranges:
+    """What is known of the integers of one function. `definitions` grows while the function is walked."""
+    definitions: dict[Var, Definition] = field(default_factory=dict)
+    forms: dict[Var, Form] = field(default_factory=dict)
+    intervals: dict[int, Interval] = field(default_factory=dict)
+    facts: dict[int, list[tuple[int, Form]]] = field(default_factory=dict)
+    spans: dict[Var, Interval] = field(default_factory=dict)
+    data: dict[Buffer, Interval] = field(default_factory=dict)
+
+    # ---- symbols -----------------------------------------------------------------------------------------------------
+    def symbol(self, interval: Interval, *facts: tuple[int, Form]) -> Form:
+        """A new symbol, as a form."""
+        number = len(self.intervals)
+        self.intervals[number] = interval
+        if facts:
+            self.facts[number] = list(facts)
+        return Form({number: 1})
+
+    def loop(self, index: Var, low: Operand, high: Operand) -> Interval:
+        """Enter a loop: what its index is, at least and at most."""
+        first, end = self.form(low), self.form(high)
+        interval = self.least(first), -self.least(end.times(-1)) - 1
+        self.forms[index] = self.symbol(interval, (1, first.times(-1)), (-1, end.moved(-1)))
+        return interval
+
+    def given(self, var: Var, interval: Interval) -> None:
+        """Say what a value that comes from outside can be."""
+        self.forms[var] = self.symbol(interval)
+
+    def below(self, x: Var, y: Var) -> None:
+        """Say that x <= y, where y is the newer symbol."""
+        (newest,) = self.form(y).terms
+        self.facts.setdefault(newest, []).append((1, self.form(x).times(-1)))
+
+    # ---- forms -------------------------------------------------------------------------------------------------------
+    def form(self, x: Operand) -> Form:
+        """An integer, or a vector of them, as a form."""
+        if isinstance(x, Literal):
+            return Form({}, int(x.value))
+        known = self.forms.get(x)
+        if known is None:
+            known = self.forms[x] = self.derived(x)
+        return known
+
+    def unknown(self, type: Type) -> Form:
+        return self.symbol(LIMITS[type.dtype])
+
+    def derived(self, x: Var) -> Form:
+        match self.definitions.get(x):
+            case Let(result, op, args):
+                return self.within(result.type, self.operation(result.type, op, args))
+            case LoadFrom(address=address, mask=mask, active=active):
+                return self.read(address.buffer, mask is not None or active < x.type.lanes)
+            case GatherFrom(buffer=buffer, mask=mask, active=active):
+                return self.read(buffer, mask is not None or active < x.type.lanes)
+            case Shuffle(args=(a, b)):
+                (low, high), (least, most) = self.interval(self.form(a)), self.interval(self.form(b))
+                return self.symbol((min(low, least), max(high, most)))
+        return self.unknown(x.type)
+
+    def within(self, type: Type, form: Form) -> Form:
+        """The form, unless the dtype cannot hold all its values: then it wraps around and says nothing."""
+        (low, high), (least, most) = self.interval(form), LIMITS[type.dtype]
+        return form if least <= low and high <= most else self.unknown(type)
+
+    def read(self, buffer: Buffer, zeros: bool) -> Form:
+        """A value from memory: of a constant, what its data has; `zeros` where some lanes are not read and 0."""
+        if buffer.data is None or not buffer.size:
+            return self.unknown(Type(buffer.dtype))
+        if buffer not in self.data:
+            self.data[buffer] = int(np.min(buffer.data)), int(np.max(buffer.data))
+        low, high = self.data[buffer]
+        return self.symbol((min(low, 0), max(high, 0)) if zeros else (low, high))
+
+    def operation(self, type: Type, op: str, args: tuple[Operand, ...]) -> Form:
+        if type.dtype not in LIMITS or any(a.type.dtype not in LIMITS for a in args):
+            return self.unknown(type)
+        match op, args:
+            case ("add" | "sub"), (a, b):
+                return self.form(a).plus(self.form(b), 1 if op == "add" else -1)
+            case ("splat" | "cast"), (a,):
+                return self.form(a)
+            case "lanes", (a,):
+                return self.form(a).plus(self.lane(type.lanes)) if type.lanes > 1 else self.form(a)
+            case ("mul" | "and"), (Literal(), b):
+                return self.by_constant(type, op, b, self.form(args[0]).const)
+            case ("mul" | "and" | "shl" | "ashr" | "lshr" | "div"), (a, Literal()):
+                return self.by_constant(type, op, a, self.form(args[1]).const)
+            case ("min" | "minimum" | "minnum" | "max" | "maximum" | "maxnum"), (a, b):
+                return self.extreme(op.startswith("max"), self.form(a), self.form(b))
+            case "select", (_, a, b):
+                (low, high), (least, most) = self.interval(self.form(a)), self.interval(self.form(b))
+                return self.symbol((min(low, least), max(high, most)))
+            case "mul", (a, b):
+                (low, high), (least, most) = self.interval(self.form(a)), self.interval(self.form(b))
+                corners = [x * y for x in (low, high) for y in (least, most)]
+                return self.symbol((min(corners), max(corners)))
+            case "clz", _:
+                return self.symbol((0, LIMITS[type.dtype][1].bit_length() + 1))
+        return self.unknown(type)
+
+    def lane(self, lanes: int) -> Form:
+        self.intervals.setdefault(LANE + lanes, (0, lanes - 1))
+        return Form({LANE + lanes: 1})
+
+    def by_constant(self, type: Type, op: str, x: Operand, n: int) -> Form:
+        """x op n."""
+        form = self.form(x)
+        low, high = self.interval(form)
+        match op:
+            case "mul":
+                return form.times(n)
+            case "shl":
+                return form.times(1 << n)
+            case "and" if n >= 0:
+                if low >= 0 and high <= n and n & (n + 1) == 0:
+                    return form
+                return self.symbol((0, min(high, n) if low >= 0 else n), *([(-1, form)] if low >= 0 else []))
+            case "ashr" | "lshr" | "div" if low >= 0 and n >= 0:
+                by = n if op == "div" else 1 << n
+                if by > 0:
+                    return self.symbol((low // by, high // by), (-by, form), (by, form.times(-1).moved(by - 1)))
+        return self.unknown(type)
+
+    def extreme(self, largest: bool, a: Form, b: Form) -> Form:
+        (low, high), (least, most) = self.interval(a), self.interval(b)
+        if (low >= most) if largest else (high <= least):
+            return a
+        if (least >= high) if largest else (most <= low):
+            return b
+        if largest:
+            return self.symbol((max(low, least), max(high, most)), (1, a.times(-1)), (1, b.times(-1)))
+        return self.symbol((min(low, least), min(high, most)), (-1, a), (-1, b))
+
+    # ---- bounds ------------------------------------------------------------------------------------------------------
+    def interval(self, form: Form) -> Interval:
+        """Bounds from each symbol's interval alone."""
+        low = high = form.const
+        for s, c in form.terms.items():
+            least, most = self.intervals[s]
+            low, high = (low + c * least, high + c * most) if c > 0 else (low + c * most, high + c * least)
+        return low, high
+
+    def least(self, form: Form, facts: Facts = NO_FACTS) -> int:
+        """The form is at least this; the facts hold beside what is always known."""
+        if not form.terms:
+            return form.const
+        newest = max(form.terms)
+        c = form.terms[newest]
+        rest = Form({s: k for s, k in form.terms.items() if s != newest}, form.const)
+        low, high = self.intervals[newest]
+        best = self.least(rest.moved(c * low if c > 0 else c * high), facts)
+        for k, other in [*self.facts.get(newest, ()), *facts.get(newest, ())]:
+            if (k > 0) == (c > 0):  # |k| form >= |k| rest - |c| other
+                scale = abs(k)
+                best = max(best, -(-self.least(rest.times(scale).plus(other, -abs(c)), facts) // scale))
+        return best
+
+    def span(self, x: Operand) -> Interval:
+        """Least and greatest value of a scalar where no condition is known."""
+        if isinstance(x, Literal):
+            return int(x.value), int(x.value)
+        if x not in self.spans:
+            form = self.form(x)
+            self.spans[x] = self.interval(form) if len(form.terms) == 1 and not self.related(form) else (
+                self.least(form), -self.least(form.times(-1)))
+        return self.spans[x]
+
+    def related(self, form: Form) -> bool:
+        """Whether facts may say more than the intervals."""
+        return any(s in self.facts for s in form.terms)
+
+    # ---- conditions --------------------------------------------------------------------------------------------------
+    def conditions(self, x: Operand) -> list[Form]:
+        """Forms that are not negative where x is true."""
+        match self.definitions.get(x) if isinstance(x, Var) else None:
+            case Let(_, "and", (a, b)) if x.type.dtype == "bool":
+                return self.conditions(a) + self.conditions(b)
+            case Let(_, "splat", (a,)):
+                return self.conditions(a)
+            case Let(_, ("lt" | "le" | "eq") as op, (a, b)) if a.type.dtype in LIMITS:
+                apart = self.form(b).plus(self.form(a), -1)
+                if op == "eq":
+                    return [apart, apart.times(-1)]
+                return [apart.moved(-1) if op == "lt" else apart]
+        return []
+
+
+def by_newest(forms: Iterable[Form], outer: Facts = NO_FACTS) -> Facts:
+    """Facts for `least`: forms that are not negative, beside those known outside."""
+    facts = {s: list(known) for s, known in outer.items()}
+    for form in forms:
+        if form.terms:
+            newest = max(form.terms)
+            rest = Form({s: k for s, k in form.terms.items() if s != newest}, form.const)
+            facts.setdefault(newest, []).append((form.terms[newest], rest))
+    return facts

@@ -1,0 +1,116 @@
+"""Which operand types each operation of the loop IR takes: what `verify` holds every statement to."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal as OneOf
+
+from ...runtime.errors import Problem
+from ..graph.types import ITEM_SIZES
+from .ir import Type
+
+Family = OneOf["bool", "integer", "float", "half"]
+HALVES = frozenset({"float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"})
+INTEGERS = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
+FAMILIES: dict[str, Family] = {
+    "bool": "bool", "float32": "float", "float64": "float", **dict.fromkeys(HALVES, "half"),  # type: ignore[dict-item]
+    **dict.fromkeys(INTEGERS, "integer"),  # type: ignore[dict-item]
+}
+"""The dtypes that there are."""
+
+NUMBER, BITWISE = frozenset({"integer", "float"}), frozenset({"integer", "bool"})
+ANY = NUMBER | BITWISE | {"half"}
+ELEMENTWISE: dict[str, tuple[int, frozenset[str]]] = {
+    **dict.fromkeys(("add", "sub", "mul", "div"), (2, NUMBER)),
+    **dict.fromkeys(("min", "max", "minimum", "maximum", "minnum", "maxnum"), (2, NUMBER | {"bool"})),
+    **dict.fromkeys(("and", "or", "xor"), (2, BITWISE)),
+    **dict.fromkeys(("shl", "ashr", "lshr"), (2, frozenset({"integer"}))),
+    "fma": (3, NUMBER), **dict.fromkeys(("rint", "floor", "ceil", "sqrt"), (1, frozenset({"float"}))),
+    "abs": (1, NUMBER), "clz": (1, frozenset({"integer"})),
+}
+"""Operations whose operands and result have one type: how many operands, of which families."""
+
+REDUCTIONS = {"add": NUMBER, "mul": NUMBER, **dict.fromkeys(("and", "or"), BITWISE),
+              **dict.fromkeys(("min", "max", "minimum", "maximum", "minnum", "maxnum"), NUMBER | {"bool"})}
+
+
+def check(op: str, result: Type, args: tuple[Type, ...]) -> None:
+    """Raise a Problem unless result = op(args) is well typed."""
+    fault = mismatch(op, result, args)
+    if fault:
+        raise Problem(f"{result} = {op}({', '.join(map(str, args))}): {fault}", kind="internal")
+
+
+def mismatch(op: str, result: Type, args: tuple[Type, ...]) -> str | None:
+    """What is wrong with the types; None where they are right."""
+    for t in (result, *args):
+        if t.dtype not in FAMILIES or t.lanes < 1:
+            return f"{t} is no type of a value"
+    if op in ELEMENTWISE:
+        count, families = ELEMENTWISE[op]
+        if len(args) != count or any(a != result for a in args):
+            return f"{count} operands of the result's type are needed"
+        return None if FAMILIES[result.dtype] in families else "it is not defined for this type"
+    if op in OTHERS:
+        count, rule = OTHERS[op]
+        return rule(result, *args) if len(args) == count else f"{count} operands are needed"
+    if op.startswith("reduce_") and op[7:] in REDUCTIONS:
+        return reduction(REDUCTIONS[op[7:]], result, args)
+    return "there is no such operation"
+
+
+def reduction(families: frozenset[str], result: Type, args: tuple[Type, ...]) -> str | None:
+    if len(args) != 1 or result != Type(args[0].dtype):
+        return "a vector is needed, and its element is the result"
+    return None if FAMILIES[result.dtype] in families else "it is not defined for this type"
+
+
+def compare(result: Type, x: Type, y: Type) -> str | None:
+    if x != y or result != Type("bool", x.lanes):
+        return "two operands of one type are needed, and bool is the result"
+    return "half floats are cast before they are compared" if x.dtype in HALVES else None
+
+
+def select(result: Type, condition: Type, yes: Type, no: Type) -> str | None:
+    if condition.dtype != "bool" or condition.lanes not in (1, result.lanes):
+        return "the condition is one bool, or one for each lane"
+    return None if yes == no == result else "both values have the result's type"
+
+
+def splat(result: Type, x: Type) -> str | None:
+    return None if x == Type(result.dtype) else "a scalar of the result's dtype is needed"
+
+
+def lanes(result: Type, x: Type) -> str | None:
+    return splat(result, x) if result.dtype in INTEGERS else "the result is a vector of integers"
+
+
+def cast(result: Type, x: Type) -> str | None:
+    return None if x.lanes == result.lanes else "the number of lanes stays"
+
+
+def bits(result: Type, x: Type) -> str | None:
+    if "bool" in (result.dtype, x.dtype):
+        return "a bool has no bits in memory"
+    same = ITEM_SIZES[x.dtype] * x.lanes == ITEM_SIZES[result.dtype] * result.lanes
+    return None if same else "the number of bytes stays"
+
+
+def any_false(result: Type, x: Type) -> str | None:
+    right = x.dtype == "bool" and result == Type("bool")
+    return None if right else "a vector of bool is needed, and bool is the result"
+
+
+def dot4(result: Type, total: Type, x: Type, y: Type) -> str | None:
+    if result != total or result.dtype != "int32":
+        return "the first operand and the result are int32"
+    four = 4 * result.lanes
+    fits = all(ITEM_SIZES[t.dtype] * t.lanes == four and t.dtype in INTEGERS for t in (x, y))
+    return None if fits else "four bytes for each lane are needed"
+
+
+Rule = Callable[..., str | None]
+OTHERS: dict[str, tuple[int, Rule]] = {
+    **dict.fromkeys(("lt", "le", "eq"), (2, compare)), "select": (3, select), "splat": (1, splat), "lanes": (1, lanes),
+    "cast": (1, cast), "bits": (1, bits), "any_false": (1, any_false), "dot4": (3, dot4),
+}
+"""Operations of several types: how many operands, and what is wrong with them."""

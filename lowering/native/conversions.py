@@ -1,0 +1,141 @@
+"""Casts between element types. Half floats are taken apart and put together with 32-bit integer instructions, except
+where the target has instructions for float16: an LLVM conversion would become a library call elsewhere.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .llvm_text import BITS, KINDS, SCALARS, Arithmetic
+from .target import Target
+
+INFINITY, QUIET = 0x7F800000, 0x7FC00000
+"""Of float32."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A small float: sign, exponent, mantissa. Without infinities its only NaN is the largest code."""
+    bits: int
+    mantissa: int
+    bias: int
+    infinities: bool = True
+
+    @property
+    def magnitude(self) -> int:
+        """The bits below the sign."""
+        return (1 << (self.bits - 1)) - 1
+
+    @property
+    def above(self) -> int:
+        """The code of what is too large: infinity, or the NaN."""
+        return self.magnitude >> self.mantissa << self.mantissa if self.infinities else self.magnitude
+
+
+FORMATS = {"float16": Format(16, 10, 15), "bfloat16": Format(16, 7, 127), "float8_e5m2": Format(8, 2, 15),
+           "float8_e4m3fn": Format(8, 3, 7, infinities=False)}
+
+
+def convert(a: Arithmetic, target: Target, x: str, source: str, result: str) -> str:
+    """The value of x, of dtype `source`, as a `result`: rounded to nearest even between floats, towards 0 from a float
+    to an integer (some value where it does not fit), and cut to the low bits between integers."""
+    if source == result:
+        return x
+    if KINDS[source] == "half":
+        return convert(a, target, decode(a, target, x, source), "float32", result)
+    if KINDS[result] == "half":
+        single = narrow_to_odd(a, x) if source == "float64" else convert(a, target, x, source, "float32")
+        return encode(a, target, single, result)
+    return number(a, x, source, result)
+
+
+def number(a: Arithmetic, x: str, source: str, result: str) -> str:
+    """Between bool, integers, float32 and float64."""
+    s, r = SCALARS[source], SCALARS[result]
+    match KINDS[source], KINDS[result]:
+        case "float", "bool":
+            return a.op("fcmp une", s, x, 0.0)
+        case _, "bool":
+            return a.op("icmp ne", s, x, 0)
+        case "float", "float":
+            return a.cast("fpext" if r == "double" else "fptrunc", s, x, r)
+        case "float", kind:
+            return a.freeze(r, a.cast("fptosi" if kind == "signed" else "fptoui", s, x, r))
+        case kind, "float":
+            return a.cast("sitofp" if kind == "signed" else "uitofp", s, x, r)
+        case kind, _:
+            return a.cast("trunc" if BITS[s] > BITS[r] else "sext" if kind == "signed" else "zext", s, x, r)
+
+
+def has_float16(target: Target) -> bool:
+    """Whether float16 <-> float32 is an instruction."""
+    return "f16c" in target.enabled or target.architecture == "aarch64"
+
+
+def decode(a: Arithmetic, target: Target, x: str, dtype: str) -> str:
+    """A small float as a float32, exactly."""
+    f = FORMATS[dtype]
+    if dtype == "float8_e5m2" and has_float16(target):  # the upper half of a float16
+        x, dtype = a.op("shl", "i16", a.cast("zext", "i8", x, "i16"), 8), "float16"
+    if dtype == "float16" and has_float16(target):
+        return a.cast("fpext", "half", a.bits("i16", x, "half"), "float")
+    code = a.cast("zext", f"i{f.bits}", x, "i32")
+    if dtype == "bfloat16":
+        return a.bits("i32", a.op("shl", "i32", code, 16), "float")
+    place = 23 - f.mantissa
+    magnitude = a.op("shl", "i32", a.op("and", "i32", code, f.magnitude), place)
+    scaled = a.op("fmul", "float", a.bits("i32", magnitude, "float"), 2.0 ** (127 - f.bias))  # subnormals become normal
+    special = a.op("icmp uge", "i32", magnitude, f.above << place)
+    code_of_special = a.op("or", "i32", magnitude, INFINITY)
+    bits = a.select(special, "i32", code_of_special, a.bits("float", scaled, "i32"))
+    sign = a.op("shl", "i32", a.op("and", "i32", code, 1 << (f.bits - 1)), 32 - f.bits)
+    return a.bits("i32", a.op("or", "i32", bits, sign), "float")
+
+
+def encode(a: Arithmetic, target: Target, x: str, dtype: str) -> str:
+    """A float32 as a small float, rounded to nearest even; what is too large is infinity, or NaN if there is none."""
+    if dtype == "float16" and has_float16(target):
+        return a.bits("half", a.cast("fptrunc", "float", x, "half"), "i16")
+    f, bits = FORMATS[dtype], a.bits("float", x, "i32")
+    code = encode_brain(a, bits) if dtype == "bfloat16" else encode_small(a, bits, f)
+    return a.cast("trunc", "i32", code, f"i{f.bits}")
+
+
+def encode_brain(a: Arithmetic, bits: str) -> str:
+    """Upper half of a float32 after rounding; a NaN is made quiet, because rounding could turn it into infinity."""
+    upper = a.op("lshr", "i32", bits, 16)
+    odd = a.op("and", "i32", upper, 1)
+    rounded = a.op("lshr", "i32", a.op("add", "i32", a.op("add", "i32", bits, 0x7FFF), odd), 16)
+    nan = a.op("icmp ugt", "i32", a.op("and", "i32", bits, 0x7FFFFFFF), INFINITY)
+    return a.select(nan, "i32", a.op("or", "i32", upper, 0x40), rounded)
+
+
+def encode_small(a: Arithmetic, bits: str, f: Format) -> str:
+    """Normal results are rounded as integers; subnormal ones by a float addition that leaves their bits at the end."""
+    drop, rebias = 23 - f.mantissa, 127 - f.bias
+    magnitude = a.op("and", "i32", bits, 0x7FFFFFFF)
+    odd = a.op("and", "i32", a.op("lshr", "i32", magnitude, drop), 1)
+    half = a.op("add", "i32", a.op("add", "i32", magnitude, (1 << (drop - 1)) - 1 - (rebias << 23)), odd)
+    normal = a.op("lshr", "i32", half, drop)
+    unit = 2.0 ** (1 - f.bias + drop)  # a float32 of this size has steps of the smallest subnormal
+    shifted = a.bits("float", a.op("fadd", "float", a.bits("i32", magnitude, "float"), unit), "i32")
+    subnormal = a.op("sub", "i32", shifted, int(np.float32(unit).view(np.int32)))
+    small = a.op("icmp ult", "i32", magnitude, (rebias + 1) << 23)
+    code = a.call("umin", "i32", a.select(small, "i32", subnormal, normal), f.above)
+    if f.infinities:
+        nan = a.op("icmp ugt", "i32", magnitude, INFINITY)
+        code = a.select(nan, "i32", f.above | 1 << (f.mantissa - 1), code)
+    sign = a.op("and", "i32", a.op("lshr", "i32", bits, 32 - f.bits), 1 << (f.bits - 1))
+    return a.op("or", "i32", code, sign)
+
+
+def narrow_to_odd(a: Arithmetic, x: str) -> str:
+    """A float64 as a float32 with the last bit set where it is not exact: rounding that again is rounding once."""
+    near = a.cast("fptrunc", "double", x, "float")
+    back = a.cast("fpext", "float", near, "double")
+    code = a.bits("float", near, "i32")
+    beyond = a.op("fcmp ogt", "double", a.call("fabs", "double", back), a.call("fabs", "double", x))
+    cut = a.op("sub", "i32", code, a.cast("zext", "i1", beyond, "i32"))
+    odd = a.op("or", "i32", cut, 1)
+    return a.bits("i32", a.select(a.op("fcmp one", "double", back, x), "i32", odd, code), "float")

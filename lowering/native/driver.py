@@ -1,0 +1,268 @@
+"""The driver of a program, in LLVM IR: what walks the table of steps. It stands between the kernels that `emit`
+writes and the interfaces that call it (`load` for this process, `interface_c` for objects).
+
+A driver sees memory through a *frame*, an array of pointers, and through symbols of its module: `Places` says which
+buffer is found how. Steps that follow each other are rows of a constant table (function, first row, end row) that a
+loop walks; branches, loops and faults are real ones.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..elements.expression import Buffer
+from ..fuse.kernel import Branch, CheckWritten, Compute, Kernel, Loop, MarkWritten, Step
+from ..loops.ir import buffers_written
+from ..loops.program import Program
+from .backup import Backup, backup_of
+from .emit import quoted
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Memory `offset` bytes behind pointer number `index` of the frame."""
+    index: int
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """Memory that has a name in the module."""
+    name: str
+
+
+Place = Slot | Symbol
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a program finds its memory: `buffers` each buffer, `flags` the byte of each variable that says whether it
+    has been written, `backup` room for `Backup.nbytes` bytes where the program needs it."""
+    buffers: Mapping[Buffer, Place]
+    flags: Mapping[Buffer, Place]
+    backup: Place | None = None
+
+
+# ---- text ------------------------------------------------------------------------------------------------------------
+@dataclass(slots=True)
+class Writer:
+    """Writes one function; values and labels are numbered."""
+    lines: list[str] = field(default_factory=list)
+    count: int = 0
+
+    def put(self, text: str) -> str:
+        """An instruction with a result: its name."""
+        self.count += 1
+        self.lines.append(f" %v{self.count} = {text}")
+        return f"%v{self.count}"
+
+    def do(self, text: str) -> None:
+        self.lines.append(f" {text}")
+
+    def labels(self, *names: str) -> list[str]:
+        self.count += 1
+        return [f"{name}{self.count}" for name in names]
+
+    def start(self, label: str) -> None:
+        """Begin the block `label`; the one before must have ended."""
+        self.lines.append(f"{label}:")
+
+    def enter(self, label: str) -> None:
+        """Go on in the block `label`."""
+        self.do(f"br label %{label}")
+        self.start(label)
+
+    def split(self, condition: str, yes: str, no: str) -> None:
+        self.do(f"br i1 {condition}, label %{yes}, label %{no}")
+
+    def pointer(self, place: Place) -> str:
+        """The address of a place; the frame is the argument `%frame`."""
+        match place:
+            case Symbol(name):
+                return f"@{name}"
+            case Slot(index, offset):
+                pointer = self.put(f"load ptr, ptr {self.offset('%frame', index, 'ptr')}")
+                return self.offset(pointer, offset)
+
+    def offset(self, pointer: str, index: int, element: str = "i8") -> str:
+        return self.put(f"getelementptr {element}, ptr {pointer}, i64 {index}") if index else pointer
+
+    def is_set(self, pointer: str) -> str:
+        """Whether the byte there is not 0."""
+        return self.put(f"icmp ne i8 {self.put(f'load i8, ptr {pointer}')}, 0")
+
+    def copy(self, to: str, source: str, nbytes: int) -> None:
+        self.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {source}, i64 {nbytes}, i1 false)")
+
+
+class Driver:
+    """The functions that run one program: `@<prefix>.run(ptr %frame) -> i32` returns 0, or 1 + the number of a fault.
+
+    `names[i]` is what kernel i's function is called in the module.
+    """
+
+    def __init__(self, prefix: str, program: Program, names: Sequence[str], places: Places) -> None:
+        check_outputs(program)
+        self.prefix, self.program, self.names, self.places = prefix, program, names, places
+        self.table: list[str] = []
+        self.used: dict[int, None] = {}
+
+    @property
+    def entry(self) -> str:
+        return f"{self.prefix}.run"
+
+    def lines(self) -> list[str]:
+        """All definitions."""
+        backup = backup_of(self.program)
+        steps = self.function(f"{self.prefix}.steps" if backup.variables else self.entry)
+        kernels = [line for kernel in self.used for line in self.step_function(kernel)]
+        undo = self.undoing(backup) if backup.variables else []
+        return kernels + self.table_walk() + steps + undo
+
+    # ---- kernels -----------------------------------------------------------------------------------------------------
+    def step_function(self, kernel: int) -> list[str]:
+        """Loads the pointers of one kernel from the frame and calls it."""
+        function, w = self.program.functions[kernel], Writer()
+        passed = [f"ptr {w.pointer(self.places.buffers[b])}" for b in (*function.params, *function.scratch)]
+        passed += ["i64 %low", "i64 %high"] if function.rows is not None else []
+        w.do(f"call void @{quoted(self.names[kernel])}({', '.join(passed)})")
+        return [f"define internal void @{self.prefix}.step_{kernel}(ptr %frame, i64 %low, i64 %high) #0 {{", *w.lines,
+                " ret void", "}"]
+
+    def rows(self, step: Compute) -> tuple[int, int]:
+        """The rows that a step computes."""
+        kernel, function = self.program.kernels[step.kernel], self.program.functions[step.kernel]
+        assert step.rows is None or function.rows is not None, f"{function.name} cannot do a part of its rows"
+        return step.rows or (0, row_count(kernel))
+
+    def table_walk(self) -> list[str]:
+        """The table of steps, and the loop that runs a part of it."""
+        if not self.table:
+            return []
+        n, p = len(self.table), self.prefix
+        return [f"@{p}.table = internal unnamed_addr constant [{n} x {{ ptr, i64, i64 }}] [{', '.join(self.table)}]",
+                f"define internal void @{p}.walk(ptr %frame, i64 %first, i64 %end) #0 {{",
+                "entry:",
+                " br label %next",
+                "next:",
+                " %i = phi i64 [%first, %entry], [%following, %next]",
+                f" %row = getelementptr {{ ptr, i64, i64 }}, ptr @{p}.table, i64 %i",
+                " %low_at = getelementptr { ptr, i64, i64 }, ptr %row, i64 0, i32 1",
+                " %high_at = getelementptr { ptr, i64, i64 }, ptr %row, i64 0, i32 2",
+                " %kernel = load ptr, ptr %row",
+                " %low = load i64, ptr %low_at",
+                " %high = load i64, ptr %high_at",
+                " call void %kernel(ptr %frame, i64 %low, i64 %high)",
+                " %following = add i64 %i, 1",
+                " %more = icmp ult i64 %following, %end",
+                " br i1 %more, label %next, label %done",
+                "done:",
+                " ret void",
+                "}"]
+
+    # ---- steps -------------------------------------------------------------------------------------------------------
+    def function(self, name: str) -> list[str]:
+        w = Writer()
+        self.steps(w, self.program.steps)
+        return [f"define internal i32 @{name}(ptr %frame) #0 {{", *w.lines, " ret i32 0", "}"]
+
+    def steps(self, w: Writer, steps: tuple[Step, ...]) -> None:
+        run: list[Compute] = []
+        for step in steps:
+            if isinstance(step, Compute):
+                run.append(step)
+                continue
+            self.run(w, run)
+            run = []
+            self.step(w, step)
+        self.run(w, run)
+
+    def run(self, w: Writer, steps: list[Compute]) -> None:
+        """Steps that follow each other: one is called, several are rows of the table."""
+        calls = []
+        for step in steps:
+            self.used[step.kernel] = None
+            low, high = self.rows(step)
+            calls.append((f"@{self.prefix}.step_{step.kernel}", low, high))
+        if len(calls) == 1:
+            (name, low, high), = calls
+            w.do(f"call void {name}(ptr %frame, i64 {low}, i64 {high})")
+        elif calls:
+            first = len(self.table)
+            self.table += [f"{{ ptr, i64, i64 }} {{ ptr {name}, i64 {low}, i64 {high} }}" for name, low, high in calls]
+            w.do(f"call void @{self.prefix}.walk(ptr %frame, i64 {first}, i64 {len(self.table)})")
+
+    def step(self, w: Writer, step: Step) -> None:
+        match step:
+            case Branch(condition, then, otherwise):
+                yes, no, end = w.labels("then", "else", "end")
+                w.split(w.is_set(w.pointer(self.places.buffers[condition])), yes, no)
+                w.start(yes)
+                self.steps(w, then)
+                w.do(f"br label %{end}")
+                w.start(no)
+                self.steps(w, otherwise)
+                w.enter(end)
+            case Loop(test, condition, body):
+                again, inside, end = w.labels("test", "body", "end")
+                w.enter(again)
+                self.steps(w, test)
+                w.split(w.is_set(w.pointer(self.places.buffers[condition])), inside, end)
+                w.start(inside)
+                self.steps(w, body)
+                w.do(f"br label %{again}")
+                w.start(end)
+            case CheckWritten(variable, fault):
+                failed, passed = w.labels("fault", "written")
+                w.split(w.is_set(w.pointer(self.places.flags[variable])), passed, failed)
+                w.start(failed)
+                w.do(f"ret i32 {fault + 1}")
+                w.start(passed)
+            case MarkWritten(variable):
+                w.do(f"store i8 1, ptr {w.pointer(self.places.flags[variable])}")
+
+    # ---- failing without a trace -------------------------------------------------------------------------------------
+    def undoing(self, backup: Backup) -> list[str]:
+        """The entry of a program that may fail after it has written: where a check may fail, it copies the variables
+        before the run, and back if the run fails."""
+        assert self.places.backup is not None, f"{self.program.name} has no room to keep its variables in"
+        w = Writer()
+        keep, go, undo, done = w.labels("keep", "go", "undo", "done")
+        flags = [w.is_set(w.pointer(self.places.flags[b])) for b in backup.checked]
+        all_written = flags[0]
+        for flag in flags[1:]:
+            all_written = w.put(f"and i1 {all_written}, {flag}")
+        w.split(all_written, go, keep)
+        w.start(keep)
+        self.copies(w, backup, back=False)
+        w.enter(go)
+        status = w.put(f"call i32 @{self.prefix}.steps(ptr %frame)")
+        w.split(w.put(f"icmp eq i32 {status}, 0"), done, undo)
+        w.start(undo)
+        self.copies(w, backup, back=True)
+        w.enter(done)
+        return [f"define internal i32 @{self.entry}(ptr %frame) #0 {{", *w.lines, f" ret i32 {status}", "}"]
+
+    def copies(self, w: Writer, backup: Backup, back: bool) -> None:
+        assert self.places.backup is not None
+        room = w.pointer(self.places.backup)
+        for i, (buffer, at) in enumerate(backup.variables):
+            data, flag = w.pointer(self.places.buffers[buffer]), w.pointer(self.places.flags[buffer])
+            kept, kept_flag = w.offset(room, at), w.offset(room, backup.flags_at + i)
+            w.copy(data if back else kept, kept if back else data, buffer.nbytes)
+            w.copy(flag if back else kept_flag, kept_flag if back else flag, 1)
+
+
+def row_count(kernel: Kernel) -> int:
+    """Rows of a kernel: the extent of its outermost axis, the first that is longer than 1."""
+    return next((a.extent for a in kernel.axes if a.extent > 1), 1)
+
+
+def check_outputs(program: Program) -> None:
+    """Each output must be a buffer of its own that a kernel writes: that is what fusion promises."""
+    outputs = program.outputs
+    assert len(set(outputs)) == len(outputs), f"{program.name} names a buffer twice in its outputs"
+    assert all(b.role == "result" for b in outputs), f"{program.name} has an output that is no result"
+    written = {b for f in program.functions for b in f.params if b.role == "result" and b in buffers_written(f)}
+    missing = [b.name for b in outputs if b not in written]
+    assert not missing, f"no kernel of {program.name} writes {', '.join(missing)}"

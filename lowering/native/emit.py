@@ -1,0 +1,314 @@
+"""Loop IR -> LLVM IR text: one instruction or intrinsic for each operation, in the order of the loop IR. The loop IR
+says what is a vector, what is hoisted and what is unrolled, so that LLVM needs no optimisation pass.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from ..elements.expression import Buffer
+from ..graph.types import ITEM_SIZES
+from ..loops.ir import (
+    Address,
+    Block,
+    For,
+    Function,
+    GatherFrom,
+    If,
+    Let,
+    Literal,
+    LoadFrom,
+    Operand,
+    Shuffle,
+    StoreTo,
+    Type,
+    Var,
+    buffers_written,
+)
+from .instructions import Instructions
+from .llvm_text import SCALARS, Writer, literal, llvm_type, spelled, suffix
+from .target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """Parts of an LLVM module. `names[i]` is the definition of functions[i]; equal functions share one."""
+    definitions: list[str]
+    names: list[str]
+    declarations: list[str]
+    attributes: list[str]
+    """The attribute group #0 of the definitions."""
+
+
+def emit_functions(functions: Sequence[Function], target: Target) -> Emitted:
+    """Definitions `define internal void @name(ptr %p0, ..., i64 %low, i64 %high) #0`: a pointer for each of params and
+    scratch, and the rows where the function takes them."""
+    declared: dict[str, str] = {}
+    definitions: list[str] = []
+    by_text: dict[str, str] = {}
+    names = []
+    for function in functions:
+        lines = Emitter(target, declared).function(function)
+        text = "\n".join(lines)
+        if text not in by_text:
+            by_text[text] = function.name
+            definitions += [f"define internal void @{quoted(function.name)}{lines[0]}", *lines[1:]]
+        names.append(by_text[text])
+    return Emitted(definitions, names, list(declared.values()), [attributes(target)])
+
+
+def quoted(name: str) -> str:
+    """A symbol as LLVM reads it."""
+    if all(c.isascii() and (c.isalnum() or c in "._$-") for c in name) and not name[:1].isdigit():
+        return name
+    return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in name.encode()) + '"'
+
+
+def attributes(target: Target) -> str:
+    parts = ["nounwind", '"no-builtins"', f'"target-cpu"="{target.cpu}"']
+    if target.features:
+        parts.append(f'"target-features"="{target.features}"')
+    if target.architecture == "x86":
+        parts.append(f'"prefer-vector-width"="{8 * target.vector_bytes}"')
+    return f"attributes #0 = {{ {' '.join(parts)} }}"
+
+
+@dataclass(slots=True)
+class Emitter:
+    """Writes one function. `values` are LLVM's names of variables, `pointers` of addresses made in the open block."""
+    target: Target
+    declared: dict[str, str]
+    writer: Writer = field(init=False)
+    instructions: Instructions = field(init=False)
+    values: dict[Var, str] = field(default_factory=dict)
+    buffers: dict[Buffer, str] = field(default_factory=dict)
+    pointers: dict[tuple[Buffer, Operand], str] = field(default_factory=dict)
+    streams: bool = False
+
+    def __post_init__(self) -> None:
+        self.writer = Writer(self.declared)
+        self.instructions = Instructions(self.writer, self.target, self.target.enabled)
+
+    def function(self, f: Function) -> list[str]:
+        """The function from its parameters on: equal texts are the same function."""
+        memory = (*f.params, *f.scratch)
+        self.buffers = {b: f"%p{i}" for i, b in enumerate(memory)}
+        alone = buffers_written(f) if len(self.buffers) == len(memory) else frozenset()
+        params = [f"ptr{' noalias' if b in alone else ''} %p{i}" for i, b in enumerate(memory)]
+        if f.rows:
+            self.values |= {f.rows[0]: "%low", f.rows[1]: "%high"}
+            params += ["i64 %low", "i64 %high"]
+        self.writer.lines += [f"({', '.join(params)}) #0 {{", "entry:"]
+        self.block(f.body)
+        if self.streams:  # what was written past the caches is seen by other threads once this is through
+            self.writer.call("llvm.x86.sse.sfence", "void", [])
+        return [*self.writer.lines, " ret void", "}"]
+
+    def value(self, x: Operand) -> str:
+        return self.values[x] if isinstance(x, Var) else literal(x.value, x.type)
+
+    def block(self, block: Block) -> None:
+        for stmt in block:
+            match stmt:
+                case Let(result, op, args):
+                    self.values[result] = self.instructions.op(op, result.type, args, [self.value(a) for a in args])
+                case Shuffle():
+                    self.shuffle(stmt)
+                case LoadFrom():
+                    self.load(stmt)
+                case StoreTo():
+                    self.store(stmt)
+                case GatherFrom():
+                    self.gather(stmt)
+                case For():
+                    self.loop(stmt)
+                case If():
+                    self.when(stmt)
+
+    def inner(self, block: Block) -> None:
+        """A block of its own: pointers are made again where they are used, so that none is kept across a loop."""
+        outer, self.pointers = self.pointers, {}
+        self.block(block)
+        self.pointers = outer
+
+    def shuffle(self, stmt: Shuffle) -> None:
+        (x, y), t, result = stmt.args, llvm_type(stmt.args[0].type), stmt.result
+        if x.type.lanes == 1:
+            t = spelled(SCALARS[x.type.dtype], 1)
+            pair = f"<2 x {t}>"
+            first = self.writer.put(f"insertelement {pair} poison, {t} {self.value(x)}, i32 0")
+            both = self.writer.put(f"insertelement {pair} {first}, {t} {self.value(y)}, i32 1")
+            t, operands = pair, f"{pair} {both}, {pair} poison"
+        else:
+            operands = f"{t} {self.value(x)}, {t} {self.value(y)}"
+        if result.type.lanes > 1:
+            numbers = ", ".join([f"i32 {i}" for i in stmt.lanes])
+            self.values[result] = self.writer.put(f"shufflevector {operands}, <{len(stmt.lanes)} x i32> <{numbers}>")
+            return
+        (lane,), n = stmt.lanes, x.type.lanes
+        source = operands.split(", ")[0] if n == 1 else f"{t} {self.value(x if lane < n else y)}"
+        self.values[result] = self.writer.put(f"extractelement {source}, i32 {lane if n == 1 else lane % n}")
+
+    # ---- memory ------------------------------------------------------------------------------------------------------
+    def address(self, a: Address) -> str:
+        """A pointer to buffer[base + offset]; the part without the offset is made once in a block."""
+        scalar = memory_scalar(a.buffer.dtype)
+        if isinstance(a.base, Literal):
+            pointer, offset = self.buffers[a.buffer], a.offset + int(a.base.value)
+        else:
+            key, offset = (a.buffer, a.base), a.offset
+            if key not in self.pointers:
+                self.pointers[key] = self.writer.put(
+                    f"getelementptr {scalar}, ptr {self.buffers[a.buffer]}, i64 {self.value(a.base)}")
+            pointer = self.pointers[key]
+        return self.writer.put(f"getelementptr {scalar}, ptr {pointer}, i64 {offset}") if offset else pointer
+
+    def mask(self, lanes: int, active: int, mask: Operand | None) -> str:
+        """The lanes to access, as an operand; empty where it is all of them."""
+        t = f"<{lanes} x i1>"
+        first = f"<{', '.join('i1 true' if i < active else 'i1 false' for i in range(lanes))}>"
+        if mask is None or (isinstance(mask, Literal) and mask.value):
+            return first if active < lanes else ""
+        given = self.value(mask)
+        return given if active == lanes else self.writer.put(f"and {t} {given}, {first}")
+
+    def loaded(self, result: Var, value: str) -> None:
+        """A value as it lies in memory becomes a value of the loop IR."""
+        if result.type.dtype == "bool":
+            t = spelled("i8", result.type.lanes)
+            value = self.writer.put(f"icmp ne {t} {value}, {'0' if result.type.lanes == 1 else 'zeroinitializer'}")
+        self.values[result] = value
+
+    def load(self, stmt: LoadFrom) -> None:
+        type = stmt.result.type
+        if type.lanes == 1 and stmt.mask is not None:
+            self.load_where(stmt.result, stmt.mask, lambda: self.address(stmt.address))
+            return
+        pointer, mask = self.address(stmt.address), self.mask(type.lanes, stmt.active, stmt.mask)
+        scalar, align = memory_scalar(type.dtype), ITEM_SIZES[type.dtype]
+        t = spelled(scalar, type.lanes)
+        if not mask:
+            self.loaded(stmt.result, self.writer.put(f"load {t}, ptr {pointer}, align {align}"))
+            return
+        value = self.writer.call(f"llvm.masked.load.{suffix(scalar, type.lanes)}.p0", t, [
+            (f"ptr align {align}", pointer), (f"<{type.lanes} x i1>", mask), (t, "zeroinitializer")])
+        self.loaded(stmt.result, value)
+
+    def load_where(self, result: Var, condition: Operand, address: Callable[[], str]) -> None:
+        """A scalar that is read only where the condition is true."""
+        before, then, done = self.branch(self.value(condition), None)
+        t, align = memory_scalar(result.type.dtype), ITEM_SIZES[result.type.dtype]
+        outer, self.pointers = self.pointers, {}
+        value = self.writer.put(f"load {t}, ptr {address()}, align {align}")
+        self.pointers = outer
+        self.join(done)
+        zero = "0.0" if t in ("float", "double") else "0"
+        self.loaded(result, self.writer.put(f"phi {t} [{value}, %{then}], [{zero}, %{before}]"))
+
+    def gather(self, stmt: GatherFrom) -> None:
+        type, indices = stmt.result.type, self.value(stmt.indices)
+        scalar, align, base = memory_scalar(type.dtype), ITEM_SIZES[type.dtype], self.buffers[stmt.buffer]
+        where = f"getelementptr {scalar}, ptr {base}, {llvm_type(stmt.indices.type)} {indices}"
+        if type.lanes == 1:
+            if stmt.mask is not None:
+                self.load_where(stmt.result, stmt.mask, lambda: self.writer.put(where))
+            else:
+                self.loaded(stmt.result, self.writer.put(f"load {scalar}, ptr {self.writer.put(where)}, align {align}"))
+            return
+        t, n = spelled(scalar, type.lanes), type.lanes
+        mask = self.mask(n, stmt.active, stmt.mask) or "splat (i1 true)"
+        value = self.writer.call(f"llvm.masked.gather.{suffix(scalar, n)}.v{n}p0", t, [
+            (f"<{n} x ptr> align {align}", self.writer.put(where)), (f"<{n} x i1>", mask), (t, "zeroinitializer")])
+        self.loaded(stmt.result, value)
+
+    def store(self, stmt: StoreTo) -> None:
+        type, pointer, value = stmt.value.type, self.address(stmt.address), self.value(stmt.value)
+        scalar, align = memory_scalar(type.dtype), ITEM_SIZES[type.dtype]
+        t = spelled(scalar, type.lanes)
+        if type.dtype == "bool":
+            value = self.writer.put(f"zext {llvm_type(type)} {value} to {t}")
+        mask = self.mask(type.lanes, stmt.active, None)
+        if mask:
+            self.writer.call(f"llvm.masked.store.{suffix(scalar, type.lanes)}.p0", "void", [
+                (t, value), (f"ptr align {align}", pointer), (f"<{type.lanes} x i1>", mask)])
+        elif stmt.streaming and self.can_stream(type):
+            self.stream(t, type.lanes * ITEM_SIZES[type.dtype], align, value, pointer)
+        else:
+            self.writer.lines.append(f" store {t} {value}, ptr {pointer}, align {align}")
+
+    def can_stream(self, type: Type) -> bool:
+        nbytes = type.lanes * ITEM_SIZES[type.dtype]
+        return self.target.architecture == "x86" and nbytes in (16, 32, 64) and nbytes <= self.target.vector_bytes
+
+    def stream(self, t: str, nbytes: int, align: int, value: str, pointer: str) -> None:
+        """Past the caches where the address is a multiple of the vector's size, as the instruction needs."""
+        self.streams = True
+        low = self.writer.put(f"and i64 {self.writer.put(f'ptrtoint ptr {pointer} to i64')}, {nbytes - 1}")
+        crooked = self.writer.put(f"icmp ne i64 {low}, 0")
+        self.writer.count += 1
+        plain, past, done = (f"{name}{self.writer.count}" for name in ("plain", "past", "stored"))
+        self.writer.lines.append(f" br i1 {crooked}, label %{plain}, label %{past}, {weights(False)}")
+        for label, how in ((plain, f"{align}"), (past, f"{nbytes}, !nontemporal !{{i32 1}}")):
+            self.writer.start(label)
+            self.writer.lines += [f" store {t} {value}, ptr {pointer}, align {how}", f" br label %{done}"]
+        self.writer.start(done)
+
+    # ---- control -----------------------------------------------------------------------------------------------------
+    def branch(self, condition: str, likely: bool | None) -> tuple[str, str, str]:
+        """Begin the block that runs where the condition is true; the labels before, of it, and after it."""
+        before, self.writer.count = self.writer.label, self.writer.count + 1
+        then, done = f"then{self.writer.count}", f"end{self.writer.count}"
+        hint = "" if likely is None else f", {weights(likely)}"
+        self.writer.lines.append(f" br i1 {condition}, label %{then}, label %{done}{hint}")
+        self.writer.start(then)
+        return before, then, done
+
+    def join(self, done: str) -> None:
+        self.writer.lines.append(f" br label %{done}")
+        self.writer.start(done)
+
+    def when(self, stmt: If) -> None:
+        _, _, done = self.branch(self.value(stmt.condition), stmt.likely)
+        self.inner(stmt.body)
+        self.join(done)
+
+    def loop(self, f: For) -> None:
+        """The test is at the end; it is made before the loop too, unless the bounds are known."""
+        known = isinstance(f.low, Literal) and isinstance(f.high, Literal)
+        if known and f.low.value >= f.high.value:  # type: ignore[union-attr]
+            self.values |= {r: self.value(i) for r, i in zip(f.results, f.inits)}
+            return
+        w, low, high = self.writer, self.value(f.low), self.value(f.high)
+        inits, before = [self.value(i) for i in f.inits], w.label
+        w.count += 1
+        head, done = f"loop{w.count}", f"done{w.count}"
+        if known:
+            w.lines.append(f" br label %{head}")
+        else:
+            w.lines.append(f" br i1 {w.put(f'icmp slt i64 {low}, {high}')}, label %{head}, label %{done}")
+        w.start(head)
+        at, index = len(w.lines), w.new()
+        self.values |= {f.index: index} | {p: w.new() for p in f.params}
+        w.lines += [""] * (1 + len(f.params))
+        self.inner(f.body)
+        following = w.put(f"add nsw i64 {index}, 1")
+        yields = [self.value(y) for y in f.yields]
+        for i, (type, name, init, again) in enumerate([("i64", index, low, following), *zip(
+                [llvm_type(p.type) for p in f.params], [self.values[p] for p in f.params], inits, yields)]):
+            w.lines[at + i] = f" {name} = phi {type} [{init}, %{before}], [{again}, %{w.label}]"
+        last = w.label
+        w.lines.append(f" br i1 {w.put(f'icmp slt i64 {following}, {high}')}, label %{head}, label %{done}")
+        w.start(done)
+        for result, init, value in zip(f.results, inits, yields):
+            skipped = "" if known else f", [{init}, %{before}]"
+            self.values[result] = w.put(f"phi {llvm_type(result.type)} [{value}, %{last}]{skipped}")
+
+
+def memory_scalar(dtype: str) -> str:
+    """How an element lies in memory: a bool is a byte."""
+    return "i8" if dtype == "bool" else SCALARS[dtype]
+
+
+def weights(likely: bool) -> str:
+    yes, no = (1000, 1) if likely else (1, 1000)
+    return f'!prof !{{!"branch_weights", i32 {yes}, i32 {no}}}'

@@ -1,0 +1,87 @@
+"""Which machines there are: the one that this process runs on, and the presets to compile for. Vector unit, masks and
+dot products follow from LLVM's feature bits.
+"""
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Set
+from dataclasses import replace
+
+from ...runtime.errors import Problem
+from .target import Target
+
+SSE2 = "+64bit,+cmov,+cx8,+fxsr,+mmx,+sse,+sse2"
+V2 = SSE2 + ",+cx16,+popcnt,+sahf,+sse3,+sse4.1,+sse4.2,+ssse3"
+V3 = V2 + ",+avx,+avx2,+bmi,+bmi2,+crc32,+f16c,+fma,+lzcnt,+movbe,+xsave"
+V4 = V3 + ",+avx512bw,+avx512cd,+avx512dq,+avx512f,+avx512vl"
+LINUX = "x86_64-unknown-linux-gnu"
+AVX512 = frozenset({"avx512f", "avx512bw", "avx512dq", "avx512vl"})
+
+
+def x86(triple: str, cpu: str, features: str) -> Target:
+    """An x86 machine; what it can do is in `features`."""
+    on = Target(triple, cpu, features).enabled
+    wide = on >= AVX512
+    return Target(triple, cpu, features, vector_bytes=64 if wide else 32 if "avx2" in on else 16,
+                  vector_registers=32 if wide else 16, has_masked=wide, has_dot4=has_dot4(on))
+
+
+def has_dot4(on: Set[str]) -> bool:
+    return on >= AVX512 | {"avx512vnni"} or "avxvnni" in on
+
+
+def microcontroller(triple: str, cpu: str, features: str) -> Target:
+    """One instruction at a time, no vectors, no cache worth blocking for."""
+    return Target(triple, cpu, features, vector_bytes=1, vector_registers=24, fma_per_cycle=1, loads_per_cycle=1,
+                  fma_latency=3, l2_bytes=64 << 10, streaming_bytes=1 << 40)
+
+
+PRESETS = {
+    "x86-64": x86(LINUX, "x86-64", SSE2),
+    "x86-64-v3": x86(LINUX, "x86-64-v3", V3),
+    "x86-64-v4": x86(LINUX, "x86-64-v4", V4),
+    "aarch64": Target("aarch64-unknown-linux-gnu", "generic", "+fp-armv8,+neon", vector_registers=32),
+    "thumbv7em": microcontroller("thumbv7em-none-eabihf", "cortex-m4", "+vfp4d16sp"),
+    "cortex-m7": microcontroller("thumbv7em-none-eabihf", "cortex-m7", "+vfp4d16,+fp-armv8d16,+fp64"),
+    "riscv32": microcontroller("riscv32-unknown-elf", "generic-rv32", "+m,+a,+c,+f"),
+}
+
+
+def target(name: str = "host") -> Target:
+    """A machine by its name: "host", or one of the presets. Raises Problem for another name."""
+    if name == "host":
+        return host()
+    if name not in PRESETS:
+        raise Problem(f"there is no target {name!r}", kind="option", help=f"one of host, {', '.join(PRESETS)}")
+    return PRESETS[name]
+
+
+@functools.cache
+def host() -> Target:
+    """The machine of this process, from its feature bits and cache sizes."""
+    import llvmlite.binding as llvm
+    try:
+        features = llvm.get_host_cpu_features().flatten()
+    except RuntimeError:  # LLVM cannot ask this operating system
+        features = ""
+    found = described(llvm.get_process_triple(), llvm.get_host_cpu_name(), features)
+    return replace(found, l2_bytes=cache_bytes("SC_LEVEL2_CACHE_SIZE") or found.l2_bytes)
+
+
+def described(triple: str, cpu: str, features: str) -> Target:
+    """The machine that LLVM describes so."""
+    plain = Target(triple, cpu, features)
+    match plain.architecture:
+        case "x86":
+            return x86(triple, cpu, features)
+        case "aarch64":
+            return replace(plain, vector_registers=32)
+    return replace(plain, vector_bytes=1)
+
+
+def cache_bytes(name: str) -> int:
+    """What the operating system says of a cache; 0 where it does not know."""
+    if name not in getattr(os, "sysconf_names", {}):
+        return 0
+    return max(0, os.sysconf(name))

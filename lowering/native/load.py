@@ -1,0 +1,79 @@
+"""Program and plan -> code in this process: what the runtime calls."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...runtime.arena import ALIGNMENT, aligned
+from ...runtime.arguments import Signature, Tensor
+from ...runtime.executable import Code, Executable, Failure
+from ...runtime.variables import Context, Declaration, process
+from ..elements.expression import Buffer
+from ..loops.program import Program
+from ..memory.buffers import aligned as rounded
+from ..memory.plan import Plan
+from .backup import backup_of
+from .driver import Place, Places, Slot
+from .features import host
+from .machine import Engine
+from .module import Part, constants_read, module_text, pool_slots, pools_used
+from .target import Target
+
+
+def load(program: Program, plan: Plan, target: Target | None = None, context: Context = process,
+         elements: Mapping[Buffer, str] | None = None) -> Executable:
+    """The program as machine code of this process (`target` None: the machine that it runs on), with its variables in
+    `context`. `elements` gives the element types of inputs and outputs that their dtype does not say (i4, i48).
+
+    Raises a Problem where a variable exists in the context with another type.
+    """
+    target = target or host()
+    engine = Engine(native_text(program, plan, target), target)
+    named = elements or {}
+    signature = Signature(program.name, tuple(tensor(b, named.get(b, "")) for b in program.inputs),
+                          tuple(tensor(b, named.get(b, "")) for b in program.outputs))
+    pools, nbytes, alignment = arena_layout(program, plan)
+    return Executable(Code(
+        signature, engine.function("program.entry"), engine.close, nbytes, alignment, pools,
+        tuple(aligned(b.data) for b in constants_read(program) if b.data is not None),
+        tuple(Declaration(tensor(v.buffer, v.element), None if v.initial is None else v.initial.data, v.position)
+              for v in program.variables),
+        tuple(Failure(f.message, f.position, f.help) for f in program.faults)), context)
+
+
+def tensor(buffer: Buffer, element: str = "") -> Tensor:
+    """A buffer as the runtime knows it."""
+    return Tensor(buffer.name, buffer.dtype, buffer.shape, element)
+
+
+def native_text(program: Program, plan: Plan, target: Target) -> str:
+    """The program's module, in LLVM IR; its entry is `i32 @program.entry(ptr %frame)`."""
+    more = ["define i32 @program.entry(ptr %frame) #0 {", " %status = call i32 @program.run(ptr %frame)",
+            " ret i32 %status", "}"]
+    return module_text([Part("program", program, frame_places(program, plan))], target, more)
+
+
+def frame_places(program: Program, plan: Plan) -> Places:
+    """The frame of `runtime.executable.Code`: inputs, outputs, variables, their flags, pools (and the room for copies
+    of variables), constants."""
+    variables = [v.buffer for v in program.variables]
+    order = [*program.inputs, *program.outputs, *variables]
+    buffers: dict[Buffer, Place] = {b: Slot(i) for i, b in enumerate(order)}
+    flags: dict[Buffer, Place] = {b: Slot(len(order) + i) for i, b in enumerate(variables)}
+    first = len(order) + len(variables)
+    buffers |= pool_slots(program, plan, first)
+    after = first + len(pools_used(plan))
+    buffers |= {b: Slot(after + 1 + i) for i, b in enumerate(constants_read(program))}
+    return Places(buffers, flags, Slot(after))
+
+
+def arena_layout(program: Program, plan: Plan) -> tuple[tuple[int, ...], int, int]:
+    """The pools one behind the other in one arena, then the room for copies of variables: offsets, bytes,
+    alignment."""
+    offsets, end, alignment = [], 0, ALIGNMENT
+    for pool in pools_used(plan):
+        alignment = max(alignment, pool.alignment)
+        offsets.append(rounded(end, max(ALIGNMENT, pool.alignment)))
+        end = offsets[-1] + pool.size_bytes
+    nbytes = backup_of(program).nbytes
+    offsets.append(rounded(end, ALIGNMENT) if nbytes else 0)
+    return tuple(offsets), offsets[-1] + nbytes if nbytes else end, alignment

@@ -1,0 +1,101 @@
+"""LLVM's machine code: from the text of a module to code in this process, or to an object file.
+
+Facts that this file lives by: an engine takes over its target machine, so each has one of its own; an unverified
+module can crash code generation; an undefined symbol would only show when it is called. llvmlite is imported on first
+use.
+"""
+from __future__ import annotations
+
+import ctypes
+import functools
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
+
+from .target import Target
+
+ALLOWED = frozenset({"memcpy", "memset"})
+"""Functions outside the module that it may declare, besides LLVM's intrinsics."""
+
+
+@functools.cache
+def binding() -> Any:
+    """llvmlite's binding, with every target ready."""
+    import llvmlite.binding as llvm
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    llvm.initialize_native_asmparser()
+    return llvm
+
+
+def parse(text: str) -> Any:
+    """The module of a text, verified; both ways to fail are errors of tosaic's own."""
+    llvm = binding()
+    try:
+        module = llvm.parse_assembly(text)
+        module.verify()
+    except RuntimeError as error:
+        raise AssertionError(f"tosaic wrote LLVM IR that LLVM refuses: {error}") from error
+    unknown = [f.name for f in module.functions
+               if f.is_declaration and not f.name.startswith("llvm.") and f.name not in ALLOWED]
+    assert not unknown, f"the module calls {', '.join(unknown)}, which nobody defines"
+    return module
+
+
+def target_machine(target: Target, reloc: str, codemodel: str) -> Any:
+    """A new target machine."""
+    return binding().Target.from_triple(target.triple).create_target_machine(
+        cpu=target.cpu, features=target.features, opt=2, reloc=reloc, codemodel=codemodel)
+
+
+class Engine:
+    """Machine code in this process, made from one module, given back with `close`. Nothing may run in it by then."""
+
+    def __init__(self, text: str, target: Target) -> None:
+        module = parse(text)
+        self._engine = binding().create_mcjit_compiler(module, target_machine(target, "pic", "jitdefault"))
+        self._engine.finalize_object()
+
+    def function(self, name: str) -> Callable[[int], int]:
+        """The function i32 name(ptr), callable with an address; it runs without the interpreter's lock."""
+        address = self._engine.get_function_address(name)
+        assert address, f"the module has no function {name}"
+        return ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_size_t)(address)
+
+    def close(self) -> None:
+        self._engine.close()
+
+
+def object_file(text: str, target: Target, reloc: Literal["pic", "static"] = "pic") -> bytes:
+    """The object file of a module."""
+    code = target_machine(target, reloc, "default").emit_object(parse(text))
+    return bytes(code)
+
+
+def assembly(text: str, target: Target, reloc: Literal["pic", "static"] = "pic") -> str:
+    """The module in the target's assembly language."""
+    return str(target_machine(target, reloc, "default").emit_assembly(parse(text)))
+
+
+def undefined_symbols(code: bytes) -> tuple[str, ...]:
+    """Names that an ELF object needs from elsewhere, sorted."""
+    assert code[:4] == b"\x7fELF", "not an ELF object"
+    return tuple(sorted({name for name, section in elf_symbols(code) if section == 0 and name}))
+
+
+def elf_symbols(code: bytes) -> Iterator[tuple[str, int]]:
+    """(name, number of its section; 0 for none) of every symbol in an ELF object."""
+    wide, order = code[4] == 2, "<" if code[5] == 1 else ">"
+    start, = struct.unpack_from(order + ("Q" if wide else "I"), code, 0x28 if wide else 0x20)
+    size, count = struct.unpack_from(order + "HH", code, 0x3A if wide else 0x2E)
+    header = struct.Struct(order + ("IIQQQQIIQQ" if wide else "IIIIIIIIII"))
+    sections = [header.unpack_from(code, start + i * size) for i in range(count)]
+    for section in sections:
+        if section[1] != 2:  # SHT_SYMTAB
+            continue
+        names = sections[section[6]][4]
+        entry = struct.Struct(order + ("IBBHQQ" if wide else "IIIBBH"))
+        for at in range(section[4], section[4] + section[5], entry.size):
+            fields = entry.unpack_from(code, at)
+            begin = names + fields[0]
+            yield code[begin:code.index(b"\0", begin)].decode(), fields[3] if wide else fields[5]

@@ -1,0 +1,57 @@
+"""The LLVM module of one or several programs, as text: the kernels' functions, and a driver for each program."""
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..elements.expression import Buffer
+from ..loops.program import Program
+from ..memory.plan import Plan, PlannedPool, buffer_names
+from .driver import Driver, Places, Slot
+from .emit import emit_functions
+from .target import Target
+
+DECLARATIONS = ("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
+                "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A program of a module; its symbols begin with `prefix`, and it finds its memory at `places`."""
+    prefix: str
+    program: Program
+    places: Places
+
+
+def module_text(parts: Sequence[Part], target: Target, more: Sequence[str] = ()) -> str:
+    """LLVM IR of the parts; `more` are lines of the interface that calls `@<prefix>.run(ptr %frame)`."""
+    functions = [dataclasses.replace(f, name=f"{part.prefix}.kernel_{i}_{f.name}")
+                 for part in parts for i, f in enumerate(part.program.functions)]
+    emitted = emit_functions(functions, target)
+    names = iter(emitted.names)
+    drivers = [line for part in parts
+               for line in Driver(part.prefix, part.program, [next(names) for _ in part.program.functions],
+                                  part.places).lines()]
+    own = [d for d in DECLARATIONS if d not in emitted.declarations]
+    return "\n".join([f'target triple = "{target.triple}"', *emitted.declarations, *own, *emitted.definitions, *drivers,
+                      *more, *emitted.attributes, ""])
+
+
+def constants_read(program: Program) -> tuple[Buffer, ...]:
+    """The constant buffers that kernels read, each once. (An initial value that no kernel reads is not among
+    them.)"""
+    return tuple(dict.fromkeys(b for f in program.functions for b in f.params if b.role == "constant"))
+
+
+def pools_used(plan: Plan) -> tuple[PlannedPool, ...]:
+    """The pools that hold something."""
+    return tuple(p for p in plan.pools if p.size_bytes)
+
+
+def pool_slots(program: Program, plan: Plan, first: int) -> dict[Buffer, Slot]:
+    """Where each planned buffer lies, if the pointers to the pools that are used begin at `first` in the frame."""
+    index = {pool.name: first + i for i, pool in enumerate(pools_used(plan))}
+    allocations = plan.allocations
+    return {buffer: Slot(index.get(allocations[name].pool, 0), allocations[name].byte_offset)
+            for buffer, name in buffer_names(program.temporaries).items()}

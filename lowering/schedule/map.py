@@ -1,0 +1,104 @@
+"""Each output on its own: vectors along the contiguous axis. Also the form of everything that fits no other: reductions
+inside are computed where the axes that they depend on are known.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..elements.affine import Affine, Axis, Computed
+from ..elements.expression import Apply, Expr, Likely, Load, Position, Reduce, children, nodes
+from ..graph.types import ITEM_SIZES
+from ..loops.builder import Builder
+from ..loops.ir import Operand
+from ..native.target import Target
+from .nest import Nest, exposed, free_axes, indices_of
+from .rows import Rows
+from .tiles import Tiles, chunks, over, pieces
+from .vectorize import At, Vectorizer
+from .write import Block, Writer
+
+
+@dataclass(frozen=True, slots=True)
+class MapChoice:
+    """`unroll` vectors of `lanes` neighbouring outputs at a time; `streaming` past the caches."""
+    lanes: int
+    unroll: int
+    streaming: bool
+
+    def __str__(self) -> str:
+        return f"map: {self.unroll} vectors of {self.lanes}" + ", streaming stores" * self.streaming
+
+
+def lanes_of(nest: Nest, target: Target) -> int:
+    """As many lanes as the widest type has in a vector: of 8 bytes only if the output has, because exact paths and indices
+    are wide and rare."""
+    stack, seen, sizes = [nest.value], set(), {ITEM_SIZES[nest.out.dtype]}
+    while stack:
+        e = stack.pop()
+        if id(e) in seen:
+            continue
+        seen.add(id(e))
+        sizes.add(ITEM_SIZES[e.dtype])
+        if isinstance(e, Position) or any(isinstance(t, Computed) for i in indices_of(e) for t, _ in i.terms):
+            sizes.add(4)
+        stack.extend(children(e) if not isinstance(e, Likely) else (e.valid, e.fast))
+    small = [s for s in sizes if s <= 4]
+    return target.lanes(8 if ITEM_SIZES[nest.out.dtype] == 8 or not small else max(small))
+
+
+def choose(nest: Nest, target: Target, rows: bool) -> MapChoice:
+    inner = nest.axes[1:] if rows else nest.axes
+    if not inner or by_terms(nest, inner[-1], target):
+        return MapChoice(1, 1, False)
+    lanes = lanes_of(nest, target)
+    heavy = any(isinstance(e, (Apply, Reduce)) for e in nodes(nest.value))
+    streaming = nest.out.nbytes >= target.streaming_bytes and inner[-1].extent % lanes == 0 and all(
+        c % lanes == 0 for t, c in nest.index.terms if t is not inner[-1]) and nest.index.const % lanes == 0
+    return MapChoice(lanes, 1 if lanes == 1 else 4 if heavy else 8, streaming)
+
+
+def by_terms(nest: Nest, axis: Axis, target: Target) -> bool:
+    """Whether the reductions are better walked along their terms, one output at a time: where neighbouring outputs read
+    far apart, and neighbouring terms do not."""
+    for r in (e for e in nodes(nest.value) if isinstance(e, Reduce)):
+        k = r.axes[-1]
+        for x in (e for e in nodes(r.body) if isinstance(e, Load)):
+            i = x.index[0]
+            if abs(i.coefficient(axis)) > 1 and abs(i.coefficient(k)) == 1 and k.extent >= target.lanes(4) // 2:
+                return True
+    return False
+
+
+def lower(b: Builder, nest: Nest, choice: MapChoice, target: Target, rows: Rows | None) -> None:
+    """Loops over all axes but the last, which goes by vectors; `rows` bounds the first."""
+    lanes = choice.lanes
+    writer = Writer(b, target, nest, streaming=choice.streaming)
+    reductions = bool(exposed(nest.value))
+
+    def level(axes: tuple[Axis, ...], at: At, outer: Vectorizer | None, first: bool = False) -> None:
+        outer = hoisted(at, outer) if reductions else None
+        if not axes:
+            writer.write(Block(at, None, 1, None, pieces(1, 1, True)), outer=outer)
+        elif len(axes) == 1 and not (first and rows):
+            vectors(axes[0], at, outer)
+        else:
+            low, high = (rows.low, rows.high) if first and rows else (None, None)
+            b.loop(axes[0], lambda: level(axes[1:], {**at, axes[0]: Affine.of(axes[0])}, outer), (), low, high)
+
+    def hoisted(at: At, outer: Vectorizer | None) -> Vectorizer:
+        """What reductions are known from here on inwards."""
+        v = Vectorizer(b, target, at, outer=outer)
+        placed = frozenset(at)
+        for r in exposed(nest.value):
+            if v.known(r) is None and free_axes(r) <= placed:
+                v.value(r)
+        return v
+
+    def vectors(axis: Axis, at: At, outer: Vectorizer | None) -> None:
+        def tile(start: Affine, t: Tiles) -> None:
+            writer.write(Block({**at, axis: start}, None, 1, axis, pieces(t.size, lanes, target.has_masked)), outer=outer)
+
+        over(b, chunks(axis.extent, lanes * choice.unroll), tile)
+
+    level(nest.axes, {}, None, first=True)

@@ -1,0 +1,97 @@
+"""The loops over reduction axes, shared by all forms.
+
+A condition that mentions the tiled axis is settled when compiling (its reduction axis is unrolled, the tiles at the border
+sit at constant positions); any other becomes the bounds of the loop over the last axis that it mentions, or stands around
+all loops if it mentions none. So nothing is tested per element.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from ..elements.affine import Affine, Axis, Range
+from ..loops.builder import Builder
+from ..loops.ir import INDEX, Literal, Operand
+from .vectorize import At
+
+Accumulators = Sequence[Operand]
+Step = Callable[[At, Accumulators], Accumulators]
+
+
+def unsettled(where: Iterable[Range], places: Sequence[At]) -> tuple[Range, ...]:
+    """The conditions that can fail at one of these places (enough are the first and the last of a tile)."""
+    return tuple(w for w in where if any(w.substitute(p).known is not True for p in places))
+
+
+def reduce_loops(b: Builder, axes: tuple[Axis, ...], where: Sequence[Range], at: At, inits: Accumulators, step: Step,
+                 unrolled: frozenset[Axis] = frozenset(), unroll: int = 2, group: int = 1) -> Accumulators:
+    """Run `step` for all values of the reduction axes for which the conditions `where` hold; `unrolled` axes have constant
+    values; the last axis goes in steps of `group` elements."""
+    homes = [next((a for a in reversed(axes) if w.index.coefficient(a)), None) for w in where]
+
+    def level(depth: int, at: At, acc: Accumulators) -> Accumulators:
+        if depth == len(axes):
+            return step(at, acc)
+        axis, last = axes[depth], depth == len(axes) - 1
+        size = group if last else 1
+        mine = [w for w, home in zip(where, homes) if home is axis]
+        if axis in unrolled or (last and not mine and axis.extent // size <= 4):
+            for i in range(0, axis.extent, size):
+                place = {**at, axis: Affine.of(i)}
+                if not any(w.substitute(place).known is False for w in mine):
+                    acc = level(depth + 1, place, acc)
+            return acc
+        if mine:
+            low, high = bounds(b, axis, [w.substitute(at) for w in mine])
+            return b.loop(axis, lambda *acc: level(depth + 1, {**at, axis: Affine.of(axis)}, acc), acc, low, high)
+        steps = axis.extent // size
+        times = next(u for u in (unroll, 3, 2, 1) if u <= unroll and steps % u == 0) if last else 1
+        loop = Axis(axis.name, steps // times)
+
+        def body(*acc: Operand) -> Accumulators:
+            for u in range(times):
+                acc = tuple(level(depth + 1, {**at, axis: Affine.of(loop) * (times * size) + u * size}, acc))
+            return acc
+
+        return b.loop(loop, body, acc)
+
+    gates = [w.substitute(at) for w, home in zip(where, homes) if home is None]
+    if gates:  # a loop that runs once or not at all
+        once = b.op("select", b.holds(gates), Literal(1, INDEX), Literal(0, INDEX))
+        return b.loop(Axis("once", 1), lambda *acc: level(0, at, acc), inits, Literal(0, INDEX), once)
+    return level(0, at, inits)
+
+
+def bounds(b: Builder, axis: Axis, where: Sequence[Range]) -> tuple[Operand, Operand]:
+    """The values of `axis` for which all conditions hold, given the loops around."""
+    lows, highs = [Affine()], [Affine.of(axis.extent)]
+    divided_lows: list[tuple[Affine, int]] = []
+    divided_highs: list[tuple[Affine, int]] = []
+    for r in where:
+        c, rest = r.index.coefficient(axis), r.index.without(axis)
+        if c > 0:
+            divided_lows.append((Affine.of(r.low) - rest, c))
+            divided_highs.append((Affine.of(r.high) - rest, c))
+        else:
+            divided_lows.append((rest - (r.high - 1), -c))
+            divided_highs.append((rest - (r.low - 1), -c))
+    low = extreme(b, "max", lows[0], divided_lows)
+    return low, extreme(b, "min", highs[0], divided_highs)
+
+
+def extreme(b: Builder, which: str, first: Affine, others: Sequence[tuple[Affine, int]]) -> Operand:
+    """The greatest or least of `first` and the others, each divided and rounded up; numbers are compared here."""
+    choose = max if which == "max" else min
+    number = choose([first.const, *(-(-x.const // by) for x, by in others if not x.terms)])
+    result: Operand = Literal(number, INDEX)
+    for x, by in others:
+        if x.terms:
+            result = b.op(which, result, ceil_divide(b, x, by), hoist=True)
+    return result
+
+
+def ceil_divide(b: Builder, x: Affine, by: int) -> Operand:
+    if by == 1:
+        return b.index(x)
+    shift = max(0, -(x.bounds[0] // by)) + 1  # what is divided is never negative
+    quotient = b.op("div", b.index(x + shift * by + by - 1), Literal(by, INDEX), hoist=True)
+    return b.op("sub", quotient, Literal(shift, INDEX), hoist=True)

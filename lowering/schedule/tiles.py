@@ -1,0 +1,115 @@
+"""How an axis is cut: tiles of equal size for loops, pieces of a tile for vectors. Plain arithmetic on extents."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from ..elements.affine import Affine, Axis, Range
+from ..loops.builder import Builder
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """`count` tiles of `size` elements from `start` on."""
+    start: int
+    size: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A vector of a tile: `lanes` elements from `start` on, of which the first `active` exist."""
+    start: int
+    lanes: int
+    active: int
+
+
+def balanced(extent: int, largest: int) -> list[Tiles]:
+    """As few tiles as possible, as equal as possible."""
+    count = -(-extent // largest)
+    size, longer = divmod(extent, count)
+    parts = [Tiles(0, size + 1, longer), Tiles(longer * (size + 1), size, count - longer)]
+    return [t for t in parts if t.count]
+
+
+def chunks(extent: int, size: int) -> list[Tiles]:
+    """Whole tiles of one size, and what is left."""
+    parts = [Tiles(0, size, extent // size), Tiles(extent // size * size, extent % size, 1)]
+    return [t for t in parts if t.count and t.size]
+
+
+def pieces(size: int, lanes: int, masked: bool, least: int = 1) -> tuple[Piece, ...]:
+    """Vectors for `size` elements: whole ones, then with `masked` one in part, without ever shorter ones (a power of two,
+    at least `least`) that end exactly."""
+    result = [Piece(start, lanes, lanes) for start in range(0, size - lanes + 1, lanes)]
+    start = len(result) * lanes
+    while start < size:
+        rest = size - start
+        if masked:
+            width = lanes if result else 1 << (rest - 1).bit_length()
+        else:
+            width = max(1 << (rest.bit_length() - 1), least)
+        result.append(Piece(start, width, min(width, rest)))
+        start += width
+    return tuple(result)
+
+
+def peel(tiles: Sequence[Tiles], low: int, high: int, single: bool = False) -> list[Tiles]:
+    """Cut off each tile that is not wholly inside [low, high), so that its position is a constant; where that would be
+    many, or with `single`, its elements one by one instead."""
+    result: list[Tiles] = []
+    outside = sum(not (low <= t.start + i * t.size and t.start + (i + 1) * t.size <= high)
+                  for t in tiles for i in range(t.count))
+
+    def border(starts: list[int], size: int) -> list[Tiles]:
+        if not starts or not (single or outside > 6):
+            return [Tiles(s, size, 1) for s in starts]
+        return [Tiles(starts[0], 1, size * len(starts))]
+
+    for t in tiles:
+        starts = [t.start + i * t.size for i in range(t.count)]
+        inside = [s for s in starts if low <= s and s + t.size <= high]
+        result += border([s for s in starts if s < low], t.size)
+        result += [Tiles(inside[0], t.size, len(inside))] if inside else []
+        result += border([s for s in starts if s >= low and s + t.size > high], t.size)
+    return result
+
+
+def interior(axis: Axis, where: Iterable[Range]) -> tuple[int, int]:
+    """The positions of `axis` at which no condition that mentions it can fail."""
+    low, high = 0, axis.extent
+    for r in where:
+        c = r.index.coefficient(axis)
+        if c:
+            least, most = r.index.without(axis).bounds
+            if c < 0:
+                first, last = -((r.high - 1 - most) // -c), (least - r.low) // -c
+            else:
+                first, last = -(-(r.low - least) // c), (r.high - 1 - most) // c
+            low, high = max(low, first), min(high, last + 1)
+        elif axis in r.index.hidden:
+            return 0, 0
+    low = min(low, axis.extent)
+    return low, max(high, low)
+
+
+def breaks(axis: Axis, where: Iterable[Range]) -> list[int]:
+    """Where to cut an axis so that conditions on it alone do not change within a part: 0, ..., extent."""
+    cuts = {0, axis.extent}
+    for r in where:
+        if len(r.index.terms) == 1 and r.index.terms[0][0] is axis:
+            c, const = r.index.terms[0][1], r.index.const
+            for bound in (r.low, r.high):
+                cut = -((const - bound) // c) if c > 0 else (const - bound) // -c + 1
+                cuts.add(min(max(cut, 0), axis.extent))
+    return sorted(cuts)
+
+
+def over(b: Builder, tiles: Iterable[Tiles], run: Callable[[Affine, Tiles], None]) -> None:
+    """Run for the start of each tile; tiles of one size are a loop."""
+    for t in tiles:
+        if t.count == 1:
+            run(Affine.of(t.start), t)
+        else:
+            axis = Axis("tile", t.count)
+            b.loop(axis, lambda: run(Affine.of(axis) * t.size + t.start, t))

@@ -1,0 +1,317 @@
+"""A scalar expression at given positions -> values of the loop IR, `lanes` neighbours along one axis at a time.
+
+This is the general path: whatever an expression contains (a guard that is not settled, a computed index, a reduction
+inside an epilogue) comes out right here. Schedules make it fast by asking at places where little of that is left.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ..elements.affine import Affine, Axis, Computed, Range, Term, Wrapped
+from ..elements.expression import (
+    Apply, Cast, Const, Expr, Guard, Likely, Load, Position, Reduce, extreme, is_float,
+)
+from ..loops.builder import Builder
+from ..loops.ir import INDEX, Literal, Operand, Type
+from ..native.target import Target
+from .loading import gathered, spread
+
+At = Mapping[Axis, Affine]
+Vectors = list[tuple[Operand, int, int]]
+"""Parts of an index that differ between lanes in no regular way: a vector of int64, its coefficient, its extent."""
+
+
+class Vectorizer:
+    """Values at one place: `at` says where each axis is; along `axis` the lanes hold at[axis], at[axis] + 1, ... (only the
+    first `active`). Lanes where `mask` is false hold anything, and touch no memory out of range.
+
+    With `exact` false, `Likely` expressions are given their fast values, and `valid` collects the conditions under which
+    these are right. What `outer`, a place around this one, knows already is not computed again.
+    """
+
+    def __init__(self, b: Builder, target: Target, at: At, axis: Axis | None = None, lanes: int = 1,
+                 active: int | None = None, given: Mapping[Expr, Operand] = {}, exact: bool = True,
+                 outer: Vectorizer | None = None, mask: Operand | None = None) -> None:
+        self.b, self.target, self.at, self.outer, self.mask = b, target, at, outer, mask
+        self.axis, self.lanes = axis if lanes > 1 else None, lanes
+        self.active = lanes if active is None else active
+        self.memo: dict[int, Operand] = {id(e): value for e, value in given.items()}
+        self.valid: list[Operand] | None = None if exact else []
+        self.indices: dict[Computed, Operand] = {}
+        self.masked: dict[Operand, Vectorizer] = {}
+
+    def inner(self, at: At, mask: Operand | None = None) -> Vectorizer:
+        """The same lanes at a place inside this one."""
+        return Vectorizer(self.b, self.target, at, self.axis, self.lanes, self.active, outer=self,
+                          mask=self.mask if mask is None else mask)
+
+    def along(self, at: At, axis: Axis, lanes: int, active: int) -> Vectorizer:
+        """Lanes along another axis, for what is equal in all lanes here."""
+        return Vectorizer(self.b, self.target, at, axis, lanes, active, outer=self, mask=self.uniform_mask())
+
+    def uniform_mask(self) -> Operand | None:
+        """Whether any lane is wanted."""
+        if self.mask is None or self.mask.type.lanes == 1:
+            return self.mask
+        return self.b.op("reduce_or", self.mask, type=Type("bool"))
+
+    # ---- values ------------------------------------------------------------------------------------------------------
+    def vector(self, e: Expr) -> Operand:
+        return self.b.splat(self.value(e), self.lanes)
+
+    def known(self, e: Expr) -> Operand | None:
+        scope: Vectorizer | None = self
+        while scope is not None:
+            if (found := scope.memo.get(id(e))) is not None:
+                return found
+            scope = scope.outer
+        return None
+
+    def value(self, e: Expr) -> Operand:
+        """A vector, or a scalar where all lanes are equal. Without recursion over arithmetic: chains may be long."""
+        found = self.known(e)
+        if found is not None:
+            return found
+        stack = [e]
+        while stack:
+            node = stack[-1]
+            pending = [x for x in operands(node) if self.known(x) is None]
+            if pending:
+                stack.extend(reversed(pending))
+                continue
+            stack.pop()
+            if self.known(node) is None:
+                self.memo[id(node)] = self.compute(node)
+        return self.memo[id(e)]
+
+    def compute(self, e: Expr) -> Operand:
+        match e:
+            case Const(value, dtype):
+                return Literal(value, Type(dtype))
+            case Load():
+                return self.load(e)
+            case Apply(primitive, args, dtype):
+                values = [self.value(a) for a in args]
+                lanes = max([v.type.lanes for v in values])
+                if lanes > 1:
+                    values = [self.b.splat(v, lanes) for v in values]
+                return self.b.op(primitive, *values, type=Type(dtype, lanes))
+            case Cast(arg, dtype, bits):
+                x = self.value(arg)
+                return self.b.op("bits" if bits else "cast", x, type=Type(dtype, x.type.lanes))
+            case Position(index, dtype):
+                return self.position(index, dtype)
+            case Guard():
+                return self.guard(e)
+            case Likely(valid, fast, exact):
+                if self.valid is None:
+                    return self.value(exact)
+                self.valid.append(self.vector(valid))
+                return self.value(fast)
+            case Reduce():
+                from .reduction import reduced
+                return reduced(self, e)
+        raise TypeError(e)
+
+    # ---- conditions --------------------------------------------------------------------------------------------------
+    def guard(self, e: Guard) -> Operand:
+        holds = self.holds(e.where)
+        if isinstance(holds, bool):
+            return self.value(e.inside if holds else e.outside)
+        return self.choose(holds, self.under(holds).value(e.inside), self.under(self.negation(holds)).value(e.outside))
+
+    def choose(self, condition: Operand, yes: Operand, no: Operand) -> Operand:
+        lanes = max(condition.type.lanes, yes.type.lanes, no.type.lanes)
+        return self.b.op("select", *(self.b.splat(x, lanes) for x in (condition, yes, no)), type=Type(yes.type.dtype, lanes))
+
+    def negation(self, condition: Operand) -> Operand:
+        return self.b.op("xor", condition, Literal(1, condition.type))
+
+    def under(self, condition: Operand) -> Vectorizer:
+        """The same place, only where the condition holds."""
+        if condition not in self.masked:
+            both = condition
+            if self.mask is not None:
+                lanes = max(self.mask.type.lanes, condition.type.lanes)
+                both = self.b.op("and", self.b.splat(self.mask, lanes), self.b.splat(condition, lanes))
+            child = self.inner(self.at, both)
+            child.valid = self.valid
+            self.masked[condition] = child
+        return self.masked[condition]
+
+    def holds(self, where: Iterable[Range]) -> Operand | bool:
+        """Whether all conditions hold: known, or a bool, or a bool for each lane."""
+        parts: list[Operand] = []
+        for r in where:
+            i, stride, vectors = self.place(r.index)
+            low, high = i.bounds
+            low += min(stride * (self.active - 1), 0) + sum(min(c * (n - 1), 0) for _, c, n in vectors)
+            high += max(stride * (self.active - 1), 0) + sum(max(c * (n - 1), 0) for _, c, n in vectors)
+            if high < r.low or low >= r.high:
+                return False
+            if low >= r.low and high < r.high:
+                continue
+            if stride or vectors:
+                parts += self.compare(i, stride, vectors, r, low, high)
+            else:
+                parts.append(self.b.holds((Range(i, r.low, r.high),)))
+        if not parts:
+            return True
+        lanes = max(p.type.lanes for p in parts)
+        result = parts[0]
+        for p in parts[1:]:
+            result = self.b.op("and", self.b.splat(result, lanes), self.b.splat(p, lanes))
+        return result
+
+    def compare(self, i: Affine, stride: int, vectors: Vectors, r: Range, low: int, high: int) -> list[Operand]:
+        """The sides of r that can fail, lane by lane."""
+        small = not vectors and -1 << 31 < min(low, r.low) and max(high, r.high, stride * self.lanes) < 1 << 31
+        x = self.ramp(i, stride, "int32") if small else self.index_vector(i, stride, vectors)
+        parts = []
+        if low < r.low:
+            parts.append(self.b.op("lt", Literal(r.low - 1, x.type), x))
+        if high >= r.high:
+            parts.append(self.b.op("lt", x, Literal(r.high, x.type)))
+        return parts
+
+    # ---- indices -----------------------------------------------------------------------------------------------------
+    def place(self, i: Affine) -> tuple[Affine, int, Vectors]:
+        """An index here: of the first lane, how it grows from lane to lane, and what else differs between lanes."""
+        total: dict[Term, int] = {}
+        const, stride, vectors = i.const, 0, []
+        for term, c in i.terms:
+            if isinstance(term, Axis):
+                if term is self.axis:
+                    stride += c
+                moved = self.at.get(term)
+                if moved is None:
+                    total[term] = total.get(term, 0) + c
+                    continue
+                const += moved.const * c
+                for t, k in moved.terms:
+                    total[t] = total.get(t, 0) + k * c
+                continue
+            part = self.special(term)
+            if isinstance(part, Affine):
+                const += part.const * c
+                for t, k in part.terms:
+                    total[t] = total.get(t, 0) + k * c
+            else:
+                vectors.append((part, c, term.extent))
+        return Affine(tuple([(t, k) for t, k in total.items() if k]), const), stride, vectors
+
+    def special(self, term: Wrapped | Computed) -> Affine | Operand:
+        """A term that is no axis: an index expression, or a vector of int64 where it differs between lanes."""
+        if isinstance(term, Wrapped):
+            i, stride, vectors = self.place(term.source)
+            if stride or vectors:
+                vector = self.index_vector(i, stride, vectors)
+                return self.b.op("and", vector, Literal(term.extent - 1, vector.type))
+            return Affine(((Wrapped(i, term.extent), 1),)) if i.terms else Affine((), i.const % term.extent)
+        position = self.indices.get(term)
+        if position is None:
+            position = self.indices[term] = self.clamped(term)
+        if isinstance(position, Literal):
+            return Affine((), int(position.value))
+        if position.type.lanes > 1:
+            return position
+        self.b.bind(term, position)
+        return Affine(((term, 1),))
+
+    def clamped(self, term: Computed) -> Operand:
+        """A computed index, an int64 in range(extent)."""
+        x, most = self.value(term.value), term.extent - 1
+        if isinstance(x, Literal):
+            return Literal(min(max(int(x.value), 0), most), INDEX)
+        least, largest = value_bounds(term.value)
+        if least < 0:
+            x = self.b.op("max", x, Literal(0, x.type))
+        if largest > most:
+            x = self.b.op("min", x, Literal(most, x.type))
+        return x if x.type.dtype == "int64" else self.b.op("cast", x, type=Type("int64", x.type.lanes))
+
+    def ramp(self, i: Affine, stride: int, dtype: str) -> Operand:
+        """i, i + stride, i + 2 stride, ... as a vector."""
+        base, type = self.b.index(i), Type(dtype, self.lanes)
+        if dtype != "int64":
+            base = Literal(base.value, Type(dtype)) if isinstance(base, Literal) else self.b.op(
+                "cast", base, type=Type(dtype), hoist=True)
+        if stride == 1:
+            return self.b.op("lanes", base, type=type, hoist=True)
+        steps = self.b.op("lanes", Literal(0, Type(dtype)), type=type, hoist=True)
+        steps = self.b.op("mul", steps, Literal(stride, type), hoist=True)
+        return self.b.op("add", self.b.splat(base, self.lanes, hoist=True), steps, hoist=True)
+
+    def index_vector(self, i: Affine, stride: int, vectors: Vectors) -> Operand:
+        """An index of each lane, as a vector of int64."""
+        total = self.ramp(i, stride, "int64") if stride else self.b.splat(self.b.index(i), self.lanes, hoist=True)
+        for x, c, _ in vectors:
+            part = x if c == 1 else self.b.op("mul", x, Literal(c, x.type))
+            total = part if total == Literal(0, total.type) else self.b.op("add", total, part)
+        return total
+
+    def position(self, index: Affine, dtype: str) -> Operand:
+        i, stride, vectors = self.place(index)
+        if vectors:
+            x = self.index_vector(i, stride, vectors)
+        elif stride:
+            return self.ramp(i, stride, dtype)
+        else:
+            x = self.b.index(i)
+        if x.type.dtype == dtype:
+            return x
+        if isinstance(x, Literal):
+            return Literal(x.value, Type(dtype))
+        return self.b.op("cast", x, type=Type(dtype, x.type.lanes), hoist=True)
+
+    # ---- memory ------------------------------------------------------------------------------------------------------
+    def load(self, e: Load) -> Operand:
+        i, stride, vectors = self.place(e.index[0])
+        if vectors:
+            return self.b.gather(e.buffer, self.index_vector(i, stride, vectors), self.active, self.mask_of(self.lanes))
+        mask = None
+        if self.mask is not None:
+            low, high = i.bounds
+            span = stride * (self.active - 1)
+            if low + min(span, 0) < 0 or high + max(span, 0) >= e.buffer.size:
+                mask = self.mask_of(self.lanes if stride else 1)
+        if stride == 0:
+            return self.b.load(e.buffer, i, mask=mask)
+        if stride == 1:
+            return self.b.load(e.buffer, i, self.lanes, self.active, mask)
+        if mask is None and (values := spread(self.b, e.buffer, i, stride, self.lanes, self.active)) is not None:
+            return values
+        if mask is None and not (self.target.has_masked and e.buffer.dtype not in NARROW):
+            return gathered(self.b, e.buffer, i, stride, self.lanes, self.active)
+        return self.b.gather(e.buffer, self.ramp(i, stride, "int64"), self.active, mask)
+
+    def mask_of(self, lanes: int) -> Operand | None:
+        """The mask for an access of so many lanes."""
+        if self.mask is None:
+            return None
+        return self.b.splat(self.mask, lanes) if lanes > 1 else self.uniform_mask()
+
+
+NARROW = frozenset({"bool", "int8", "uint8", "int16", "uint16", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"})
+"""Dtypes that no processor gathers."""
+
+
+def operands(e: Expr) -> tuple[Expr, ...]:
+    """What must be known before the node itself; nothing where that depends on conditions."""
+    match e:
+        case Apply(args=args):
+            return args
+        case Cast(arg=arg):
+            return (arg,)
+    return ()
+
+
+def value_bounds(e: Expr) -> tuple[int, int]:
+    """What an integer expression can be at most, from its dtype or from the data of a constant."""
+    match e:
+        case Load(buffer=buffer) if buffer.data is not None and buffer.size:
+            return int(buffer.data.min()), int(buffer.data.max())
+        case Cast(arg=arg, bits=False) if not is_float(arg.dtype):
+            (low, high), (least, most) = value_bounds(arg), value_bounds(Const(0, e.dtype))
+            return (low, high) if least <= low and high <= most else (least, most)
+    return int(extreme(e.dtype, "min")), int(extreme(e.dtype, "max"))

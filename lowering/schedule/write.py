@@ -1,0 +1,108 @@
+"""Stores the values of a tile of outputs: what is done with the sums of a reduction, on registers.
+
+Where a lane's fast value is in doubt (`Likely`), the tile is computed again, exactly, by a loop over its vectors: that code
+hardly ever runs, so it is kept small.
+"""
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..elements.affine import Affine, Axis
+from ..elements.expression import Buffer, Likely, Reduce, nodes
+from ..loops.builder import Builder
+from ..loops.ir import Operand, Type
+from ..native.target import Target
+from .nest import Nest
+from .tiles import Piece
+from .vectorize import At, Vectorizer
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A rectangle of outputs: `rows` neighbours along `row`, and along `column` the vectors `pieces`."""
+    at: At
+    row: Axis | None
+    rows: int
+    column: Axis | None
+    pieces: tuple[Piece, ...]
+
+    def place(self, row: Affine | int, piece: Affine | int) -> At:
+        moved = dict(self.at)
+        if self.row is not None:
+            moved[self.row] = self.at[self.row] + row
+        if self.column is not None:
+            moved[self.column] = self.at[self.column] + piece
+        return moved
+
+    @property
+    def vectors(self) -> list[tuple[int, Piece]]:
+        """Row and piece of each vector, row by row."""
+        return list(itertools.product(range(self.rows), self.pieces))
+
+
+class Writer:
+    """Writes the blocks of one nest. `reduce` is the reduction whose values come with each block, if there is one;
+    `largest` how many elements a block has at most."""
+
+    def __init__(self, b: Builder, target: Target, nest: Nest, reduce: Reduce | None = None, largest: int = 0,
+                 streaming: bool = False) -> None:
+        self.b, self.target, self.nest, self.reduce, self.streaming = b, target, nest, reduce, streaming
+        self.largest = largest
+        self.doubtful = any(isinstance(e, Likely) for e in nodes(nest.value))
+        self.scratch: Buffer | None = None
+
+    def write(self, block: Block, sums: Sequence[Operand] = ()) -> None:
+        """Compute and store a block; `sums` are the reduction's values, vector by vector."""
+        valid: dict[Type, Operand] = {}
+        for number, (row, piece) in enumerate(block.vectors):
+            given = {self.reduce: sums[number]} if self.reduce is not None else {}
+            v = self.store(block, row, piece.start, piece, given, exact=not self.doubtful)
+            for x in v.valid or ():
+                valid[x.type] = self.b.op("and", valid[x.type], x) if x.type in valid else x
+        for doubt in valid.values():
+            self.b.when(self.b.op("any_false", doubt, type=Type("bool")), lambda: self.again(block, sums), likely=False)
+
+    def store(self, block: Block, row: Affine | int, start: Affine | int, piece: Piece, given: dict, exact: bool
+              ) -> Vectorizer:
+        nest, at = self.nest, block.place(row, start)
+        v = Vectorizer(self.b, self.target, at, block.column, piece.lanes, piece.active, given, exact)
+        value = v.vector(nest.value)
+        i, _, _ = v.place(nest.index)
+        self.b.store(nest.out, i, value, piece.active, self.streaming)
+        return v
+
+    def again(self, block: Block, sums: Sequence[Operand]) -> None:
+        """The block from exact values, one vector after the other; the sums wait in memory."""
+        if block.rows * len(block.pieces) == 1:
+            piece = block.pieces[0]
+            self.store(block, 0, piece.start, piece, {self.reduce: sums[0]} if sums else {}, exact=True)
+            return
+        width = block.pieces[-1].start + block.pieces[-1].lanes
+        if sums:
+            for x, (row, piece) in zip(sums, block.vectors):
+                self.b.store(self.spilled(), Affine.of(row * width + piece.start), x)
+        row = Axis("row", block.rows)
+        self.b.loop(row, lambda: self.row_again(block, Affine.of(row), width, bool(sums)))
+
+    def row_again(self, block: Block, row: Affine, width: int, summed: bool) -> None:
+        for (lanes, active), group in itertools.groupby(block.pieces, key=lambda p: (p.lanes, p.active)):
+            same = list(group)
+            number = Axis("vector", len(same))
+
+            def one() -> None:
+                start = Affine.of(number) * lanes + same[0].start
+                given = {}
+                if summed:
+                    assert self.reduce is not None
+                    given[self.reduce] = self.b.load(self.spilled(), row * width + start, lanes)
+                self.store(block, row, start, same[0], given, exact=True)
+
+            self.b.loop(number, one)
+
+    def spilled(self) -> Buffer:
+        if self.scratch is None:
+            assert self.reduce is not None
+            self.scratch = self.b.scratch(Buffer(f"{self.nest.name}.sums", self.reduce.dtype, (self.largest,), "scratch"))
+        return self.scratch

@@ -1,0 +1,217 @@
+"""From the syntax of an attribute to its value: aliases and resources are followed, constants decoded."""
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ...runtime.errors import Problem, Source
+from ..graph.types import F64, I64, ElementType, TensorType
+from .attributes import Attribute, Dense, Dictionary, FunctionType, Number, Numbers, Symbol, Text, Unit
+from .elements import decode, decode_blob
+from .scalars import integer, real
+from .syntax import AttributeSyntax, DictionarySyntax, Fault, ListSyntax, LocationSyntax, place
+from .types import TypeReader
+
+if TYPE_CHECKING:
+    from lark import Token
+
+MAXIMUM_EXPANSION = 100_000
+"""Attributes that one alias may stand for, aliases inside it counted as often as they are used."""
+ESCAPE = re.compile(rb"\\(?:([nt\"\\])|([0-9A-Fa-f]{2}))")
+BAD_ESCAPE = re.compile(rb"[^\\]*+(?:\\(?:[nt\"\\]|[0-9A-Fa-f]{2})[^\\]*+)*+\\")
+ESCAPED = {b"n": b"\n", b"t": b"\t", b'"': b'"', b"\\": b"\\"}
+SYMBOL_PART = re.compile(r'@("[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|[\w$.-]+)')
+PLACE_ALIAS = re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|#[\w$.]+')
+LONGEST_LOCATION, MAXIMUM_LOCATION_DEPTH = 4096, 16
+INTEGER_LIST = re.compile(r"array<\s*([\w!]+)\s*(?::([^>]*))?>")
+
+
+@dataclass
+class AttributeReader:
+    """Reads the attributes of one text. `aliases` are the definitions of `#name`, `blobs` the resources."""
+    source: Source
+    types: TypeReader
+    aliases: Mapping[str, AttributeSyntax]
+    blobs: Mapping[str, Token]
+    known: dict[str, Attribute] = field(default_factory=dict)
+    weights: dict[str, int] = field(default_factory=dict)
+
+    def dictionary(self, syntax: DictionarySyntax | None) -> Dictionary:
+        """The attributes of `{...}`; without a value a name is a unit attribute."""
+        result: Dictionary = {}
+        for key, value in syntax.entries if syntax else ():
+            name = self.string(key) if key.type == "STRING" else str(key)
+            if name in result:
+                raise Problem(f"the attribute {name} is given twice", place(self.source, key), kind="syntax")
+            result[name] = Unit.UNIT if value is None else self.read(value)
+        return result
+
+    def read(self, syntax: AttributeSyntax) -> Attribute:
+        """The value of an attribute; a Problem at its place where it has none."""
+        match syntax.value:
+            case ListSyntax(_, items, _):
+                return tuple(map(self.read, items))
+            case DictionarySyntax():
+                return self.dictionary(syntax.value)
+            case LocationSyntax():
+                return Text(self.location(syntax.value) or "loc(unknown)")
+            case token:
+                try:
+                    return self.leaf(token, syntax.type)
+                except Fault as fault:
+                    raise fault.at(self.source, token) from None
+
+    def leaf(self, token: Token, type_token: Token | None) -> Attribute:
+        match token.type:
+            case "NUMBER":
+                return self.number(token, type_token)
+            case "STRING":
+                text = self.string(token)
+                return text if type_token is None else Text(f"{token} : {type_token}")
+            case "SYMBOL":
+                return Symbol(self.symbol(token))
+            case "TYPE":
+                return self.types.read(token)
+            case "SIGNATURE":
+                return FunctionType(*self.types.signature(token))
+            case "DENSE":
+                return self.constant(token, type_token)
+            case "ARRAY":
+                return self.numbers(token)
+            case "HASH" if token in self.aliases:
+                return self.follow(str(token))
+            case "HASH" if "." not in token and "<" not in token:
+                raise Fault(f"unknown attribute alias {token}", 0, len(token), "symbol")
+            case "WORD" if token in ("true", "false"):
+                return token == "true"
+            case "WORD" if token == "unit":
+                return Unit.UNIT
+            case _:
+                return Text(str(token) if type_token is None else f"{token} : {type_token}")
+
+    def number(self, token: Token, type_token: Token | None) -> Number:
+        is_real = "." in token
+        element = self.types.read(type_token) if type_token else F64 if is_real else I64
+        if not isinstance(element, ElementType):
+            assert type_token is not None
+            raise Problem(f"a number cannot be of type {element}", place(self.source, type_token), kind="type")
+        return Number(real(token, element) if element.is_float else integer(token, element), element)
+
+    def numbers(self, token: Token) -> Numbers:
+        match = INTEGER_LIST.fullmatch(token)
+        if match is None:
+            raise Fault("expected the element type and numbers, as in array<i64: 1, 2>")
+        element, _ = self.types.scan(token, match.start(1))
+        if not isinstance(element, ElementType):
+            raise Fault(f"an array cannot hold {element}", match.start(1), kind="type")
+        items = list(re.compile(r"[^,]+").finditer(token, match.start(2), match.end(2))) if match.group(2) else []
+        return Numbers(tuple(item(i.group(), element, i.start()) for i in items), element)
+
+    def constant(self, token: Token, type_token: Token | None) -> Attribute:
+        if type_token is None:
+            raise Fault("expected ':' and the type of the constant", len(token))
+        type = self.types.read(type_token)
+        if not isinstance(type, TensorType):
+            return Text(f"{token} : {type_token}")
+        if not token.startswith("dense_resource"):
+            return Dense(decode(token, type), type)
+        key = token[len("dense_resource<"):-1].strip().strip('"')
+        if key not in self.blobs:
+            raise Fault(f"the text has no resource {key}", len("dense_resource<"), len(key), "symbol",
+                        "print the constants in full" if "elided" in key else "it belongs at the end, in {-# ... #-}")
+        blob = self.blobs[key]
+        try:
+            return Dense(decode_blob(blob[1:-1], type), type)
+        except Fault as fault:
+            fault.offset += 1
+            raise fault.at(self.source, blob) from None
+
+    def follow(self, name: str) -> Attribute:
+        """The attribute that an alias stands for."""
+        if name not in self.known:
+            self.weight(name, ())
+            self.known[name] = self.read(self.aliases[name])
+        return self.known[name]
+
+    def weight(self, name: str, path: tuple[str, ...]) -> int:
+        """How many attributes an alias stands for; a fault where it contains itself, or is too large."""
+        if name in path or len(path) > 64:
+            raise Fault(f"the alias {name} contains itself", 0, len(name), "symbol")
+        if name not in self.weights:
+            self.weights[name] = self.size(self.aliases[name], (*path, name))
+        if self.weights[name] > MAXIMUM_EXPANSION:
+            raise Fault(f"the alias {name} stands for more than {MAXIMUM_EXPANSION} attributes", 0, len(name), "nesting")
+        return self.weights[name]
+
+    def size(self, syntax: AttributeSyntax | None, path: tuple[str, ...]) -> int:
+        match syntax.value if syntax else None:
+            case ListSyntax(_, items, _):
+                return 1 + sum(self.size(i, path) for i in items)
+            case DictionarySyntax(_, entries, _):
+                return 1 + sum(self.size(v, path) for _, v in entries)
+            case str() as name if name in self.aliases:
+                return 1 + self.weight(name, path)
+            case _:
+                return 1
+
+    def location(self, syntax: LocationSyntax | None) -> str | None:
+        """The text of `loc(...)`, its aliases replaced by what they stand for; unknown where that is long."""
+        if syntax is None:
+            return None
+        text = self.place_of(syntax)
+        for _ in range(MAXIMUM_LOCATION_DEPTH):
+            if "#" not in text or len(text) > LONGEST_LOCATION:
+                break
+            text = PLACE_ALIAS.sub(self.place_alias, text)
+        return f"loc({text})" if len(text) <= LONGEST_LOCATION else "loc(unknown)"
+
+    def place_of(self, syntax: LocationSyntax) -> str:
+        assert self.source.text is not None
+        inner = self.source.text[syntax.start.end_pos:syntax.end.start_pos].strip()
+        return inner.removeprefix("(").strip()
+
+    def place_alias(self, match: re.Match[str]) -> str:
+        if match.group().startswith('"') or "." in match.group():
+            return match.group()
+        found = self.aliases.get(match.group())
+        text = self.place_of(found.value) if found and isinstance(found.value, LocationSyntax) else "unknown"
+        return text if len(text) <= LONGEST_LOCATION else "unknown"
+
+    def string(self, token: Token) -> str:
+        """The string that a quoted token stands for."""
+        try:
+            return unescape(token).decode("utf-8", "surrogateescape")
+        except Fault as fault:
+            raise fault.at(self.source, token) from None
+
+    def symbol(self, token: Token) -> tuple[str, ...]:
+        """The names of `@a::@"b c"`; of `"a"` and `1`, which older texts write, the one name."""
+        try:
+            names = SYMBOL_PART.findall(token) or [str(token)]
+            return tuple(unescape(n).decode("utf-8") if n.startswith('"') else n for n in names)
+        except UnicodeDecodeError:
+            raise Fault("the name is not UTF-8", 0, len(token), "symbol").at(self.source, token) from None
+        except Fault as fault:
+            raise fault.at(self.source, token) from None
+
+
+def item(text: str, element: ElementType, offset: int) -> int | float | bool:
+    """One number of an array, with white space around it."""
+    stripped = text.strip()
+    at = offset + len(text) - len(text.lstrip())
+    if element.kind == "bool" and stripped in ("true", "false"):
+        return stripped == "true"
+    return real(stripped, element, at) if element.is_float else integer(stripped, element, at)
+
+
+def unescape(text: str) -> bytes:
+    """The bytes that a quoted text stands for."""
+    raw = text[1:-1].encode("utf-8")
+    if b"\\" not in raw:
+        return raw
+    wrong = BAD_ESCAPE.match(raw)
+    if wrong:
+        raise Fault('expected \\n, \\t, \\", \\\\ or two hexadecimal digits', len(raw[:wrong.end()].decode("utf-8", "ignore")))
+    return ESCAPE.sub(lambda m: ESCAPED[m.group(1)] if m.group(1) else bytes.fromhex(m.group(2).decode()), raw)

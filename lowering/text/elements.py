@@ -1,0 +1,172 @@
+"""Constants: `dense<...>`, `sparse<...>` and the blobs of resources -> NumPy arrays.
+
+Arrays are read-only, in the dtype that stores the element (`ElementType.storage`). A blob is decoded at the speed of
+memory; a large splat is a view of one element (strides 0), so that a short text cannot ask for much memory. Faults count
+their offset from the first character of the text.
+"""
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from ..graph.types import I64, Array, ElementType, TensorType
+from .lists import decode_list
+from .scalars import bits_of, from_bits
+from .syntax import Fault
+
+MAXIMUM_BYTES = (1 << 31) - 1
+"""Bytes of one tensor (TOSA level 8K)."""
+MAXIMUM_RANK = 32
+LARGE_SPLAT = 1 << 20
+"""Bytes from which a splat is a view of one element."""
+
+
+def decode(text: str, type: TensorType) -> Array:
+    """The array of `dense<...>` or `sparse<...>`."""
+    check_size(type)
+    start, end = text.index("<") + 1, len(text) - 1
+    start += len(text[start:start + 4096]) - len(text[start:start + 4096].lstrip())
+    while start < end and text[end - 1].isspace():
+        end -= 1
+    if text.startswith("sparse"):
+        array = decode_sparse(text, start, end, type)
+    elif text.startswith('"', start):
+        array = decode_hex(text, start, end, type)
+    elif text.startswith("[", start):
+        array = decode_list(text[start:end], type, start)
+    elif start < end:
+        array = splat(from_bits(np.array([bits_of(text[start:end], type.element, start)]), type.element), type)
+    elif type.size:
+        raise Fault(f"dense<> has no elements, but {type} has {type.size}", start - 1, kind="shape")
+    else:
+        array = np.zeros(type.dims, type.element.dtype)
+    return read_only(array)
+
+
+def read_only(array: Array) -> Array:
+    array.flags.writeable = False
+    return array
+
+
+def check_size(type: TensorType) -> None:
+    if not type.is_static:
+        raise Fault(f"a constant needs a static type, not {type}", kind="type")
+    if type.rank > MAXIMUM_RANK:
+        raise Fault(f"a constant of rank {type.rank} is not supported", kind="unsupported")
+    if type.nbytes > MAXIMUM_BYTES:
+        raise Fault(f"{type} has {type.nbytes} bytes, more than the limit of 2^31 - 1", kind="shape")
+
+
+def splat(one: Array, type: TensorType) -> Array:
+    """The one element of `one`, everywhere."""
+    if type.nbytes > LARGE_SPLAT:
+        return np.broadcast_to(one.reshape(()), type.dims)
+    return np.repeat(one, type.size).reshape(type.dims)
+
+
+# Blobs
+
+def decode_hex(text: str, start: int, end: int, type: TensorType) -> Array:
+    if not text.startswith('"0x', start) or text[end - 1] != '"' or end - start < 4:
+        raise Fault('expected a hexadecimal string "0x..."', start)
+    data, one = hexadecimal(text[start + 3:end - 1], start + 3), stored_bytes(type.element)
+    if len(data) == one * type.size:
+        return from_bytes(data, type.element).reshape(type.dims)
+    if len(data) == one:
+        return splat(from_bytes(data, type.element), type)
+    raise Fault(f"{len(data)} bytes of data, but {type} takes {one * type.size} (or {one} for all elements alike)",
+                start, kind="shape")
+
+
+def decode_blob(digits: str, type: TensorType) -> Array:
+    """The array of a resource `0x...`, whose first four bytes are its alignment."""
+    check_size(type)
+    if not digits.startswith("0x") or len(digits) < 10:
+        raise Fault("expected a hexadecimal string 0x... that begins with four bytes of alignment")
+    hexadecimal(digits[2:10], 2)
+    data, one = hexadecimal(digits[10:], 10), stored_bytes(type.element)
+    if type.element.name == "i48" and len(data) == 8 * type.size:
+        return read_only(np.frombuffer(data, np.int64).reshape(type.dims))
+    if len(data) != one * type.size:
+        raise Fault(f"{len(data)} bytes of data, but {type} takes {one * type.size}", kind="shape")
+    return read_only(from_bytes(data, type.element).reshape(type.dims))
+
+
+def hexadecimal(digits: str, offset: int) -> bytes:
+    """The bytes of hexadecimal digits."""
+    try:
+        data = bytes.fromhex(digits)
+    except ValueError:
+        data = b""
+    if 2 * len(data) != len(digits):
+        wrong = re.search(r"[^0-9A-Fa-f]", digits)
+        if wrong:
+            raise Fault(f"{wrong.group()!r} is no hexadecimal digit", offset + wrong.start())
+        raise Fault("a hexadecimal string needs an even number of digits", offset)
+    return data
+
+
+def stored_bytes(element: ElementType) -> int:
+    """Bytes of one element in a blob."""
+    return 6 if element.name == "i48" else element.itemsize
+
+
+def from_bytes(data: bytes, element: ElementType) -> Array:
+    """The elements that a blob holds, in one dimension: i1 and i4 in a byte each, i48 in six."""
+    match element.name:
+        case "i1":
+            return np.frombuffer(data, np.uint8) != 0
+        case "i4":
+            return (((np.frombuffer(data, np.int8) & 15) ^ 8) - 8).astype(np.int8)
+        case "i48":
+            wide = np.zeros((len(data) // 6, 8), np.uint8)
+            wide[:, 2:] = np.frombuffer(data, np.uint8).reshape(-1, 6)
+            return wide.view("<i8").reshape(-1).astype(np.int64) >> 16
+        case _:
+            return np.frombuffer(data, element.dtype)
+
+
+# Sparse
+
+def decode_sparse(text: str, start: int, end: int, type: TensorType) -> Array:
+    """`sparse<[[0, 1], [2, 0]], [1.0, 2.0]>`: the elements that are not zero, by their indices."""
+    comma = top_level_comma(text, start, end)
+    values_at = comma + 1 + len(text[comma + 1:end]) - len(text[comma + 1:end].lstrip())
+    indices = sparse_list(text, start, comma, I64)
+    values = sparse_list(text, values_at, end, type.element)
+    if indices.ndim < 2:
+        indices = np.broadcast_to(indices.reshape(-1, 1), (max(indices.size, 1), type.rank))
+    if indices.shape[1] != type.rank:
+        raise Fault(f"expected indices of {type.rank} numbers each", start, kind="shape")
+    if values.ndim > 1 or values.size not in (1, len(indices)):
+        raise Fault(f"{len(indices)} indices, but {values.size} values", values_at, kind="shape")
+    if (indices < 0).any() or (indices >= np.array(type.dims)).any():
+        raise Fault(f"an index is outside {type}", start, kind="shape")
+    if type.nbytes > LARGE_SPLAT + 64 * len(text):
+        raise Fault(f"a sparse constant of {type.nbytes} bytes is not supported", start, kind="unsupported")
+    array = np.zeros(type.dims, type.element.dtype)
+    array[tuple(indices.T)] = values
+    return array
+
+
+def sparse_list(text: str, start: int, end: int, element: ElementType) -> Array:
+    """A list, or a list of lists, or one number; its shape is not declared, so it is counted."""
+    body = text[start:end].rstrip()
+    if not body.startswith("["):
+        return from_bits(np.array([bits_of(body, element, start)]), element).reshape(())
+    columns = body.count(",") + 1
+    dims: tuple[int, ...] = (columns,)
+    if body[1:].lstrip().startswith("["):
+        rows = body.count("[") - 1
+        dims = (rows, columns // rows)
+    return decode_list(body, TensorType(dims, element), start)
+
+
+def top_level_comma(text: str, start: int, end: int) -> int:
+    depth = 0
+    for match in re.compile(r"[\[\],]").finditer(text, start, end):
+        depth += {"[": 1, "]": -1}.get(match.group(), 0)
+        if match.group() == "," and not depth:
+            return match.start()
+    raise Fault("expected indices and values, as in sparse<[[0, 1]], [1.0]>", start)

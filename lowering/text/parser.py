@@ -1,0 +1,69 @@
+"""Text -> syntax tree: the Lark parser of `grammar.lark`, built once per process, and the functions that its rules call.
+
+The functions hold no state, so one parser serves all threads. Nesting is counted while tokens are read, so that a text
+that only opens brackets ends at once.
+"""
+from __future__ import annotations
+
+import threading
+from functools import cache
+from typing import TYPE_CHECKING
+
+from ...runtime.errors import Source
+from .rules import Rules, TokenFault
+from .syntax import Fault, FileSyntax
+
+if TYPE_CHECKING:
+    from lark import Lark, Token
+
+MAXIMUM_BRACKETS = 200
+"""Brackets that may be open at one place."""
+
+
+def parse(source: Source) -> FileSyntax:
+    """The syntax tree of a source's text; a Problem at the first place that the grammar does not allow."""
+    from lark.exceptions import UnexpectedInput
+    assert source.text is not None
+    parser = build_parser()
+    nesting.depth = 0
+    try:
+        return parser.parse(source.text)  # type: ignore[return-value]
+    except UnexpectedInput as error:
+        from .diagnose import diagnose
+        raise diagnose(error, source) from None
+    except TokenFault as error:
+        raise error.fault.at(source, error.token) from None
+
+
+@cache
+def build_parser() -> Lark:
+    """The parser. Never with Lark's own cache, which unpickles a file that others may have written."""
+    from importlib.resources import files
+
+    from lark import Lark, Transformer, v_args
+    grammar = files(__package__).joinpath("grammar.lark").read_text("utf-8")
+    methods = {name: method for name, method in vars(Rules).items() if not name.startswith("_")}
+    rules = v_args(inline=True)(type("LarkRules", (Transformer,), methods))
+    counters = {name: open_bracket for name in ("LPAR", "LBRACE", "LSQB")}
+    counters |= {name: close_bracket for name in ("RPAR", "RBRACE", "RSQB")}
+    return Lark(grammar, parser="lalr", lexer="contextual", transformer=rules(), lexer_callbacks=counters)
+
+
+class Nesting(threading.local):
+    """How many brackets are open in the text that this thread reads."""
+    depth = 0
+
+
+nesting = Nesting()
+
+
+def open_bracket(token: Token) -> Token:
+    nesting.depth += 1
+    if nesting.depth > MAXIMUM_BRACKETS:
+        raise TokenFault(token, Fault(f"more than {MAXIMUM_BRACKETS} brackets are open here", kind="nesting"))
+    return token
+
+
+def close_bracket(token: Token) -> Token:
+    nesting.depth -= 1
+    return token

@@ -1,0 +1,268 @@
+"""From the parts of each rule of `grammar.lark` to a node of the syntax tree; Lark calls these while it parses.
+
+The methods hold no state, so one parser serves all threads.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .syntax import (
+    AliasSyntax,
+    AnyOperation,
+    ArgumentSyntax,
+    AttributeSyntax,
+    BlockSyntax,
+    DictionarySyntax,
+    Fault,
+    FileSyntax,
+    FunctionSyntax,
+    InlineSyntax,
+    Leaf,
+    ListSyntax,
+    LocationSyntax,
+    ModuleSyntax,
+    OperationSyntax,
+    RegionSyntax,
+    ResourcesSyntax,
+    ResultSyntax,
+    TypesSyntax,
+)
+
+if TYPE_CHECKING:
+    from lark import Token
+
+MAXIMUM_DEPTH = 64
+"""Regions inside regions, and lists or dictionaries inside each other."""
+
+
+class TokenFault(Exception):
+    """A fault that a rule finds at a token while the parser runs."""
+
+    def __init__(self, token: Token, fault: Fault) -> None:
+        self.token, self.fault = token, fault
+
+
+class Rules:
+    """One method per rule of the grammar: from the rule's parts to a node. An optional part that is absent is None."""
+
+    def start(self, *items: Any) -> FileSyntax:
+        attributes: dict[str, AttributeSyntax] = {}
+        types: dict[str, Token] = {}
+        blobs: dict[str, Token] = {}
+        for item in items:
+            match item:
+                case AliasSyntax(name, AttributeSyntax() as value):
+                    define(attributes, name, value)
+                case AliasSyntax(name, value):
+                    define(types, name, value)
+                case ResourcesSyntax(entries):
+                    for name, value in entries:
+                        define(blobs, name, value)
+        operations = tuple(i for i in items if not isinstance(i, AliasSyntax | ResourcesSyntax))
+        return FileSyntax(operations, attributes, types, blobs)
+
+    def attribute_alias(self, name: Token, value: AttributeSyntax) -> AliasSyntax:
+        return AliasSyntax(name, value)
+
+    def type_alias(self, name: Token, value: Token) -> AliasSyntax:
+        if not name.startswith("!") or not name[1:].replace("_", "a").isalnum():
+            raise TokenFault(name, Fault(f"expected an operation or an alias, found the type {name}"))
+        return AliasSyntax(name, value)
+
+    def resources(self, *sections: Any) -> ResourcesSyntax:
+        dialects = [entry for key, section in filter(None, sections) if key == "dialect_resources" for entry in section]
+        return ResourcesSyntax(tuple(entry for _, section in dialects if isinstance(section, tuple)
+                                     for entry in section if not isinstance(entry[1], tuple)))
+
+    def section(self, key: Token, *entries: Any) -> tuple[Token, tuple[Any, ...]]:
+        return key, tuple(e for e in entries if e)
+
+    def resource_value(self, key: Token, value: Token) -> tuple[Token, Token]:
+        return key, value
+
+    # Operations
+
+    def operation(self, results: Token | None, body: Any, location: LocationSyntax | None) -> AnyOperation:
+        return body._replace(results=results, location=location) if results or location else body
+
+    def generic(self, name: Token, operands: Token | None, _successors: None, properties: DictionarySyntax | None,
+                regions: tuple[RegionSyntax, ...] | None, attributes: DictionarySyntax | None,
+                signature: Token) -> OperationSyntax:
+        return OperationSyntax(name, name[1:-1], operands, TypesSyntax(signature), properties, (), attributes,
+                               regions or ())
+
+    def successors(self, start: Token, *labels: Token) -> None:
+        raise TokenFault(start, Fault("branches between blocks are not supported", kind="unsupported",
+                                      help="lift them to tosa.cond_if and tosa.while_loop first"))
+
+    def properties(self, dictionary: DictionarySyntax) -> DictionarySyntax:
+        return dictionary
+
+    def regions(self, *regions: RegionSyntax) -> tuple[RegionSyntax, ...]:
+        return regions
+
+    def custom(self, name: Token, operands: Token | None, *rest: Any) -> OperationSyntax:
+        *inline, attributes, signature = rest
+        return OperationSyntax(name, str(name), operands, TypesSyntax(signature), None, tuple(inline), attributes)
+
+    def inline_value(self, name: Token, value: AttributeSyntax) -> InlineSyntax:
+        return InlineSyntax(name, value)
+
+    def inline_keyword(self, name: Token, keyword: Token) -> InlineSyntax:
+        return InlineSyntax(name, AttributeSyntax(keyword, None))
+
+    def empty_terminator(self, name: Token, attributes: DictionarySyntax | None) -> OperationSyntax:
+        return OperationSyntax(name, str(name), types=TypesSyntax(None, ()), attributes=attributes)
+
+    def terminator(self, name: Token, before: DictionarySyntax | None, operands: Token, after: DictionarySyntax | None,
+                   types: tuple[Token, ...]) -> OperationSyntax:
+        return OperationSyntax(name, str(name), operands, TypesSyntax(None, types), attributes=before or after)
+
+    def conditional(self, name: Token, condition: Token, bindings: tuple[tuple[Token, Token], ...] | None,
+                    type: Token | None, types: TypesSyntax | None, then: RegionSyntax, other: RegionSyntax | None,
+                    attributes: DictionarySyntax | None) -> OperationSyntax:
+        bound = bindings or ()
+        if other is None:
+            raise TokenFault(then.end, Fault("expected 'else' and the second region of tosa.cond_if"))
+        types = types or TypesSyntax(None)
+        if type is not None and (types.signature or not bound):
+            types = types._replace(operands=(type,))
+        return OperationSyntax(name, str(name), (condition, *(value for _, value in bound)), types, attributes=attributes,
+                               regions=(then, other), entry_names=tuple(n for n, _ in bound))
+
+    def conditional_types(self, types: Token | tuple[Token, ...]) -> TypesSyntax:
+        return TypesSyntax(None, None, types) if isinstance(types, tuple) else TypesSyntax(types)
+
+    def result_types(self, types: Any) -> tuple[Token, ...]:
+        return types if isinstance(types, tuple) and not isinstance(types, str) else (types,) if types else ()
+
+    def loop(self, name: Token, bindings: tuple[tuple[Token, Token], ...], signature: Token,
+             before: DictionarySyntax | None, condition: RegionSyntax, body: RegionSyntax,
+             after: DictionarySyntax | None) -> OperationSyntax:
+        return OperationSyntax(name, str(name), tuple(value for _, value in bindings), TypesSyntax(signature),
+                               attributes=before or after, regions=(condition, body),
+                               entry_names=tuple(n for n, _ in bindings))
+
+    def bindings(self, *bindings: tuple[Token, Token] | None) -> tuple[tuple[Token, Token], ...]:
+        return tuple(b for b in bindings if b)
+
+    def binding(self, name: Token, value: Token) -> tuple[Token, Token]:
+        return name, value
+
+    def symbol(self, name: Token) -> Token:
+        return name
+
+    def variable_value(self, name: Token, symbol: Token, attributes: DictionarySyntax | None,
+                       initial: AttributeSyntax) -> OperationSyntax:
+        return OperationSyntax(name, "tosa.variable", attributes=attributes, symbol=symbol, initial=initial)
+
+    def variable_type(self, name: Token, symbol: Token, attributes: DictionarySyntax | None,
+                      type: Token) -> OperationSyntax:
+        return OperationSyntax(name, "tosa.variable", None, TypesSyntax(None, (type,)), attributes=attributes,
+                               symbol=symbol)
+
+    def variable_read(self, name: Token, symbol: Token, attributes: DictionarySyntax | None,
+                      type: Token) -> OperationSyntax:
+        return OperationSyntax(name, "tosa.variable_read", None, TypesSyntax(None, (), (type,)), attributes=attributes,
+                               symbol=symbol)
+
+    def variable_write(self, name: Token, symbol: Token, value: Token, attributes: DictionarySyntax | None,
+                       type: Token) -> OperationSyntax:
+        return OperationSyntax(name, "tosa.variable_write", (value,), TypesSyntax(None, (type,)), attributes=attributes,
+                               symbol=symbol)
+
+    def cast(self, name: Token, operands: Token, attributes: DictionarySyntax | None, before: tuple[Token, ...],
+             after: tuple[Token, ...]) -> OperationSyntax:
+        return OperationSyntax(name, str(name), operands, TypesSyntax(None, before, after), attributes=attributes)
+
+    def call(self, name: Token, symbol: Token, operands: Token | None, attributes: DictionarySyntax | None,
+             signature: Token) -> OperationSyntax:
+        return OperationSyntax(name, "func.call", operands, TypesSyntax(signature), attributes=attributes, symbol=symbol)
+
+    def types(self, *types: Token) -> tuple[Token, ...]:
+        return types
+
+    # Functions, modules, regions
+
+    def function(self, keyword: Token, visibility: Token | None, symbol: Token,
+                 parameters: tuple[ArgumentSyntax, ...] | None, results: tuple[ResultSyntax, ...] | None,
+                 attributes: DictionarySyntax | None, body: RegionSyntax | None) -> FunctionSyntax:
+        return FunctionSyntax(keyword, visibility, symbol, parameters or (), results or (), attributes, body)
+
+    def parameters(self, *parameters: ArgumentSyntax) -> tuple[ArgumentSyntax, ...]:
+        return parameters
+
+    def parameter(self, name: Token | None, type: Token, attributes: DictionarySyntax | None,
+                  location: LocationSyntax | None) -> ArgumentSyntax:
+        return ArgumentSyntax(name, type, attributes, location)
+
+    def single_result(self, type: Token) -> tuple[ResultSyntax, ...]:
+        return (ResultSyntax(type, None),)
+
+    def result_list(self, *results: ResultSyntax | None) -> tuple[ResultSyntax, ...]:
+        return tuple(r for r in results if r)
+
+    def result(self, type: Token, attributes: DictionarySyntax | None) -> ResultSyntax:
+        return ResultSyntax(type, attributes)
+
+    def module(self, keyword: Token, symbol: Token | None, attributes: DictionarySyntax | None,
+               body: RegionSyntax) -> ModuleSyntax:
+        return ModuleSyntax(keyword, symbol, attributes, body)
+
+    def region(self, start: Token, *rest: Any) -> RegionSyntax:
+        *items, end = rest
+        blocks = tuple(i for i in items if isinstance(i, BlockSyntax))
+        operations = tuple(i for i in items if not isinstance(i, BlockSyntax))
+        if operations or not blocks:
+            blocks = (BlockSyntax(None, (), operations), *blocks)
+        inner = [region.depth for block in blocks for operation in block.operations for region in operation.regions]
+        return RegionSyntax(start, end, blocks, nested(start, inner, "regions"))
+
+    def block(self, label: Token, arguments: tuple[ArgumentSyntax, ...] | None, *operations: Any) -> BlockSyntax:
+        return BlockSyntax(label, arguments or (), operations)
+
+    def block_arguments(self, *arguments: ArgumentSyntax) -> tuple[ArgumentSyntax, ...]:
+        return arguments
+
+    def block_argument(self, name: Token, type: Token, location: LocationSyntax | None) -> ArgumentSyntax:
+        return ArgumentSyntax(name, type, None, location)
+
+    # Attributes
+
+    def attribute(self, value: Leaf, type: Token | None) -> AttributeSyntax:
+        return AttributeSyntax(value, type)
+
+    def dictionary(self, start: Token, *entries: tuple[Token, AttributeSyntax | None] | None) -> DictionarySyntax:
+        kept = tuple(e for e in entries if e)
+        return DictionarySyntax(start, kept, nested(start, [depth_of(v) for _, v in kept], "attributes"))
+
+    def entry(self, key: Token, value: AttributeSyntax | None) -> tuple[Token, AttributeSyntax | None]:
+        return key, value
+
+    def elements(self, start: Token, *items: AttributeSyntax | None) -> ListSyntax:
+        kept = tuple(i for i in items if i)
+        return ListSyntax(start, kept, nested(start, [depth_of(i) for i in kept], "attributes"))
+
+    def location(self, start: Token, *rest: Token) -> LocationSyntax:
+        return LocationSyntax(start, rest[-1])
+
+
+def nested(token: Token, inner: list[int], what: str) -> int:
+    """One more than the greatest depth inside; a fault where that is too deep."""
+    depth = 1 + max(inner, default=0)
+    if depth > MAXIMUM_DEPTH:
+        raise TokenFault(token, Fault(f"{what} are nested more than {MAXIMUM_DEPTH} deep", kind="nesting"))
+    return depth
+
+
+def depth_of(attribute: AttributeSyntax | None) -> int:
+    value = attribute.value if attribute else None
+    return value.depth if isinstance(value, ListSyntax | DictionarySyntax) else 0
+
+
+def define(table: dict[str, Any], name: Token, value: Any) -> None:
+    """Enter an alias or a blob, once."""
+    key = name[1:-1] if name.type == "STRING" else str(name)
+    if key in table:
+        raise TokenFault(name, Fault(f"{name} is defined twice", kind="symbol"))
+    table[key] = value

@@ -1,0 +1,204 @@
+"""Types in MLIR text: `tensor<2x?xf32>`, `!tosa.shape<4>`, signatures `(types) -> types`, and aliases of types.
+
+Types come as coarse tokens and repeat often, so each spelling is read once per text. What is no tensor of a known element
+is kept as text (`OpaqueType`).
+"""
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, TypeAlias
+
+from ...runtime.errors import Position, Source
+from ..graph.types import ELEMENT_TYPES, ElementType, OpaqueType, ShapeType, TensorType, Type
+from .syntax import Fault, place
+
+if TYPE_CHECKING:
+    from lark import Token
+
+AnyType: TypeAlias = Type | ElementType
+Signature: TypeAlias = tuple[tuple[Type, ...], tuple[Type, ...]]
+
+GAP = re.compile(r"(?:\s|//[^\n]*+)*+")
+NAME = re.compile(r"!?[A-Za-z_][\w$.]*")
+DIMENSION = re.compile(r"\s*(\?|[0-9]+)\s*x")
+SHAPE = re.compile(r"<\s*([0-9]{1,4})\s*>")
+BRACKET = re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|->|[<>]')
+OTHER_SCALARS = re.compile(r"[su]?i[0-9]{1,7}|tf32|f80|f128|b?f[0-9]E[0-9]M[0-9]\w*|none")
+CONTAINERS = {"vector", "memref", "tuple", "complex"}
+MAXIMUM_EXTENT = (1 << 63) - 1
+MAXIMUM_ALIASES = 32
+
+
+class TypeReader:
+    """Reads the types of one text; `aliases` maps `!name` to the token of its definition."""
+
+    def __init__(self, source: Source, aliases: dict[str, Token]) -> None:
+        self.source, self.aliases = source, aliases
+        self.types: dict[str, AnyType] = {}
+        self.signatures: dict[str, Signature] = {}
+
+    def read(self, token: Token) -> AnyType:
+        """The type that a token spells; a scalar is an ElementType."""
+        found = self.types.get(token)
+        if found is None:
+            try:
+                found, end = self.scan(token, 0)
+            except Fault as fault:
+                raise fault.at(self.source, token) from None
+            if end != len(token):
+                raise Fault("expected the type to end here", end).at(self.source, token)
+            self.types[str(token)] = found
+        return found
+
+    def value(self, token: Token) -> Type:
+        """The type of a value: scalars are opaque."""
+        return as_value(self.read(token))
+
+    def signature(self, token: Token) -> Signature:
+        """Operand types and result types of `(types) -> types`."""
+        found = self.signatures.get(token)
+        if found is None:
+            try:
+                found, _ = self.scan_signature(token, 0)
+            except Fault as fault:
+                raise fault.at(self.source, token) from None
+            self.signatures[str(token)] = found
+        return found
+
+    def operand_position(self, token: Token, number: int) -> Position:
+        """The place of type `number` in a signature's list."""
+        at = skip(token, 1)
+        for _ in range(number):
+            at = skip(token, self.scan(token, at)[1])
+            at = skip(token, at + 1)
+        return place(self.source, token, at, max(1, self.scan(token, at)[1] - at))
+
+    # Scanning: each takes a text and an offset, and gives what it found and the offset behind it.
+
+    def scan(self, text: str, at: int, aliases: int = 0) -> tuple[AnyType, int]:
+        match = NAME.match(text, at)
+        if match is None:
+            raise Fault(f"expected a type{found_at(text, at)}", at)
+        name, end = match.group(), match.end()
+        if name == "tensor":
+            return self.scan_tensor(text, at, end, aliases)
+        if name.startswith("!"):
+            return self.scan_named(text, at, name, end, aliases)
+        if name in ELEMENT_TYPES:
+            return ELEMENT_TYPES[name], end
+        if OTHER_SCALARS.fullmatch(name):
+            return OpaqueType(name), end
+        if name in CONTAINERS and text[end:end + 1] == "<":
+            end = angles(text, end)
+            return OpaqueType(text[at:end]), end
+        raise Fault(f"unknown type {name}", at, len(name), "type", f"{name}<...> is written with its dimensions"
+                    if name in CONTAINERS else None)
+
+    def scan_named(self, text: str, at: int, name: str, end: int, aliases: int) -> tuple[AnyType, int]:
+        if "." not in name:
+            return self.follow(name, at, aliases), end
+        if name == "!tosa.shape":
+            match = SHAPE.match(text, end)
+            if match is None:
+                raise Fault("expected the rank of the shape, as in !tosa.shape<4>", end)
+            return ShapeType(int(match.group(1))), match.end()
+        end = angles(text, end)
+        return OpaqueType(text[at:end]), end
+
+    def follow(self, name: str, at: int, aliases: int) -> AnyType:
+        if name not in self.aliases:
+            raise Fault(f"unknown type alias {name}", at, len(name), "symbol")
+        if aliases == MAXIMUM_ALIASES:
+            raise Fault(f"the type alias {name} leads to more than {MAXIMUM_ALIASES} others", at, len(name), "nesting")
+        token = self.aliases[name]
+        if token.startswith("("):
+            return OpaqueType(str(token))
+        try:
+            return self.scan(token, 0, aliases + 1)[0]
+        except Fault as fault:
+            raise Fault(f"the type alias {name}: {fault.message}", at, len(name), fault.kind) from None
+
+    def scan_tensor(self, text: str, at: int, end: int, aliases: int) -> tuple[AnyType, int]:
+        if text[end:end + 1] != "<":
+            raise Fault("expected '<' after tensor", end)
+        shape, end = scan_shape(text, end + 1)
+        element, end = self.scan(text, skip(text, end), aliases)
+        end = skip(text, end)
+        encoded = text[end:end + 1] == ","
+        if not encoded and text[end:end + 1] != ">":
+            raise Fault(f"expected '>' at the end of the tensor type{found_at(text, end)}", end)
+        end = angles(text, text.index("<", at)) if encoded else end + 1
+        known = isinstance(element, ElementType) and not encoded
+        return TensorType(shape, element) if known else OpaqueType(text[at:end]), end  # type: ignore[arg-type]
+
+    def scan_types(self, text: str, at: int) -> tuple[tuple[Type, ...], int]:
+        """`(type, ...)`"""
+        types: list[Type] = []
+        at = skip(text, at + 1)
+        while text[at:at + 1] != ")":
+            if types:
+                if text[at:at + 1] != ",":
+                    raise Fault(f"expected ',' or ')' in the list of types{found_at(text, at)}", at)
+                at = skip(text, at + 1)
+            found, at = self.scan(text, at)
+            types.append(as_value(found))
+            at = skip(text, at)
+        return tuple(types), at + 1
+
+    def scan_signature(self, text: str, at: int) -> tuple[Signature, int]:
+        if text[at:at + 1] != "(":
+            raise Fault(f"expected '(' before the operand types{found_at(text, at)}", at)
+        operands, at = self.scan_types(text, at)
+        at = skip(text, at)
+        if not text.startswith("->", at):
+            raise Fault(f"expected '->' and the result types{found_at(text, at)}", at)
+        at = skip(text, at + 2)
+        if text[at:at + 1] == "(":
+            results, at = self.scan_types(text, at)
+            return (operands, results), at
+        result, at = self.scan(text, at)
+        return (operands, (as_value(result),)), at
+
+
+def as_value(type: AnyType) -> Type:
+    return OpaqueType(type.name) if isinstance(type, ElementType) else type
+
+
+def scan_shape(text: str, at: int) -> tuple[tuple[int | None, ...] | None, int]:
+    """`2x?x` or `*x`."""
+    at = skip(text, at)
+    if text.startswith("*x", at):
+        return None, at + 2
+    shape: list[int | None] = []
+    while match := DIMENSION.match(text, at):
+        digits = match.group(1)
+        if digits != "?" and (len(digits) > 19 or int(digits) > MAXIMUM_EXTENT):
+            raise Fault("the extent is more than 2^63 - 1", match.start(1), len(digits), "shape")
+        shape.append(None if digits == "?" else int(digits))
+        at = match.end()
+    return tuple(shape), at
+
+
+def angles(text: str, at: int) -> int:
+    """The offset behind the `<...>` that may begin at `at`."""
+    if text[at:at + 1] != "<":
+        return at
+    depth = 0
+    for match in BRACKET.finditer(text, at):
+        depth += {"<": 1, ">": -1}.get(match.group(), 0)
+        if not depth:
+            return match.end()
+    raise Fault("'<' is not closed", at)
+
+
+def skip(text: str, at: int) -> int:
+    """The offset behind white space and comments."""
+    return GAP.match(text, at).end()  # type: ignore[union-attr]
+
+
+def found_at(text: str, at: int) -> str:
+    """", found x" for a message."""
+    match = re.compile(r'"?[\w%@#!^$.-]{1,30}|\S').match(text, at)
+    return f", found {match.group()!r}" if match else ", found the end"
+
+

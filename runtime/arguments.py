@@ -1,0 +1,223 @@
+"""What a compiled function takes and gives: tensors with a name, a type and a shape, and the checks that every array
+passes before native code sees its address. A wrong argument ends in a `Problem` that names it and says what to pass
+instead.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .arena import Array, address, empty
+from .errors import Problem
+
+MLIR_NAMES = {"bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "ui8",
+              "uint16": "ui16", "uint32": "ui32", "uint64": "ui64", "float16": "f16", "bfloat16": "bf16",
+              "float32": "f32", "float64": "f64", "float8_e4m3fn": "f8E4M3FN", "float8_e5m2": "f8E5M2",
+              "float8_e8m0fnu": "f8E8M0FNU", "float6_e2m3fn": "f6E2M3FN", "float6_e3m2fn": "f6E3M2FN",
+              "float4_e2m1fn": "f4E2M1FN"}
+"""How MLIR spells the element type that a NumPy dtype stores."""
+
+C_CONTIGUOUS_AND_ALIGNED = 0x0001 | 0x0100
+"""NumPy's flag bits (`ndarray.flags.num`)."""
+
+GUESSED = (bool, int, float, complex, str, bytes, list, tuple, dict, set, type(None))
+"""Types of Python whose values NumPy would turn into arrays of a dtype that nobody chose."""
+
+LARGE = 1 << 16
+"""Bytes from which a result is put at a multiple of 64; below, NumPy's own alignment costs nothing and is made
+faster."""
+
+
+def dtype_of(name: str) -> np.dtype[Any]:
+    """The NumPy dtype of that name, those of `ml_dtypes` too."""
+    try:
+        return np.dtype(name)
+    except TypeError:
+        import ml_dtypes  # noqa: F401  registers its dtypes with NumPy
+        return np.dtype(name)
+
+
+def tensor_text(shape: Sequence[int], element: str) -> str:
+    """As MLIR spells it: tensor<1x3x40xi8>."""
+    return "tensor<" + "".join(f"{n}x" for n in shape) + f"{element}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor that goes in or out. `dtype` names the NumPy dtype that stores it, `element` is its type in MLIR where
+    the dtype does not say it (i4 is stored in int8)."""
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    element: str = ""
+    numpy_dtype: np.dtype[Any] = field(init=False, repr=False, compare=False)
+    nbytes: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "numpy_dtype", dtype_of(self.dtype))
+        object.__setattr__(self, "nbytes", math.prod(self.shape) * self.numpy_dtype.itemsize)
+        object.__setattr__(self, "element", self.element or MLIR_NAMES.get(self.dtype, self.dtype))
+
+    @property
+    def type(self) -> str:
+        return tensor_text(self.shape, self.element)
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.type}"
+
+    def new(self) -> Array:
+        """An array for a result; its contents are anything."""
+        return np.empty(self.shape, self.numpy_dtype) if self.nbytes < LARGE else empty(self.shape, self.numpy_dtype)
+
+    def fits(self, value: Any) -> bool:
+        """Whether native code can read `value` as it is: the quick test that nearly every argument passes."""
+        return (type(value) is np.ndarray and value.dtype == self.numpy_dtype and value.shape == self.shape
+                and value.flags.num & C_CONTIGUOUS_AND_ALIGNED == C_CONTIGUOUS_AND_ALIGNED)
+
+
+def as_array(what: str, value: Any, tensor: Tensor) -> Array:
+    """`value` as an array of the tensor's type and shape, without a copy; a Problem that starts with `what` if it is
+    none.
+
+    Arrays are taken, and objects that give one (`__array__`, or the buffer protocol). Numbers and lists are not:
+    their dtype would be a guess.
+    """
+    if isinstance(value, GUESSED) and not isinstance(value, np.generic):
+        raise Problem(f"{what} must be an array of {tensor.type}, got {_short(value)}", kind="argument",
+                      help=f"pass numpy.asarray(..., dtype={tensor.dtype!r}), of shape {tensor.shape}")
+    if isinstance(value, np.ndarray) and hasattr(value, "filled"):
+        raise Problem(f"{what} is a masked array", kind="argument", help="say what stands for the masked elements: "
+                      "array.filled(value)")
+    try:
+        array = np.asarray(value)
+    except Exception as error:
+        raise Problem(f"{what} must be an array of {tensor.type}, got {_short(value)}, which NumPy cannot take: "
+                      f"{error}", kind="argument", help="pass a NumPy array") from error
+    check_type(what, array, tensor)
+    return array
+
+
+def check_type(what: str, array: Array, tensor: Tensor) -> None:
+    """A Problem unless the array has the tensor's dtype, in the machine's byte order, and its shape."""
+    dtype, wanted = array.dtype, tensor.numpy_dtype
+    if dtype == wanted and array.shape == tensor.shape:
+        return
+    if dtype != wanted and dtype.newbyteorder("=") == wanted:
+        raise Problem(f"{what} is in the byte order of another machine (dtype {dtype.str!r})", kind="argument",
+                      help="convert it: array.astype(array.dtype.newbyteorder('='))")
+    got = tensor_text(array.shape, MLIR_NAMES.get(dtype.name, dtype.name))
+    if dtype != wanted:
+        raise Problem(f"{what} must be {tensor.type}, got {got}", kind="argument",
+                      help=f"pass an array of dtype {tensor.dtype}")
+    raise Problem(f"{what} must be {tensor.type}, got {got}", kind="argument",
+                  help=_shape_help(array.shape, tensor.shape))
+
+
+def _shape_help(got: tuple[int, ...], wanted: tuple[int, ...]) -> str:
+    if math.prod(got) == math.prod(wanted):
+        return f"the number of elements is right: array.reshape{wanted}, if their order is"
+    return f"pass an array of shape {wanted}"
+
+
+def check_layout(what: str, array: Array) -> None:
+    """A Problem unless the array is C-contiguous, and starts at a multiple of its element's size."""
+    if not array.flags.c_contiguous:
+        raise Problem(f"{what} is not C-contiguous: its strides are {array.strides} bytes for shape {array.shape}",
+                      kind="argument", help="pass numpy.ascontiguousarray(array)")
+    if not array.flags.aligned or address(array) % array.dtype.itemsize:
+        raise Problem(f"{what} starts at an address that is not a multiple of {array.dtype.itemsize} bytes",
+                      kind="argument", help="pass array.copy()")
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}" if value is not None else "None"
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A function's name, inputs and outputs."""
+    name: str
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(map(str, self.inputs))}) -> ({', '.join(map(str, self.outputs))})"
+
+    def arrays(self, arguments: Sequence[Any]) -> Sequence[Array]:
+        """The inputs as arrays that native code can read, from values in order, or from one mapping by name."""
+        if len(arguments) == 1 and isinstance(arguments[0], Mapping):
+            arguments = by_name(f"{self.name}", "input", self.inputs, arguments[0])
+        if len(arguments) != len(self.inputs):
+            listed = ", ".join(map(str, self.inputs)) or "none"
+            raise Problem(f"{self.name} takes {_count(len(self.inputs), 'input')}, got {len(arguments)}",
+                          kind="argument", help=f"its inputs: {listed}")
+        for tensor, value in zip(self.inputs, arguments):
+            if not tensor.fits(value):
+                return [self._input(t, v) for t, v in zip(self.inputs, arguments)]
+        return arguments
+
+    def _input(self, tensor: Tensor, value: Any) -> Array:
+        what = f"input {tensor.name} of {self.name}"
+        array = as_array(what, value, tensor)
+        check_layout(what, array)
+        return array
+
+    def results(self, out: Any, inputs: Sequence[int]) -> tuple[Array, ...]:
+        """New arrays for the outputs, or those of `out` (one array, several in order, or a mapping by name), checked:
+        type, layout, writable, and no byte shared with an input or with each other. `inputs` are the addresses of the
+        inputs."""
+        if out is None:
+            return tuple([t.new() for t in self.outputs])
+        if isinstance(out, Mapping):
+            out = by_name(self.name, "output", self.outputs, out)
+        values = tuple(out) if isinstance(out, (list, tuple)) else (out,)
+        if len(values) != len(self.outputs):
+            listed = ", ".join(map(str, self.outputs)) or "none"
+            raise Problem(f"{self.name} gives {_count(len(self.outputs), 'output')}, got {len(values)} in out",
+                          kind="argument", help=f"its outputs: {listed}")
+        for tensor, value in zip(self.outputs, values):
+            if not (tensor.fits(value) and value.flags.writeable):
+                self._check_output(tensor, value)
+        self._check_apart(inputs, [address(v) for v in values])
+        return values
+
+    def _check_output(self, tensor: Tensor, value: Any) -> None:
+        what = f"out for {tensor.name} of {self.name}"
+        if not isinstance(value, np.ndarray):
+            raise Problem(f"{what} must be a NumPy array of {tensor.type}, got {_short(value)}", kind="argument",
+                          help=f"pass numpy.empty({tensor.shape}, {tensor.dtype!r})")
+        check_layout(what, as_array(what, value, tensor))
+        if not value.flags.writeable:
+            raise Problem(f"{what} is read-only", kind="argument", help="pass an array that may be written, or a copy")
+
+    def _check_apart(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
+        spans = [(start, start + t.nbytes, "input", t) for start, t in zip(inputs, self.inputs)]
+        for first, tensor in zip(outputs, self.outputs):
+            end = first + tensor.nbytes
+            for start, stop, kind, other in spans:
+                if first < stop and start < end:
+                    raise Problem(f"out for {tensor.name} of {self.name} shares memory with {kind} {other.name}",
+                                  kind="argument", help="pass an array of its own for each output")
+            spans.append((first, end, "output", tensor))
+
+
+def by_name(function: str, kind: str, tensors: Sequence[Tensor], values: Mapping[Any, Any]) -> list[Any]:
+    """The values in the tensors' order; a Problem for a name that is missing or not known."""
+    names = [t.name for t in tensors]
+    listed = f"its {kind}s: {', '.join(map(str, tensors)) or 'none'}"
+    for name in values:
+        if name not in names:
+            raise Problem(f"{function} has no {kind} named {name}", kind="argument", help=listed)
+    for name in names:
+        if name not in values:
+            raise Problem(f"{kind} {name} of {function} is missing", kind="argument", help=listed)
+    return [values[name] for name in names]
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" + "s" * (n != 1)

@@ -1,0 +1,211 @@
+"""A program that can be called: native code with its constants, its variables and a free list of workspaces.
+
+A call checks its arguments, takes a workspace, writes the addresses of its arrays into the workspace's frame, holds
+the locks of the program's variables and enters native code, which runs without the interpreter's lock. So calls of
+one executable run side by side from several threads, unless they share a variable. A call that fails changes no
+variable.
+"""
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .arena import ALIGNMENT, Array, Workspace, address
+from .arguments import Signature
+from .errors import Position, Problem
+from .variables import Context, Declaration, Locks, process
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An error that only a run can show."""
+    message: str
+    position: Position | None = None
+    help: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Code:
+    """Native code, and what it needs.
+
+    `run` takes a frame's address: pointers to the inputs, the outputs, the variables' data, the variables' written
+    flags, then `pools` (offsets in an arena of `arena_nbytes` bytes) and `constants`. It returns 0, or 1 + the number
+    of a failure. `release` gives the code's memory back.
+    """
+    signature: Signature
+    run: Callable[[int], int]
+    release: Callable[[], None]
+    arena_nbytes: int = 0
+    arena_alignment: int = ALIGNMENT
+    pools: tuple[int, ...] = ()
+    constants: tuple[Array, ...] = ()
+    variables: tuple[Declaration, ...] = ()
+    failures: tuple[Failure, ...] = ()
+
+
+class Workspaces:
+    """The workspaces of one code: those that are free, and how many there are. A call holds one while it runs, so
+    they also tell when the code may be released: when it is closed and all of them are free."""
+
+    def __init__(self, code: Code) -> None:
+        self._code = code
+        self._bound = len(code.signature.inputs) + len(code.signature.outputs) + 2 * len(code.variables)
+        self._fixed = tuple(address(c) for c in code.constants)
+        self._free: list[Workspace] = []
+        self._made = 0
+        self._lock = threading.Lock()
+        self._is_released = False
+        self.is_closed = False
+        _live.add(self)
+
+    def take(self) -> Workspace:
+        """A workspace that nobody else has; the one that was used last, whose arena is still in the caches."""
+        try:
+            workspace = self._free.pop()
+        except IndexError:
+            workspace = self._make()
+        if self.is_closed:
+            self.give(workspace)
+            raise Problem(f"{self._code.signature.name} has been closed", kind="argument", help="load it again")
+        return workspace
+
+    def give(self, workspace: Workspace) -> None:
+        """Put a workspace back."""
+        self._free.append(workspace)
+        if self.is_closed:
+            self._release_if_idle()
+
+    def close(self) -> None:
+        """Let no call begin; release the code, now or after the last call that is running."""
+        self.is_closed = True
+        self._release_if_idle()
+
+    def _make(self) -> Workspace:
+        with self._lock:
+            self._made += 1
+        code = self._code
+        return Workspace(code.arena_nbytes, code.arena_alignment, self._bound, code.pools, self._fixed)
+
+    def _release_if_idle(self) -> None:
+        with self._lock:
+            if self._is_released or len(self._free) < self._made:
+                return
+            self._is_released = True
+        self._free.clear()
+        self._code.release()
+
+    def after_fork(self) -> None:
+        """In the child: calls of other threads are gone, and their workspaces with them."""
+        self._lock = threading.Lock()
+        self._made = len(self._free)
+
+
+_live: weakref.WeakSet[Workspaces] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for workspaces in list(_live):
+        workspaces.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A program's variables in one context, as of one generation."""
+    generation: int
+    pointers: tuple[int, ...]
+    locks: Locks
+
+
+class Executable:
+    """A compiled function. Call it with arrays: `outputs = executable(x, y)`.
+
+    `close()` gives its code back to the system; an executable that nobody refers to any more does so by itself.
+    """
+    __slots__ = ("_binding", "_code", "_run", "_signature", "_workspaces", "context")
+
+    def __init__(self, code: Code, context: Context = process, workspaces: Workspaces | None = None) -> None:
+        self._code, self._run, self._signature = code, code.run, code.signature
+        self.context = context
+        self._binding = self._bind()
+        self._workspaces = workspaces or Workspaces(code)
+
+    @property
+    def signature(self) -> Signature:
+        """Name, inputs and outputs."""
+        return self._signature
+
+    @property
+    def arena_nbytes(self) -> int:
+        """Bytes of the arena that each running call uses."""
+        return self._code.arena_nbytes
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Names of the variables that it uses."""
+        return tuple(d.name for d in self._code.variables)
+
+    @property
+    def is_closed(self) -> bool:
+        return self._workspaces.is_closed
+
+    def __repr__(self) -> str:
+        return f"<Executable {self._signature}{' (closed)' if self.is_closed else ''}>"
+
+    def __call__(self, *inputs: Any, out: Any = None) -> tuple[Array, ...]:
+        """Run it. `inputs` are arrays in order, or one mapping from names to arrays; `out` may give the arrays that
+        the outputs are written to. Raises a Problem for a wrong argument, and for an error that the run itself shows;
+        then no variable has changed."""
+        signature = self._signature
+        arrays = signature.arrays(inputs)
+        pointers = [address(a) for a in arrays]
+        results = signature.results(out, pointers)
+        pointers += [address(a) for a in results]
+        binding = self._binding
+        if binding.generation != self.context.generation:
+            binding = self._binding = self._bind()
+        pointers += binding.pointers
+        workspace = self._workspaces.take()
+        try:
+            workspace.bind(pointers)
+            if binding.pointers:
+                with binding.locks:
+                    status = self._run(workspace.frame_address)
+            else:
+                status = self._run(workspace.frame_address)
+        finally:
+            self._workspaces.give(workspace)
+        if status:
+            raise self._problem(status - 1)
+        return results
+
+    def bind(self, context: Context) -> Executable:
+        """The same code with the variables of another context. Closing one closes both."""
+        return Executable(self._code, context, self._workspaces)
+
+    def close(self) -> None:
+        """Give the code's memory back, after the calls that are running; calls that come later raise a Problem."""
+        self._workspaces.close()
+
+    def __enter__(self) -> Executable:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _bind(self) -> Binding:
+        variables, generation = self.context.declare(self._code.variables)
+        addresses: Sequence[tuple[int, int]] = [v.addresses for v in variables]
+        return Binding(generation, (*(data for data, _ in addresses), *(written for _, written in addresses)),
+                       Locks(variables))
+
+    def _problem(self, number: int) -> Problem:
+        failure = self._code.failures[number]
+        return Problem(failure.message, failure.position, kind="variable", help=failure.help)

@@ -1,0 +1,334 @@
+"""The reference interpreter: a function of the tensor graph, run operator by operator with each operator's `reference`.
+
+It checks everything that is compiled, so it shares nothing with the compiler. The runtime does not import the graph:
+what it is handed only has to look like one (`Program`, `Procedure`, `Region`, `Node`, `Name`). `Interpreter` turns a
+function into a list of instructions over numbered slots once; each run then works through that list.
+
+Variables follow TOSA's rules for stateful operators. A run works on a copy of their state, which replaces the old one
+when the run has ended: a run that fails leaves every variable as it was.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import Position, Problem
+
+Array = npt.NDArray[Any]
+Observer = Callable[[Any, Sequence[Array]], None]
+"""Called after every operation, those in regions too, with the operation and its results."""
+
+
+class Name(Protocol):
+    """A value of the graph; values are compared by identity."""
+    @property
+    def name(self) -> str: ...
+    @property
+    def type(self) -> Any: ...
+
+
+class Node(Protocol):
+    """An operation of the graph. `op` has `name`, `reference`, `variable_effect`, and its attributes."""
+    @property
+    def op(self) -> Any: ...
+    @property
+    def operands(self) -> Sequence[Any]: ...
+    @property
+    def results(self) -> Sequence[Any]: ...
+    @property
+    def regions(self) -> Sequence[Any]: ...
+    @property
+    def position(self) -> Position | None: ...
+
+
+class Region(Protocol):
+    """A block of the graph."""
+    @property
+    def arguments(self) -> Sequence[Any]: ...
+    @property
+    def operations(self) -> Sequence[Any]: ...
+    @property
+    def yields(self) -> Sequence[Any]: ...
+
+
+class Procedure(Protocol):
+    """A function of the graph."""
+    @property
+    def name(self) -> str: ...
+    @property
+    def body(self) -> Any: ...
+
+
+class Program(Protocol):
+    """A module of the graph."""
+    @property
+    def declarations(self) -> Sequence[Any]: ...
+    def function(self, name: str | None = None) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class VariableState:
+    """A variable between two operations. `value` is read-only; it has no meaning before it is written."""
+    type: Any
+    value: Array
+    is_written: bool
+
+
+@dataclass(slots=True)
+class InterpreterVariables:
+    """Variables by name, for runs of one thread. Programs that are given the same object share them."""
+    states: dict[str, VariableState] = field(default_factory=dict)
+
+    def snapshot(self) -> dict[str, Array | None]:
+        """A copy of every variable, None for one that is not written yet."""
+        return {name: s.value.copy() if s.is_written else None for name, s in self.states.items()}
+
+
+@dataclass(slots=True)
+class Run:
+    """What one run changes: the values of its slots, the variables, and which of them it has declared."""
+    slots: list[Any]
+    states: dict[str, VariableState]
+    observe: Observer | None
+    seen: set[str] = field(default_factory=set)
+
+
+Execute = Callable[[Run], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One operation, ready to run. A constant's results stand in their slots before the run."""
+    node: Node
+    execute: Execute
+    results: tuple[int, ...]
+    is_constant: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sequel:
+    """A block, ready to run: slots of its arguments and of what it yields."""
+    arguments: tuple[int, ...]
+    instructions: tuple[Instruction, ...]
+    yields: tuple[int, ...]
+
+    def run(self, run: Run) -> None:
+        for instruction in self.instructions:
+            if not instruction.is_constant:
+                try:
+                    instruction.execute(run)
+                except Problem as problem:
+                    raise problem.at(instruction.node.position) from None
+            if run.observe is not None:
+                run.observe(instruction.node, [run.slots[r] for r in instruction.results])
+
+    def call(self, run: Run, values: Sequence[Array]) -> list[Array]:
+        """Run it on these arguments; what it yields."""
+        for slot, value in zip(self.arguments, values):
+            run.slots[slot] = value
+        self.run(run)
+        return [run.slots[y] for y in self.yields]
+
+
+class Interpreter:
+    """A function of a module, ready to be run many times. `function` is one of the module's, its name, or None for the
+    module's entry."""
+
+    def __init__(self, module: Program, function: Procedure | str | None = None,
+                 variables: InterpreterVariables | None = None) -> None:
+        self.variables = InterpreterVariables() if variables is None else variables
+        self.function = module.function(function) if function is None or isinstance(function, str) else function
+        builder = Builder()
+        self._declarations = builder.sequence((), module.declarations, ())
+        self._body = builder.block(self.function.body)
+        self._initial = builder.initial
+
+    def __call__(self, *inputs: Array, observe: Observer | None = None) -> tuple[Array, ...]:
+        """The results, as arrays of their own, for inputs of the arguments' dtypes and shapes."""
+        arguments = self.function.body.arguments
+        if len(inputs) != len(arguments):
+            raise Problem(f"{self.function.name} takes {len(arguments)} inputs, not {len(inputs)}", kind="argument")
+        values = [checked_input(x, argument) for x, argument in zip(inputs, arguments)]
+        run = Run(self._initial.copy(), dict(self.variables.states), observe)
+        with np.errstate(all="ignore"):
+            self._declarations.run(run)
+            results = self._body.call(run, values)
+        self.variables.states = run.states
+        return tuple(np.array(r, order="C") for r in results)
+
+
+def interpret(module: Program, function: Procedure | str | None, inputs: Sequence[Array],
+              variables: InterpreterVariables | None = None, observe: Observer | None = None) -> tuple[Array, ...]:
+    """Run a function once; `Interpreter` is for many runs. Without `variables`, they live as long as this run."""
+    return Interpreter(module, function, variables)(*inputs, observe=observe)
+
+
+def checked_input(x: Any, argument: Name) -> Array:
+    """An input as an array of the argument's type; raises a Problem unless it is one already."""
+    type = argument.type
+    if not hasattr(type, "element"):
+        raise Problem(f"input {argument.name} is a {type}, not a tensor", kind="unsupported")
+    try:
+        array = np.asarray(x)
+    except ValueError as error:
+        raise Problem(f"input {argument.name} is not an array: {error}", kind="argument") from None
+    if array.dtype != type.element.dtype:
+        raise Problem(f"input {argument.name} is an array of {array.dtype}, not of {type.element.dtype}",
+                      kind="argument", help=f"the argument is {type}")
+    if not fits(type.shape, array.shape):
+        raise Problem(f"input {argument.name} has shape {list(array.shape)}, the argument is {type}", kind="argument")
+    return array
+
+
+def fits(shape: Sequence[int | None] | None, actual: Sequence[int]) -> bool:
+    """Whether a shape with unknown extents can be the actual one."""
+    return shape is None or (len(shape) == len(actual) and all(n is None or n == m for n, m in zip(shape, actual)))
+
+
+class Builder:
+    """Gives every value a slot, and turns blocks into instructions."""
+
+    def __init__(self) -> None:
+        self.initial: list[Any] = []
+        self._slots: dict[Any, int] = {}
+
+    def slot(self, value: Name) -> int:
+        if value not in self._slots:
+            self._slots[value] = len(self.initial)
+            self.initial.append(None)
+        return self._slots[value]
+
+    def places(self, values: Sequence[Name]) -> tuple[int, ...]:
+        return tuple(map(self.slot, values))
+
+    def block(self, region: Region) -> Sequel:
+        return self.sequence(region.arguments, region.operations, region.yields)
+
+    def sequence(self, arguments: Sequence[Name], operations: Sequence[Node], yields: Sequence[Name]) -> Sequel:
+        return Sequel(self.places(arguments), tuple(map(self.instruction, operations)), self.places(yields))
+
+    def instruction(self, node: Node) -> Instruction:
+        results = self.places(node.results)
+        is_constant = not (node.operands or node.regions or node.op.variable_effect) and len(results) == 1
+        if is_constant:
+            try:
+                self.initial[results[0]] = checked_result(node.op.reference(), node.results[0])
+            except Problem as problem:
+                raise problem.at(node.position) from None
+        return Instruction(node, self.execute(node, results), results, is_constant)
+
+    def execute(self, node: Node, results: tuple[int, ...]) -> Execute:
+        """What the operation does in a run."""
+        match node.op.variable_effect, node.op.name:
+            case "declare", _:
+                return lambda run: declare(run, node.op)
+            case "read", _:
+                return lambda run: store(run, results, [read(run, node.op)])
+            case "write", _:
+                operand, = self.places(node.operands)
+                type = node.operands[0].type
+                return lambda run: write(run, node.op.symbol, run.slots[operand], type)
+            case _, "tosa.cond_if":
+                return self.branch(node, results)
+            case _, "tosa.while_loop":
+                return self.loop(node, results)
+        return self.call(node, results)
+
+    def call(self, node: Node, results: tuple[int, ...]) -> Execute:
+        reference, operands, values = node.op.reference, self.places(node.operands), tuple(node.results)
+
+        def execute(run: Run) -> None:
+            found = reference(*[run.slots[o] for o in operands])
+            store(run, results, map(checked_result, found if isinstance(found, tuple) else (found,), values))
+
+        return execute
+
+    def branch(self, node: Node, results: tuple[int, ...]) -> Execute:
+        condition, *operands = self.places(node.operands)
+        then, otherwise = map(self.block, node.regions)
+
+        def execute(run: Run) -> None:
+            region = then if run.slots[condition].item() else otherwise
+            store(run, results, region.call(run, [run.slots[o] for o in operands]))
+
+        return execute
+
+    def loop(self, node: Node, results: tuple[int, ...]) -> Execute:
+        operands = self.places(node.operands)
+        test, body = map(self.block, node.regions)
+
+        def execute(run: Run) -> None:
+            values = [run.slots[o] for o in operands]
+            while test.call(run, values)[0].item():
+                values = body.call(run, values)
+            store(run, results, values)
+
+        return execute
+
+
+def store(run: Run, slots: Sequence[int], values: Any) -> None:
+    for slot, value in zip(slots, values):
+        run.slots[slot] = value
+
+
+def checked_result(found: Any, value: Name) -> Array:
+    """A result as an array; raises a Problem where it is not what the graph declares."""
+    array, type = np.asarray(found), value.type
+    if hasattr(type, "element") and not (array.dtype == type.element.dtype and fits(type.shape, array.shape)):
+        raise Problem(f"%{value.name} is declared as {type}, its operator gives {array.dtype} of shape "
+                      f"{list(array.shape)}", kind="type")
+    return array
+
+
+# ---- variables ---------------------------------------------------------------------------------------------------
+def declare(run: Run, op: Any) -> None:
+    """VARIABLE: the first declaration allocates and copies the initial value; one run declares a name once."""
+    if op.symbol in run.seen:
+        raise Problem(f"{op.name} declares @{op.symbol} for the second time in one run", kind="variable",
+                      help="give one of the variables another name")
+    if op.symbol not in run.states:
+        if op.type.shape is None or None in op.type.shape:
+            raise Problem(f"variable @{op.symbol} is {op.type}: its shape must be known", kind="unsupported")
+        value = np.zeros(op.type.shape, op.type.element.dtype)
+        if op.initial is not None:
+            value[...] = op.initial
+        run.states[op.symbol] = frozen(op.type, value, op.initial is not None)
+    run.seen.add(op.symbol)
+
+
+def read(run: Run, op: Any) -> Array:
+    """VARIABLE_READ: the variable is declared, by whatever run, written, and of the type that is read."""
+    state = declared(run, op.symbol, "read")
+    if not state.is_written:
+        raise Problem(f"variable @{op.symbol} is read before it is written", kind="variable",
+                      help="give it an initial value, or write it first")
+    if op.type.element != state.type.element or not fits(op.type.shape, state.value.shape):
+        raise Problem(f"variable @{op.symbol} is {state.type}, it is read as {op.type}", kind="variable")
+    return state.value
+
+
+def write(run: Run, symbol: str, value: Array, type: Any) -> None:
+    """VARIABLE_WRITE: the variable is declared, by this run, and of the value's type."""
+    state = declared(run, symbol, "written")
+    if symbol not in run.seen:
+        raise Problem(f"variable @{symbol} is written in a run that does not declare it", kind="variable",
+                      help="declare it with tosa.variable")
+    if type.element != state.type.element or value.shape != state.value.shape:
+        raise Problem(f"variable @{symbol} is {state.type}, what is written is {type}", kind="variable")
+    run.states[symbol] = frozen(state.type, np.array(value, order="C"), True)
+
+
+def declared(run: Run, symbol: str, what: str) -> VariableState:
+    if symbol not in run.states:
+        raise Problem(f"variable @{symbol} is {what}, but nothing declares it", kind="variable",
+                      help="declare it with tosa.variable")
+    return run.states[symbol]
+
+
+def frozen(type: Any, value: Array, is_written: bool) -> VariableState:
+    value.flags.writeable = False
+    return VariableState(type, value, is_written)

@@ -1,0 +1,273 @@
+"""Variables: named buffers that belong to the process, not to a program (TOSA's VARIABLE, VARIABLE_READ,
+VARIABLE_WRITE).
+
+Two programs that declare the same name share one buffer. The first declaration allocates it and copies its initial
+value, once; later ones must agree in type and shape, and keep the value. A `Context` is a namespace of variables:
+programs in different contexts never see each other's; the default is the one context `process`. Everything here may
+be called from any thread: what touches a variable holds its lock, and who needs several takes them in the order of
+their names.
+"""
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .arena import Array, address, empty
+from .arguments import Tensor, as_array
+from .errors import Label, Position, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What a program says of a variable: its type, its initial value if it has one, and where it says so."""
+    tensor: Tensor
+    initial: Array | None = None
+    position: Position | None = None
+
+    @property
+    def name(self) -> str:
+        return self.tensor.name
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How a variable stands, for a list of them."""
+    name: str
+    type: str
+    nbytes: int
+    is_written: bool
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.type}, {self.nbytes} bytes, {'written' if self.is_written else 'not written'}"
+
+
+class Variable:
+    """A variable of one context. `data` and the byte `written` stay at their addresses as long as anyone refers to
+    them; whoever reads or writes them holds `lock`."""
+    __slots__ = ("data", "declaration", "lock", "written")
+
+    def __init__(self, declaration: Declaration) -> None:
+        tensor, initial = declaration.tensor, declaration.initial
+        if initial is not None:
+            kept = np.array(as_array(f"the initial value of variable {tensor.name}", initial, tensor))
+            kept.flags.writeable = False
+            declaration = Declaration(tensor, kept, declaration.position)
+        self.declaration = declaration
+        self.data = empty(tensor.shape, tensor.numpy_dtype)
+        self.written = np.zeros(1, np.uint8)
+        self.lock = threading.Lock()
+        self.reset()
+
+    @property
+    def name(self) -> str:
+        return self.declaration.name
+
+    @property
+    def tensor(self) -> Tensor:
+        return self.declaration.tensor
+
+    @property
+    def is_written(self) -> bool:
+        return bool(self.written[0])
+
+    @property
+    def addresses(self) -> tuple[int, int]:
+        """Of the data, and of the byte that says whether it has been written."""
+        return address(self.data), address(self.written)
+
+    def reset(self) -> None:
+        """Back to the initial value, or to not written."""
+        self.put(self.declaration.initial)
+
+    def put(self, value: Array | None) -> None:
+        """Copy a value of the right type in; None makes the variable unwritten."""
+        self.data[...] = np.zeros((), self.data.dtype) if value is None else value
+        self.written[0] = value is not None
+
+    def agree(self, other: Declaration) -> None:
+        """A Problem unless `other` has the same type and shape."""
+        mine, tensor = self.tensor, other.tensor
+        if (mine.element, mine.dtype, mine.shape) != (tensor.element, tensor.dtype, tensor.shape):
+            raise Problem(f"variable {self.name} is declared as {tensor.type}, but it is {mine.type} in this process",
+                          other.position, kind="variable", help="give one of them another name, load them in different "
+                          "contexts, or delete the variable first",
+                          labels=(Label(self.declaration.position, f"{self.name} was declared first as {mine.type}"),))
+
+
+class Locks:
+    """The locks of several variables, taken in the order of their names."""
+    __slots__ = ("_variables",)
+
+    def __init__(self, variables: Iterable[Variable]) -> None:
+        self._variables = tuple(sorted(variables, key=lambda v: v.name))
+
+    def __enter__(self) -> None:
+        taken: list[threading.Lock] = []
+        try:
+            for variable in self._variables:
+                variable.lock.acquire()
+                taken.append(variable.lock)
+        except BaseException:
+            for lock in taken:
+                lock.release()
+            raise
+
+    def __exit__(self, *exception: object) -> None:
+        for variable in self._variables:
+            variable.lock.release()
+
+
+class Context:
+    """A namespace of variables. `name` is for messages; two contexts of one name are two contexts."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.generation = 0
+        """Grows when variables are deleted: executables then look theirs up again."""
+        self._variables: dict[str, Variable] = {}
+        self._lock = threading.Lock()
+        contexts.add(self)
+
+    def __repr__(self) -> str:
+        return f"Context({self.name!r})"
+
+    # ---- what programs do --------------------------------------------------------------------------------------------
+    def declare(self, declarations: Sequence[Declaration]) -> tuple[tuple[Variable, ...], int]:
+        """The variables of a program, those that do not exist made now, and the generation they belong to. Raises a
+        Problem, and makes none, where one exists with another type or shape."""
+        with self._lock:
+            for declaration in declarations:
+                if declaration.name in self._variables:
+                    self._variables[declaration.name].agree(declaration)
+            new = {d.name: Variable(d) for d in declarations if d.name not in self._variables}
+            self._variables.update(new)
+            return tuple(self._variables[d.name] for d in declarations), self.generation
+
+    # ---- what users do -----------------------------------------------------------------------------------------------
+    def __contains__(self, name: str) -> bool:
+        return name in self._variables
+
+    def __len__(self) -> int:
+        return len(self._variables)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._variables))
+
+    def list(self) -> tuple[State, ...]:
+        """All variables, by name."""
+        return tuple(State(v.name, v.tensor.type, v.tensor.nbytes, v.is_written) for v in self._all())
+
+    def read(self, name: str) -> Array:
+        """A copy of the value; a Problem where the variable is not known or not written."""
+        variable = self._get(name)
+        with variable.lock:
+            if not variable.is_written:
+                raise Problem(f"variable {name} has not been written", kind="variable",
+                              help="run a program that writes it, or set it")
+            return variable.data.copy()
+
+    def set(self, name: str, value: Array) -> None:
+        """Copy an array of the variable's type and shape into it; it counts as written from then on."""
+        variable = self._get(name)
+        array = as_array(f"the value of variable {name}", value, variable.tensor)
+        with variable.lock:
+            variable.put(array)
+
+    def reset(self, name: str | None = None) -> None:
+        """Bring a variable, or all of them at one moment, back to the initial value, or to not written."""
+        variables = self._all() if name is None else [self._get(name)]
+        with Locks(variables):
+            for variable in variables:
+                variable.reset()
+
+    def snapshot(self) -> dict[str, Array | None]:
+        """Copies of all values at one moment, by name; None for a variable that is not written."""
+        variables = self._all()
+        with Locks(variables):
+            return {v.name: v.data.copy() if v.is_written else None for v in variables}
+
+    def restore(self, snapshot: Mapping[str, Array | None]) -> None:
+        """Give the variables of a snapshot their values again, at one moment; others keep theirs. Raises a Problem,
+        and changes none, where one is not known or has another type or shape."""
+        checked = []
+        for name, value in snapshot.items():
+            variable = self._get(name)
+            checked.append((variable, None if value is None else
+                            as_array(f"the value of variable {name}", value, variable.tensor)))
+        with Locks(v for v, _ in checked):
+            for variable, array in checked:
+                variable.put(array)
+
+    def delete(self, name: str) -> None:
+        """Forget a variable. A program that uses it declares it anew, with its initial value, when it is called
+        next."""
+        with self._lock:
+            self._get(name)
+            del self._variables[name]
+            self.generation += 1
+
+    def clear(self) -> None:
+        """Forget all variables."""
+        with self._lock:
+            self._variables.clear()
+            self.generation += 1
+
+    def _all(self) -> Sequence[Variable]:
+        with self._lock:
+            return sorted(self._variables.values(), key=lambda v: v.name)
+
+    def _get(self, name: str) -> Variable:
+        variable = self._variables.get(name)
+        if variable is None:
+            known = ", ".join(sorted(self._variables)) or "none"
+            raise Problem(f"there is no variable {name} in context {self.name}", kind="variable",
+                          help=f"a variable exists from when a program that declares it is loaded; known: {known}")
+        return variable
+
+    def renew_locks(self) -> None:
+        """New locks, all free: in the child of a fork no other thread lives that could give one back."""
+        self._lock = threading.Lock()
+        for variable in self._variables.values():
+            variable.lock = threading.Lock()
+
+
+contexts: weakref.WeakSet[Context] = weakref.WeakSet()
+"""Every context there is."""
+
+process = Context("process")
+"""The context of programs that are given no other."""
+
+FORK_WAIT = 0.5
+"""Seconds that a fork waits for running calls, so that the child finds whole variables; then it goes on
+regardless."""
+
+_held: list[threading.Lock] = []
+
+
+def _hold() -> None:
+    end = time.monotonic() + FORK_WAIT
+    for context in list(contexts):
+        for _, variable in sorted(context._variables.items()):
+            if variable.lock.acquire(timeout=max(0.0, end - time.monotonic())):
+                _held.append(variable.lock)
+
+
+def _release() -> None:
+    while _held:
+        _held.pop().release()
+
+
+def _renew() -> None:
+    _held.clear()
+    for context in list(contexts):
+        context.renew_locks()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_hold, after_in_parent=_release, after_in_child=_renew)
