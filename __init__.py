@@ -1,1 +1,55 @@
-"""tosaic compiles TOSA tensor graphs to native code, from Python, with nothing to build."""
+"""tosaic compiles TOSA tensor graphs to native code, from Python, with nothing to build.
+
+    @tosaic.jit                                 a Python function of tensors, compiled for each signature
+    tosaic.load("model.mlir")                   a model: MLIR text or .tflite
+    tosaic.ops, tosaic.tosa                     functions of traced tensors: as in NumPy, as in the specification
+
+Importing it costs little more than NumPy; the compiler is imported when it is first used.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .jit.api import compile, jit, load
+from .runtime.errors import Problem
+
+if TYPE_CHECKING:
+    from .jit import ops
+    from .jit.control import cond, while_loop
+    from .jit.decorator import TensorSpec
+    from .jit.operators import Namespace
+    from .jit.variable import variable
+    from .runtime.variables import Context
+    from .runtime.variables import process as variables
+
+    tosa: Namespace
+    __version__: str
+
+__all__ = ["Context", "Problem", "TensorSpec", "__version__", "compile", "cond", "jit", "load", "ops", "tosa",
+           "variable", "variables", "while_loop"]
+
+_PLACES = {"ops": ("jit.ops", None), "cond": ("jit.control", "cond"), "while_loop": ("jit.control", "while_loop"),
+           "TensorSpec": ("jit.decorator", "TensorSpec"), "variable": ("jit.variable", "variable"),
+           "variables": ("runtime.variables", "process"), "Context": ("runtime.variables", "Context")}
+"""Where the names that are imported on first use come from: a module, and a name in it (None: the module)."""
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+    if name == "__version__":
+        from importlib.metadata import version
+        value: Any = version("tosaic")
+    elif name == "tosa":
+        value = import_module(".jit.operators", __name__).Namespace()
+    elif name in _PLACES:
+        place, attribute = _PLACES[name]
+        module = import_module(f".{place}", __name__)
+        value = module if attribute is None else getattr(module, attribute)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -17,8 +17,8 @@ def jit(function: Callable[..., Any]) -> Jit: ...
 
 
 @overload
-def jit(*, static: str | Iterable[str | int] = (), static_argnums: int | Iterable[int] = (), target: Target | None = None,
-        context: Context | None = None) -> Callable[[Callable[..., Any]], Jit]: ...
+def jit(*, static: str | int | Iterable[str | int] = (), static_argnums: int | Iterable[int] = (),
+        target: Target | None = None, context: Context | None = None) -> Callable[[Callable[..., Any]], Jit]: ...
 
 
 def jit(function: Callable[..., Any] | None = None, *, static: str | int | Iterable[str | int] = (),

@@ -1,7 +1,7 @@
 """Elementwise functions of traced tensors with NumPy's names and NumPy's meaning, written in TOSA's operators.
 
-TOSA adds, compares and takes maxima only of i32 and floats: i8 and i16 go through i32 and come back, which wraps as NumPy
-does. The operators themselves, without any of this, are in `tosaic.tosa`.
+TOSA adds, compares and takes maxima only of i32 and floats: i8 and i16 go through i32 and come back, which wraps as
+NumPy does. The operators themselves, without any of this, are in `tosaic.tosa`.
 """
 from __future__ import annotations
 
@@ -337,7 +337,7 @@ def isnan(x: Any) -> Tensor:
 
 
 __all__ = ["absolute", "add", "astype", "bitwise_and", "bitwise_or", "bitwise_xor", "ceil", "clip", "cos", "divide",
-           "equal", "erf", "exp", "floor", "floor_divide", "fmax", "fmin", "greater", "greater_equal", "invert", "isnan",
-           "left_shift", "less", "less_equal", "log", "logical_and", "logical_not", "logical_or", "logical_xor",
-           "maximum", "minimum", "multiply", "negative", "not_equal", "power", "reciprocal", "relu", "remainder",
-           "right_shift", "rsqrt", "sigmoid", "sign", "sin", "sqrt", "square", "subtract", "tanh", "where"]
+           "equal", "erf", "exp", "floor", "floor_divide", "fmax", "fmin", "greater", "greater_equal", "invert",
+           "isnan", "left_shift", "less", "less_equal", "log", "logical_and", "logical_not", "logical_or",
+           "logical_xor", "maximum", "minimum", "multiply", "negative", "not_equal", "power", "reciprocal", "relu",
+           "remainder", "right_shift", "rsqrt", "sigmoid", "sign", "sin", "sqrt", "square", "subtract", "tanh", "where"]

@@ -85,8 +85,8 @@ def while_loop(test: Callable[..., Any], body: Callable[..., Any], *state: Any) 
     step = Region("do", "the body of while_loop", body, structure, values)
     single = structure.children[0] if len(state) == 1 else None
     if step.structure not in (structure, single):
-        raise problem(f"the body of while_loop returns {step.structure}, its state is {single or structure}", "argument",
-                      help="return as many tensors, nested alike")
+        raise problem(f"the body of while_loop returns {step.structure}, its state is {single or structure}",
+                      "argument", help="return as many tensors, nested alike")
     position = caller()
     blocks = condition.finish([None] * len(condition.leaves), position), step.finish(values, position)
     for number, (before, after) in enumerate(zip(values, blocks[1].yields)):

@@ -6,6 +6,7 @@ where the kind fits; alone they become f32 and i32. Every other array keeps its 
 from __future__ import annotations
 
 import math
+import operator as operators
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,7 +44,8 @@ def number(value: Any, element: ElementType | None, rank: int = 0) -> Tensor:
     """A Python number as a tensor of `rank` dimensions of extent 1."""
     if element is None:
         element = I1 if isinstance(value, bool | np.bool_) else F32 if isinstance(value, float) else I32
-    if isinstance(value, float) and not element.is_float or element.kind == "bool" and value not in (0, 1):
+    fits = element.is_float or not isinstance(value, float)
+    if not fits or (element.kind == "bool" and value not in (0, 1)):
         raise problem(f"{value!r} meets a tensor of {element}, which cannot hold it",
                       help="convert the tensor first: x.astype('f32')")
     if element.is_integer:
@@ -82,38 +84,39 @@ def tensor(value: Any, element: ElementType | None = None, rank: int = 0) -> Ten
         return value if value.ndim >= rank else apply("reshape", value, shape((1,) * (rank - value.ndim) + value.shape))
     if is_number(value):
         return number(value.item() if isinstance(value, np.generic) else value, element, rank)
+    return array(from_python(value), element, rank)
+
+
+def from_python(value: Any) -> Array:
+    """An array, or nested lists of numbers, as an array."""
     if isinstance(value, list | tuple):
         if any(isinstance(v, Tensor) for v in value):
             raise problem("a list of tensors is no tensor", "argument", help="tosaic.ops.stack joins them")
         try:
-            value = np.asarray(value)
+            return np.asarray(value)
         except ValueError as error:
             raise problem(f"a list of uneven lengths is no tensor: {error}", "argument") from None
-    elif not isinstance(value, np.ndarray | np.generic):
+    if not isinstance(value, np.ndarray | np.generic):
         raise problem(f"a {type(value).__name__} cannot be a tensor", "argument",
                       help="tensors are made of NumPy arrays and Python numbers")
-    return array(np.asarray(value), element, rank)
-
-
-def rank_of(value: Any) -> int:
-    return value.ndim if isinstance(value, Tensor) else np.ndim(value)
+    return np.asarray(value)
 
 
 def operands(*values: Any, operator: str = "this operator") -> list[Tensor]:
     """Operands of one elementwise operator: one rank, one element type, shapes that broadcast."""
-    element = next((v.element for v in values if isinstance(v, Tensor)), None)
+    given = [v if isinstance(v, Tensor) or is_number(v) else from_python(v) for v in values]
+    element = next((v.element for v in given if isinstance(v, Tensor)), None)
     if element is None:
-        element = next((BY_STORAGE.get(v.dtype.name) for v in values if isinstance(v, np.ndarray)
+        element = next((BY_STORAGE.get(v.dtype.name) for v in given if isinstance(v, np.ndarray)
                         and v.dtype.name not in ("float64", "int64")), None)
-    if element is None and any(isinstance(v, float) for v in values):
+    if element is None and any(isinstance(v, float) for v in given):
         element = F32
-    rank = max(rank_of(v) for v in values)
-    result = [tensor(v, element, rank) for v in values]
+    rank = len(broadcast(*(v.shape if isinstance(v, Tensor) else np.shape(v) for v in given), operator=operator))
+    result = [tensor(v, element, rank) for v in given]
     kinds = {t.element for t in result}
     if len(kinds) > 1:
         raise problem(f"{operator} of {' and '.join(str(t.type) for t in result)}: their element types differ",
                       help=f"convert one of them: x.astype({str(result[0].element)!r})")
-    broadcast(*(t.shape for t in result), operator=operator)
     return result
 
 
@@ -128,10 +131,10 @@ def broadcast(*shapes: Sequence[int], operator: str = "this operator") -> tuple[
 
 def extents(values: Any, size: int | None = None) -> tuple[int, ...]:
     """A shape from an int or a sequence of ints; one -1 stands for what is left of `size` elements."""
-    dims = [values] if isinstance(values, int | np.integer) else list(values)
-    if not all(isinstance(n, int | np.integer) for n in dims):
-        raise problem(f"a shape is a list of ints, not {values!r}", "argument")
-    dims = [int(n) for n in dims]
+    try:
+        dims = [operators.index(n) for n in ([values] if isinstance(values, int | np.integer) else values)]
+    except TypeError:
+        raise problem(f"a shape is a list of ints, not {values!r}", "argument") from None
     if size is not None and dims.count(-1) == 1:
         rest = math.prod(n for n in dims if n != -1)
         if rest > 0 and size % rest == 0:

@@ -72,7 +72,8 @@ def observe_all(function: Function) -> tuple[Function, tuple[Operation, ...]]:
         "tosa.const", "tosa.const_shape") and all(isinstance(r.type, TensorType) for r in o.results))
     extra = tuple(r for o in observed for r in o.results)
     body: Block = replace(function.body, yields=(*function.body.yields, *extra))
-    return replace(function, body=body, result_types=(*function.result_types, *(v.type for v in extra))), observed
+    return replace(function, body=body, result_types=(*function.result_types, *(v.type for v in extra)),
+                   result_attributes=()), observed
 
 
 Build = Callable[[Module, Function, Target | None], Any]

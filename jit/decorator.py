@@ -1,7 +1,8 @@
 """`tosaic.jit`: a Python function that is traced, compiled and kept once for every signature that it is called with.
 
 A signature is the nest of the arguments, the dtype and shape of every array in it, and the values of static arguments.
-Python numbers are tensors of rank 0. Of several threads that come with a new signature, one compiles and the others wait.
+Python numbers are tensors of rank 0; parameters that a call leaves out keep their default, untraced. Of several threads
+that come with a new signature, one compiles and the others wait.
 """
 from __future__ import annotations
 
@@ -144,7 +145,7 @@ class Jit:
         return self.trace(*arguments, **named).lower(self.target)
 
     def compile(self, *arguments: Any, **named: Any) -> Compiled:
-        """The compiled function for these arguments, kept for calls; it takes the tensors in order, without the nest."""
+        """The compiled function for these arguments, kept for calls; it takes the tensors in order, without a nest."""
         return self._compiled(self._bind(arguments, named)[0])
 
     def cache_info(self) -> CacheInfo:
@@ -191,7 +192,6 @@ class Jit:
         except TypeError as error:
             raise Problem(f"{self.name}: {error}", tracing.caller(), kind="argument",
                           help=f"its parameters are {self.signature}") from None
-        bound.apply_defaults()
         static, structures, leaves = [], [], []  # type: ignore[var-annotated]
         for name, value in bound.arguments.items():
             if name in self.static:
@@ -207,7 +207,8 @@ class Jit:
             names = unique([leaf for name, structure in call.structures for leaf in leaf_names(structure, name)])
             position = self.position()
             tensors = iter([scope.argument(type, name, position) for name, type in zip(names, call.types)])
-            values = {name: value for name, value, _ in call.static} | {name: unflatten(structure, tensors) for name, structure in call.structures}
+            values = {name: value for name, value, _ in call.static}
+            values |= {name: unflatten(structure, tensors) for name, structure in call.structures}
             results: list[Any] = []
             structure = flatten(self._run(values), results)
             block = scope.finish([returned(self.name, r) for r in results], position)
@@ -218,9 +219,10 @@ class Jit:
 
     def _run(self, values: dict[str, Any]) -> Any:
         """The Python function on traced tensors."""
-        bound = inspect.BoundArguments(self.signature, {})  # type: ignore[arg-type]
+        bound = inspect.BoundArguments(self.signature, {})
         for name in self.signature.parameters:
-            bound.arguments[name] = values[name]
+            if name in values:
+                bound.arguments[name] = values[name]
         return self.function(*bound.args, **bound.kwargs)
 
     def position(self) -> Position | None:
@@ -235,7 +237,8 @@ def static_names(signature: inspect.Signature, static: Iterable[str | int]) -> f
     found = set()
     for each in (static,) if isinstance(static, str | int) else static:
         if not (-len(names) <= each < len(names) if isinstance(each, int) else each in names):
-            raise Problem(f"static parameter {each!r} is none of ({', '.join(names)})", tracing.caller(), kind="argument")
+            raise Problem(f"static parameter {each!r} is none of ({', '.join(names)})", tracing.caller(),
+                          kind="argument")
         found.add(names[each] if isinstance(each, int) else each)
     return frozenset(found)
 

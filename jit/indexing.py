@@ -49,7 +49,8 @@ def expanded(x: Tensor, keys: tuple[Any, ...]) -> list[Any]:
             raise problem("a mask would give a shape that is not known when compiling", "unsupported",
                           help="tosaic.ops.where(mask, x, 0) keeps the shape")
         if not (key is None or key is Ellipsis or is_array(key) or isinstance(key, int | np.integer | slice)):
-            raise problem(f"{key!r} is no index", "argument", help="an int, a slice, None, ... or one array of integers")
+            raise problem(f"{key!r} is no index", "argument",
+                          help="an int, a slice, None, ... or one array of integers")
     dots = [i for i, key in enumerate(keys) if key is Ellipsis]
     used = sum(key is not None and key is not Ellipsis for key in keys)
     if used > x.ndim or len(dots) > 1:

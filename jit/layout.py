@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -128,7 +129,7 @@ def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
         step = x.shape[place] // sections
         sections = list(range(step, x.shape[place], step))
     ends = [0, *sections, x.shape[place]]
-    return [x[(slice(None),) * place + (slice(a, b),)] for a, b in zip(ends, ends[1:])]
+    return [x[(slice(None),) * place + (slice(a, b),)] for a, b in pairwise(ends)]
 
 
 def pad(x: Any, width: Any, value: Any = 0) -> Tensor:
@@ -137,7 +138,8 @@ def pad(x: Any, width: Any, value: Any = 0) -> Tensor:
     try:
         pairs = np.broadcast_to(np.asarray(width, np.int64), (x.ndim, 2))
     except (ValueError, TypeError):
-        raise problem(f"pad needs a (before, after) pair for each of {x.ndim} axes, not {width!r}", "argument") from None
+        raise problem(f"pad needs a (before, after) pair for each of {x.ndim} axes, not {width!r}",
+                      "argument") from None
     if pairs.min(initial=0) < 0:
         raise problem(f"pad by {pairs.tolist()}: a border is not negative", "argument")
     border = tensor(value, x.element)
@@ -180,8 +182,8 @@ def places(indices: Any, x: Tensor, axis: int) -> Tensor:
     if known.dtype.kind not in "iu" or not known.size:
         raise problem(f"indices are integers, not {indices!r}")
     if known.min() < -extent or known.max() >= extent:
-        raise problem(f"index {known.min() if known.min() < -extent else known.max()} is outside axis {axis} of {x.type}",
-                      "argument")
+        wrong = known.min() if known.min() < -extent else known.max()
+        raise problem(f"index {wrong} is outside axis {axis} of {x.type}", "argument")
     in_range(int(known.min()), int(known.max()), I32)
     return constant(np.where(known < 0, known + extent, known).astype(np.int32))
 
@@ -207,6 +209,6 @@ def broadcast_arrays(*values: Any) -> list[Tensor]:
     return [broadcast_to(x, dims) for x in given]
 
 
-__all__ = ["broadcast_arrays", "broadcast_to", "concatenate", "expand_dims", "flip", "full_like", "moveaxis", "ones_like",
-           "pad", "ravel", "reshape", "split", "squeeze", "stack", "swapaxes", "take", "tile", "transpose",
-           "zeros_like"]
+__all__ = ["broadcast_arrays", "broadcast_to", "concatenate", "expand_dims", "flip", "full_like", "moveaxis",
+           "ones_like", "pad", "ravel", "reshape", "split", "squeeze", "stack", "swapaxes", "take", "tile",
+           "transpose", "zeros_like"]

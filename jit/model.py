@@ -1,4 +1,4 @@
-"""A model file as an object: its entry functions are attributes and items, each can be traced, lowered, compiled, called.
+"""A model file as an object: its entry functions are attributes and items, to be traced, lowered, compiled, called.
 
 What a file is shows in its bytes: `TFL3` at byte 4 is a .tflite, which the converter bridge turns into MLIR; everything
 else has to be MLIR text.
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from ..lowering.native.target import Target
     from ..runtime.variables import Context
     from .crosscheck import CrossCheck
-
-BINARIES = {b"ML\xefR": "MLIR bytecode", b"\x7fELF": "an ELF object", b"PK\x03\x04": "a ZIP archive", b"\x93NUM": "a .npy"}
-"""Files that are taken for models now and then, by their first bytes."""
-
 
 class Entry:
     """An entry function of a model. The first call compiles it."""
@@ -134,8 +130,8 @@ def load_model(source: Any, name: str | None = None) -> Model:
     return Model(module)
 
 
-def model_text(source: Any, name: str | None) -> tuple[str, str]:
-    """MLIR text and the name of where it is from."""
+def model_text(source: Any, name: str | None) -> tuple[str | bytes, str]:
+    """MLIR text, decoded or not, and the name of where it is from."""
     if isinstance(source, str) and ("\n" in source or "{" in source):
         return source, name or "<text>"
     data, shown = read_bytes(source)
@@ -143,14 +139,7 @@ def model_text(source: Any, name: str | None) -> tuple[str, str]:
     if data[4:8] == b"TFL3":
         from .bridges.tflite import mlir_of_tflite
         return mlir_of_tflite(data, shown), shown
-    kind = BINARIES.get(data[:4])
-    try:
-        text = None if kind else data.decode()
-    except UnicodeDecodeError:
-        text = None
-    if text is None or "\0" in text:
-        raise Problem(f"{shown} is {kind or 'binary and of no known kind'}", kind="file", help="a model is MLIR text or a .tflite")
-    return text.removeprefix("\ufeff"), shown
+    return data, shown
 
 
 def read_bytes(source: Any) -> tuple[bytes, str]:

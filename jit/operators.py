@@ -1,8 +1,8 @@
 """`tosaic.tosa`: the operators of the specification as functions of traced tensors, made from the table of operators.
 
-Operands come in the specification's order, attributes by keyword. What the specification wants as a constant operand may
-be a Python number or list: shapes, zero points (0 unless given), multipliers, tables. Ranks and types are taken as they
-are; `tosaic.ops` aligns them.
+Operands come in the specification's order, attributes by keyword. What the specification wants as a constant operand
+may be a Python number or list: shapes, zero points (0 unless given), multipliers, tables. Ranks and types are taken as
+they are; `tosaic.ops` aligns them.
 
     y = tosaic.tosa.conv2d(x, weight, bias, pad=(1, 1, 1, 1), stride=(2, 2))
 """
@@ -12,6 +12,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
 from functools import cache
+from operator import index
 from typing import Any
 
 from ..lowering.graph.operator import OPERATORS, Op
@@ -41,7 +42,8 @@ class Namespace:
         if f"tosa.{name}" not in OPERATORS or name in ELSEWHERE:
             other = f", it is written {ELSEWHERE[name]}" if name in ELSEWHERE else ""
             raise AttributeError(f"tosaic.tosa has no operator {name}{other}")
-        return function(OPERATORS[f"tosa.{name}"])
+        found: Any = OPERATORS[f"tosa.{name}"]
+        return function(found)
 
     def __dir__(self) -> list[str]:
         from ..lowering.dialects import tosa as _  # noqa: F401  fills the table
@@ -50,7 +52,7 @@ class Namespace:
 
 
 @cache
-def function(operator: type[Op]) -> Callable[..., Any]:
+def function(operator: Any) -> Callable[..., Any]:
     """The Python function of an operator, with a signature of its operands and attributes."""
     parameters = list(inspect.signature(operator.infer).parameters.values())[1:]
     attributes = [inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY,
@@ -86,7 +88,7 @@ def constant(name: str) -> Callable[..., Tensor]:
     return const if name == "tosa.const" else shape
 
 
-def attribute_values(operator: type[Op], given: Mapping[str, Any], operands: tuple[Any, ...]) -> dict[str, Any]:
+def attribute_values(operator: Any, given: Mapping[str, Any], operands: tuple[Any, ...]) -> dict[str, Any]:
     """Attributes as the operator's fields take them, with what follows from the operands."""
     fields = {f.name: f for f in dataclasses.fields(operator)}
     title = operator.name.removeprefix("tosa.")
@@ -109,9 +111,9 @@ def attribute_value(title: str, name: str, kind: str, value: Any) -> Any:
             case "type" | "result":
                 return None if value is None else element_type(value)
             case "array<i32>" | "array<i64>" | "array<i8>" | "array<i16>":
-                return tuple(int(v) for v in value)
+                return tuple(index(v) for v in value)
             case "i32" | "i64":
-                return int(value)
+                return index(value)
             case "bool":
                 return bool(value)
             case "nan_mode" | "rounding_mode" | "resize_mode":
@@ -145,7 +147,8 @@ def default(title: str, name: str, operands: tuple[Any, ...]) -> Any:
     raise problem(f"{title} needs the attribute {name}", "argument")
 
 
-def operand_tensors(op: Op, parameters: Parameters, operands: tuple[Any, ...], named: Mapping[str, Any]) -> list[Tensor]:
+def operand_tensors(op: Op, parameters: Parameters, operands: tuple[Any, ...],
+                    named: Mapping[str, Any]) -> list[Tensor]:
     """Operands in order: tensors as they are, numbers and lists as constants, zero points 0 where they are missing."""
     title = op.name.removeprefix("tosa.")
     if parameters and parameters[0].kind is inspect.Parameter.VAR_POSITIONAL:
@@ -154,7 +157,7 @@ def operand_tensors(op: Op, parameters: Parameters, operands: tuple[Any, ...], n
     if len(operands) > len(parameters):
         raise problem(f"{title} takes {len(parameters)} operands, not {len(operands)}", "argument",
                       help=f"they are {', '.join(p.name for p in parameters)}; attributes go by keyword")
-    values = dict(zip((p.name for p in parameters), operands)) | named
+    values = dict(zip((p.name for p in parameters), operands)) | dict(named)
     tensors = {name: v for name, v in values.items() if isinstance(v, Tensor) and isinstance(v.value.type, TensorType)}
     return [operand(op, p.name, values, tensors) for p in parameters]
 

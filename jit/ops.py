@@ -18,6 +18,6 @@ true_divide = divide
 mod = remainder
 pow = float_power = power
 bitwise_not = invert
-amax, amin = max, min  # noqa: F405
+amax, amin = max, min
 
-__all__ = [*_arithmetic, *_layout, *_reduction, "abs", "amax", "amin", "bitwise_not", "mod", "pow", "true_divide"]  # noqa: PLE0604
+__all__ = [*_arithmetic, *_layout, *_reduction, "abs", "amax", "amin", "bitwise_not", "mod", "pow", "true_divide"]

@@ -11,16 +11,14 @@ from .arithmetic import (
     bitwise_xor,
     divide,
     exp,
-    is_narrow,
     log,
-    maximum,
     multiply,
     negative,
     subtract,
     zero_point,
 )
 from .conversion import axis_of, broadcast, tensor
-from .layout import broadcast_to, expand_dims, reshape, squeeze, transpose
+from .layout import broadcast_to, expand_dims, reshape, squeeze
 from .tensor import Tensor
 from .trace import apply, problem
 
@@ -29,7 +27,7 @@ Axes = int | Sequence[int] | None
 
 def reduced(name: str, x: Tensor, axis: Axes, keepdims: bool, **attributes: Any) -> Tensor:
     """A reduction along some axes; without `axis` along all."""
-    given = range(x.ndim) if axis is None else [axis] if not isinstance(axis, tuple | list) else axis
+    given = range(x.ndim) if axis is None else axis if isinstance(axis, Sequence) else [axis]
     axes = {axis_of(a, x.ndim) for a in given}
     kept = tuple(1 if a in axes else n for a, n in enumerate(x.shape))
     if len(axes) == x.ndim > 1:
@@ -141,7 +139,8 @@ def dot(a: Any, b: Any) -> Tensor:
     """Of vectors their inner product; otherwise like matmul, for ranks up to 2."""
     x, y = tensor(a), tensor(b)
     if x.ndim > 2 or y.ndim > 2:
-        raise problem(f"dot of {x.type} and {y.type}: ranks above 2 are matmul's", "unsupported", help="tosaic.ops.matmul")
+        raise problem(f"dot of {x.type} and {y.type}: ranks above 2 are matmul's", "unsupported",
+                      help="tosaic.ops.matmul")
     return matmul(x, y) if x.ndim and y.ndim else multiply(x, y)
 
 
@@ -149,5 +148,5 @@ def outer(a: Any, b: Any) -> Tensor:
     return multiply(reshape(a, (-1, 1)), reshape(b, (1, -1)))
 
 
-__all__ = ["all", "any", "argmax", "argmin", "dot", "logsumexp", "matmul", "max", "mean", "min", "outer", "prod", "softmax",
-           "sum", "var"]
+__all__ = ["all", "any", "argmax", "argmin", "dot", "logsumexp", "matmul", "max", "mean", "min", "outer", "prod",
+           "softmax", "sum", "var"]

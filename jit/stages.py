@@ -3,8 +3,8 @@
     traced.lower()     graph rewritten, kernels fused, loops scheduled, memory planned
     lowered.compile()  machine code in this process, ready to be called with arrays
 
-This is the one place where the steps of lowering are put together; `show` names what they make: graph, kernels, schedule,
-loops, plan, llvm, asm.
+This is the one place where the steps of lowering are put together; `show` names what they make: graph, kernels,
+schedule, loops, plan, llvm, asm.
 """
 from __future__ import annotations
 
@@ -33,14 +33,17 @@ if TYPE_CHECKING:
 STAGES = ("graph", "kernels", "schedule", "loops", "plan", "llvm", "asm")
 """What `show` knows, from the tensor graph down."""
 
+CONTEXTS = 64
+"""Namespaces of variables that a compiled function remembers at most."""
+
 ELIDED = 32
 """Constants with more elements than this are not printed whole."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Traced:
-    """A function as a tensor graph, as it was read or recorded. `results` is the nest in which a Python function returned
-    its results; None: one array, or a tuple of several."""
+    """A function as a tensor graph, as it was read or recorded. `results` is the nest in which a Python function
+    returned its results; None: one array, or a tuple of several."""
     module: Module
     name: str
     results: Structure | None = None
@@ -67,8 +70,8 @@ class Traced:
         return self.show()
 
     def lower(self, target: Target | None = None) -> Lowered:
-        """Down to loops and a memory plan, for `target` or this machine. Raises a Problem where the graph is wrong, or has
-        something that cannot be compiled."""
+        """Down to loops and a memory plan, for `target` or this machine. Raises a Problem where the graph is wrong, or
+        has something that cannot be compiled."""
         return lower(self, target)
 
     def compile(self, target: Target | None = None, context: Context | None = None) -> Compiled:
@@ -103,7 +106,8 @@ class Lowered:
                 return print_kernels(self.kernels)
             case "schedule":
                 from ..lowering.schedule.schedule import describe
-                return describe(self.kernels, self.target)
+                return "\n".join(f"kernel {number}: {kernel.origin}\n{indented(describe(kernel, self.target))}"
+                                 for number, kernel in enumerate(self.kernels.kernels))
             case "loops":
                 from ..lowering.loops.text import print_program
                 return print_program(self.program)
@@ -126,8 +130,15 @@ class Lowered:
         from ..runtime.variables import process
         clock = Clock(dict(self.seconds))
         with clock.step("native"):
-            loaded = load(self.program, self.plan, self.target, context or process, elements(self))
+            space = process if context is None else context
+            loaded = load(self.program, self.plan, self.target, space, self.elements())
         return Compiled(replace(self, seconds=clock.seconds), loaded)
+
+    def elements(self) -> dict[Buffer, str]:
+        """Element types of the inputs and outputs, which their dtypes do not always say (i4, i48)."""
+        function, kernels = self.traced.function, self.kernels
+        pairs = [*zip(kernels.inputs, function.arguments), *zip(kernels.outputs, function.body.yields)]
+        return {buffer: value.type.element.name for buffer, value in pairs if isinstance(value.type, TensorType)}
 
     def report(self) -> Report:
         """Memory and time, before anything has run."""
@@ -165,7 +176,7 @@ class Compiled:
         return tuple(t.name for t in self.executable.signature.outputs)
 
     def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None) -> Any:
-        """Run it; a Problem for a wrong argument, or an error that only the run shows (then no variable has changed)."""
+        """Run it; a Problem for a wrong argument, or an error that only a run shows (then no variable has changed)."""
         run = self.executable if context is None else self.bound(context)
         return self._rebuild(run(*inputs, out=out))
 
@@ -173,9 +184,12 @@ class Compiled:
         """The code with the variables of `context`."""
         if context is self.executable.context:
             return self.executable
-        if context not in self._bound:
-            self._bound[context] = self.executable.bind(context)
-        return self._bound[context]
+        found = self._bound.get(context)
+        if found is None:
+            if len(self._bound) >= CONTEXTS:
+                self._bound = {}
+            found = self._bound[context] = self.executable.bind(context)
+        return found
 
     def show(self, stage: str = "loops") -> str:
         """One stage of how it was made, as text."""
@@ -245,16 +259,13 @@ def executable(module: Module, function: Function, target: Target | None) -> Cal
     return lower(Traced(module, function.name), target).compile()
 
 
-def elements(lowered: Lowered) -> dict[Buffer, str]:
-    """Element types of inputs and outputs where the dtype does not say them (i4, i48)."""
-    function, kernels = lowered.traced.function, lowered.kernels
-    pairs = [*zip(kernels.inputs, function.arguments), *zip(kernels.outputs, function.body.yields)]
-    return {buffer: value.type.element.name for buffer, value in pairs if isinstance(value.type, TensorType)}
-
-
 def show_graph(module: Module) -> str:
     from ..lowering.text.printer import print_module
     return print_module(module, elide=ELIDED)
+
+
+def indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.split("\n"))
 
 
 def known_stage(stage: str) -> str:

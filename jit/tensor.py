@@ -159,11 +159,12 @@ class Tensor:
         raise self._problem("a traced tensor cannot be changed", "build a new one with tosaic.ops.where or concatenate")
 
     def __bool__(self) -> NoReturn:
-        raise self._problem("the truth of a traced tensor is only known when it runs",
-                            "tosaic.cond(test, then, otherwise) chooses when running, tosaic.ops.where element by element")
+        raise self._problem("the truth of a traced tensor is only known when it runs", "tosaic.cond(test, then, "
+                            "otherwise) chooses when running, tosaic.ops.where element by element")
 
     def __array__(self, *args: Any, **options: Any) -> NoReturn:
-        raise self._problem("a traced tensor has no values to make an array of", "use tosaic.ops in place of NumPy here")
+        raise self._problem("a traced tensor has no values to make an array of",
+                            "use tosaic.ops in place of NumPy here")
 
     def _number(self) -> NoReturn:
         raise self._problem("a traced tensor has no values to make a Python number of",

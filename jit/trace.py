@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import islice
@@ -131,7 +131,7 @@ def current() -> Scope:
     return _threads.traces[-1].scopes[-1]
 
 
-def operator(name: str) -> type[Op]:
+def operator(name: str) -> Callable[..., Op]:
     """The class of an operator of the table, `name` without its dialect."""
     from ..lowering.dialects import tosa as _  # noqa: F401  fills the table
     return OPERATORS[f"tosa.{name}"]

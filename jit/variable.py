@@ -15,7 +15,6 @@ from ..lowering.graph.types import BY_STORAGE, F32, I32, Array, ElementType, Ten
 from ..runtime.errors import Position
 from ..runtime.variables import Declaration, process
 from .conversion import element_type, extents, is_number, tensor
-from .tensor import Tensor
 from .trace import apply, caller, current, frozen, is_tracing, operator, problem, record
 
 
@@ -39,7 +38,7 @@ def variable(name: str, initial: Any = None, shape: Sequence[int] | int | None =
         except ValueError:
             raise problem(f"the initial value of variable {name} has shape {list(value.shape)}, not {shape}",
                           "shape") from None
-    return Variable(name, TensorType(value.shape, element), frozen(np.ascontiguousarray(value).reshape(value.shape)), caller())
+    return Variable(name, TensorType(value.shape, element), frozen(np.array(value, order="C")), caller())
 
 
 def initial_value(name: str, initial: Any, element: ElementType | None) -> tuple[Array, ElementType]:

@@ -3,20 +3,19 @@
 It checks everything that is compiled, so it shares nothing with the compiler. The runtime does not import the graph:
 what it is handed only has to look like one (`Program`, `Procedure`, `Region`, `Node`, `Name`). `Interpreter` turns a
 function into a list of instructions over numbered slots once; each run then works through that list.
-
-Variables follow TOSA's rules for stateful operators. A run works on a copy of their state, which replaces the old one
-when the run has ended: a run that fails leaves every variable as it was.
 """
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from .errors import Position, Problem
+from .interpreter_variables import InterpreterVariables, RunVariables, fits
 
 Array = npt.NDArray[Any]
 Observer = Callable[[Any, Sequence[Array]], None]
@@ -61,6 +60,7 @@ class Procedure(Protocol):
     def name(self) -> str: ...
     @property
     def body(self) -> Any: ...
+    def __hash__(self) -> int: ...
 
 
 class Program(Protocol):
@@ -68,33 +68,15 @@ class Program(Protocol):
     @property
     def declarations(self) -> Sequence[Any]: ...
     def function(self, name: str | None = None) -> Any: ...
-
-
-@dataclass(frozen=True, slots=True)
-class VariableState:
-    """A variable between two operations. `value` is read-only; it has no meaning before it is written."""
-    type: Any
-    value: Array
-    is_written: bool
-
-
-@dataclass(slots=True)
-class InterpreterVariables:
-    """Variables by name, for runs of one thread. Programs that are given the same object share them."""
-    states: dict[str, VariableState] = field(default_factory=dict)
-
-    def snapshot(self) -> dict[str, Array | None]:
-        """A copy of every variable, None for one that is not written yet."""
-        return {name: s.value.copy() if s.is_written else None for name, s in self.states.items()}
+    def __hash__(self) -> int: ...
 
 
 @dataclass(slots=True)
 class Run:
-    """What one run changes: the values of its slots, the variables, and which of them it has declared."""
+    """What one run changes, and who looks at it."""
     slots: list[Any]
-    states: dict[str, VariableState]
+    variables: RunVariables
     observe: Observer | None
-    seen: set[str] = field(default_factory=set)
 
 
 Execute = Callable[[Run], None]
@@ -134,6 +116,14 @@ class Sequel:
         return [run.slots[y] for y in self.yields]
 
 
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A function, ready to run: the module's declarations, its body, and the slots with the constants in them."""
+    declarations: Sequel
+    body: Sequel
+    initial: list[Any]
+
+
 class Interpreter:
     """A function of a module, ready to be run many times. `function` is one of the module's, its name, or None for the
     module's entry."""
@@ -142,10 +132,7 @@ class Interpreter:
                  variables: InterpreterVariables | None = None) -> None:
         self.variables = InterpreterVariables() if variables is None else variables
         self.function = module.function(function) if function is None or isinstance(function, str) else function
-        builder = Builder()
-        self._declarations = builder.sequence((), module.declarations, ())
-        self._body = builder.block(self.function.body)
-        self._initial = builder.initial
+        self._plan = planned(module, self.function)
 
     def __call__(self, *inputs: Array, observe: Observer | None = None) -> tuple[Array, ...]:
         """The results, as arrays of their own, for inputs of the arguments' dtypes and shapes."""
@@ -153,18 +140,26 @@ class Interpreter:
         if len(inputs) != len(arguments):
             raise Problem(f"{self.function.name} takes {len(arguments)} inputs, not {len(inputs)}", kind="argument")
         values = [checked_input(x, argument) for x, argument in zip(inputs, arguments)]
-        run = Run(self._initial.copy(), dict(self.variables.states), observe)
+        run = Run(self._plan.initial.copy(), RunVariables(self.variables), observe)
         with np.errstate(all="ignore"):
-            self._declarations.run(run)
-            results = self._body.call(run, values)
-        self.variables.states = run.states
+            self._plan.declarations.run(run)
+            results = self._plan.body.call(run, values)
+        self.variables.states = run.variables.states
         return tuple(np.array(r, order="C") for r in results)
 
 
 def interpret(module: Program, function: Procedure | str | None, inputs: Sequence[Array],
               variables: InterpreterVariables | None = None, observe: Observer | None = None) -> tuple[Array, ...]:
-    """Run a function once; `Interpreter` is for many runs. Without `variables`, they live as long as this run."""
+    """Run a function. Without `variables`, they live as long as this run."""
     return Interpreter(module, function, variables)(*inputs, observe=observe)
+
+
+@lru_cache(maxsize=4)
+def planned(module: Program, function: Procedure) -> Plan:
+    """The plan of a function. A few are kept, so that running one function again and again plans it once."""
+    builder = Builder()
+    declarations = builder.sequence((), module.declarations, ())
+    return Plan(declarations, builder.block(function.body), builder.initial)
 
 
 def checked_input(x: Any, argument: Name) -> Array:
@@ -182,11 +177,6 @@ def checked_input(x: Any, argument: Name) -> Array:
     if not fits(type.shape, array.shape):
         raise Problem(f"input {argument.name} has shape {list(array.shape)}, the argument is {type}", kind="argument")
     return array
-
-
-def fits(shape: Sequence[int | None] | None, actual: Sequence[int]) -> bool:
-    """Whether a shape with unknown extents can be the actual one."""
-    return shape is None or (len(shape) == len(actual) and all(n is None or n == m for n, m in zip(shape, actual)))
 
 
 class Builder:
@@ -213,7 +203,7 @@ class Builder:
 
     def instruction(self, node: Node) -> Instruction:
         results = self.places(node.results)
-        is_constant = not (node.operands or node.regions or node.op.variable_effect) and len(results) == 1
+        is_constant = not node.operands and len(results) == 1 and hasattr(node.op, "values")
         if is_constant:
             try:
                 self.initial[results[0]] = checked_result(node.op.reference(), node.results[0])
@@ -223,15 +213,16 @@ class Builder:
 
     def execute(self, node: Node, results: tuple[int, ...]) -> Execute:
         """What the operation does in a run."""
-        match node.op.variable_effect, node.op.name:
+        op = node.op
+        match op.variable_effect, op.name:
             case "declare", _:
-                return lambda run: declare(run, node.op)
+                return lambda run: run.variables.declare(op.symbol, op.type, op.initial)
             case "read", _:
-                return lambda run: store(run, results, [read(run, node.op)])
+                return lambda run: store(run, results, [run.variables.read(op.symbol, op.type)])
             case "write", _:
                 operand, = self.places(node.operands)
                 type = node.operands[0].type
-                return lambda run: write(run, node.op.symbol, run.slots[operand], type)
+                return lambda run: run.variables.write(op.symbol, run.slots[operand], type)
             case _, "tosa.cond_if":
                 return self.branch(node, results)
             case _, "tosa.while_loop":
@@ -284,51 +275,4 @@ def checked_result(found: Any, value: Name) -> Array:
     return array
 
 
-# ---- variables ---------------------------------------------------------------------------------------------------
-def declare(run: Run, op: Any) -> None:
-    """VARIABLE: the first declaration allocates and copies the initial value; one run declares a name once."""
-    if op.symbol in run.seen:
-        raise Problem(f"{op.name} declares @{op.symbol} for the second time in one run", kind="variable",
-                      help="give one of the variables another name")
-    if op.symbol not in run.states:
-        if op.type.shape is None or None in op.type.shape:
-            raise Problem(f"variable @{op.symbol} is {op.type}: its shape must be known", kind="unsupported")
-        value = np.zeros(op.type.shape, op.type.element.dtype)
-        if op.initial is not None:
-            value[...] = op.initial
-        run.states[op.symbol] = frozen(op.type, value, op.initial is not None)
-    run.seen.add(op.symbol)
-
-
-def read(run: Run, op: Any) -> Array:
-    """VARIABLE_READ: the variable is declared, by whatever run, written, and of the type that is read."""
-    state = declared(run, op.symbol, "read")
-    if not state.is_written:
-        raise Problem(f"variable @{op.symbol} is read before it is written", kind="variable",
-                      help="give it an initial value, or write it first")
-    if op.type.element != state.type.element or not fits(op.type.shape, state.value.shape):
-        raise Problem(f"variable @{op.symbol} is {state.type}, it is read as {op.type}", kind="variable")
-    return state.value
-
-
-def write(run: Run, symbol: str, value: Array, type: Any) -> None:
-    """VARIABLE_WRITE: the variable is declared, by this run, and of the value's type."""
-    state = declared(run, symbol, "written")
-    if symbol not in run.seen:
-        raise Problem(f"variable @{symbol} is written in a run that does not declare it", kind="variable",
-                      help="declare it with tosa.variable")
-    if type.element != state.type.element or value.shape != state.value.shape:
-        raise Problem(f"variable @{symbol} is {state.type}, what is written is {type}", kind="variable")
-    run.states[symbol] = frozen(state.type, np.array(value, order="C"), True)
-
-
-def declared(run: Run, symbol: str, what: str) -> VariableState:
-    if symbol not in run.states:
-        raise Problem(f"variable @{symbol} is {what}, but nothing declares it", kind="variable",
-                      help="declare it with tosa.variable")
-    return run.states[symbol]
-
-
-def frozen(type: Any, value: Array, is_written: bool) -> VariableState:
-    value.flags.writeable = False
-    return VariableState(type, value, is_written)
+__all__ = ["Interpreter", "InterpreterVariables", "Observer", "interpret"]

@@ -6,21 +6,27 @@ becomes part of a Problem, and its end never ends this process.
 from __future__ import annotations
 
 import importlib.util
+import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from ...runtime.errors import Problem
+from ...runtime.errors import Label, Problem
 
 PACKAGE = "tosa_converter_for_tflite"
 
 PROGRAM = """
 import sys
-from tosa_converter_for_tflite import (
-    TosaConverterDebugInfo, TosaConverterOutputFormat, tflite_flatbuffer_to_tosa_mlir)
-tflite_flatbuffer_to_tosa_mlir(sys.argv[1], sys.argv[2], TosaConverterOutputFormat.Text, TosaConverterDebugInfo.Disabled)
+from tosa_converter_for_tflite import TosaConverterDebugInfo, TosaConverterOutputFormat
+from tosa_converter_for_tflite import tflite_flatbuffer_to_tosa_mlir as convert
+convert(sys.argv[1], sys.argv[2], TosaConverterOutputFormat.Text, TosaConverterDebugInfo.Disabled)
 """
+
+STAMP = re.compile(r"^[IWEF]\d{4} [^\]]*\] ")
+"""Level, time and place that TensorFlow writes before a line."""
+
+NOISE = ("Traceback", "  File", "    ", "WARNING: All log messages before")
 
 LOG_LINES = 12
 """Lines of the converter's log that a message holds at most."""
@@ -40,17 +46,17 @@ def mlir_of_tflite(data: bytes, name: str, seconds: float = 600) -> str:
                                   stdin=subprocess.DEVNULL, timeout=seconds, check=False, cwd=folder)
         except subprocess.TimeoutExpired:
             raise Problem(f"converting {name} took longer than {seconds:g} seconds", kind="file") from None
-        log = readable(done.stderr, str(source), name)
         if done.returncode or not result.exists():
             ended = f"was ended by signal {-done.returncode}" if done.returncode < 0 else "refused it"
-            raise Problem(f"{name} cannot be converted to TOSA: the converter {ended}\n{log}".rstrip(), kind="file",
+            log = readable(done.stderr, str(source), name)
+            raise Problem(f"{name} cannot be converted to TOSA: the converter {ended}", kind="file",
+                          labels=tuple(Label(None, line) for line in log),
                           help="the file is damaged, or has an operator that the converter does not know")
         return result.read_text(encoding="utf-8", errors="replace")
 
 
-def readable(log: bytes, path: str, name: str) -> str:
-    """What is worth reading of the converter's log: its errors, without Python's traceback."""
-    lines = [line.replace(path, name).rstrip() for line in log.decode(errors="replace").splitlines()]
-    kept = [line for line in lines if line and not line.startswith(("Traceback", "  File", "    "))]
-    errors = [line for line in kept if "error" in line.lower()] or kept
-    return "\n".join(line[:200] for line in errors[-LOG_LINES:])
+def readable(log: bytes, path: str, name: str) -> list[str]:
+    """What is worth reading of the converter's log, without Python's traceback."""
+    lines = [STAMP.sub("", line.replace(path, name)).rstrip() for line in log.decode(errors="replace").splitlines()]
+    kept = [line[:200] for line in lines if line and not line.startswith(NOISE)]
+    return kept[-LOG_LINES:]

@@ -77,7 +77,7 @@ class Evaluator:
         grid = {a: g.reshape(g.shape + (1,) * extra) for a, g in self.grid.items()}
         for d, a in enumerate(e.axes):
             grid[a] = np.arange(a.extent).reshape([-1 if rank + d == j else 1 for j in range(rank + extra)])
-        inner = Evaluator(grid, self.data, rank + extra)
+        inner = type(self)(grid, self.data, rank + extra)
         dtype = numpy_dtype(e.dtype)
         body = np.where(inner.holds(e.where), inner.value(e.body), np.asarray(e.identity, dtype))
         lead = (1,) * (rank + extra - body.ndim) + body.shape

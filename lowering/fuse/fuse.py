@@ -18,6 +18,7 @@ from ..elements.expression import Apply, Buffer, Cast, Expr, Guard, Likely, Redu
 from ..elements.interpret import evaluate
 from ..elements.tensor import Element, NotAffine, Tensor, stored, viewed
 from ..graph.graph import Block, Function, Module, Operation, Value, uses
+from ..graph.operator import UnknownOp
 from ..graph.types import INDEX, Array, TensorType
 from .kernel import Compute, Fault, Kernel, Kernels, Step
 
@@ -54,6 +55,7 @@ class Fuser:
         self.homes: dict[Value, Buffer] = {}
         self.reads: dict[Value, frozenset[Buffer]] = {}
         self.origins: dict[Value, str] = {}
+        self.definitions: dict[Value, Operation] = {}
         self.uses = uses(function.body)
         self.remaining = {v: len(u) for v, u in self.uses.items()}
         self.names: dict[str, int] = {}
@@ -145,6 +147,9 @@ class Fuser:
 
     def compute(self, operation: Operation) -> None:
         """One operator with one result: folded, inlined, viewed or stored."""
+        if isinstance(operation.op, UnknownOp):
+            raise Problem(f"operator {operation.op.spelling} cannot be compiled", kind="unsupported",
+                          help="convert it to TOSA, or take out what needs its results")
         if len(operation.results) != 1:
             raise Problem(f"{operation.op.name} has {len(operation.results)} results", kind="unsupported")
         value = operation.results[0]
@@ -159,8 +164,9 @@ class Fuser:
         if self.fold(operation, expression, axes):
             return
         self.tensors[value] = Tensor(static(value), element)
+        self.definitions[value] = operation
         self.origins[value] = self.origin(operation)
-        self.reads[value] = frozenset().union(*(self.reads.get(v, frozenset()) for v in operation.operands))
+        self.reads[value] = self.read_by(operation)
         if value in self.results or not self.may_inline(value, expression):
             self.materialize(value, operation.position)
 
@@ -277,6 +283,23 @@ class Fuser:
             self.emit(buffer, self.tensors[value], self.origins.get(value, "copy"), position)
             self.place(value, buffer)
         return self.homes[value]
+
+    def refresh(self, value: Value) -> None:
+        """Read an unstored value through its operands as they are read now: one of them may have been stored since."""
+        operation = self.definitions.get(value)
+        if operation is None or value in self.homes:
+            return
+        for operand in operation.operands:
+            self.refresh(operand)
+        reads = self.read_by(operation)
+        if reads != self.reads[value]:
+            self.tensors[value] = Tensor(static(value), operation.op.element(
+                static(value), *map(self.tensor, operation.operands)))
+            self.reads[value] = reads
+
+    def read_by(self, operation: Operation) -> frozenset[Buffer]:
+        """Variables in whose memory an inlined operation looks."""
+        return frozenset().union(*(self.reads.get(v, frozenset()) for v in operation.operands))
 
     def materialize_copy(self, value: Value, position: Position | None) -> None:
         self.emit(self.results[value], self.tensor(value), "copy", position)

@@ -78,6 +78,7 @@ class Variables:
         self.fuser.remaining[value] -= 1
         self.protect(buffer)
         self.fuser.remaining[value] += 1
+        self.fuser.refresh(value)
         tensor = self.fuser.tensor(value)
         if self.fuser.homes.get(value) is not buffer:
             if self.overlaps(buffer, tensor):
@@ -94,9 +95,11 @@ class Variables:
 
     def protect(self, buffer: Buffer) -> None:
         """Store every value that has uses to come and would look into `buffer` for them."""
-        for value in list(self.fuser.tensors):
+        for value in list(self.fuser.tensors):  # in order of definition: what reads a stored value is only refreshed
             if self.fuser.remaining.get(value, 0) > 0 and buffer in self.fuser.reads.get(value, ()):
-                self.detach(value)
+                self.fuser.refresh(value)
+                if buffer in self.fuser.reads[value]:
+                    self.detach(value)
 
     def detach(self, value: Value) -> None:
         """Give a value memory of its own."""

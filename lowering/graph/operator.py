@@ -106,7 +106,17 @@ class UnknownOp(Op):
     properties: Any = dataclasses.field(default=None, metadata={"mlir": "none"})
 
     def infer(self, *operands: Operand) -> TensorType:
-        raise Problem(f"operator {self.spelling} is not known", kind="unsupported")
+        raise self.problem
+
+    def reference(self, *arrays: Array) -> Array:
+        raise self.problem
+
+    def element(self, out: TensorType, *operands: Any) -> Element:
+        raise self.problem
+
+    @property
+    def problem(self) -> Problem:
+        return Problem(f"operator {self.spelling} is not known", kind="unsupported")
 
 
 Infer = Callable[..., Type | tuple[Type, ...]]

@@ -11,8 +11,23 @@ from dataclasses import dataclass, field
 from ..elements.affine import Affine, Axis, Computed, Range, Term, Wrapped
 from ..elements.expression import COMPARISONS, Buffer
 from .ir import (
-    BOOL, INDEX, Address, Block, For, Function, GatherFrom, If, Let, Literal, LoadFrom, Operand, Shuffle, Stmt, StoreTo,
-    Type, Var,
+    BOOL,
+    INDEX,
+    Address,
+    Block,
+    For,
+    Function,
+    GatherFrom,
+    If,
+    Let,
+    Literal,
+    LoadFrom,
+    Operand,
+    Shuffle,
+    Stmt,
+    StoreTo,
+    Type,
+    Var,
 )
 
 

@@ -1,9 +1,9 @@
 """What an index can be, at least and at most: linear forms over loop indices, with what is known of each.
 
-An index is a *form*: a sum of symbols times integers, plus a constant. A symbol is a loop's index, an operation that is not
-linear (a minimum, a remainder), or the lane of a vector. Of a symbol we know an interval of numbers, and *facts*: forms
-that are not negative where the symbol is defined (its loop's bounds) or where a condition holds. A form's least value is
-found by replacing the newest symbol by each of its bounds in turn, so that what bounds have in common cancels:
+An index is a *form*: a sum of symbols times integers, plus a constant. A symbol is a loop's index, an operation that is
+not linear (a minimum, a remainder), or the lane of a vector. Of a symbol we know an interval of numbers, and *facts*:
+forms that are not negative where the symbol is defined (its loop's bounds) or where a condition holds. A form's least
+value is found by replacing the newest symbol by each of its bounds in turn, so that what bounds have in common cancels:
 `kh >= 1 - oh` gives `oh + kh - 1 >= 0`.
 """
 from __future__ import annotations
@@ -17,8 +17,8 @@ from ..elements.expression import Buffer
 from .ir import GatherFrom, Let, Literal, LoadFrom, Operand, Shuffle, Type, Var
 from .signatures import INTEGERS
 
-LANE = 1 << 60
-"""Symbols from here on are lanes: LANE + n is the lane of a vector of n. They are newer than every other symbol."""
+LANE, VECTOR = 1 << 60, 1 << 61
+"""LANE + n is the number of a lane in a vector of n, newer than all scalars; symbols from VECTOR on depend on it."""
 Interval = tuple[int, int]
 LIMITS: dict[str, Interval] = {"bool": (0, 1)} | {
     d: (0, (1 << int(d[4:])) - 1) if d[0] == "u" else (-1 << (int(d[3:]) - 1), (1 << (int(d[3:]) - 1)) - 1)
@@ -68,6 +68,8 @@ class Ranges:
     def symbol(self, interval: Interval, *facts: tuple[int, Form]) -> Form:
         """A new symbol, as a form."""
         number = len(self.intervals)
+        if any(s >= LANE for _, rest in facts for s in rest.terms):
+            number += VECTOR
         self.intervals[number] = interval
         if facts:
             self.facts[number] = list(facts)
@@ -167,15 +169,14 @@ class Ranges:
         match op:
             case "mul":
                 return form.times(n)
-            case "shl":
+            case "shl" if 0 <= n < 64:
                 return form.times(1 << n)
             case "and" if n >= 0:
                 if low >= 0 and high <= n and n & (n + 1) == 0:
                     return form
                 return self.symbol((0, min(high, n) if low >= 0 else n), *([(-1, form)] if low >= 0 else []))
-            case "ashr" | "lshr" | "div" if low >= 0 and n >= 0:
-                by = n if op == "div" else 1 << n
-                if by > 0:
+            case "ashr" | "lshr" | "div" if low >= 0 <= n and (n < 64 or op == "div"):
+                if by := n if op == "div" else 1 << n:
                     return self.symbol((low // by, high // by), (-by, form), (by, form.times(-1).moved(by - 1)))
         return self.unknown(type)
 

@@ -12,8 +12,8 @@ Family = OneOf["bool", "integer", "float", "half"]
 HALVES = frozenset({"float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"})
 INTEGERS = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
 FAMILIES: dict[str, Family] = {
-    "bool": "bool", "float32": "float", "float64": "float", **dict.fromkeys(HALVES, "half"),  # type: ignore[dict-item]
-    **dict.fromkeys(INTEGERS, "integer"),  # type: ignore[dict-item]
+    "bool": "bool", "float32": "float", "float64": "float", **dict.fromkeys(HALVES, "half"),
+    **dict.fromkeys(INTEGERS, "integer"),
 }
 """The dtypes that there are."""
 

@@ -3,7 +3,8 @@ something that is still wanted. What the planner's conflicts follow from.
 
 Steps are numbered in the order they are written: the parts of a branch one after the other, a loop's test, its
 condition, its body. Executing takes some of the steps in that order, and goes back only at the end of a loop's body. So
-a buffer lives from its first use to its last; only what a loop's next turn may still read has to live over all of it.
+a buffer lives from its first use to its last; only what a later turn of a loop may still read, or what is read after
+the loop, has to live over all of it.
 """
 from __future__ import annotations
 
@@ -105,7 +106,7 @@ def lifetimes(steps: Iterable[Step], accesses: Sequence[Access]) -> dict[Buffer,
     for (start, end), uses, exposed in line.loops:
         for buffer in dict.fromkeys(line.uses[i][1] for i in uses):
             first, last = hull[buffer]
-            if buffer in exposed or first < start or last > end:
+            if buffer in exposed or last > end:
                 hull[buffer] = min(first, start), max(last, end)
     found: dict[Buffer, tuple[Ticks, ...]] = {b: (span,) for b, span in hull.items()}
     for buffer, ticks in line.scratch.items():

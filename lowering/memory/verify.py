@@ -193,7 +193,6 @@ class Replay:
                     self.faults.append(f"{name} uses {pair} at once, which share bytes")
         for buffer in (*writes, *scratch):
             self.write(buffer)
-        self.now.intact -= set(scratch)
 
     def read(self, buffer: Buffer, reader: str) -> None:
         if buffer in self.now.gone:

@@ -47,6 +47,8 @@ def convert(a: Arithmetic, target: Target, x: str, source: str, result: str) -> 
     if KINDS[result] == "half":
         single = narrow_to_odd(a, x) if source == "float64" else convert(a, target, x, source, "float32")
         return encode(a, target, single, result)
+    if not target.has_int64 and "float" in (KINDS[source], KINDS[result]) and "i64" in (SCALARS[source], SCALARS[result]):
+        return from_long(a, x, source, result) if KINDS[result] == "float" else to_long(a, x, source, result)
     return number(a, x, source, result)
 
 
@@ -139,3 +141,42 @@ def narrow_to_odd(a: Arithmetic, x: str) -> str:
     cut = a.op("sub", "i32", code, a.cast("zext", "i1", beyond, "i32"))
     odd = a.op("or", "i32", cut, 1)
     return a.bits("i32", a.select(a.op("fcmp one", "double", back, x), "i32", odd, code), "float")
+
+
+# ---- 64-bit integers on 32-bit processors, where an instruction for it is a library call -----------------------------
+def from_long(a: Arithmetic, x: str, source: str, result: str) -> str:
+    """A 64-bit integer as a float: its upper bits are the mantissa, the others round it."""
+    scalar, bias, drop = ("float", 127, 40) if result == "float32" else ("double", 1023, 11)
+    mantissa, width = 63 - drop, BITS[scalar]
+    sign = a.op("and", "i64", x, -1 << 63) if KINDS[source] == "signed" else "0"
+    size = a.select(a.op("icmp slt", "i64", x, 0), "i64", a.op("sub", "i64", 0, x), x) if sign != "0" else x
+    zeros = a.leading_zeros("i64", size)
+    top = a.op("shl", "i64", size, a.op("and", "i64", zeros, 63))
+    odd = a.op("and", "i64", a.op("lshr", "i64", top, drop), 1)
+    below = a.op("and", "i64", top, (1 << drop) - 1)
+    up = a.op("icmp ugt", "i64", a.op("add", "i64", below, odd), 1 << (drop - 1))  # above a half, or a half and odd
+    exponent = a.op("shl", "i64", a.op("sub", "i64", bias + 62, zeros), mantissa)  # the leading bit adds one more
+    code = a.op("add", "i64", exponent, a.op("lshr", "i64", top, drop))
+    code = a.op("add", "i64", code, a.cast("zext", "i1", up, "i64"))
+    code = a.select(a.op("icmp eq", "i64", size, 0), "i64", 0, code)
+    if sign != "0":
+        code = a.op("or", "i64", code, a.op("lshr", "i64", sign, 64 - width))
+    return a.bits(f"i{width}", a.cast("trunc", "i64", code, f"i{width}"), scalar)
+
+
+def to_long(a: Arithmetic, x: str, source: str, result: str) -> str:
+    """A float as a 64-bit integer, towards 0: its mantissa, moved by its exponent."""
+    scalar, bias, mantissa = ("float", 127, 23) if source == "float32" else ("double", 1023, 52)
+    width = BITS[scalar]
+    code = a.cast("zext", f"i{width}", a.bits(scalar, x, f"i{width}"), "i64")
+    power = a.op("and", "i64", a.op("lshr", "i64", code, mantissa), (1 << (width - 1 - mantissa)) - 1)
+    whole = a.op("or", "i64", a.op("and", "i64", code, (1 << mantissa) - 1), 1 << mantissa)
+    left = a.op("sub", "i64", power, bias + mantissa)
+    larger = a.op("shl", "i64", whole, a.op("and", "i64", left, 63))
+    smaller = a.op("lshr", "i64", whole, a.op("and", "i64", a.op("sub", "i64", 0, left), 63))
+    size = a.select(a.op("icmp slt", "i64", left, 0), "i64", smaller, larger)
+    size = a.select(a.op("icmp ult", "i64", power, bias), "i64", 0, size)
+    if KINDS[result] == "unsigned":
+        return size
+    negative = a.op("icmp ne", "i64", a.op("lshr", "i64", code, width - 1), 0)
+    return a.select(negative, "i64", a.op("sub", "i64", 0, size), size)

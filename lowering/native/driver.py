@@ -2,7 +2,7 @@
 writes and the interfaces that call it (`load` for this process, `interface_c` for objects).
 
 A driver sees memory through a *frame*, an array of pointers, and through symbols of its module: `Places` says which
-buffer is found how. Steps that follow each other are rows of a constant table (function, first row, end row) that a
+buffer is found how. Steps that follow each other are rows of a constant table (kernel, first row, end row) that a
 loop walks; branches, loops and faults are real ones.
 """
 from __future__ import annotations
@@ -115,19 +115,29 @@ class Driver:
         """All definitions."""
         backup = backup_of(self.program)
         steps = self.function(f"{self.prefix}.steps" if backup.variables else self.entry)
-        kernels = [line for kernel in self.used for line in self.step_function(kernel)]
         undo = self.undoing(backup) if backup.variables else []
-        return kernels + self.table_walk() + steps + undo
+        return self.calling() + self.walking() + steps + undo
 
     # ---- kernels -----------------------------------------------------------------------------------------------------
-    def step_function(self, kernel: int) -> list[str]:
-        """Loads the pointers of one kernel from the frame and calls it."""
-        function, w = self.program.functions[kernel], Writer()
-        passed = [f"ptr {w.pointer(self.places.buffers[b])}" for b in (*function.params, *function.scratch)]
-        passed += ["i64 %low", "i64 %high"] if function.rows is not None else []
-        w.do(f"call void @{quoted(self.names[kernel])}({', '.join(passed)})")
-        return [f"define internal void @{self.prefix}.step_{kernel}(ptr %frame, i64 %low, i64 %high) #0 {{", *w.lines,
-                " ret void", "}"]
+    def calling(self) -> list[str]:
+        """`@<prefix>.kernel(frame, number, low, high)`: loads the pointers of one kernel from the frame and calls it.
+        One function with a switch, because LLVM takes longer to begin a function than to compile a short one."""
+        if not self.used:
+            return []
+        w = Writer()
+        cases = " ".join(f"i32 {kernel}, label %kernel{kernel}" for kernel in self.used)
+        w.do(f"switch i32 %number, label %none [{cases}]")
+        for kernel in self.used:
+            function = self.program.functions[kernel]
+            w.start(f"kernel{kernel}")
+            passed = [f"ptr {w.pointer(self.places.buffers[b])}" for b in (*function.params, *function.scratch)]
+            passed += ["i64 %low", "i64 %high"] if function.rows is not None else []
+            w.do(f"call void @{quoted(self.names[kernel])}({', '.join(passed)})")
+            w.do("ret void")
+        w.start("none")
+        w.do("unreachable")
+        name = f"{self.prefix}.kernel"
+        return [f"define internal void @{name}(ptr %frame, i32 %number, i64 %low, i64 %high) #0 {{", *w.lines, "}"]
 
     def rows(self, step: Compute) -> tuple[int, int]:
         """The rows that a step computes."""
@@ -135,24 +145,26 @@ class Driver:
         assert step.rows is None or function.rows is not None, f"{function.name} cannot do a part of its rows"
         return step.rows or (0, row_count(kernel))
 
-    def table_walk(self) -> list[str]:
+    def walking(self) -> list[str]:
         """The table of steps, and the loop that runs a part of it."""
         if not self.table:
             return []
-        n, p = len(self.table), self.prefix
-        return [f"@{p}.table = internal unnamed_addr constant [{n} x {{ ptr, i64, i64 }}] [{', '.join(self.table)}]",
+        p, row = self.prefix, "{ i32, i32, i32 }"
+        return [f"@{p}.table = internal unnamed_addr constant [{len(self.table)} x {row}] [{', '.join(self.table)}]",
                 f"define internal void @{p}.walk(ptr %frame, i64 %first, i64 %end) #0 {{",
                 "entry:",
                 " br label %next",
                 "next:",
                 " %i = phi i64 [%first, %entry], [%following, %next]",
-                f" %row = getelementptr {{ ptr, i64, i64 }}, ptr @{p}.table, i64 %i",
-                " %low_at = getelementptr { ptr, i64, i64 }, ptr %row, i64 0, i32 1",
-                " %high_at = getelementptr { ptr, i64, i64 }, ptr %row, i64 0, i32 2",
-                " %kernel = load ptr, ptr %row",
-                " %low = load i64, ptr %low_at",
-                " %high = load i64, ptr %high_at",
-                " call void %kernel(ptr %frame, i64 %low, i64 %high)",
+                f" %row = getelementptr {row}, ptr @{p}.table, i64 %i",
+                f" %low_at = getelementptr {row}, ptr %row, i64 0, i32 1",
+                f" %high_at = getelementptr {row}, ptr %row, i64 0, i32 2",
+                " %kernel = load i32, ptr %row",
+                " %low_row = load i32, ptr %low_at",
+                " %high_row = load i32, ptr %high_at",
+                " %low = zext i32 %low_row to i64",
+                " %high = zext i32 %high_row to i64",
+                f" call void @{p}.kernel(ptr %frame, i32 %kernel, i64 %low, i64 %high)",
                 " %following = add i64 %i, 1",
                 " %more = icmp ult i64 %following, %end",
                 " br i1 %more, label %next, label %done",
@@ -179,17 +191,14 @@ class Driver:
 
     def run(self, w: Writer, steps: list[Compute]) -> None:
         """Steps that follow each other: one is called, several are rows of the table."""
-        calls = []
-        for step in steps:
-            self.used[step.kernel] = None
-            low, high = self.rows(step)
-            calls.append((f"@{self.prefix}.step_{step.kernel}", low, high))
+        calls = [(step.kernel, *self.rows(step)) for step in steps]
+        self.used |= dict.fromkeys(kernel for kernel, _, _ in calls)
         if len(calls) == 1:
-            (name, low, high), = calls
-            w.do(f"call void {name}(ptr %frame, i64 {low}, i64 {high})")
+            (kernel, low, high), = calls
+            w.do(f"call void @{self.prefix}.kernel(ptr %frame, i32 {kernel}, i64 {low}, i64 {high})")
         elif calls:
             first = len(self.table)
-            self.table += [f"{{ ptr, i64, i64 }} {{ ptr {name}, i64 {low}, i64 {high} }}" for name, low, high in calls]
+            self.table += [f"{{ i32, i32, i32 }} {{ i32 {k}, i32 {low}, i32 {high} }}" for k, low, high in calls]
             w.do(f"call void @{self.prefix}.walk(ptr %frame, i64 {first}, i64 {len(self.table)})")
 
     def step(self, w: Writer, step: Step) -> None:

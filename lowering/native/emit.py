@@ -54,7 +54,9 @@ def emit_functions(functions: Sequence[Function], target: Target) -> Emitted:
             by_text[text] = function.name
             definitions += [f"define internal void @{quoted(function.name)}{lines[0]}", *lines[1:]]
         names.append(by_text[text])
-    return Emitted(definitions, names, list(declared.values()), [attributes(target)])
+    own = [line for text in declared.values() if text.startswith("define") for line in text.splitlines()]
+    declarations = [text for text in declared.values() if text.startswith("declare")]
+    return Emitted(own + definitions, names, declarations, [attributes(target)])
 
 
 def quoted(name: str) -> str:

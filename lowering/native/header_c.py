@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ...runtime.arguments import tensor_text
-from ...runtime.errors import printable
+from ...runtime.errors import Problem, printable
 from ..elements.expression import Buffer
-from .interface_c import ALIGNMENT, NULL, VARIABLE, Entry, Interface, c_type
+from .interface_c import ALIGNMENT, NULL, VARIABLE, Entry, Interface, c_type, macro
 
 CODES = f"""#ifndef TOSAIC_OK
 #define TOSAIC_OK 0
@@ -34,7 +34,18 @@ def header(interface: Interface, needs: Sequence[str]) -> str:
     parts += [f"/* Brings every variable of the model back to its initial value, or to not written. */\n"
               f"void {interface.prefix}_reset(void);",
               "#ifdef __cplusplus\n}\n#endif", f"#endif /* {guard} */"]
-    return "\n\n".join(parts) + "\n"
+    text = "\n\n".join(parts) + "\n"
+    check_macros(text)
+    return text
+
+
+def check_macros(text: str) -> None:
+    """A Problem where two macros have the same name."""
+    names = re.findall(r"^#define (\w+)", text, re.MULTILINE)
+    for name, after in zip(sorted(names), sorted(names)[1:]):
+        if name == after:
+            raise Problem(f"two macros of the header are called {name}", kind="symbol",
+                          help="rename an entry function, an input or an output of the model")
 
 
 def introduction(interface: Interface, needs: Sequence[str]) -> str:
@@ -75,14 +86,14 @@ def sizes(entry: Entry, prefix: str) -> str:
     lines = [f"/* {comment(entry.program.name)}: sizes and alignments in bytes */"]
     for kind, names in (("INPUT", entry.inputs), ("OUTPUT", entry.outputs)):
         for buffer, name in names.items():
-            lines.append(f"#define {prefix}_{kind}_{name.upper()}_SIZE {buffer.nbytes} /* {entry.type(buffer)} */")
+            lines.append(f"#define {prefix}_{kind}_{macro(name)}_SIZE {buffer.nbytes} /* {entry.type(buffer)} */")
     regions = entry.regions
     if len(regions) < 2:
         lines += [f"#define {prefix}_WORKSPACE_SIZE {sum(r.nbytes for r in regions)}",
                   f"#define {prefix}_WORKSPACE_ALIGNMENT {max([1, *(r.alignment for r in regions)])}"]
     for region in regions if len(regions) > 1 else ():
-        lines += [f"#define {prefix}_{region.name.upper()}_WORKSPACE_SIZE {region.nbytes}",
-                  f"#define {prefix}_{region.name.upper()}_WORKSPACE_ALIGNMENT {region.alignment}"]
+        lines += [f"#define {prefix}_{macro(region.name)}_WORKSPACE_SIZE {region.nbytes}",
+                  f"#define {prefix}_{macro(region.name)}_WORKSPACE_ALIGNMENT {region.alignment}"]
     return "\n".join(lines)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ..loops.ir import Literal, Operand, Type
 from .conversions import convert
 from .llvm_text import BITS, KINDS, SCALARS, Arithmetic, Writer, llvm_type, spelled, suffix
+from .long_division import LONG_DIVISION
 from .target import Target
 
 SAME = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor"}
@@ -19,8 +20,7 @@ BINARY: dict[str, dict[str, str]] = {
               "eq": "fcmp oeq"},
     "signed": SAME | {"lt": "icmp slt", "le": "icmp sle", "eq": "icmp eq"},
     "unsigned": SAME | {"lt": "icmp ult", "le": "icmp ule", "eq": "icmp eq"},
-    "bool": {"and": "and", "or": "or", "xor": "xor", "lt": "icmp ult", "le": "icmp ule", "eq": "icmp eq",
-             "min": "and", "max": "or", "minimum": "and", "maximum": "or"},
+    "bool": {"and": "and", "or": "or", "xor": "xor", "lt": "icmp ult", "le": "icmp ule", "eq": "icmp eq"},
     "half": {},
 }
 SMALLER = frozenset({"min", "minimum", "minnum"})
@@ -78,7 +78,21 @@ class Instructions:
                 least = a.op("icmp eq", scalar, x, -1 << (BITS[scalar] - 1))
                 unsafe = a.op("or", "i1", unsafe, a.op("and", "i1", least, a.op("icmp eq", scalar, y, -1)))
             y = a.select(unsafe, scalar, 1, y)
+        if scalar == "i64" and not self.target.has_int64:
+            return self.each_lane(type, "tosaic.sdiv64" if kind == "signed" else "tosaic.udiv64", x, y)
         return a.op("sdiv" if kind == "signed" else "udiv", scalar, x, y)
+
+    def each_lane(self, type: Type, function: str, x: str, y: str) -> str:
+        """One of our own functions of two 64-bit integers, lane by lane."""
+        self.writer.declared |= LONG_DIVISION
+        if type.lanes == 1:
+            return self.writer.put(f"call i64 @{function}(i64 {x}, i64 {y})")
+        t, total = llvm_type(type), "poison"
+        for i in range(type.lanes):
+            one, other = (self.writer.put(f"extractelement {t} {v}, i32 {i}") for v in (x, y))
+            value = self.writer.put(f"call i64 @{function}(i64 {one}, i64 {other})")
+            total = self.writer.put(f"insertelement {t} {total}, i64 {value}, i32 {i}")
+        return total
 
     def shift(self, name: str, type: Type, x: str, y: str, amount: Operand) -> str:
         """A shift by as many bits as there are, or more, gives some value."""
@@ -143,10 +157,6 @@ class Instructions:
             return x
         t = a.type(scalar)
         return self.writer.call(f"llvm.abs.{suffix(scalar, type.lanes)}", t, [(t, x), ("i1", "false")])
-
-    def leading_zeros(self, type: Type, x: str) -> str:
-        scalar, t = SCALARS[type.dtype], llvm_type(type)
-        return self.writer.call(f"llvm.ctlz.{suffix(scalar, type.lanes)}", t, [(t, x), ("i1", "false")])
 
     def choice(self, args: tuple[Operand, ...], values: list[str]) -> str:
         t = llvm_type(args[1].type)
@@ -214,7 +224,7 @@ class Instructions:
             return x
         if kind == "bool":
             whole, bits = self.mask_bits(type, x)
-            every = BINARY["bool"].get(name, name) == "and"
+            every = name == "and" or name in SMALLER
             return self.writer.put(f"icmp {'eq' if every else 'ne'} {whole} {bits}, {-1 if every else 0}")
         if kind != "float":
             extreme = f"{'s' if kind == 'signed' else 'u'}{'min' if name in SMALLER else 'max'}"
@@ -280,7 +290,7 @@ OTHERS: dict[str, Handler] = {
     "fma": lambda i, result, args, v: i.fused(result, v),
     "sqrt": lambda i, result, args, v: i.over(result).call("sqrt", SCALARS[result.dtype], v[0]),
     "abs": lambda i, result, args, v: i.absolute(result, v[0]),
-    "clz": lambda i, result, args, v: i.leading_zeros(result, v[0]),
+    "clz": lambda i, result, args, v: i.over(result).leading_zeros(SCALARS[result.dtype], v[0]),
     "splat": lambda i, result, args, v: i.splat(result, args[0].type, v[0]),
     "lanes": lambda i, result, args, v: i.lanes(result, args[0].type, v[0]),
     "bits": lambda i, result, args, v: i.bits(result, args[0].type, v[0]),

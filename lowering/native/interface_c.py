@@ -54,14 +54,19 @@ def c_type(dtype: str) -> str:
 
 
 def c_names(buffers: Iterable[Buffer], what: str) -> dict[Buffer, str]:
-    """Each buffer's name in C; a Problem where two get the same."""
+    """Each buffer's name in C; a Problem where two get the same, or (the macros have capitals only) nearly the same."""
     found: dict[str, Buffer] = {}
     for buffer in buffers:
-        other = found.setdefault(c_name(buffer.name), buffer)
+        other = found.setdefault(macro(c_name(buffer.name)), buffer)
         if other is not buffer:
-            raise Problem(f"{what} {other.name} and {buffer.name} are both called {c_name(buffer.name)} in C",
+            raise Problem(f"{what} {other.name} and {buffer.name} are both called {macro(c_name(buffer.name))} in C",
                           kind="symbol", help="rename one of them in the model")
-    return {buffer: name for name, buffer in found.items()}
+    return {buffer: c_name(buffer.name) for buffer in found.values()}
+
+
+def macro(name: str) -> str:
+    """A name of C as a part of a macro's name."""
+    return name.upper().rstrip("_")
 
 
 @dataclass(frozen=True, slots=True)

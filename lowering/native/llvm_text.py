@@ -147,6 +147,11 @@ class Arithmetic:
         return self.writer.call(f"llvm.{name}.{suffix(scalar, self.lanes)}", t,
                                 [(t, self.value(scalar, a)) for a in args])
 
+    def leading_zeros(self, scalar: str, x: str) -> str:
+        """How many upper bits are 0; all of them, for 0."""
+        t = self.type(scalar)
+        return self.writer.call(f"llvm.ctlz.{suffix(scalar, self.lanes)}", t, [(t, x), ("i1", "false")])
+
     def freeze(self, scalar: str, x: str) -> str:
         """Some value, always the same one, where x has none (a shift too far, a float too large)."""
         return self.writer.put(f"freeze {self.type(scalar)} {x}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import struct
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
@@ -25,7 +26,15 @@ def binding() -> Any:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     llvm.initialize_native_asmparser()
+    fork_between_calls(llvm)
     return llvm
+
+
+def fork_between_calls(llvm: Any) -> None:
+    """A fork waits until no thread is inside LLVM: the child could never get llvmlite's lock otherwise."""
+    lock = getattr(llvm.ffi.lib, "_lock", None)
+    if lock is not None and hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=lock.__enter__, after_in_parent=lock.__exit__, after_in_child=lock.__exit__)
 
 
 def parse(text: str) -> Any:

@@ -42,6 +42,11 @@ class Target:
         return first
 
     @property
+    def has_int64(self) -> bool:
+        """Whether registers have 64 bits."""
+        return "64" in self.triple.split("-")[0]
+
+    @property
     def enabled(self) -> frozenset[str]:
         """Features that are on, by LLVM's names."""
         return frozenset(f[1:] for f in self.features.split(",") if f.startswith("+"))

@@ -234,7 +234,7 @@ def collapse(nest: Nest, keep: Axis | None = None) -> Nest:
 def split(nest: Nest, by_rows: bool) -> list[Nest]:
     """Parts in which guards on one output axis are settled: a padding, its border; a concatenation, its operands. With
     `by_rows` the first axis stays, even with an extent of 1."""
-    where = [r for e in nodes(nest.value) if isinstance(e, (Guard, Reduce)) for r in e.where]
+    where = deciding(nest.value)
     cuts = {a: breaks(a, where) for a in nest.axes}
     chosen, parts = set(), 1
     for axis in sorted((a for a in nest.axes if len(cuts[a]) > 2), key=lambda a: -len(cuts[a])):
@@ -245,6 +245,14 @@ def split(nest: Nest, by_rows: bool) -> list[Nest]:
         return [nest]
     spans = [list(zip(cuts[a], cuts[a][1:])) if a in chosen else [(0, a.extent)] for a in nest.axes]
     return [part(nest, f"{nest.name}.{number}", span, by_rows) for number, span in enumerate(itertools.product(*spans))]
+
+
+def deciding(value: Expr) -> list[Range]:
+    """Conditions that decide about the form: those of and around reductions; all, where there is no reduction."""
+    every = list(nodes(value))
+    reductions = any(isinstance(e, Reduce) for e in every)
+    return [r for e in every if isinstance(e, Reduce) or (isinstance(e, Guard) and (not reductions or any(
+        isinstance(inner, Reduce) for inner in nodes(e)))) for r in e.where]
 
 
 def part(nest: Nest, name: str, spans: tuple[tuple[int, int], ...], by_rows: bool) -> Nest:

@@ -6,17 +6,19 @@ hardly ever runs, so it is kept small.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..elements.affine import Affine, Axis
-from ..elements.expression import Buffer, Likely, Reduce, nodes
+from ..elements.expression import Buffer, Expr, Likely, Reduce, nodes
 from ..loops.builder import Builder
 from ..loops.ir import Operand, Type
 from ..native.target import Target
 from .nest import Nest
 from .tiles import Piece
 from .vectorize import At, Vectorizer
+
+Given = Mapping[Expr, Operand]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,51 +55,52 @@ class Writer:
         self.doubtful = any(isinstance(e, Likely) for e in nodes(nest.value))
         self.scratch: Buffer | None = None
 
-    def write(self, block: Block, sums: Sequence[Operand] = ()) -> None:
-        """Compute and store a block; `sums` are the reduction's values, vector by vector."""
+    def write(self, block: Block, sums: Sequence[Operand] = (), outer: Vectorizer | None = None,
+              given: Given = {}) -> None:
+        """Compute and store a block; `sums` are the reduction's values, vector by vector. `outer` knows what is computed
+        around it, `given` what is known of a block of one vector."""
         valid: dict[Type, Operand] = {}
         for number, (row, piece) in enumerate(block.vectors):
-            given = {self.reduce: sums[number]} if self.reduce is not None else {}
-            v = self.store(block, row, piece.start, piece, given, exact=not self.doubtful)
+            known = given if self.reduce is None else {self.reduce: sums[number]}
+            v = self.store(block, row, piece.start, piece, known, outer, exact=not self.doubtful)
             for x in v.valid or ():
                 valid[x.type] = self.b.op("and", valid[x.type], x) if x.type in valid else x
         for doubt in valid.values():
-            self.b.when(self.b.op("any_false", doubt, type=Type("bool")), lambda: self.again(block, sums), likely=False)
+            self.b.when(self.b.op("any_false", doubt, type=Type("bool")), lambda: self.again(block, sums, outer, given), likely=False)
 
-    def store(self, block: Block, row: Affine | int, start: Affine | int, piece: Piece, given: dict, exact: bool
-              ) -> Vectorizer:
+    def store(self, block: Block, row: Affine | int, start: Affine | int, piece: Piece, given: Given,
+              outer: Vectorizer | None, exact: bool) -> Vectorizer:
         nest, at = self.nest, block.place(row, start)
-        v = Vectorizer(self.b, self.target, at, block.column, piece.lanes, piece.active, given, exact)
+        v = Vectorizer(self.b, self.target, at, block.column, piece.lanes, piece.active, given, exact, outer)
         value = v.vector(nest.value)
         i, _, _ = v.place(nest.index)
         self.b.store(nest.out, i, value, piece.active, self.streaming)
         return v
 
-    def again(self, block: Block, sums: Sequence[Operand]) -> None:
+    def again(self, block: Block, sums: Sequence[Operand], outer: Vectorizer | None, given: Given) -> None:
         """The block from exact values, one vector after the other; the sums wait in memory."""
         if block.rows * len(block.pieces) == 1:
             piece = block.pieces[0]
-            self.store(block, 0, piece.start, piece, {self.reduce: sums[0]} if sums else {}, exact=True)
+            known = given if self.reduce is None else {self.reduce: sums[0]}
+            self.store(block, 0, piece.start, piece, known, outer, exact=True)
             return
         width = block.pieces[-1].start + block.pieces[-1].lanes
         if sums:
             for x, (row, piece) in zip(sums, block.vectors):
                 self.b.store(self.spilled(), Affine.of(row * width + piece.start), x)
         row = Axis("row", block.rows)
-        self.b.loop(row, lambda: self.row_again(block, Affine.of(row), width, bool(sums)))
+        self.b.loop(row, lambda: self.row_again(block, Affine.of(row), width, outer))
 
-    def row_again(self, block: Block, row: Affine, width: int, summed: bool) -> None:
+    def row_again(self, block: Block, row: Affine, width: int, outer: Vectorizer | None) -> None:
         for (lanes, active), group in itertools.groupby(block.pieces, key=lambda p: (p.lanes, p.active)):
             same = list(group)
             number = Axis("vector", len(same))
 
             def one() -> None:
                 start = Affine.of(number) * lanes + same[0].start
-                given = {}
-                if summed:
-                    assert self.reduce is not None
-                    given[self.reduce] = self.b.load(self.spilled(), row * width + start, lanes)
-                self.store(block, row, start, same[0], given, exact=True)
+                known = {} if self.reduce is None else {
+                    self.reduce: self.b.load(self.spilled(), row * width + start, lanes)}
+                self.store(block, row, start, same[0], known, outer, exact=True)
 
             self.b.loop(number, one)
 

@@ -142,7 +142,8 @@ class AttributeReader:
         if name not in self.weights:
             self.weights[name] = self.size(self.aliases[name], (*path, name))
         if self.weights[name] > MAXIMUM_EXPANSION:
-            raise Fault(f"the alias {name} stands for more than {MAXIMUM_EXPANSION} attributes", 0, len(name), "nesting")
+            raise Fault(f"the alias {name} stands for more than {MAXIMUM_EXPANSION} attributes", 0, len(name),
+                        "nesting")
         return self.weights[name]
 
     def size(self, syntax: AttributeSyntax | None, path: tuple[str, ...]) -> int:
@@ -213,5 +214,6 @@ def unescape(text: str) -> bytes:
         return raw
     wrong = BAD_ESCAPE.match(raw)
     if wrong:
-        raise Fault('expected \\n, \\t, \\", \\\\ or two hexadecimal digits', len(raw[:wrong.end()].decode("utf-8", "ignore")))
+        offset = len(raw[:wrong.end()].decode("utf-8", "ignore"))
+        raise Fault('expected \\n, \\t, \\", \\\\ or two hexadecimal digits', offset)
     return ESCAPE.sub(lambda m: ESCAPED[m.group(1)] if m.group(1) else bytes.fromhex(m.group(2).decode()), raw)

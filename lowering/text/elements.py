@@ -1,8 +1,8 @@
 """Constants: `dense<...>`, `sparse<...>` and the blobs of resources -> NumPy arrays.
 
 Arrays are read-only, in the dtype that stores the element (`ElementType.storage`). A blob is decoded at the speed of
-memory; a large splat is a view of one element (strides 0), so that a short text cannot ask for much memory. Faults count
-their offset from the first character of the text.
+memory; a large splat is a view of one element (strides 0), so that a short text cannot ask for much memory. Faults
+count their offset from the first character of the text.
 """
 from __future__ import annotations
 

@@ -1,35 +1,38 @@
 """Attributes of MLIR text <-> fields of operators, by each field's "mlir" metadata (see `graph/operator.py`).
 
-`make_operator` takes the attributes that are fields and returns the rest, which stay discardable; `field_attributes` gives
-the properties to print. There is no code here for single operators.
+`make_operator` takes the attributes that are fields and returns the rest, which stay discardable; `field_attributes`
+gives the properties to print. There is no code here for single operators.
 """
 from __future__ import annotations
 
 import dataclasses
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any
+
+import numpy as np
 
 from ...runtime.errors import Problem
 from ..graph.operator import Op
 from ..graph.types import BY_STORAGE, F32, F64, I32, I64, INDEX, Array, ElementType, ShapeType, TensorType, Type
 from .attributes import Attribute, Dense, Dictionary, Number, Numbers, Symbol, Text
-from .scalars import limits
 
 ENUMERATIONS = {"nan_mode": ("PROPAGATE", "IGNORE"), "resize_mode": ("NEAREST_NEIGHBOR", "BILINEAR"),
                 "rounding_mode": ("SINGLE_ROUND", "INEXACT_ROUND", "DOUBLE_ROUND")}
 """Values of TOSA's enumerations; another enumeration takes any name."""
+EXPECTED = {"i32": "an integer, as in 1 : i32", "i64": "an integer, as in 1 : i64",
+            "f32": "a number, as in 1.0 : f32", "f64": "a number, as in 1.0 : f64", "element": "a number with its type",
+            "bool": "true or false", "array<i64>": "integers, as in array<i64: 1, 1>",
+            "array<i32>": "integers, as in array<i32: 1, 0>", "type": "an element type", "tensor": "a tensor type",
+            "string": "a string", "symbol": "a name, as in @state",
+            "dense": "a constant, as in dense<0> : tensor<1xi8>"}
+"""What a field of each kind takes; the other kinds are enumerations."""
 OLD_NAMES = {"values": ("value",), "symbol": ("sym_name", "name"), "initial": ("initial_value",)}
 """What a field may be called in text besides its own name."""
-PRINTED_NAMES = {"symbol": "name", "initial": "initial_value"}
-NUMBERS = {"i32": I32, "i64": I64, "index": INDEX, "f32": F32, "f64": F64}
+OLD_TEXT = "MLIR before TOSA 1.0 wrote some attributes otherwise: make the text again with newer tools"
+PRINTED_NAMES = {"initial": "initial_value"}
+NUMBERS = {"i32": I32, "i64": I64, "f32": F32, "f64": F64}
 KEYWORD = re.compile(r"(?:#[\w.]+<\s*)?(\w+)(?:\s*>)?(?:\s*:\s*i32)?")
-
-
-@cache
-def fields_of(operator: type[Op]) -> tuple[dataclasses.Field[Any], ...]:
-    return dataclasses.fields(operator)  # type: ignore[arg-type]
 
 
 def make_operator(operator: type[Op], given: Mapping[str, Attribute], operands: Sequence[Type],
@@ -37,35 +40,41 @@ def make_operator(operator: type[Op], given: Mapping[str, Attribute], operands: 
     """The operator with its fields, and the attributes that are no fields; a Problem where one is missing or wrong."""
     rest, values = dict(given), {}
     for field in fields_of(operator):
-        kind = field.metadata.get("mlir")
+        kind = field.metadata.get("mlir", "")
         if kind == "result":
             values[field.name] = element_of(results, field.metadata["result"])
             continue
         name = next((n for n in (field.name, *OLD_NAMES.get(field.name, ())) if n in rest), None)
         if name is not None:
-            values[field.name] = convert(kind, rest.pop(name), name, operator.name, operands)
+            values[field.name] = convert(kind, rest.pop(name), operands, f"{name} of {operator.name}")
         elif field.default is dataclasses.MISSING:
-            raise Problem(f"{operator.name} needs the attribute {field.name}", kind="attribute")
+            raise Problem(f"{operator.name} needs the attribute {field.name}", kind="attribute", help=OLD_TEXT)
     return operator(**values), rest
 
 
+def fields_of(operator: type[Op]) -> tuple[dataclasses.Field[Any], ...]:
+    return dataclasses.fields(operator)  # type: ignore[arg-type]  # each subclass of Op is made a dataclass
+
+
 def element_of(types: Sequence[Type], number: int) -> ElementType | None:
-    """The element type of a declared result."""
+    """The element type of a declared operand or result."""
     found = types[number] if number < len(types) else None
     return found.element if isinstance(found, TensorType) else None
 
 
-def convert(kind: str | None, value: Attribute, name: str, operator: str, operands: Sequence[Type]) -> Any:
-    """The field's value of an attribute."""
+def convert(kind: str, value: Attribute, operands: Sequence[Type], what: str) -> Any:
+    """The value of a field from its attribute; `what` it is, for messages."""
+    if kind not in EXPECTED:
+        return keyword(kind, value, what)
     match kind, value:
-        case "i32", Number(int() as number) if fits(number, I32):
+        case "i32", Number(int() as number) if -(1 << 31) <= number < 1 << 31:
             return number
-        case ("i64" | "index"), Number(int() as number):
+        case "i64", Number(int() as number):
             return number
         case ("f32" | "f64"), Number(float() as number):
             return number
         case "element", Number(number, element):
-            check_element(element, operands, name, operator)
+            check_element(element, operands, what)
             return number
         case "bool", bool():
             return value
@@ -73,64 +82,47 @@ def convert(kind: str | None, value: Attribute, name: str, operator: str, operan
             return bool(number)
         case ("array<i64>" | "array<i32>"), Numbers(numbers, element) if element.is_integer:
             return numbers
-        case ("array<i64>" | "array<i32>"), tuple() if all(isinstance(v, Number) for v in value):
-            return tuple(v.value for v in value)  # type: ignore[union-attr]
-        case "type", ElementType():
-            return value
-        case "tensor", TensorType():
-            return value
-        case "string", str():
+        case ("array<i64>" | "array<i32>"), tuple():
+            return integers(kind, value, what)
+        case ("type", ElementType()) | ("tensor", TensorType()) | ("string" | "symbol", str()):
             return value
         case "symbol", Symbol((symbol,)):
             return symbol
-        case "symbol", str():
-            return value
         case "dense", Dense(array=array):
             return array
         case _:
-            if kind in EXPECTED or isinstance(value, Text | str):
-                return keyword(kind, value, name, operator)
-            raise unexpected(kind, name, operator)
+            raise unexpected(kind, what)
 
 
-EXPECTED = {"i32": "an integer, as in 1 : i32", "i64": "an integer, as in 1 : i64", "f32": "a number, as in 1.0 : f32",
-            "element": "a number with its type", "bool": "true or false", "array<i64>": "integers, as in array<i64: 1, 1>",
-            "array<i32>": "integers, as in array<i32: 1, 0>", "type": "an element type", "string": "a string",
-            "symbol": "a name, as in @state", "dense": "a constant, as in dense<0> : tensor<1xi8>",
-            "tensor": "a tensor type"}
+def integers(kind: str, items: tuple[Attribute, ...], what: str) -> tuple[int, ...]:
+    """A list `[1, 1]`, which is how the strict form writes an array."""
+    found = tuple(i.value for i in items if isinstance(i, Number) and isinstance(i.value, int))
+    if len(found) != len(items):
+        raise unexpected(kind, what)
+    return found
 
 
-def unexpected(kind: str | None, name: str, operator: str) -> Problem:
-    what = EXPECTED.get(kind or "", "one of TOSA's names")
-    return Problem(f"{name} of {operator} must be {what}", kind="attribute")
+def unexpected(kind: str, what: str) -> Problem:
+    return Problem(f"{what} must be {EXPECTED[kind]}", kind="attribute")
 
 
-def keyword(kind: str | None, value: Attribute, name: str, operator: str) -> str:
+def keyword(kind: str, value: Attribute, what: str) -> str:
     """A value of an enumeration: `IGNORE`, `#tosa.nan_mode<IGNORE>` or "IGNORE"."""
-    if kind in EXPECTED:
-        raise unexpected(kind, name, operator)
-    text = value.text if isinstance(value, Text) else str(value)
-    match = KEYWORD.fullmatch(text)
-    allowed = ENUMERATIONS.get(kind or "")
+    text = value.text if isinstance(value, Text) else value if isinstance(value, str) else ""
+    match, allowed = KEYWORD.fullmatch(text), ENUMERATIONS.get(kind)
     if match is None or (allowed and match.group(1) not in allowed):
-        raise Problem(f"{name} of {operator} must be {' or '.join(allowed) if allowed else 'a name'}, it is {text[:40]}",
-                      kind="attribute")
+        found = f", it is {text[:40]}" if text else ""
+        raise Problem(f"{what} must be {' or '.join(allowed or ('a keyword',))}{found}", kind="attribute")
     return match.group(1)
 
 
-def fits(number: int, element: ElementType) -> bool:
-    least, _ = limits(element)
-    return least <= number < -least
-
-
-def check_element(element: ElementType, operands: Sequence[Type], name: str, operator: str) -> None:
+def check_element(element: ElementType, operands: Sequence[Type], what: str) -> None:
     """A bound must have the operand's element type; a signless integer also stands for one with a sign."""
     expected = element_of(operands, 0)
     if expected is None or element == expected:
         return
-    if not element.is_float and not expected.is_float and element.bits == expected.bits:
-        return
-    raise Problem(f"{name} of {operator} is of type {element}, but operand 0 holds {expected}", kind="type")
+    if element.is_float or expected.is_float or element.bits != expected.bits:
+        raise Problem(f"{what} is of type {element}, but operand 0 holds {expected}", kind="type")
 
 
 # Fields -> attributes
@@ -140,15 +132,26 @@ def field_attributes(op: Op, operands: Sequence[Type], results: Sequence[Type]) 
     attributes: Dictionary = {}
     for field in fields_of(type(op)):
         value, kind = getattr(op, field.name), field.metadata.get("mlir")
-        if kind not in ("result", "none", "tensor") and value is not None:
-            name = PRINTED_NAMES.get(field.name, field.name)
-            attributes[name] = attribute_of(str(kind), value, operands, results)
+        if kind == "tensor" and op.variable_effect == "declare":
+            attributes |= {"type": value.element, "var_shape": extents(value)}
+        elif kind == "symbol":
+            attributes["sym_name" if op.variable_effect == "declare" else "name"] = value
+        elif kind not in ("result", "none", "tensor") and value is not None:
+            declared = getattr(op, "type", None)
+            types = (declared,) if isinstance(declared, TensorType) else results
+            attributes[PRINTED_NAMES.get(field.name, field.name)] = attribute_of(str(kind), value, operands, types)
     return attributes
+
+
+def extents(type: TensorType) -> Dense:
+    """The shape of a variable as a constant; -1 for an extent that is not known."""
+    shape = np.array([-1 if n is None else n for n in type.shape or ()], np.int64)
+    return Dense(shape, TensorType(shape.shape, INDEX))
 
 
 def attribute_of(kind: str, value: Any, operands: Sequence[Type], results: Sequence[Type]) -> Attribute:
     match kind:
-        case "i32" | "i64" | "f32" | "f64" | "index":
+        case "i32" | "i64" | "f32" | "f64":
             return Number(value, NUMBERS[kind])
         case "element":
             return number_like(value, element_of(operands, 0))
@@ -156,8 +159,8 @@ def attribute_of(kind: str, value: Any, operands: Sequence[Type], results: Seque
             return Numbers(tuple(value), I64 if "64" in kind else I32)
         case "dense":
             return dense_like(value, results)
-        case "bool" | "type" | "string" | "symbol":
-            return value  # type: ignore[no-any-return]
+        case "bool" | "type" | "string":
+            return value
         case _:
             return Text(f"#tosa.{kind}<{value}>")
 

@@ -131,6 +131,6 @@ class ListScanner:
         """One more element in the innermost list."""
         if self.counts:
             self.counts[-1] += 1
-            if self.counts[-1] > self.type.dims[len(self.counts) - 1]:
-                raise Fault(f"more than {self.type.dims[len(self.counts) - 1]} elements in this list of {self.type}", at,
-                            kind="shape")
+            extent = self.type.dims[len(self.counts) - 1]
+            if self.counts[-1] > extent:
+                raise Fault(f"more than {extent} elements in this list of {self.type}", at, kind="shape")

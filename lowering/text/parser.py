@@ -1,7 +1,7 @@
-"""Text -> syntax tree: the Lark parser of `grammar.lark`, built once per process, and the functions that its rules call.
+"""Text -> syntax tree: the Lark parser of `grammar.lark`, built once per process.
 
-The functions hold no state, so one parser serves all threads. Nesting is counted while tokens are read, so that a text
-that only opens brackets ends at once.
+The rules (`rules.py`) hold no state, so one parser serves all threads. Nesting is counted while tokens are read, so
+that a text that only opens brackets ends at once.
 """
 from __future__ import annotations
 

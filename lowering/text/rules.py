@@ -127,8 +127,8 @@ class Rules:
         types = types or TypesSyntax(None)
         if type is not None and (types.signature or not bound):
             types = types._replace(operands=(type,))
-        return OperationSyntax(name, str(name), (condition, *(value for _, value in bound)), types, attributes=attributes,
-                               regions=(then, other), entry_names=tuple(n for n, _ in bound))
+        return OperationSyntax(name, str(name), (condition, *(value for _, value in bound)), types,
+                               attributes=attributes, regions=(then, other), entry_names=tuple(n for n, _ in bound))
 
     def conditional_types(self, types: Token | tuple[Token, ...]) -> TypesSyntax:
         return TypesSyntax(None, None, types) if isinstance(types, tuple) else TypesSyntax(types)
@@ -158,8 +158,7 @@ class Rules:
 
     def variable_type(self, name: Token, symbol: Token, attributes: DictionarySyntax | None,
                       type: Token) -> OperationSyntax:
-        return OperationSyntax(name, "tosa.variable", None, TypesSyntax(None, (type,)), attributes=attributes,
-                               symbol=symbol)
+        return OperationSyntax(name, "tosa.variable", attributes=attributes, symbol=symbol, declared=type)
 
     def variable_read(self, name: Token, symbol: Token, attributes: DictionarySyntax | None,
                       type: Token) -> OperationSyntax:
@@ -177,7 +176,8 @@ class Rules:
 
     def call(self, name: Token, symbol: Token, operands: Token | None, attributes: DictionarySyntax | None,
              signature: Token) -> OperationSyntax:
-        return OperationSyntax(name, "func.call", operands, TypesSyntax(signature), attributes=attributes, symbol=symbol)
+        return OperationSyntax(name, "func.call", operands, TypesSyntax(signature), attributes=attributes,
+                               symbol=symbol)
 
     def types(self, *types: Token) -> tuple[Token, ...]:
         return types

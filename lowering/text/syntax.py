@@ -118,6 +118,8 @@ class OperationSyntax(NamedTuple):
     attributes: DictionarySyntax | None = None
     regions: tuple[RegionSyntax, ...] = ()
     symbol: Token | None = None
+    declared: Token | None = None
+    """The type behind the name of a variable."""
     initial: AttributeSyntax | None = None
     entry_names: tuple[Token, ...] = ()
     results: Token | None = None

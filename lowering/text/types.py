@@ -1,7 +1,7 @@
 """Types in MLIR text: `tensor<2x?xf32>`, `!tosa.shape<4>`, signatures `(types) -> types`, and aliases of types.
 
-Types come as coarse tokens and repeat often, so each spelling is read once per text. What is no tensor of a known element
-is kept as text (`OpaqueType`).
+Types come as coarse tokens and repeat often, so each spelling is read once per text. What is no tensor of a known
+element is kept as text (`OpaqueType`).
 """
 from __future__ import annotations
 

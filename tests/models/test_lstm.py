@@ -17,13 +17,14 @@ def within(actual: np.ndarray, expected: np.ndarray) -> None:
 
 @pytest.mark.parametrize("ending", ["tflite", "mlir"])
 def test_a_stateful_lstm_follows_litert_for_twenty_steps(ending: str) -> None:
-    step = tosaic.load(DATA / f"v_lstm.{ending}").main.compile()
-    lite, context, rng = Lite((DATA / "v_lstm.tflite").read_bytes(), keep=False), tosaic.Context(ending), np.random.default_rng(0)
+    context = tosaic.Context(ending)
+    step = tosaic.load(DATA / f"v_lstm.{ending}").main.compile(context=context)
+    lite, rng = Lite((DATA / "v_lstm.tflite").read_bytes(), keep=False), np.random.default_rng(0)
     actual, expected = [], []
     for _ in range(20):
         x = rng.standard_normal((1, 6)).astype(np.float32)
         expected.append(lite(x)[0])
-        actual.append(step(x, context=context))
+        actual.append(step(x))
     within(np.array(actual), np.array(expected))
     assert sorted(context.snapshot()) == ["c", "h"]
 

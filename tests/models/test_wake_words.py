@@ -23,12 +23,13 @@ STEPS = 1000
 @pytest.mark.parametrize("name", WAKE_WORDS)
 def test_native_code_gives_the_interpreters_bytes_for_a_thousand_steps(name: str) -> None:
     entry = tosaic.load(wake_word_model(name), name=name).main
-    step, context, variables = entry.compile(), tosaic.Context(name), InterpreterVariables()
+    context, variables = tosaic.Context(name), InterpreterVariables()
+    step = entry.compile(context=context)
     module = entry.trace().module
     outputs = set()
     for x in stream(name, STEPS):
         (expected,) = interpret(module, module.function(), [x], variables=variables)
-        actual = step(x, context=context)
+        actual = step(x)
         assert actual.tobytes() == expected.tobytes()
         outputs.add(int(actual[0, 0]))
     state = context.snapshot()
@@ -56,15 +57,19 @@ def test_native_code_gives_litert_bytes_in_every_activation_of_a_thousand_steps(
     function = module.function()
     place = located(module, function)
     observed = dataclasses.replace(module, functions=(observe_all(function)[0],))
-    step = Traced(observed, function.name).compile()
-    lite, context = Lite(model), tosaic.Context(name)
-    compared: set[str] = set()
+    context = tosaic.Context(name)
+    step = Traced(observed, function.name).compile(context=context)
+    lite = Lite(model)
+    unnamed: dict[str, set[int]] = {}
     for number, x in enumerate(stream(name, STEPS)):
         (expected,) = lite(x)
-        actual = step(x, context=context)
+        actual = step(x)
         assert actual[0].tobytes() == expected.tobytes(), f"output of step {number}"
         for tensor, right in lite.activations().items():
             if tensor in place:
-                compared.add(tensor)
                 np.testing.assert_array_equal(actual[place[tensor]].reshape(right.shape), right, f"{tensor}, step {number}")
-    assert len(compared) >= len(lite.activations()) - 1, sorted(set(lite.activations()) - compared)
+            else:  # a tensor whose name the converter drops (splits): one operator must hold it in all steps
+                same = {i for i, a in enumerate((*actual, x)) if a.tobytes() == right.tobytes()}
+                unnamed[tensor] = unnamed.get(tensor, same) & same
+    assert all(unnamed.values()), unnamed
+    print(f"{name}: {len(lite.activations()) - len(unnamed)} activations by name, {len(unnamed)} by value")

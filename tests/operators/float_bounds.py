@@ -1,6 +1,6 @@
 """How far a float result may be from the exact one: the specification's bounds for elementwise operators, in float64.
 
-Each takes the exact result and the operands. TOSA 1.0, precision requirements of the operators and numeric accuracy helpers.
+Each takes the exact result and the operands. TOSA 1.0, precision requirements of the operators.
 """
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def quiet(bound: Bound) -> Bound:
     return computed
 
 
-def absolute(element: ElementType, magnitude: Array, units: Array | float, floor: float = 0.0, divisor: float = 1.0) -> Array:
+def absolute(element: ElementType, magnitude: Array, units: Array | float, floor: float = 0.0, divisor: float = 1.0
+             ) -> Array:
     """`units` units of the last place of `magnitude`, at least as many as `floor` gives at 1."""
     value = np.maximum(np.maximum(np.abs(magnitude), NORMAL_MINIMUM[element]), floor / units if floor else 0.0)
     return np.where(np.isfinite(units) | (magnitude != 0), 2.0 ** (-FRACTION[element] / divisor) * value * units, 0.0)

@@ -8,11 +8,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from tosaic.lowering.elements.affine import Affine, Axis
-from tosaic.lowering.elements.expression import Buffer
-from tosaic.lowering.elements.interpret import evaluate
+from tosaic.lowering.elements.expression import Apply, Buffer, Cast, Expr, is_float
+from tosaic.lowering.elements.interpret import Evaluator
 from tosaic.lowering.elements.tensor import Tensor, stored
 from tosaic.lowering.graph.operator import Op
 from tosaic.lowering.graph.types import Array, ElementType, TensorType, tensor_type
@@ -26,7 +27,7 @@ EVERY = frozenset(range(64))
 @dataclass(frozen=True, slots=True)
 class Given:
     """An operand as `infer` sees it."""
-    type: TensorType
+    type: Any
     constant: Array | None = None
 
 
@@ -66,7 +67,29 @@ def evaluated(op: Op, out: TensorType, *arrays: Array, constants: Collection[int
     axes = tuple(Axis(f"i{d}", n) for d, n in enumerate(out.dims))
     value = op.element(out, *tensors)(*map(Affine.of, axes))
     assert value.dtype == out.element.storage, f"the element is {value.dtype}, the result {out.element.storage}"
-    return evaluate(value, axes, data)
+    grid = {a: np.arange(a.extent).reshape([-1 if b is a else 1 for b in axes]) for a in axes}
+    with np.errstate(all="ignore"):
+        result = Strict(grid, data, len(axes)).value(value)
+    return np.broadcast_to(result, out.dims)
+
+
+class Strict(Evaluator):
+    """The interpreter, which also asserts what native code must never do: shift by the width or more, divide by 0 or
+    the least integer by -1, convert to an integer what does not fit."""
+
+    def compute(self, e: Expr) -> Array:
+        match e:
+            case Apply("shl" | "ashr" | "lshr", (_, amount)):
+                amounts = self.value(amount)
+                assert np.all((amounts >= 0) & (amounts < 8 * amounts.dtype.itemsize)), "a shift out of range"
+            case Apply("div", (dividend, divisor), dtype) if not is_float(dtype):
+                a, b = self.value(dividend), self.value(divisor)
+                assert np.all((b != 0) & ((b != -1) | (a != np.iinfo(a.dtype).min))), "a division that traps"
+            case Cast(arg, dtype, False) if is_float(arg.dtype) and not is_float(dtype):
+                x = wide(np.asarray(self.value(arg)))
+                limit = 2.0 ** (np.iinfo(dtype).bits - 1)
+                assert dtype.startswith("int") and np.all((x >= -limit) & (x < limit)), "a conversion out of range"
+        return super().compute(e)
 
 
 def check(op: Op, *arrays: Array, constants: Collection[int] = (), elements: Mapping[int, ElementType] | None = None,
@@ -90,7 +113,7 @@ def check(op: Op, *arrays: Array, constants: Collection[int] = (), elements: Map
     if bound is None:
         assert_equal(result, expected, arrays)
     else:
-        precise = [a.astype(np.float64) if is_float_array(a) else a for a in arrays]
+        precise = [wide(a) for a in arrays]
         exact = op.reference(*precise)
         assert_close(result, exact, bound(exact, *precise), arrays)
         assert_close(expected, exact, bound(exact, *precise), arrays)
@@ -101,10 +124,16 @@ def is_float_array(x: Array) -> bool:
     return x.dtype.kind not in "biu"
 
 
+def wide(x: Array) -> Array:
+    """Floats in float64, anything else as it is."""
+    with np.errstate(all="ignore"):
+        return x.astype(np.float64) if is_float_array(x) else x
+
+
 def assert_equal(result: Array, expected: Array, arrays: tuple[Array, ...] = ()) -> None:
     """Equal values; any NaN is a NaN, and a zero is a zero."""
     if is_float_array(expected):
-        a, b = result.astype(np.float64), expected.astype(np.float64)
+        a, b = wide(result), wide(expected)
         wrong = ~((a == b) | (np.isnan(a) & np.isnan(b)))
     else:
         wrong = result != expected
@@ -118,7 +147,7 @@ def assert_close(result: Array, exact: Array, error: Array, arrays: tuple[Array,
         low, high = exact - error, exact + error
         low = np.where(low > most, np.inf, np.where(low < -most, -np.inf, low))
         high = np.where(high > most, np.inf, np.where(high < -most, -np.inf, high))
-        value = result.astype(np.float64)
+        value = wide(result)
         inside = (low <= value) & (value <= high) | ~np.isfinite(error) & ~np.isnan(value)
     report(~np.where(np.isnan(exact), np.isnan(value), inside | (value == exact)), result, exact, arrays)
 

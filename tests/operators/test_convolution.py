@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from tosaic.lowering.dialects.tosa.convolution import Conv2D, Conv3D, DepthwiseConv2D, TransposeConv2D
+from tosaic.lowering.elements.affine import Affine, Axis
+from tosaic.lowering.elements.expression import Apply, Buffer, Cast, Expr, Load, Reduce, computed, loads
+from tosaic.lowering.elements.tensor import stored
 from tosaic.lowering.graph.operator import Op
 from tosaic.lowering.graph.types import (
     BF16,
@@ -295,7 +298,8 @@ def test_every_combination_of_types_has_its_result() -> None:
     for types in INTEGERS + FLOATS:
         operands = [typed((1, 4, 4, 3), types[0]), typed((2, 3, 3, 3), types[1]), typed((1,), types[2]), zero(types[0]),
                     zero(types[1])]
-        assert Conv2D(**GOOD_ATTRIBUTES | {"acc_type": types[3]}).result_types(operands)[0].element == types[2]
+        found = Conv2D(**GOOD_ATTRIBUTES | {"acc_type": types[3]}).result_types(operands)
+        assert found == (TensorType((1, 2, 2, 2), types[2]),)
     allowed = {(x, w, b, a) for x, w, b, a in INTEGERS + FLOATS}
     elements = (I8, I16, I4, I32, I48, F16, BF16, F32)
     for x, w, b, a in itertools.product(elements, repeat=4):
@@ -303,3 +307,32 @@ def test_every_combination_of_types_has_its_result() -> None:
         if (x, w, b, a) not in allowed:
             with pytest.raises(Problem):
                 Conv2D(**GOOD_ATTRIBUTES | {"acc_type": a}).result_types(operands)
+
+
+# ---- form --------------------------------------------------------------------------------------------------------
+def expression(op: Op, *types: TensorType) -> Expr:
+    """The element of the result, for zero points that are known to be 0."""
+    zeros = [stored(TensorType((1,), t.element), Buffer("zero", t.element.storage, (1,), "constant",
+                                                        np.zeros(1, t.element.dtype))) for t in types[:2]]
+    tensors = [stored(t, Buffer("x", t.element.storage, t.dims)) for t in types] + zeros
+    out, = op.result_types([Given(t.type, t.constant) for t in tensors])
+    assert isinstance(out, TensorType)
+    return op.element(out, *tensors)(*(Affine.of(Axis("i", n)) for n in out.dims))
+
+
+@pytest.mark.parametrize("op", [Conv2D((1, 1, 1, 1), (1, 1), (1, 1), I32), TransposeConv2D((0,) * 4, (1, 1), I32),
+                                TransposeConv2D((0,) * 4, (2, 2), I32)], ids=str)
+def test_a_convolution_is_a_guarded_sum_of_products_and_a_bias(op: Op) -> None:
+    found = expression(op, TensorType((1, 5, 5, 4), I8), TensorType((6, 3, 3, 4), I8), TensorType((6,), I32))
+    assert isinstance(found, Apply) and found.primitive == "add"
+    total = found.args[0]
+    assert isinstance(total, Reduce) and total.primitive == "add" and len(total.axes) == 3 and len(total.where) >= 2
+    assert isinstance(total.body, Apply) and total.body.primitive == "mul"
+    assert all(isinstance(factor, Cast) and isinstance(factor.arg, Load) for factor in total.body.args)
+
+
+def test_only_a_stride_makes_a_transposed_convolution_compute_its_indices() -> None:
+    types = TensorType((1, 5, 5, 4), I8), TensorType((6, 3, 3, 4), I8), TensorType((6,), I32)
+    strided = [computed(load.index) for load in loads(expression(TransposeConv2D((0,) * 4, (1, 2), I32), *types))]
+    plain = [computed(load.index) for load in loads(expression(TransposeConv2D((-1,) * 4, (1, 1), I32), *types))]
+    assert any(strided) and not any(plain)

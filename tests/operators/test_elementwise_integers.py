@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tosaic.lowering.dialects.tosa.activation import Clamp
 from tosaic.lowering.dialects.tosa.binary import Add, IntDiv, Maximum, Minimum, Mul, Sub
 from tosaic.lowering.dialects.tosa.bitwise import (
     ArithmeticRightShift,
@@ -19,7 +20,6 @@ from tosaic.lowering.dialects.tosa.bitwise import (
     LogicalRightShift,
     LogicalXor,
 )
-from tosaic.lowering.dialects.tosa.activation import Clamp
 from tosaic.lowering.dialects.tosa.comparison import Equal, Greater, GreaterEqual
 from tosaic.lowering.dialects.tosa.elementwise import Elementwise
 from tosaic.lowering.dialects.tosa.ternary import Select
@@ -30,9 +30,9 @@ from tosaic.lowering.graph.types import I1, I8, I16, I32, I64, Array, ElementTyp
 from .harness import check, infer
 
 UNARY = [Abs(), BitwiseNot(), Clz(), LogicalNot()]
-BINARY = [Add(), Sub(), IntDiv(), Maximum(), Minimum(), BitwiseAnd(), BitwiseOr(), BitwiseXor(), LogicalAnd(), LogicalOr(),
-          LogicalXor(), LogicalLeftShift(), LogicalRightShift(), ArithmeticRightShift(True), ArithmeticRightShift(False),
-          Equal(), Greater(), GreaterEqual()]
+BINARY = [Add(), Sub(), IntDiv(), Maximum(), Minimum(), BitwiseAnd(), BitwiseOr(), BitwiseXor(), LogicalAnd(),
+          LogicalOr(), LogicalXor(), LogicalLeftShift(), LogicalRightShift(), ArithmeticRightShift(True),
+          ArithmeticRightShift(False), Equal(), Greater(), GreaterEqual()]
 
 
 def edges(element: ElementType) -> Array:
@@ -48,7 +48,7 @@ def some(random: np.random.Generator, element: ElementType, *shape: int) -> Arra
     """Values over the whole range, edges among them."""
     if element == I1:
         return random.integers(0, 2, shape).astype(bool)
-    values = random.integers(element.minimum, element.maximum, shape, endpoint=True, dtype=np.int64).astype(element.dtype)
+    values = random.integers(element.minimum, element.maximum, shape, element.dtype, endpoint=True)
     return np.where(random.random(shape) < 0.3, random.choice(edges(element), shape), values)
 
 
@@ -99,7 +99,8 @@ def rounded_shift(a: int, b: int) -> int:
 WORDS: list[tuple[Op, Callable[[int, int], int]]] = [
     (Add(), lambda a, b: a + b), (Sub(), lambda a, b: a - b), (IntDiv(), truncated), (Maximum(), max), (Minimum(), min),
     (LogicalLeftShift(), lambda a, b: a << b % 32), (LogicalRightShift(), lambda a, b: a % (1 << 32) >> b % 32),
-    (ArithmeticRightShift(False), lambda a, b: a >> b % 32), (ArithmeticRightShift(True), lambda a, b: rounded_shift(a, b % 32)),
+    (ArithmeticRightShift(False), lambda a, b: a >> b % 32),
+    (ArithmeticRightShift(True), lambda a, b: rounded_shift(a, b % 32)),
     (BitwiseXor(), lambda a, b: a ^ b)]
 
 
@@ -165,8 +166,8 @@ def test_clamp_keeps_what_is_inside(element: ElementType, low: int, high: int) -
 
 
 @pytest.mark.parametrize("element", [I1, I8, I16, I32, I64], ids=str)
-@pytest.mark.parametrize("shapes", [((4, 1, 2), (1, 3, 2), (4, 3, 1)), ((1,), (5,), (1,)), ((), (), ()), ((6,), (1,), (1,))],
-                         ids=str)
+@pytest.mark.parametrize("shapes", [((4, 1, 2), (1, 3, 2), (4, 3, 1)), ((1,), (5,), (1,)), ((), (), ()),
+                                    ((6,), (1,), (1,))], ids=str)
 def test_select_takes_one_or_the_other_and_broadcasts_all_three(element: ElementType, shapes: Any) -> None:
     random = np.random.default_rng(3)
     condition, yes, no = (some(random, e, *s) for e, s in zip((I1, element, element), shapes))

@@ -6,6 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 from tosaic.lowering.dialects.tosa.pooling import AvgPool2D, MaxPool2D
+from tosaic.lowering.elements.affine import Affine, Axis
+from tosaic.lowering.elements.expression import Buffer, Load, Reduce
+from tosaic.lowering.elements.tensor import stored
 from tosaic.lowering.graph.types import (
     BF16,
     F8E4M3,
@@ -108,6 +111,17 @@ def test_float_max_pool2d_treats_nan_as_its_mode_says(window: Any, element: Elem
         seen = [v for v in x[n, rows, columns, c].flat if not (nan_mode == "IGNORE" and np.isnan(v))]
         expected = np.nan if not seen or np.isnan(seen).any() else max(seen)
         np.testing.assert_equal(out[n, oy, ox, c], expected)
+
+
+@pytest.mark.parametrize("element", [I8, F32])
+@pytest.mark.parametrize("nan_mode", ["PROPAGATE", "IGNORE"])
+def test_padding_is_left_out_of_a_pool(element: ElementType, nan_mode: str) -> None:
+    """The guards are the reduction's own, so that the body needs none."""
+    x = stored(TensorType((1, 5, 5, 2), element), Buffer("x", element.storage, (1, 5, 5, 2)))
+    out = TensorType((1, 5, 5, 2), element)
+    axes = [Affine.of(Axis("i", n)) for n in out.dims]
+    found = MaxPool2D((3, 3), (1, 1), (1, 1, 1, 1), nan_mode).element(out, x)(*axes)
+    assert isinstance(found, Reduce) and len(found.where) == 2 and isinstance(found.body, Load)
 
 
 # ---- what is refused ---------------------------------------------------------------------------------------------

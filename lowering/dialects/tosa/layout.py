@@ -103,19 +103,42 @@ class Reshape(Op, name="tosa.reshape"):
         return x.reshape(shape.reshape(-1).tolist())
 
     def element(self, out: TensorType, x: Tensor, shape: Tensor) -> Element:
+        groups = regrouped(x.type.dims, out.dims)
+
         def element(*index: Affine) -> Expr:
-            flat, place = Affine(), []
-            for i, stride in zip(index, out.strides):
-                flat = flat + i * stride
-            for stride in x.type.strides:
-                parts = flat.divide(stride)
-                if parts is None:
-                    raise NotAffine(f"reshape of {x.type} to {out}")
-                place.append(parts[0])
-                flat = parts[1]
+            place = [Affine()] * x.type.rank
+            for source, result in groups:
+                if len(source) == len(result) == 1:  # an axis that stays needs no arithmetic, in range or not
+                    place[source[0]] = index[result[0]]
+                    continue
+                flat = Affine()
+                for d in result:
+                    flat = flat * out.dims[d] + index[d]
+                for d in reversed(source[1:]):
+                    parts = flat.divide(x.type.dims[d])
+                    if parts is None:
+                        raise NotAffine(f"reshape of {x.type} to {out}")
+                    flat, place[d] = parts
+                place[source[0]] = flat
             return x[tuple(place)]
 
         return element
+
+
+def regrouped(source: tuple[int, ...], result: tuple[int, ...]) -> list[tuple[list[int], list[int]]]:
+    """The axes (extent above 1) of two shapes of one size, in the smallest groups that hold the same elements."""
+    rest_source = [d for d, n in enumerate(source) if n != 1]
+    rest_result = [d for d, n in enumerate(result) if n != 1]
+    groups: list[tuple[list[int], list[int]]] = []
+    while rest_source:
+        left, right = [rest_source.pop(0)], [rest_result.pop(0)]
+        while (a := math.prod(source[d] for d in left)) != (b := math.prod(result[d] for d in right)):
+            if a < b:
+                left.append(rest_source.pop(0))
+            else:
+                right.append(rest_result.pop(0))
+        groups.append((left, right))
+    return groups
 
 
 class Reverse(Op, name="tosa.reverse"):

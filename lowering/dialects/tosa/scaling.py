@@ -86,7 +86,7 @@ class Constants:
         return product >> self.tables["shift"](channel)
 
     def as_float(self, value: Expr, channel: Affine) -> Expr:
-        """value * scale + nudge in float32: each of the three roundings is off by at most 2^-24 of the result."""
+        """value * scale + nudge in float32: each rounding is off by at most 2^-24 of the result."""
         real, scale = cast(value, "float32"), self.tables["scale"](channel)
         if not self.is_double:
             return real * scale
@@ -151,7 +151,7 @@ class Scaling:
     @property
     def margin(self) -> float:
         """How near to a half a float32 result must not be to tell the integer: the largest result that is not clipped
-        times 4 * 2^-24, where the three roundings of `as_float` need a little more than 3."""
+        times 4 * 2^-24, which covers the roundings of `as_float`: three, or four where the target has no fma."""
         assert isinstance(self.offset, int)
         return (max(abs(self.low - self.offset), abs(self.high - self.offset)) + 1) * 2.0**-22
 

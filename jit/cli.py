@@ -1,0 +1,140 @@
+"""The command line: `tosaic run | compile | check | show | report`.
+
+Exit codes: 0 yes, 1 no (`check` found a difference), 2 wrong usage, 3 a bad model, 4 an error inside tosaic; 130 after
+Ctrl-C. Answers go to standard output, everything else to standard error.
+"""
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..runtime.errors import Problem, printable
+
+USAGE, BAD_MODEL, INTERNAL, INTERRUPTED = 2, 3, 4, 130
+
+USAGE_KINDS = frozenset({"argument", "option"})
+"""Kinds of problems that are the command line's fault and not the model's."""
+
+EPILOG = """\
+MODEL is MLIR text or a .tflite file (its bytes tell which); - is standard input.
+exit codes: 0 yes, 1 no, 2 usage, 3 bad model, 4 internal error"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code."""
+    try:
+        options = parser().parse_args(arguments)
+    except SystemExit as end:
+        return int(end.code or 0)
+    try:
+        code = answer(options)
+        sys.stdout.flush()
+        return code
+    except Problem as problem:
+        print(problem, file=sys.stderr)
+        return USAGE if problem.kind in USAGE_KINDS else BAD_MODEL
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:  # who reads our output has enough of it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        return internal(error, options)
+
+
+def answer(options: argparse.Namespace) -> int:
+    """Carry out a command and print what it found."""
+    from .commands import COMMANDS
+    found = COMMANDS[options.command](options)
+    if options.json:
+        import json
+        print(json.dumps(found.json, indent=1))
+    else:
+        print(found.text)
+    return found.code
+
+
+def internal(error: Exception, options: argparse.Namespace) -> int:
+    """Say that tosaic is at fault, in few words."""
+    if options.traceback:
+        traceback.print_exception(error)
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    place = "/".join(Path(frame.filename).parts[-2:])
+    print(f"tosaic: internal error: {type(error).__name__}: {printable(str(error))[:500]}\n"
+          f"  at {place}:{frame.lineno}\n"
+          "  this is a fault of tosaic, not of the model; --traceback shows where it is", file=sys.stderr)
+    return INTERNAL
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options of all commands."""
+    whole = argparse.ArgumentParser("tosaic", description="Compile TOSA graphs to native code, run and inspect them.",
+                                    epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
+    whole.add_argument("--version", action=Version, help="print the version")
+    commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    run = command(commands, "run", "compile a model and call it")
+    add_inputs(run, "times to call it")
+    run.add_argument("--save", metavar="FILE.npz", help="write the outputs of the last call")
+    run.add_argument("--state", metavar="FILE.npz", help="start from these variables if the file is there; write them")
+    compile_ = command(commands, "compile", "write an object file and a C header")
+    compile_.add_argument("-o", "--output", metavar="DIR", default=".", help="where to write (default: here)")
+    compile_.add_argument("--name", help="name in C (default: the model's)")
+    add_target(compile_)
+    check = command(commands, "check", "compare compiled code with the reference; exit code 1 where they differ")
+    add_inputs(check, "calls to compare")
+    show = command(commands, "show", "print a stage: graph, kernels, schedule, loops, plan, llvm, asm")
+    show.add_argument("stage", metavar="STAGE", nargs="?", default="graph", help="(default: graph)")
+    add_target(show)
+    add_target(command(commands, "report", "print memory, kernels and the seconds of each stage"))
+    return whole
+
+
+def command(commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str,
+            help: str) -> argparse.ArgumentParser:
+    """A command, with the options that all have."""
+    found = commands.add_parser(name, help=help, description=help, epilog=EPILOG,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    found.add_argument("model", metavar="MODEL", help="a model file, or - for standard input")
+    found.add_argument("--entry", metavar="NAME", help="the entry function (default: main, or the only one)")
+    found.add_argument("--json", action="store_true", help="print JSON")
+    found.add_argument("--traceback", action="store_true", help=argparse.SUPPRESS)
+    return found
+
+
+def add_inputs(parser: argparse.ArgumentParser, calls: str) -> None:
+    parser.add_argument("--input", metavar="[NAME=]SOURCE", action="append", default=[],
+                        help="an input from file.npy, file.npz or random:SEED; others are random")
+    parser.add_argument("--seed", type=int, default=0, help="for random inputs (default: 0)")
+    parser.add_argument("--calls", type=positive, default=1, metavar="N", help=f"{calls} (default: 1)")
+
+
+def add_target(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--target", default="host", help="the machine to compile for (default: host)")
+
+
+def positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{value} is below 1")
+    return value
+
+
+class Version(argparse.Action):
+    """Prints the version, which is looked up only then."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:
+        super().__init__(option_strings, dest, nargs=0, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *ignored: object) -> None:
+        from importlib.metadata import version
+        print(f"tosaic {version('tosaic')}")
+        parser.exit()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

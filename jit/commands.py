@@ -1,0 +1,182 @@
+"""The commands of `tosaic`: each takes the parsed options and gives an `Answer`: exit code, text, and the same as JSON.
+
+Nothing here prints or ends the process; `cli` does.
+"""
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..lowering.graph.types import Array
+from ..runtime.errors import Problem
+from .model import Entry, Model, load_model
+from .progress import Progress
+from .stages import STAGES, Compiled
+
+if TYPE_CHECKING:
+    from ..lowering.native.target import Target
+    from ..runtime.variables import Context
+
+YES, NO = 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a command found."""
+    code: int
+    text: str
+    json: dict[str, Any]
+
+
+def model_of(options: argparse.Namespace, progress: Progress) -> Model:
+    """The model that the command line names; `-` is standard input."""
+    progress.update(f"reading {options.model}")
+    if options.model == "-":
+        return load_model(io.BytesIO(sys.stdin.buffer.read()), "<stdin>")
+    return load_model(Path(options.model))
+
+
+def entry_of(options: argparse.Namespace, progress: Progress) -> Entry:
+    entry = model_of(options, progress).entry(options.entry)
+    progress.update(f"compiling {entry.name}")
+    return entry
+
+
+def target_of(options: argparse.Namespace) -> Target:
+    from ..lowering.native.features import target
+    return target(options.target)
+
+
+# ---- run ---------------------------------------------------------------------------------------------------------
+def run(options: argparse.Namespace) -> Answer:
+    """Compile and call an entry: its outputs, microseconds of a call, bytes of the arena."""
+    from ..runtime.variables import Context
+    from .inputs import gather_inputs, save_arrays
+    with Progress("reading") as progress:
+        entry = entry_of(options, progress)
+        arrays = gather_inputs(entry.trace().function, options.input, options.seed)
+        context = Context("run")
+        compiled = entry.compile(context=context)
+        if options.state:
+            restore(context, options.state)
+        progress.update(f"running {entry.name}")
+        results, microseconds = timed(compiled, arrays, options.calls)
+    outputs = dict(zip(compiled.outputs, results))
+    if options.save:
+        save_arrays(options.save, outputs)
+    if options.state:
+        save_arrays(options.state, {k: v for k, v in context.snapshot().items() if v is not None})
+    report = compiled.report()
+    lines = [line for name, array in outputs.items() for line in shown(name, array)]
+    lines.append(f"{microseconds:.2f} microseconds a call ({options.calls} call{'s' * (options.calls != 1)}), "
+                 f"arena {report.arena:,} bytes, lower bound {report.lower_bound:,}")
+    return Answer(YES, "\n".join(lines), {
+        "entry": entry.name, "outputs": [as_json(name, array) for name, array in outputs.items()],
+        "microseconds": microseconds, "calls": options.calls, "arena": report.arena, "lower_bound": report.lower_bound})
+
+
+def timed(compiled: Compiled, arrays: list[Array], calls: int) -> tuple[tuple[Array, ...], float]:
+    """The results of the last of some calls, and the microseconds of one."""
+    execute = compiled.executable
+    start = time.perf_counter()
+    for _ in range(calls):
+        results = execute(*arrays)
+    return results, (time.perf_counter() - start) / calls * 1e6
+
+
+def restore(context: Context, path: str) -> None:
+    """Give the variables the values of a .npz file, if it is there."""
+    from .inputs import read_arrays
+    if not Path(path).exists():
+        return
+    state = read_arrays(path)
+    if not isinstance(state, dict):
+        raise Problem(f"{path} is one array, a state is a .npz file", kind="argument")
+    context.restore(state)
+
+
+def shown(name: str, array: Array) -> list[str]:
+    values = np.array2string(array.astype(np.float64) if array.dtype.kind == "V" else array, threshold=64, edgeitems=3)
+    return [f"{name}: {array.dtype.name}{list(array.shape)}", *("  " + line for line in values.split("\n"))]
+
+
+def as_json(name: str, array: Array) -> dict[str, Any]:
+    number = array.astype(np.float64) if array.dtype.kind in "fV" else array
+    return {"name": name, "dtype": array.dtype.name, "shape": list(array.shape), "values": plain(number.tolist())}
+
+
+def plain(values: Any) -> Any:
+    """Values as JSON has them: NaN and infinities as strings."""
+    if isinstance(values, list):
+        return [plain(v) for v in values]
+    return values if not isinstance(values, float) or np.isfinite(values) else str(values)
+
+
+# ---- compile, check, show, report --------------------------------------------------------------------------------
+def compile(options: argparse.Namespace) -> Answer:
+    """Write an object file and a C header of the entries."""
+    from . import aot
+    with Progress("reading") as progress:
+        model, target = model_of(options, progress), target_of(options)
+        entries = [model.entry(options.entry)] if options.entry or len(model) == 1 else list(model)
+        if not entries:
+            raise Problem(f"{options.model} has no entry function", kind="model")
+        programs, elements = [], {}
+        for entry in entries:
+            progress.update(f"compiling {entry.name}")
+            lowered = entry.lower(target)
+            programs.append((lowered.program, lowered.plan))
+            elements.update(lowered.elements())
+        name = options.name or (Path(options.model).stem if options.model != "-" else "") or "model"
+        program, plan = (programs[0] if len(programs) == 1 else (programs, None))
+        written = aot.write(program, plan, options.output, name, target, elements)
+    lines = [f"{path}: {path.stat().st_size:,} bytes" for path in written.paths]
+    lines += [f"{p.name}: arena {q.size_bytes:,} bytes, lower bound {q.lower_bound:,}" for p, q in programs]
+    return Answer(YES, "\n".join(lines), {
+        "files": [str(path) for path in written.paths], "needs": list(written.needs),
+        "entries": [{"name": p.name, "arena": q.size_bytes, "lower_bound": q.lower_bound} for p, q in programs]})
+
+
+def check(options: argparse.Namespace) -> Answer:
+    """Compiled code against the reference interpreter; exit code 1 where they differ."""
+    from .inputs import gather_inputs
+    with Progress("reading") as progress:
+        entry = entry_of(options, progress)
+        function = entry.trace().function
+        calls = [gather_inputs(function, options.input, options.seed + number) for number in range(options.calls)]
+        progress.update(f"checking {entry.name}")
+        found = entry.check(calls)
+    return Answer(YES if found.agrees else NO, str(found), {"entry": entry.name} | found.as_dict())
+
+
+def show(options: argparse.Namespace) -> Answer:
+    """One stage as text."""
+    if options.model in STAGES and options.stage not in STAGES:
+        options.model, options.stage = options.stage, options.model
+    if options.stage not in STAGES:
+        raise Problem(f"there is no stage {options.stage}", kind="argument", help=f"one of {', '.join(STAGES)}")
+    with Progress("reading") as progress:
+        if options.stage == "graph" and not options.entry:
+            text = model_of(options, progress).show()
+        else:
+            text = entry_of(options, progress).lower(target_of(options)).show(options.stage)
+    return Answer(YES, text.rstrip("\n"), {"stage": options.stage, "text": text})
+
+
+def report(options: argparse.Namespace) -> Answer:
+    """Memory and time of an entry."""
+    with Progress("reading") as progress:
+        found = entry_of(options, progress).lower(target_of(options)).report()
+    return Answer(YES, str(found), found.as_dict())
+
+
+COMMANDS: dict[str, Callable[[argparse.Namespace], Answer]] = {
+    "run": run, "compile": compile, "check": check, "show": show, "report": report}

@@ -1,0 +1,71 @@
+"""Runs a program of the loop IR in NumPy: its table of steps, each function through `interpret`."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...runtime.errors import Problem
+from ..elements.expression import Buffer
+from ..fuse.interpret import State
+from ..fuse.kernel import Branch, CheckWritten, Compute, Loop, MarkWritten, Step
+from ..graph.types import Array
+from .interpret import Memory, dtype_of, run_function
+from .program import Program
+from .verify_steps import row_count
+
+
+def run_program(program: Program, inputs: Sequence[Array], state: State | None = None) -> tuple[Array, ...]:
+    """The outputs for these inputs. Raises Problem: that of a fault, or of kind "internal" where the program accesses
+    what it must not, or reads what nothing has written."""
+    memory, state = Memory(), state or State()
+    for buffer, data in zip(program.inputs, inputs, strict=True):
+        memory.add(buffer, data)
+    for variable in program.variables:
+        load_variable(memory, variable.buffer, variable.initial, state)
+    execute(program, program.steps, memory, state)
+    for variable in program.variables:
+        state.data[variable.buffer.name] = memory.array(variable.buffer).copy()
+    return tuple(memory.array(b).copy() for b in program.outputs)
+
+
+def load_variable(memory: Memory, buffer: Buffer, initial: Buffer | None, state: State) -> None:
+    """A variable as the run before left it; the first run has its initial value, or zeros."""
+    if buffer.name in state.data:
+        memory.add(buffer, state.data[buffer.name])
+        return
+    if initial is not None:
+        state.written.add(buffer.name)
+        memory.add(buffer, initial.data)
+    else:
+        memory.add(buffer, np.zeros(buffer.shape, dtype_of(buffer.dtype)))
+
+
+def execute(program: Program, steps: Sequence[Step], memory: Memory, state: State) -> None:
+    for step in steps:
+        match step:
+            case Compute(kernel, rows):
+                function = program.functions[kernel]
+                if rows is None and function.rows is not None:
+                    rows = 0, row_count(program.kernels[kernel])
+                run_function(function, memory, rows)
+            case Branch(condition, then, otherwise):
+                execute(program, then if holds(memory, condition) else otherwise, memory, state)
+            case Loop(test, condition, body):
+                execute(program, test, memory, state)
+                while holds(memory, condition):
+                    execute(program, body, memory, state)
+                    execute(program, test, memory, state)
+            case CheckWritten(variable, number):
+                if variable.name not in state.written:
+                    fault = program.faults[number]
+                    raise Problem(fault.message, fault.position, kind="variable", help=fault.help)
+            case MarkWritten(variable):
+                state.written.add(variable.name)
+
+
+def holds(memory: Memory, condition: Buffer) -> bool:
+    """The one element of a condition, which a step before must have written."""
+    if not memory.written[condition].all():
+        raise Problem(f"{condition!r} decides a step, and nothing has written it", kind="internal")
+    return bool(memory.arrays[condition][0])

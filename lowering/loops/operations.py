@@ -1,0 +1,138 @@
+"""What the operations of the loop IR mean, lane by lane, in NumPy: for the interpreter of loops. Nothing here comes
+from the emitter or from the primitives of expressions.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ..graph.types import Array
+
+Lanes = Callable[..., Array]
+
+
+def apply(op: str, lanes: int, args: Sequence[Array]) -> Array:
+    """op(args); `lanes` are those of the result."""
+    match op:
+        case "splat":
+            return np.repeat(args[0], lanes)
+        case "lanes":
+            return (args[0] + np.arange(lanes, dtype=args[0].dtype)).astype(args[0].dtype)
+        case "dot4":
+            return dot4(*args)
+        case "any_false":
+            return np.array([not args[0].all()])
+    if op.startswith("reduce_"):
+        return by_halves(OPERATIONS[op[len("reduce_"):]], args[0])
+    return OPERATIONS[op](*args)
+
+
+def converted(x: Array, dtype: np.dtype[Any]) -> Array:
+    """The value in another type. Integers become half floats by way of float32."""
+    if x.dtype.kind in "iub" and dtype.itemsize <= 2 and dtype.kind not in "iub":
+        x = x.astype(np.float32)
+    return x.astype(dtype)
+
+
+def by_halves(combine: Lanes, x: Array) -> Array:
+    """Lane i with lane i + n/2, then the half; an odd number of lanes one after the other."""
+    if len(x) % 2 == 0:
+        return by_halves(combine, combine(x[:len(x) // 2], x[len(x) // 2:]))
+    total = x[:1]
+    for i in range(1, len(x)):
+        total = combine(total, x[i:i + 1])
+    return total
+
+
+def dot4(total: Array, x: Array, y: Array) -> Array:
+    unsigned, signed = x.view(np.uint8).astype(np.int64), y.view(np.int8).astype(np.int64)
+    return (total + (unsigned * signed).reshape(-1, 4).sum(axis=1)).astype(np.int32)
+
+
+# ---- arithmetic --------------------------------------------------------------------------------------------------
+def fused(x: Array, y: Array, z: Array) -> Array:
+    """x * y + z, rounded once."""
+    if x.dtype == np.float32:
+        return fused_single(x, y, z)
+    if x.dtype == np.float64:
+        return np.array([fused_double(float(a), float(b), float(c)) for a, b, c in zip(x, y, z)])
+    return x * y + z
+
+
+def fused_single(x: Array, y: Array, z: Array) -> Array:
+    """The product of two float32 is exact in float64; the sum is rounded to odd there, so that it is rounded once."""
+    product, addend = x.astype(np.float64) * y, z.astype(np.float64)
+    total = product + addend
+    back = total - product
+    error = (product - (total - back)) + (addend - back)
+    bits = total.view(np.int64)
+    inexact = np.isfinite(total) & (error != 0) & (bits % 2 == 0)
+    toward = np.where((error > 0) == (total > 0), 1, -1)
+    return np.where(inexact, bits + toward, bits).view(np.float64).astype(np.float32)
+
+
+def fused_double(x: float, y: float, z: float) -> float:
+    if not np.isfinite([x, y]).all() or 0 in (x, y):
+        return x * y + z
+    if not np.isfinite(z):  # a product that is too large for a float64 is no infinity here
+        return z
+    exact = Fraction(x) * Fraction(y) + Fraction(z)
+    if exact == 0:
+        return x * y + z
+    try:
+        return float(exact)
+    except OverflowError:
+        return float("inf") if exact > 0 else float("-inf")
+
+
+def divide(x: Array, y: Array) -> Array:
+    """Integers toward zero; by 0, and of the least value by -1, the result is x."""
+    if x.dtype.kind == "f":
+        return np.true_divide(x, y)
+    result = []
+    for a, b in zip(x.tolist(), y.tolist()):
+        whole = abs(a) // abs(b) if b else abs(a)
+        result.append(whole if (a < 0) == (b < 0) else -whole)
+    bits = 8 * x.dtype.itemsize
+    return np.array([r & ((1 << bits) - 1) for r in result], np.uint64).astype(f"u{x.dtype.itemsize}").view(x.dtype)
+
+
+def leading_zeros(x: Array) -> Array:
+    bits = 8 * x.dtype.itemsize
+    return np.array([bits - (a & ((1 << bits) - 1)).bit_length() for a in x.tolist()], x.dtype)
+
+
+def logical_shift(x: Array, by: Array) -> Array:
+    width = f"u{x.dtype.itemsize}"
+    return np.right_shift(x.view(width), by.view(width)).view(x.dtype)
+
+
+# ---- the smaller and the larger ----------------------------------------------------------------------------------
+def ordered(better: Lanes) -> Lanes:
+    """The second operand where it is better; else, and where either is NaN, the first."""
+    return lambda x, y: np.asarray(np.where(better(y, x), y, x))
+
+
+def spreading(better: Lanes) -> Lanes:
+    """NaN where either is."""
+    return lambda x, y: np.asarray(np.where(better(y, x) | ((y != y) & (x == x)), y, x))
+
+
+def ignoring(better: Lanes) -> Lanes:
+    """NaN only where both are."""
+    return lambda x, y: np.asarray(np.where(better(y, x) | (x != x), y, x))
+
+
+OPERATIONS: dict[str, Lanes] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": divide, "fma": fused,
+    "min": ordered(np.less), "max": ordered(np.greater),
+    "minimum": spreading(np.less), "maximum": spreading(np.greater),
+    "minnum": ignoring(np.less), "maxnum": ignoring(np.greater),
+    "lt": np.less, "le": np.less_equal, "eq": np.equal, "select": np.where,
+    "rint": np.rint, "floor": np.floor, "ceil": np.ceil, "sqrt": np.sqrt, "abs": np.absolute,
+    "shl": np.left_shift, "ashr": np.right_shift, "lshr": logical_shift,
+    "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "clz": leading_zeros,
+}

@@ -1,0 +1,291 @@
+"""Checks loop IR, on every compile: each value is defined once, before its uses, with the right type; each access is
+inside its buffer; nothing is read that was not written. A failure is a fault of tosaic, a Problem of kind "internal".
+
+What is proved: without a condition around it, that every index is in range. Under a mask or an If, the condition is
+used; where it does not suffice (it may depend on data), the access counts as guarded, unless it never is in range.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from ...runtime.errors import Problem
+from ..elements.expression import Buffer
+from .ir import (
+    INDEX,
+    Block,
+    For,
+    Function,
+    GatherFrom,
+    If,
+    Let,
+    LoadFrom,
+    Operand,
+    Shuffle,
+    Stmt,
+    StoreTo,
+    Type,
+    Var,
+    buffers_written,
+)
+from .program import Program
+from .ranges import LIMITS, Facts, Form, Interval, Ranges, by_newest
+from .signatures import FAMILIES, check
+
+WRITABLE = frozenset({"result", "temporary", "variable", "scratch"})
+ANY_ROWS = 1 << 40
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """How many accesses a function has, and how many of them are in range only because a condition says so. `needs` are
+    the buffers that it reads before it has written to them."""
+    accesses: int
+    guarded: int
+    needs: frozenset[Buffer]
+
+
+def verify(function: Function, rows: Interval | None = None) -> Proof:
+    """Check a function; `rows` are the least low and the greatest high that it is called with (without them, as many as
+    the buffer that it writes has). Raises Problem, of kind "internal", for the first fault."""
+    return Verifier(function).run(rows)
+
+
+def verify_program(program: Program) -> tuple[Proof, ...]:
+    """Check every function of a program, with the rows that its steps ask for, and that each step reads what an earlier
+    one has written. Raises Problem, of kind "internal", for the first fault."""
+    from .verify_steps import rows_of, verify_steps
+    spans = rows_of(program)
+    proofs = tuple(verify(f, spans.get(i)) for i, f in enumerate(program.functions))
+    verify_steps(program, [p.needs for p in proofs])
+    return proofs
+
+
+def row_limit(function: Function) -> int:
+    """Rows of the buffers that a function writes: their first extent that is more than 1."""
+    written = [b for b in function.params if b in buffers_written(function)]
+    return min((next((n for n in b.shape if n > 1), 1) for b in written), default=ANY_ROWS)
+
+
+@dataclass(slots=True)
+class Verifier:
+    """The check of one function. `scopes` are the values of the open blocks, `facts` what the open conditions say."""
+    function: Function
+    ranges: Ranges = field(default_factory=Ranges)
+    visible: set[Var] = field(default_factory=set)
+    defined: set[int] = field(default_factory=set)
+    memory: frozenset[Buffer] = frozenset()
+    written: set[Buffer] = field(default_factory=set)
+    needs: set[Buffer] = field(default_factory=set)
+    facts: Facts = field(default_factory=dict)
+    depth: int = 0
+    conditions: int = 0
+    dead: bool = False
+    accesses: int = 0
+    guarded: int = 0
+
+    def run(self, rows: Interval | None) -> Proof:
+        f = self.function
+        self.memory = frozenset((*f.params, *f.scratch))
+        if len(self.memory) != len(f.params) + len(f.scratch):
+            self.fail("a buffer is a parameter twice")
+        if f.rows:
+            low, high = rows or (0, row_limit(f))
+            for var in f.rows:
+                self.define(var)
+                self.ranges.given(var, (low, high))
+            self.ranges.below(*f.rows)
+        self.block(f.body)
+        return Proof(self.accesses, self.guarded, frozenset(self.needs))
+
+    def fail(self, what: str) -> NoReturn:
+        raise Problem(f"{self.function.name}: {what}", kind="internal")
+
+    # ---- values ------------------------------------------------------------------------------------------------------
+    def define(self, var: Var) -> None:
+        if var.id in self.defined:
+            self.fail(f"value {var.id} is defined twice")
+        if var.depth != self.depth:
+            self.fail(f"value {var.id} is at depth {self.depth}, and says {var.depth}")
+        self.defined.add(var.id)
+        self.visible.add(var)
+
+    def use(self, x: Operand) -> None:
+        if isinstance(x, Var):
+            if x not in self.visible:
+                self.fail(f"value {x.id} is used where it is not defined")
+            return
+        dtype = x.type.dtype
+        if dtype not in FAMILIES:
+            self.fail(f"{x.type} is no type of a value")
+        if dtype in LIMITS:
+            low, high = LIMITS[dtype]
+            if int(x.value) != x.value or not min(low, -high - 1) <= x.value <= high:
+                self.fail(f"{x.value} is no {dtype}")
+
+    def index(self, x: Operand) -> None:
+        self.use(x)
+        if x.type != INDEX:
+            self.fail(f"an index is {INDEX}, not {x.type}")
+
+    def same(self, what: str, x: Type, y: Type) -> None:
+        if x != y:
+            self.fail(f"{what} is {x}, not {y}")
+
+    # ---- statements --------------------------------------------------------------------------------------------------
+    def block(self, block: Block) -> list[Var]:
+        """Check statements; the values that they define, which the caller takes back."""
+        own: list[Var] = []
+        for stmt in block:
+            self.statement(stmt)
+            own += results(stmt)
+        return own
+
+    def statement(self, stmt: Stmt) -> None:
+        match stmt:
+            case Let(result, op, args):
+                for x in args:
+                    self.use(x)
+                try:
+                    check(op, result.type, tuple([x.type for x in args]))
+                except Problem as fault:
+                    self.fail(fault.message)
+                self.given(stmt, result)
+            case LoadFrom(result, address, active, mask):
+                self.index(address.base)
+                self.lanes(result.type, active, mask)
+                self.access(address.buffer, result.type, "read")
+                self.place(address.buffer, address.base, address.offset, result.type.lanes, active, mask)
+                self.given(stmt, result)
+            case StoreTo(address, value, active):
+                self.index(address.base)
+                self.use(value)
+                self.lanes(value.type, active, None)
+                self.access(address.buffer, value.type, "written")
+                self.place(address.buffer, address.base, address.offset, value.type.lanes, active, None)
+            case GatherFrom():
+                self.gather(stmt)
+            case Shuffle():
+                self.shuffle(stmt)
+            case For():
+                self.loop(stmt)
+            case If(condition, body):
+                self.when(condition, body)
+
+    def given(self, stmt: Let | LoadFrom | GatherFrom | Shuffle, result: Var) -> None:
+        self.define(result)
+        self.ranges.definitions[result] = stmt
+
+    def shuffle(self, stmt: Shuffle) -> None:
+        a, b = stmt.args
+        self.use(a)
+        self.use(b)
+        self.same("the second operand of a shuffle", b.type, a.type)
+        self.same("the result of a shuffle", stmt.result.type, Type(a.type.dtype, len(stmt.lanes)))
+        if any(not 0 <= i < 2 * a.type.lanes for i in stmt.lanes):
+            self.fail(f"a shuffle of {2 * a.type.lanes} lanes takes lanes {stmt.lanes}")
+        self.given(stmt, stmt.result)
+
+    def gather(self, stmt: GatherFrom) -> None:
+        type = stmt.result.type
+        self.use(stmt.indices)
+        self.same("the indices of a gather", stmt.indices.type, Type("int64", type.lanes))
+        self.lanes(type, stmt.active, stmt.mask)
+        self.access(stmt.buffer, type, "read")
+        self.prove(stmt.buffer, self.ranges.form(stmt.indices), type.lanes, stmt.active, stmt.mask)
+        self.given(stmt, stmt.result)
+
+    def loop(self, f: For) -> None:
+        self.index(f.low)
+        self.index(f.high)
+        for init in f.inits:
+            self.use(init)
+        if not len(f.params) == len(f.inits) == len(f.results) == len(f.yields):
+            self.fail("a loop carries as many values as it starts with, yields and gives")
+        dead, low_to_high = self.dead, self.ranges.loop(f.index, f.low, f.high)
+        self.dead |= low_to_high[0] > low_to_high[1]
+        self.depth += 1
+        for var in (f.index, *f.params):
+            self.define(var)
+        self.same("a loop's index", f.index.type, INDEX)
+        own = [f.index, *f.params, *self.block(f.body)]
+        for y in f.yields:
+            self.use(y)
+        self.visible.difference_update(own)
+        self.depth -= 1
+        self.dead = dead
+        for result, *others in zip(f.results, f.params, f.inits, f.yields):
+            for x in others:
+                self.same("a value that a loop carries", x.type, result.type)
+            self.define(result)
+
+    def when(self, condition: Operand, body: Block) -> None:
+        self.use(condition)
+        self.same("a condition", condition.type, Type("bool"))
+        outer = self.facts
+        self.facts = by_newest(self.ranges.conditions(condition), outer)
+        self.depth, self.conditions = self.depth + 1, self.conditions + 1
+        self.visible.difference_update(self.block(body))
+        self.depth, self.conditions = self.depth - 1, self.conditions - 1
+        self.facts = outer
+
+    # ---- memory ------------------------------------------------------------------------------------------------------
+    def lanes(self, type: Type, active: int, mask: Operand | None) -> None:
+        if not 1 <= active <= type.lanes:
+            self.fail(f"{active} of {type.lanes} lanes are accessed")
+        if mask is not None:
+            self.use(mask)
+            self.same("a mask", mask.type, Type("bool", type.lanes))
+
+    def access(self, buffer: Buffer, type: Type, how: str) -> None:
+        """That the buffer is ours, and has such elements."""
+        if buffer not in self.memory:
+            self.fail(f"{buffer.name} is {how}, and is no parameter")
+        if buffer.dtype != type.dtype:
+            self.fail(f"{type.dtype} is {how} in {buffer!r}")
+        if how == "written":
+            if buffer.role not in WRITABLE:
+                self.fail(f"{buffer.name} is written, and is {'an' if buffer.role[0] == 'a' else 'a'} {buffer.role}")
+            self.written.add(buffer)
+        elif buffer.role in WRITABLE and buffer not in self.written:
+            if buffer.role == "scratch" or buffer in self.function.scratch:
+                self.fail(f"scratch {buffer.name} is read before anything is written to it")
+            self.needs.add(buffer)
+
+    def place(self, buffer: Buffer, base: Operand, offset: int, lanes: int, active: int, mask: Operand | None) -> None:
+        """That buffer[base + offset] and its neighbours are inside; in most cases the base's span says so."""
+        low, high = self.ranges.span(base)
+        if low + offset >= 0 and high + offset + active <= buffer.size:
+            self.accesses += 1
+            return
+        form = self.ranges.form(base).moved(offset)
+        self.prove(buffer, form.plus(self.ranges.lane(lanes)) if lanes > 1 else form, lanes, active, mask)
+
+    def prove(self, buffer: Buffer, form: Form, lanes: int, active: int, mask: Operand | None) -> None:
+        """That a form, one for each lane, is in range where the mask and the conditions around it hold."""
+        self.accesses += 1
+        if self.dead:
+            return
+        known = self.ranges.conditions(mask) if mask is not None else []
+        if active < lanes:
+            known.append(self.ranges.lane(lanes).times(-1).moved(active - 1))
+        facts = by_newest(known, self.facts) if known else self.facts
+        low = self.ranges.least(form, facts)
+        high = -self.ranges.least(form.times(-1), facts)
+        if low >= 0 and high < buffer.size:
+            return
+        if (self.conditions or mask is not None) and low < buffer.size and high >= 0:
+            self.guarded += 1
+            return
+        if low <= high:
+            self.fail(f"{buffer!r} is accessed at {low} to {high}, and has {buffer.size} elements")
+
+
+def results(stmt: Stmt) -> tuple[Var, ...]:
+    """The values that a statement gives its block."""
+    match stmt:
+        case For(results=several):
+            return several
+        case If() | StoreTo():
+            return ()
+    return (stmt.result,)

@@ -1,0 +1,102 @@
+"""Checks the table of steps of a program: it names functions and buffers that there are, a function that computes rows
+gets all of them, and each step reads only what an earlier one has written.
+"""
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NoReturn
+
+from ...runtime.errors import Problem
+from ..elements.expression import Buffer
+from ..fuse.kernel import Branch, CheckWritten, Compute, Kernel, Loop, MarkWritten, Step, walk
+from .ir import buffers_written
+from .program import Program
+from .ranges import Interval
+
+FILLED = frozenset({"argument", "constant", "variable"})
+"""Roles of buffers that hold something before the first step."""
+
+
+def fail(program: Program, what: str) -> NoReturn:
+    raise Problem(f"{program.name}: {what}", kind="internal")
+
+
+def row_count(kernel: Kernel) -> int:
+    """The extent of the kernel's outermost axis, the first that is longer than 1."""
+    return next((a.extent for a in kernel.axes if a.extent > 1), 1)
+
+
+def rows_of(program: Program) -> dict[int, Interval]:
+    """For each function that computes rows: the first and the last that it is asked for."""
+    if len(program.kernels) != len(program.functions):
+        fail(program, f"{len(program.functions)} functions compute {len(program.kernels)} kernels")
+    asked: dict[int, set[Interval]] = {}
+    for step in walk(program.steps):
+        if isinstance(step, Compute):
+            rows = checked(program, step)
+            if program.functions[step.kernel].rows:
+                asked.setdefault(step.kernel, set()).add(rows)
+    return {k: (0, without_gap(program, k, parts)) for k, parts in asked.items()}
+
+
+def checked(program: Program, step: Compute) -> Interval:
+    """The rows of a step, which must be rows that there are."""
+    if not 0 <= step.kernel < len(program.functions):
+        fail(program, f"step computes kernel {step.kernel} of {len(program.functions)}")
+    function, count = program.functions[step.kernel], row_count(program.kernels[step.kernel])
+    if step.rows is None:
+        return 0, count
+    low, high = step.rows
+    if function.rows is None:
+        fail(program, f"{function.name} cannot compute rows {low} to {high}")
+    if not 0 <= low < high <= count:
+        fail(program, f"{function.name} computes rows {low} to {high} of {count}")
+    return low, high
+
+
+def without_gap(program: Program, kernel: int, parts: Collection[Interval]) -> int:
+    """The end of rows that lie side by side, or over each other, from 0 to the last."""
+    end = 0
+    for low, high in sorted(parts):
+        if low > end:
+            break
+        end = max(end, high)
+    if end != row_count(program.kernels[kernel]):
+        fail(program, f"{program.functions[kernel].name}: row {end} is never computed")
+    return end
+
+
+def verify_steps(program: Program, needs: Sequence[Collection[Buffer]]) -> None:
+    """`needs[i]` are the buffers that functions[i] reads before it has written them."""
+    writes = [buffers_written(f) for f in program.functions]
+
+    def run(steps: Sequence[Step], full: frozenset[Buffer]) -> frozenset[Buffer]:
+        """The buffers that hold something after the steps."""
+        for step in steps:
+            match step:
+                case Compute(kernel):
+                    for b in needs[kernel]:
+                        present(b, full, program.functions[kernel].name)
+                    full |= writes[kernel]
+                case Branch(condition, then, otherwise):
+                    present(condition, full, "a branch")
+                    full = run(then, full) & run(otherwise, full)
+                case Loop(test, condition, body):
+                    full = run(test, full)
+                    present(condition, full, "a loop")
+                    run(body, full)
+                case CheckWritten(variable, fault):
+                    if variable.role != "variable" or not 0 <= fault < len(program.faults):
+                        fail(program, f"fault {fault} of {len(program.faults)} checks {variable!r}")
+                case MarkWritten(variable):
+                    if variable.role != "variable":
+                        fail(program, f"{variable!r} is marked as written, and is no variable")
+        return full
+
+    def present(b: Buffer, full: frozenset[Buffer], reader: str) -> None:
+        if b.role not in FILLED and b not in full:
+            fail(program, f"{reader} reads {b!r} before a step has written it")
+
+    full = run(program.steps, frozenset())
+    for b in program.outputs:
+        present(b, full, "the caller")

@@ -1,0 +1,152 @@
+"""The second operand of a product, packed so that a tile reads it from beginning to end: panels [K / group][width][group],
+one after the other, the columns of a panel in the order of its vectors, missing ones filled up with zeros.
+
+Data that is known is packed while compiling, in the narrowest integer type that holds it; other data by loops at the
+start of the kernel, into scratch memory; or it is read where it lies.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..elements.affine import Affine, Axis
+from ..elements.expression import PRIMITIVES, Apply, Buffer, Cast, Const, Expr, Load, is_float, loads
+from ..elements.interpret import evaluate, numpy_dtype
+from ..graph.types import ITEM_SIZES, Array
+from ..loops.builder import Builder
+from ..loops.ir import Operand, Type
+from ..native.target import Target
+from .tiles import Piece, Tiles, over
+from .vectorize import At, Vectorizer
+
+Cut = list[tuple[Tiles, tuple[Piece, ...]]]
+"""The panels of the columns, and the vectors of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panels:
+    """How a tile reads b: from `buffer`, packed, of which the panels of one batch are `batch_size` elements; or, where there
+    is no buffer, from `source` itself."""
+    n: Axis
+    axes: tuple[Axis, ...]
+    dtype: str
+    source: Expr
+    buffer: Buffer | None = None
+    batch: tuple[Axis, ...] = ()
+    batch_size: int = 0
+    group: int = 1
+
+    def load(self, b: Builder, target: Target, at: At, vectors: tuple[Piece, ...], k: Affine) -> list[Operand]:
+        """The vectors of the panel that starts at at[n], for one step of K."""
+        if self.buffer is None:
+            return [self.direct(b, target, at, piece) for piece in vectors]
+        width = sum(piece.lanes for piece in vectors)
+        start = at[self.n] * math.prod(a.extent for a in self.axes) + k * width
+        which = Affine()
+        for a in self.batch:
+            which = which * a.extent + at[a]
+        start = start + which * self.batch_size
+        return [self.widened(b, b.load(self.buffer, start + piece.start * self.group, piece.lanes * self.group))
+                for piece in vectors]
+
+    def direct(self, b: Builder, target: Target, at: At, piece: Piece) -> Operand:
+        place = {**at, self.n: at[self.n] + piece.start}
+        return self.widened(b, Vectorizer(b, target, place, self.n, piece.lanes, piece.active).vector(self.source))
+
+    def widened(self, b: Builder, x: Operand) -> Operand:
+        return x if x.type.dtype == self.dtype else b.op("cast", x, type=Type(self.dtype, x.type.lanes))
+
+
+def packed(name: str, b: Expr, n: Axis, axes: tuple[Axis, ...], batch: tuple[Axis, ...], cut: Cut, dtype: str,
+           group: int = 1) -> tuple[Panels, Array]:
+    """Panels of constant data, and the data itself, [batch, n, k]."""
+    data = constant(b, (*batch, n, *axes)).reshape(-1, n.extent, math.prod(a.extent for a in axes))
+    stored = narrowest(data, dtype)
+    filled = np.pad(data.astype(stored), ((0, 0), (0, 0), (0, -data.shape[2] % group)))
+    parts = []
+    for t, vectors in cut:
+        width, active = sum(p.lanes for p in vectors), sum(p.active for p in vectors)
+        rows = filled[:, t.start:t.start + t.count * active].reshape(len(filled), t.count, active, -1, group)
+        rows = np.pad(rows, ((0, 0), (0, 0), (0, width - active), (0, 0), (0, 0)))
+        parts.append(rows.transpose(0, 1, 3, 2, 4).reshape(len(filled), -1))
+    flat = np.concatenate(parts, axis=1)
+    buffer = Buffer(f"{name}.packed", flat.dtype.name, (flat.size,), "constant", flat.reshape(-1))
+    depth = Axis("k", filled.shape[2])
+    return Panels(n, axes if group == 1 else (depth,), dtype if group == 1 else buffer.dtype, b, buffer, batch,
+                  flat.shape[1], group), data
+
+
+def narrowest(data: Array, dtype: str) -> str:
+    """The smallest integer type that holds the data; floats stay as they are."""
+    if is_float(dtype):
+        return dtype
+    low, high = int(data.min()), int(data.max())
+    return next(t for t in ("int8", "int16", "int32", "int64")
+                if (np.iinfo(t).min <= low and high <= np.iinfo(t).max) or ITEM_SIZES[t] >= ITEM_SIZES[dtype])
+
+
+def constant(e: Expr, axes: tuple[Axis, ...]) -> Array:
+    """The data of an expression of constants over `axes`; plain loads are strided views, without index arrays."""
+    match e:
+        case Load(buffer=buffer, index=(i,)) if buffer.data is not None and not i.hidden and i.axes <= set(axes):
+            low, high = i.bounds
+            if 0 <= low and high < buffer.size:
+                flat = np.ascontiguousarray(buffer.data).reshape(-1)
+                strides = [i.coefficient(a) * flat.itemsize for a in axes]
+                return np.lib.stride_tricks.as_strided(flat[i.const:], [a.extent for a in axes], strides, writeable=False)
+        case Cast(arg=arg, dtype=dtype, bits=False):
+            return constant(arg, axes).astype(numpy_dtype(dtype))
+        case Apply("sub" | "add" | "mul" as primitive, (x, Const(value, dtype))):
+            return np.asarray(PRIMITIVES[primitive](constant(x, axes), np.asarray(value, numpy_dtype(dtype))))
+    return evaluate(e, axes)
+
+
+def unpacked(b: Expr, n: Axis, axes: tuple[Axis, ...], dtype: str) -> Panels:
+    return Panels(n, axes, dtype, narrow(b))
+
+
+def narrow(b: Expr) -> Expr:
+    """b without a conversion to a wider type at the end, which can as well be done where it is used."""
+    match b:
+        case Cast(arg=arg, dtype=dtype, bits=False) if not is_float(dtype) and not is_float(arg.dtype) and (
+                ITEM_SIZES[arg.dtype] < ITEM_SIZES[dtype]):
+            return arg
+    return b
+
+
+def pack_at_run_time(b: Builder, name: str, source: Expr, n: Axis, axes: tuple[Axis, ...], cut: Cut, dtype: str,
+                     target: Target) -> tuple[Panels, Callable[[At], None]]:
+    """Panels in scratch memory, and what fills them for the batch at a place."""
+    source = narrow(source)
+    depth = math.prod(a.extent for a in axes)
+    size = depth * sum(t.count * sum(p.lanes for p in vectors) for t, vectors in cut)
+    scratch = b.scratch(Buffer(f"{name}.packed", source.dtype, (size,), "scratch"))
+
+    def fill(at: At) -> None:
+        for t, vectors in cut:
+            over(b, [t], lambda start, _: panel(at, start, vectors))
+
+    def panel(at: At, start: Affine, vectors: tuple[Piece, ...]) -> None:
+        width = sum(piece.lanes for piece in vectors)
+        loops = tuple(Axis(a.name, a.extent) for a in axes)
+
+        def row(depth_left: tuple[Axis, ...], k: Affine) -> None:
+            if depth_left:
+                loop, *rest = depth_left
+                b.loop(loop, lambda: row(tuple(rest), k * loop.extent + loop))
+                return
+            place = {**at, **{a: Affine.of(loop) for a, loop in zip(axes, loops)}}
+            for piece in vectors:
+                v = Vectorizer(b, target, {**place, n: start + piece.start}, n, piece.lanes, piece.active)
+                b.store(scratch, start * depth + k * width + piece.start, v.vector(source))
+
+        row(loops, Affine())
+
+    return Panels(n, axes, dtype, source, scratch), fill
+
+
+def is_constant(e: Expr) -> bool:
+    return all(x.buffer.data is not None for x in loads(e))

@@ -1,0 +1,44 @@
+"""How many rows and vectors of a product of matrices are computed at a time, with all sums in registers."""
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+from ..native.target import Target
+from .tiles import Tiles, balanced, chunks
+
+FEW_ROWS = 8
+"""Rows of a tile where they lie a multiple of 4096 bytes apart: more would not fit the ways of the first-level cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    rows: int
+    vectors: int
+
+
+def panels(columns: int, lanes: int, tile: Tile) -> list[Tiles]:
+    """How the columns are cut."""
+    return chunks(columns, lanes * tile.vectors)
+
+
+@functools.lru_cache(maxsize=1024)
+def choose_tile(rows: int, columns: int, lanes: int, target: Target, few: bool) -> Tile:
+    """The tile with the fewest cycles for one step of K over the whole matrix. The prices of loads say that rows are in the
+    first-level cache and panels in the second."""
+    def cycles(tile: Tile) -> float:
+        total = 0.0
+        for m in balanced(rows, tile.rows):
+            for n in panels(columns, lanes, tile):
+                vectors = -(-n.size // lanes)
+                steps = max(m.size * vectors / target.fma_per_cycle, (m.size + vectors) / target.loads_per_cycle,
+                            target.fma_latency)
+                total += m.count * n.count * (steps + 0.05 * m.size + 0.3 * vectors)
+        return total
+
+    free = target.vector_registers - 1
+    most = FEW_ROWS if few else free
+    tiles = [Tile(max(1, min(rows, most, (free - v) // v)), v) for v in range(1, 7) if free > v]
+    if rows == 1:
+        tiles.append(Tile(1, min(8, free // 2)))
+    return min(tiles, key=cycles)

@@ -1,0 +1,89 @@
+"""How the loops of a kernel run: chosen by the form of its expression and the target, never by an operator's name.
+
+A kernel is flattened, cut where guards change, and each part is lowered by the form that fits: contraction, window,
+transpose, map. A choice is a small frozen value, a pure function of form and target; `describe` prints it.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ..elements.expression import Buffer
+from ..fuse.interleave import interleave
+from ..fuse.kernel import Kernel, Kernels
+from ..loops.builder import Builder
+from ..loops.ir import Function
+from ..loops.program import Program
+from ..native.target import Target
+from . import contraction, map, transpose, window
+from .contraction import Contraction, ContractionChoice
+from .map import MapChoice
+from .nest import Nest, collapse, flatten, split
+from .rows import Rows
+from .transpose import TransposeChoice
+from .window import WindowChoice
+
+Choice = ContractionChoice | WindowChoice | TransposeChoice | MapChoice
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a kernel and how it is lowered."""
+    nest: Nest
+    choice: Choice
+    form: Contraction | None = None
+
+
+def parts(kernel: Kernel, target: Target, by_rows: bool = False, rings: Mapping[Buffer, Buffer] = {}) -> Iterator[Part]:
+    """The parts of a kernel, in order; together they write each output once."""
+    nest = flatten(kernel, rings)
+    by_rows = by_rows and bool(nest.axes)
+    if 0 in kernel.out.shape:
+        return
+    for piece in split(nest, by_rows):
+        small = collapse(piece, piece.axes[0] if by_rows else None)
+        yield choose(small, target, by_rows)
+
+
+def choose(nest: Nest, target: Target, by_rows: bool) -> Part:
+    if form := contraction.recognise(nest, by_rows):
+        return Part(nest, contraction.choose(form, target), form)
+    choice = (window.recognise(nest, target, by_rows) or transpose.recognise(nest, target, by_rows)
+              or map.choose(nest, target, by_rows))
+    return Part(nest, choice)
+
+
+def schedule(kernel: Kernel, target: Target, by_rows: bool = False, rings: Mapping[Buffer, Buffer] = {}) -> Function:
+    """The loops of a kernel. With `by_rows` the function takes the first and the last of the rows to compute: values of the
+    first axis with an extent above 1. `rings` says which buffers keep only their last rows, and where (`fuse.interleave`)."""
+    b = Builder(kernel.out.name, by_rows)
+    for part in parts(kernel, target, by_rows, rings):
+        nest = part.nest
+        rows = Rows.of(b, nest.low, nest.axes[0].extent) if by_rows and nest.axes else None
+        match part.choice:
+            case ContractionChoice() as choice if part.form:
+                contraction.lower(b, part.form, choice, target, rows)
+            case WindowChoice() as choice:
+                window.lower(b, nest, choice, target, rows)
+            case TransposeChoice() as choice:
+                transpose.lower(b, nest, choice, target, rows)
+            case MapChoice() as choice:
+                map.lower(b, nest, choice, target, rows)
+    return b.finish()
+
+
+def describe(kernel: Kernel, target: Target) -> str:
+    """The choices for a kernel, a line for each part."""
+    lines = []
+    for part in parts(kernel, target):
+        axes = " ".join(f"{a.name}<{a.extent}" for a in part.nest.axes) or "one element"
+        lines.append(f"{part.nest.name} [{axes}] {part.choice}")
+    return "\n".join(lines)
+
+
+def lower(kernels: Kernels, target: Target) -> Program:
+    """Every kernel as loops. Kernels whose values in between are too large for the cache run together, some rows at a time."""
+    together = interleave(kernels, target)
+    functions = tuple(schedule(k, target, i in together.by_rows, together.rings) for i, k in enumerate(kernels.kernels))
+    return Program(kernels.name, kernels.inputs, kernels.outputs, kernels.kernels, functions, together.steps,
+                   kernels.variables, kernels.faults)

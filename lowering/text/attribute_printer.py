@@ -1,0 +1,81 @@
+"""Attribute values -> MLIR text that reads back to the same values; ASCII only, nothing that could drive a terminal."""
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import assert_never
+
+import numpy as np
+
+from ..graph.types import ElementType, OpaqueType, ShapeType, TensorType
+from .attributes import Attribute, Dense, FunctionType, Number, Numbers, Symbol, Text, Unit
+from .element_printer import format_dense, format_float
+
+BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$.]*")
+PLAIN = frozenset(range(0x20, 0x7F)) - {ord('"'), ord("\\")}
+
+
+def format_attribute(value: Attribute, elide: int | None = None) -> str:
+    """The text of an attribute; constants of more than `elide` elements are shortened."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return quoted(value)
+        case Unit():
+            return "unit"
+        case Number(number, element):
+            return f"{format_number(number, element)} : {element}"
+        case Numbers(numbers, element):
+            items = ", ".join(str(n).lower() if isinstance(n, bool) else format_number(n, element) for n in numbers)
+            return f"array<{element}{': ' if items else ''}{items}>"
+        case Symbol(path):
+            return "::".join(map(symbol, path))
+        case Text(text):
+            return text
+        case Dense():
+            return f"{format_dense(value.array, value.type, elide)} : {value.type}"
+        case FunctionType(operands, results):
+            return format_signature(operands, results)
+        case TensorType() | ShapeType() | OpaqueType() | ElementType():
+            return str(value)
+        case tuple():
+            return f"[{', '.join(format_attribute(v, elide) for v in value)}]"
+        case Mapping():
+            return format_dictionary(value, elide)
+        case _:
+            assert_never(value)
+
+
+def format_number(number: int | float, element: ElementType) -> str:
+    if not element.is_float:
+        return str(int(number))
+    with np.errstate(all="ignore"):
+        return format_float(np.array([number], np.float64).astype(element.dtype), element)
+
+
+def format_dictionary(attributes: Mapping[str, Attribute], elide: int | None = None) -> str:
+    """`{name = value, unit}`"""
+    return f"{{{', '.join(format_entry(k, v, elide) for k, v in attributes.items())}}}"
+
+
+def format_entry(name: str, value: Attribute, elide: int | None) -> str:
+    key = name if BARE_NAME.fullmatch(name) else quoted(name)
+    return key if isinstance(value, Unit) else f"{key} = {format_attribute(value, elide)}"
+
+
+def format_signature(operands: tuple[object, ...], results: tuple[object, ...]) -> str:
+    """`(types) -> types`"""
+    listed = ", ".join(map(str, results))
+    return f"({', '.join(map(str, operands))}) -> " + (listed if len(results) == 1 else f"({listed})")
+
+
+def symbol(name: str) -> str:
+    """`@name`, quoted where it has to be."""
+    return f"@{name}" if BARE_NAME.fullmatch(name) else f"@{quoted(name)}"
+
+
+def quoted(text: str) -> str:
+    """A string with everything but plain ASCII as hexadecimal escapes."""
+    raw = text.encode("utf-8", "surrogateescape")
+    return '"' + "".join(chr(b) if b in PLAIN else f"\\{b:02X}" for b in raw) + '"'

@@ -1,0 +1,191 @@
+"""From the syntax of operations to operations of the graph: operands found, types compared, operators made.
+
+Every form is treated alike, by the table of operators and their fields. Only conversion casts (dropped where they
+convert nothing) and variables (whose type is written in three ways) have code of their own.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ...runtime.errors import Problem, Source
+from ..graph.graph import Block, Operation, Value
+from ..graph.operator import OPERATORS, Op, UnknownOp
+from ..graph.types import ElementType, TensorType, Type
+from .attribute_reader import AttributeReader
+from .attributes import Attribute, Dense, Dictionary, Symbol
+from .fields import make_operator
+from .names import Scopes, uses
+from .syntax import AnyOperation, OperationSyntax, RegionSyntax, place
+from .types import TypeReader
+
+if TYPE_CHECKING:
+    from lark import Token
+
+CAST = "builtin.unrealized_conversion_cast"
+RETURNS = ("return", "func.return")
+YIELDS = ("tosa.yield",)
+
+
+@dataclass
+class OperationReader:
+    """Reads the operations of one text; `scopes` are the names that are visible where it reads."""
+    source: Source
+    types: TypeReader
+    attributes: AttributeReader
+    scopes: Scopes
+    conversions: dict[Value, Operation] = field(default_factory=dict)
+    """Results of conversions between different types, which nothing may use."""
+
+    # Regions
+
+    def region(self, syntax: RegionSyntax, entry: Sequence[tuple[Token, Type]], terminators: Sequence[str]) -> Block:
+        """The one block of a region. `entry` are arguments that are named outside it; without `terminators` (the
+        region of an operator that is not known) its last operation is one like the others."""
+        if len(syntax.blocks) > 1:
+            raise Problem("a region of more than one block is not supported",
+                          place(self.source, syntax.blocks[1].label or syntax.start), kind="unsupported",
+                          help="lift branches to tosa.cond_if and tosa.while_loop first")
+        block, outside = syntax.blocks[0], self.scopes.names
+        self.scopes.names = [*outside, {}]
+        declared = [(a.name, self.types.value(a.type)) for a in block.arguments if a.name is not None]
+        arguments = tuple(self.scopes.argument(name, type) for name, type in declared or entry)
+        operations, last = self.split(syntax, terminators) if terminators else (block.operations, None)
+        found = tuple(o for o in map(self.any_operation, operations) if o is not None)
+        yields = self.operands(last)[0] if last else ()
+        self.scopes.names = outside
+        return Block(arguments, found, yields, place(self.source, block.label or syntax.start),
+                     place(self.source, last.name if last else syntax.end))
+
+    def split(self, syntax: RegionSyntax, terminators: Sequence[str]) -> tuple[Sequence[AnyOperation], OperationSyntax]:
+        """The operations of a block, and its terminator apart."""
+        *others, last = syntax.blocks[0].operations or (None,)
+        for operation in others:
+            if isinstance(operation, OperationSyntax) and operation.spelling in (*RETURNS, *YIELDS):
+                raise Problem(f"{operation.spelling} must be the last operation of its block",
+                              place(self.source, operation.name), kind="syntax")
+        if not isinstance(last, OperationSyntax) or last.spelling not in terminators:
+            other = isinstance(last, OperationSyntax) and last.spelling in (*RETURNS, *YIELDS)
+            where = last.name if other and isinstance(last, OperationSyntax) else syntax.end
+            raise Problem(f"expected {terminators[0]} at the end of the block", place(self.source, where),
+                          kind="syntax")
+        if last.results or last.regions:
+            raise Problem(f"{last.spelling} has no results and no regions", place(self.source, last.name), kind="type")
+        return others, last
+
+    def any_operation(self, syntax: AnyOperation) -> Operation | None:
+        if isinstance(syntax, OperationSyntax):
+            return self.operation(syntax)
+        raise Problem(f"{syntax.keyword} is not allowed inside a function", place(self.source, syntax.keyword),
+                      kind="syntax")
+
+    def regions(self, syntax: OperationSyntax, op: Op, operands: tuple[Value, ...]) -> tuple[Block, ...]:
+        """The regions of an operation. Names in its parentheses are the arguments of each region without a header."""
+        wanted = None if isinstance(op, UnknownOp) else op.regions
+        if wanted is not None and len(syntax.regions) != wanted:
+            raise Problem(f"{op.name} has {wanted} regions, found {len(syntax.regions)}", kind="type")
+        bound = operands[len(operands) - len(syntax.entry_names):]
+        entry = [(name, value.type) for name, value in zip(syntax.entry_names, bound)]
+        return tuple(self.region(region, entry, () if wanted is None else YIELDS) for region in syntax.regions)
+
+    # Operations
+
+    def operation(self, syntax: OperationSyntax) -> Operation | None:
+        """The operation of the graph; None for a conversion that converts nothing."""
+        position = place(self.source, syntax.name)
+        operands, results = self.operands(syntax)
+        if syntax.spelling == CAST and tuple(v.type for v in operands) == results:
+            self.scopes.rename(syntax.results, operands)
+            return None
+        try:
+            op, rest = self.operator(syntax, operands, results)
+            regions = self.regions(syntax, op, operands)
+        except Problem as problem:
+            raise problem.at(position) from None
+        constant = None if operands else getattr(op, "values", None)
+        values = self.scopes.results(syntax.results, results, syntax.name, constant)
+        operation = Operation(op, operands, values, regions, rest, position, self.attributes.location(syntax.location))
+        if syntax.spelling == CAST:
+            self.conversions.update((v, operation) for v in values)
+        return operation
+
+    def operands(self, syntax: OperationSyntax) -> tuple[tuple[Value, ...], tuple[Type, ...]]:
+        """The values of the operands, held against their types in the text, and the types of the results."""
+        values = self.scopes.operands(syntax.operands)
+        signature, types = syntax.types.signature, syntax.types
+        declared: Sequence[Type] | None
+        if signature is not None:
+            declared, results = self.types.signature(signature)
+            if types.operands is not None:
+                declared = (*map(self.types.value, types.operands), *declared)
+        else:
+            declared = None if types.operands is None else tuple(map(self.types.value, types.operands))
+            results = tuple(map(self.types.value, types.results))
+        if declared is not None and tuple(v.type for v in values) != tuple(declared):
+            raise self.mismatch(syntax, values, declared)
+        for value in values if self.conversions else ():
+            if value in self.conversions:
+                raise self.unconverted(value)
+        return values, results
+
+    def mismatch(self, syntax: OperationSyntax, values: tuple[Value, ...], declared: Sequence[Type]) -> Problem:
+        """Operands that are not as many as their types, or have other types."""
+        if len(values) != len(declared):
+            where = syntax.types.signature or syntax.name
+            return Problem(f"{syntax.spelling} has {len(values)} operands, but {len(declared)} operand types",
+                           place(self.source, where), kind="type")
+        places = list(uses(syntax.operands))
+        number = next(i for i, (v, t) in enumerate(zip(values, declared)) if v.type != t)
+        match, token = places[number]
+        return Problem(f"operand {number}, {match.group()}, is {values[number].type}, but its type here is "
+                       f"{declared[number]}", place(self.source, token, match.start(), len(match.group())), kind="type")
+
+    def unconverted(self, value: Value) -> Problem:
+        cast = self.conversions[value]
+        before = ", ".join(str(v.type) for v in cast.operands)
+        return Problem(f"a conversion from {before} to {value.type} is not supported", cast.position,
+                       kind="unsupported")
+
+    # Operators
+
+    def operator(self, syntax: OperationSyntax, operands: tuple[Value, ...],
+                 results: tuple[Type, ...]) -> tuple[Op, Dictionary]:
+        """The operator and the discardable attributes of an operation."""
+        properties = self.attributes.dictionary(syntax.properties)
+        rest = self.attributes.dictionary(syntax.attributes)
+        for name, value in syntax.inline:
+            properties[str(name)] = self.attributes.read(value)
+        if syntax.symbol is not None:
+            key = "callee" if syntax.spelling == "func.call" else "symbol"
+            properties[key] = Symbol(self.attributes.symbol(syntax.symbol))
+        if syntax.initial is not None:
+            properties["initial"] = self.attributes.read(syntax.initial)
+        found = OPERATORS.get(syntax.spelling)
+        given = rest | properties
+        constants = [given[k] for k in ("values", "value", "initial", "initial_value") if k in given]
+        if found is None or not all(isinstance(c, Dense) for c in constants):
+            return UnknownOp(spelling=syntax.spelling, properties=properties), rest
+        if found.variable_effect:
+            given = self.typed_variable(found, syntax, given, results)
+        return make_operator(found, given, [v.type for v in operands], results)
+
+    def typed_variable(self, op: type[Op], syntax: OperationSyntax, given: dict[str, Attribute],
+                       results: tuple[Type, ...]) -> dict[str, Attribute]:
+        """The attributes of a variable's operator, with its tensor type in `type`."""
+        initial = given.get("initial", given.get("initial_value"))
+        match op.variable_effect, given.get("type"), given.get("var_shape"):
+            case "read", _, _:
+                return given | {"type": results[0]} if len(results) == 1 else given
+            case "declare", ElementType() as element, Dense(array=extents):
+                shape = tuple(None if n < 0 else int(n) for n in extents.reshape(-1))
+                given = {k: v for k, v in given.items() if k != "var_shape"} | {"type": TensorType(shape, element)}
+            case "declare", None, _ if syntax.declared is not None:
+                given = given | {"type": self.types.value(syntax.declared)}
+            case "declare", None, _ if isinstance(initial, Dense):
+                given = given | {"type": initial.type}
+            case _:
+                pass
+        if isinstance(initial, Dense) and given.get("type") != initial.type:
+            raise Problem(f"the variable is {given.get('type')}, its initial value is {initial.type}", kind="variable")
+        return given

@@ -1,0 +1,151 @@
+"""The tensor graph -> MLIR text that reads back to an equal graph.
+
+Functions and modules print in their custom form, operations in the generic one, which is the form that all tools
+exchange. Names are kept where they are unique and MLIR allows them.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ..graph.graph import Block, Function, Module, Operation, Value
+from ..graph.operator import UnknownOp
+from ..graph.types import Type
+from .attribute_printer import format_dictionary, format_signature, quoted, symbol
+from .attributes import Attribute
+from .fields import field_attributes
+
+IDENTIFIER = re.compile(r"[0-9]+|[A-Za-z_$.][A-Za-z0-9_$.]*")
+GROUP = re.compile(r"(.+)#([0-9]+)")
+
+
+def print_module(module: Module, *, elide: int | None = None) -> str:
+    """The text of a module. `elide`: constants of more elements print as a name only (to look at, not to read back)."""
+    lines = [f"module{f' {symbol(module.name)}' if module.name else ''}{with_attributes(module.attributes)} {{"]
+    printer = Printer(elide)
+    for declaration in module.declarations:
+        printer.operation(declaration, 1)
+    lines += printer.lines
+    for function in module.functions:
+        lines += function_lines(function, 1, elide)
+    return "\n".join([*lines, "}", ""])
+
+
+def print_function(function: Function, *, elide: int | None = None) -> str:
+    """The text of one function."""
+    return "\n".join([*function_lines(function, 0, elide), ""])
+
+
+def function_lines(function: Function, depth: int, elide: int | None) -> list[str]:
+    printer = Printer(elide)
+    indent = "  " * depth
+    arguments = [f"{printer.define(v)}: {v.type}{beside(attributes)}"
+                 for v, attributes in beside_each(function.arguments, function.argument_attributes)]
+    results = [f"{t}{beside(attributes)}" for t, attributes in
+               beside_each(function.result_types, function.result_attributes)]
+    arrow = f" -> ({', '.join(results)})" if results else ""
+    printer.lines.append(f"{indent}func.func {'private ' if function.is_private else ''}{symbol(function.name)}"
+                         f"({', '.join(arguments)}){arrow}{with_attributes(function.attributes)} {{")
+    for operation in function.body.operations:
+        printer.operation(operation, depth + 1)
+    yields = function.body.yields
+    types = f" : {', '.join(str(v.type) for v in yields)}" if yields else ""
+    printer.lines += [f"{indent}  return{' ' * bool(yields)}{printer.uses(yields)}{types}", f"{indent}}}"]
+    return printer.lines
+
+
+def beside_each(items: Sequence[Any], attributes: Sequence[Mapping[str, Attribute]]) -> Iterable[tuple[Any, Any]]:
+    """Each item with its dictionary, an empty one where there are none."""
+    return zip(items, attributes or ({},) * len(items))
+
+
+def beside(attributes: Mapping[str, Attribute]) -> str:
+    return f" {format_dictionary(attributes)}" if attributes else ""
+
+
+def with_attributes(attributes: Mapping[str, Attribute]) -> str:
+    return f" attributes {format_dictionary(attributes)}" if attributes else ""
+
+
+class Printer:
+    """Prints operations as lines; knows the names that are visible."""
+
+    def __init__(self, elide: int | None = None) -> None:
+        self.lines: list[str] = []
+        self.elide = elide
+        self.names: dict[Value, str] = {}
+        self.visible: set[str] = set()
+        self.counters: dict[str, int] = {}
+
+    def define(self, value: Value) -> str:
+        """A new name for a value: its own, if that is free."""
+        name = self.names[value] = f"%{self.free(value.name)}"
+        return name
+
+    def free(self, wanted: str) -> str:
+        name = wanted if IDENTIFIER.fullmatch(wanted) else "v" + re.sub(r"[^A-Za-z0-9_$.]", "_", wanted)
+        base = f"v{name}" if name[0].isdigit() else name
+        while name in self.visible:
+            self.counters[base] = self.counters.get(base, 0) + 1
+            name = f"{base}_{self.counters[base]}"
+        self.visible.add(name)
+        return name
+
+    def results(self, values: Sequence[Value]) -> str:
+        """`%0 = `, `%0:2 = ` or `%a, %b = `."""
+        groups = [GROUP.fullmatch(v.name) for v in values]
+        bases = {m.group(1) for m in groups if m}
+        if len(values) > 1 and len(bases) == 1 and [m and int(m.group(2)) for m in groups] == list(range(len(values))):
+            base = self.free(bases.pop())
+            self.names.update((v, f"%{base}#{i}") for i, v in enumerate(values))
+            return f"%{base}:{len(values)} = "
+        return ", ".join(map(self.define, values)) + " = " * bool(values)
+
+    def uses(self, values: Sequence[Value]) -> str:
+        return ", ".join(self.names.get(v, f"%{v.name}") for v in values)
+
+    def operation(self, operation: Operation, depth: int) -> None:
+        op, indent = operation.op, "  " * depth
+        operand_types = tuple(v.type for v in operation.operands)
+        result_types = tuple(v.type for v in operation.results)
+        known = not isinstance(op, UnknownOp)
+        name = op.name if known else op.spelling  # type: ignore[attr-defined]
+        properties = field_attributes(op, operand_types, result_types) if known else op.properties  # type: ignore[attr-defined]
+        uses = self.uses(operation.operands)
+        inner = self.regions(operation.regions, depth, known)
+        text = [f"{indent}{self.results(operation.results)}{quoted(name)}({uses})"]
+        if properties:
+            text.append(f" <{format_dictionary(properties, self.elide)}>")
+        tail = f" {format_dictionary(operation.attributes, self.elide)}" if operation.attributes else ""
+        tail += f" : {format_signature(operand_types, result_types)}"
+        tail += f" {operation.location}" if operation.location else ""
+        if not inner:
+            self.lines.append("".join(text) + tail)
+            return
+        self.lines.append("".join(text) + " ({")
+        self.lines += inner
+        self.lines.append(f"{indent}}}){tail}")
+
+    def regions(self, regions: Sequence[Block], depth: int, known: bool) -> list[str]:
+        """The lines of an operation's regions, between the outermost braces."""
+        outer, self.lines = self.lines, []
+        for number, block in enumerate(regions):
+            if number:
+                self.lines.append("  " * depth + "}, {")
+            self.block(block, depth, known)
+        lines, self.lines = self.lines, outer
+        return lines
+
+    def block(self, block: Block, depth: int, known: bool) -> None:
+        outer, self.visible = self.visible, set(self.visible)
+        indent = "  " * depth
+        arguments = ", ".join(f"{self.define(v)}: {v.type}" for v in block.arguments)
+        if arguments:
+            self.lines.append(f"{indent}^bb0({arguments}):")
+        for operation in block.operations:
+            self.operation(operation, depth + 1)
+        if known:
+            types: tuple[Type, ...] = tuple(v.type for v in block.yields)
+            self.lines.append(f'{indent}  "tosa.yield"({self.uses(block.yields)}) : {format_signature(types, ())}')
+        self.visible = outer

@@ -1,0 +1,201 @@
+"""MLIR text -> the tensor graph.
+
+`read_module` checks what it is given (size, encoding, bytecode), parses it to a syntax tree and builds functions and
+declarations from that; `verify` of the graph then says whether the result makes sense. Whatever is wrong with a text is
+a `Problem` at its line and column.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from ...runtime.errors import Position, Problem, Source
+from ..dialects import tosa  # noqa: F401  registers the operators
+from ..graph.graph import Function, Module, Operation
+from ..graph.types import Type
+from .attribute_reader import AttributeReader
+from .attributes import Attribute, FunctionType
+from .names import Scopes
+from .operations import RETURNS, OperationReader
+from .parser import parse
+from .syntax import (
+    AnyOperation,
+    DictionarySyntax,
+    FunctionSyntax,
+    ModuleSyntax,
+    OperationSyntax,
+    RegionSyntax,
+    place,
+)
+from .types import TypeReader
+
+MAXIMUM_SIZE = 1 << 31
+"""Characters of a text."""
+PRIVATE = ("private", "nested")
+BYTECODE = b"ML\xefR"
+SEPARATOR = re.compile(r"^[ \t]*// -----.*$", re.MULTILINE)
+CODE = re.compile(r"(?:\s|//[^\n]*+)*+\S")
+
+
+def read_module(text: str | bytes, name: str = "<text>") -> Module:
+    """The module that an MLIR text holds. `name` is what problems call the text.
+
+    Raises a Problem for a text that is not UTF-8, too large, nested too deeply, or no MLIR that is understood here.
+    """
+    return ModuleReader(Source(name, decoded(text, name))).module()
+
+
+def read_modules(text: str | bytes, name: str = "<text>") -> tuple[Module, ...]:
+    """The modules of a text that lines `// -----` split. Positions count from the beginning of the whole text."""
+    whole = decoded(text, name)
+    pieces, start = [], 0
+    for match in SEPARATOR.finditer(whole):
+        pieces.append((start, whole[start:match.start()]))
+        start = match.end()
+    pieces.append((start, whole[start:]))
+    return tuple(ModuleReader(Source(name, "\n" * whole.count("\n", 0, at) + piece)).module()
+                 for at, piece in pieces if len(pieces) == 1 or CODE.match(piece))
+
+
+def decoded(text: str | bytes, name: str) -> str:
+    """The characters of a text."""
+    if len(text) > MAXIMUM_SIZE:
+        raise Problem(f"{name} has {len(text)} characters, more than {MAXIMUM_SIZE}", kind="file")
+    if isinstance(text, str):
+        try:
+            return text if text.isascii() else text.encode("utf-8").decode("utf-8")
+        except UnicodeEncodeError as error:
+            raise Problem(f"{name} holds half a surrogate pair at character {error.start}", kind="file") from None
+    if text.startswith(BYTECODE):
+        raise Problem(f"{name} is MLIR bytecode, not text", kind="file",
+                      help="turn it into text with tosa-opt, or with the converter's option --text")
+    try:
+        return bytes(text).decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = text[:error.start]
+        line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
+        raise Problem(f"{name} is not UTF-8: byte {text[error.start]:#04x} at line {line}, byte {column}",
+                      kind="file") from None
+
+
+class ModuleReader:
+    """Builds one module."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.syntax = parse(source)
+        self.types = TypeReader(source, self.syntax.type_aliases)
+        self.attributes = AttributeReader(source, self.types, self.syntax.attribute_aliases, self.syntax.blobs)
+
+    def module(self) -> Module:
+        """The module of the text: the one that it writes, or all that it holds."""
+        modules = [o for o in self.syntax.operations if is_module(o)]
+        if not modules:
+            return self.build(self.syntax.operations, None, {}, None)
+        other = next((o for o in self.syntax.operations if o is not modules[0]), None)
+        if other is not None:
+            raise Problem("expected the end of the text after the module", self.place(other), kind="syntax",
+                          help="read_modules takes texts that lines // ----- split")
+        match modules[0]:
+            case ModuleSyntax(_, symbol, attributes, body) as syntax:
+                name = self.attributes.symbol(symbol)[0] if symbol else None
+                return self.build(self.only_block(body), name, self.attributes.dictionary(attributes), syntax)
+            case OperationSyntax() as syntax:
+                given = self.generic_attributes(syntax)
+                symbol_name = given.pop("sym_name", None)
+                name = symbol_name if isinstance(symbol_name, str) else None
+                return self.build(self.only_block(self.only_region(syntax)), name, given, syntax)
+            case _:
+                raise AssertionError("a function is no module")
+
+    def build(self, items: Sequence[AnyOperation], name: str | None, attributes: Mapping[str, Attribute],
+              syntax: AnyOperation | None) -> Module:
+        functions: list[Function] = []
+        declarations: list[Operation] = []
+        scopes = Scopes(self.source)
+        for item in items:
+            if isinstance(item, FunctionSyntax):
+                functions.append(self.function(item))
+            elif isinstance(item, OperationSyntax) and item.spelling == "func.func":
+                functions.append(self.generic_function(item))
+            elif is_module(item):
+                raise Problem("a module inside a module is not supported", self.place(item), kind="unsupported")
+            else:
+                operation = OperationReader(self.source, self.types, self.attributes, scopes).any_operation(item)
+                declarations += [operation] if operation else []
+        position = self.place(syntax) if syntax else None
+        return Module(tuple(functions), tuple(declarations), name, attributes, position)
+
+    def function(self, syntax: FunctionSyntax) -> Function:
+        """A function in the custom form."""
+        if syntax.body is None:
+            raise Problem(f"the function {syntax.symbol} has no body", place(self.source, syntax.symbol),
+                          kind="unsupported")
+        entry = []
+        for number, parameter in enumerate(syntax.parameters):
+            if parameter.name is None:
+                raise Problem(f"argument {number} of {syntax.symbol} has no name", place(self.source, parameter.type))
+            entry.append((parameter.name, self.types.value(parameter.type)))
+        label = syntax.body.blocks[0].label
+        if label is not None:
+            raise Problem(f"the arguments of {syntax.symbol} are named in its signature, its first block has no header",
+                          place(self.source, label), kind="syntax")
+        operations = OperationReader(self.source, self.types, self.attributes, Scopes(self.source))
+        return Function(self.attributes.symbol(syntax.symbol)[0], operations.region(syntax.body, entry, RETURNS),
+                        tuple(self.types.value(r.type) for r in syntax.declared),
+                        self.attributes.dictionary(syntax.attributes),
+                        self.each(p.attributes for p in syntax.parameters),
+                        self.each(r.attributes for r in syntax.declared), syntax.visibility in PRIVATE,
+                        place(self.source, syntax.symbol))
+
+    def each(self, dictionaries: Iterable[DictionarySyntax | None]) -> tuple[Mapping[str, Attribute], ...]:
+        return tuple(self.attributes.dictionary(d) for d in dictionaries)
+
+    def generic_function(self, syntax: OperationSyntax) -> Function:
+        """A function in the generic form."""
+        given = self.generic_attributes(syntax)
+        name, type = given.pop("sym_name", None), given.pop("function_type", None)
+        if not isinstance(name, str) or not isinstance(type, FunctionType):
+            raise Problem("func.func needs the attributes sym_name and function_type", self.place(syntax),
+                          kind="attribute")
+        visibility = given.pop("sym_visibility", "public")
+        arguments, results = given.pop("arg_attrs", ()), given.pop("res_attrs", ())
+        operations = OperationReader(self.source, self.types, self.attributes, Scopes(self.source))
+        body = operations.region(self.only_region(syntax), (), RETURNS)
+        found: tuple[Type, ...] = tuple(a.type for a in body.arguments)
+        if found != type.operands:
+            raise Problem(f"the block's arguments are ({', '.join(map(str, found))}), but the function's type says "
+                          f"({', '.join(map(str, type.operands))})", body.position, kind="type")
+        return Function(name, body, type.results, given, dictionaries(arguments, len(found)),
+                        dictionaries(results, len(type.results)), visibility in PRIVATE, self.place(syntax))
+
+    def generic_attributes(self, syntax: OperationSyntax) -> dict[str, Attribute]:
+        return self.attributes.dictionary(syntax.attributes) | self.attributes.dictionary(syntax.properties)
+
+    def only_region(self, syntax: OperationSyntax) -> RegionSyntax:
+        if len(syntax.regions) != 1:
+            raise Problem(f"{syntax.spelling} has one region, found {len(syntax.regions)}", self.place(syntax),
+                          kind="type")
+        return syntax.regions[0]
+
+    def only_block(self, region: RegionSyntax) -> tuple[AnyOperation, ...]:
+        if len(region.blocks) > 1:
+            raise Problem("a module has one block", place(self.source, region.blocks[1].label or region.start),
+                          kind="syntax")
+        return region.blocks[0].operations
+
+    def place(self, syntax: AnyOperation) -> Position:
+        return place(self.source, syntax.name if isinstance(syntax, OperationSyntax) else syntax.keyword)
+
+
+def is_module(syntax: AnyOperation) -> bool:
+    if isinstance(syntax, OperationSyntax):
+        return syntax.spelling == "builtin.module"
+    return isinstance(syntax, ModuleSyntax)
+
+
+def dictionaries(value: Attribute, count: int) -> tuple[Mapping[str, Attribute], ...]:
+    """`arg_attrs` or `res_attrs`: one dictionary each, or none at all."""
+    items = value if isinstance(value, tuple) else ()
+    kept = tuple(v for v in items if isinstance(v, dict))
+    return kept if len(kept) == count else ({},) * count

@@ -1,0 +1,93 @@
+"""Variables of the reference interpreter: TOSA's rules for stateful operators, word by word and on their own.
+
+A run works on a copy of the states, `RunVariables`, which replaces the old ones when the run has ended: a run that
+fails leaves every variable as it was. Compiled programs keep theirs elsewhere, so that one can check the other.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import Problem
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class VariableState:
+    """A variable between two operations. `value` is read-only; it has no meaning before it is written."""
+    type: Any
+    value: Array
+    is_written: bool
+
+
+@dataclass(slots=True)
+class InterpreterVariables:
+    """Variables by name, for runs of one thread. Programs that are given the same object share them."""
+    states: dict[str, VariableState] = field(default_factory=dict)
+
+    def snapshot(self) -> dict[str, Array | None]:
+        """A copy of every variable, None for one that is not written yet."""
+        return {name: s.value.copy() if s.is_written else None for name, s in self.states.items()}
+
+
+class RunVariables:
+    """The variables as one run changes them, and which of them it has declared."""
+
+    def __init__(self, variables: InterpreterVariables) -> None:
+        self.states = dict(variables.states)
+        self._seen: set[str] = set()
+
+    def declare(self, symbol: str, type: Any, initial: Array | None) -> None:
+        """VARIABLE: the first declaration allocates and copies the initial value; one run declares a name once."""
+        if symbol in self._seen:
+            raise Problem(f"tosa.variable declares @{symbol} for the second time in one run", kind="variable",
+                          help="give one of the variables another name")
+        if symbol not in self.states:
+            if type.shape is None or None in type.shape:
+                raise Problem(f"variable @{symbol} is {type}: its shape must be known", kind="unsupported")
+            value = np.zeros(type.shape, type.element.dtype)
+            if initial is not None:
+                value[...] = initial
+            self.states[symbol] = frozen(type, value, initial is not None)
+        self._seen.add(symbol)
+
+    def read(self, symbol: str, type: Any) -> Array:
+        """VARIABLE_READ: the variable is declared, by whatever run, written, and of the type that is read."""
+        state = self._declared(symbol, "read")
+        if not state.is_written:
+            raise Problem(f"variable @{symbol} is read before it is written", kind="variable",
+                          help="give it an initial value, or write it first")
+        if type.element != state.type.element or not fits(type.shape, state.value.shape):
+            raise Problem(f"variable @{symbol} is {state.type}, it is read as {type}", kind="variable")
+        return state.value
+
+    def write(self, symbol: str, value: Array, type: Any) -> None:
+        """VARIABLE_WRITE: the variable is declared, by this run, and of the value's type."""
+        state = self._declared(symbol, "written")
+        if symbol not in self._seen:
+            raise Problem(f"variable @{symbol} is written in a run that does not declare it", kind="variable",
+                          help="declare it with tosa.variable")
+        if type.element != state.type.element or value.shape != state.value.shape:
+            raise Problem(f"variable @{symbol} is {state.type}, what is written is {type}", kind="variable")
+        self.states[symbol] = frozen(state.type, np.array(value, order="C"), True)
+
+    def _declared(self, symbol: str, what: str) -> VariableState:
+        if symbol not in self.states:
+            raise Problem(f"variable @{symbol} is {what}, but nothing declares it", kind="variable",
+                          help="declare it with tosa.variable")
+        return self.states[symbol]
+
+
+def frozen(type: Any, value: Array, is_written: bool) -> VariableState:
+    value.flags.writeable = False
+    return VariableState(type, value, is_written)
+
+
+def fits(shape: Sequence[int | None] | None, actual: Sequence[int]) -> bool:
+    """Whether a shape with unknown extents can be the actual one."""
+    return shape is None or (len(shape) == len(actual) and all(n is None or n == m for n, m in zip(shape, actual)))

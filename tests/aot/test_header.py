@@ -1,0 +1,194 @@
+"""The header: names that C and C++ take, clashes that are problems, and nothing from a model that could leave a
+comment."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tosaic.jit.aot import Artifact, write
+from tosaic.lowering.elements.expression import Buffer
+from tosaic.lowering.memory.planner import plan
+from tosaic.lowering.native.features import target
+from tosaic.lowering.native.header_c import comment
+from tosaic.lowering.native.interface_c import c_name, c_type
+from tosaic.runtime.errors import Problem
+
+from ..executable.programs import Programs, copy, plus
+from .c_programs import build, languages, needs_gcc
+
+
+@pytest.mark.parametrize(("name", "wanted"), [
+    ("x", "x"), ("serving_default:0", "serving_default_0"), ("0", "x0"), ("a.b/c", "a_b_c"), ("__a__b__", "a_b"),
+    ("", "x"), ("größe", "gr_e"), ("int", "int_"), ("class", "class_"), ("温度", "x"), ('a"; exit(1); //', "a_exit_1")])
+def test_names_become_names_of_c(name: str, wanted: str) -> None:
+    assert c_name(name) == wanted
+
+
+@pytest.mark.parametrize(("dtype", "wanted"), [
+    ("bool", "uint8_t"), ("int8", "int8_t"), ("uint16", "uint16_t"), ("int64", "int64_t"), ("float32", "float"),
+    ("float64", "double"), ("float16", "uint16_t"), ("bfloat16", "uint16_t"), ("float8_e4m3fn", "uint8_t")])
+def test_elements_become_types_of_c(dtype: str, wanted: str) -> None:
+    assert c_type(dtype) == wanted
+
+
+@pytest.mark.parametrize("text", ["*/ #error", "/* */", "a\n#error b", "\x1b[31m", "??/", "**//**//", "\u202e", "é\\"])
+def test_a_comment_cannot_be_left(text: str) -> None:
+    safe = comment(text)
+    assert not any(mark in safe for mark in ("*/", "/*", "\n", "\x1b", "??")) and safe.isascii()
+
+
+HEADER = """\
+#ifndef TOSAIC_DEMO_H
+#define TOSAIC_DEMO_H
+
+/* Written by tosaic for x86_64-unknown-linux-gnu, x86-64.
+   Tensors are row-major. Outputs must share no memory with inputs or each other. Nothing is allocated.
+   Calls of functions that use variables must not run at the same time.
+   The object needs nothing from elsewhere. */
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef TOSAIC_OK
+#define TOSAIC_OK 0
+#define TOSAIC_ERROR_NULL (-1) /* a pointer is null */
+#define TOSAIC_ERROR_ALIGNMENT (-2) /* a pointer is not aligned as its elements, or the workspace, need it */
+#define TOSAIC_ERROR_VARIABLE (-3) /* another object has a variable of the same name with another type */
+#endif
+
+/* main: sizes and alignments in bytes */
+#define TOSAIC_DEMO_INPUT_X_SIZE 32 /* tensor<8xf32> */
+#define TOSAIC_DEMO_INPUT_INT_SIZE 4 /* tensor<4xi4> */
+#define TOSAIC_DEMO_OUTPUT_Y_SIZE 32 /* tensor<8xf32> */
+#define TOSAIC_DEMO_WORKSPACE_SIZE 32
+#define TOSAIC_DEMO_WORKSPACE_ALIGNMENT 64
+
+struct tosaic_demo_inputs {
+    const float *x; /* tensor<8xf32>, 32 bytes */
+    const int8_t *int_; /* tensor<4xi4>, 4 bytes */
+};
+
+struct tosaic_demo_outputs {
+    float *y; /* tensor<8xf32>, 32 bytes */
+};
+
+#define TOSAIC_DEMO_FAULT_1 1 /* variable @state is read before it was written */
+/* Returns TOSAIC_OK, an error below 0, or a fault above 0; no variable changes then. */
+int32_t tosaic_demo_run(const struct tosaic_demo_inputs *inputs, const struct tosaic_demo_outputs *outputs, \
+void *workspace);
+
+/* Variables; objects that name the same ones share them. */
+extern float tosaic_variable_state[8]; /* tensor<8xf32> */
+extern uint8_t tosaic_variable_state_is_written; /* whether it has been written */
+
+/* Brings every variable of the model back to its initial value, or to not written. */
+void tosaic_demo_reset(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TOSAIC_DEMO_H */
+"""
+
+
+def test_the_header_of_a_small_program(tmp_path: Path) -> None:
+    p = Programs()
+    x, weights, y, t = p.input("x"), p.input("int", (4,), "int8"), p.output("y"), p.temporary("t")
+    state = p.variable("state")
+    program = p.program(p.check(state), p.compute(t, plus(1), x), p.compute(y, copy, t))
+    artifact = write(program, plan(program), tmp_path, "demo", target("x86-64"), {weights: "i4"})
+    assert artifact.header.read_text() == HEADER
+    assert artifact.paths == (tmp_path / "demo.o", tmp_path / "tosaic_demo.h")
+
+
+def strange(folder: Path, model: str, function: str, tensor: str, fault: str) -> Artifact:
+    p = Programs(function)
+    x, y, v = p.input(tensor), p.output("new"), p.variable("my state/1")
+    check = p.check(Buffer(fault, "float32", (8,), "variable"))
+    check = type(check)(v, check.fault)
+    program = p.program(check, p.compute(y, copy, x))
+    return write(program, plan(program), folder, model)
+
+
+@needs_gcc
+@languages
+def test_strange_names_compile(tmp_path: Path, language: str) -> None:
+    artifact = strange(tmp_path, "my model (1)", "*/ #error\n\\", "operator", "?" "?/ */\n#error \x1b[0m \\")
+    assert artifact.header.name == "tosaic_my_model_1.h"
+    source = r"""
+#include "tosaic_my_model_1.h"
+#include "tosaic_my_model_1.h"
+int main(void) {
+    float x[8] = {0}, y[8];
+    struct tosaic_my_model_1_inputs inputs;
+    struct tosaic_my_model_1_outputs outputs;
+    inputs.operator_ = x;
+    outputs.new_ = y;
+    if (tosaic_my_model_1_run(&inputs, &outputs, 0) != TOSAIC_MY_MODEL_1_FAULT_1) return 1;
+    return tosaic_variable_my_state_1[0] != 0;
+}"""
+    build(tmp_path, source, [artifact], language)
+
+
+def problem(programs: list[Programs], folder: Path) -> str:
+    pairs = []
+    for p in programs:
+        x, y = p.inputs[0], p.output("y")
+        program = p.program(p.compute(y, copy, x))
+        pairs.append((program, plan(program)))
+    with pytest.raises(Problem) as caught:
+        write(pairs, None, folder, "demo")
+    assert not list(folder.iterdir())
+    return str(caught.value)
+
+
+def test_two_inputs_of_one_name_in_c_are_a_problem(tmp_path: Path) -> None:
+    p = Programs()
+    p.input("a.b")
+    p.input("a_b")
+    assert problem([p], tmp_path) == ("error[symbol]: inputs of main: a.b and a_b are both called A_B in C\n"
+                                      "  help: rename one of them in the model")
+
+
+def test_two_entry_functions_of_one_name_in_c_are_a_problem(tmp_path: Path) -> None:
+    p, q = Programs("step.1"), Programs("step_1")
+    p.input("x")
+    q.input("x")
+    assert problem([p, q], tmp_path) == ("error[symbol]: two symbols of the object are called tosaic_demo_step_1_run\n"
+                                         "  help: rename an entry function or a variable of the model")
+
+
+def test_names_that_differ_in_case_only_are_a_problem(tmp_path: Path) -> None:
+    p, q, r = Programs(), Programs("step"), Programs("Step")
+    p.input("alpha")
+    p.input("Alpha")
+    q.input("x")
+    r.input("x")
+    assert problem([p], tmp_path) == ("error[symbol]: inputs of main: alpha and Alpha are both called ALPHA in C\n"
+                                      "  help: rename one of them in the model")
+    assert problem([q, r], tmp_path) == (
+        "error[symbol]: two macros of the header are called TOSAIC_DEMO_STEP_INPUT_X_SIZE\n"
+        "  help: rename an entry function, an input or an output of the model")
+
+
+def test_two_variables_of_one_name_in_c_are_a_problem(tmp_path: Path) -> None:
+    p = Programs()
+    p.input("x")
+    p.variable("a.b")
+    p.variable("a b")
+    assert problem([p], tmp_path) == ("error[symbol]: variables a.b and a b are both called A_B in C\n"
+                                      "  help: rename one of them in the model")
+
+
+def test_a_variable_that_is_called_as_another_ones_flag_is_a_problem(tmp_path: Path) -> None:
+    p = Programs()
+    p.input("x")
+    p.variable("a")
+    p.variable("a_is_written")
+    assert problem([p], tmp_path) == (
+        "error[symbol]: two symbols of the object are called tosaic_variable_a_is_written\n"
+        "  help: rename an entry function or a variable of the model")

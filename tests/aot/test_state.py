@@ -1,0 +1,198 @@
+"""Variables in object files: kept between calls, reset, shared by entry functions and by objects, checked, undone."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tosaic.jit.aot import Artifact, write
+from tosaic.lowering.memory.planner import plan
+from tosaic.runtime.errors import Problem
+
+from ..executable.programs import Programs, copy, plus, times
+from .c_programs import build, languages, needs_gcc, run, undefined
+
+pytestmark = needs_gcc
+X = np.arange(8, dtype=np.float32)
+
+
+def counting(folder: Path, name: str, initial: int = 5, step: int = 1, dtype: str = "int64",
+             variable: str = "counter") -> Artifact:
+    """result = counter = counter + step."""
+    p = Programs("count")
+    v, r = p.variable(variable, (1,), dtype, initial), p.output("result", (1,), dtype)
+    program = p.program(*p.write(v, plus(step, dtype), v), p.compute(r, copy, v))
+    return write(program, plan(program), folder, name)
+
+
+COUNT = r"""
+static long long count_NAME(void) {
+    int64_t result = -1;
+    struct tosaic_NAME_outputs outputs;
+    outputs.result = &result;
+    if (tosaic_NAME_run(&outputs, 0) != TOSAIC_OK) return -2;
+    return (long long)result;
+}
+"""
+
+
+@languages
+def test_a_variable_is_kept_and_reset(tmp_path: Path, language: str) -> None:
+    source = ('#include <stdio.h>\n#include "tosaic_demo.h"\n' + COUNT.replace("NAME", "demo") + r"""
+int main(void) {
+    printf("%d %lld ", (int)tosaic_variable_counter_is_written, (long long)tosaic_variable_counter[0]);
+    printf("%lld ", count_demo());
+    printf("%lld ", count_demo());
+    tosaic_variable_counter[0] = 70;
+    printf("%lld ", count_demo());
+    tosaic_demo_reset();
+    printf("%lld", count_demo());
+    return 0;
+}""")
+    artifact = counting(tmp_path, "demo")
+    assert run(build(tmp_path, source, [artifact], language)) == b"1 5 6 7 71 6"
+    assert undefined(artifact) <= {"memcpy", "memset"} and artifact.variable_bytes == 8
+
+
+@languages
+def test_two_objects_share_a_variable(tmp_path: Path, language: str) -> None:
+    source = ('#include <stdio.h>\n#include "tosaic_up.h"\n#include "tosaic_down.h"\n'
+              + COUNT.replace("NAME", "up") + COUNT.replace("NAME", "down") + r"""
+int main(void) {
+    printf("%lld ", count_up());
+    printf("%lld ", count_down());
+    printf("%lld ", count_up());
+    tosaic_down_reset();
+    printf("%lld", count_up());
+    return 0;
+}""")
+    artifacts = [counting(tmp_path, "up", step=10), counting(tmp_path, "down", step=-1)]
+    assert run(build(tmp_path, source, artifacts, language)) == b"15 14 24 15"
+
+
+def test_objects_that_disagree_on_a_type_return_an_error_and_write_nothing(tmp_path: Path) -> None:
+    source = '#include <stdio.h>\n#include "tosaic_up.h"\n' + COUNT.replace("NAME", "up") + r"""
+extern int32_t other(void);
+int main(void) {
+    printf("%lld ", count_up());
+    printf("%d ", (int)other());
+    printf("%lld", count_up());
+    return 0;
+}"""
+    other = '#include "tosaic_down.h"\n' + r"""
+extern int32_t other(void);
+int32_t other(void) {
+    int32_t result = 0;
+    struct tosaic_down_outputs outputs;
+    outputs.result = &result;
+    return tosaic_down_run(&outputs, 0);
+}"""
+    artifacts = [counting(tmp_path, "up"), counting(tmp_path, "down", dtype="int32")]
+    (tmp_path / "other.c").write_text(other)
+    built = build(tmp_path, source, artifacts, flags=[str(tmp_path / "other.c")])
+    assert run(built) == b"6 -3 7"
+
+
+def test_entry_functions_of_one_model_share_their_variables(tmp_path: Path) -> None:
+    programs = []
+    for name, element in (("push", plus(1.0)), ("scale", times(10.0))):
+        p = Programs(name)
+        v, y = p.variable("state", initial=X), p.output("y")
+        program = p.program(*p.write(v, element, v), p.compute(y, copy, v))
+        programs.append((program, plan(program)))
+    artifact = write(programs, None, tmp_path, "demo")
+    source = r"""
+#include <stdio.h>
+#include "tosaic_demo.h"
+int main(void) {
+    float y[8];
+    struct tosaic_demo_push_outputs push;
+    struct tosaic_demo_scale_outputs scale;
+    push.y = y;
+    scale.y = y;
+    if (TOSAIC_DEMO_PUSH_OUTPUT_Y_SIZE != sizeof y || TOSAIC_DEMO_SCALE_WORKSPACE_SIZE != 0) return 1;
+    if (tosaic_demo_push_run(&push, 0) || tosaic_demo_scale_run(&scale, 0) || tosaic_demo_push_run(&push, 0)) return 2;
+    printf("%g %g ", (double)y[0], (double)y[7]);
+    tosaic_demo_reset();
+    if (tosaic_demo_push_run(&push, 0)) return 3;
+    printf("%g", (double)y[7]);
+    return 0;
+}"""
+    assert run(build(tmp_path, source, [artifact])) == b"11 81 8"
+
+
+def test_a_variable_with_two_types_in_one_model_is_a_problem(tmp_path: Path) -> None:
+    programs = []
+    for name, shape in (("a", (8,)), ("b", (4, 2))):
+        p = Programs(name)
+        v, y = p.variable("state", shape), p.output("y", shape)
+        program = p.program(p.compute(y, copy, v))
+        programs.append((program, plan(program)))
+    with pytest.raises(Problem) as caught:
+        write(programs, None, tmp_path, "demo")
+    assert str(caught.value) == ("error[variable]: variable state is declared with two types in one object\n"
+                                 "  help: give one of them another name")
+
+
+FAULTS = r"""
+#include <stdio.h>
+#include "tosaic_demo.h"
+static union { double d; unsigned char b[TOSAIC_DEMO_WORKSPACE_SIZE + 64]; } memory;
+int main(void) {
+    static const float x[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    float y[8];
+    unsigned char *workspace = memory.b + (64 - (size_t)memory.b % 64) % 64;
+    struct tosaic_demo_inputs inputs;
+    struct tosaic_demo_outputs outputs;
+    inputs.x = x;
+    outputs.y = y;
+    printf("%d ", (int)(tosaic_demo_run(&inputs, &outputs, workspace) == TOSAIC_DEMO_FAULT_1));
+    printf("%g %d %d ", (double)tosaic_variable_kept[7], (int)tosaic_variable_kept_is_written,
+           (int)tosaic_variable_fresh_is_written);
+    tosaic_variable_missing[0] = 3;
+    tosaic_variable_missing_is_written = 1;
+    printf("%d ", (int)tosaic_demo_run(&inputs, &outputs, workspace));
+    printf("%g %g %d ", (double)y[0], (double)tosaic_variable_kept[7], (int)tosaic_variable_fresh_is_written);
+    tosaic_demo_reset();
+    printf("%g %d %d ", (double)tosaic_variable_kept[7], (int)tosaic_variable_fresh_is_written,
+           (int)tosaic_variable_missing_is_written);
+    printf("%d", (int)(tosaic_demo_run(&inputs, &outputs, workspace) == TOSAIC_DEMO_FAULT_1));
+    return 0;
+}
+"""
+
+
+@languages
+def test_a_run_that_fails_changes_no_variable(tmp_path: Path, language: str) -> None:
+    p = Programs()
+    x, y = p.input("x"), p.output("y")
+    kept, fresh, missing = p.variable("kept", initial=X * 7), p.variable("fresh"), p.variable("missing")
+    program = p.program(*p.write(kept, copy, x), *p.write(fresh, copy, x), p.check(missing),
+                        p.compute(y, copy, missing))
+    artifact = write(program, plan(program), tmp_path, "demo")
+    assert run(build(tmp_path, FAULTS, [artifact], language)) == b"1 49 1 0 0 3 8 1 49 0 0 1"
+
+
+def test_large_variables_are_reset_to_large_values(tmp_path: Path) -> None:
+    p = Programs()
+    value = np.random.default_rng(0).standard_normal(5000).astype(np.float32)
+    v, y = p.variable("v", (5000,), initial=value), p.output("y", (5000,))
+    program = p.program(*p.write(v, times(3.0), v), p.compute(y, copy, v))
+    artifact = write(program, plan(program), tmp_path, "demo")
+    source = r"""
+#include <stdio.h>
+#include "tosaic_demo.h"
+int main(void) {
+    static float y[5000];
+    struct tosaic_demo_outputs outputs;
+    outputs.y = y;
+    if (tosaic_demo_run(&outputs, 0) || tosaic_demo_run(&outputs, 0)) return 1;
+    fwrite(y, 1, sizeof y, stdout);
+    tosaic_demo_reset();
+    if (tosaic_demo_run(&outputs, 0)) return 2;
+    fwrite(y, 1, sizeof y, stdout);
+    return 0;
+}"""
+    three = np.float32(3)
+    expected = (value * three * three).tobytes() + (value * three).tobytes()
+    assert run(build(tmp_path, source, [artifact])) == expected

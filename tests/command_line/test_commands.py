@@ -1,0 +1,200 @@
+"""`tosaic run | compile | check | show | report`: answers as text and as JSON, exit codes, inputs, state."""
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tosaic.jit.cli import main
+
+DATA = Path(__file__).parents[1] / "data"
+
+MODEL = """
+module {
+  tosa.variable @command_line.total = dense<0.0> : tensor<3xf32>
+  func.func @main(%x: tensor<3xf32>, %scale: tensor<1xf32>) -> (tensor<3xf32>, tensor<1xi32>) {
+    %shift = "tosa.const"() <{values = dense<0> : tensor<1xi8>}> : () -> tensor<1xi8>
+    %one = "tosa.const"() <{values = dense<7> : tensor<1xi32>}> : () -> tensor<1xi32>
+    %0 = tosa.mul %x, %scale, %shift : (tensor<3xf32>, tensor<1xf32>, tensor<1xi8>) -> tensor<3xf32>
+    %1 = tosa.variable_read @command_line.total : tensor<3xf32>
+    %2 = tosa.add %0, %1 : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+    tosa.variable_write @command_line.total, %2 : tensor<3xf32>
+    return %2, %one : tensor<3xf32>, tensor<1xi32>
+  }
+  func.func @other(%x: tensor<3xf32>) -> tensor<3xf32> {
+    %0 = tosa.exp %x : (tensor<3xf32>) -> tensor<3xf32>
+    return %0 : tensor<3xf32>
+  }
+}
+"""
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    path = tmp_path / "model.mlir"
+    path.write_text(MODEL)
+    return str(path)
+
+
+@pytest.fixture
+def tosaic(capsys: pytest.CaptureFixture[str]) -> Any:
+    """Run a command line: (exit code, standard output, standard error)."""
+    def run(*arguments: Any) -> tuple[int, str, str]:
+        code = main([str(a) for a in arguments])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+    return run
+
+
+def test_run_prints_outputs_time_and_arena(tosaic: Any, model: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.array([1, 2, 3], np.float32))
+    np.save(tmp_path / "two.npy", np.array([2], np.float32))
+    code, out, err = tosaic("run", model, "--input", f"x={tmp_path}/x.npy", "--input", f"scale={tmp_path}/two.npy")
+    assert (code, err) == (0, "")
+    assert "result0: float32[3]\n  [2. 4. 6.]\nresult1: int32[1]\n  [7]\n" in out
+    assert "microseconds a call (1 call), arena 0 bytes, lower bound 0" in out
+
+
+def test_inputs_come_from_npz_by_name_and_state_from_call_to_call(tosaic: Any, model: str, tmp_path: Path) -> None:
+    np.savez(tmp_path / "both.npz", x=np.array([1, 2, 3], np.float32), scale=np.array([1], np.float32), more=np.ones(9))
+    answer = json.loads(tosaic("run", model, "--input", tmp_path / "both.npz", "--calls", 5, "--json")[1])
+    assert answer["outputs"][0] == {"name": "result0", "dtype": "float32", "shape": [3], "values": [5, 10, 15]}
+    assert answer["calls"] == 5 and answer["microseconds"] > 0 and answer["arena"] >= answer["lower_bound"] >= 0
+
+
+def test_random_inputs_follow_their_seed(tosaic: Any, model: str) -> None:
+    def outputs(*arguments: Any) -> Any:
+        return json.loads(tosaic("run", model, "--entry", "other", "--json", *arguments)[1])["outputs"]
+
+    assert outputs() == outputs("--seed", 0) == outputs("--input", "random:0") == outputs("--input", "x=random:0")
+    assert outputs("--seed", 1) != outputs()
+
+
+def test_save_writes_the_outputs_and_state_goes_on(tosaic: Any, model: str, tmp_path: Path) -> None:
+    np.savez(tmp_path / "in.npz", x=np.array([1, 2, 3], np.float32), scale=np.array([1], np.float32))
+    save, state = tmp_path / "out.npz", tmp_path / "state.npz"
+    for _ in range(2):
+        assert tosaic("run", model, "--input", tmp_path / "in.npz", "--save", save, "--state", state)[0] == 0
+    np.testing.assert_array_equal(np.load(save)["result0"], [2, 4, 6])
+    np.testing.assert_array_equal(np.load(state)["command_line.total"], [2, 4, 6])
+    assert not [p.name for p in tmp_path.iterdir() if p.name.startswith(".")]
+
+
+def test_check_says_yes_where_compiled_code_agrees(tosaic: Any, model: str) -> None:
+    code, out, _ = tosaic("check", model, "--calls", 3)
+    assert code == 0 and out.startswith("compiled code agrees with the reference: ") and "in 3 calls" in out
+    answer = json.loads(tosaic("check", model, "--json")[1])
+    assert answer["agrees"] is True and answer["difference"] is None and answer["entry"] == "main"
+
+
+def test_check_says_no_where_it_differs(tosaic: Any, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tosaic.lowering.graph.operator import OPERATORS
+    monkeypatch.setattr(OPERATORS["tosa.exp"], "reference", lambda self, x: np.exp(x) * np.float32(1.01))
+    code, out, _ = tosaic("check", model, "--entry", "other")
+    assert code == 1 and "compiled code differs from the reference" in out and "tosa.exp" in out
+    assert json.loads(tosaic("check", model, "--entry", "other", "--json")[1])["agrees"] is False
+
+
+@pytest.mark.parametrize(("stage", "word"), [
+    ("graph", "func.func @other"), ("kernels", "kernel 0"), ("schedule", "kernel 0"), ("loops", "result0"),
+    ("plan", "lower-bound"), ("llvm", "define "), ("asm", "ret")])
+def test_show_prints_a_stage_in_either_order(tosaic: Any, model: str, stage: str, word: str) -> None:
+    code, out, err = tosaic("show", stage, model, "--entry", "other")
+    assert (code, err) == (0, "") and word in out
+    assert tosaic("show", model, stage, "--entry", "other")[1] == out
+    assert json.loads(tosaic("show", stage, model, "--entry", "other", "--json")[1])["stage"] == stage
+
+
+def test_show_prints_the_whole_graph_as_it_was_read(tosaic: Any, model: str) -> None:
+    out = tosaic("show", model)[1]
+    assert "@main" in out and "@other" in out and "tosa.variable @command_line.total" in out
+
+
+def test_show_graph_reads_back(tosaic: Any, model: str, tmp_path: Path) -> None:
+    (tmp_path / "again.mlir").write_text(tosaic("show", "graph", model)[1])
+    assert tosaic("show", "graph", tmp_path / "again.mlir")[1] == tosaic("show", "graph", model)[1]
+
+
+def test_report_counts_memory(tosaic: Any, model: str) -> None:
+    code, out, _ = tosaic("report", model)
+    assert code == 0 and "arena" in out and "command_line.total float32[3]" in out
+    facts = json.loads(tosaic("report", model, "--json")[1])
+    assert facts["name"] == "main" and facts["arena"] >= facts["lower_bound"]
+    assert [b["name"] for b in facts["inputs"]] == ["x", "scale"]
+
+
+def test_compile_writes_an_object_and_a_header(tosaic: Any, model: str, tmp_path: Path) -> None:
+    code, out, err = tosaic("compile", model, "-o", tmp_path / "new" / "folder", "--name", "small")
+    assert (code, err) == (0, "")
+    assert (tmp_path / "new/folder/small.o").read_bytes()[:4] == b"\x7fELF"
+    header = (tmp_path / "new/folder/tosaic_small.h").read_text()
+    assert "main" in header and "other" in header and "arena" in out
+    answer = json.loads(tosaic("compile", model, "-o", tmp_path, "--entry", "other", "--json")[1])
+    assert answer["files"] == [str(tmp_path / "model.o"), str(tmp_path / "tosaic_model.h")]
+    assert [e["name"] for e in answer["entries"]] == ["other"]
+
+
+def test_compile_for_another_machine(tosaic: Any, model: str, tmp_path: Path) -> None:
+    assert tosaic("compile", model, "-o", tmp_path, "--target", "thumbv7em")[0] == 0
+    assert (tmp_path / "model.o").read_bytes()[4] == 1  # ELF of 32 bits
+    code, _, err = tosaic("compile", model, "-o", tmp_path, "--target", "pdp11")
+    assert code == 2 and "there is no target 'pdp11'" in err
+
+
+def test_standard_input_is_a_model_too(tosaic: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(MODEL.encode())))
+    assert tosaic("run", "-", "--entry", "other")[0] == 0
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"module {\n  wrong\n}")))
+    code, out, err = tosaic("report", "-")
+    assert (code, out) == (3, "") and err.startswith("<stdin>:2:")
+
+
+def test_a_tflite_file_runs_whatever_its_name(tosaic: Any, tmp_path: Path) -> None:
+    pytest.importorskip("tosa_converter_for_tflite")
+    path = tmp_path / "model.mlir"
+    path.write_bytes((DATA / "v_lstm.tflite").read_bytes())
+    values = json.loads(tosaic("run", path, "--json")[1])["outputs"]
+    assert values == json.loads(tosaic("run", DATA / "v_lstm.mlir", "--json")[1])["outputs"]
+
+
+@pytest.mark.parametrize(("arguments", "code", "words"), [
+    ((), 2, "usage"), (("fly",), 2, "invalid choice"), (("run",), 2, "MODEL"), (("run", "M", "--calls", "0"), 2, "below 1"),
+    (("run", "M", "--calls", "x"), 2, "invalid"), (("run", "M", "--input", "y=random:1"), 2, "no input named y"),
+    (("run", "M", "--input", "x=random:one"), 2, "is not random:SEED"), (("run", "M", "--entry", "none"), 2, "no function none"),
+    (("run", "M", "--input", "x=missing.npy"), 2, "No such file"), (("run", "M", "--input", "x=M"), 2, "no .npy or .npz"),
+    (("show", "M", "tea"), 2, "no stage tea"), (("run", "missing.mlir"), 3, "No such file"), (("report", "."), 3, "directory")])
+def test_what_is_wrong_is_told_in_the_exit_code(tosaic: Any, model: str, arguments: Any, code: int, words: str) -> None:
+    found, out, err = tosaic(*(a.replace("M", model) for a in arguments))
+    assert (found, out) == (code, "") and words in err
+
+
+def test_inputs_of_another_type_are_a_usage_error(tosaic: Any, model: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.zeros(3))
+    code, _, err = tosaic("run", model, "--input", f"x={tmp_path}/x.npy")
+    assert code == 2 and "input x of main must be tensor<3xf32>, got tensor<3xf64>" in err
+
+
+def test_pickles_in_array_files_are_refused(tosaic: Any, model: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.array([object()]), allow_pickle=True)
+    assert tosaic("run", model, "--input", f"x={tmp_path}/x.npy")[0] == 2
+
+
+def test_an_error_of_tosaic_itself_is_4_and_short(tosaic: Any, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tosaic.jit import commands
+
+    def broken(*arguments: Any) -> None:
+        raise ZeroDivisionError("inside\x1b[31m")
+    monkeypatch.setattr(commands, "load_model", broken)
+    code, out, err = tosaic("run", model)
+    assert (code, out) == (4, "") and err.startswith("tosaic: internal error: ZeroDivisionError: inside\\x1b[31m\n")
+    assert len(err.splitlines()) == 3 and "Traceback" in tosaic("run", model, "--traceback")[2]
+
+
+def test_the_version_and_help_end_with_0(tosaic: Any) -> None:
+    assert tosaic("--version")[0] == 0
+    code, out, _ = tosaic("--help")
+    assert code == 0 and "exit codes: 0 yes, 1 no, 2 usage, 3 bad model, 4 internal error" in out
+    assert tosaic("show", "--help")[0] == 0

@@ -1,0 +1,118 @@
+"""What is wrong in a Python function is a Problem at its line, with the expression marked."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tosaic
+
+X = np.ones((2, 3), np.float32)
+
+
+def problem(function: Any, *arguments: Any, **named: Any) -> str:
+    """The text of the problem that a call ends in; it points into this file."""
+    with pytest.raises(tosaic.Problem) as found:
+        (function if isinstance(function, type(tosaic.jit(len))) else tosaic.jit(function))(*arguments, **named)
+    position = found.value.position
+    assert position is not None and position.source.name == __file__
+    return str(found.value)
+
+
+def marked(text: str) -> str:
+    """What the mark of a problem's text stands under."""
+    line, mark = text.split("\n")[1:3]
+    start = mark.index("^")
+    return line[start:start + mark.count("^")]
+
+
+def test_the_mark_is_under_the_expression() -> None:
+    def function(x: Any) -> Any:
+        y = x * 2
+        return y + (x - y @ y)
+
+    text = problem(function, X)
+    line = function.__code__.co_firstlineno + 2
+    assert text.startswith(f"{__file__}:{line}:25: error[shape]: matmul of tensor<2x3xf32> and tensor<2x3xf32>: inner ")
+    assert marked(text) == "y @ y"
+
+
+def test_the_mark_counts_characters_not_bytes() -> None:
+    assert marked(problem(lambda x: ("ä€😀", x @ x), X)) == "x @ x"
+
+
+def test_the_line_is_that_of_the_user_even_deep_inside() -> None:
+    def inner(x: Any) -> Any:
+        return tosaic.ops.softmax(x, axis=5)
+
+    text = problem(lambda x: tosaic.jit(inner)(x) + 1, X)
+    assert marked(text) == "tosaic.ops.softmax(x, axis=5)" and "axis 5 is outside a tensor of 2 dimensions" in text
+
+
+def test_shapes_and_types_that_do_not_fit_show_both() -> None:
+    assert "add of shapes [2, 3] and [2]: they do not broadcast" in problem(lambda x: x + x[:, 0], X)
+    mixed = problem(lambda x: x + x.astype("i32"), X)
+    assert "add of tensor<2x3xf32> and tensor<2x3xi32>: their element types differ" in mixed
+    assert "1.5 meets a tensor of i32" in problem(lambda x: x.astype("i32") + 1.5, X)
+    assert "300 does not fit i8" in problem(lambda x: x.astype("i8") + 300, X)
+    assert "has 6 elements, shape [4, 2] has 8" in problem(lambda x: x.reshape(4, 2), X)
+
+
+def test_the_truth_of_a_tensor_points_to_cond() -> None:
+    text = problem(lambda x: x if x.sum() > 0 else -x, X)
+    assert "tosaic.cond" in text and marked(text) == "x.sum() > 0"
+    assert "tosaic.cond" in problem(lambda x: x[0, 0] > 0 and x, X)
+    assert "static" in problem(lambda x: range(x.sum().astype(int)), X)
+    assert "static" in problem(lambda x: float(x.sum()), X)
+    assert "tosaic.ops" in problem(lambda x: np.linalg.norm(np.array([x])), X)
+
+
+def test_what_cannot_be_traced_says_so() -> None:
+    assert "a mask would give a shape that is not known" in problem(lambda x: x[x > 0], X)
+    assert "numpy.median cannot be traced" in problem(lambda x: np.median(x), X)
+    assert "numpy.add.reduce" in problem(lambda x: np.add.reduce(x), X)
+    assert "cannot be changed" in problem(lambda x: x.__setitem__(0, 1), X)
+    assert "index 2 is outside axis 0" in problem(lambda x: x[2], X)
+    assert "is empty" in problem(lambda x: x[2:], X)
+    assert "bounds of a slice are ints" in problem(lambda x: x[x.sum().astype("i32"):], X)
+
+
+def test_arguments_that_are_no_tensors_are_named() -> None:
+    assert "argument name of <lambda>" not in problem(lambda x, name: x, X, "relu")
+    assert "argument name of anonymous is a str, which is no tensor" in problem(lambda x, name: x, X, "relu")
+    assert "static=('name',)" in problem(lambda x, name: x, X, "relu")
+    assert "argument x of anonymous is an array of float64" in problem(lambda x: x, X.astype(np.float64))
+    assert "is an array of complex64" in problem(lambda x: x, X.astype(np.complex64))
+    assert "argument x_1_key of" in problem(lambda x: x, (X, {"key": object()}))
+    assert "has no elements" in problem(lambda x: x, X[:0])
+    assert "missing a required argument: 'y'" in problem(lambda x, y: x, X)
+    assert "has no values" in problem(lambda x: x, tosaic.TensorSpec((2, 3)))
+    assert "does not fit i32" in problem(lambda x: x, 1 << 40)
+    assert "cannot be a key" in problem(tosaic.jit(static="n")(lambda x, n: x), X, [1])
+
+
+def test_results_that_are_no_tensors_are_a_problem() -> None:
+    assert "returns a str that is no tensor" in problem(lambda x: "x", X)
+
+
+def test_a_wrong_use_of_the_decorator_is_a_problem() -> None:
+    with pytest.raises(tosaic.Problem, match="static parameter 'z' is none of"):
+        tosaic.jit(static="z")(lambda x: x)
+    with pytest.raises(tosaic.Problem, match="jit takes a function, not a int"):
+        tosaic.jit(3)  # type: ignore[call-overload]
+
+
+def test_errors_of_the_function_itself_pass_unchanged() -> None:
+    with pytest.raises(ZeroDivisionError):
+        tosaic.jit(lambda x: x * (1 // 0))(X)
+
+
+def test_a_fault_of_a_run_points_to_the_line_that_reads() -> None:
+    state = tosaic.variable("errors.unwritten", shape=(3,))
+
+    @tosaic.jit
+    def function(x: Any) -> Any:
+        return x + state.read()
+
+    text = problem(function, X)
+    assert "errors.unwritten" in text and marked(text) == "state.read()"

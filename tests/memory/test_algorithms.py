@@ -1,0 +1,260 @@
+"""The planner's algorithms: sound on anything, between the lower bound and the sum, and no worse than TVM's."""
+from __future__ import annotations
+
+import itertools
+import json
+import pathlib
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tosaic.lowering.memory.algorithms import ALGORITHMS, algorithm, allocate, find_algorithm, run_algorithm
+from tosaic.lowering.memory.buffers import BufferInfo, PoolAllocation, PoolInfo, symmetric, with_conflicts
+from tosaic.lowering.memory.lower_bound import lower_bound
+from tosaic.runtime.errors import Problem
+
+USMP = json.loads((pathlib.Path(__file__).parent / "usmp.json").read_text())
+EVERY = ["greedy_by_conflicts", "greedy_by_size", "portfolio"]
+WORKSPACE = (PoolInfo("workspace"),)
+
+
+def interval_case(name: str) -> tuple[BufferInfo, ...]:
+    return with_conflicts([BufferInfo(f"b{i:03}", size, live=((first, last),))
+                           for i, (first, last, size) in enumerate(USMP["intervals"][name]["buffers"])])
+
+
+def graph_case(name: str) -> tuple[tuple[BufferInfo, ...], tuple[PoolInfo, ...]]:
+    case: dict[str, Any] = USMP["graphs"][name]
+    buffers = [BufferInfo(b, size, case["alignment"], conflicts=frozenset(conflicts))
+               for b, (size, *conflicts) in case["buffers"].items()]
+    return tuple(buffers), tuple(PoolInfo(**p) for p in case["pools"])
+
+
+def sizes(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], places: Mapping[str, PoolAllocation]) -> list[int]:
+    ends = [(places[b.name].pool, places[b.name].byte_offset + b.size_bytes) for b in buffers]
+    return [max((end for pool, end in ends if pool == p.name), default=0) for p in pools]
+
+
+def arena(buffers: Sequence[BufferInfo], name: str) -> int:
+    return sizes(buffers, WORKSPACE, allocate(buffers, WORKSPACE, name))[0]
+
+
+# ---- TVM's cases -----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", USMP["intervals"])
+def test_the_portfolio_reaches_the_optimum_of_tvms_intervals(name: str) -> None:
+    buffers, optimum = interval_case(name), USMP["intervals"][name]["optimum"]
+    assert lower_bound(buffers) == optimum == arena(buffers, "portfolio")
+
+
+@pytest.mark.parametrize("name", ["linear", "mobilenet_subgraph", "resnet_subgraph"])
+@pytest.mark.parametrize("ours, theirs", [("greedy_by_size", "greedy_by_size"), ("portfolio", "hill_climb"),
+                                          ("greedy_by_conflicts", "greedy_by_conflicts")])
+def test_no_algorithm_is_worse_than_tvms(name: str, ours: str, theirs: str) -> None:
+    buffers, pools = graph_case(name)
+    found = sizes(buffers, pools, allocate(buffers, pools, ours))
+    assert all(size <= limit for size, limit in zip(found, USMP["graphs"][name]["tvm"][theirs], strict=True))
+
+
+def test_one_way_conflicts_hold_both_ways() -> None:
+    """TVM's greedy answer of 190 lets bi_b and bi_d share bytes, as only bi_d names the other."""
+    buffers, pools = graph_case("fanout")
+    assert sizes(buffers, pools, allocate(buffers, pools))[0] == USMP["graphs"]["fanout"]["optimum"] == 210
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_ties_go_to_the_last_name(name: str) -> None:
+    buffers, pools = graph_case("name_order")
+    found = allocate(buffers, pools, name)
+    assert {b: place.byte_offset for b, place in found.items()} == {"bi_a": 20, "bi_b": 10, "bi_c": 0}
+
+
+@pytest.mark.parametrize("name", USMP["graphs"].keys() - {"no_pool"})
+def test_the_bound_of_tvms_graphs_is_their_heaviest_clique(name: str) -> None:
+    assert lower_bound(symmetric(graph_case(name)[0])) == USMP["graphs"][name]["optimum"]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_buffers_that_fit_nowhere_are_refused(name: str) -> None:
+    buffers, pools = graph_case("no_pool")
+    with pytest.raises(Problem) as error:
+        allocate(buffers, pools, name)
+    assert str(error.value) == (
+        "error[memory]: buffer bi_b of 10 bytes fits in none of its pools beside the buffers that are live with it: "
+        "tiny_workspace holds 10 bytes and would need 20\n"
+        "  help: make a pool larger, or add one that the buffer may fall back to")
+
+
+# ---- any intervals ---------------------------------------------------------------------------------------------------
+@st.composite
+def intervals(draw: st.DrawFn, most: int = 30) -> tuple[BufferInfo, ...]:
+    """Buffers with one to three spans of life and alignments from 1 to 64."""
+    def spans() -> tuple[tuple[int, int], ...]:
+        points = sorted(draw(st.lists(st.integers(0, 40), min_size=2, max_size=6, unique=True)))
+        return tuple(zip(points[::2], points[1::2]))
+
+    return with_conflicts([BufferInfo(f"b{i}", draw(st.integers(0, 1000)), draw(st.sampled_from([1, 4, 16, 64])),
+                                      live=spans()) for i in range(draw(st.integers(1, most)))])
+
+
+def reference_faults(buffers: Sequence[BufferInfo], places: Mapping[str, PoolAllocation]) -> list[str]:
+    """Faults, from lifetimes and bytes as sets."""
+    def ticks(b: BufferInfo) -> set[int]:
+        return {t for first, last in b.live or () for t in range(first, last + 1)}
+
+    def cells(b: BufferInfo) -> set[tuple[str, int]]:
+        place = places[b.name]
+        return {(place.pool, place.byte_offset + i) for i in range(b.size_bytes)}
+
+    wrong = [b.name for b in buffers if places[b.name].byte_offset % b.alignment]
+    return wrong + [f"{a.name} {b.name}" for a, b in itertools.combinations(buffers, 2)
+                    if ticks(a) & ticks(b) and cells(a) & cells(b)]
+
+
+@settings(max_examples=150, deadline=None)
+@given(intervals(), st.sampled_from(EVERY))
+def test_plans_are_sound_and_lie_between_the_bound_and_the_sum(buffers: tuple[BufferInfo, ...], name: str) -> None:
+    places = run_algorithm(buffers, WORKSPACE, name)
+    assert reference_faults(buffers, places) == []
+    total = sum(b.size_bytes + b.alignment - 1 for b in buffers)
+    assert lower_bound(buffers) <= sizes(buffers, WORKSPACE, places)[0] <= total
+
+
+@settings(max_examples=100, deadline=None)
+@given(intervals(), st.randoms(use_true_random=False), st.sampled_from(EVERY))
+def test_plans_do_not_depend_on_the_order_of_the_buffers(buffers: tuple[BufferInfo, ...], shuffler: random.Random,
+                                                         name: str) -> None:
+    shuffled = shuffler.sample(buffers, len(buffers))
+    assert allocate(shuffled, WORKSPACE, name) == allocate(buffers, WORKSPACE, name)
+
+
+@settings(max_examples=100, deadline=None)
+@given(intervals())
+def test_the_portfolio_is_no_worse_than_either_greedy(buffers: tuple[BufferInfo, ...]) -> None:
+    assert arena(buffers, "portfolio") <= min(arena(buffers, "greedy_by_size"), arena(buffers, "greedy_by_conflicts"))
+
+
+def optimum(buffers: Sequence[BufferInfo]) -> int:
+    """The least arena: some order, each buffer on top of the conflicting ones before it, gives it."""
+    def stacked(order: Sequence[BufferInfo]) -> int:
+        tops: dict[str, int] = {}
+        for b in order:
+            offset = max((tops[name] for name in b.conflicts if name in tops), default=0)
+            tops[b.name] = (offset + b.alignment - 1) // b.alignment * b.alignment + b.size_bytes
+        return max(tops[b.name] for b in order)
+
+    return min(map(stacked, itertools.permutations(buffers)))
+
+
+@settings(max_examples=80, deadline=None)
+@given(intervals(most=6))
+def test_no_plan_is_below_the_bound(buffers: tuple[BufferInfo, ...]) -> None:
+    best = optimum([b for b in buffers if b.size_bytes] or buffers)
+    assert lower_bound(buffers) <= best <= arena(buffers, "portfolio")
+
+
+@settings(max_examples=80, deadline=None)
+@given(intervals(most=6))
+def test_no_plan_is_below_the_bound_that_conflicts_alone_give(buffers: tuple[BufferInfo, ...]) -> None:
+    bare = [BufferInfo(b.name, b.size_bytes, b.alignment, conflicts=b.conflicts) for b in buffers]
+    assert lower_bound(bare) <= optimum([b for b in bare if b.size_bytes] or bare)
+
+
+def test_the_bound_counts_padding_that_no_order_avoids() -> None:
+    buffers = [BufferInfo(f"b{i}", size, alignment, live=((0, 0),))
+               for i, (size, alignment) in enumerate([(1, 64), (10, 64), (60, 64), (5, 16)])]
+    assert lower_bound(with_conflicts(buffers)) == 129  # two of 64, and the one of 1 byte on top
+    assert optimum(with_conflicts(buffers)) == 129
+
+
+def test_the_bound_allows_only_the_padding_of_what_is_live() -> None:
+    buffers = [BufferInfo("early", 1, 64, live=((0, 0),)), BufferInfo("a", 60, 64, live=((1, 1),)),
+               BufferInfo("b", 60, 64, live=((1, 1),))]
+    assert lower_bound(with_conflicts(buffers)) == 124
+
+
+# ---- pools -----------------------------------------------------------------------------------------------------------
+def together(*buffers: tuple[str, int, tuple[str, ...]]) -> tuple[BufferInfo, ...]:
+    return with_conflicts([BufferInfo(name, size, 1, pools, live=((0, 0),)) for name, size, pools in buffers])
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_what_does_not_fit_falls_back_to_the_next_candidate(name: str) -> None:
+    pools = PoolInfo("fast", 100), PoolInfo("slow", 60), PoolInfo("far")
+    every = "fast", "slow", "far"
+    buffers = together(("a", 90, every), ("b", 50, every), ("c", 40, every[1:]))
+    found = allocate(buffers, pools, name)
+    assert {b: place.pool for b, place in found.items()} == {"a": "fast", "b": "slow", "c": "far"}
+
+
+def test_a_buffer_prefers_its_own_first_candidate() -> None:
+    pools = PoolInfo("fast"), PoolInfo("slow")
+    assert allocate(together(("a", 1, ("slow", "fast"))), pools)["a"].pool == "slow"
+
+
+def test_a_pool_of_too_small_an_alignment_is_no_candidate() -> None:
+    pools = PoolInfo("odd", alignment=8), PoolInfo("even", alignment=64)
+    assert allocate([BufferInfo("a", 10, 16)], pools)["a"].pool == "even"
+    with pytest.raises(Problem) as error:
+        allocate([BufferInfo("a", 10, 16)], pools[:1])
+    assert error.value.message == ("buffer a of 10 bytes and alignment 16 may lie in no pool; there are: "
+                                   "odd (alignment 8)")
+
+
+@settings(max_examples=100, deadline=None)
+@given(intervals(most=12), st.integers(0, 3000), st.sampled_from(EVERY))
+def test_no_pool_holds_more_than_it_may(buffers: tuple[BufferInfo, ...], limit: int, name: str) -> None:
+    pools = PoolInfo("fast", limit), PoolInfo("slow")
+    places = allocate(buffers, pools, name)
+    assert reference_faults(buffers, places) == []
+    assert sizes(buffers, pools, places)[0] <= limit
+
+
+def test_targets_see_only_the_pools_that_they_may_use() -> None:
+    pool = PoolInfo("flash", target_access={"cpu": "ro", "npu": "rw"})
+    assert [pool.allows("cpu", "ro"), pool.allows("cpu"), pool.allows("npu"), pool.allows("dsp", "ro")] == \
+        [True, False, True, False]
+
+
+# ---- the registry and bad input --------------------------------------------------------------------------------------
+def test_an_algorithm_of_ones_own_can_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(ALGORITHMS, "stacked", raising=False)
+
+    @algorithm("stacked")
+    def stacked(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]) -> dict[str, PoolAllocation]:
+        ends = itertools.accumulate((b.size_bytes for b in buffers), initial=0)
+        return {b.name: PoolAllocation(pools[0].name, end) for b, end in zip(buffers, ends)}
+
+    assert arena(together(("a", 3, ()), ("b", 4, ())), "stacked") == 7
+    with pytest.raises(Problem, match="there is a planner's algorithm named stacked already"):
+        algorithm("stacked")(stacked)
+    del ALGORITHMS["stacked"]
+    with pytest.raises(Problem, match="help: there are greedy_by_conflicts, greedy_by_size, portfolio"):
+        find_algorithm("stacked")
+
+
+@pytest.mark.parametrize("make, message", [
+    (lambda: allocate(together(("a", 1, ()), ("a", 2, ())), WORKSPACE), "two buffers have the name a"),
+    (lambda: allocate([BufferInfo("a", 1, conflicts=frozenset("b"))], WORKSPACE), "a conflicts with b, which is not"),
+    (lambda: allocate([BufferInfo("a", 1)], (*WORKSPACE, *WORKSPACE)), "two pools have the same name: workspace, "),
+    (lambda: allocate([BufferInfo("a", 1)], ()), "buffer a of 1 bytes and alignment 1 may lie in no pool; there are: "),
+    (lambda: allocate([BufferInfo("a", 1, 1, ("x",))], WORKSPACE), "may lie in no pool named x; there are: workspace"),
+    (lambda: BufferInfo("a", -1), "buffer a has a size of -1 bytes"),
+    (lambda: BufferInfo("a", 1, 12), "buffer a has an alignment of 12 bytes, not a power of two"),
+    (lambda: PoolInfo("p", -1), "pool p has a size of -1 bytes"),
+    (lambda: PoolInfo("p", alignment=0), "pool p has an alignment of 0 bytes, not a power of two"),
+    (lambda: PoolInfo(""), "a pool has no name"),
+])
+def test_bad_buffers_and_pools_are_problems(make: Any, message: str) -> None:
+    with pytest.raises(Problem) as error:
+        make()
+    assert message in error.value.message
+
+
+def test_buffers_without_bytes_need_no_room() -> None:
+    buffers = together(("a", 0, ()), ("b", 8, ()))
+    assert not any(b.conflicts for b in buffers)
+    assert arena(buffers, "portfolio") == 8
+    assert allocate([], WORKSPACE) == {}

@@ -1,0 +1,179 @@
+"""Plans of whole programs: what they hold, and that they print as text which reads back."""
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tosaic.lowering.elements.expression import Buffer
+from tosaic.lowering.fuse.kernel import Branch, Loop
+from tosaic.lowering.loops.program import Program
+from tosaic.lowering.memory.buffers import PoolAllocation, PoolInfo
+from tosaic.lowering.memory.plan import Plan, PlannedBuffer, PlannedPool, buffer_names
+from tosaic.lowering.memory.plan_text import parse_plan, print_plan
+from tosaic.lowering.memory.planner import PlanOptions, plan
+from tosaic.runtime.errors import Problem
+
+from .programs import Machine, Sketch, programs
+
+TEXT = """\
+plan main algorithm portfolio bytes 324 lower-bound 308
+
+pool       bytes  limit  alignment  lower-bound
+workspace    324   1024         16          308
+
+buffer    pool       offset  bytes  alignment  kind          live
+a         workspace     224    100         16  intermediate  0-1
+b         workspace       0    200         16  intermediate  1-2
+c         workspace     224     50         16  intermediate  2-3
+"scr at"  workspace     208     10         16  intermediate  0-0,2-2
+"""
+
+
+def small() -> Program:
+    sketch = Sketch()
+    a, b, c = sketch.buffer("a", 100), sketch.buffer("b", 200), sketch.buffer("c", 50)
+    scratch = sketch.buffer("scr at", 10, scratch=True)
+    return sketch.program(sketch.step([], [a], [scratch]), sketch.step([a], [b]), sketch.step([b], [c], [scratch]),
+                          sketch.step([c], []))
+
+
+def test_a_plan_reuses_the_bytes_of_what_is_dead() -> None:
+    found = plan(small(), PlanOptions(alignment=16))
+    places = {b.name: (b.byte_offset, b.end) for b in found.buffers}
+    assert places["c"][0] < places["a"][1] and places["a"][0] < places["c"][1]
+    assert found.lower_bound == found.pool("workspace").lower_bound == 308 <= found.size_bytes == 324
+    assert found.allocations["a"] == PoolAllocation("workspace", places["a"][0])
+
+
+def test_scratch_of_kernels_is_planned_with_the_buffers_between_them() -> None:
+    """Each scratch lies where a buffer lies that is dead while its kernel runs."""
+    sketch = Sketch()
+    a, b, c = (sketch.buffer(n, 1024) for n in "abc")
+    one, two = sketch.buffer("pack", 1024, scratch=True), sketch.buffer("pack", 1024, scratch=True)
+    program = sketch.program(sketch.step([], [a], [one]), sketch.step([a], [b]), sketch.step([b], [c], [two]))
+    found = plan(program)
+    assert [b.name for b in found.buffers] == ["a", "b", "c", "pack", "pack.2"]
+    assert found.size_bytes == 3 * 1024
+
+
+@settings(max_examples=120, deadline=None)
+@given(programs(), st.sampled_from(["greedy_by_size", "greedy_by_conflicts", "portfolio"]), st.data())
+def test_no_run_of_a_planned_program_reads_overwritten_bytes(program: Program, name: str, data: st.DataObject) -> None:
+    found = plan(program, PlanOptions(name, (PoolInfo("fast", 256), PoolInfo("slow")), 16))
+    answers = iter(data.draw(st.lists(st.booleans(), max_size=20)))
+    Machine(program, found, lambda: next(answers, False)).run(program.steps)
+    assert parse_plan(str(found)) == found
+
+
+def test_the_same_program_has_the_same_plan() -> None:
+    def built() -> Program:
+        sketch = Sketch()
+        buffers = [sketch.buffer(f"b{i}", 64 * (i % 7 + 1)) for i in range(40)]
+        return sketch.program(*(sketch.step(buffers[max(0, i - i % 5 - 1):i], [b]) for i, b in enumerate(buffers)))
+
+    assert str(plan(built())) == str(plan(built()))
+
+
+def test_thousands_of_buffers_are_planned_within_seconds() -> None:
+    sketch = Sketch()
+    buffers = [sketch.buffer(f"b{i}", 64 * (i * 7919 % 101 + 1)) for i in range(3000)]
+    program = sketch.program(*(sketch.step({buffers[i - 1], buffers[i * 31 % i]} if i else [], [b])
+                               for i, b in enumerate(buffers)))
+    started = time.perf_counter()
+    found = plan(program)
+    assert len(found.buffers) == 3000 and found.size_bytes >= found.lower_bound
+    assert time.perf_counter() - started < 30
+
+
+# ---- options ---------------------------------------------------------------------------------------------------------
+def test_buffers_go_to_the_first_pool_that_the_target_may_use() -> None:
+    pools = PoolInfo("cache", 64, target_access={"npu": "rw"}), PoolInfo("sram", target_access={"cpu": "rw"})
+    assert {b.pool for b in plan(small(), PlanOptions(pools=pools, target="cpu")).buffers} == {"sram"}
+    with pytest.raises(Problem, match="target dsp may read and write none of the pools cache, sram"):
+        plan(small(), PlanOptions(pools=pools, target="dsp"))
+
+
+def test_a_program_that_does_not_fit_is_refused_with_its_sizes() -> None:
+    with pytest.raises(Problem, match="buffer a of 100 bytes fits in none of its pools beside the buffers that are "
+                                      "live with it: tiny holds 256 bytes and would need 300"):
+        plan(small(), PlanOptions("greedy_by_size", (PoolInfo("tiny", 256),), 4))
+
+
+def test_options_are_checked_when_they_are_made() -> None:
+    with pytest.raises(Problem, match="an alignment of 48 bytes is not a power of two"):
+        PlanOptions(alignment=48)
+    with pytest.raises(Problem, match="there is no planner's algorithm named fastest"):
+        PlanOptions("fastest")
+
+
+def test_a_wrong_algorithm_of_the_user_is_caught() -> None:
+    options = PlanOptions(lambda buffers, pools: {b.name: PoolAllocation("workspace", 0) for b in buffers})
+    with pytest.raises(Problem, match="the memory plan is wrong: kernel_0 uses a and scr at at once, which share"):
+        plan(small(), options)
+    with pytest.raises(Problem, match="a has no place; b has no place; c has no place"):
+        plan(small(), PlanOptions(lambda buffers, pools: {}))
+
+
+def test_a_program_without_temporaries_needs_no_bytes() -> None:
+    found = plan(Sketch().program())
+    assert (found.size_bytes, found.lower_bound, found.buffers) == (0, 0, ())
+    assert parse_plan(str(found)) == found
+
+
+def test_loops_and_branches_are_planned_in_the_same_arena() -> None:
+    sketch = Sketch()
+    flag, state, t, u = (sketch.buffer(n, 256) for n in ("flag", "state", "t", "u"))
+    program = sketch.program(
+        sketch.step([], [state]),
+        Loop((sketch.step([state], [flag]),), flag, (
+            Branch(flag, (sketch.step([state], [t]), sketch.step([t], [state])),
+                   (sketch.step([state], [u]), sketch.step([u], [state]))),)),
+        sketch.step([state], []))
+    assert plan(program).size_bytes == 2 * 256  # state, and one of the others at a time
+
+
+# ---- names and text --------------------------------------------------------------------------------------------------
+def test_equal_names_get_numbers() -> None:
+    buffers = [Buffer(name, "int8", (1,)) for name in ("a", "a", "a.2", "b", "a")]
+    assert list(buffer_names([*buffers, buffers[0]]).values()) == ["a", "a.2", "a.2.2", "b", "a.3"]
+
+
+def test_a_plan_prints_as_a_table() -> None:
+    found = plan(small(), PlanOptions("portfolio", (PoolInfo("workspace", 1024),), 16))
+    assert str(found) == TEXT
+
+
+def test_a_plan_goes_into_json() -> None:
+    found = plan(small())
+    data = json.loads(json.dumps(found.to_json()))
+    assert data["size_bytes"] == found.size_bytes and data["lower_bound"] == found.lower_bound
+    assert [(b["name"], b["byte_offset"]) for b in data["buffers"]] == [(b.name, b.byte_offset) for b in found.buffers]
+    assert data["buffers"][0]["live"] == [[0, 1]]
+
+
+@settings(max_examples=100)
+@given(st.text(), st.text(), st.text())
+def test_any_name_reads_back(name: str, pool: str, buffer: str) -> None:
+    found = Plan(name, "portfolio", 3, (PlannedPool(pool, 3, None, 1, 3),), (PlannedBuffer(buffer, pool, 0, 3, 1),))
+    assert parse_plan(print_plan(found)) == found
+
+
+@pytest.mark.parametrize("old, new, message", [
+    ("plan main algorithm", "plan main", "plan:1:1: error[syntax]: expected: plan NAME algorithm NAME bytes N lowe"),
+    ("bytes 324 lower", "bytes 300 lower", "plan:1:1: error[syntax]: the plan has 300 bytes, but its pools have 324"),
+    ("limit", "limits", "plan:3:1: error[syntax]: expected the heading pool bytes limit alignment lower-bound"),
+    ("1024", "x", "plan:4:1: error[syntax]: expected a number, found x"),
+    ("0-1", "0:1", "plan:7:1: error[syntax]: expected spans of steps such as 0-3,5-5, found 0:1"),
+    ("2-3", "2-3 x", "plan:9:1: error[syntax]: expected 7 columns (buffer pool offset bytes alignment kind live), f"),
+    ('"scr at"', r'"\q at"', r'plan:10:1: error[syntax]: the quoted name "\q at" is not a JSON string'),
+    ("intermediate  0-1", "buffer  0-1", "plan:7:1: error[syntax]: buffer is no kind of buffer: intermediate, input, "),
+    (TEXT, "", "error[syntax]: the text ends where a line that starts with plan should follow"),
+])
+def test_bad_text_is_a_problem_with_its_line(old: str, new: str, message: str) -> None:
+    assert old in TEXT
+    with pytest.raises(Problem) as error:
+        parse_plan(TEXT.replace(old, new, 1))
+    assert str(error.value).startswith(message)

@@ -1,0 +1,144 @@
+"""Object files for every target call nothing, whatever operations a function has; equal functions are one definition."""
+from __future__ import annotations
+
+import itertools
+import struct
+from collections.abc import Iterator
+
+import pytest
+from tosaic.lowering.elements.affine import Affine, Axis
+from tosaic.lowering.elements.expression import COMPARISONS, Buffer
+from tosaic.lowering.loops.builder import Builder
+from tosaic.lowering.loops.ir import Function, Type
+from tosaic.lowering.native.emit import emit_functions
+from tosaic.lowering.native.features import AVX512, PRESETS, described, host, target
+from tosaic.runtime.errors import Problem
+
+from .harness import object_file
+from .test_emit_conversions import HALVES, cast
+from .test_emit_operations import EXTREMES, FLOATS, INTEGERS, OPERATIONS, elementwise, family
+
+SOFT = {"thumbv7em": ("float64",), "riscv32": ("float64",), "cortex-m7": ()}
+"""Dtypes for which a small processor has no instructions: whoever links provides the compiler's run-time library."""
+BUILT_IN = {"memcpy", "memset", "memmove"}
+
+
+def undefined(elf: bytes) -> set[str]:
+    """Symbols that an ELF object file needs."""
+    wide = elf[4] == 2
+    header = struct.unpack_from("<QQQIHHHHH" if wide else "<IIIIHHHHH", elf, 24)
+    sections_at, entry, count = header[2], header[7], header[8]
+    sections = [struct.unpack_from("<IIQQQQIIQQ" if wide else "<IIIIIIIIII", elf, sections_at + i * entry)
+                for i in range(count)]
+    found = set()
+    for kind, offset, size, link in [(s[1], s[4], s[5], s[6]) for s in sections]:
+        if kind != 2:
+            continue
+        step = 24 if wide else 16
+        for at in range(offset + step, offset + size, step):
+            if wide:
+                name, _, _, section = struct.unpack_from("<IBBH", elf, at)
+            else:
+                name, _, _, _, _, section = struct.unpack_from("<IIIBBH", elf, at)
+            if section == 0:
+                start = sections[link][4] + name
+                found.add(elf[start:elf.index(b"\0", start)].decode())
+    return found
+
+
+def every_operation(lanes: int, soft: tuple[str, ...]) -> Iterator[Function]:
+    """Each operation over each dtype, casts between all of them, reductions, accesses of all kinds."""
+    dtypes = [d for d in (*FLOATS, *INTEGERS, "bool") if d not in soft]
+    for dtype in dtypes:
+        for op, operands in OPERATIONS[family(dtype)].items():
+            yield elementwise(op, dtype, operands, lanes, 4 * lanes)
+        if dtype in FLOATS:
+            yield elementwise("fma", dtype, 3, lanes, 4 * lanes)
+    for source, result in itertools.permutations([*dtypes, *HALVES], 2):
+        yield cast(source, result, 4 * lanes, lanes)
+    for dtype in (*dtypes, *HALVES):
+        yield accesses(dtype, lanes)
+
+
+def accesses(dtype: str, lanes: int) -> Function:
+    b, n = Builder(f"accesses_{dtype}"), 4 * lanes + 3
+    x, y, m, i = (Buffer("x", dtype, (n,), "argument"), Buffer("y", dtype, (n,), "result"),
+                  Buffer("m", "bool", (n,), "argument"), Axis("i", 4))
+
+    def body() -> None:
+        at = Affine.of(i) * lanes
+        mask = b.load(m, at, lanes)
+        v = b.op("select", mask, b.load(x, at, lanes, mask=mask), b.load(x, at + 1, lanes, max(1, lanes - 1)))
+        w = b.gather(x, b.op("lanes", b.index(at), type=Type("int64", lanes)), mask=mask)
+        b.store(y, at, b.op("select", b.op("any_false", mask, type=Type("bool")), v, w), streaming=True)
+        b.store(y, at + 2, b.shuffle(v, w, tuple(range(lanes))), max(1, lanes - 1))
+
+    b.loop(i, body)
+    if dtype in (*FLOATS, *INTEGERS):
+        for op in EXTREMES:
+            b.store(y, Affine(), b.op(f"reduce_{op}", b.load(x, Affine(), lanes), type=Type(dtype)))
+    return b.finish()
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+@pytest.mark.parametrize("name", ["host", *PRESETS])
+def test_an_object_file_calls_nothing(name: str, lanes: int) -> None:
+    functions = list(every_operation(lanes, SOFT.get(name, ())))
+    assert undefined(object_file(functions, target(name))) <= BUILT_IN
+
+
+def test_the_test_sees_a_call() -> None:
+    """On a processor without float64, its addition is a call."""
+    f = elementwise("add", "float64", 2, 1, 4)
+    assert undefined(object_file([f], target("thumbv7em")))
+
+
+def test_equal_functions_share_one_definition() -> None:
+    def double(name: str, dtype: str) -> Function:
+        f = elementwise("add", dtype, 2, 4, 16)
+        return Function(name, f.params, f.scratch, f.body, f.rows)
+
+    emitted = emit_functions([double("a", "float32"), double("b", "int8"), double("c", "float32")], target("x86-64"))
+    assert emitted.names == ["a", "b", "a"]
+    assert sum(line.startswith("define") for line in emitted.definitions) == 2
+
+
+def test_written_memory_is_noalias() -> None:
+    f = elementwise("add", "float32", 2, 4, 16)
+    first = emit_functions([f], target("x86-64")).definitions[0]
+    assert first == "define internal void @add_float32(ptr %p0, ptr %p1, ptr noalias %p2) #0 {"
+
+
+def test_names_that_llvm_would_not_read_are_quoted() -> None:
+    f = elementwise("add", "float32", 2, 4, 16)
+    odd = Function('a "b"\\ ü', f.params, f.scratch, f.body)
+    assert '@"a \\22b\\22\\5C \\C3\\BC"(' in emit_functions([odd], target("x86-64")).definitions[0]
+
+
+def test_vectors_follow_from_feature_bits_and_not_from_the_name() -> None:
+    plain = described("x86_64-unknown-linux-gnu", "znver5", "+sse2,-avx2,-avx512f")
+    assert (plain.vector_bytes, plain.vector_registers, plain.has_masked, plain.has_dot4) == (16, 16, False, False)
+    middle = described("x86_64-unknown-linux-gnu", "znver5", "+sse2,+avx2,+fma,-avx512f,+avxvnni")
+    assert (middle.vector_bytes, middle.vector_registers, middle.has_masked, middle.has_dot4) == (32, 16, False, True)
+    wide = described("x86_64-unknown-linux-gnu", "generic", ",".join(f"+{f}" for f in [*AVX512, "avx2", "avx512vnni"]))
+    assert (wide.vector_bytes, wide.vector_registers, wide.has_masked, wide.has_dot4) == (64, 32, True, True)
+    assert described("riscv64-unknown-linux-gnu", "generic-rv64", "").lanes(1) == 1
+
+
+def test_this_machine_has_a_target() -> None:
+    assert target("host") == host() and host().vector_bytes >= 1
+
+
+def test_an_unknown_target_is_a_problem() -> None:
+    with pytest.raises(Problem, match="vax"):
+        target("vax")
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_say_their_lanes(name: str) -> None:
+    t = target(name)
+    assert t.lanes(4) == max(1, t.vector_bytes // 4) and t.lanes(8) >= 1
+
+
+def test_comparisons_are_the_operations_with_another_result() -> None:
+    assert {"lt", "le", "eq"} == COMPARISONS
