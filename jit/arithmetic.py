@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..lowering.graph.types import F32, I1, I32, ElementType
+from ..lowering.graph.types import F32, I1, I16, I32, UI8, ElementType
 from .conversion import broadcast, element_type, operands, tensor
 from .tensor import Tensor
 from .trace import apply, constant, problem
@@ -30,8 +30,22 @@ def astype(x: Any, dtype: Any) -> Tensor:
 
 
 def convert(x: Tensor, element: ElementType) -> Tensor:
-    """TOSA's CAST."""
-    return x if x.element == element else apply("cast", x, to=element)
+    """TOSA's CAST; ui8, which it does not have, goes through RESCALE by 1 to or from i16."""
+    if x.element == element:
+        return x
+    if x.element == UI8:
+        return convert(rescaled(x, I16, input_unsigned=True), element)
+    if element == UI8:
+        return rescaled(convert(bitwise_and(convert(x, I32), 255), I16), UI8, output_unsigned=True)
+    return apply("cast", x, to=element)
+
+
+def rescaled(x: Tensor, element: ElementType, input_unsigned: bool = False, output_unsigned: bool = False) -> Tensor:
+    """The same integers in another type."""
+    one, shift = constant(np.full(1, 1 << 30, np.int32)), constant(np.full(1, 30, np.int8))
+    return apply("rescale", x, one, shift, zero_point(x.element), zero_point(element), to=element, scale32=True,
+                 rounding_mode="SINGLE_ROUND", per_channel=False, input_unsigned=input_unsigned,
+                 output_unsigned=output_unsigned)
 
 
 def is_narrow(x: Tensor) -> bool:
@@ -61,8 +75,10 @@ def subtract(a: Any, b: Any) -> Tensor:
 
 def multiply(a: Any, b: Any) -> Tensor:
     x, y = operands(a, b, operator="multiply")
-    product = apply("mul", x, y, constant(np.zeros(1, np.int8)))
-    return convert(product, x.element)
+    element = x.element
+    if element.kind == "unsigned":
+        x, y = convert(x, I32), convert(y, I32)
+    return convert(apply("mul", x, y, constant(np.zeros(1, np.int8))), element)
 
 
 def divide(a: Any, b: Any) -> Tensor:

@@ -89,6 +89,7 @@ def parser() -> argparse.ArgumentParser:
     add_inputs(check, "calls to compare")
     show = command(commands, "show", "print a stage: graph, kernels, schedule, loops, plan, llvm, asm")
     show.add_argument("stage", metavar="STAGE", nargs="?", default="graph", help="(default: graph)")
+    show.add_argument("--whole", action="store_true", help="print long constants too, so that the graph reads back")
     add_target(show)
     add_target(command(commands, "report", "print memory, kernels and the seconds of each stage"))
     return whole

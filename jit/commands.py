@@ -165,7 +165,7 @@ def show(options: argparse.Namespace) -> Answer:
         raise Problem(f"there is no stage {options.stage}", kind="argument", help=f"one of {', '.join(STAGES)}")
     with Progress("reading") as progress:
         if options.stage == "graph" and not options.entry:
-            text = model_of(options, progress).show()
+            text = model_of(options, progress).show(options.whole)
         else:
             text = entry_of(options, progress).lower(target_of(options)).show(options.stage)
     return Answer(YES, text.rstrip("\n"), {"stage": options.stage, "text": text})

@@ -16,6 +16,9 @@ from ..lowering.graph.types import BY_STORAGE, ELEMENT_TYPES, F32, I1, I32, Arra
 from .tensor import Tensor
 from .trace import apply, constant, current, problem, shape, usable
 
+LARGE = 1 << 10
+"""Bytes from which an array is looked up among those that were used before."""
+
 NAMES = {"float": "f32", "int": "i32", "bool": "i1", "bf16": "bf16"}
 
 
@@ -62,7 +65,22 @@ def in_range(low: int, high: int, element: ElementType) -> None:
 
 
 def array(value: Array, element: ElementType | None, rank: int = 0) -> Tensor:
-    """A NumPy array as a constant of at least `rank` dimensions."""
+    """A NumPy array as a constant of at least `rank` dimensions. A large one that comes again is the same constant."""
+    scope = current()
+    if value.nbytes < LARGE:
+        return new_array(value, element, rank)
+    known = scope.trace.arrays.get(id(value))
+    if known is not None and known[0] is value:
+        found, data = known[1], known[1].value.constant
+        is_same = found.ndim >= rank and (element is None or found.element == element) and found.scope.active
+        if is_same and data is not None and data.tobytes() == value.astype(data.dtype).tobytes():
+            return found
+    found = new_array(value, element, rank)
+    scope.trace.arrays[id(value)] = value, found
+    return found
+
+
+def new_array(value: Array, element: ElementType | None, rank: int) -> Tensor:
     target = None
     if value.dtype == np.float64:
         target = element if element is not None and element.is_float else F32
@@ -105,19 +123,34 @@ def from_python(value: Any) -> Array:
 def operands(*values: Any, operator: str = "this operator") -> list[Tensor]:
     """Operands of one elementwise operator: one rank, one element type, shapes that broadcast."""
     given = [v if isinstance(v, Tensor) or is_number(v) else from_python(v) for v in values]
-    element = next((v.element for v in given if isinstance(v, Tensor)), None)
-    if element is None:
-        element = next((BY_STORAGE.get(v.dtype.name) for v in given if isinstance(v, np.ndarray)
-                        and v.dtype.name not in ("float64", "int64")), None)
-    if element is None and any(isinstance(v, float) for v in given):
-        element = F32
+    element = common_element(given)
     rank = len(broadcast(*(v.shape if isinstance(v, Tensor) else np.shape(v) for v in given), operator=operator))
-    result = [tensor(v, element, rank) for v in given]
+    result = [from_bool(tensor(v, element, rank), element) for v in given]
     kinds = {t.element for t in result}
     if len(kinds) > 1:
         raise problem(f"{operator} of {' and '.join(str(t.type) for t in result)}: their element types differ",
                       help=f"convert one of them: x.astype({str(result[0].element)!r})")
     return result
+
+
+def common_element(given: Sequence[Any]) -> ElementType | None:
+    """The element type that numbers and bools among the operands take; None where nothing says it."""
+    found = [v.element for v in given if isinstance(v, Tensor)]
+    found += [BY_STORAGE[v.dtype.name] for v in given if isinstance(v, np.ndarray) and v.dtype.name in BY_STORAGE
+              and v.dtype.name not in ("float64", "int64")]
+    found.sort(key=lambda e: e.kind == "bool")
+    loose = {F32 if np.asarray(v).dtype.kind == "f" else I32 for v in given
+             if not isinstance(v, Tensor) and np.asarray(v).dtype.name in ("float64", "int64")}
+    if loose and (not found or found[0].kind == "bool"):
+        return F32 if F32 in loose else I32
+    return found[0] if found else None
+
+
+def from_bool(x: Tensor, element: ElementType | None) -> Tensor:
+    """A bool among numbers as 0 or 1 of their type."""
+    if x.element.kind != "bool" or element is None or element.kind == "bool":
+        return x
+    return apply("cast", apply("cast", x, to=I32), to=element) if element != I32 else apply("cast", x, to=I32)
 
 
 def broadcast(*shapes: Sequence[int], operator: str = "this operator") -> tuple[int, ...]:

@@ -5,6 +5,7 @@ import io
 import os
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -160,4 +161,5 @@ def save_arrays(path: str, arrays: Mapping[str, Array]) -> None:
     except OSError as error:
         raise Problem(f"{path} cannot be written: {error.strerror or error}", kind="argument") from None
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)

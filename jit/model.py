@@ -109,9 +109,9 @@ class Model:
     def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None) -> Any:
         return self.entry()(*inputs, out=out, context=context)
 
-    def show(self) -> str:
-        """The module as MLIR text, long constants elided."""
-        return show_graph(self.module)
+    def show(self, whole: bool = False) -> str:
+        """The module as MLIR text, long constants elided unless `whole`."""
+        return show_graph(self.module, whole)
 
     def __str__(self) -> str:
         return self.show()

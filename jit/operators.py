@@ -195,6 +195,6 @@ def element_of(op: Op, name: str, tensors: Mapping[str, Tensor], first: ElementT
             return I32
         case _ if name.endswith("_zp"):
             source = tensors.get(name.removesuffix("_zp"))
-            return source.element if source else first
+            return first if source is None else source.element
         case _:
             return first

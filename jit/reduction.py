@@ -5,10 +5,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..lowering.graph.types import F32, I32
+from ..lowering.graph.types import F32, I16, I32, UI8
 from .arithmetic import (
     astype,
     bitwise_xor,
+    convert,
     divide,
     exp,
     log,
@@ -107,9 +108,11 @@ def logsumexp(x: Any, axis: int = -1, keepdims: bool = False) -> Tensor:
 
 
 def matmul(a: Any, b: Any) -> Tensor:
-    """Products of matrices, batches broadcast. Of i8 it is i32; i16 has only `tosaic.tosa.matmul`, which gives i48."""
+    """Products of matrices, batches broadcast. Of integers they are i32."""
     element = next((v.element for v in (a, b) if isinstance(v, Tensor)), None)
     x, y = tensor(a, element), tensor(b, element)
+    if x.element == y.element and x.element in (I16, UI8):
+        x, y = convert(x, I32), convert(y, I32)
     if not x.ndim or not y.ndim or x.element != y.element:
         raise problem(f"matmul of {x.type} and {y.type}: it needs two tensors of one element type, of rank 1 or more")
     result = product(expand_dims(x, 0) if x.ndim == 1 else x, expand_dims(y, 1) if y.ndim == 1 else y)
@@ -124,6 +127,8 @@ def product(x: Tensor, y: Tensor) -> Tensor:
     if inner != y.shape[-2]:
         raise problem(f"matmul of {x.type} and {y.type}: inner extents {inner} and {y.shape[-2]} differ", "shape")
     batch = broadcast(x.shape[:-2], y.shape[:-2], operator="matmul")
+    if x.element == I32:  # TOSA's MATMUL takes floats, i8 and i16
+        return sum(multiply(expand_dims(x, -1), expand_dims(y, -3)), -2)
     count = math.prod(batch)
     if math.prod(y.shape[:-2]) == 1:
         left = reshape(x, (1, math.prod(x.shape[:-1]), inner))

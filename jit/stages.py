@@ -62,9 +62,10 @@ class Traced:
         """Types of the outputs, in order."""
         return tuple(str(v.type) for v in self.function.body.yields)
 
-    def show(self, stage: str = "graph") -> str:
-        """The graph as MLIR text, long constants elided; the stages further down are those of `lower()`."""
-        return show_graph(self.module) if known_stage(stage) == "graph" else self.lower().show(stage)
+    def show(self, stage: str = "graph", whole: bool = False) -> str:
+        """The graph as MLIR text, long constants elided unless `whole`; the stages further down are those of
+        `lower()`."""
+        return show_graph(self.module, whole) if known_stage(stage) == "graph" else self.lower().show(stage)
 
     def __str__(self) -> str:
         return self.show()
@@ -259,9 +260,10 @@ def executable(module: Module, function: Function, target: Target | None) -> Cal
     return lower(Traced(module, function.name), target).compile()
 
 
-def show_graph(module: Module) -> str:
+def show_graph(module: Module, whole: bool = False) -> str:
+    """A module as MLIR text; only a whole one reads back."""
     from ..lowering.text.printer import print_module
-    return print_module(module, elide=ELIDED)
+    return print_module(module, elide=None if whole else ELIDED)
 
 
 def indented(text: str) -> str:

@@ -73,11 +73,13 @@ class Scope:
 
 
 class Trace:
-    """One run of a Python function. `declarations` are the variables that it named, by symbol."""
+    """One run of a Python function. `declarations` are the variables that it named, by symbol; `arrays` the constants
+    that it made of NumPy arrays, by the array's identity."""
 
     def __init__(self) -> None:
         self.scopes: list[Scope] = []
         self.declarations: dict[str, Operation] = {}
+        self.arrays: dict[int, tuple[Array, Tensor]] = {}
         self._regions = 0
 
     def scope(self, label: str = "") -> Scope:

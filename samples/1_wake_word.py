@@ -71,8 +71,8 @@ def main() -> None:
         times.append((time.perf_counter() - start) / len(steps))
     print(f"{np.median(times) * 1e6:.1f} us a step, for 30 ms of sound")
     report = step.report()
-    print(f"arena {report.arena_bytes} bytes (no plan of these buffers can be below {report.lower_bound_bytes}), "
-          f"state {report.variable_bytes}, constants {report.constant_bytes}")
+    state = sum(variable.nbytes for variable in report.variables)
+    print(f"arena {report.arena} bytes (lower bound {report.lower_bound}), state {state}, constants {report.constants}")
 
 
 if __name__ == "__main__":

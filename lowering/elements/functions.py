@@ -20,8 +20,9 @@ SIGN = -1 << 31
 LOG2_E = math.log2(math.e)
 LN2_HIGH, LN2_LOW = 0.693145751953125, 1.428606765330187e-06
 """ln 2 in two parts; a multiple of the first by an exponent is exact."""
-HALF_PI = (1.570796251296997, 7.549789415861596e-08, 5.390302529957765e-15)
-"""pi / 2 in three parts, each what the ones before leave, rounded down: none is negative, so that sin(-0) is -0."""
+HALF_PI = (1.5703125, 0.0004837512969970703, 7.549533620476723e-08, 2.5633440682570896e-12)
+"""pi / 2 in four parts, each what the ones before leave, rounded down: none is negative, so that sin(-0) is -0, and the
+first three have 12 bits, so that a multiple by less than 2^12 is exact without a fused instruction too."""
 
 EXP = (0.49999997, 0.16666542, 0.04166743, 0.008366877, 0.0013871879)
 """(expm1(r) / r - 1) / r for |r| <= ln(2) / 2."""

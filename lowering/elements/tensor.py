@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..graph.types import Array, TensorType
+from ..graph.types import NUMPY_NAMES, Array, TensorType
 from .affine import Affine, Axis, Computed, Range
 from .expression import Buffer, Const, Expr, Load, cast, guard
 
@@ -54,7 +54,10 @@ class Tensor:
 
 
 def stored(type: TensorType, buffer: Buffer) -> Tensor:
-    """A tensor that lies in a buffer of its own shape."""
+    """A tensor that lies in a buffer of its own shape; a constant of one element is a number."""
+    if buffer.data is not None and buffer.size == 1 and buffer.dtype in NUMPY_NAMES - {"float16"}:
+        number = Const(buffer.data.reshape(-1)[0].item(), buffer.dtype)
+        return Tensor(type, lambda *index: number, buffer.data)
     return Tensor(type, lambda *index: Load(buffer, index), buffer.data)
 
 

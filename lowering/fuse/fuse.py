@@ -9,7 +9,7 @@ one consumer computes with, what control flow or a write to a variable must not 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ...runtime.errors import Position, Problem
@@ -20,7 +20,7 @@ from ..elements.tensor import Element, NotAffine, Tensor, stored, viewed
 from ..graph.graph import Block, Function, Module, Operation, Value, uses
 from ..graph.operator import UnknownOp
 from ..graph.types import INDEX, Array, TensorType
-from .kernel import Compute, Fault, Kernel, Kernels, Step
+from .kernel import CheckWritten, Compute, Fault, Kernel, Kernels, Step
 
 FOLD_BYTES = 1 << 20
 """Results of operators on constants are computed while compiling up to this size, or as long as they do not grow."""
@@ -326,12 +326,18 @@ class Fuser:
             elif value not in self.homes or self.homes[value] is not out:
                 if value.constant is None and not self.is_folded(value):
                     self.emit(out, self.tensors[value], "copy", body.terminator_position)
-        return Kernels(self.function.name, self.inputs, self.outputs, tuple(self.kernels), tuple(self.scopes[0].steps),
-                       self.variables.used(), tuple(self.faults))
+        return Kernels(self.function.name, self.inputs, self.outputs, tuple(self.kernels),
+                       checks_first(self.scopes[0].steps), self.variables.used(), tuple(self.faults))
 
     def is_folded(self, value: Value) -> bool:
         home = self.homes.get(value)
         return home is not None and home.role == "constant"
+
+
+def checks_first(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """Checks that every run makes come before anything is written, so that a run that fails has nothing to undo."""
+    checks = [s for s in steps if isinstance(s, CheckWritten)]
+    return (*checks, *(s for s in steps if not isinstance(s, CheckWritten)))
 
 
 def static(value: Value) -> TensorType:

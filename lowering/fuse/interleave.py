@@ -1,7 +1,8 @@
-"""Kernels that run together, some rows of each at a time, so that what one writes is still near when the next reads it.
+"""Kernels that run together, some rows of each at a time, so that what one writes is still near when the next reads
+it.
 
-Which rows a kernel needs of its producer follows from its index expressions; nothing here knows what kernels compute. A
-buffer of which only the last rows are ever read again becomes a ring of so many rows.
+Which rows a kernel needs of its producer follows from its index expressions; nothing here knows what kernels compute.
+A buffer of which only the last rows are ever read again becomes a ring of so many rows.
 """
 from __future__ import annotations
 
@@ -57,8 +58,8 @@ def row_dimension(buffer: Buffer) -> tuple[int, int]:
 
 
 def rows_of(kernel: Kernel) -> Rows | None:
-    """How a kernel runs by rows, where it has the rows, columns and channels that schedules can take apart: its buffer is
-    no variable, which others could read before or after, and what it reads of itself is nothing."""
+    """How a kernel runs by rows, where it has the rows, columns and channels that schedules can take apart: its buffer
+    is no variable, which others could read before or after, and what it reads of itself is nothing."""
     axes = [a for a in kernel.axes if a.extent > 1]
     read = tuple(loads(kernel.value))
     if len(axes) < 3 or kernel.out.role not in ("temporary", "result") or any(x.buffer is kernel.out for x in read):

@@ -28,6 +28,7 @@ class Variables:
         self.buffers: dict[str, Buffer] = {}
         self.initials: dict[str, Buffer | None] = {}
         self.written: set[Buffer] = set()
+        """Variables that have been written wherever the walk is now: a check of theirs, or a write, lies before."""
         for operation in module.declarations:
             if operation.op.variable_effect == "declare":
                 self.declare(operation)
@@ -68,6 +69,7 @@ class Variables:
                 f"variable @{buffer.name} is read before it was written", operation.position,
                 "give it an initial value, write it first, or set it from Python"))
             self.fuser.step(CheckWritten(buffer, len(self.fuser.faults) - 1))
+            self.written.add(buffer)
         self.fuser.place(value, buffer)
         self.fuser.origins[value] = "variable_read"
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ..elements.affine import Affine, Axis, Computed, Range, Term, Wrapped
-from ..elements.expression import COMPARISONS, Buffer
+from ..elements.expression import COMPARISONS, Buffer, computed
 from .ir import (
     BOOL,
     INDEX,
@@ -36,6 +36,8 @@ class Scope:
     """An open block, and the values known in it."""
     block: Block = field(default_factory=list)
     known: dict[tuple, Var] = field(default_factory=dict)
+    loads: dict[Buffer, list[tuple]] = field(default_factory=dict)
+    indices: dict[tuple, Operand] = field(default_factory=dict)
 
 
 class Builder:
@@ -76,6 +78,8 @@ class Builder:
         var = self._var(type, depth)
         self._scopes[depth].block.append(make(var))
         self._scopes[depth].known[key] = var
+        if key[0] == "load":
+            self._scopes[depth].loads.setdefault(key[1], []).append(key)
         return var
 
     def op(self, name: str, *args: Operand, type: Type | None = None, hoist: bool = False) -> Var:
@@ -84,8 +88,8 @@ class Builder:
             last = args[-1].type
             type = Type("bool", last.lanes) if name in COMPARISONS else last
         depth = max(a.depth for a in args) if hoist else self.depth
-        zeros = tuple(str(a.value) for a in args if isinstance(a, Literal) and a.value == 0)  # -0.0 equals 0.0
-        return self._once((name, type, args, zeros), depth, lambda var: Let(var, name, args), type)
+        key = (name, type.dtype, type.lanes, *[a if isinstance(a, Var) else literal_key(a) for a in args])
+        return self._once(key, depth, lambda var: Let(var, name, args), type)
 
     def shuffle(self, a: Operand, b: Operand, lanes: tuple[int, ...]) -> Var:
         var = self._var(Type(a.type.dtype, len(lanes)))
@@ -114,12 +118,24 @@ class Builder:
 
     def index(self, i: Affine) -> Operand:
         """The value of an index expression; each partial sum is computed as far out as possible."""
+        if not i.terms:
+            return Literal(i.const, INDEX)
+        key = (i.terms, i.const)
+        for scope in reversed(self._scopes):
+            if key in scope.indices:
+                return scope.indices[key]
+        total = self._sum(i)
+        if not computed((i,)):  # which mean something else once they are bound again
+            self._scopes[total.depth].indices[key] = total
+        return total
+
+    def _sum(self, i: Affine) -> Operand:
         total: Operand = Literal(i.const, INDEX)
         terms = [(self.position(term), coefficient) for term, coefficient in i.terms]
         for term, coefficient in sorted(terms, key=lambda t: t[0].depth):
             if coefficient != 1:
                 term = self.op("mul", term, Literal(coefficient, INDEX), hoist=True)
-            total = term if total == Literal(0, INDEX) else self.op("add", total, term, hoist=True)
+            total = term if isinstance(total, Literal) and not total.value else self.op("add", total, term, hoist=True)
         return total
 
     def holds(self, where: Sequence[Range]) -> Operand:
@@ -146,7 +162,8 @@ class Builder:
              mask: Operand | None = None) -> Var:
         address, type = self._address(buffer, i), Type(buffer.dtype, lanes)
         count = lanes if active is None else active
-        key = ("load", buffer, address, type, count, mask)
+        key = ("load", buffer, address.base if isinstance(address.base, Var) else address.base.value, address.offset,
+               type.lanes, count, mask)
         return self._once(key, self.depth, lambda var: LoadFrom(var, address, count, mask), type,
                           self._known_from(buffer))
 
@@ -154,7 +171,7 @@ class Builder:
         """buffer[indices], lane by lane; indices are a vector of int64."""
         self._buffers[buffer] = None
         type, count = Type(buffer.dtype, indices.type.lanes), indices.type.lanes if active is None else active
-        key = ("load", buffer, indices, type, count, mask)
+        key = ("load", buffer, indices, count, mask)
         return self._once(key, self.depth, lambda var: GatherFrom(var, buffer, indices, count, mask), type,
                           self._known_from(buffer))
 
@@ -163,9 +180,8 @@ class Builder:
         count = value.type.lanes if active is None else active
         self._scopes[-1].block.append(StoreTo(self._address(buffer, i), value, count, streaming))
         for scope in self._scopes:  # what was loaded from it is known no more
-            stale = [k for k in scope.known if k[0] == "load" and k[1] is buffer]
-            for k in stale:
-                del scope.known[k]
+            for key in scope.loads.pop(buffer, ()):
+                del scope.known[key]
 
     # ---- control -----------------------------------------------------------------------------------------------------
     def when(self, condition: Operand, body: Callable[[], None], likely: bool | None = None) -> None:
@@ -189,3 +205,8 @@ class Builder:
         first, end = low or Literal(0, INDEX), high or Literal(axis.extent, INDEX)
         self._scopes[-1].block.append(For(index, first, end, params, tuple(inits), results, block, yields))
         return results
+
+
+def literal_key(x: Literal) -> tuple:
+    """What tells constants apart, quickly; 0.0 and -0.0 are equal, and are not the same."""
+    return (x.value if x.value else str(x.value), x.type.dtype, x.type.lanes)

@@ -215,18 +215,13 @@ class Ranges:
         return best
 
     def span(self, x: Operand) -> Interval:
-        """Least and greatest value of a scalar where no condition is known."""
+        """The interval of a value."""
         if isinstance(x, Literal):
             return int(x.value), int(x.value)
-        if x not in self.spans:
-            form = self.form(x)
-            self.spans[x] = self.interval(form) if len(form.terms) == 1 and not self.related(form) else (
-                self.least(form), -self.least(form.times(-1)))
-        return self.spans[x]
-
-    def related(self, form: Form) -> bool:
-        """Whether facts may say more than the intervals."""
-        return any(s in self.facts for s in form.terms)
+        known = self.spans.get(x)
+        if known is None:
+            known = self.spans[x] = self.interval(self.form(x))
+        return known
 
     # ---- conditions --------------------------------------------------------------------------------------------------
     def conditions(self, x: Operand) -> list[Form]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal as OneOf
 
-from ...runtime.errors import Problem
 from ..graph.types import ITEM_SIZES
 from .ir import Type
 
@@ -33,15 +32,8 @@ REDUCTIONS = {"add": NUMBER, "mul": NUMBER, **dict.fromkeys(("and", "or"), BITWI
               **dict.fromkeys(("min", "max", "minimum", "maximum", "minnum", "maxnum"), NUMBER | {"bool"})}
 
 
-def check(op: str, result: Type, args: tuple[Type, ...]) -> None:
-    """Raise a Problem unless result = op(args) is well typed."""
-    fault = mismatch(op, result, args)
-    if fault:
-        raise Problem(f"{result} = {op}({', '.join(map(str, args))}): {fault}", kind="internal")
-
-
 def mismatch(op: str, result: Type, args: tuple[Type, ...]) -> str | None:
-    """What is wrong with the types; None where they are right."""
+    """What is wrong with the types of result = op(args); None where they are right."""
     for t in (result, *args):
         if t.dtype not in FAMILIES or t.lanes < 1:
             return f"{t} is no type of a value"

@@ -29,8 +29,8 @@ from .ir import (
     buffers_written,
 )
 from .program import Program
-from .ranges import LIMITS, Facts, Form, Interval, Ranges, by_newest
-from .signatures import FAMILIES, check
+from .ranges import LIMITS, Facts, Interval, Ranges, by_newest
+from .signatures import FAMILIES, mismatch
 
 WRITABLE = frozenset({"result", "temporary", "variable", "scratch"})
 ANY_ROWS = 1 << 40
@@ -63,21 +63,23 @@ def verify_program(program: Program) -> tuple[Proof, ...]:
 
 def row_limit(function: Function) -> int:
     """Rows of the buffers that a function writes: their first extent that is more than 1."""
-    written = [b for b in function.params if b in buffers_written(function)]
+    written = buffers_written(function) & set(function.params)
     return min((next((n for n in b.shape if n > 1), 1) for b in written), default=ANY_ROWS)
 
 
 @dataclass(slots=True)
 class Verifier:
-    """The check of one function. `scopes` are the values of the open blocks, `facts` what the open conditions say."""
+    """The check of one function. `facts` are what the open conditions say, `known` the bounds found under them."""
     function: Function
     ranges: Ranges = field(default_factory=Ranges)
     visible: set[Var] = field(default_factory=set)
     defined: set[int] = field(default_factory=set)
     memory: frozenset[Buffer] = frozenset()
     written: set[Buffer] = field(default_factory=set)
+    signatures: set[tuple] = field(default_factory=set)
     needs: set[Buffer] = field(default_factory=set)
     facts: Facts = field(default_factory=dict)
+    known: dict[tuple, Interval] = field(default_factory=dict)
     depth: int = 0
     conditions: int = 0
     dead: bool = False
@@ -120,7 +122,7 @@ class Verifier:
             self.fail(f"{x.type} is no type of a value")
         if dtype in LIMITS:
             low, high = LIMITS[dtype]
-            if int(x.value) != x.value or not min(low, -high - 1) <= x.value <= high:
+            if x.value % 1 != 0 or not min(low, -high - 1) <= x.value <= high:
                 self.fail(f"{x.value} is no {dtype}")
 
     def index(self, x: Operand) -> None:
@@ -143,13 +145,10 @@ class Verifier:
 
     def statement(self, stmt: Stmt) -> None:
         match stmt:
-            case Let(result, op, args):
+            case Let(result, _, args):
                 for x in args:
                     self.use(x)
-                try:
-                    check(op, result.type, tuple([x.type for x in args]))
-                except Problem as fault:
-                    self.fail(fault.message)
+                self.typed(stmt)
                 self.given(stmt, result)
             case LoadFrom(result, address, active, mask):
                 self.index(address.base)
@@ -172,6 +171,17 @@ class Verifier:
             case If(condition, body):
                 self.when(condition, body)
 
+    def typed(self, stmt: Let) -> None:
+        """That the operation takes such operands; each combination of types is looked at once."""
+        types = [x.type for x in stmt.args]
+        key = (stmt.op, stmt.result.type.dtype, stmt.result.type.lanes, *[t.dtype for t in types],
+               *[t.lanes for t in types])
+        if key in self.signatures:
+            return
+        if fault := mismatch(stmt.op, stmt.result.type, tuple(types)):
+            self.fail(f"{stmt.result.type} = {stmt.op}({', '.join(map(str, types))}): {fault}")
+        self.signatures.add(key)
+
     def given(self, stmt: Let | LoadFrom | GatherFrom | Shuffle, result: Var) -> None:
         self.define(result)
         self.ranges.definitions[result] = stmt
@@ -192,7 +202,8 @@ class Verifier:
         self.same("the indices of a gather", stmt.indices.type, Type("int64", type.lanes))
         self.lanes(type, stmt.active, stmt.mask)
         self.access(stmt.buffer, type, "read")
-        self.prove(stmt.buffer, self.ranges.form(stmt.indices), type.lanes, stmt.active, stmt.mask)
+        low, high = self.bounds(stmt.indices, type.lanes, stmt.active, stmt.mask)
+        self.prove(stmt.buffer, low, high, stmt.mask)
         self.given(stmt, stmt.result)
 
     def loop(self, f: For) -> None:
@@ -222,12 +233,13 @@ class Verifier:
     def when(self, condition: Operand, body: Block) -> None:
         self.use(condition)
         self.same("a condition", condition.type, Type("bool"))
-        outer = self.facts
+        outer, known = self.facts, self.known
+        self.known = {}
         self.facts = by_newest(self.ranges.conditions(condition), outer)
         self.depth, self.conditions = self.depth + 1, self.conditions + 1
         self.visible.difference_update(self.block(body))
         self.depth, self.conditions = self.depth - 1, self.conditions - 1
-        self.facts = outer
+        self.facts, self.known = outer, known
 
     # ---- memory ------------------------------------------------------------------------------------------------------
     def lanes(self, type: Type, active: int, mask: Operand | None) -> None:
@@ -253,31 +265,37 @@ class Verifier:
             self.needs.add(buffer)
 
     def place(self, buffer: Buffer, base: Operand, offset: int, lanes: int, active: int, mask: Operand | None) -> None:
-        """That buffer[base + offset] and its neighbours are inside; in most cases the base's span says so."""
+        """That buffer[base + offset] and its neighbours are inside; in most cases intervals alone say so."""
         low, high = self.ranges.span(base)
         if low + offset >= 0 and high + offset + active <= buffer.size:
             self.accesses += 1
             return
-        form = self.ranges.form(base).moved(offset)
-        self.prove(buffer, form.plus(self.ranges.lane(lanes)) if lanes > 1 else form, lanes, active, mask)
+        low, high = self.bounds(base, lanes, active, mask, step=1)
+        self.prove(buffer, low + offset, high + offset, mask)
 
-    def prove(self, buffer: Buffer, form: Form, lanes: int, active: int, mask: Operand | None) -> None:
-        """That a form, one for each lane, is in range where the mask and the conditions around it hold."""
+    def bounds(self, base: Operand, lanes: int, active: int, mask: Operand | None, step: int = 0) -> Interval:
+        """The least and greatest of base + step * lane where the mask and the conditions around it hold."""
+        key = (base, lanes, active, mask, step)
+        if key not in self.known:
+            ranges = self.ranges
+            facts = ranges.conditions(mask) if mask is not None else []
+            if active < lanes:
+                facts.append(ranges.lane(lanes).times(-1).moved(active - 1))
+            together = by_newest(facts, self.facts) if facts else self.facts
+            form = ranges.form(base)
+            if step and lanes > 1:
+                form = form.plus(ranges.lane(lanes))
+            self.known[key] = ranges.least(form, together), -ranges.least(form.times(-1), together)
+        return self.known[key]
+
+    def prove(self, buffer: Buffer, low: int, high: int, mask: Operand | None) -> None:
+        """That an access from low to high is in range; one that a condition guards may be outside, but not for sure."""
         self.accesses += 1
-        if self.dead:
-            return
-        known = self.ranges.conditions(mask) if mask is not None else []
-        if active < lanes:
-            known.append(self.ranges.lane(lanes).times(-1).moved(active - 1))
-        facts = by_newest(known, self.facts) if known else self.facts
-        low = self.ranges.least(form, facts)
-        high = -self.ranges.least(form.times(-1), facts)
-        if low >= 0 and high < buffer.size:
+        if self.dead or (low >= 0 and high < buffer.size):
             return
         if (self.conditions or mask is not None) and low < buffer.size and high >= 0:
             self.guarded += 1
-            return
-        if low <= high:
+        elif low <= high:
             self.fail(f"{buffer!r} is accessed at {low} to {high}, and has {buffer.size} elements")
 
 

@@ -47,8 +47,11 @@ def convert(a: Arithmetic, target: Target, x: str, source: str, result: str) -> 
     if KINDS[result] == "half":
         single = narrow_to_odd(a, x) if source == "float64" else convert(a, target, x, source, "float32")
         return encode(a, target, single, result)
-    if not target.has_int64 and "float" in (KINDS[source], KINDS[result]) and "i64" in (SCALARS[source], SCALARS[result]):
-        return from_long(a, x, source, result) if KINDS[result] == "float" else to_long(a, x, source, result)
+    match SCALARS[source], SCALARS[result]:
+        case "i64", ("float" | "double") if not target.has_int64:
+            return from_long(a, x, source, result)
+        case ("float" | "double"), "i64" if not target.has_int64:
+            return to_long(a, x, source, result)
     return number(a, x, source, result)
 
 

@@ -67,7 +67,9 @@ def quoted(name: str) -> str:
 
 
 def attributes(target: Target) -> str:
-    parts = ["nounwind", '"no-builtins"', f'"target-cpu"="{target.cpu}"']
+    """Tuned for no processor: the order of instructions is the schedule's, and LLVM's models of some processors
+    (znver4, znver5) move loads up until sums that fit the registers exactly are spilled in the innermost loop."""
+    parts = ["nounwind", '"no-builtins"', f'"target-cpu"="{target.cpu}"', '"tune-cpu"="generic"']
     if target.features:
         parts.append(f'"target-features"="{target.features}"')
     if target.architecture == "x86":
@@ -230,7 +232,10 @@ class Emitter:
         if type.dtype == "bool":
             value = self.writer.put(f"zext {llvm_type(type)} {value} to {t}")
         mask = self.mask(type.lanes, stmt.active, None)
-        if mask:
+        if mask and stmt.active == 1:  # LLVM would store one truncated lane as wide as it was before
+            first = self.writer.put(f"extractelement {t} {value}, i64 0")
+            self.writer.lines.append(f" store {scalar} {first}, ptr {pointer}, align {align}")
+        elif mask:
             self.writer.call(f"llvm.masked.store.{suffix(scalar, type.lanes)}.p0", "void", [
                 (t, value), (f"ptr align {align}", pointer), (f"<{type.lanes} x i1>", mask)])
         elif stmt.streaming and self.can_stream(type):

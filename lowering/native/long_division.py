@@ -1,4 +1,5 @@
-"""Division of 64-bit integers for 32-bit processors, in LLVM IR: bit by bit, where an instruction would be a library call."""
+"""Division of 64-bit integers for 32-bit processors, in LLVM IR: bit by bit, as an instruction would be a library call.
+"""
 from __future__ import annotations
 
 UNSIGNED = """define internal i64 @tosaic.udiv64(i64 %x, i64 %y) noinline #0 {

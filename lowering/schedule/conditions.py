@@ -1,4 +1,5 @@
-"""Which way each condition of a reduction goes in a tile of outputs: settled when compiling, a bound of a loop, or tested."""
+"""Which way each condition of a reduction goes in a tile of outputs: settled when compiling, a bound of a loop, or
+tested."""
 from __future__ import annotations
 
 import math
@@ -13,8 +14,8 @@ MOST_UNROLLED = 16
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """`rows` mention the tile's rows and are settled at constant positions of a tile; `bounds` mention neither rows nor
-    lanes; `tests` are what is left, tested where a term is computed. `tapped` are the reduction axes in `rows`."""
+    """`rows` mention the tile's rows and are settled at constant positions of a tile; `bounds` mention neither rows
+    nor lanes; `tests` are what is left, tested where a term is computed. `tapped` are the reduction axes in `rows`."""
     rows: tuple[Range, ...]
     bounds: tuple[Range, ...]
     tests: tuple[Range, ...]
@@ -22,7 +23,9 @@ class Conditions:
 
     @staticmethod
     def of(r: Reduce, m: Axis | None, n: Axis) -> Conditions:
-        rows, bounds, tests = [], [], []
+        rows: list[Range] = []
+        bounds: list[Range] = []
+        tests: list[Range] = []
         for w in r.where:
             if w.index.hidden or w.index.coefficient(n):
                 tests.append(w)

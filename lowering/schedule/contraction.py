@@ -1,4 +1,5 @@
-"""Sum over K of a[m, k] * b[n, k]: a tile of sums in registers, b in packed panels, one element of a for a whole vector."""
+"""Sum over K of a[m, k] * b[n, k]: a tile of sums in registers, b in packed panels, one element of a for a whole
+vector."""
 from __future__ import annotations
 
 import math
@@ -71,8 +72,8 @@ class ContractionChoice:
     def __str__(self) -> str:
         when = {"compiling": "packed while compiling", "running": "packed while running", "never": "not packed"}
         order = "columns" if self.columns_first else "rows"
-        return (f"contraction: {self.step}, tiles of {self.tile.rows} rows by {self.tile.vectors} vectors of {self.lanes}, "
-                f"{when[self.packing]}, {order} outermost")
+        tile = f"tiles of {self.tile.rows} rows by {self.tile.vectors} vectors of {self.lanes}"
+        return f"contraction: {self.step}, {tile}, {when[self.packing]}, {order} outermost"
 
 
 def recognise(nest: Nest, rows: bool) -> Contraction | None:
@@ -133,8 +134,8 @@ def aliased(form: Contraction) -> bool:
 
 
 class Step(Protocol):
-    """How one step of K is done. `axes` and `conditions` are K and its conditions as the step sees them; `group` is how many
-    elements of K it takes."""
+    """How one step of K is done. `axes` and `conditions` are K and its conditions as the step sees them; `group` is
+    how many elements of K it takes."""
     @property
     def axes(self) -> tuple[Axis, ...]: ...
 

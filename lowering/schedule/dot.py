@@ -1,8 +1,8 @@
 """Products of bytes, four at a time (VNNI): sum of u8 * s8 into i32.
 
-The rows of a tile are copied to scratch as unsigned bytes, the sign bit of signed ones flipped, which adds 128; padding is
-filled with the zero point. What that and the zero point add to a sum depends on the column only, and is taken off in the
-sums' initial value. So any convolution of bytes becomes a plain product of matrices.
+The rows of a tile are copied to scratch as unsigned bytes, the sign bit of signed ones flipped, which adds 128;
+padding is filled with the zero point. What that and the zero point add to a sum depends on the column only, and is
+taken off in the sums' initial value. So any convolution of bytes becomes a plain product of matrices.
 """
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ class Dot4:
 
     # ---- staging -----------------------------------------------------------------------------------------------------
     def stage(self, at: At, rows: int) -> None:
-        """staged[r, k] = a[m + r, k] + 128; the zero point where a condition fails. Axes of K in conditions that can fail
-        here are taken apart, so that a condition is settled when compiling or tested once for many elements."""
+        """staged[r, k] = a[m + r, k] + 128; the zero point where a condition fails. Axes of K in conditions that can
+        fail here are taken apart, so that a condition is settled when compiling or tested once for many elements."""
         where = [w for w in self.form.reduce.where if any(
             w.substitute(self.row_at(at, r)).known is not True for r in (0, rows - 1))]
         axes = self.form.reduce.axes

@@ -8,8 +8,8 @@ from ..loops.ir import Operand
 
 
 def spread(b: Builder, buffer: Buffer, i: Affine, stride: int, lanes: int, active: int) -> Operand | None:
-    """buffer[i + stride * lane] for a small stride: the vectors that cover them, put in order by shuffles. Nothing outside
-    the first and the last element is read. None where that is not worth it."""
+    """buffer[i + stride * lane] for a small stride: the vectors that cover them, put in order by shuffles. Nothing
+    outside the first and the last element is read. None where that is not worth it."""
     span = abs(stride) * (active - 1) + 1
     if abs(stride) > 4 or (active < lanes and span > lanes):
         return None

@@ -1,16 +1,14 @@
-"""Each output on its own: vectors along the contiguous axis. Also the form of everything that fits no other: reductions
-inside are computed where the axes that they depend on are known.
+"""Each output on its own: vectors along the contiguous axis. Also the form of everything that fits no other:
+reductions inside are computed where the axes that they depend on are known.
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..elements.affine import Affine, Axis, Computed
-from ..elements.expression import Apply, Expr, Likely, Load, Position, Reduce, children, nodes
+from ..elements.expression import Apply, Likely, Load, Position, Reduce, children, nodes
 from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
-from ..loops.ir import Operand
 from ..native.target import Target
 from .nest import Nest, exposed, free_axes, indices_of
 from .rows import Rows
@@ -31,8 +29,8 @@ class MapChoice:
 
 
 def lanes_of(nest: Nest, target: Target) -> int:
-    """As many lanes as the widest type has in a vector: of 8 bytes only if the output has, because exact paths and indices
-    are wide and rare."""
+    """As many lanes as the widest type has in a vector: of 8 bytes only if the output has, because exact paths and
+    indices are wide and rare."""
     stack, seen, sizes = [nest.value], set(), {ITEM_SIZES[nest.out.dtype]}
     while stack:
         e = stack.pop()
@@ -49,7 +47,7 @@ def lanes_of(nest: Nest, target: Target) -> int:
 
 def choose(nest: Nest, target: Target, rows: bool) -> MapChoice:
     inner = nest.axes[1:] if rows else nest.axes
-    if not inner or by_terms(nest, inner[-1], target):
+    if not inner or nest.index.coefficient(inner[-1]) != 1 or by_terms(nest, inner[-1], target):
         return MapChoice(1, 1, False)
     lanes = lanes_of(nest, target)
     heavy = any(isinstance(e, (Apply, Reduce)) for e in nodes(nest.value))
@@ -60,8 +58,8 @@ def choose(nest: Nest, target: Target, rows: bool) -> MapChoice:
 
 
 def by_terms(nest: Nest, axis: Axis, target: Target) -> bool:
-    """Whether the reductions are better walked along their terms, one output at a time: where neighbouring outputs read
-    far apart, and neighbouring terms do not."""
+    """Whether the reductions are better walked along their terms, one output at a time: where neighbouring outputs
+    read far apart, and neighbouring terms do not."""
     for r in (e for e in nodes(nest.value) if isinstance(e, Reduce)):
         k = r.axes[-1]
         for x in (e for e in nodes(r.body) if isinstance(e, Load)):
@@ -98,7 +96,8 @@ def lower(b: Builder, nest: Nest, choice: MapChoice, target: Target, rows: Rows 
 
     def vectors(axis: Axis, at: At, outer: Vectorizer | None) -> None:
         def tile(start: Affine, t: Tiles) -> None:
-            writer.write(Block({**at, axis: start}, None, 1, axis, pieces(t.size, lanes, target.has_masked)), outer=outer)
+            parts = pieces(t.size, lanes, target.has_masked)
+            writer.write(Block({**at, axis: start}, None, 1, axis, parts), outer=outer)
 
         over(b, chunks(axis.extent, lanes * choice.unroll), tile)
 

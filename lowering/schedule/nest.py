@@ -1,7 +1,7 @@
 """A kernel as a loop nest over flat memory: one index for each access, no axis of extent 1, as few axes as possible.
 
-`flatten` makes a nest of a kernel, `split` cuts it where a guard changes, `collapse` merges axes. After that, what a nest
-computes can be told by its form.
+`flatten` makes a nest of a kernel, `split` cuts it where a guard changes, `collapse` merges axes. After that, what a
+nest computes can be told by its form.
 """
 from __future__ import annotations
 
@@ -12,7 +12,18 @@ from dataclasses import dataclass
 
 from ..elements.affine import Affine, Axis, Computed, Range, Term, Wrapped
 from ..elements.expression import (
-    Apply, Buffer, Cast, Const, Expr, Guard, Likely, Load, Position, Reduce, guard, nodes,
+    Apply,
+    Buffer,
+    Cast,
+    Const,
+    Expr,
+    Guard,
+    Likely,
+    Load,
+    Position,
+    Reduce,
+    guard,
+    nodes,
 )
 from ..fuse.kernel import Kernel
 from .tiles import breaks
@@ -33,9 +44,19 @@ class Nest:
     low: int = 0
 
 
+def operands(e: Expr) -> tuple[Expr, ...]:
+    """What a node needs whatever conditions say: the operands of arithmetic."""
+    match e:
+        case Apply(args=args):
+            return args
+        case Cast(arg=arg):
+            return (arg,)
+    return ()
+
+
 class Rewriter:
-    """Rebuilds an expression for other axes: `at` says what stands for an axis (for a reduction's, one axis or nothing),
-    `flat` what an access is. Known guards disappear, shared nodes stay shared."""
+    """Rebuilds an expression for other axes: `at` says what stands for an axis (for a reduction's, one axis or
+    nothing), `flat` what an access is. Known guards disappear, shared nodes stay shared."""
 
     def __init__(self, at: Mapping[Axis, Affine], flat: Callable[[Load], tuple[Buffer, Affine]] | None = None) -> None:
         self.at, self.flat = at, flat
@@ -43,10 +64,18 @@ class Rewriter:
         self.terms: dict[Computed, Affine] = {}
 
     def value(self, e: Expr) -> Expr:
-        found = self.nodes.get(id(e))
-        if found is None:
-            found = self.nodes[id(e)] = self.rebuild(e)
-        return found
+        """The expression at the new place; without recursion over arithmetic, because chains may be long."""
+        stack = [e]
+        while stack:
+            node = stack[-1]
+            pending = [x for x in operands(node) if id(x) not in self.nodes] if id(node) not in self.nodes else []
+            if pending:
+                stack.extend(pending)
+                continue
+            stack.pop()
+            if id(node) not in self.nodes:
+                self.nodes[id(node)] = self.rebuild(node)
+        return self.nodes[id(e)]
 
     def rebuild(self, e: Expr) -> Expr:
         match e:
@@ -122,7 +151,8 @@ def flatten(kernel: Kernel, rings: Mapping[Buffer, Buffer] = {}) -> Nest:
     rewriter = Rewriter(units, flat)
     index = rewriter.index(flat_index(kernel.out, tuple(map(Affine.of, kernel.axes)), rings))
     out = rings.get(kernel.out, kernel.out)
-    return Nest(kernel.out.name, out, tuple(a for a in kernel.axes if a.extent != 1), index, rewriter.value(kernel.value))
+    axes = tuple(a for a in kernel.axes if a.extent != 1)
+    return Nest(kernel.out.name, out, axes, index, rewriter.value(kernel.value))
 
 
 def flat_index(buffer: Buffer, index: tuple[Affine, ...], rings: Mapping[Buffer, Buffer]) -> Affine:
@@ -236,7 +266,8 @@ def split(nest: Nest, by_rows: bool) -> list[Nest]:
     `by_rows` the first axis stays, even with an extent of 1."""
     where = deciding(nest.value)
     cuts = {a: breaks(a, where) for a in nest.axes}
-    chosen, parts = set(), 1
+    chosen: set[Axis] = set()
+    parts = 1
     for axis in sorted((a for a in nest.axes if len(cuts[a]) > 2), key=lambda a: -len(cuts[a])):
         if not chosen or parts * (len(cuts[axis]) - 1) <= MOST_PARTS:
             chosen.add(axis)

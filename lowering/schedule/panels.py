@@ -1,5 +1,6 @@
-"""The second operand of a product, packed so that a tile reads it from beginning to end: panels [K / group][width][group],
-one after the other, the columns of a panel in the order of its vectors, missing ones filled up with zeros.
+"""The second operand of a product, packed so that a tile reads it from beginning to end: panels [K /
+group][width][group], one after the other, the columns of a panel in the order of its vectors, missing ones filled up
+with zeros.
 
 Data that is known is packed while compiling, in the narrowest integer type that holds it; other data by loops at the
 start of the kernel, into scratch memory; or it is read where it lies.
@@ -28,8 +29,8 @@ Cut = list[tuple[Tiles, tuple[Piece, ...]]]
 
 @dataclass(frozen=True, slots=True)
 class Panels:
-    """How a tile reads b: from `buffer`, packed, of which the panels of one batch are `batch_size` elements; or, where there
-    is no buffer, from `source` itself."""
+    """How a tile reads b: from `buffer`, packed, of which the panels of one batch are `batch_size` elements; or, where
+    there is no buffer, from `source` itself."""
     n: Axis
     axes: tuple[Axis, ...]
     dtype: str
@@ -93,10 +94,10 @@ def constant(e: Expr, axes: tuple[Axis, ...]) -> Array:
     match e:
         case Load(buffer=buffer, index=(i,)) if buffer.data is not None and not i.hidden and i.axes <= set(axes):
             low, high = i.bounds
-            if 0 <= low and high < buffer.size:
+            if low >= 0 and high < buffer.size:
                 flat = np.ascontiguousarray(buffer.data).reshape(-1)
-                strides = [i.coefficient(a) * flat.itemsize for a in axes]
-                return np.lib.stride_tricks.as_strided(flat[i.const:], [a.extent for a in axes], strides, writeable=False)
+                shape, strides = [a.extent for a in axes], [i.coefficient(a) * flat.itemsize for a in axes]
+                return np.lib.stride_tricks.as_strided(flat[i.const:], shape, strides, writeable=False)
         case Cast(arg=arg, dtype=dtype, bits=False):
             return constant(arg, axes).astype(numpy_dtype(dtype))
         case Apply("sub" | "add" | "mul" as primitive, (x, Const(value, dtype))):

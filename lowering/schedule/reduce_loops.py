@@ -1,8 +1,8 @@
 """The loops over reduction axes, shared by all forms.
 
-A condition that mentions the tiled axis is settled when compiling (its reduction axis is unrolled, the tiles at the border
-sit at constant positions); any other becomes the bounds of the loop over the last axis that it mentions, or stands around
-all loops if it mentions none. So nothing is tested per element.
+A condition that mentions the tiled axis is settled when compiling (its reduction axis is unrolled, the tiles at the
+border sit at constant positions); any other becomes the bounds of the loop over the last axis that it mentions, or
+stands around all loops if it mentions none. So nothing is tested per element.
 """
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def unsettled(where: Iterable[Range], places: Sequence[At]) -> tuple[Range, ...]
 
 def reduce_loops(b: Builder, axes: tuple[Axis, ...], where: Sequence[Range], at: At, inits: Accumulators, step: Step,
                  unrolled: frozenset[Axis] = frozenset(), unroll: int = 2, group: int = 1) -> Accumulators:
-    """Run `step` for all values of the reduction axes for which the conditions `where` hold; `unrolled` axes have constant
-    values; the last axis goes in steps of `group` elements."""
+    """Run `step` for all values of the reduction axes for which the conditions `where` hold; `unrolled` axes have
+    constant values; the last axis goes in steps of `group` elements."""
     homes = [next((a for a in reversed(axes) if w.index.coefficient(a)), None) for w in where]
 
     def level(depth: int, at: At, acc: Accumulators) -> Accumulators:

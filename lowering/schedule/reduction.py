@@ -1,7 +1,7 @@
 """One reduction at one place: what the general path makes of a `Reduce` node, whatever stands around it.
 
-Where the lanes hold neighbouring outputs that differ, each lane has its own sum. Where the sum is the same for all lanes,
-the lanes hold neighbouring terms instead, and are put together at the end.
+Where the lanes hold neighbouring outputs that differ, each lane has its own sum. Where the sum is the same for all
+lanes, the lanes hold neighbouring terms instead, and are put together at the end.
 """
 from __future__ import annotations
 

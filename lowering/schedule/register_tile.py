@@ -8,7 +8,8 @@ from ..native.target import Target
 from .tiles import Tiles, balanced, chunks
 
 FEW_ROWS = 8
-"""Rows of a tile where they lie a multiple of 4096 bytes apart: more would not fit the ways of the first-level cache."""
+"""Rows of a tile where they lie a multiple of 4096 bytes apart: more would not fit the ways of the first-level
+cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +25,8 @@ def panels(columns: int, lanes: int, tile: Tile) -> list[Tiles]:
 
 @functools.lru_cache(maxsize=1024)
 def choose_tile(rows: int, columns: int, lanes: int, target: Target, few: bool) -> Tile:
-    """The tile with the fewest cycles for one step of K over the whole matrix. The prices of loads say that rows are in the
-    first-level cache and panels in the second."""
+    """The tile with the fewest cycles for one step of K over the whole matrix. The prices of loads say that rows are
+    in the first-level cache and panels in the second."""
     def cycles(tile: Tile) -> float:
         total = 0.0
         for m in balanced(rows, tile.rows):

@@ -48,14 +48,17 @@ def parts(kernel: Kernel, target: Target, by_rows: bool = False, rings: Mapping[
 def choose(nest: Nest, target: Target, by_rows: bool) -> Part:
     if form := contraction.recognise(nest, by_rows):
         return Part(nest, contraction.choose(form, target), form)
+    if nest.axes and nest.index.coefficient(nest.axes[-1]) != 1:  # neighbours lie apart: in a part of a concat, a pad
+        return Part(nest, map.choose(nest, target, by_rows))
     choice = (window.recognise(nest, target, by_rows) or transpose.recognise(nest, target, by_rows)
               or map.choose(nest, target, by_rows))
     return Part(nest, choice)
 
 
 def schedule(kernel: Kernel, target: Target, by_rows: bool = False, rings: Mapping[Buffer, Buffer] = {}) -> Function:
-    """The loops of a kernel. With `by_rows` the function takes the first and the last of the rows to compute: values of the
-    first axis with an extent above 1. `rings` says which buffers keep only their last rows, and where (`fuse.interleave`)."""
+    """The loops of a kernel. With `by_rows` the function takes the first and the last of the rows to compute: values
+    of the first axis with an extent above 1. `rings` says which buffers keep only their last rows, and where
+    (`fuse.interleave`)."""
     b = Builder(kernel.out.name, by_rows)
     for part in parts(kernel, target, by_rows, rings):
         nest = part.nest
@@ -82,7 +85,8 @@ def describe(kernel: Kernel, target: Target) -> str:
 
 
 def lower(kernels: Kernels, target: Target) -> Program:
-    """Every kernel as loops. Kernels whose values in between are too large for the cache run together, some rows at a time."""
+    """Every kernel as loops. Kernels whose values in between are too large for the cache run together, some rows at a
+    time."""
     together = interleave(kernels, target)
     functions = tuple(schedule(k, target, i in together.by_rows, together.rings) for i, k in enumerate(kernels.kernels))
     return Program(kernels.name, kernels.inputs, kernels.outputs, kernels.kernels, functions, together.steps,

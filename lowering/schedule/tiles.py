@@ -39,8 +39,8 @@ def chunks(extent: int, size: int) -> list[Tiles]:
 
 
 def pieces(size: int, lanes: int, masked: bool, least: int = 1) -> tuple[Piece, ...]:
-    """Vectors for `size` elements: whole ones, then with `masked` one in part, without ever shorter ones (a power of two,
-    at least `least`) that end exactly."""
+    """Vectors for `size` elements: whole ones, then with `masked` one in part, without ever shorter ones (a power of
+    two, at least `least`) that end exactly."""
     result = [Piece(start, lanes, lanes) for start in range(0, size - lanes + 1, lanes)]
     start = len(result) * lanes
     while start < size:

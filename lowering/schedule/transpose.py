@@ -1,9 +1,9 @@
 """out[.., i, .., j] = f(x[.., j, .., i]): square blocks of x are turned in registers by rounds of shuffles."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..elements.affine import Axis
 from ..elements.expression import Guard, Load, Reduce, computed, nodes
 from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
@@ -66,7 +66,7 @@ def lower(b: Builder, nest: Nest, choice: TransposeChoice, target: Target, rows:
     nested(b, tuple(a for a in nest.axes if a is not i and a is not j), {}, blocks, rows)
 
 
-def turn(b: Builder, lines: list[Operand]) -> list[Operand]:
+def turn(b: Builder, lines: Sequence[Operand]) -> Sequence[Operand]:
     """Swap off-diagonal halves of ever smaller blocks."""
     n = len(lines)
     half = n // 2

@@ -9,12 +9,23 @@ from collections.abc import Iterable, Mapping
 
 from ..elements.affine import Affine, Axis, Computed, Range, Term, Wrapped
 from ..elements.expression import (
-    Apply, Cast, Const, Expr, Guard, Likely, Load, Position, Reduce, extreme, is_float,
+    Apply,
+    Cast,
+    Const,
+    Expr,
+    Guard,
+    Likely,
+    Load,
+    Position,
+    Reduce,
+    extreme,
+    is_float,
 )
 from ..loops.builder import Builder
 from ..loops.ir import INDEX, Literal, Operand, Type
 from ..native.target import Target
 from .loading import gathered, spread
+from .nest import operands
 
 At = Mapping[Axis, Affine]
 Vectors = list[tuple[Operand, int, int]]
@@ -22,11 +33,11 @@ Vectors = list[tuple[Operand, int, int]]
 
 
 class Vectorizer:
-    """Values at one place: `at` says where each axis is; along `axis` the lanes hold at[axis], at[axis] + 1, ... (only the
-    first `active`). Lanes where `mask` is false hold anything, and touch no memory out of range.
+    """Values at one place: `at` says where each axis is; along `axis` the lanes hold at[axis], at[axis] + 1, ... (only
+    the first `active`). Lanes where `mask` is false hold anything, and touch no memory out of range.
 
-    With `exact` false, `Likely` expressions are given their fast values, and `valid` collects the conditions under which
-    these are right. What `outer`, a place around this one, knows already is not computed again.
+    With `exact` false, `Likely` expressions are given their fast values, and `valid` collects the conditions under
+    which these are right. What `outer`, a place around this one, knows already is not computed again.
     """
 
     def __init__(self, b: Builder, target: Target, at: At, axis: Axis | None = None, lanes: int = 1,
@@ -122,7 +133,8 @@ class Vectorizer:
 
     def choose(self, condition: Operand, yes: Operand, no: Operand) -> Operand:
         lanes = max(condition.type.lanes, yes.type.lanes, no.type.lanes)
-        return self.b.op("select", *(self.b.splat(x, lanes) for x in (condition, yes, no)), type=Type(yes.type.dtype, lanes))
+        parts = [self.b.splat(x, lanes) for x in (condition, yes, no)]
+        return self.b.op("select", *parts, type=Type(yes.type.dtype, lanes))
 
     def negation(self, condition: Operand) -> Operand:
         return self.b.op("xor", condition, Literal(1, condition.type))
@@ -165,9 +177,9 @@ class Vectorizer:
 
     def compare(self, i: Affine, stride: int, vectors: Vectors, r: Range, low: int, high: int) -> list[Operand]:
         """The sides of r that can fail, lane by lane."""
-        small = not vectors and -1 << 31 < min(low, r.low) and max(high, r.high, stride * self.lanes) < 1 << 31
+        small = not vectors and min(low, r.low) > -1 << 31 and max(high, r.high, stride * self.lanes) < 1 << 31
         x = self.ramp(i, stride, "int32") if small else self.index_vector(i, stride, vectors)
-        parts = []
+        parts: list[Operand] = []
         if low < r.low:
             parts.append(self.b.op("lt", Literal(r.low - 1, x.type), x))
         if high >= r.high:
@@ -294,16 +306,6 @@ class Vectorizer:
 
 NARROW = frozenset({"bool", "int8", "uint8", "int16", "uint16", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"})
 """Dtypes that no processor gathers."""
-
-
-def operands(e: Expr) -> tuple[Expr, ...]:
-    """What must be known before the node itself; nothing where that depends on conditions."""
-    match e:
-        case Apply(args=args):
-            return args
-        case Cast(arg=arg):
-            return (arg,)
-    return ()
 
 
 def value_bounds(e: Expr) -> tuple[int, int]:

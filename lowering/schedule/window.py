@@ -1,5 +1,5 @@
-"""A reduction whose lanes are neighbouring outputs: depthwise convolution, pools, sums over outer axes. A tile of outputs
-has its sums in registers, and loads that its rows share are made once.
+"""A reduction whose lanes are neighbouring outputs: depthwise convolution, pools, sums over outer axes. A tile of
+outputs has its sums in registers, and loads that its rows share are made once.
 """
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from .rows import Rows, nested
 from .tiles import Piece, Tiles, balanced, chunks, interior, over, peel, pieces
 from .vectorize import At, Vectorizer
 from .write import Block, Writer
+
 
 @dataclass(frozen=True, slots=True)
 class WindowChoice:

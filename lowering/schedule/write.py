@@ -1,7 +1,7 @@
 """Stores the values of a tile of outputs: what is done with the sums of a reduction, on registers.
 
-Where a lane's fast value is in doubt (`Likely`), the tile is computed again, exactly, by a loop over its vectors: that code
-hardly ever runs, so it is kept small.
+Where a lane's fast value is in doubt (`Likely`), the tile is computed again, exactly, by a loop over its vectors: that
+code hardly ever runs, so it is kept small.
 """
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from .tiles import Piece
 from .vectorize import At, Vectorizer
 
 Given = Mapping[Expr, Operand]
+NOTHING: Given = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +57,18 @@ class Writer:
         self.scratch: Buffer | None = None
 
     def write(self, block: Block, sums: Sequence[Operand] = (), outer: Vectorizer | None = None,
-              given: Given = {}) -> None:
-        """Compute and store a block; `sums` are the reduction's values, vector by vector. `outer` knows what is computed
-        around it, `given` what is known of a block of one vector."""
+              given: Given = NOTHING) -> None:
+        """Compute and store a block; `sums` are the reduction's values, vector by vector. `outer` knows what is
+        computed around it, `given` what is known of a block of one vector."""
         valid: dict[Type, Operand] = {}
         for number, (row, piece) in enumerate(block.vectors):
-            known = given if self.reduce is None else {self.reduce: sums[number]}
+            known: Given = given if self.reduce is None else {self.reduce: sums[number]}
             v = self.store(block, row, piece.start, piece, known, outer, exact=not self.doubtful)
             for x in v.valid or ():
                 valid[x.type] = self.b.op("and", valid[x.type], x) if x.type in valid else x
         for doubt in valid.values():
-            self.b.when(self.b.op("any_false", doubt, type=Type("bool")), lambda: self.again(block, sums, outer, given), likely=False)
+            wrong = self.b.op("any_false", doubt, type=Type("bool"))
+            self.b.when(wrong, lambda: self.again(block, sums, outer, given), likely=False)
 
     def store(self, block: Block, row: Affine | int, start: Affine | int, piece: Piece, given: Given,
               outer: Vectorizer | None, exact: bool) -> Vectorizer:
@@ -81,24 +83,25 @@ class Writer:
         """The block from exact values, one vector after the other; the sums wait in memory."""
         if block.rows * len(block.pieces) == 1:
             piece = block.pieces[0]
-            known = given if self.reduce is None else {self.reduce: sums[0]}
+            known: Given = given if self.reduce is None else {self.reduce: sums[0]}
             self.store(block, 0, piece.start, piece, known, outer, exact=True)
             return
         width = block.pieces[-1].start + block.pieces[-1].lanes
         if sums:
             for x, (row, piece) in zip(sums, block.vectors):
                 self.b.store(self.spilled(), Affine.of(row * width + piece.start), x)
-        row = Axis("row", block.rows)
-        self.b.loop(row, lambda: self.row_again(block, Affine.of(row), width, outer))
+        loop = Axis("row", block.rows)
+        self.b.loop(loop, lambda: self.row_again(block, Affine.of(loop), width, outer))
 
     def row_again(self, block: Block, row: Affine, width: int, outer: Vectorizer | None) -> None:
-        for (lanes, active), group in itertools.groupby(block.pieces, key=lambda p: (p.lanes, p.active)):
+        for _, group in itertools.groupby(block.pieces, key=lambda p: (p.lanes, p.active)):
             same = list(group)
+            lanes = same[0].lanes
             number = Axis("vector", len(same))
 
             def one() -> None:
                 start = Affine.of(number) * lanes + same[0].start
-                known = {} if self.reduce is None else {
+                known: Given = {} if self.reduce is None else {
                     self.reduce: self.b.load(self.spilled(), row * width + start, lanes)}
                 self.store(block, row, start, same[0], known, outer, exact=True)
 
@@ -107,5 +110,6 @@ class Writer:
     def spilled(self) -> Buffer:
         if self.scratch is None:
             assert self.reduce is not None
-            self.scratch = self.b.scratch(Buffer(f"{self.nest.name}.sums", self.reduce.dtype, (self.largest,), "scratch"))
+            sums = Buffer(f"{self.nest.name}.sums", self.reduce.dtype, (self.largest,), "scratch")
+            self.scratch = self.b.scratch(sums)
         return self.scratch

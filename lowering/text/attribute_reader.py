@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MAXIMUM_EXPANSION = 100_000
 """Attributes that one alias may stand for, aliases inside it counted as often as they are used."""
+MAXIMUM_DEPTH = 64
 ESCAPE = re.compile(rb"\\(?:([nt\"\\])|([0-9A-Fa-f]{2}))")
 BAD_ESCAPE = re.compile(rb"[^\\]*+(?:\\(?:[nt\"\\]|[0-9A-Fa-f]{2})[^\\]*+)*+\\")
 ESCAPED = {b"n": b"\n", b"t": b"\t", b'"': b'"', b"\\": b"\\"}
@@ -36,7 +37,7 @@ class AttributeReader:
     aliases: Mapping[str, AttributeSyntax]
     blobs: Mapping[str, Token]
     known: dict[str, Attribute] = field(default_factory=dict)
-    weights: dict[str, int] = field(default_factory=dict)
+    sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def dictionary(self, syntax: DictionarySyntax | None) -> Dictionary:
         """The attributes of `{...}`; without a value a name is a unit attribute."""
@@ -131,31 +132,35 @@ class AttributeReader:
     def follow(self, name: str) -> Attribute:
         """The attribute that an alias stands for."""
         if name not in self.known:
-            self.weight(name, ())
+            self.measure(self.aliases[name], 1, frozenset({name}))
             self.known[name] = self.read(self.aliases[name])
         return self.known[name]
 
-    def weight(self, name: str, path: tuple[str, ...]) -> int:
-        """How many attributes an alias stands for; a fault where it contains itself, or is too large."""
-        if name in path or len(path) > 64:
-            raise Fault(f"the alias {name} contains itself", 0, len(name), "symbol")
-        if name not in self.weights:
-            self.weights[name] = self.size(self.aliases[name], (*path, name))
-        if self.weights[name] > MAXIMUM_EXPANSION:
-            raise Fault(f"the alias {name} stands for more than {MAXIMUM_EXPANSION} attributes", 0, len(name),
-                        "nesting")
-        return self.weights[name]
+    def measure(self, syntax: AttributeSyntax | None, depth: int, path: frozenset[str]) -> tuple[int, int]:
+        """How many attributes one stands for, and how deep they are nested, the aliases on `path` around it followed.
 
-    def size(self, syntax: AttributeSyntax | None, path: tuple[str, ...]) -> int:
+        A Fault where an alias contains itself, or is too large or too deep.
+        """
+        parts: Sequence[tuple[int, int]] = ()
+        if depth > MAXIMUM_DEPTH:
+            raise Fault(f"the alias stands for attributes nested more than {MAXIMUM_DEPTH} deep", kind="nesting")
         match syntax.value if syntax else None:
             case ListSyntax(_, items, _):
-                return 1 + sum(self.size(i, path) for i in items)
+                parts = [self.measure(i, depth + 1, path) for i in items]
             case DictionarySyntax(_, entries, _):
-                return 1 + sum(self.size(v, path) for _, v in entries)
+                parts = [self.measure(v, depth + 1, path) for _, v in entries]
+            case str() as name if name in path:
+                raise Fault(f"the alias {name} contains itself", kind="symbol")
             case str() as name if name in self.aliases:
-                return 1 + self.weight(name, path)
+                if name not in self.sizes:
+                    self.sizes[name] = self.measure(self.aliases[name], depth + 1, path | {name})
+                parts = [self.sizes[name]]
             case _:
-                return 1
+                pass
+        weight, height = 1 + sum(w for w, _ in parts), 1 + max((h for _, h in parts), default=0)
+        if weight > MAXIMUM_EXPANSION or depth + height > 2 * MAXIMUM_DEPTH:
+            raise Fault(f"the alias stands for more than {MAXIMUM_EXPANSION} attributes", kind="nesting")
+        return weight, height
 
     def location(self, syntax: LocationSyntax | None) -> str | None:
         """The text of `loc(...)`, its aliases replaced by what they stand for; unknown where that is long."""

@@ -6,30 +6,29 @@ These are looked at first.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ...runtime.errors import Problem, Source
 from .syntax import Fault
-from .types import TypeReader
+from .types import TypeReader, angles
 
 if TYPE_CHECKING:
+    from lark import Token
     from lark.exceptions import UnexpectedInput
 
-VALUE = "a value of the attribute"
+OPERATION, VALUE = "an operation", "an attribute's value"
 WORDS = {
     "COLON": "':'", "COMMA": "','", "EQUAL": "'='", "LPAR": "'('", "RPAR": "')'", "LBRACE": "'{'", "RBRACE": "'}'",
     "LSQB": "'['", "RSQB": "']'", "MORETHAN": "'>'", "LESSTHAN": "'<'", "ELSE": "'else'", "DO": "'do'", "TO": "'to'",
     "ATTRIBUTES": "'attributes'", "SSA": "a value, as in %0", "OPERANDS": "operands, as in %0, %1", "TYPE": "a type",
     "SIGNATURE": "types, as in (tensor<2xf32>) -> tensor<2xf32>", "SYMBOL": "a name, as in @main",
-    "KEY": "a name of an attribute", "NAME": "a name", "CARET": "a block, as in ^bb0", "OPERATOR": "an operation",
-    "FUNC": "an operation", "VARIABLE": "an operation", "RESULTS": "an operation", "PLACE": "a location",
-    "DENSE": VALUE, "ARRAY": VALUE, "WORD": VALUE, "HASH": VALUE, "NUMBER": VALUE, "VERBATIM": VALUE,
+    "KEY": "an attribute's name", "NAME": "a name", "CARET": "a block, as in ^bb0", "PLACE": "a location",
     "VISIBILITY": "'private'",
 }
 """What a message calls a terminal; those not here need no mention."""
 FOUND = re.compile(r'"?[\w%@#!^$.-]{1,40}|->|[^\s\w]')
-OPENED = re.compile(r"(dense|array|dense_resource|sparse|tensor|vector|affine_map|affine_set)<|loc\(")
+OPENED = re.compile(r"(dense|array|dense_resource|sparse|tensor|vector|affine_map|affine_set|![\w.]+|#[\w.]+)<")
+WORD_BEFORE, WORD_AHEAD = re.compile(r"[!#]?[\w.]*$"), re.compile(r"[A-Za-z!]")
 MOST_WORDS = 4
 
 
@@ -40,8 +39,7 @@ def diagnose(error: UnexpectedInput, source: Source) -> Problem:
     expected = expected_at(error)
     try:
         inside(text, at, expected, source)
-        message, width, help = in_general(text, at, expected, error)
-        fault = Fault(message, at, width, help=help)
+        fault = in_general(text, at, expected, error)
     except Fault as found:
         fault = found
     offset = min(fault.offset, max(len(text) - 1, 0)) if fault.offset >= len(text) else fault.offset
@@ -69,47 +67,53 @@ def inside(text: str, at: int, expected: set[str], source: Source) -> None:
         raise Fault("the string is not closed on its line", at, end_of_line(text, at) - at)
     if "SIGNATURE" in expected and text.startswith("(", at):
         TypeReader(source, {}).scan_signature(text, at)
-    opened = OPENED.match(text, at)
-    if "TYPE" in expected and (VALUE not in words(expected) or opened or text.startswith("!", at)) and re.compile(
-            r"[A-Za-z!]").match(text, at):
+    start = at - len(WORD_BEFORE.search(text, max(0, at - 40), at).group()) if text.startswith("<", at) else at  # type: ignore[union-attr]
+    opened = OPENED.match(text, start)
+    if "TYPE" in expected and WORD_AHEAD.match(text, at) and (opened or "WORD" not in expected):
         TypeReader(source, {}).scan(text, at)
     if opened:
-        raise Fault(f"{opened.group()}... is not closed", at, len(opened.group()))
-    if re.compile(r"%(?![\w$.])").match(text, at):
+        angles(text, opened.end() - 1)
+        if start < at:
+            raise Fault(f"{opened.group(1)}<...> is not well formed", start, len(opened.group(1)))
+    if text.startswith("%", at) and not FOUND.match(text, at + 1):
         raise Fault("expected a name after '%'", at)
 
 
-def in_general(text: str, at: int, expected: set[str], error: UnexpectedInput) -> tuple[str, int, str | None]:
+def in_general(text: str, at: int, expected: set[str], error: UnexpectedInput) -> Fault:
     """What was expected and what was found; how many characters that are; what to do."""
     found = FOUND.match(text, at)
     name = found.group() if found else ""
     if at >= len(text.rstrip()):
-        return f"the text ends where {listed(words(expected))} is expected", 1, None
+        return Fault(f"the text ends where {listed(words(expected))} is expected", at)
     if name.startswith("%") and "RESULTS" in expected and "OPERANDS" not in expected:
-        return f"expected '=' and an operation after {name}", len(name), None
+        return Fault(f"expected '=' and an operation after {name}", at, len(name))
     operator = unknown_form(error)
-    if operator:
-        return (f"expected {listed(words(expected))} in {operator}, found {name!r}", len(name),
-                f"only the generic form of {operator} is known: print the text with --mlir-print-op-generic")
-    return f"expected {listed(words(expected))}, found {name!r}", max(1, len(name)), None
+    if operator is not None:
+        return Fault(f"the form of {operator} is not known", operator.start_pos or 0, len(operator), "unsupported",
+                     "only its generic form can be read: print the text with --mlir-print-op-generic")
+    return Fault(f"expected {listed(words(expected))}, found {name!r}", at, max(1, len(name)))
 
 
-def unknown_form(error: UnexpectedInput) -> str | None:
+def unknown_form(error: UnexpectedInput) -> Token | None:
     """The operator that is being read, where it is of a dialect whose own form is not known."""
     parser: Any = getattr(error, "interactive_parser", None)
     for item in reversed(parser.parser_state.value_stack if parser is not None else ()):
         kind = getattr(item, "type", None)
         if kind == "OPERATOR":
-            return None if item.startswith("tosa.") else str(item)
+            return None if item.startswith("tosa.") else item  # type: ignore[no-any-return]
         if kind in ("LBRACE", "STRING", "FUNC"):
             return None
     return None
 
 
-def words(expected: Iterable[str]) -> list[str]:
-    """What a message calls these terminals, in the order of the table."""
-    names = set(expected)
-    return list(dict.fromkeys(word for terminal, word in WORDS.items() if terminal in names))
+def words(expected: set[str]) -> list[str]:
+    """What a message calls these terminals."""
+    closers = [WORDS[name] for name in ("RBRACE", "RSQB") if name in expected]
+    if "RESULTS" in expected and "COLON" not in expected:
+        return [OPERATION, *closers]
+    if "WORD" in expected:
+        return [VALUE, *closers]
+    return [word for name, word in WORDS.items() if name in expected]
 
 
 def listed(items: list[str]) -> str:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ...runtime.errors import Problem
+from ...runtime.errors import Position, Problem
 from ..graph.operator import Op
 from ..graph.types import BY_STORAGE, F32, F64, I32, I64, INDEX, Array, ElementType, ShapeType, TensorType, Type
 from .attributes import Attribute, Dense, Dictionary, Number, Numbers, Symbol, Text
@@ -36,8 +36,11 @@ KEYWORD = re.compile(r"(?:#[\w.]+<\s*)?(\w+)(?:\s*>)?(?:\s*:\s*i32)?")
 
 
 def make_operator(operator: type[Op], given: Mapping[str, Attribute], operands: Sequence[Type],
-                  results: Sequence[Type]) -> tuple[Op, Dictionary]:
-    """The operator with its fields, and the attributes that are no fields; a Problem where one is missing or wrong."""
+                  results: Sequence[Type], find: Callable[[str], Position | None]) -> tuple[Op, Dictionary]:
+    """The operator with its fields, and the attributes that are no fields; a Problem where one is missing or wrong.
+
+    `find` gives the place of an attribute in the text.
+    """
     rest, values = dict(given), {}
     for field in fields_of(operator):
         kind = field.metadata.get("mlir", "")
@@ -46,7 +49,10 @@ def make_operator(operator: type[Op], given: Mapping[str, Attribute], operands: 
             continue
         name = next((n for n in (field.name, *OLD_NAMES.get(field.name, ())) if n in rest), None)
         if name is not None:
-            values[field.name] = convert(kind, rest.pop(name), operands, f"{name} of {operator.name}")
+            try:
+                values[field.name] = convert(kind, rest.pop(name), operands, f"{name} of {operator.name}")
+            except Problem as problem:
+                raise problem.at(find(name)) from None
         elif field.default is dataclasses.MISSING:
             raise Problem(f"{operator.name} needs the attribute {field.name}", kind="attribute", help=OLD_TEXT)
     return operator(**values), rest

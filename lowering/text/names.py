@@ -54,7 +54,7 @@ class Scopes:
             raise self.unknown(match, token)
         number = match.group(2) or "0"
         if len(number) > 6 or int(number) >= len(values):
-            raise Problem(f"{name} has {len(values)} results, there is no {match.group()}",
+            raise Problem(f"{name} has no result number {number}",
                           place(self.source, token, match.start(), len(match.group())), kind="symbol")
         return values[int(number)]
 

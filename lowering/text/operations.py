@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
-from ...runtime.errors import Problem, Source
+from ...runtime.errors import Position, Problem, Source
 from ..graph.graph import Block, Operation, Value
 from ..graph.operator import OPERATORS, Op, UnknownOp
 from ..graph.types import ElementType, TensorType, Type
 from .attribute_reader import AttributeReader
-from .attributes import Attribute, Dense, Dictionary, Symbol
+from .attributes import Attribute, Dense, Dictionary, Symbol, Text
 from .fields import make_operator
 from .names import Scopes, uses
 from .syntax import AnyOperation, OperationSyntax, RegionSyntax, place
@@ -51,34 +52,37 @@ class OperationReader:
         self.scopes.names = [*outside, {}]
         declared = [(a.name, self.types.value(a.type)) for a in block.arguments if a.name is not None]
         arguments = tuple(self.scopes.argument(name, type) for name, type in declared or entry)
-        operations, last = self.split(syntax, terminators) if terminators else (block.operations, None)
-        found = tuple(o for o in map(self.any_operation, operations) if o is not None)
-        yields = self.operands(last)[0] if last else ()
+        last = block.operations[-1] if block.operations and terminators else None
+        others = block.operations[:-1] if last else block.operations
+        found = tuple(o for o in (self.any_operation(s, terminators) for s in others) if o)
+        end = self.terminator(last, terminators, syntax) if terminators else None
+        yields = self.operands(end)[0] if end else ()
         self.scopes.names = outside
         return Block(arguments, found, yields, place(self.source, block.label or syntax.start),
-                     place(self.source, last.name if last else syntax.end))
+                     place(self.source, end.name if end else syntax.end))
 
-    def split(self, syntax: RegionSyntax, terminators: Sequence[str]) -> tuple[Sequence[AnyOperation], OperationSyntax]:
-        """The operations of a block, and its terminator apart."""
-        *others, last = syntax.blocks[0].operations or (None,)
-        for operation in others:
-            if isinstance(operation, OperationSyntax) and operation.spelling in (*RETURNS, *YIELDS):
-                raise Problem(f"{operation.spelling} must be the last operation of its block",
-                              place(self.source, operation.name), kind="syntax")
-        if not isinstance(last, OperationSyntax) or last.spelling not in terminators:
-            other = isinstance(last, OperationSyntax) and last.spelling in (*RETURNS, *YIELDS)
-            where = last.name if other and isinstance(last, OperationSyntax) else syntax.end
-            raise Problem(f"expected {terminators[0]} at the end of the block", place(self.source, where),
-                          kind="syntax")
-        if last.results or last.regions:
-            raise Problem(f"{last.spelling} has no results and no regions", place(self.source, last.name), kind="type")
-        return others, last
-
-    def any_operation(self, syntax: AnyOperation) -> Operation | None:
-        if isinstance(syntax, OperationSyntax):
-            return self.operation(syntax)
-        raise Problem(f"{syntax.keyword} is not allowed inside a function", place(self.source, syntax.keyword),
+    def terminator(self, last: AnyOperation | None, terminators: Sequence[str],
+                   region: RegionSyntax) -> OperationSyntax:
+        """The last operation of a block, which must be one of these."""
+        if isinstance(last, OperationSyntax) and last.spelling in terminators:
+            if last.results or last.regions:
+                raise Problem(f"{last.spelling} has no results and no regions", place(self.source, last.name),
+                              kind="type")
+            return last
+        if last is not None:
+            self.any_operation(last, terminators)
+        raise Problem(f"expected {terminators[0]} at the end of the block", place(self.source, region.end),
                       kind="syntax")
+
+    def any_operation(self, syntax: AnyOperation, terminators: Sequence[str]) -> Operation | None:
+        """An operation that is no terminator."""
+        if not isinstance(syntax, OperationSyntax):
+            raise Problem(f"{syntax.keyword} is not allowed inside a function", place(self.source, syntax.keyword),
+                          kind="syntax")
+        if terminators and syntax.spelling in (*RETURNS, *YIELDS):
+            rule = "must be the last operation of" if syntax.spelling in terminators else "is not allowed in"
+            raise Problem(f"{syntax.spelling} {rule} this block", place(self.source, syntax.name), kind="syntax")
+        return self.operation(syntax)
 
     def regions(self, syntax: OperationSyntax, op: Op, operands: tuple[Value, ...]) -> tuple[Block, ...]:
         """The regions of an operation. Names in its parentheses are the arguments of each region without a header."""
@@ -164,11 +168,17 @@ class OperationReader:
         found = OPERATORS.get(syntax.spelling)
         given = rest | properties
         constants = [given[k] for k in ("values", "value", "initial", "initial_value") if k in given]
-        if found is None or not all(isinstance(c, Dense) for c in constants):
+        if found is None or any(isinstance(c, Text) for c in constants):
             return UnknownOp(spelling=syntax.spelling, properties=properties), rest
         if found.variable_effect:
             given = self.typed_variable(found, syntax, given, results)
-        return make_operator(found, given, [v.type for v in operands], results)
+        return make_operator(found, given, [v.type for v in operands], results, partial(self.find_attribute, syntax))
+
+    def find_attribute(self, syntax: OperationSyntax, name: str) -> Position | None:
+        """Where an attribute is written."""
+        dictionaries = filter(None, (syntax.properties, syntax.attributes))
+        keys = [key for d in dictionaries for key, _ in d.entries] + [i.name for i in syntax.inline]
+        return next((place(self.source, key) for key in keys if key.strip('"') == name), None)
 
     def typed_variable(self, op: type[Op], syntax: OperationSyntax, given: dict[str, Attribute],
                        results: tuple[Type, ...]) -> dict[str, Attribute]:

@@ -112,7 +112,7 @@ class ModuleReader:
               syntax: AnyOperation | None) -> Module:
         functions: list[Function] = []
         declarations: list[Operation] = []
-        scopes = Scopes(self.source)
+        reader = OperationReader(self.source, self.types, self.attributes, Scopes(self.source))
         for item in items:
             if isinstance(item, FunctionSyntax):
                 functions.append(self.function(item))
@@ -121,7 +121,7 @@ class ModuleReader:
             elif is_module(item):
                 raise Problem("a module inside a module is not supported", self.place(item), kind="unsupported")
             else:
-                operation = OperationReader(self.source, self.types, self.attributes, scopes).any_operation(item)
+                operation = reader.any_operation(item, RETURNS)
                 declarations += [operation] if operation else []
         position = self.place(syntax) if syntax else None
         return Module(tuple(functions), tuple(declarations), name, attributes, position)
@@ -134,7 +134,8 @@ class ModuleReader:
         entry = []
         for number, parameter in enumerate(syntax.parameters):
             if parameter.name is None:
-                raise Problem(f"argument {number} of {syntax.symbol} has no name", place(self.source, parameter.type))
+                raise Problem(f"argument {number} of {syntax.symbol} has no name", place(self.source, parameter.type),
+                              kind="syntax")
             entry.append((parameter.name, self.types.value(parameter.type)))
         label = syntax.body.blocks[0].label
         if label is not None:

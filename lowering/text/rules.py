@@ -65,8 +65,6 @@ class Rules:
         return AliasSyntax(name, value)
 
     def type_alias(self, name: Token, value: Token) -> AliasSyntax:
-        if not name.startswith("!") or not name[1:].replace("_", "a").isalnum():
-            raise TokenFault(name, Fault(f"expected an operation or an alias, found the type {name}"))
         return AliasSyntax(name, value)
 
     def resources(self, *sections: Any) -> ResourcesSyntax:
@@ -83,6 +81,8 @@ class Rules:
     # Operations
 
     def operation(self, results: Token | None, body: Any, location: LocationSyntax | None) -> AnyOperation:
+        if results and not isinstance(body, OperationSyntax):
+            raise TokenFault(results, Fault(f"{body.keyword} has no results", 0, len(results), "type"))
         return body._replace(results=results, location=location) if results or location else body
 
     def generic(self, name: Token, operands: Token | None, _successors: None, properties: DictionarySyntax | None,

@@ -26,7 +26,7 @@ BRACKET = re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|->|[<>]')
 OTHER_SCALARS = re.compile(r"[su]?i[0-9]{1,7}|tf32|f80|f128|b?f[0-9]E[0-9]M[0-9]\w*|none")
 CONTAINERS = {"vector", "memref", "tuple", "complex"}
 MAXIMUM_EXTENT = (1 << 63) - 1
-MAXIMUM_ALIASES = 32
+MAXIMUM_DEPTH = 32
 
 
 class TypeReader:
@@ -75,15 +75,17 @@ class TypeReader:
 
     # Scanning: each takes a text and an offset, and gives what it found and the offset behind it.
 
-    def scan(self, text: str, at: int, aliases: int = 0) -> tuple[AnyType, int]:
+    def scan(self, text: str, at: int, depth: int = 0) -> tuple[AnyType, int]:
         match = NAME.match(text, at)
         if match is None:
             raise Fault(f"expected a type{found_at(text, at)}", at)
+        if depth > MAXIMUM_DEPTH:
+            raise Fault(f"types or their aliases are nested more than {MAXIMUM_DEPTH} deep", at, kind="nesting")
         name, end = match.group(), match.end()
         if name == "tensor":
-            return self.scan_tensor(text, at, end, aliases)
+            return self.scan_tensor(text, at, end, depth)
         if name.startswith("!"):
-            return self.scan_named(text, at, name, end, aliases)
+            return self.scan_named(text, at, name, end, depth)
         if name in ELEMENT_TYPES:
             return ELEMENT_TYPES[name], end
         if OTHER_SCALARS.fullmatch(name):
@@ -94,9 +96,9 @@ class TypeReader:
         raise Fault(f"unknown type {name}", at, len(name), "type", f"{name}<...> is written with its dimensions"
                     if name in CONTAINERS else None)
 
-    def scan_named(self, text: str, at: int, name: str, end: int, aliases: int) -> tuple[AnyType, int]:
+    def scan_named(self, text: str, at: int, name: str, end: int, depth: int) -> tuple[AnyType, int]:
         if "." not in name:
-            return self.follow(name, at, aliases), end
+            return self.follow(name, at, depth), end
         if name == "!tosa.shape":
             match = SHAPE.match(text, end)
             if match is None:
@@ -105,24 +107,23 @@ class TypeReader:
         end = angles(text, end)
         return OpaqueType(text[at:end]), end
 
-    def follow(self, name: str, at: int, aliases: int) -> AnyType:
+    def follow(self, name: str, at: int, depth: int) -> AnyType:
         if name not in self.aliases:
             raise Fault(f"unknown type alias {name}", at, len(name), "symbol")
-        if aliases == MAXIMUM_ALIASES:
-            raise Fault(f"the type alias {name} leads to more than {MAXIMUM_ALIASES} others", at, len(name), "nesting")
         token = self.aliases[name]
         if token.startswith("("):
             return OpaqueType(str(token))
         try:
-            return self.scan(token, 0, aliases + 1)[0]
+            return self.scan(token, 0, depth + 1)[0]
         except Fault as fault:
-            raise Fault(f"the type alias {name}: {fault.message}", at, len(name), fault.kind) from None
+            message = fault.message if fault.kind == "nesting" else f"the type alias {name}: {fault.message}"
+            raise Fault(message, at, len(name), fault.kind) from None
 
-    def scan_tensor(self, text: str, at: int, end: int, aliases: int) -> tuple[AnyType, int]:
+    def scan_tensor(self, text: str, at: int, end: int, depth: int) -> tuple[AnyType, int]:
         if text[end:end + 1] != "<":
             raise Fault("expected '<' after tensor", end)
         shape, end = scan_shape(text, end + 1)
-        element, end = self.scan(text, skip(text, end), aliases)
+        element, end = self.scan(text, skip(text, end), depth + 1)
         end = skip(text, end)
         encoded = text[end:end + 1] == ","
         if not encoded and text[end:end + 1] != ">":
@@ -198,7 +199,7 @@ def skip(text: str, at: int) -> int:
 
 def found_at(text: str, at: int) -> str:
     """", found x" for a message."""
-    match = re.compile(r'"?[\w%@#!^$.-]{1,30}|\S').match(text, at)
+    match = re.compile(r'->|"?[\w%@#!^$.-]{1,30}|\S').match(text, at)
     return f", found {match.group()!r}" if match else ", found the end"
 
 

@@ -52,9 +52,9 @@ def compare(name: str, model: bytes, x: np.ndarray, batches: int) -> None:
     times = []
     for _ in range(5):
         start = time.perf_counter()
-        compiled = source.lower().compile()
+        compiled = source.lower().compile(tosaic.Context(name))
         times.append(time.perf_counter() - start)
-    results = compiled(x, context=tosaic.Context("shape"))
+    results = compiled(x)
     out = tuple(np.empty_like(r) for r in (results if isinstance(results, tuple) else (results,)))
     target = out if len(out) > 1 else out[0]
 
@@ -71,7 +71,7 @@ def compare(name: str, model: bytes, x: np.ndarray, batches: int) -> None:
     print(f"{name}\n  compile   tosaic {statistics.median(times) * 1e3:7.1f} ms   LiteRT load and first call {prepared * 1e3:.1f} ms")
     print(f"  a call    tosaic {quartiles([a for a, _ in pairs])}\n            LiteRT {quartiles([b for _, b in pairs])}")
     print(f"  LiteRT / tosaic {statistics.median(b / a for a, b in pairs):.2f}")
-    print(f"  arena {report.arena_bytes} bytes, lower bound {report.lower_bound_bytes}", flush=True)
+    print(f"  arena {report.arena} bytes, lower bound {report.lower_bound}", flush=True)
 
 
 def main() -> None:

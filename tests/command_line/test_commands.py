@@ -110,7 +110,7 @@ def test_show_prints_a_stage_in_either_order(tosaic: Any, model: str, stage: str
 
 def test_show_prints_the_whole_graph_as_it_was_read(tosaic: Any, model: str) -> None:
     out = tosaic("show", model)[1]
-    assert "@main" in out and "@other" in out and "tosa.variable @command_line.total" in out
+    assert "@main" in out and "@other" in out and "command_line.total" in out
 
 
 def test_show_graph_reads_back(tosaic: Any, model: str, tmp_path: Path) -> None:
@@ -160,14 +160,18 @@ def test_a_tflite_file_runs_whatever_its_name(tosaic: Any, tmp_path: Path) -> No
     assert values == json.loads(tosaic("run", DATA / "v_lstm.mlir", "--json")[1])["outputs"]
 
 
-@pytest.mark.parametrize(("arguments", "code", "words"), [
-    ((), 2, "usage"), (("fly",), 2, "invalid choice"), (("run",), 2, "MODEL"), (("run", "M", "--calls", "0"), 2, "below 1"),
-    (("run", "M", "--calls", "x"), 2, "invalid"), (("run", "M", "--input", "y=random:1"), 2, "no input named y"),
-    (("run", "M", "--input", "x=random:one"), 2, "is not random:SEED"), (("run", "M", "--entry", "none"), 2, "no function none"),
-    (("run", "M", "--input", "x=missing.npy"), 2, "No such file"), (("run", "M", "--input", "x=M"), 2, "no .npy or .npz"),
-    (("show", "M", "tea"), 2, "no stage tea"), (("run", "missing.mlir"), 3, "No such file"), (("report", "."), 3, "directory")])
-def test_what_is_wrong_is_told_in_the_exit_code(tosaic: Any, model: str, arguments: Any, code: int, words: str) -> None:
-    found, out, err = tosaic(*(a.replace("M", model) for a in arguments))
+WRONG = [
+    ("", 2, "usage"), ("fly", 2, "invalid choice"), ("run", 2, "MODEL"), ("run M --calls 0", 2, "below 1"),
+    ("run M --calls x", 2, "invalid"), ("run M --input y=random:1", 2, "no input named y"),
+    ("run M --input x=random:one", 2, "is not random:SEED"), ("run M --entry none", 2, "no function none"),
+    ("run M --input x=missing.npy", 2, "No such file"), ("run M --input x=M", 2, "no .npy or .npz"),
+    ("run M --save /dev/null/x.npz", 2, "cannot be written"), ("show M tea", 2, "no stage tea"),
+    ("run missing.mlir", 3, "No such file"), ("report .", 3, "directory")]
+
+
+@pytest.mark.parametrize(("line", "code", "words"), WRONG)
+def test_what_is_wrong_is_told_in_the_exit_code(tosaic: Any, model: str, line: str, code: int, words: str) -> None:
+    found, out, err = tosaic(*(word.replace("M", model) for word in line.split()))
     assert (found, out) == (code, "") and words in err
 
 

@@ -54,16 +54,15 @@ def test_ctrl_c_ends_it_with_130_and_one_word(model: str) -> None:
 
 def test_progress_is_shown_on_a_terminal_only(model: str) -> None:
     reader, terminal = pty.openpty()
-    process = subprocess.Popen([*COMMAND, "run", model, "--calls", "400000"], stdout=subprocess.PIPE, stderr=terminal,
+    process = subprocess.Popen([*COMMAND, "run", model, "--calls", "600000"], stdout=subprocess.PIPE, stderr=terminal,
                                env={**os.environ, "TERM": "xterm"})
     os.close(terminal)
     shown = read_all(reader)
     os.close(reader)
     out, _ = process.communicate(timeout=120)
-    assert process.returncode == 0 and b"400000 calls" in out and b"\x1b" not in out
-    took_long = b"microseconds" in out and float(out.split(b" microseconds")[0].split()[-1]) * 0.4 > 1.5
-    assert "running main" in shown or not took_long
-    quiet = subprocess.run([*COMMAND, "run", model, "--calls", "400000"], capture_output=True, check=True)
+    assert process.returncode == 0 and b"600000 calls" in out and b"\x1b" not in out
+    assert "running main" in shown
+    quiet = subprocess.run([*COMMAND, "run", model, "--calls", "600000"], capture_output=True, check=True)
     assert quiet.stderr == b""
 
 

@@ -1,4 +1,4 @@
-"""What a traced function computes is what NumPy computes: the graph is run by the reference interpreter."""
+"""What a traced function computes is what NumPy computes: in the reference interpreter and compiled."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -22,11 +22,16 @@ CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 
 def run(function: Callable[..., Any], *arrays: Any) -> Any:
-    """What the interpreter gives for the function's graph."""
+    """What the interpreter gives for the function's graph; compiled code gives the same, floats nearly."""
     traced = tosaic.jit(function).trace(*arrays)
     results = interpret(traced.module, traced.function, arrays)
-    for value, result in zip(traced.function.body.yields, results):
-        assert result.shape == value.tensor.dims
+    compiled = traced.compile().executable(*(np.require(a, requirements=["C", "A"]) for a in arrays))
+    for value, result, other in zip(traced.function.body.yields, results, compiled, strict=True):
+        assert result.shape == other.shape == value.tensor.dims and result.dtype == other.dtype
+        if result.dtype.kind in "iub":
+            np.testing.assert_array_equal(other, result)
+        else:
+            np.testing.assert_allclose(other, result, rtol=1e-2 if result.dtype == np.float16 else 3e-6, atol=1e-6)
     return results[0] if len(results) == 1 else results
 
 
@@ -43,7 +48,7 @@ def agree(function: Callable[..., Any], *arrays: Any, exact: bool = False) -> No
     if exact or expected.dtype.kind != "f":
         np.testing.assert_array_equal(actual, expected)
     else:
-        np.testing.assert_allclose(actual, expected, rtol=2e-6, atol=1e-6)
+        np.testing.assert_allclose(actual, expected, rtol=2e-6, atol=5e-6)
 
 
 ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
@@ -193,8 +198,25 @@ def test_matrix_products_have_the_shapes_of_numpy(left: tuple[int, ...], right: 
 
 
 def test_products_of_bytes_are_i32() -> None:
-    result = run(lambda a, b: a @ b, BYTES, MORE.T.copy())
-    np.testing.assert_array_equal(result, BYTES.astype(np.int32) @ MORE.T.astype(np.int32))
+    expected = BYTES.astype(np.int32) @ MORE.T.astype(np.int32)
+    for dtype in (np.int8, np.int16, np.int32):
+        result = run(lambda a, b: a @ b, BYTES.astype(dtype), MORE.T.astype(dtype))
+        assert result.dtype == np.int32
+        np.testing.assert_array_equal(result, expected)
+
+
+def test_products_of_batches_of_integers_broadcast() -> None:
+    a, b = np.arange(48, dtype=np.int32).reshape(2, 1, 4, 6), np.arange(90, dtype=np.int32).reshape(3, 6, 5)
+    agree(lambda x, y: x @ y, a, b)
+    agree(lambda x, y: x @ y, a, b[0, :, 0])
+
+
+def test_bools_among_numbers_are_0_and_1() -> None:
+    agree(lambda c, a: c * a + (a > 0), TRUE, F)
+    agree(lambda c, a: np.where(a > 0, c, 2) - c, TRUE, J)
+    agree(lambda c: (c * 2.0, c + 1)[0], TRUE)
+    agree(lambda c: c + 1, TRUE)
+    agree(lambda c: c == 1, TRUE)
 
 
 @pytest.mark.parametrize("function", [
@@ -207,6 +229,15 @@ def test_products_of_bytes_are_i32() -> None:
     lambda a: np.full_like(a, 3.0), lambda a: a.flatten()], ids=str)
 def test_moving_elements_is_as_in_numpy(function: Callable[[Any], Any]) -> None:
     agree(function, CUBE, exact=True)
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: np.stack([x, x, -x], 1), lambda x: np.stack([x.T, x.T], -1), lambda x: np.stack([x[:, ::-1], x], 2),
+    lambda x: np.stack([x.sum(1), x.max(1)], -1), lambda x: np.pad(x.sum(0, keepdims=True), ((0, 3), (1, 0))).T,
+    lambda x: np.stack([x @ x.T, (x @ x.T).T], -1), lambda x: np.pad(x @ x.T, ((1, 1), (2, 1))),
+    lambda x: np.concatenate([x.sum(1, keepdims=True), x.max(1, keepdims=True), x], 1)], ids=str)
+def test_computed_parts_are_joined_as_in_numpy(function: Callable[[Any], Any]) -> None:
+    agree(function, np.random.default_rng(5).standard_normal((16, 24)).astype(np.float32))
 
 
 INDICES = [np.s_[0], np.s_[-1], np.s_[1, 2, 3], np.s_[..., 0], np.s_[:, 1], np.s_[:, 1:3], np.s_[:, :, ::2],
@@ -266,3 +297,41 @@ def test_arrays_are_copied_when_traced() -> None:
     traced = tosaic.jit(lambda a: a * weights).trace(F)
     weights[:] = 0
     np.testing.assert_array_equal(interpret(traced.module, traced.function, (F,))[0], F)
+
+
+def test_unsigned_bytes_are_computed_with_as_numpy_does() -> None:
+    pixels = np.array([[0, 1, 127, 128, 255]], np.uint8)
+    other = np.array([[255, 2, 128, 128, 3]], np.uint8)
+    for name in ("add", "subtract", "multiply", "maximum", "less", "equal", "floor_divide"):
+        agree(ARITHMETIC[name], pixels, other)
+    agree(lambda a: a.astype(np.float32) / 255, pixels)
+    agree(lambda a: a.astype(np.int8), pixels)
+    agree(lambda a: a.astype(np.uint8), np.array([0, -1, 255, 256, 300, -300], np.int32))
+
+
+def test_a_large_array_that_is_used_twice_is_one_constant() -> None:
+    weights = np.arange(1024, dtype=np.float32).reshape(32, 32)
+    traced = tosaic.jit(lambda x: x @ weights @ weights + weights).trace(weights)
+    large = [o for o in traced.function.body.walk() if o.op.name == "tosa.const" and o.results[0].tensor.size == 1024]
+    assert len(large) == 1
+
+
+def test_an_array_that_changes_while_tracing_is_two_constants() -> None:
+    buffer = np.zeros((32, 32), np.float32)
+
+    def function(x: Any) -> Any:
+        for i in range(3):
+            buffer[...] = i
+            x = x + buffer
+        return x
+
+    assert run(function, np.zeros((32, 32), np.float32)).max() == 3
+
+
+def test_an_array_that_is_used_in_two_branches_is_a_constant_of_each() -> None:
+    weights = np.arange(1024, dtype=np.float32).reshape(32, 32)
+
+    def function(x: Any) -> Any:
+        return tosaic.cond(x[0, 0] > 0, lambda: x + weights, lambda: x - weights) * weights
+
+    np.testing.assert_array_equal(run(function, weights), -0.0 * weights)

@@ -21,10 +21,10 @@ llvm.initialize_all_targets()
 llvm.initialize_all_asmprinters()
 
 
-def module_text(functions: Sequence[Function], target: Target) -> str:
-    """A module with an external entry for each function."""
+def module_text(functions: Sequence[Function], target: Target, on: Target | None = None) -> str:
+    """A module with an external entry for each function; `on` is the machine, where it is another than emitted for."""
     emitted = emit_functions(functions, target)
-    lines = [f'target triple = "{target.triple}"', *emitted.declarations, *emitted.definitions, *emitted.attributes]
+    lines = [f'target triple = "{(on or target).triple}"', *emitted.declarations, *emitted.definitions, *emitted.attributes]
     for f, name in zip(functions, emitted.names):
         params = [f"ptr %p{i}" for i in range(len(f.params) + len(f.scratch))]
         params += ["i64 %low", "i64 %high"] if f.rows else []
@@ -51,8 +51,9 @@ def object_file(functions: Sequence[Function], target: Target) -> bytes:
 class Native:
     """Functions as code of this process."""
 
-    def __init__(self, functions: Sequence[Function], target: Target) -> None:
-        self.engine = llvm.create_mcjit_compiler(parsed(module_text(functions, target)), machine(target, "jitdefault"))
+    def __init__(self, functions: Sequence[Function], target: Target, on: Target | None = None) -> None:
+        text = module_text(functions, target, on)
+        self.engine = llvm.create_mcjit_compiler(parsed(text), machine(on or target, "jitdefault"))
         self.engine.finalize_object()
 
     def __enter__(self) -> Native:

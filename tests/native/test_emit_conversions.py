@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes  # noqa: F401  registers its dtypes with NumPy
@@ -14,6 +15,7 @@ from tosaic.lowering.loops.ir import Function, Type
 from tosaic.lowering.native.features import host, target
 
 from .harness import Native, differences, interpreted
+from .test_emit_operations import elementwise
 
 Array = np.ndarray[Any, Any]
 HALVES = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
@@ -62,7 +64,7 @@ def floats() -> Array:
         exact = patterns(dtype).astype(np.float32)
         exact = np.sort(exact[np.isfinite(exact)])
         middle = ((exact[1:].astype(np.float64) + exact[:-1]) / 2).astype(np.float32)
-        top = np.float32(2) * exact[-1:] - exact[-2:-1] * np.float32(0.5) - exact[-1:] * np.float32(0.5)
+        top = exact[-1:] + (exact[-1:] - exact[-2:-1]) / 2  # where rounding up overflows
         for x in (exact, middle, top):
             found += [x, np.nextafter(x, np.float32(np.inf)), np.nextafter(x, np.float32(-np.inf))]
     return np.concatenate(found)
@@ -88,7 +90,7 @@ def test_float32_rounds_to_the_nearest_small_float(dtype: str, lanes: int, name:
 @pytest.mark.parametrize("name", TARGETS)
 @pytest.mark.parametrize("dtype", HALVES)
 def test_float64_rounds_once_to_a_small_float(dtype: str, name: str) -> None:
-    exact = patterns(dtype).astype(np.float64)
+    exact = patterns(dtype).astype(np.float32).astype(np.float64)
     exact = np.sort(exact[np.isfinite(exact)])
     middle = (exact[1:] + exact[:-1]) / 2
     x = np.concatenate([exact, middle, np.nextafter(middle, np.inf), np.nextafter(middle, -np.inf),
@@ -146,6 +148,33 @@ def test_numbers_become_any_other_type(source: str, name: str) -> None:
             for f, x in cases:
                 data = {f.params[0]: x}
                 faults += [f"{f.name}: {d}" for d in differences(native.run(f, data), interpreted(f, data))]
+    assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_code_for_32_bit_registers_converts_and_divides_64_bit_integers(lanes: int) -> None:
+    """What a 32-bit processor runs, on this machine."""
+    plain = target("x86-64")
+    small = replace(plain, triple="i686-unknown-linux-gnu")
+    longs = [*(1 << np.arange(63, dtype=np.int64)), *((1 << np.arange(1, 63, dtype=np.int64)) - 1),
+             *(int(x) * 0x180000001 % (1 << 63) >> i for i, x in enumerate(range(1, 60))), 0, (1 << 63) - 1, -1 << 63]
+    longs += [(1 << 40) + (1 << 16), (3 << 40) + (3 << 17), (1 << 62) + (1 << 38), (1 << 62) + (1 << 38) + 1]
+    signed = np.array([*longs, *(-x for x in longs if x > 0)] * 4, np.int64)
+    signed = signed[:len(signed) // 4 * 4]
+    cases: list[tuple[Function, dict[int, Array]]] = []
+    for kind, real in itertools.product(("int64", "uint64"), ("float32", "float64")):
+        x = signed.astype(kind)
+        y = np.concatenate([numbers(real, kind), np.array([0.99, 1, 2 ** 30, 2 ** 62, 2 ** 52 + 1, 2 ** 24 + 1], real)])
+        y = np.resize(y[np.isfinite(y)], 1000)
+        cases += [(cast(kind, real, len(x), lanes), {0: x}), (cast(real, kind, len(y), lanes), {0: y})]
+    for kind in ("int64", "uint64"):
+        x, y = signed.astype(kind), np.roll(signed, 37).astype(kind)
+        cases.append((elementwise("div", kind, 2, lanes, len(x)), {0: x, 1: y}))
+    faults = []
+    with Native([f for f, _ in cases], small, plain) as native:
+        for f, inputs in cases:
+            data = dict(zip(f.params, inputs.values()))
+            faults += [f"{f.name}: {d}" for d in differences(native.run(f, data), interpreted(f, data))]
     assert not faults, "\n".join(faults)
 
 

@@ -1,4 +1,5 @@
-"""Runs kernels as the schedules write them, in NumPy and natively, and compares them with what their expressions mean."""
+"""Runs kernels as the schedules write them, in NumPy and natively, and compares them with what their expressions
+mean."""
 from __future__ import annotations
 
 import itertools
@@ -6,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-
 from tosaic.lowering.elements.affine import Axis
 from tosaic.lowering.elements.expression import Buffer, Expr, is_float, loads
 from tosaic.lowering.elements.interpret import evaluate, numpy_dtype
@@ -45,7 +45,8 @@ def kernel(out: Buffer, axes: Sequence[Axis], value: Expr) -> Kernel:
 
 
 def random_data(shape: tuple[int, ...], dtype: str, rng: np.random.Generator) -> Array:
-    """Small whole numbers and halves, so that sums of a few are exact in every order, or the whole range of integers."""
+    """Small whole numbers and halves, so that sums of a few are exact in every order, or the whole range of
+    integers."""
     if dtype == "bool":
         return rng.integers(0, 2, shape).astype(bool)
     if is_float(dtype):

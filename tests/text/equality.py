@@ -31,8 +31,10 @@ class Comparison:
 
     def functions(self, f: Function, g: Function) -> None:
         assert (f.name, f.result_types, f.is_private) == (g.name, g.result_types, g.is_private)
-        for name in ("attributes", "argument_attributes", "result_attributes"):
-            same(getattr(f, name), getattr(g, name), f"{name} of @{f.name}")
+        same(f.attributes, g.attributes, f"attributes of @{f.name}")
+        for name, count in (("argument_attributes", len(f.arguments)), ("result_attributes", len(f.result_types))):
+            none = ({},) * count
+            same(getattr(f, name) or none, getattr(g, name) or none, f"{name} of @{f.name}")
         self.blocks(f.body, g.body)
 
     def blocks(self, a: Block, b: Block) -> None:

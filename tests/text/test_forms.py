@@ -95,7 +95,8 @@ def test_bounds_take_the_type_of_the_operand(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [
-    "{input_unsigned = false, output_unsigned = true, per_channel = false, rounding_mode = SINGLE_ROUND, scale32 = true}",
+    "{input_unsigned = false, output_unsigned = true, per_channel = false, rounding_mode = SINGLE_ROUND, "
+    "scale32 = true}",
     "scale32(true) rounding_mode<SINGLE_ROUND> per_channel(false) input_unsigned(false) output_unsigned(true)",
     '{input_unsigned = false, output_unsigned = true, per_channel = false, rounding_mode = "SINGLE_ROUND", '
     "scale32 = true, tosa.note = unit}"])
