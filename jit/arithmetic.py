@@ -93,7 +93,7 @@ def floor_divide(a: Any, b: Any) -> Tensor:
     """The quotient rounded down. Integer division by 0 gives an unspecified value."""
     x, y = operands(a, b, operator="floor_divide")
     if x.element.is_float:
-        return floor(divide(x, y))
+        return apply("floor", divide(x, y))
     if is_narrow(x):
         return convert(floor_divide(convert(x, I32), convert(y, I32)), x.element)
     quotient = apply("intdiv", x, y)
@@ -123,7 +123,7 @@ def power(a: Any, b: Any) -> Tensor:
         if b >= 0 and not (isinstance(b, float) and not x.element.is_float):
             return repeated(x, int(b))
         if x.element.is_float:
-            return reciprocal(repeated(x, -int(b)))
+            return apply("reciprocal", repeated(x, -int(b)))
     x, y = operands(a, b, operator="power")
     if not x.element.is_float:
         raise problem(f"power of {x.type}: an integer needs a whole number from 0 to 64 as exponent",
@@ -185,10 +185,6 @@ def clip(x: Any, low: Any = None, high: Any = None) -> Tensor:
         return apply("clamp", x, min_val=low, max_val=high)
     x = x if low is None else maximum(x, low)
     return x if high is None else minimum(x, high)
-
-
-def relu(x: Any) -> Tensor:
-    return maximum(x, 0)
 
 
 def compare(name: str, a: Any, b: Any) -> Tensor:
@@ -285,75 +281,7 @@ def where(condition: Any, a: Any, b: Any) -> Tensor:
     return apply("select", *(tensor(v, rank=len(shape)) for v in (chosen, x, y)))
 
 
-def of_float(name: str, x: Any) -> Tensor:
-    """A function of floats; integers are converted to f32."""
-    x = tensor(x)
-    return apply(name, x if x.element.is_float else astype(x, F32))
-
-
-def exp(x: Any) -> Tensor:
-    return of_float("exp", x)
-
-
-def log(x: Any) -> Tensor:
-    return of_float("log", x)
-
-
-def sin(x: Any) -> Tensor:
-    return of_float("sin", x)
-
-
-def cos(x: Any) -> Tensor:
-    return of_float("cos", x)
-
-
-def tanh(x: Any) -> Tensor:
-    return of_float("tanh", x)
-
-
-def erf(x: Any) -> Tensor:
-    return of_float("erf", x)
-
-
-def sigmoid(x: Any) -> Tensor:
-    return of_float("sigmoid", x)
-
-
-def floor(x: Any) -> Tensor:
-    x = tensor(x)
-    return apply("floor", x) if x.element.is_float else x
-
-
-def ceil(x: Any) -> Tensor:
-    x = tensor(x)
-    return apply("ceil", x) if x.element.is_float else x
-
-
-def reciprocal(x: Any) -> Tensor:
-    return of_float("reciprocal", x)
-
-
-def rsqrt(x: Any) -> Tensor:
-    return of_float("rsqrt", x)
-
-
-def sqrt(x: Any) -> Tensor:
-    """The reciprocal of the reciprocal square root, which TOSA has: right at 0 and infinity too."""
-    return reciprocal(rsqrt(x))
-
-
-def square(x: Any) -> Tensor:
-    x = tensor(x)
-    return multiply(x, x)
-
-
-def isnan(x: Any) -> Tensor:
-    x = tensor(x)
-    return not_equal(x, x) if x.element.is_float else constant(np.zeros(x.shape, np.bool_))
-
-
-__all__ = ["absolute", "add", "astype", "bitwise_and", "bitwise_or", "bitwise_xor", "ceil", "clip", "cos", "divide",
-           "equal", "erf", "exp", "floor", "floor_divide", "fmax", "fmin", "greater", "greater_equal", "invert",
-           "isnan", "left_shift", "less", "less_equal", "log", "logical_and", "logical_not", "logical_or",
-           "logical_xor", "maximum", "minimum", "multiply", "negative", "not_equal", "power", "reciprocal", "relu",
-           "remainder", "right_shift", "rsqrt", "sigmoid", "sign", "sin", "sqrt", "square", "subtract", "tanh", "where"]
+__all__ = ["absolute", "add", "astype", "bitwise_and", "bitwise_or", "bitwise_xor", "clip", "divide", "equal",
+           "floor_divide", "fmax", "fmin", "greater", "greater_equal", "invert", "left_shift", "less", "less_equal",
+           "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "multiply", "negative",
+           "not_equal", "power", "remainder", "right_shift", "sign", "subtract", "where"]

@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return code
     except Problem as problem:
         print(problem, file=sys.stderr)
-        return USAGE if problem.kind in USAGE_KINDS else BAD_MODEL
+        return USAGE if problem.kind in USAGE_KINDS else INTERNAL if problem.kind == "internal" else BAD_MODEL
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED

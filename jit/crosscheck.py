@@ -1,8 +1,8 @@
 """Compiled code against the reference interpreter, operator by operator: what `tosaic check` does.
 
-The function is compiled twice. `fused` is what a user runs; `observed` is the same graph with every operator's result made
-an output, so that each operator can be checked on the very operands that it had in native code: integers must be equal,
-floats within TOSA's own bounds. The first operator that differs is named. The fused outputs are compared with the
+The function is compiled twice. `fused` is what a user runs; `observed` is the same graph with every operator's result
+made an output, so that each operator can be checked on the very operands that it had in native code: integers must be
+equal, floats within TOSA's own bounds. The first operator that differs is named. The fused outputs are compared with the
 interpreter's end to end: integers and state must be equal, floats within 1e-5 of the output's range.
 """
 from __future__ import annotations
@@ -86,7 +86,8 @@ def crosscheck(module: Module, function: Function, calls: Sequence[Sequence[Arra
     `build(module, function, target)` compiles a function into an executable.
     """
     observed_function, operations = observe_all(function)
-    observed_module = replace(module, functions=tuple(observed_function if f is function else f for f in module.functions))
+    functions = tuple(observed_function if f is function else f for f in module.functions)
+    observed_module = replace(module, functions=functions)
     fused, observed = build(module, function, target), build(observed_module, observed_function, target)
     contexts = Context("crosscheck, fused"), Context("crosscheck, observed")
     variables = InterpreterVariables()
@@ -129,9 +130,11 @@ def check_operation(operation: Operation, values: Mapping[Value, Array], call: i
     return compare(values[result], expected, allowed, str(operation), operation.position, call)
 
 
-def check_outputs(actual: Sequence[Array], expected: Sequence[Array], function: Function, call: int) -> Difference | None:
+def check_outputs(actual: Sequence[Array], expected: Sequence[Array], function: Function,
+                  call: int) -> Difference | None:
     for number, (a, e) in enumerate(zip(actual, expected)):
-        found = compare(a, e, end_to_end(e), f"output {number} of {function.name}", function.body.terminator_position, call)
+        where = f"output {number} of {function.name}"
+        found = compare(a, e, end_to_end(e), where, function.body.terminator_position, call)
         if found:
             return found
     return None
@@ -140,8 +143,9 @@ def check_outputs(actual: Sequence[Array], expected: Sequence[Array], function: 
 def check_state(context: Context, variables: InterpreterVariables, call: int) -> Difference | None:
     state = context.snapshot()
     for name, expected in variables.snapshot().items():
-        if expected is not None and name in state and state[name] is not None:
-            found = compare(state[name], expected, end_to_end(expected), f"variable @{name}", None, call)
+        actual = state.get(name)
+        if expected is not None and actual is not None:
+            found = compare(actual, expected, end_to_end(expected), f"variable @{name}", None, call)
             if found:
                 return found
     return None

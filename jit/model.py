@@ -138,7 +138,7 @@ def model_text(source: Any, name: str | None) -> tuple[str | bytes, str]:
     shown = name or shown
     if data[4:8] == b"TFL3":
         from .bridges.tflite import mlir_of_tflite
-        return mlir_of_tflite(data, shown), shown
+        return mlir_of_tflite(data, shown), f"{shown} (as MLIR)"
     return data, shown
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from .arithmetic import *  # noqa: F403
 from .arithmetic import __all__ as _arithmetic
 from .arithmetic import absolute, divide, invert, power, remainder
+from .functions import *  # noqa: F403
+from .functions import __all__ as _functions
 from .layout import *  # noqa: F403
 from .layout import __all__ as _layout
 from .reduction import *  # noqa: F403
@@ -20,4 +22,5 @@ pow = float_power = power
 bitwise_not = invert
 amax, amin = max, min
 
-__all__ = [*_arithmetic, *_layout, *_reduction, "abs", "amax", "amin", "bitwise_not", "mod", "pow", "true_divide"]
+__all__ = [*_arithmetic, *_functions, *_layout, *_reduction, "abs", "amax", "amin", "bitwise_not", "mod", "pow",
+           "true_divide"]

@@ -11,14 +11,13 @@ from .arithmetic import (
     bitwise_xor,
     convert,
     divide,
-    exp,
-    log,
     multiply,
     negative,
     subtract,
     zero_point,
 )
 from .conversion import axis_of, broadcast, tensor
+from .functions import exp, log
 from .layout import broadcast_to, expand_dims, reshape, squeeze
 from .tensor import Tensor
 from .trace import apply, problem

@@ -137,7 +137,7 @@ class Affine:
         whole = [(t, c // by) for t, c in self.terms if c % by == 0]
         rest = Affine.sum(((t, c) for t, c in self.terms if c % by), self.const % by)
         low, high = rest.bounds
-        return (Affine.sum(whole, self.const // by), rest) if 0 <= low and high < by else None
+        return (Affine.sum(whole, self.const // by), rest) if low >= 0 and high < by else None
 
 
 @dataclass(frozen=True, slots=True)

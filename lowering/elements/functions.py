@@ -155,7 +155,7 @@ def power(x: Expr, y: Expr) -> Expr:
     positive = select(magnitude.equals(1.0), number(1.0), exponential(product, rest))
     half = y * 0.5
     is_integer, is_even = apply("floor", y).equals(y), apply("floor", half).equals(half)
-    negative = select(is_even, positive, select(is_integer, positive * -1.0, undefined(positive, magnitude)))
+    negative = select(is_integer, select(is_even, positive, positive * -1.0), undefined(positive, magnitude))
     signed = select(bits(x) < 0, negative, positive)
     is_one = y.equals(0.0) | x.equals(1.0)
     return select(is_one, number(1.0), select(x.equals(x) & y.equals(y), signed, x + y))

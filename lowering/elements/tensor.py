@@ -79,11 +79,10 @@ class Table:
         data = np.ascontiguousarray(np.asarray(values).astype(dtype).reshape(-1))
         data.flags.writeable = False
         self.buffer = Buffer("table", dtype, data.shape, "constant", data)
+        self.number = Const(data[0].item(), dtype) if (data == data[0]).all() else None
 
     def __call__(self, index: Index) -> Expr:
-        if self.buffer.size == 1 or (self.buffer.data == self.buffer.data[0]).all():  # type: ignore[index,union-attr]
-            return Const(self.buffer.data[0].item(), self.buffer.dtype)  # type: ignore[index]
-        return Load(self.buffer, (Affine.of(index),))
+        return self.number or Load(self.buffer, (Affine.of(index),))
 
 
 def gathered(value: Expr, extent: int) -> Affine:

@@ -44,6 +44,17 @@ def store_captures(fuser: Fuser, operation: Operation) -> None:
 def conditional(fuser: Fuser, operation: Operation) -> None:
     condition = fuser.materialize(operation.operands[0], operation.position)
     results = [fuser.results.get(v) or fuser.buffer(v) for v in operation.results]
+    if condition.data is None:
+        either(fuser, operation, condition, results)
+    else:  # known when compiling
+        chosen = operation.regions[0 if condition.data.reshape(-1)[0] else 1]
+        fuser.scopes[-1].steps += run(fuser, chosen, operation.operands[1:], results)
+    for value, buffer in zip(operation.results, results):
+        fuser.place(value, buffer)
+
+
+def either(fuser: Fuser, operation: Operation, condition: Buffer, results: Sequence[Buffer]) -> None:
+    """Both regions, and the step that runs one of them."""
     known = set(fuser.variables.written)
     parts: list[tuple[Step, ...]] = []
     after: list[set[Buffer]] = []
@@ -53,8 +64,6 @@ def conditional(fuser: Fuser, operation: Operation) -> None:
         after.append(fuser.variables.written)
     fuser.variables.written = after[0] & after[1]
     fuser.step(Branch(condition, parts[0], parts[1]))
-    for value, buffer in zip(operation.results, results):
-        fuser.place(value, buffer)
 
 
 def run(fuser: Fuser, region: Block, operands: Sequence[Value], results: Sequence[Buffer]) -> tuple[Step, ...]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ...runtime.errors import Position, Problem
-from ..elements.affine import Affine, Axis
+from ..elements.affine import Affine, Axis, Computed
 from ..elements.expression import Apply, Buffer, Cast, Expr, Guard, Likely, Reduce, free_axes, loads, nodes
 from ..elements.interpret import evaluate
 from ..elements.tensor import Element, NotAffine, Tensor, stored, viewed
@@ -208,6 +208,9 @@ class Fuser:
             result += [v for v in inlined if v not in result and self.contains(v, Guard)]
         if any(isinstance(e, Likely) for r in reductions for e in nodes(r.body)):
             result += [v for v in inlined if v not in result and self.contains(v, Likely)]
+        if any(isinstance(e, Guard) and any(isinstance(t, Computed) for r in e.where for t, _ in r.index.terms)
+               for e in nodes(expression)):  # a guard on an index from data cannot be cut out of the loops
+            result += [v for v in inlined if v not in result and self.contains(v, Guard)]
         return result
 
     def contains(self, value: Value, kind: type[Expr]) -> bool:
@@ -323,9 +326,8 @@ class Fuser:
             self.tensor(value)
             if self.results.get(value) is not out:
                 self.emit(out, self.tensors[value], self.origins.get(value, "copy"), body.terminator_position)
-            elif value not in self.homes or self.homes[value] is not out:
-                if value.constant is None and not self.is_folded(value):
-                    self.emit(out, self.tensors[value], "copy", body.terminator_position)
+            elif self.homes.get(value) is not out and not self.is_folded(value):
+                self.emit(out, self.tensors[value], "copy", body.terminator_position)
         return Kernels(self.function.name, self.inputs, self.outputs, tuple(self.kernels),
                        checks_first(self.scopes[0].steps), self.variables.used(), tuple(self.faults))
 

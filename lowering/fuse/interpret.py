@@ -55,8 +55,10 @@ def execute(kernels: Kernels, steps: Sequence[Step], data: dict[Buffer, Array], 
             case Branch(condition, then, otherwise):
                 execute(kernels, then if data[condition].reshape(-1)[0] else otherwise, data, state)
             case Loop(test, condition, body):
-                while execute(kernels, test, data, state) or data[condition].reshape(-1)[0]:
+                execute(kernels, test, data, state)
+                while data[condition].reshape(-1)[0]:
                     execute(kernels, body, data, state)
+                    execute(kernels, test, data, state)
             case CheckWritten(variable, number):
                 if variable.name not in state.written:
                     fault = kernels.faults[number]

@@ -1,4 +1,4 @@
-"""Kernels as text: each stored buffer with the expression of its element, and the steps. For `show kernels` and golden tests."""
+"""Kernels as text: each stored buffer with the expression of its element, and the steps. For `show` and golden tests."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence

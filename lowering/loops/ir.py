@@ -12,16 +12,25 @@ from dataclasses import dataclass
 from ..elements.expression import Buffer
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Type:
-    """A scalar (`lanes` 1) or a vector of a NumPy dtype; bool is one bit in a value, one byte in memory."""
+    """A scalar (`lanes` 1) or a vector of a NumPy dtype; bool is one bit in a value, one byte in memory. There is one
+    object for each, so that they are compared and looked up quickly."""
     dtype: str
     lanes: int = 1
+
+    def __new__(cls, dtype: str, lanes: int = 1) -> Type:
+        key = (dtype, lanes)
+        return TYPES.get(key) or TYPES.setdefault(key, object.__new__(cls))
+
+    def __reduce__(self) -> tuple[type[Type], tuple[str, int]]:
+        return Type, (self.dtype, self.lanes)
 
     def __str__(self) -> str:
         return self.dtype if self.lanes == 1 else f"{self.dtype}x{self.lanes}"
 
 
+TYPES: dict[tuple[str, int], Type] = {}
 INDEX = Type("int64")
 BOOL = Type("bool")
 

@@ -6,13 +6,16 @@ used; where it does not suffice (it may depend on data), the access counts as gu
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from ...runtime.errors import Problem
 from ..elements.expression import Buffer
 from .ir import (
+    BOOL,
     INDEX,
+    Address,
     Block,
     For,
     Function,
@@ -22,7 +25,6 @@ from .ir import (
     LoadFrom,
     Operand,
     Shuffle,
-    Stmt,
     StoreTo,
     Type,
     Var,
@@ -69,13 +71,15 @@ def row_limit(function: Function) -> int:
 
 @dataclass(slots=True)
 class Verifier:
-    """The check of one function. `facts` are what the open conditions say, `known` the bounds found under them."""
+    """The check of one function. `own` are the values of the open block, `facts` what the open conditions say, `known`
+    the bounds found under them."""
     function: Function
     ranges: Ranges = field(default_factory=Ranges)
     visible: set[Var] = field(default_factory=set)
     defined: set[int] = field(default_factory=set)
     memory: frozenset[Buffer] = frozenset()
-    written: set[Buffer] = field(default_factory=set)
+    own: list[Var] = field(default_factory=list)
+    touched: set[tuple[Buffer, str, str]] = field(default_factory=set)
     signatures: set[tuple] = field(default_factory=set)
     needs: set[Buffer] = field(default_factory=set)
     facts: Facts = field(default_factory=dict)
@@ -111,6 +115,7 @@ class Verifier:
             self.fail(f"value {var.id} is at depth {self.depth}, and says {var.depth}")
         self.defined.add(var.id)
         self.visible.add(var)
+        self.own.append(var)
 
     def use(self, x: Operand) -> None:
         if isinstance(x, Var):
@@ -122,69 +127,64 @@ class Verifier:
             self.fail(f"{x.type} is no type of a value")
         if dtype in LIMITS:
             low, high = LIMITS[dtype]
-            if x.value % 1 != 0 or not min(low, -high - 1) <= x.value <= high:
+            if x.value % 1 or not min(low, -high - 1) <= x.value <= high:
                 self.fail(f"{x.value} is no {dtype}")
 
     def index(self, x: Operand) -> None:
         self.use(x)
-        if x.type != INDEX:
-            self.fail(f"an index is {INDEX}, not {x.type}")
+        self.same("an index", x.type, INDEX)
 
     def same(self, what: str, x: Type, y: Type) -> None:
-        if x != y:
+        if x is not y:
             self.fail(f"{what} is {x}, not {y}")
 
     # ---- statements --------------------------------------------------------------------------------------------------
-    def block(self, block: Block) -> list[Var]:
-        """Check statements; the values that they define, which the caller takes back."""
-        own: list[Var] = []
+    def block(self, block: Block) -> None:
         for stmt in block:
-            self.statement(stmt)
-            own += results(stmt)
-        return own
+            RULES[type(stmt)](self, stmt)
 
-    def statement(self, stmt: Stmt) -> None:
-        match stmt:
-            case Let(result, _, args):
-                for x in args:
-                    self.use(x)
-                self.typed(stmt)
-                self.given(stmt, result)
-            case LoadFrom(result, address, active, mask):
-                self.index(address.base)
-                self.lanes(result.type, active, mask)
-                self.access(address.buffer, result.type, "read")
-                self.place(address.buffer, address.base, address.offset, result.type.lanes, active, mask)
-                self.given(stmt, result)
-            case StoreTo(address, value, active):
-                self.index(address.base)
-                self.use(value)
-                self.lanes(value.type, active, None)
-                self.access(address.buffer, value.type, "written")
-                self.place(address.buffer, address.base, address.offset, value.type.lanes, active, None)
-            case GatherFrom():
-                self.gather(stmt)
-            case Shuffle():
-                self.shuffle(stmt)
-            case For():
-                self.loop(stmt)
-            case If(condition, body):
-                self.when(condition, body)
+    def inside(self, block: Block, names: tuple[Var, ...] = (), yields: tuple[Operand, ...] = ()) -> None:
+        """Check a block that stands in another; what it defines is not seen outside."""
+        outer, self.own = self.own, []
+        self.depth += 1
+        for var in names:
+            self.define(var)
+        self.block(block)
+        for x in yields:
+            self.use(x)
+        self.visible.difference_update(self.own)
+        self.own = outer
+        self.depth -= 1
 
-    def typed(self, stmt: Let) -> None:
-        """That the operation takes such operands; each combination of types is looked at once."""
-        types = [x.type for x in stmt.args]
-        key = (stmt.op, stmt.result.type.dtype, stmt.result.type.lanes, *[t.dtype for t in types],
-               *[t.lanes for t in types])
-        if key in self.signatures:
-            return
-        if fault := mismatch(stmt.op, stmt.result.type, tuple(types)):
-            self.fail(f"{stmt.result.type} = {stmt.op}({', '.join(map(str, types))}): {fault}")
-        self.signatures.add(key)
-
-    def given(self, stmt: Let | LoadFrom | GatherFrom | Shuffle, result: Var) -> None:
+    def let(self, stmt: Let) -> None:
+        """An operation; each combination of types is looked at once."""
+        result = stmt.result
+        for x in stmt.args:
+            self.use(x)
+        signature = (stmt.op, result.type, *[x.type for x in stmt.args])
+        if signature not in self.signatures:
+            if fault := mismatch(stmt.op, result.type, signature[2:]):
+                self.fail(f"{result.type} = {stmt.op}({', '.join(map(str, signature[2:]))}): {fault}")
+            self.signatures.add(signature)
         self.define(result)
         self.ranges.definitions[result] = stmt
+
+    def load(self, stmt: LoadFrom) -> None:
+        result, address = stmt.result, stmt.address
+        self.index(address.base)
+        self.lanes(result.type, stmt.active, stmt.mask)
+        self.access(address.buffer, result.type, "read")
+        self.place(address, result.type.lanes, stmt.active, stmt.mask)
+        self.define(result)
+        self.ranges.definitions[result] = stmt
+
+    def store(self, stmt: StoreTo) -> None:
+        type = stmt.value.type
+        self.index(stmt.address.base)
+        self.use(stmt.value)
+        self.lanes(type, stmt.active, None)
+        self.access(stmt.address.buffer, type, "written")
+        self.place(stmt.address, type.lanes, stmt.active, None)
 
     def shuffle(self, stmt: Shuffle) -> None:
         a, b = stmt.args
@@ -194,7 +194,8 @@ class Verifier:
         self.same("the result of a shuffle", stmt.result.type, Type(a.type.dtype, len(stmt.lanes)))
         if any(not 0 <= i < 2 * a.type.lanes for i in stmt.lanes):
             self.fail(f"a shuffle of {2 * a.type.lanes} lanes takes lanes {stmt.lanes}")
-        self.given(stmt, stmt.result)
+        self.define(stmt.result)
+        self.ranges.definitions[stmt.result] = stmt
 
     def gather(self, stmt: GatherFrom) -> None:
         type = stmt.result.type
@@ -204,7 +205,8 @@ class Verifier:
         self.access(stmt.buffer, type, "read")
         low, high = self.bounds(stmt.indices, type.lanes, stmt.active, stmt.mask)
         self.prove(stmt.buffer, low, high, stmt.mask)
-        self.given(stmt, stmt.result)
+        self.define(stmt.result)
+        self.ranges.definitions[stmt.result] = stmt
 
     def loop(self, f: For) -> None:
         self.index(f.low)
@@ -213,32 +215,24 @@ class Verifier:
             self.use(init)
         if not len(f.params) == len(f.inits) == len(f.results) == len(f.yields):
             self.fail("a loop carries as many values as it starts with, yields and gives")
-        dead, low_to_high = self.dead, self.ranges.loop(f.index, f.low, f.high)
-        self.dead |= low_to_high[0] > low_to_high[1]
-        self.depth += 1
-        for var in (f.index, *f.params):
-            self.define(var)
         self.same("a loop's index", f.index.type, INDEX)
-        own = [f.index, *f.params, *self.block(f.body)]
-        for y in f.yields:
-            self.use(y)
-        self.visible.difference_update(own)
-        self.depth -= 1
+        dead, (low, high) = self.dead, self.ranges.loop(f.index, f.low, f.high)
+        self.dead |= low > high
+        self.inside(f.body, (f.index, *f.params), f.yields)
         self.dead = dead
         for result, *others in zip(f.results, f.params, f.inits, f.yields):
             for x in others:
                 self.same("a value that a loop carries", x.type, result.type)
             self.define(result)
 
-    def when(self, condition: Operand, body: Block) -> None:
-        self.use(condition)
-        self.same("a condition", condition.type, Type("bool"))
+    def when(self, stmt: If) -> None:
+        self.use(stmt.condition)
+        self.same("a condition", stmt.condition.type, BOOL)
         outer, known = self.facts, self.known
-        self.known = {}
-        self.facts = by_newest(self.ranges.conditions(condition), outer)
-        self.depth, self.conditions = self.depth + 1, self.conditions + 1
-        self.visible.difference_update(self.block(body))
-        self.depth, self.conditions = self.depth - 1, self.conditions - 1
+        self.facts, self.known = by_newest(self.ranges.conditions(stmt.condition), outer), {}
+        self.conditions += 1
+        self.inside(stmt.body)
+        self.conditions -= 1
         self.facts, self.known = outer, known
 
     # ---- memory ------------------------------------------------------------------------------------------------------
@@ -250,7 +244,10 @@ class Verifier:
             self.same("a mask", mask.type, Type("bool", type.lanes))
 
     def access(self, buffer: Buffer, type: Type, how: str) -> None:
-        """That the buffer is ours, and has such elements."""
+        """That the buffer is ours, has such elements, and may be used so: it is looked at once."""
+        if (buffer, type.dtype, how) in self.touched:
+            return
+        self.touched.add((buffer, type.dtype, how))
         if buffer not in self.memory:
             self.fail(f"{buffer.name} is {how}, and is no parameter")
         if buffer.dtype != type.dtype:
@@ -258,20 +255,20 @@ class Verifier:
         if how == "written":
             if buffer.role not in WRITABLE:
                 self.fail(f"{buffer.name} is written, and is {'an' if buffer.role[0] == 'a' else 'a'} {buffer.role}")
-            self.written.add(buffer)
-        elif buffer.role in WRITABLE and buffer not in self.written:
+        elif buffer.role in WRITABLE and (buffer, type.dtype, "written") not in self.touched:
             if buffer.role == "scratch" or buffer in self.function.scratch:
                 self.fail(f"scratch {buffer.name} is read before anything is written to it")
             self.needs.add(buffer)
 
-    def place(self, buffer: Buffer, base: Operand, offset: int, lanes: int, active: int, mask: Operand | None) -> None:
+    def place(self, address: Address, lanes: int, active: int, mask: Operand | None) -> None:
         """That buffer[base + offset] and its neighbours are inside; in most cases intervals alone say so."""
+        base, offset, size = address.base, address.offset, address.buffer.size
         low, high = self.ranges.span(base)
-        if low + offset >= 0 and high + offset + active <= buffer.size:
+        if low + offset >= 0 and high + offset + active <= size:
             self.accesses += 1
             return
         low, high = self.bounds(base, lanes, active, mask, step=1)
-        self.prove(buffer, low + offset, high + offset, mask)
+        self.prove(address.buffer, low + offset, high + offset, mask)
 
     def bounds(self, base: Operand, lanes: int, active: int, mask: Operand | None, step: int = 0) -> Interval:
         """The least and greatest of base + step * lane where the mask and the conditions around it hold."""
@@ -299,11 +296,7 @@ class Verifier:
             self.fail(f"{buffer!r} is accessed at {low} to {high}, and has {buffer.size} elements")
 
 
-def results(stmt: Stmt) -> tuple[Var, ...]:
-    """The values that a statement gives its block."""
-    match stmt:
-        case For(results=several):
-            return several
-        case If() | StoreTo():
-            return ()
-    return (stmt.result,)
+RULES: dict[type, Callable[[Verifier, Any], None]] = {
+    Let: Verifier.let, LoadFrom: Verifier.load, StoreTo: Verifier.store, GatherFrom: Verifier.gather,
+    Shuffle: Verifier.shuffle, For: Verifier.loop, If: Verifier.when,
+}

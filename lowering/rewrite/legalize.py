@@ -6,14 +6,18 @@ select(iota == i, row, x). Any other leftover stays as it is, and is refused whe
 """
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
+from ..dialects.tosa.comparison import Equal
+from ..dialects.tosa.data import Const, ConstShape
+from ..dialects.tosa.layout import Reshape
+from ..dialects.tosa.ternary import Select
 from ..graph.graph import Block, BlockBuilder, Module, Operation, Value
-from ..graph.operator import OPERATORS, UnknownOp
-from ..graph.types import I32, Array, TensorType, tensor_type
+from ..graph.operator import Op, UnknownOp
+from ..graph.types import TensorType
 
 Definitions = Mapping[Value, Operation]
 
@@ -110,19 +114,14 @@ def is_successor(value: Value, of: Value, definitions: Definitions) -> bool:
 
 def update_row(builder: BlockBuilder, x: Value, index: Value, row: Value, concat: Operation) -> Value:
     """x with row `index` replaced: select(iota == index, row, x)."""
-    position, rank, rows = concat.position, x.tensor.rank, x.tensor.dims[0]
+    position, unit = concat.position, [1] * (x.tensor.rank - 1)
 
-    def add(name: str, *operands: Value, types: tuple[TensorType, ...] | None = None, **attributes: object) -> Value:
-        return builder.add(OPERATORS[name](**attributes), *operands, position=position, types=types)[0]
+    def add(op: Op, *operands: Value) -> Value:
+        return builder.add(op, *operands, position=position)[0]
 
-    def constant(values: Sequence[int], shape: tuple[int, ...]) -> Value:
-        data: Array = np.asarray(values, np.int32).reshape(shape)
-        return add("tosa.const", types=(tensor_type(data, I32),), values=data)
-
-    unit = np.ones(rank, np.int64)
-    shape = builder.add(OPERATORS["tosa.const_shape"](values=unit), position=position)[0]
-    iota = constant(range(rows), (rows, *[1] * (rank - 1)))
-    here = add("tosa.equal", iota, add("tosa.reshape", index, shape))
+    iota = add(Const(np.arange(x.tensor.dims[0], dtype=np.int32).reshape(-1, *unit)))
+    shape = add(ConstShape(np.ones(x.tensor.rank, np.int64)))
+    here = add(Equal(), iota, add(Reshape(), index, shape))
     result = Value(concat.results[0].name, x.type, position)
-    builder.operations.append(Operation(OPERATORS["tosa.select"](), (here, row, x), (result,), position=position))
+    builder.operations.append(Operation(Select(), (here, row, x), (result,), position=position))
     return result

@@ -12,6 +12,13 @@ MOST_UNROLLED = 16
 """A window that is taken apart at a border has no more places than this."""
 
 
+def is_bound(where: Range, r: Reduce, *lanes: Axis | None) -> bool:
+    """Whether a condition can bound one of the loops of r: it is affine, mentions an axis of r, and is equal in all lanes."""
+    if where.index.hidden or any(where.index.coefficient(a) for a in lanes if a is not None):
+        return False
+    return any(where.index.coefficient(a) for a in r.axes)
+
+
 @dataclass(frozen=True, slots=True)
 class Conditions:
     """`rows` mention the tile's rows and are settled at constant positions of a tile; `bounds` mention neither rows
@@ -27,7 +34,7 @@ class Conditions:
         bounds: list[Range] = []
         tests: list[Range] = []
         for w in r.where:
-            if w.index.hidden or w.index.coefficient(n):
+            if not is_bound(w, r, n):
                 tests.append(w)
             elif m is None or not w.index.coefficient(m):
                 bounds.append(w)

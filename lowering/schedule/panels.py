@@ -97,7 +97,8 @@ def constant(e: Expr, axes: tuple[Axis, ...]) -> Array:
             if low >= 0 and high < buffer.size:
                 flat = np.ascontiguousarray(buffer.data).reshape(-1)
                 shape, strides = [a.extent for a in axes], [i.coefficient(a) * flat.itemsize for a in axes]
-                return np.lib.stride_tricks.as_strided(flat[i.const:], shape, strides, writeable=False)
+                raw = flat.view(f"u{flat.itemsize}")  # NumPy makes no strided views of dtypes that are not its own
+                return np.lib.stride_tricks.as_strided(raw[i.const:], shape, strides, writeable=False).view(flat.dtype)
         case Cast(arg=arg, dtype=dtype, bits=False):
             return constant(arg, axes).astype(numpy_dtype(dtype))
         case Apply("sub" | "add" | "mul" as primitive, (x, Const(value, dtype))):

@@ -13,6 +13,7 @@ from ..elements.expression import Apply, Expr, Load, Reduce, nodes
 from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type
+from .conditions import is_bound
 from .nest import exposed, free_axes
 from .reduce_loops import reduce_loops
 from .tiles import chunks
@@ -38,13 +39,8 @@ def reduced(v: Vectorizer, r: Reduce) -> Operand:
     return scalar(v, r) if lanes == 1 else along_terms(v, r, lanes)
 
 
-def is_bound(where: Range, *lanes: Axis | None) -> bool:
-    """Whether a condition can be the bounds of a loop: it is affine, and equal in all lanes."""
-    return not where.index.hidden and not any(where.index.coefficient(a) for a in lanes if a is not None)
-
-
 def lane_by_lane(v: Vectorizer, r: Reduce) -> Operand:
-    bound = [w for w in r.where if is_bound(w, v.axis)]
+    bound = [w for w in r.where if is_bound(w, r, v.axis)]
     rest = [w for w in r.where if w not in bound]
     init = Literal(r.identity, Type(r.dtype, v.lanes))
 
@@ -56,7 +52,7 @@ def lane_by_lane(v: Vectorizer, r: Reduce) -> Operand:
 
 def scalar(v: Vectorizer, r: Reduce) -> Operand:
     """One term after the other."""
-    bound = [w for w in r.where if is_bound(w)]
+    bound = [w for w in r.where if is_bound(w, r)]
     rest = [w for w in r.where if w not in bound]
 
     def step(at: At, acc: Sequence[Operand]) -> list[Operand]:
@@ -76,7 +72,7 @@ def lanes_of_terms(v: Vectorizer, r: Reduce) -> int:
 
 def along_terms(v: Vectorizer, r: Reduce, lanes: int) -> Operand:
     b, (*outer, k) = v.b, r.axes
-    bound = [w for w in r.where if is_bound(w, k)]
+    bound = [w for w in r.where if is_bound(w, r, k)]
     rest = [w for w in r.where if w not in bound]
     whole = k.extent - k.extent % lanes
     count = min(SUMS, whole // lanes)

@@ -70,7 +70,7 @@ class AttributeReader:
                 return self.number(token, type_token)
             case "STRING":
                 text = self.string(token)
-                return text if type_token is None else Text(f"{token} : {type_token}")
+                return text if type_token is None else Text(f"{token} : {self.types.read(type_token)}")
             case "SYMBOL":
                 return Symbol(self.symbol(token))
             case "TYPE":
@@ -90,7 +90,7 @@ class AttributeReader:
             case "WORD" if token == "unit":
                 return Unit.UNIT
             case _:
-                return Text(str(token) if type_token is None else f"{token} : {type_token}")
+                return Text(str(token) if type_token is None else f"{token} : {self.types.read(type_token)}")
 
     def number(self, token: Token, type_token: Token | None) -> Number:
         is_real = "." in token
@@ -115,7 +115,7 @@ class AttributeReader:
             raise Fault("expected ':' and the type of the constant", len(token))
         type = self.types.read(type_token)
         if not isinstance(type, TensorType):
-            return Text(f"{token} : {type_token}")
+            return Text(f"{token} : {type}")
         if not token.startswith("dense_resource"):
             return Dense(decode(token, type), type)
         key = token[len("dense_resource<"):-1].strip().strip('"')

@@ -100,7 +100,7 @@ def unknown_form(error: UnexpectedInput) -> Token | None:
     for item in reversed(parser.parser_state.value_stack if parser is not None else ()):
         kind = getattr(item, "type", None)
         if kind == "OPERATOR":
-            return None if item.startswith("tosa.") else item  # type: ignore[no-any-return]
+            return None if item.startswith("tosa.") else item
         if kind in ("LBRACE", "STRING", "FUNC"):
             return None
     return None

@@ -26,7 +26,8 @@ BRACKET = re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|->|[<>]')
 OTHER_SCALARS = re.compile(r"[su]?i[0-9]{1,7}|tf32|f80|f128|b?f[0-9]E[0-9]M[0-9]\w*|none")
 CONTAINERS = {"vector", "memref", "tuple", "complex"}
 MAXIMUM_EXTENT = (1 << 63) - 1
-MAXIMUM_DEPTH = 32
+ALIAS = re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|![A-Za-z_]\w*+(?![\w$.<])')
+MAXIMUM_DEPTH, LONGEST_OPAQUE = 32, 1 << 16
 
 
 class TypeReader:
@@ -92,7 +93,7 @@ class TypeReader:
             return OpaqueType(name), end
         if name in CONTAINERS and text[end:end + 1] == "<":
             end = angles(text, end)
-            return OpaqueType(text[at:end]), end
+            return self.opaque(text, at, end), end
         raise Fault(f"unknown type {name}", at, len(name), "type", f"{name}<...> is written with its dimensions"
                     if name in CONTAINERS else None)
 
@@ -105,14 +106,26 @@ class TypeReader:
                 raise Fault("expected the rank of the shape, as in !tosa.shape<4>", end)
             return ShapeType(int(match.group(1))), match.end()
         end = angles(text, end)
-        return OpaqueType(text[at:end]), end
+        return self.opaque(text, at, end), end
+
+    def opaque(self, text: str, at: int, end: int) -> OpaqueType:
+        """A type that is kept as its text, with the aliases in it replaced."""
+        found = text[at:end]
+        for _ in range(MAXIMUM_DEPTH):
+            replaced = ALIAS.sub(lambda m: str(self.aliases.get(m.group(), m.group())), found) if self.aliases else found
+            if replaced == found:
+                return OpaqueType(found)
+            found = replaced
+            if len(found) > LONGEST_OPAQUE:
+                break
+        raise Fault("the aliases in this type stand for too much", at, end - at, "nesting")
 
     def follow(self, name: str, at: int, depth: int) -> AnyType:
         if name not in self.aliases:
             raise Fault(f"unknown type alias {name}", at, len(name), "symbol")
         token = self.aliases[name]
         if token.startswith("("):
-            return OpaqueType(str(token))
+            return self.opaque(token, 0, len(token))
         try:
             return self.scan(token, 0, depth + 1)[0]
         except Fault as fault:
@@ -130,7 +143,7 @@ class TypeReader:
             raise Fault(f"expected '>' at the end of the tensor type{found_at(text, end)}", end)
         end = angles(text, text.index("<", at)) if encoded else end + 1
         known = isinstance(element, ElementType) and not encoded
-        return TensorType(shape, element) if known else OpaqueType(text[at:end]), end  # type: ignore[arg-type]
+        return TensorType(shape, element) if known else self.opaque(text, at, end), end  # type: ignore[arg-type]
 
     def scan_types(self, text: str, at: int) -> tuple[tuple[Type, ...], int]:
         """`(type, ...)`"""

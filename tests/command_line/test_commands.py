@@ -197,6 +197,51 @@ def test_an_error_of_tosaic_itself_is_4_and_short(tosaic: Any, model: str, monke
     assert len(err.splitlines()) == 3 and "Traceback" in tosaic("run", model, "--traceback")[2]
 
 
+def test_a_stage_that_fails_its_verifier_is_4_too(tosaic: Any, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tosaic.jit import commands
+    from tosaic.runtime.errors import Problem
+
+    def broken(*arguments: Any) -> None:
+        raise Problem("a load is out of range", kind="internal")
+    monkeypatch.setattr(commands, "load_model", broken)
+    assert tosaic("run", model) == (4, "", "error[internal]: a load is out of range\n")
+
+
+GATHER = """
+func.func @main(%rows: tensor<1x7x2xf32>, %which: tensor<5xi32>) -> tensor<1x5x2xf32> {
+  %shape = "tosa.const_shape"() <{values = dense<[1, 5]> : tensor<2xindex>}> : () -> !tosa.shape<2>
+  %0 = tosa.reshape %which, %shape : (tensor<5xi32>, !tosa.shape<2>) -> tensor<1x5xi32>
+  %1 = tosa.gather %rows, %0 : (tensor<1x7x2xf32>, tensor<1x5xi32>) -> tensor<1x5x2xf32>
+  return %1 : tensor<1x5x2xf32>
+}
+"""
+
+
+def test_random_indices_are_in_range_where_they_are_used(tosaic: Any, tmp_path: Path) -> None:
+    from tosaic.jit.inputs import gather_inputs
+    from tosaic.jit.model import load_model
+    function = load_model(GATHER).entry().trace().function
+    for seed in range(20):
+        rows, which = gather_inputs(function, [], seed)
+        assert rows.shape == (1, 7, 2) and which.dtype == np.int32
+        assert which.min() >= 0 and which.max() < 7 and len(set(which.tolist())) == 5
+    (tmp_path / "gather.mlir").write_text(GATHER)
+    assert tosaic("check", tmp_path / "gather.mlir", "--calls", 4)[0] == 0
+
+
+def test_show_whole_prints_constants_that_read_back(tosaic: Any, tmp_path: Path) -> None:
+    values = ", ".join(f"{n}.5" for n in range(100))
+    path, again = tmp_path / "model.mlir", tmp_path / "again.mlir"
+    path.write_text("func.func @main() -> tensor<100xf32> {\n"
+                    f'  %0 = "tosa.const"() <{{values = dense<[{values}]> : tensor<100xf32>}}> : () -> '
+                    "tensor<100xf32>\n"
+                    "  return %0 : tensor<100xf32>\n}\n")
+    assert "99.5" not in tosaic("show", "graph", path)[1]
+    again.write_text(tosaic("show", "graph", path, "--whole")[1])
+    outputs = [json.loads(tosaic("run", p, "--json")[1])["outputs"][0]["values"] for p in (path, again)]
+    assert outputs == [[n + 0.5 for n in range(100)]] * 2
+
+
 def test_the_version_and_help_end_with_0(tosaic: Any) -> None:
     assert tosaic("--version")[0] == 0
     code, out, _ = tosaic("--help")

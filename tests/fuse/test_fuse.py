@@ -14,6 +14,7 @@ from tosaic.runtime.interpreter import InterpreterVariables, interpret
 
 from .graphs import Graph, conv, random, rescale, zero
 
+
 def agree(module: Module, calls: int = 1, seed: int = 0, name: str = "main") -> Kernels:
     """Kernels give the interpreter's answers and state, on random inputs."""
     rng, function = np.random.default_rng(seed), module.function(name)
@@ -190,7 +191,7 @@ def test_a_loop_carries_its_values_and_may_run_zero_times() -> None:
     limited = g.op("maximum", g.op("minimum", n, np.array(5, np.int32)), np.array(-1, np.int32))
     doubled = g.op("add", x, x)
     test, body = Graph("t"), Graph("b")
-    i, a, b = (test.argument(v.type) for v in (limited, x, x))
+    i, _, _ = (test.argument(v.type) for v in (limited, x, x))
     condition = test.op("greater", limited, i)
     j, c, d = (body.argument(v.type) for v in (limited, x, x))
     following = body.op("add", j, np.array(1, np.int32))

@@ -235,7 +235,8 @@ def test_moving_elements_is_as_in_numpy(function: Callable[[Any], Any]) -> None:
     lambda x: np.stack([x, x, -x], 1), lambda x: np.stack([x.T, x.T], -1), lambda x: np.stack([x[:, ::-1], x], 2),
     lambda x: np.stack([x.sum(1), x.max(1)], -1), lambda x: np.pad(x.sum(0, keepdims=True), ((0, 3), (1, 0))).T,
     lambda x: np.stack([x @ x.T, (x @ x.T).T], -1), lambda x: np.pad(x @ x.T, ((1, 1), (2, 1))),
-    lambda x: np.concatenate([x.sum(1, keepdims=True), x.max(1, keepdims=True), x], 1)], ids=str)
+    lambda x: np.concatenate([x.sum(1, keepdims=True), x.max(1, keepdims=True), x], 1),
+    lambda x: np.tile(np.concatenate([-abs(x[0]), x[1, :3]]), 2)], ids=str)
 def test_computed_parts_are_joined_as_in_numpy(function: Callable[[Any], Any]) -> None:
     agree(function, np.random.default_rng(5).standard_normal((16, 24)).astype(np.float32))
 

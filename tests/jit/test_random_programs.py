@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 import tosaic
 
 Step = Callable[[Any], Any]
@@ -73,8 +72,9 @@ class Program:
         numbers: list[Step] = [
             lambda v: BINARY[number](v[a], v[b]), lambda v: BINARY[number](v[b], v[a]), lambda v: v[a] * 2 - 1,
             lambda v: -abs(v[a]), lambda v: np.where(v[a] > 0, v[a], v[b]), lambda v: np.pad(v[a], width),
-            lambda v: reduced(v[a], axis, number), lambda v: v[a] @ np.swapaxes(v[b], -1, -2), lambda v: v[a] * (v[b] < 1),
-            lambda v: np.take(v[a], [0, x.shape[axis] - 1, 0], axis), lambda v: np.floor(v[a] / 2).astype(np.int32)]
+            lambda v: reduced(v[a], axis, number), lambda v: v[a] @ np.swapaxes(v[b], -1, -2),
+            lambda v: v[a] * (v[b] < 1), lambda v: np.take(v[a], [0, x.shape[axis] - 1, 0], axis),
+            lambda v: np.floor(v[a] / 2).astype(np.int32)]
         chosen = moves if x.dtype == np.bool_ or random.random() < 0.4 else numbers
         return chosen[int(random.integers(len(chosen)))]
 

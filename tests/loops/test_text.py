@@ -6,7 +6,7 @@ from dataclasses import replace
 import ml_dtypes
 import numpy as np
 import pytest
-from tosaic.lowering.elements.affine import Affine
+from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Buffer
 from tosaic.lowering.fuse.kernel import Branch, CheckWritten, Compute, Fault, Loop, MarkWritten, VariableUse
 from tosaic.lowering.loops.builder import Builder
@@ -61,9 +61,10 @@ def large() -> Program:
     c = temporary("c", dtype="bool")
     steps = (Compute(0, (0, 8)), Compute(0, (8, 40)), Compute(1), Branch(c, (Compute(1),), ()), Loop((Compute(1),), c, (
         Branch(c, (), (MarkWritten(v),)),)), CheckWritten(v, 0), MarkWritten(v))
-    p = program([f, b.finish(), blurred(argument("x", 9), y, 9)], [b for b in f.params if b.role == "argument"], [y], steps)
-    return replace(p, variables=(VariableUse(v, "bf16", initial),), faults=(Fault('not "written"', None, "write it"),
-                                                                             Fault("again")))
+    inputs = [b for b in f.params if b.role == "argument"]
+    p = program([f, b.finish(), blurred(argument("x", 9), y, 9)], inputs, [y], steps)
+    faults = (Fault('not "written"', None, "write it"), Fault("again"))
+    return replace(p, variables=(VariableUse(v, "bf16", initial),), faults=faults)
 
 
 def test_the_text_is_stable() -> None:
@@ -163,9 +164,7 @@ def test_text_with_something_missing_or_changed_is_a_problem_or_a_program() -> N
 
 
 def test_an_index_may_go_back() -> None:
-    b, x, y = Builder("back"), argument("x", 8), result("y", 8)
-    from tosaic.lowering.elements.affine import Axis
-    i = Axis("i", 8)
+    b, x, y, i = Builder("back"), argument("x", 8), result("y", 8), Axis("i", 8)
     b.loop(i, lambda: b.store(y, Affine.of(i), b.load(x, Affine.of(i) * -1 + 7)))
     b.loop(i, lambda: b.store(y, Affine.of(i) * -1 + 7, b.load(x, Affine.of(i))))
     text = print_program(program([b.finish()], [x], [y]), constants=True)

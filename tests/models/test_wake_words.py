@@ -41,7 +41,7 @@ def test_native_code_gives_the_interpreters_bytes_for_a_thousand_steps(name: str
 
 def located(module: Module, function: Function) -> dict[str, int]:
     """Which output of the observed function holds each of TFLite's tensors: the last operator with its name."""
-    observed, operations = observe_all(function)
+    _, operations = observe_all(function)
     place, number = {}, len(function.body.yields)
     for operation in operations:
         if match := re.match(r'loc\("([^"]*)"', operation.location or ""):

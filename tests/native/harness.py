@@ -1,4 +1,4 @@
-"""Runs functions of the loop IR as native code, over arrays with a margin that nothing may touch, and interprets them."""
+"""Runs functions of the loop IR as native code, over arrays with a margin that nothing may touch; interprets them."""
 from __future__ import annotations
 
 import ctypes
@@ -24,7 +24,8 @@ llvm.initialize_all_asmprinters()
 def module_text(functions: Sequence[Function], target: Target, on: Target | None = None) -> str:
     """A module with an external entry for each function; `on` is the machine, where it is another than emitted for."""
     emitted = emit_functions(functions, target)
-    lines = [f'target triple = "{(on or target).triple}"', *emitted.declarations, *emitted.definitions, *emitted.attributes]
+    lines = [f'target triple = "{(on or target).triple}"', *emitted.declarations, *emitted.definitions,
+             *emitted.attributes]
     for f, name in zip(functions, emitted.names):
         params = [f"ptr %p{i}" for i in range(len(f.params) + len(f.scratch))]
         params += ["i64 %low", "i64 %high"] if f.rows else []

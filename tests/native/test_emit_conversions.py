@@ -122,8 +122,8 @@ def numbers(source: str, result: str) -> Array:
         return np.arange(64) % 3 == 0
     if source.startswith("float"):
         info = np.finfo(source)
-        x = np.concatenate([rng.standard_normal(200) * 10.0 ** rng.integers(-5, 6, 200), [0, -0.0, 0.5, -0.5, 1e-9, 2.5],
-                            [np.inf, -np.inf, np.nan, info.max, info.smallest_subnormal]]).astype(source)
+        special = [0, -0.0, 0.5, -0.5, 1e-9, 2.5, np.inf, -np.inf, np.nan, info.max, info.smallest_subnormal]
+        x = np.concatenate([rng.standard_normal(200) * 10.0 ** rng.integers(-5, 6, 200), special]).astype(source)
         if result.startswith(("int", "uint")):
             low, high = np.iinfo(result).min, np.iinfo(result).max
             x = x[(x > low - 1) & (x < float(high))]

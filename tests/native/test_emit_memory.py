@@ -1,6 +1,7 @@
-"""Loads, stores, gathers, loops and conditions, native against interpreted; memory around each buffer stays as it was."""
+"""Loads, stores, gathers, loops and conditions, native against interpreted; memory around buffers stays as it was."""
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -18,11 +19,13 @@ from .harness import Native, differences, interpreted
 
 Array = np.ndarray[Any, Any]
 TARGETS = ("host", "x86-64", "x86-64-v3")
-DTYPES = ("bool", "int8", "uint8", "int16", "int32", "int64", "float32", "float64", "float16", "bfloat16", "float8_e5m2")
+DTYPES = ("bool", "int8", "uint8", "int16", "int32", "int64", "float32", "float64", "float16", "bfloat16",
+          "float8_e5m2")
 pytestmark = pytest.mark.skipif(host().architecture != "x86", reason="runs x86 code")
 
 
-def check(f: Function, data: dict[Buffer, Array], name: str, rows: tuple[int, int] | None = None, shift: int = 0) -> None:
+def check(f: Function, data: dict[Buffer, Array], name: str, rows: tuple[int, int] | None = None,
+          shift: int = 0) -> None:
     verify(f, rows)
     with Native([f], target(name)) as native:
         assert not differences(native.run(f, data, rows, shift), interpreted(f, data, rows))
@@ -42,6 +45,21 @@ def test_only_active_lanes_are_read_and_written(dtype: str, name: str) -> None:
             x, y = Buffer(f"x{active}", dtype, (active,), "argument"), Buffer(f"y{active}", dtype, (active,), "result")
             b.store(y, Affine(), b.load(x, Affine(), lanes, active), active)
             data[x] = numbers(dtype, active)
+        check(b.finish(), data, name)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("narrow", ["int8", "int16", "int32", "uint8", "bool", "float16"])
+def test_few_lanes_of_a_cast_value_are_read_and_written(narrow: str, name: str) -> None:
+    """A conversion may become part of a masked access, which must not become wider by it."""
+    for wide, lanes in itertools.product(("int32", "int64", "float32"), (4, 16)):
+        b, data = Builder("cast"), {}
+        for active in (1, 2, 3):
+            x, y = Buffer(f"x{active}", wide, (active,), "argument"), Buffer(f"y{active}", narrow, (active,), "result")
+            u, v = Buffer(f"u{active}", narrow, (active,), "argument"), Buffer(f"v{active}", wide, (active,), "result")
+            b.store(y, Affine(), b.op("cast", b.load(x, Affine(), lanes, active), type=Type(narrow, lanes)), active)
+            b.store(v, Affine(), b.op("cast", b.load(u, Affine(), lanes, active), type=Type(wide, lanes)), active)
+            data |= {x: numbers(wide, active), u: numbers(narrow, active)}
         check(b.finish(), data, name)
 
 
@@ -146,8 +164,8 @@ def test_values_rotate_through_a_loop(name: str) -> None:
     """Params that are yielded in another place, and an outer value that is yielded as it is."""
     b, x, y = Builder("rotate"), Buffer("x", "float32", (16,), "argument"), Buffer("y", "float32", (16,), "result")
     parts = [b.load(x, Affine.of(4 * i), 4) for i in range(4)]
-    ends = b.loop(Axis("i", 5), lambda p, q, r: [q, r, parts[3]] if False else [q, r, p], parts[:3])
-    for i, v in enumerate((*ends, parts[3])):
+    ends = b.loop(Axis("i", 5), lambda p, q, r, s: [q, r, p, parts[3]], parts)
+    for i, v in enumerate(ends):
         b.store(y, Affine.of(4 * i), v)
     check(b.finish(), {x: np.arange(16, dtype=np.float32)}, name)
 
@@ -168,7 +186,10 @@ def test_conditions_stand_inside_each_other_and_inside_loops(likely: bool | None
         b.store(y, at, Literal(-1, Type("int32")))
         b.when(b.holds([Range(Affine.of(i) - Affine.of(j), 0, n)]), write, likely)
 
-    b.loop(i, lambda: b.loop(j, inner) and None)
+    def outer() -> None:
+        b.loop(j, inner)
+
+    b.loop(i, outer)
     f = b.finish()
     assert verify(f).guarded == 0, "the condition proves that the load is in range"
     check(f, {x: numbers("int32", n)}, name)

@@ -24,8 +24,8 @@ EXTREMES = ("min", "max", "minimum", "maximum", "minnum", "maxnum")
 OPERATIONS = {
     "float": {**dict.fromkeys(("add", "sub", "mul", "div", "lt", "le", "eq", *EXTREMES), 2),
               **dict.fromkeys(("rint", "floor", "ceil", "sqrt", "abs"), 1)},
-    "integer": {**dict.fromkeys(("add", "sub", "mul", "div", "lt", "le", "eq", "and", "or", "xor", "shl", "ashr", "lshr",
-                                 *EXTREMES), 2), "abs": 1, "clz": 1},
+    "integer": {**dict.fromkeys(("add", "sub", "mul", "div", "lt", "le", "eq", "and", "or", "xor", *EXTREMES), 2),
+                **dict.fromkeys(("shl", "ashr", "lshr"), 2), "abs": 1, "clz": 1},
     "bool": dict.fromkeys(("and", "or", "xor", "eq", "lt", "le", *EXTREMES), 2),
 }
 REDUCTIONS = {"float": ("add", "mul", *EXTREMES), "integer": ("add", "mul", "and", "or", *EXTREMES),
@@ -46,8 +46,9 @@ def specials(dtype: str) -> Array:
     if dtype in FLOATS:
         info = np.finfo(dtype)
         big = 2.0 ** info.nmant
-        return np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 0.49999997, info.max, info.min,
-                         info.tiny, -info.tiny, info.smallest_subnormal, big, big / 2 + 0.5, -big - 1, big - 0.5], dtype)
+        return np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 0.49999997, big,
+                         big / 2 + 0.5, -big - 1, big - 0.5, info.max, info.min, info.tiny, -info.tiny,
+                         info.smallest_subnormal], dtype)
     if dtype == "bool":
         return np.array([False, True])
     limits = np.iinfo(dtype)
@@ -202,7 +203,8 @@ def test_dot4_adds_products_of_unsigned_and_signed_bytes(lanes: int, name: str) 
 
     b.loop(axis, body)
     f = b.finish()
-    check([f], {f.name: {i: values(d, n if i == 0 else 4 * n, i) for i, d in enumerate(("int32", "uint8", "int8"))}}, name)
+    data = {0: values("int32", n, 0), 1: values("uint8", 4 * n, 1), 2: values("int8", 4 * n, 2)}
+    check([f], {f.name: data}, name)
 
 
 @native_x86
@@ -225,14 +227,19 @@ def test_splat_lanes_bits_and_shuffle_move_lanes(name: str) -> None:
     check([f], {f.name: {0: np.arange(3, 83, 10, dtype=np.int32)}}, name)
 
 
+LITERALS: dict[str, tuple[float, ...]] = {
+    "float32": (0.1, -0.0, 0.0, float("inf"), float("nan"), 1e-42, 3.4e38), "float64": (0.1, -0.0, 5e-324),
+    "int8": (-128, 127), "uint8": (255, 0), "int64": (-1 << 63, (1 << 63) - 1), "uint64": ((1 << 64) - 1,),
+    "bool": (0, 1), "float16": (1.5, -65504.0, 1e9), "bfloat16": (0.1, -0.0), "float8_e4m3fn": (0.5, 448.0),
+    "float8_e5m2": (-0.25, 57344.0),
+}
+
+
 @native_x86
 @pytest.mark.parametrize("name", TARGETS)
 def test_literals_of_every_dtype_keep_their_value(name: str) -> None:
     b = Builder("literals")
-    for dtype, numbers in {"float32": (0.1, -0.0, 0.0, float("inf"), float("nan"), 1e-42, 3.4e38), "float64": (0.1, -0.0, 5e-324),
-                           "int8": (-128, 127), "uint8": (255, 0), "int64": (-1 << 63, (1 << 63) - 1), "bool": (0, 1),
-                           "uint64": ((1 << 64) - 1,), "float16": (1.5, -65504.0, 1e9), "bfloat16": (0.1, -0.0),
-                           "float8_e4m3fn": (0.5, 448.0), "float8_e5m2": (-0.25, 57344.0)}.items():
+    for dtype, numbers in LITERALS.items():
         out = Buffer(dtype, dtype, (5 * len(numbers),), "result")
         for i, x in enumerate(numbers):
             b.store(out, Affine.of(5 * i), Literal(x, Type(dtype)))

@@ -1,4 +1,4 @@
-"""Object files for every target call nothing, whatever operations a function has; equal functions are one definition."""
+"""Object files for every target call nothing, whatever operations a function has; equal functions are one."""
 from __future__ import annotations
 
 import itertools

@@ -80,9 +80,10 @@ def test_every_deletion_of_a_line_ends_in_a_module_or_a_problem() -> None:
 
 
 TOKENS = ["%0", "%9", "#loc", "!t", "@f", '"', "(", ")", "{", "}", "[", "]", "<", ">", "<{", "}>", ":", "::", "=",
-          ",", "->", "-1", "0x", "1e9", "99999999999999999999", "dense<", "tensor<", "tensor<?x", "tensor<0x", "array<i64: ",
-          "loc(", "^bb1", "tosa.add", "module", "func.func", "return", "tosa.yield", "{-#", "#-}", "//", "\\", "\0",
-          "é", "\n", " ", "true", "i1", "f64", "bf16", "ui64", "index", "!tosa.shape<", "sparse<[[0]], [1.0]>", "#"]
+          ",", "->", "-1", "0x", "1e9", "99999999999999999999", "dense<", "tensor<", "tensor<?x", "tensor<0x",
+          "array<i64: ", "loc(", "^bb1", "tosa.add", "module", "func.func", "return", "tosa.yield", "{-#", "#-}", "//",
+          "\\", "\0", "é", "\n", " ", "true", "i1", "f64", "bf16", "ui64", "index", "!tosa.shape<", "#",
+          "sparse<[[0]], [1.0]>"]
 
 
 def mutated(random: random.Random, text: str) -> str:

@@ -64,6 +64,13 @@ def test_an_alias_of_a_type_may_stand_before_or_after_its_use() -> None:
     assert argument("!a", before="!a = !b\n!b = tensor<2xf32>") == expected
 
 
+def test_aliases_inside_a_type_that_is_kept_as_text_are_replaced() -> None:
+    aliases = '!t = tensor<2xf32>\n!u = !x.y<!t, "!t">\n'
+    assert argument("!a.b<!t>", before=aliases) == OpaqueType("!a.b<tensor<2xf32>>")
+    assert argument("!u", before=aliases) == OpaqueType('!x.y<tensor<2xf32>, "!t">')
+    assert argument("tensor<1x!t>", before=aliases) == OpaqueType("tensor<1xtensor<2xf32>>")
+
+
 def test_comments_and_line_breaks_may_stand_inside_a_signature() -> None:
     module = read_module("""func.func @f(%a: tensor<2xf32>) -> tensor<2xf32> {
       %0 = tosa.add %a,  // one

@@ -30,7 +30,7 @@ def condition(m: Maker) -> Value:
     if m.chance(0.4):
         x = m.pick((I32, F32), fits=lambda t: t.rank > 0)
         one = m.op("slice", x, m.shape(*[0] * x.tensor.rank), m.shape(*[1] * x.tensor.rank))
-        return m.op("greater", one, m.mate(one)) if m.chance(0.5) else m.op("greater_equal", one, one)
+        return m.op("greater", one, m.exactly(one.tensor)) if m.chance(0.5) else m.op("greater_equal", one, one)
     return m.fresh(TensorType(m.rng.choice(((), (1,), (1, 1))), I1), constant=0.1)
 
 

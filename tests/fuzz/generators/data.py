@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import random
 
-import ml_dtypes  # noqa: F401  registers its dtypes with NumPy
+import ml_dtypes
 import numpy as np
 from tosaic.lowering.graph.types import Array, ElementType, TensorType
 

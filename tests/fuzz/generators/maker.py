@@ -13,7 +13,21 @@ from typing import Any
 
 import numpy as np
 from tosaic.lowering.graph.graph import Block, Value
-from tosaic.lowering.graph.types import BF16, F16, F32, I1, I8, I16, I32, I64, Array, ElementType, TensorType
+from tosaic.lowering.graph.operator import OPERATORS
+from tosaic.lowering.graph.types import (
+    BF16,
+    BY_STORAGE,
+    F16,
+    F32,
+    I1,
+    I8,
+    I16,
+    I32,
+    I64,
+    Array,
+    ElementType,
+    TensorType,
+)
 
 from ...fuse.graphs import Graph
 from .data import array
@@ -52,6 +66,11 @@ class Maker(Graph):
         results = super().ops(name, *operands, regions=regions, **attributes)
         self.pool += [v for v in results if isinstance(v.type, TensorType)]
         return results
+
+    def constant(self, data: np.ndarray, element: ElementType | None = None) -> Value:
+        """A constant; `element` where the dtype does not say which type it is (i4, i48)."""
+        data = np.asarray(data)
+        return self.add(OPERATORS["tosa.const"](values=data, to=element or BY_STORAGE[data.dtype.name]))[0]
 
     def chance(self, probability: float) -> bool:
         return self.rng.random() < probability

@@ -1,0 +1,164 @@
+"""What a module should give, and how sure that is: the interpreter's results, and how far they move when every inexact
+operator errs by as much as the specification lets it.
+
+Compiled code may differ from the interpreter by the rounding of each operator, and what becomes of that at the end (much
+in a sine of a large number, a different index from an argmax) follows from no rule. So the module is interpreted a few
+times more, each float result off by its bound in a random direction, zeros of a random sign: an element that does not
+move must be equal, one that moves may differ by a few times as much, and one that jumps (an integer, a NaN) says nothing.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from tosaic.lowering.dialects.tosa.compliance import FRACTION_BITS, bound
+from tosaic.lowering.graph.graph import Block, Module, Operation
+from tosaic.lowering.graph.types import Array, TensorType
+from tosaic.runtime.errors import Problem
+from tosaic.runtime.interpreter import Interpreter, InterpreterVariables
+
+SAMPLES = 4
+ROOM = 6.0
+"""How many times as far as the samples an element may be."""
+
+
+class Erring:
+    """An operator whose float results are off by as much as its bound allows. Where that is without limit, they are NaN
+    if `wild`."""
+
+    def __init__(self, operation: Operation, numbers: np.random.Generator, wild: bool) -> None:
+        self.op, self.numbers, self.wild = operation.op, numbers, wild
+        self.type = operation.results[0].type if len(operation.results) == 1 else None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.op, name)
+
+    def reference(self, *arrays: Array) -> Array:
+        exact = np.asarray(self.op.reference(*arrays))
+        if not isinstance(self.type, TensorType) or not self.type.element.is_float or hasattr(self.op, "values"):
+            return exact
+        allowed = bound(self.op, arrays, exact, self.type.element)
+        direction = self.numbers.choice((-1.0, 1.0), exact.shape)
+        moved = exact if allowed is None else self.moved(exact, np.broadcast_to(allowed, exact.shape), direction)
+        return np.where(exact.astype(np.float64) == 0, np.copysign(moved.astype(np.float64), direction).astype(exact.dtype), moved)
+
+    def moved(self, exact: Array, allowed: Array, direction: Array) -> Array:
+        wide = exact.astype(np.float64)
+        result = np.where(np.isfinite(wide), wide + allowed * direction, wide).astype(exact.dtype)
+        anything = ~np.isfinite(allowed) & self.wild
+        return np.asarray(np.where(anything, np.asarray(np.nan, exact.dtype), result))
+
+
+def erring(module: Module, numbers: np.random.Generator, wild: bool) -> Module:
+    """The module with every operator that computes replaced by one that errs."""
+    def block(b: Block) -> Block:
+        return replace(b, operations=tuple(operation(o) for o in b.operations))
+
+    def operation(o: Operation) -> Operation:
+        regions = tuple(map(block, o.regions))
+        op: Any = o.op if regions or o.op.variable_effect else Erring(o, numbers, wild)
+        return replace(o, op=op, regions=regions)
+
+    return replace(module, functions=tuple(replace(f, body=block(f.body)) for f in module.functions))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Outputs and variables after each call, or the error of the call that failed."""
+    results: tuple[tuple[Array, ...], ...]
+    state: tuple[dict[str, Array | None], ...]
+    problem: Problem | None = None
+
+
+def outcome(module: Module, calls: Sequence[Sequence[Array]]) -> Outcome:
+    run, results, state = Interpreter(module, "main", InterpreterVariables()), [], []
+    for inputs in calls:
+        try:
+            results.append(run(*inputs))
+        except Problem as problem:
+            return Outcome(tuple(results), tuple(state), problem)
+        state.append(run.variables.snapshot())
+    return Outcome(tuple(results), tuple(state))
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The exact outcome and some where operators err."""
+    exact: Outcome
+    samples: tuple[Outcome, ...]
+
+    @staticmethod
+    def of(module: Module, calls: Sequence[Sequence[Array]]) -> Expected:
+        """The outcomes of a module; they follow from it alone."""
+        numbers = np.random.default_rng(1)
+        with np.errstate(all="ignore"):
+            return Expected(outcome(module, calls),
+                            tuple(outcome(erring(module, numbers, not n), calls) for n in range(SAMPLES)))
+
+    @property
+    def checked(self) -> int:
+        """Elements that must be right, or nearly."""
+        return sum(int((~self.limits(call, number)[1]).sum()) for call, results in enumerate(self.exact.results)
+                   for number in range(len(results)))
+
+    def limits(self, call: int, number: int) -> tuple[Array, Array]:
+        """(allowed error, whether anything goes) for each element of an output."""
+        return limits(self.exact.results[call][number], [s.results[call][number] for s in self.samples])
+
+    def check(self, actual: Outcome, what: str) -> None:
+        """Fails where an outcome is not this one."""
+        assert (actual.problem is None) == (self.exact.problem is None), (
+            f"{what}: {actual.problem or 'no error'}, reference: {self.exact.problem or 'no error'}")
+        assert len(actual.results) == len(self.exact.results), f"{what}: {len(actual.results)} calls"
+        for call, (results, right) in enumerate(zip(actual.results, self.exact.results)):
+            assert len(results) == len(right), f"{what}: {len(results)} results"
+            for number, (a, e) in enumerate(zip(results, right)):
+                same(a, e, [s.results[call][number] for s in self.samples], f"{what}: output {number} of call {call}")
+        for call, (state, wanted) in enumerate(zip(actual.state, self.exact.state)):
+            for name, value in wanted.items():
+                if value is not None:
+                    held = state.get(name)
+                    assert held is not None, f"{what}: @{name} is not written"
+                    samples = [s.state[call][name] for s in self.samples]
+                    same(held, value, [s for s in samples if s is not None], f"{what}: @{name} after call {call}")
+
+
+def limits(exact: Array, samples: Sequence[Array]) -> tuple[Array, Array]:
+    wide = exact.astype(np.float64) if exact.dtype != np.int64 else exact
+    jumps = np.zeros(exact.shape, bool)
+    spread = np.zeros(exact.shape)
+    for sample in samples:
+        if exact.dtype.kind in "iub":
+            jumps |= sample != exact
+            continue
+        other = sample.astype(np.float64)
+        equal = (other == wide) | (np.isnan(other) & np.isnan(wide))
+        jumps |= ~equal & ~(np.isfinite(other) & np.isfinite(wide))
+        with np.errstate(all="ignore"):
+            spread = np.maximum(spread, np.where(equal | jumps, 0, np.abs(other - wide)))
+    if spread.any():  # a sample may miss by chance what another element shows: units of the last place
+        bits = next((b for name, b in FRACTION_BITS.items() if exact.dtype.name in NAMES.get(name, ())), 23)
+        finite = np.where(np.isfinite(wide), np.abs(wide), 0)
+        spread = np.maximum(spread, finite * 2.0 ** -bits)
+    return ROOM * spread, jumps
+
+
+NAMES = {"f16": ("float16",), "bf16": ("bfloat16",), "f32": ("float32",), "f8E4M3FN": ("float8_e4m3fn",),
+         "f8E5M2": ("float8_e5m2",)}
+
+
+def same(actual: Array, exact: Array, samples: Sequence[Array], what: str) -> None:
+    assert (actual.dtype, actual.shape) == (exact.dtype, exact.shape), f"{what}: {actual.dtype}{actual.shape}"
+    allowed, jumps = limits(exact, samples)
+    if exact.dtype.kind in "iub":
+        wrong = (actual != exact) & ~jumps
+    else:
+        a, e = actual.astype(np.float64), exact.astype(np.float64)
+        with np.errstate(all="ignore"):
+            wrong = ~((a == e) | (np.abs(a - e) <= allowed) | (np.isnan(a) & np.isnan(e)) | jumps)
+    if wrong.any():
+        index = tuple(int(i) for i in np.argwhere(wrong)[0])
+        raise AssertionError(f"{what}: {int(wrong.sum())} of {wrong.size} elements of {exact.dtype}{list(exact.shape)}, the "
+                             f"first at {list(index)}: {actual[index]}, not {exact[index]} (+-{allowed[index]:.3g})")

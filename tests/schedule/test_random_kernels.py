@@ -1,0 +1,17 @@
+"""Any expression over any axes comes out right on every target, whole and by rows."""
+from __future__ import annotations
+
+from hypothesis import HealthCheck, given, settings
+from tosaic.lowering.elements.expression import Buffer
+from tosaic.lowering.fuse.kernel import Kernel
+from tosaic.lowering.graph.types import Array
+
+from .expressions import kernels
+from .kernels import check
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(kernels())
+def test_loops_give_what_a_random_expression_means(example: tuple[Kernel, dict[Buffer, Array]]) -> None:
+    kernel, data = example
+    check([kernel], data=data)
