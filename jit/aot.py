@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..lowering.elements.expression import Buffer
 from ..lowering.loops.program import Program
@@ -16,6 +17,9 @@ from ..lowering.native.interface_c import Interface
 from ..lowering.native.machine import object_file, undefined_symbols
 from ..lowering.native.target import Target
 from ..runtime.errors import Problem
+
+if TYPE_CHECKING:
+    from .stages import Lowered
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,14 @@ class Artifact:
     @property
     def paths(self) -> tuple[Path, Path]:
         return self.object, self.header
+
+
+def save(entries: Sequence[Lowered], directory: str | os.PathLike[str], name: str) -> Artifact:
+    """Write lowered functions of one model, made for one target, as one object file and its header."""
+    pairs = [(e.program, e.plan) for e in entries]
+    elements = {buffer: element for e in entries for buffer, element in e.elements().items()}
+    program, plan = pairs[0] if len(pairs) == 1 else (pairs, None)
+    return write(program, plan, directory, name, entries[0].target, elements)
 
 
 def write(programs: Program | Sequence[tuple[Program, Plan]], plan: Plan | None, directory: str | os.PathLike[str],

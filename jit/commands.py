@@ -129,20 +129,18 @@ def compile(options: argparse.Namespace) -> Answer:
         entries = [model.entry(options.entry)] if options.entry or len(model) == 1 else list(model)
         if not entries:
             raise Problem(f"{options.model} has no entry function", kind="model")
-        programs, elements = [], {}
+        lowered = []
         for entry in entries:
             progress.update(f"compiling {entry.name}")
-            lowered = entry.lower(target)
-            programs.append((lowered.program, lowered.plan))
-            elements.update(lowered.elements())
+            lowered.append(entry.lower(target))
         name = options.name or (Path(options.model).stem if options.model != "-" else "") or "model"
-        program, plan = (programs[0] if len(programs) == 1 else (programs, None))
-        written = aot.write(program, plan, options.output, name, target, elements)
+        written = aot.save(lowered, options.output, name)
     lines = [f"{path}: {path.stat().st_size:,} bytes" for path in written.paths]
-    lines += [f"{p.name}: arena {q.size_bytes:,} bytes, lower bound {q.lower_bound:,}" for p, q in programs]
+    plans = [(entry.program.name, entry.plan) for entry in lowered]
+    lines += [f"{name}: arena {plan.size_bytes:,} bytes, lower bound {plan.lower_bound:,}" for name, plan in plans]
     return Answer(YES, "\n".join(lines), {
         "files": [str(path) for path in written.paths], "needs": list(written.needs),
-        "entries": [{"name": p.name, "arena": q.size_bytes, "lower_bound": q.lower_bound} for p, q in programs]})
+        "entries": [{"name": name, "arena": plan.size_bytes, "lower_bound": plan.lower_bound} for name, plan in plans]})
 
 
 def check(options: argparse.Namespace) -> Answer:

@@ -8,6 +8,7 @@ schedule, loops, plan, llvm, asm.
 """
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from ..lowering.native.target import Target
     from ..runtime.executable import Executable
     from ..runtime.variables import Context
+    from .aot import Artifact
     from .crosscheck import CrossCheck
     from .report import Report
 
@@ -140,6 +142,11 @@ class Lowered:
         function, kernels = self.traced.function, self.kernels
         pairs = [*zip(kernels.inputs, function.arguments), *zip(kernels.outputs, function.body.yields)]
         return {buffer: value.type.element.name for buffer, value in pairs if isinstance(value.type, TensorType)}
+
+    def save(self, directory: str | os.PathLike[str], name: str | None = None) -> Artifact:
+        """Write an object file and a C header for `target` to a directory: `<name>.o` and `tosaic_<name>.h`."""
+        from .aot import save
+        return save([self], directory, name or self.traced.name)
 
     def report(self) -> Report:
         """Memory and time, before anything has run."""

@@ -1,10 +1,24 @@
 """Kernels as text: each stored buffer with the expression of its element, and the steps. For `show` and golden tests."""
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ..elements.affine import Affine, Axis, Computed, Range, Wrapped
-from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Guard, Likely, Load, Position, Reduce
+from ..elements.expression import (
+    Apply,
+    Buffer,
+    Cast,
+    Const,
+    Expr,
+    Guard,
+    Likely,
+    Load,
+    Position,
+    Reduce,
+    children,
+    nodes,
+)
 from .kernel import Branch, CheckWritten, Compute, Kernel, Kernels, Loop, MarkWritten, Step
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "eq": "==", "and": "&", "or": "|",
@@ -34,11 +48,13 @@ def data(buffer: Buffer) -> str:
 
 
 def print_kernel(number: int, kernel: Kernel) -> Iterator[str]:
-    names = Names()
+    names = Names(kernel.value)
     axes = ", ".join(f"{names.axis(a)}<{a.extent}" for a in kernel.axes)
     value = names.expression(kernel.value)
     yield f"  kernel {number}: {kernel.origin}"
     yield f"    {typed(kernel.out)} at [{axes}] ="
+    for name, text in names.shared.values():
+        yield f"      {name} := {text}"
     yield f"      {value}"
     for buffer, name in names.constants.items():
         yield f"      where {name}: {buffer.dtype}[{', '.join(map(str, buffer.shape))}] = {data(buffer)}"
@@ -66,11 +82,14 @@ def print_steps(steps: Sequence[Step], indent: str) -> Iterator[str]:
 
 
 class Names:
-    """Names of axes and constants within one kernel; two axes of one name get numbers."""
+    """Names within one kernel: axes (two of one name get numbers), constants, and expressions that are used more than once,
+    which are written out once (`shared`)."""
 
-    def __init__(self) -> None:
+    def __init__(self, whole: Expr) -> None:
         self.axes: dict[Axis, str] = {}
         self.constants: dict[Buffer, str] = {}
+        self.shared: dict[int, tuple[str, str]] = {}
+        self.uses = Counter(id(child) for e in nodes(whole) for child in children(e))
 
     def axis(self, axis: Axis) -> str:
         if axis not in self.axes:
@@ -103,6 +122,14 @@ class Names:
         return " and ".join(f"{r.low} <= {self.index(r.index)} < {r.high}" for r in conditions)
 
     def expression(self, e: Expr) -> str:
+        if self.uses[id(e)] < 2 or isinstance(e, (Const, Load, Position)):
+            return self.written(e)
+        if id(e) not in self.shared:
+            text = self.written(e)
+            self.shared[id(e)] = (f"%{len(self.shared)}", text)
+        return self.shared[id(e)][0]
+
+    def written(self, e: Expr) -> str:
         match e:
             case Const(value, dtype):
                 return str(value) if dtype in ("float32", "int32") else f"{value}:{dtype}"
@@ -122,6 +149,6 @@ class Names:
                 over = ", ".join(f"{self.axis(a)}<{a.extent}" for a in axes)
                 condition = f" if {self.where(where)}" if where else ""
                 return f"{primitive} over [{over}]{condition} of {self.expression(body)}"
-            case Likely(_, _, exact):
-                return f"likely({self.expression(exact)})"
+            case Likely(valid, fast, exact):
+                return f"({self.expression(fast)} where likely {self.expression(valid)} else {self.expression(exact)})"
         raise TypeError(e)

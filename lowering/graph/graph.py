@@ -46,7 +46,8 @@ class Operation:
 
     def __str__(self) -> str:
         results = ", ".join(f"%{r.name}" for r in self.results)
-        return f"{results} = {self.op.name}" if results else self.op.name
+        name = self.op.name or getattr(self.op, "spelling", "")
+        return f"{results} = {name}" if results else name
 
 
 @dataclass(frozen=True, slots=True, eq=False)

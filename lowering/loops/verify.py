@@ -218,7 +218,10 @@ class Verifier:
         self.same("a loop's index", f.index.type, INDEX)
         dead, (low, high) = self.dead, self.ranges.loop(f.index, f.low, f.high)
         self.dead |= low > high
+        computed = isinstance(f.low, Var) or isinstance(f.high, Var)  # bounds that hold conditions
+        self.conditions += computed
         self.inside(f.body, (f.index, *f.params), f.yields)
+        self.conditions -= computed
         self.dead = dead
         for result, *others in zip(f.results, f.params, f.inits, f.yields):
             for x in others:

@@ -13,7 +13,8 @@ MOST_UNROLLED = 16
 
 
 def is_bound(where: Range, r: Reduce, *lanes: Axis | None) -> bool:
-    """Whether a condition can bound one of the loops of r: it is affine, mentions an axis of r, and is equal in all lanes."""
+    """Whether a condition can bound one of the loops of r: it is affine, mentions an axis of r, and is equal in all
+    lanes."""
     if where.index.hidden or any(where.index.coefficient(a) for a in lanes if a is not None):
         return False
     return any(where.index.coefficient(a) for a in r.axes)

@@ -1,8 +1,8 @@
 """The loops over reduction axes, shared by all forms.
 
 A condition that mentions the tiled axis is settled when compiling (its reduction axis is unrolled, the tiles at the
-border sit at constant positions); any other becomes the bounds of the loop over the last axis that it mentions, or
-stands around all loops if it mentions none. So nothing is tested per element.
+border sit at constant positions); any other becomes the bounds of the loop over the last axis that it mentions. So
+nothing is tested per element.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def reduce_loops(b: Builder, axes: tuple[Axis, ...], where: Sequence[Range], at:
                  unrolled: frozenset[Axis] = frozenset(), unroll: int = 2, group: int = 1) -> Accumulators:
     """Run `step` for all values of the reduction axes for which the conditions `where` hold; `unrolled` axes have
     constant values; the last axis goes in steps of `group` elements."""
-    homes = [next((a for a in reversed(axes) if w.index.coefficient(a)), None) for w in where]
+    homes = [next(a for a in reversed(axes) if w.index.coefficient(a)) for w in where]
 
     def level(depth: int, at: At, acc: Accumulators) -> Accumulators:
         if depth == len(axes):
@@ -54,10 +54,6 @@ def reduce_loops(b: Builder, axes: tuple[Axis, ...], where: Sequence[Range], at:
 
         return b.loop(loop, body, acc)
 
-    gates = [w.substitute(at) for w, home in zip(where, homes) if home is None]
-    if gates:  # a loop that runs once or not at all
-        once = b.op("select", b.holds(gates), Literal(1, INDEX), Literal(0, INDEX))
-        return b.loop(Axis("once", 1), lambda *acc: level(0, at, acc), inits, Literal(0, INDEX), once)
     return level(0, at, inits)
 
 

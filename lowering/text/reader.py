@@ -123,7 +123,7 @@ class ModuleReader:
             else:
                 operation = reader.any_operation(item, RETURNS)
                 declarations += [operation] if operation else []
-        position = self.place(syntax) if syntax else None
+        position = self.place(syntax) if syntax else Position(self.source, 1, 1)
         return Module(tuple(functions), tuple(declarations), name, attributes, position)
 
     def function(self, syntax: FunctionSyntax) -> Function:

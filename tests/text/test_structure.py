@@ -137,6 +137,22 @@ def test_positions_name_the_source_and_count_from_one() -> None:
     assert function.arguments[1].position.excerpt()[1].count("^") == len("%b")
 
 
+def test_lines_may_end_as_on_windows() -> None:
+    module = read_module(CUSTOM.replace("\n", "\r\n"))
+    assert equal_modules(module, read_module(CUSTOM))
+    assert str(module.functions[0].body.terminator_position) == "<text>:4:5"
+
+
+def test_every_node_has_a_position() -> None:
+    module = read_module(f"tosa.variable @v : {T} func.func @f(%a: {T}) -> {T} {{ {SPLIT} tosa.abs %a : ({T}) -> {T} "
+                         f"return %0#1 : {T} }}")
+    (function,) = module.functions
+    operations = [*module.declarations, *function.body.walk()]
+    nodes = [module, function, function.body, *operations, *function.arguments, *(r for o in operations for r in o.results)]
+    assert all(node.position is not None for node in nodes)
+    assert len({id(node.position.source) for node in nodes if node.position}) == 1
+
+
 # Files
 
 def test_a_line_splits_a_text_into_modules() -> None:

@@ -16,6 +16,7 @@ from ...graph.types import Array, ElementType
 FRACTION_BITS = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52, "f8E4M3FN": 3, "f8E5M2": 2}
 NORMAL_MINIMUM = {"f16": 2.0**-14, "bf16": 2.0**-126, "f32": 2.0**-126, "f64": 2.0**-1022, "f8E4M3FN": 2.0**-6,
                   "f8E5M2": 2.0**-14}
+FLOAT32_MAXIMUM = float(np.finfo(np.float32).max)
 ULPS = {"reciprocal": 1.0, "rsqrt": 2.0, "erf": 5.0}
 DOT_PRODUCTS = frozenset({"conv2d", "conv3d", "depthwise_conv2d", "transpose_conv2d", "matmul", "avg_pool2d", "reduce_sum"})
 
@@ -58,6 +59,12 @@ def bound(op: Op, operands: Sequence[Array], expected: Array, element: ElementTy
     return None
 
 
+def leaves_range(x: Array, axis: int) -> Array:
+    """Whether products of some of the factors may overflow or underflow in float32, whatever the product of all is."""
+    logarithms = np.abs(np.log2(np.abs(x)))
+    return np.asarray(np.where(np.isfinite(logarithms), logarithms, 0).sum(axis=axis, keepdims=True) > 126)
+
+
 def exponential(x: Array, element: ElementType) -> Array:
     return (3 if element.name == "f32" else 1) + 2 * np.abs(x)
 
@@ -82,7 +89,9 @@ def dot_product(op: Op, name: str, operands: Sequence[Array], element: ElementTy
     accumulator = FRACTION_BITS[narrow.name] if narrow is not None and narrow.name in FRACTION_BITS else 23
     ksb = np.ceil(count / 2 ** ((accumulator - FRACTION_BITS[element.name]) / 2)) + ("conv" in name)
     unit = np.maximum(size * 2.0 ** -(1 + FRACTION_BITS[element.name]), NORMAL_MINIMUM[element.name])
-    return 2 * ksb * unit + unit
+    if name == "avg_pool2d":  # the sum may be infinite where the mean is not
+        size = size * count
+    return np.where(size > FLOAT32_MAXIMUM, np.inf, 2 * ksb * unit + unit)
 
 
 def terms(op: Op, name: str, operands: Sequence[Array]) -> int:
@@ -101,7 +110,8 @@ def terms(op: Op, name: str, operands: Sequence[Array]) -> int:
 
 
 def differences(actual: Array, expected: Array, allowed: Array | None) -> Array:
-    """Where two results differ by more than is allowed, as a mask. NaN equals NaN; +0 equals -0."""
+    """Where two results differ by more than is allowed, as a mask. NaN equals NaN; +0 equals -0; without limit, where sums
+    of the operands' magnitudes overflow, even a NaN is right."""
     if expected.dtype.kind in "iub" or (allowed is None and actual.dtype == expected.dtype):
         same = actual == expected
         if expected.dtype.kind not in "iub":
@@ -109,5 +119,6 @@ def differences(actual: Array, expected: Array, allowed: Array | None) -> Array:
         return np.asarray(~same)
     a, e = actual.astype(np.float64), expected.astype(np.float64)
     with np.errstate(all="ignore"):
-        near = np.abs(a - e) <= (0.0 if allowed is None else allowed)
+        limit = np.asarray(0.0 if allowed is None else allowed)
+        near = (np.abs(a - e) <= limit) | (limit == np.inf)
     return np.asarray(~(near | (a == e) | (np.isnan(a) & np.isnan(e))))

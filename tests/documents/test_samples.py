@@ -1,0 +1,47 @@
+"""Every sample runs, and prints what it should."""
+from __future__ import annotations
+
+import importlib.util
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+SAMPLES = sorted((ROOT / "samples").glob("[0-9]*.py"))
+
+
+def output(name: str, *arguments: str) -> str:
+    command = [sys.executable, str(ROOT / "samples" / name), *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"})
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pymicro_wakeword") is None, reason="the extra `samples` is not installed")
+@pytest.mark.parametrize("name", ["okay_nabu", "alexa", "hey_jarvis", "hey_mycroft"])
+def test_the_wake_word_sample_hears_its_word(name: str) -> None:
+    text = output("1_wake_word.py", name)
+    assert "heard it: True" in text
+    assert re.search(r"us a step", text) and re.search(r"arena \d+ bytes \(lower bound \d+\)", text)
+
+
+def test_the_decorator_sample_follows_the_level() -> None:
+    text = output("2_decorator.py")
+    assert "in 4.0  out 1.04  level 14.04" in text and "variable level: float32[1]" in text
+
+
+@pytest.mark.skipif(shutil.which("cc") is None and shutil.which("gcc") is None, reason="there is no C compiler")
+def test_the_c_program_prints_the_numbers_of_python(tmp_path: pathlib.Path) -> None:
+    text = output("3_link_from_c.py", str(tmp_path))
+    found = dict(re.findall(r"^from (C|Python): *(.*)$", text, re.MULTILINE))
+    assert len(found) == 2 and found["C"] == found["Python"]
+
+
+def test_every_sample_is_tested_and_in_the_readme() -> None:
+    readme, here = (ROOT / "README.md").read_text(), pathlib.Path(__file__).read_text()
+    assert SAMPLES and all(s.name in readme and s.name in here for s in SAMPLES)
