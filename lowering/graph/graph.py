@@ -46,6 +46,7 @@ class Operation:
 
     def __str__(self) -> str:
         results = ", ".join(f"%{r.name}" for r in self.results)
+        results = ", ".join(f"%{r.name}" for r in self.results)
         name = self.op.name or getattr(self.op, "spelling", "")
         return f"{results} = {name}" if results else name
 
