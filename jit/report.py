@@ -34,13 +34,15 @@ class KernelLine:
 @dataclass(frozen=True, slots=True)
 class Report:
     """Sizes in bytes. `lower_bound` is the least arena that any plan of this program could have; `arena` is what the
-    planned buffers need, to the byte."""
+    planned buffers need, to the byte; `undo` is room behind it for copies of variables, in programs that may fail after they
+    have written one."""
     name: str
     inputs: tuple[BufferLine, ...]
     outputs: tuple[BufferLine, ...]
     variables: tuple[BufferLine, ...]
     arena: int
     lower_bound: int
+    undo: int
     algorithm: str
     constants: int
     kernels: tuple[KernelLine, ...]
@@ -55,6 +57,7 @@ class Report:
 
     def __str__(self) -> str:
         bound = "which no plan can undercut" if self.arena == self.lower_bound else f"lower bound {self.lower_bound:,}"
+        bound += f", and {self.undo:,} for copies of variables" if self.undo else ""
         rows = [("inputs", listed(self.inputs)), ("outputs", listed(self.outputs)),
                 ("variables", listed(self.variables)), ("arena", f"{self.arena:,} bytes ({bound})"),
                 ("constants", f"{self.constants:,} bytes"), ("kernels", f"{len(self.kernels)} in {self.steps} steps"),
@@ -73,13 +76,14 @@ class Report:
 def report(lowered: Lowered) -> Report:
     """The report of a function after lowering."""
     from ..lowering.memory.plan import buffer_names
+    from ..lowering.native.backup import backup_of
     program, plan = lowered.program, lowered.plan
     places, names = plan.allocations, buffer_names(program.temporaries)
     buffers = tuple(line(b, name, places[name].byte_offset) for b, name in names.items())
     kernels = tuple(KernelLine(f"{k.out.name}: {k.out.dtype}{list(k.out.shape)}", k.origin,
                                None if k.position is None else str(k.position)) for k in program.kernels)
     return Report(program.name, lines(program.inputs), lines(program.outputs),
-                  lines([v.buffer for v in program.variables]), plan.size_bytes, plan.lower_bound, plan.algorithm,
+                  lines([v.buffer for v in program.variables]), plan.size_bytes, plan.lower_bound, backup_of(program).nbytes, plan.algorithm,
                   sum(b.nbytes for b in program.constants), kernels, len(program.steps), buffers,
                   f"{lowered.target.triple}, {lowered.target.cpu}", dict(lowered.seconds))
 

@@ -137,6 +137,9 @@ class Context:
     def __repr__(self) -> str:
         return f"Context({self.name!r})"
 
+    def __bool__(self) -> bool:
+        return True
+
     # ---- what programs do --------------------------------------------------------------------------------------------
     def declare(self, declarations: Sequence[Declaration]) -> tuple[tuple[Variable, ...], int]:
         """The variables of a program, those that do not exist made now, and the generation they belong to. Raises a

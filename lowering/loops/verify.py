@@ -218,10 +218,7 @@ class Verifier:
         self.same("a loop's index", f.index.type, INDEX)
         dead, (low, high) = self.dead, self.ranges.loop(f.index, f.low, f.high)
         self.dead |= low > high
-        computed = any(isinstance(x, Var) and x not in (self.function.rows or ()) for x in (f.low, f.high))
-        self.conditions += computed
         self.inside(f.body, (f.index, *f.params), f.yields)
-        self.conditions -= computed
         self.dead = dead
         for result, *others in zip(f.results, f.params, f.inits, f.yields):
             for x in others:

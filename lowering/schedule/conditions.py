@@ -6,18 +6,31 @@ import math
 from dataclasses import dataclass
 
 from ..elements.affine import Axis, Range
-from ..elements.expression import Reduce
+from ..elements.expression import Reduce, loads
 
 MOST_UNROLLED = 16
 """A window that is taken apart at a border has no more places than this."""
 
 
-def is_bound(where: Range, r: Reduce, *lanes: Axis | None) -> bool:
-    """Whether a condition can bound one of the loops of r: it is affine, mentions an axis of r, and is equal in all
-    lanes."""
-    if where.index.hidden or any(where.index.coefficient(a) for a in lanes if a is not None):
-        return False
-    return any(where.index.coefficient(a) for a in r.axes)
+def bounds_and_tests(r: Reduce, *lanes: Axis | None) -> tuple[list[Range], list[Range]]:
+    """The conditions of r that can bound one of its loops, and those that must be tested for each term.
+
+    A bound is affine, mentions an axis of r, and is equal in all `lanes`. And what it keeps in range must be seen to
+    be: an index that leaves its buffer elsewhere has to move with the bound's own (h * width + w with 0 <= h <
+    height).
+    """
+    wild = [i for x in loads(r.body) for i in x.index if i.bounds[0] < 0 or i.bounds[1] >= x.buffer.size]
+    bounds: list[Range] = []
+    tests: list[Range] = []
+    for w in r.where:
+        home = next((a for a in reversed(r.axes) if w.index.coefficient(a)), None)
+        if home is None or w.index.hidden or any(w.index.coefficient(a) for a in lanes if a is not None):
+            tests.append(w)
+            continue
+        c = w.index.coefficient(home)
+        moves = all(i.coefficient(a) * c == i.coefficient(home) * w.index.coefficient(a) for i in wild for a in w.index.axes)
+        (bounds if moves else tests).append(w)
+    return bounds, tests
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +45,15 @@ class Conditions:
     @staticmethod
     def of(r: Reduce, m: Axis | None, n: Axis) -> Conditions:
         rows: list[Range] = []
-        bounds: list[Range] = []
-        tests: list[Range] = []
-        for w in r.where:
-            if not is_bound(w, r, n):
-                tests.append(w)
-            elif m is None or not w.index.coefficient(m):
-                bounds.append(w)
+        plain: list[Range] = []
+        bounds, tests = bounds_and_tests(r, n)
+        for w in bounds:
+            if m is None or not w.index.coefficient(m):
+                plain.append(w)
             else:
                 (rows if w.index.axes <= {m, *r.axes} else tests).append(w)
         tapped = frozenset(a for w in rows for a in r.axes if w.index.coefficient(a))
-        return Conditions(tuple(rows), tuple(bounds), tuple(tests), tapped)
+        return Conditions(tuple(rows), tuple(plain), tuple(tests), tapped)
 
     @property
     def by_single_rows(self) -> bool:

@@ -13,7 +13,7 @@ from ..elements.expression import Apply, Expr, Load, Reduce, nodes
 from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type
-from .conditions import is_bound
+from .conditions import bounds_and_tests
 from .nest import exposed, free_axes
 from .reduce_loops import reduce_loops
 from .tiles import chunks
@@ -40,8 +40,7 @@ def reduced(v: Vectorizer, r: Reduce) -> Operand:
 
 
 def lane_by_lane(v: Vectorizer, r: Reduce) -> Operand:
-    bound = [w for w in r.where if is_bound(w, r, v.axis)]
-    rest = [w for w in r.where if w not in bound]
+    bound, rest = bounds_and_tests(r, v.axis)
     init = Literal(r.identity, Type(r.dtype, v.lanes))
 
     def step(at: At, acc: Sequence[Operand]) -> list[Operand]:
@@ -52,8 +51,7 @@ def lane_by_lane(v: Vectorizer, r: Reduce) -> Operand:
 
 def scalar(v: Vectorizer, r: Reduce) -> Operand:
     """One term after the other."""
-    bound = [w for w in r.where if is_bound(w, r)]
-    rest = [w for w in r.where if w not in bound]
+    bound, rest = bounds_and_tests(r)
 
     def step(at: At, acc: Sequence[Operand]) -> list[Operand]:
         return [add(v.inner(at), r, acc[0], rest)]
@@ -72,8 +70,7 @@ def lanes_of_terms(v: Vectorizer, r: Reduce) -> int:
 
 def along_terms(v: Vectorizer, r: Reduce, lanes: int) -> Operand:
     b, (*outer, k) = v.b, r.axes
-    bound = [w for w in r.where if is_bound(w, r, k)]
-    rest = [w for w in r.where if w not in bound]
+    bound, rest = bounds_and_tests(r, k)
     whole = k.extent - k.extent % lanes
     count = min(SUMS, whole // lanes)
     tail = k.extent - whole

@@ -16,11 +16,11 @@ def array(rng: random.Random, type: TensorType, mood: str = "plain", span: tuple
     numbers = np.random.default_rng(rng.getrandbits(64))
     element, shape = type.element, type.dims
     if element.kind == "bool":
-        return numbers.integers(0, 2, shape).astype(bool)
+        return np.asarray(numbers.integers(0, 2, shape)).astype(bool)
     if element.is_float:
         return floats(numbers, rng, element, shape, mood)
     if span is not None:
-        return numbers.integers(span[0], span[1], shape, endpoint=True).astype(element.dtype)
+        return np.asarray(numbers.integers(span[0], span[1], shape, endpoint=True)).astype(element.dtype)
     return integers(numbers, rng, element, shape, mood)
 
 
@@ -33,13 +33,13 @@ def integers(numbers: np.random.Generator, rng: random.Random, element: ElementT
     if mood == "nasty":
         extremes = np.array([element.minimum, element.maximum, element.minimum + 1, 0, 1, max(-1, element.minimum)])
         values = np.where(numbers.random(shape) < 0.3, numbers.choice(extremes, shape), values)
-    return np.asarray(values).astype(element.dtype)
+    return np.array(np.asarray(values).astype(element.dtype))
 
 
 def floats(numbers: np.random.Generator, rng: random.Random, element: ElementType, shape: tuple[int, ...], mood: str
            ) -> Array:
     if mood == "whole":
-        return (numbers.integers(-8, 8, shape, endpoint=True) / rng.choice((1, 1, 2))).astype(element.dtype)
+        return np.asarray(numbers.integers(-8, 8, shape, endpoint=True) / rng.choice((1, 1, 2)), element.dtype)
     values = numbers.standard_normal(shape) * rng.choice((0.25, 1.0, 1.0, 5.0))
     if mood == "nasty":
         info = ml_dtypes.finfo(element.dtype)
@@ -47,4 +47,4 @@ def floats(numbers: np.random.Generator, rng: random.Random, element: ElementTyp
                             -float(info.smallest_subnormal), float(info.max), -float(info.max), 1.0, -1.0, 0.5, 2.5, -0.5])
         values = np.where(numbers.random(shape) < 0.3, numbers.choice(special, shape), values)
     with np.errstate(all="ignore"):
-        return np.asarray(values).astype(element.dtype)
+        return np.array(np.asarray(values).astype(element.dtype))
