@@ -35,12 +35,13 @@ class Rows:
         return frozenset(x.buffer for x in self.loads)
 
     def read(self, buffer: Buffer, row: int) -> tuple[int, int] | None:
-        """The rows [first, end) of `buffer` that output row `row` reads, if it reads that buffer."""
+        """The rows [first, end) of `buffer` that output row `row` reads, if it reads that buffer; never none, even where
+        all that it reads is padding: the loops of a kernel may read only what something has written."""
         spans = [self.span(x, row) for x in self.loads if x.buffer is buffer]
         if not spans:
             return None
         _, rows = row_dimension(buffer)
-        return max(0, min(low for low, _ in spans)), min(rows, max(high for _, high in spans) + 1)
+        return max(0, min(low for low, _ in spans)), min(rows, max(0, *(high for _, high in spans)) + 1)
 
     def span(self, load: Load, row: int) -> tuple[int, int]:
         d, _ = row_dimension(load.buffer)

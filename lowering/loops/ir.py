@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 from ..elements.expression import Buffer
 
@@ -136,7 +137,7 @@ Stmt = Let | Shuffle | LoadFrom | GatherFrom | StoreTo | For | If
 Block = list[Stmt]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Function:
     """One kernel. `params` are the buffers that it reads and writes, `scratch` memory that is its own while it runs;
     `rows` are the bounds of the outermost loop if the function can do a part."""
@@ -155,10 +156,33 @@ def walk(block: Block) -> Iterator[Stmt]:
             yield from walk(stmt.body)
 
 
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The buffers that a function reads, and those that it writes."""
+    read: frozenset[Buffer]
+    written: frozenset[Buffer]
+
+
+_accesses: WeakKeyDictionary[Function, Access] = WeakKeyDictionary()
+
+
+def access(function: Function) -> Access:
+    """What a function reads and writes; found once."""
+    if (known := _accesses.get(function)) is not None:
+        return known
+    read, written = set(), set()
+    for stmt in walk(function.body):
+        match stmt:
+            case LoadFrom(address=Address(buffer=buffer)) | GatherFrom(buffer=buffer):
+                read.add(buffer)
+            case StoreTo(address=Address(buffer=buffer)):
+                written.add(buffer)
+    return _accesses.setdefault(function, Access(frozenset(read), frozenset(written)))
+
+
 def buffers_read(function: Function) -> frozenset[Buffer]:
-    return frozenset(s.address.buffer if isinstance(s, LoadFrom) else s.buffer for s in walk(function.body)
-                     if isinstance(s, (LoadFrom, GatherFrom)))
+    return access(function).read
 
 
 def buffers_written(function: Function) -> frozenset[Buffer]:
-    return frozenset(s.address.buffer for s in walk(function.body) if isinstance(s, StoreTo))
+    return access(function).written

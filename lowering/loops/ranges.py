@@ -231,11 +231,23 @@ class Ranges:
                 return self.conditions(a) + self.conditions(b)
             case Let(_, "splat", (a,)):
                 return self.conditions(a)
+            case Let(_, "xor", (a, Literal(value=1))) if x.type.dtype == "bool":
+                return self.negated(a)
             case Let(_, ("lt" | "le" | "eq") as op, (a, b)) if a.type.dtype in LIMITS:
                 apart = self.form(b).plus(self.form(a), -1)
                 if op == "eq":
                     return [apart, apart.times(-1)]
                 return [apart.moved(-1) if op == "lt" else apart]
+        return []
+
+    def negated(self, x: Operand) -> list[Form]:
+        """Forms that are not negative where x is false."""
+        match self.definitions.get(x) if isinstance(x, Var) else None:
+            case Let(_, "splat", (a,)):
+                return self.negated(a)
+            case Let(_, ("lt" | "le") as op, (a, b)) if a.type.dtype in LIMITS:
+                apart = self.form(a).plus(self.form(b), -1)
+                return [apart.moved(-1) if op == "le" else apart]
         return []
 
 

@@ -3,11 +3,10 @@ says what is a vector, what is hoisted and what is unrolled, so that LLVM needs 
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..elements.expression import Buffer
-from ..graph.types import ITEM_SIZES
 from ..loops.ir import (
     Address,
     Block,
@@ -21,12 +20,12 @@ from ..loops.ir import (
     Operand,
     Shuffle,
     StoreTo,
-    Type,
     Var,
     buffers_written,
 )
+from .accesses import Accesses
 from .instructions import Instructions
-from .llvm_text import SCALARS, Writer, literal, llvm_type, spelled, suffix
+from .llvm_text import SCALARS, Writer, literal, llvm_type, spelled
 from .target import Target
 
 
@@ -83,6 +82,7 @@ class Emitter:
     target: Target
     declared: dict[str, str]
     writer: Writer = field(init=False)
+    accesses: Accesses = field(init=False)
     instructions: Instructions = field(init=False)
     values: dict[Var, str] = field(default_factory=dict)
     buffers: dict[Buffer, str] = field(default_factory=dict)
@@ -91,6 +91,7 @@ class Emitter:
 
     def __post_init__(self) -> None:
         self.writer = Writer(self.declared)
+        self.accesses = Accesses(self.writer, self.target)
         self.instructions = Instructions(self.writer, self.target, self.target.enabled)
 
     def function(self, f: Function) -> list[str]:
@@ -167,14 +168,9 @@ class Emitter:
             pointer = self.pointers[key]
         return self.writer.put(f"getelementptr {scalar}, ptr {pointer}, i64 {offset}") if offset else pointer
 
-    def mask(self, lanes: int, active: int, mask: Operand | None) -> str:
-        """The lanes to access, as an operand; empty where it is all of them."""
-        t = f"<{lanes} x i1>"
-        first = f"<{', '.join('i1 true' if i < active else 'i1 false' for i in range(lanes))}>"
-        if mask is None or (isinstance(mask, Literal) and mask.value):
-            return first if active < lanes else ""
-        given = self.value(mask)
-        return given if active == lanes else self.writer.put(f"and {t} {given}, {first}")
+    def mask(self, mask: Operand | None) -> str:
+        """The mask of an access; empty where it is always true."""
+        return "" if mask is None or (isinstance(mask, Literal) and mask.value) else self.value(mask)
 
     def loaded(self, result: Var, value: str) -> None:
         """A value as it lies in memory becomes a value of the loop IR."""
@@ -184,100 +180,32 @@ class Emitter:
         self.values[result] = value
 
     def load(self, stmt: LoadFrom) -> None:
-        type = stmt.result.type
-        if type.lanes == 1 and stmt.mask is not None:
-            self.load_where(stmt.result, stmt.mask, lambda: self.address(stmt.address))
-            return
-        pointer, mask = self.address(stmt.address), self.mask(type.lanes, stmt.active, stmt.mask)
-        scalar, align = memory_scalar(type.dtype), ITEM_SIZES[type.dtype]
-        t = spelled(scalar, type.lanes)
-        if not mask:
-            self.loaded(stmt.result, self.writer.put(f"load {t}, ptr {pointer}, align {align}"))
-            return
-        value = self.writer.call(f"llvm.masked.load.{suffix(scalar, type.lanes)}.p0", t, [
-            (f"ptr align {align}", pointer), (f"<{type.lanes} x i1>", mask), (t, "zeroinitializer")])
-        self.loaded(stmt.result, value)
-
-    def load_where(self, result: Var, condition: Operand, address: Callable[[], str]) -> None:
-        """A scalar that is read only where the condition is true."""
-        before, then, done = self.branch(self.value(condition), None)
-        t, align = memory_scalar(result.type.dtype), ITEM_SIZES[result.type.dtype]
-        outer, self.pointers = self.pointers, {}
-        value = self.writer.put(f"load {t}, ptr {address()}, align {align}")
-        self.pointers = outer
-        self.join(done)
-        zero = "0.0" if t in ("float", "double") else "0"
-        self.loaded(result, self.writer.put(f"phi {t} [{value}, %{then}], [{zero}, %{before}]"))
+        type, pointer = stmt.result.type, self.address(stmt.address)
+        self.loaded(stmt.result, self.accesses.load(memory_scalar(type.dtype), type.lanes, pointer, stmt.active,
+                                                    self.mask(stmt.mask)))
 
     def gather(self, stmt: GatherFrom) -> None:
-        type, indices = stmt.result.type, self.value(stmt.indices)
-        scalar, align, base = memory_scalar(type.dtype), ITEM_SIZES[type.dtype], self.buffers[stmt.buffer]
-        where = f"getelementptr {scalar}, ptr {base}, {llvm_type(stmt.indices.type)} {indices}"
-        if type.lanes == 1:
-            if stmt.mask is not None:
-                self.load_where(stmt.result, stmt.mask, lambda: self.writer.put(where))
-            else:
-                self.loaded(stmt.result, self.writer.put(f"load {scalar}, ptr {self.writer.put(where)}, align {align}"))
-            return
-        t, n = spelled(scalar, type.lanes), type.lanes
-        mask = self.mask(n, stmt.active, stmt.mask) or "splat (i1 true)"
-        value = self.writer.call(f"llvm.masked.gather.{suffix(scalar, n)}.v{n}p0", t, [
-            (f"<{n} x ptr> align {align}", self.writer.put(where)), (f"<{n} x i1>", mask), (t, "zeroinitializer")])
-        self.loaded(stmt.result, value)
+        type = stmt.result.type
+        self.loaded(stmt.result, self.accesses.gather(
+            memory_scalar(type.dtype), type.lanes, self.buffers[stmt.buffer], self.value(stmt.indices), stmt.active,
+            self.mask(stmt.mask)))
 
     def store(self, stmt: StoreTo) -> None:
         type, pointer, value = stmt.value.type, self.address(stmt.address), self.value(stmt.value)
-        scalar, align = memory_scalar(type.dtype), ITEM_SIZES[type.dtype]
-        t = spelled(scalar, type.lanes)
+        scalar = memory_scalar(type.dtype)
         if type.dtype == "bool":
-            value = self.writer.put(f"zext {llvm_type(type)} {value} to {t}")
-        mask = self.mask(type.lanes, stmt.active, None)
-        if mask and stmt.active == 1:  # LLVM would store one truncated lane as wide as it was before
-            first = self.writer.put(f"extractelement {t} {value}, i64 0")
-            self.writer.lines.append(f" store {scalar} {first}, ptr {pointer}, align {align}")
-        elif mask:
-            self.writer.call(f"llvm.masked.store.{suffix(scalar, type.lanes)}.p0", "void", [
-                (t, value), (f"ptr align {align}", pointer), (f"<{type.lanes} x i1>", mask)])
-        elif stmt.streaming and self.can_stream(type):
-            self.stream(t, type.lanes * ITEM_SIZES[type.dtype], align, value, pointer)
+            value = self.writer.put(f"zext {llvm_type(type)} {value} to {spelled(scalar, type.lanes)}")
+        if stmt.streaming and stmt.active == type.lanes and self.accesses.can_stream(scalar, type.lanes):
+            self.streams = True
+            self.accesses.stream(scalar, type.lanes, pointer, value)
         else:
-            self.writer.lines.append(f" store {t} {value}, ptr {pointer}, align {align}")
-
-    def can_stream(self, type: Type) -> bool:
-        nbytes = type.lanes * ITEM_SIZES[type.dtype]
-        return self.target.architecture == "x86" and nbytes in (16, 32, 64) and nbytes <= self.target.vector_bytes
-
-    def stream(self, t: str, nbytes: int, align: int, value: str, pointer: str) -> None:
-        """Past the caches where the address is a multiple of the vector's size, as the instruction needs."""
-        self.streams = True
-        low = self.writer.put(f"and i64 {self.writer.put(f'ptrtoint ptr {pointer} to i64')}, {nbytes - 1}")
-        crooked = self.writer.put(f"icmp ne i64 {low}, 0")
-        self.writer.count += 1
-        plain, past, done = (f"{name}{self.writer.count}" for name in ("plain", "past", "stored"))
-        self.writer.lines.append(f" br i1 {crooked}, label %{plain}, label %{past}, {weights(False)}")
-        for label, how in ((plain, f"{align}"), (past, f"{nbytes}, !nontemporal !{{i32 1}}")):
-            self.writer.start(label)
-            self.writer.lines += [f" store {t} {value}, ptr {pointer}, align {how}", f" br label %{done}"]
-        self.writer.start(done)
+            self.accesses.store(scalar, type.lanes, pointer, value, stmt.active)
 
     # ---- control -----------------------------------------------------------------------------------------------------
-    def branch(self, condition: str, likely: bool | None) -> tuple[str, str, str]:
-        """Begin the block that runs where the condition is true; the labels before, of it, and after it."""
-        before, self.writer.count = self.writer.label, self.writer.count + 1
-        then, done = f"then{self.writer.count}", f"end{self.writer.count}"
-        hint = "" if likely is None else f", {weights(likely)}"
-        self.writer.lines.append(f" br i1 {condition}, label %{then}, label %{done}{hint}")
-        self.writer.start(then)
-        return before, then, done
-
-    def join(self, done: str) -> None:
-        self.writer.lines.append(f" br label %{done}")
-        self.writer.start(done)
-
     def when(self, stmt: If) -> None:
-        _, _, done = self.branch(self.value(stmt.condition), stmt.likely)
+        _, _, done = self.writer.branch(self.value(stmt.condition), stmt.likely)
         self.inner(stmt.body)
-        self.join(done)
+        self.writer.join(done)
 
     def loop(self, f: For) -> None:
         """The test is at the end; it is made before the loop too, unless the bounds are known."""
@@ -314,8 +242,3 @@ class Emitter:
 def memory_scalar(dtype: str) -> str:
     """How an element lies in memory: a bool is a byte."""
     return "i8" if dtype == "bool" else SCALARS[dtype]
-
-
-def weights(likely: bool) -> str:
-    yes, no = (1000, 1) if likely else (1, 1000)
-    return f'!prof !{{!"branch_weights", i32 {yes}, i32 {no}}}'

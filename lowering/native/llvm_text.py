@@ -78,6 +78,12 @@ def half_bits(value: float | int, dtype: str) -> int:
     return int(one.view(f"u{one.dtype.itemsize}"))
 
 
+def weights(likely: bool) -> str:
+    """How often a branch goes each way."""
+    yes, no = (1000, 1) if likely else (1, 1000)
+    return f'!prof !{{!"branch_weights", i32 {yes}, i32 {no}}}'
+
+
 @dataclass(slots=True)
 class Writer:
     """The instructions of one function. `declared` collects the intrinsics of the module."""
@@ -106,6 +112,20 @@ class Writer:
             return self.put(text)
         self.lines.append(f" {text}")
         return ""
+
+    def branch(self, condition: str, likely: bool | None = None) -> tuple[str, str, str]:
+        """Begin the block that runs where the condition is true; the labels before, of it, and after it."""
+        before, self.count = self.label, self.count + 1
+        then, done = f"then{self.count}", f"end{self.count}"
+        hint = "" if likely is None else f", {weights(likely)}"
+        self.lines.append(f" br i1 {condition}, label %{then}, label %{done}{hint}")
+        self.start(then)
+        return before, then, done
+
+    def join(self, done: str) -> None:
+        """End a block, and begin the one after the branch."""
+        self.lines.append(f" br label %{done}")
+        self.start(done)
 
     def start(self, label: str) -> None:
         """Begin a basic block."""

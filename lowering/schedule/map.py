@@ -50,11 +50,11 @@ def choose(nest: Nest, target: Target, rows: bool) -> MapChoice:
     if not inner or nest.index.coefficient(inner[-1]) != 1 or by_terms(nest, inner[-1], target):
         return MapChoice(1, 1, False)
     lanes = lanes_of(nest, target)
-    heavy = any(isinstance(e, (Apply, Reduce)) for e in nodes(nest.value))
+    operations = sum(isinstance(e, (Apply, Reduce)) for e in nodes(nest.value))
     whole = lanes * ITEM_SIZES[nest.out.dtype] == target.vector_bytes and nest.out.nbytes >= target.streaming_bytes
     streaming = whole and inner[-1].extent % lanes == 0 and all(
         c % lanes == 0 for t, c in nest.index.terms if t is not inner[-1]) and nest.index.const % lanes == 0
-    return MapChoice(lanes, 1 if lanes == 1 else 4 if heavy else 8, streaming)
+    return MapChoice(lanes, 1 if lanes == 1 or operations > 16 else 2 if operations > 8 else 4, streaming)
 
 
 def by_terms(nest: Nest, axis: Axis, target: Target) -> bool:

@@ -22,7 +22,9 @@ from ..elements.expression import (
     Load,
     Position,
     Reduce,
+    extreme,
     guard,
+    is_float,
     nodes,
 )
 from ..fuse.kernel import Kernel
@@ -83,9 +85,11 @@ class Rewriter:
                 buffer, index = self.flat(e) if self.flat else (e.buffer, e.index[0])
                 return Load(buffer, (self.index(index),))
             case Apply(primitive, args, dtype):
-                return Apply(primitive, tuple([self.value(a) for a in args]), dtype)
+                moved = tuple([self.value(a) for a in args])
+                return arithmetic(primitive, moved, dtype) or Apply(primitive, moved, dtype)
             case Cast(arg, dtype, bits):
-                return Cast(self.value(arg), dtype, bits)
+                inner = self.value(arg)
+                return (converted(inner, dtype) if not bits else None) or Cast(inner, dtype, bits)
             case Guard(where, inside, outside):
                 conditions = self.conditions(where)
                 known = [r.known for r in conditions]
@@ -129,12 +133,50 @@ class Rewriter:
                 return Affine(((Wrapped(moved, extent), 1),)) if moved.terms else Affine((), moved.const % extent)
             case Computed(value, extent):
                 if term not in self.terms:
-                    inner = self.value(value)
-                    self.terms[term] = (Affine((), min(max(int(inner.value), 0), extent - 1))
-                                        if isinstance(inner, Const) else Affine(((Computed(inner, extent), 1),)))
+                    self.terms[term] = computed_index(self.value(value), extent)
                 return self.terms[term]
             case _:
                 return self.at.get(term) or Affine(((term, 1),))
+
+
+# ---- index arithmetic in expressions -----------------------------------------------------------------------------
+def arithmetic(primitive: str, args: tuple[Expr, ...], dtype: str) -> Expr | None:
+    """An operation on positions that is a position itself, so that it stays affine; None where it is not."""
+    if len(args) != 2 or not isinstance(args[0], Position) or not isinstance(args[1], (Position, Const)):
+        return None
+    x, y = args[0].index, args[1].index if isinstance(args[1], Position) else Affine((), int(args[1].value))
+    match primitive:
+        case "add":
+            return position(x + y, dtype)
+        case "sub":
+            return position(x - y, dtype)
+        case "mul" if not y.terms:
+            return position(x * y.const, dtype)
+        case "div" if not y.terms and y.const > 0 and x.bounds[0] >= 0 and (parts := x.divide(y.const)):
+            return position(parts[0], dtype)
+    return None
+
+
+def position(index: Affine, dtype: str) -> Expr | None:
+    """A position, if the dtype holds all its values."""
+    low, high = index.bounds
+    if low < extreme(dtype, "min") or high > extreme(dtype, "max"):
+        return None
+    return Position(index, dtype) if index.terms else Const(index.const, dtype)
+
+
+def converted(e: Expr, dtype: str) -> Expr | None:
+    """A position in another integer type."""
+    return position(e.index, dtype) if isinstance(e, Position) and not is_float(dtype) and dtype != "bool" else None
+
+
+def computed_index(value: Expr, extent: int) -> Affine:
+    """The index that a value is, clamped into range(extent); affine where the value is."""
+    if isinstance(value, Const):
+        return Affine((), min(max(int(value.value), 0), extent - 1))
+    if isinstance(value, Position) and value.index.bounds[0] >= 0 and value.index.bounds[1] < extent:
+        return value.index
+    return Affine(((Computed(value, extent), 1),))
 
 
 def flatten(kernel: Kernel, rings: Mapping[Buffer, Buffer] = {}) -> Nest:
@@ -262,8 +304,39 @@ def collapse(nest: Nest, keep: Axis | None = None) -> Nest:
 
 # ---- parts -------------------------------------------------------------------------------------------------------
 def split(nest: Nest, by_rows: bool) -> list[Nest]:
-    """Parts in which guards on one output axis are settled: a padding, its border; a concatenation, its operands. With
-    `by_rows` the first axis stays, even with an extent of 1."""
+    """Parts in which guards on one output axis are settled: a padding, its border; a concatenation, its operands. And
+    parts in which a quotient of an axis is affine: the phases of a transposed convolution. With `by_rows` the first
+    axis stays, even with an extent of 1."""
+    steps = {a: s for a, s in quotients(nest).items() if not (by_rows and a is nest.axes[0])}
+    if not steps or math.prod(steps.values()) > MOST_PARTS:
+        return cut(nest, by_rows)
+    phases = itertools.product(*(range(steps.get(a, 1)) for a in nest.axes))
+    return [piece for number, starts in enumerate(phases) for piece in cut(
+        phase(nest, f"{nest.name}.{number}", starts, steps), by_rows)]
+
+
+def quotients(nest: Nest) -> dict[Axis, int]:
+    """Axes, other than the last, of which the expression computes a quotient, with the divisor."""
+    result: dict[Axis, int] = {}
+    for e in nodes(nest.value):
+        match e:
+            case Apply("div", (Position(index), Const(divisor))):
+                for a in nest.axes[:-1]:
+                    if index.coefficient(a) == 1 and a not in result and 1 < divisor <= a.extent:
+                        result[a] = int(divisor)
+    return result
+
+
+def phase(nest: Nest, name: str, starts: tuple[int, ...], steps: Mapping[Axis, int]) -> Nest:
+    """The part at every `steps[axis]`-th place of these axes, beginning at `starts`."""
+    axes = [Axis(a.name, -(-(a.extent - s) // steps[a])) if a in steps else a for a, s in zip(nest.axes, starts)]
+    rewriter = Rewriter({a: Affine.of(b) * steps[a] + s for a, b, s in zip(nest.axes, axes, starts) if a in steps})
+    kept = tuple(b for d, (a, b) in enumerate(zip(nest.axes, axes)) if b.extent > 1 or a not in steps)
+    return Nest(name, nest.out, kept, rewriter.index(nest.index), rewriter.value(nest.value), nest.low)
+
+
+def cut(nest: Nest, by_rows: bool) -> list[Nest]:
+    """Parts in which guards on one output axis are settled."""
     where = deciding(nest.value)
     cuts = {a: breaks(a, where) for a in nest.axes}
     chosen: set[Axis] = set()

@@ -12,7 +12,7 @@ import numpy as np
 from tosaic.lowering.elements.expression import Buffer
 from tosaic.lowering.loops.interpret import Memory, run_function
 from tosaic.lowering.loops.ir import Function
-from tosaic.lowering.native.emit import emit_functions
+from tosaic.lowering.native.emit import emit_functions, quoted
 from tosaic.lowering.native.target import Target
 
 Array = np.ndarray[Any, Any]
@@ -29,8 +29,8 @@ def module_text(functions: Sequence[Function], target: Target, on: Target | None
     for f, name in zip(functions, emitted.names):
         params = [f"ptr %p{i}" for i in range(len(f.params) + len(f.scratch))]
         params += ["i64 %low", "i64 %high"] if f.rows else []
-        lines += [f"define void @run_{f.name}({', '.join(params)}) #0 {{",
-                  f" call void @{name}({', '.join(params)})", " ret void", "}"]
+        lines += [f"define void @{quoted('run_' + f.name)}({', '.join(params)}) #0 {{",
+                  f" call void @{quoted(name)}({', '.join(params)})", " ret void", "}"]
     return "\n".join(lines)
 
 

@@ -50,8 +50,9 @@ def bound(op: Op, operands: Sequence[Array], expected: Array, element: ElementTy
             case "cos":
                 return (1 + np.abs(x)) * 2.0 ** (-FRACTION_BITS[element.name] / 2)
             case "reduce_product":
-                terms = operands[0].shape[op.axis]  # type: ignore[attr-defined]
-                return relative(exact, np.asarray((1 + unit / 2) ** terms - 1 + unit), unit)
+                axis: int = op.axis  # type: ignore[attr-defined]
+                allowed = relative(exact, np.asarray((1 + unit / 2) ** x.shape[axis] - 1 + unit), unit)
+                return np.where(leaves_range(x, axis), np.inf, allowed)
             case "resize":
                 return np.full(exact.shape, max(20 * unit, 0.006) * np.max(np.abs(x), initial=0))
             case _ if name in DOT_PRODUCTS:

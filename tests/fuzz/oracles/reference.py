@@ -138,9 +138,11 @@ def limits(exact: Array, samples: Sequence[Array]) -> tuple[Array, Array]:
         jumps |= ~equal & ~(np.isfinite(other) & np.isfinite(wide))
         with np.errstate(all="ignore"):
             spread = np.maximum(spread, np.where(equal | jumps, 0, np.abs(other - wide)))
+    finite = np.where(np.isfinite(wide), np.abs(wide), 0)
+    usual = np.median(finite[finite > 0]) if (finite > 0).any() else 0
+    jumps |= (spread > 0.05 * usual) & (spread > 0.3 * finite)  # near a pole, where no error is small enough
     if spread.any():  # a sample may miss by chance what another element shows: units of the last place
         bits = next((b for name, b in FRACTION_BITS.items() if exact.dtype.name in NAMES.get(name, ())), 23)
-        finite = np.where(np.isfinite(wide), np.abs(wide), 0)
         spread = np.maximum(spread, finite * 2.0 ** -bits)
     return ROOM * spread, jumps
 

@@ -1,0 +1,145 @@
+"""Kernels that run together by rows: the same results, rings instead of whole buffers, and steps that are in order."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tosaic.lowering.fuse.fuse import fuse
+from tosaic.lowering.fuse.interleave import interleave
+from tosaic.lowering.fuse.interpret import run
+from tosaic.lowering.fuse.kernel import Compute, Kernels
+from tosaic.lowering.graph.graph import Value
+from tosaic.lowering.loops.interpret_steps import run_program
+from tosaic.lowering.loops.program import Program
+from tosaic.lowering.loops.verify import verify_program
+from tosaic.lowering.memory.planner import plan
+from tosaic.lowering.native.features import target
+from tosaic.lowering.native.load import load
+from tosaic.lowering.native.target import Target
+from tosaic.lowering.schedule import lower
+
+from ..fuse.graphs import Graph, conv, rescale
+from .kernels import TARGETS, random_data, runs_here, same
+
+RNG = np.random.default_rng(3)
+SAME = (1, 1, 1, 1)
+
+
+def floats(*shape: int) -> np.ndarray:
+    """Halves: sums of their products are exact in every order."""
+    return (RNG.integers(-6, 7, shape) / 2).astype(np.float32)
+
+
+def convolution(g: Graph, x: Value, out: int, kernel: int = 3, **window: tuple[int, ...]) -> Value:
+    return conv(g, x, floats(out, kernel, kernel, x.tensor.dims[-1]), floats(out), **window)
+
+
+def depthwise(g: Graph, x: Value, **window: tuple[int, ...]) -> Value:
+    channels = x.tensor.dims[-1]
+    return conv(g, x, floats(3, 3, channels, 1), floats(channels), name="depthwise_conv2d", **window)
+
+
+def bytes_of(g: Graph, x: Value, out: int) -> Value:
+    weight = RNG.integers(-127, 128, (out, 3, 3, x.tensor.dims[-1])).astype(np.int8)
+    y = conv(g, x, weight, RNG.integers(-999, 999, out).astype(np.int32), 3, pad=SAME)
+    return rescale(g, y, out, RNG)
+
+
+def residual(g: Graph) -> Value:
+    x = convolution(g, g.input(1, 12, 9, 4), 8, pad=SAME)
+    y = depthwise(g, g.op("clamp", x, min_val=0.0, max_val=6.0), pad=SAME)
+    return g.op("add", x, convolution(g, y, 8, 1))
+
+
+def turned_over(g: Graph) -> Value:
+    """One of two convolutions reads the rows of the first from the last to the first."""
+    x = convolution(g, g.input(1, 12, 9, 4), 8, pad=SAME)
+    return g.op("add", convolution(g, g.op("reverse", x, axis=1), 4, 1), convolution(g, x, 4, 1))
+
+
+Case = Callable[[Graph], Value]
+CASES: dict[str, Case] = {
+    "two convolutions": lambda g: convolution(g, convolution(g, g.input(1, 12, 9, 4), 8, pad=SAME), 4, pad=SAME),
+    "strides": lambda g: convolution(g, convolution(g, g.input(1, 15, 15, 4), 8, stride=(2, 2), pad=SAME), 4, stride=(2, 2),
+                                     pad=(0, 1, 0, 1)),
+    "residual": residual,
+    "turned over": turned_over,
+    "bytes": lambda g: bytes_of(g, bytes_of(g, g.input(1, 12, 9, 4, dtype="int8"), 8), 4),
+    "batch": lambda g: convolution(g, convolution(g, g.input(3, 8, 9, 4), 8, pad=SAME), 4, pad=SAME),
+    "pool": lambda g: g.op("max_pool2d", convolution(g, g.input(1, 12, 10, 4), 8, pad=SAME), kernel=(2, 2), stride=(2, 2),
+                           pad=(0, 0, 0, 0)),
+    "reshaped": lambda g: g.op("reduce_max", g.op("reshape", convolution(g, g.input(1, 12, 10, 4), 8, pad=SAME),
+                                                  g.shape(20, 6, 8)), axis=1),
+    "dilated": lambda g: convolution(g, convolution(g, g.input(1, 20, 9, 4), 8, pad=SAME), 4, dilation=(3, 3),
+                                     pad=(3, 3, 3, 3)),
+}
+
+
+def tiny(t: Target) -> Target:
+    """A machine whose cache holds next to nothing."""
+    return replace(t, l2_bytes=1 << 10)
+
+
+def lowered(case: Case, t: Target) -> tuple[Kernels, Program]:
+    g = Graph()
+    module = g.module(case(g))
+    kernels = fuse(module, module.function("main"))
+    return kernels, lower(kernels, t)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_kernels_by_rows_give_the_same_results(name: str) -> None:
+    for t in TARGETS.values():
+        kernels, program = lowered(CASES[name], tiny(t))
+        verify_program(program)
+        inputs = [random_data(b.shape, b.dtype, np.random.default_rng(1)) for b in kernels.inputs]
+        expected = run(kernels, inputs)
+        if t.vector_bytes == 64:
+            for actual, right in zip(run_program(program, inputs), expected, strict=True):
+                same(actual, right, name)
+        if runs_here(t):
+            call = load(program, plan(program), tiny(t))
+            result = call(*inputs)
+            for actual, right in zip(result if isinstance(result, tuple) else (result,), expected, strict=True):
+                same(np.asarray(actual), right, name)
+            call.close()
+
+
+def rings_of(kernels: Kernels, t: Target) -> dict[str, int]:
+    """Rows of the buffers that became rings."""
+    found = interleave(kernels, t).rings
+    return {b.name: next(n for n, m in zip(ring.shape, b.shape) if m > 1) for b, ring in found.items()}
+
+
+def test_a_tensor_between_two_convolutions_keeps_as_many_rows_as_the_window_has() -> None:
+    kernels, program = lowered(CASES["two convolutions"], tiny(target("x86-64-v4")))
+    assert list(rings_of(kernels, tiny(target("x86-64-v4"))).values()) == [4]
+    whole = lower(kernels, target("x86-64-v4"))
+    assert sum(b.nbytes for b in program.temporaries) < sum(b.nbytes for b in whole.temporaries) / 2
+
+
+def test_rows_read_in_reverse_are_all_kept() -> None:
+    kernels, program = lowered(CASES["turned over"], tiny(target("x86-64-v4")))
+    assert any(isinstance(s, Compute) and s.rows for s in program.steps)
+    assert kernels.kernels[0].out.name not in rings_of(kernels, tiny(target("x86-64-v4")))
+
+
+def test_small_tensors_are_computed_whole() -> None:
+    _, program = lowered(CASES["two convolutions"], target("x86-64-v4"))
+    assert program.steps == (Compute(0), Compute(1))
+
+
+def test_every_row_is_computed_once_and_in_order() -> None:
+    for name in CASES:
+        kernels, program = lowered(CASES[name], tiny(target("x86-64-v4")))
+        done = dict.fromkeys(range(len(kernels.kernels)), 0)
+        for step in program.steps:
+            assert isinstance(step, Compute)
+            if step.rows:
+                assert step.rows[0] == done[step.kernel]
+                done[step.kernel] = step.rows[1]
+            else:
+                done[step.kernel] = next(n for n in kernels.kernels[step.kernel].out.shape if n > 1)
+        assert all(done[i] == next(n for n in k.out.shape if n > 1) for i, k in enumerate(kernels.kernels))
