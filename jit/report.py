@@ -82,10 +82,11 @@ def report(lowered: Lowered) -> Report:
     buffers = tuple(line(b, name, places[name].byte_offset) for b, name in names.items())
     kernels = tuple(KernelLine(f"{k.out.name}: {k.out.dtype}{list(k.out.shape)}", k.origin,
                                None if k.position is None else str(k.position)) for k in program.kernels)
-    return Report(program.name, lines(program.inputs), lines(program.outputs),
-                  lines([v.buffer for v in program.variables]), plan.size_bytes, plan.lower_bound, backup_of(program).nbytes, plan.algorithm,
-                  sum(b.nbytes for b in program.constants), kernels, len(program.steps), buffers,
-                  f"{lowered.target.triple}, {lowered.target.cpu}", dict(lowered.seconds))
+    return Report(
+        program.name, lines(program.inputs), lines(program.outputs), lines([v.buffer for v in program.variables]),
+        plan.size_bytes, plan.lower_bound, backup_of(program).nbytes, plan.algorithm,
+        sum(b.nbytes for b in program.constants), kernels, len(program.steps), buffers,
+        f"{lowered.target.triple}, {lowered.target.cpu}", dict(lowered.seconds))
 
 
 def line(buffer: Buffer, name: str | None = None, offset: int | None = None) -> BufferLine:

@@ -186,3 +186,9 @@ def buffers_read(function: Function) -> frozenset[Buffer]:
 
 def buffers_written(function: Function) -> frozenset[Buffer]:
     return access(function).written
+
+
+def row_limit(function: Function) -> int:
+    """Rows of the buffers that a function writes: their first extent that is more than 1."""
+    written = buffers_written(function) & set(function.params)
+    return min((next((n for n in b.shape if n > 1), 1) for b in written), default=1)

@@ -19,6 +19,8 @@ from .signatures import INTEGERS
 
 LANE, VECTOR = 1 << 60, 1 << 61
 """LANE + n is the number of a lane in a vector of n, newer than all scalars; symbols from VECTOR on depend on it."""
+MOST_CASES = 64
+"""Of a condition that is the negation of several together, no more cases than this are looked at one by one."""
 Interval = tuple[int, int]
 LIMITS: dict[str, Interval] = {"bool": (0, 1)} | {
     d: (0, (1 << int(d[4:])) - 1) if d[0] == "u" else (-1 << (int(d[3:]) - 1), (1 << (int(d[3:]) - 1)) - 1)
@@ -231,8 +233,6 @@ class Ranges:
                 return self.conditions(a) + self.conditions(b)
             case Let(_, "splat", (a,)):
                 return self.conditions(a)
-            case Let(_, "xor", (a, Literal(value=1))) if x.type.dtype == "bool":
-                return self.negated(a)
             case Let(_, ("lt" | "le" | "eq") as op, (a, b)) if a.type.dtype in LIMITS:
                 apart = self.form(b).plus(self.form(a), -1)
                 if op == "eq":
@@ -240,15 +240,22 @@ class Ranges:
                 return [apart.moved(-1) if op == "lt" else apart]
         return []
 
-    def negated(self, x: Operand) -> list[Form]:
-        """Forms that are not negative where x is false."""
-        match self.definitions.get(x) if isinstance(x, Var) else None:
+    def cases(self, x: Operand, holds: bool = True) -> list[list[Form]]:
+        """Forms that are not negative where x is true (or false): all of those of one case at least."""
+        match self.definitions.get(x) if isinstance(x, Var) and x.type.dtype == "bool" else None:
+            case Let(_, "xor", (a, Literal(value=1))):
+                return self.cases(a, not holds)
+            case Let(_, "and", (a, b)) if holds:
+                both = [first + second for first in self.cases(a) for second in self.cases(b)]
+                return both if len(both) <= MOST_CASES else [self.conditions(x)]
+            case Let(_, "and", (a, b)):
+                return self.cases(a, False) + self.cases(b, False)
             case Let(_, "splat", (a,)):
-                return self.negated(a)
-            case Let(_, ("lt" | "le") as op, (a, b)) if a.type.dtype in LIMITS:
+                return self.cases(a, holds)
+            case Let(_, ("lt" | "le") as op, (a, b)) if a.type.dtype in LIMITS and not holds:
                 apart = self.form(a).plus(self.form(b), -1)
-                return [apart.moved(-1) if op == "le" else apart]
-        return []
+                return [[apart.moved(-1) if op == "le" else apart]]
+        return [self.conditions(x) if holds else []]
 
 
 def by_newest(forms: Iterable[Form], outer: Facts = NO_FACTS) -> Facts:

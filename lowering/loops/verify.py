@@ -28,14 +28,13 @@ from .ir import (
     StoreTo,
     Type,
     Var,
-    buffers_written,
+    row_limit,
 )
 from .program import Program
-from .ranges import LIMITS, Facts, Interval, Ranges, by_newest
+from .ranges import LIMITS, Facts, Form, Interval, Ranges, by_newest
 from .signatures import FAMILIES, mismatch
 
 WRITABLE = frozenset({"result", "temporary", "variable", "scratch"})
-ANY_ROWS = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +60,6 @@ def verify_program(program: Program) -> tuple[Proof, ...]:
     proofs = tuple(verify(f, spans.get(i)) for i, f in enumerate(program.functions))
     verify_steps(program, [p.needs for p in proofs])
     return proofs
-
-
-def row_limit(function: Function) -> int:
-    """Rows of the buffers that a function writes: their first extent that is more than 1."""
-    written = buffers_written(function) & set(function.params)
-    return min((next((n for n in b.shape if n > 1), 1) for b in written), default=ANY_ROWS)
 
 
 @dataclass(slots=True)
@@ -161,10 +154,11 @@ class Verifier:
         result = stmt.result
         for x in stmt.args:
             self.use(x)
-        signature = (stmt.op, result.type, *[x.type for x in stmt.args])
+        types = tuple([x.type for x in stmt.args])
+        signature = (stmt.op, result.type, *types)
         if signature not in self.signatures:
-            if fault := mismatch(stmt.op, result.type, signature[2:]):
-                self.fail(f"{result.type} = {stmt.op}({', '.join(map(str, signature[2:]))}): {fault}")
+            if fault := mismatch(stmt.op, result.type, types):
+                self.fail(f"{result.type} = {stmt.op}({', '.join(map(str, types))}): {fault}")
             self.signatures.add(signature)
         self.define(result)
         self.ranges.definitions[result] = stmt
@@ -204,7 +198,7 @@ class Verifier:
         self.lanes(type, stmt.active, stmt.mask)
         self.access(stmt.buffer, type, "read")
         low, high = self.bounds(stmt.indices, type.lanes, stmt.active, stmt.mask)
-        self.prove(stmt.buffer, low, high, stmt.mask)
+        self.prove(stmt.buffer, low, high, stmt.mask, lambda: self.cases(stmt.indices, type.lanes, stmt.active, stmt.mask))
         self.define(stmt.result)
         self.ranges.definitions[stmt.result] = stmt
 
@@ -268,31 +262,43 @@ class Verifier:
             self.accesses += 1
             return
         low, high = self.bounds(base, lanes, active, mask, step=1)
-        self.prove(address.buffer, low + offset, high + offset, mask)
+        self.prove(address.buffer, low + offset, high + offset, mask, lambda: [
+            (a + offset, b + offset) for a, b in self.cases(base, lanes, active, mask, step=1)])
 
     def bounds(self, base: Operand, lanes: int, active: int, mask: Operand | None, step: int = 0) -> Interval:
         """The least and greatest of base + step * lane where the mask and the conditions around it hold."""
         key = (base, lanes, active, mask, step)
         if key not in self.known:
-            ranges = self.ranges
-            facts = ranges.conditions(mask) if mask is not None else []
-            if active < lanes:
-                facts.append(ranges.lane(lanes).times(-1).moved(active - 1))
-            together = by_newest(facts, self.facts) if facts else self.facts
-            form = ranges.form(base)
-            if step and lanes > 1:
-                form = form.plus(ranges.lane(lanes))
-            self.known[key] = ranges.least(form, together), -ranges.least(form.times(-1), together)
+            self.known[key] = self.least_and_greatest(
+                base, lanes, active, self.ranges.conditions(mask) if mask is not None else [], step)
         return self.known[key]
 
-    def prove(self, buffer: Buffer, low: int, high: int, mask: Operand | None) -> None:
-        """That an access from low to high is in range; one that a condition guards may be outside, but not for sure."""
+    def cases(self, base: Operand, lanes: int, active: int, mask: Operand | None, step: int = 0) -> list[Interval]:
+        """`bounds` in each case of the mask that can be."""
+        found = [self.least_and_greatest(base, lanes, active, facts, step)
+                 for facts in (self.ranges.cases(mask) if mask is not None else [[]])]
+        return [(low, high) for low, high in found if low <= high]
+
+    def least_and_greatest(self, base: Operand, lanes: int, active: int, facts: list[Form], step: int) -> Interval:
+        """The least and greatest of base + step * lane where these facts hold beside what is known here."""
+        ranges = self.ranges
+        if active < lanes:
+            facts = [*facts, ranges.lane(lanes).times(-1).moved(active - 1)]
+        together = by_newest(facts, self.facts) if facts else self.facts
+        form = ranges.form(base)
+        if step and lanes > 1:
+            form = form.plus(ranges.lane(lanes))
+        return ranges.least(form, together), -ranges.least(form.times(-1), together)
+
+    def prove(self, buffer: Buffer, low: int, high: int, mask: Operand | None, cases: Callable[[], list[Interval]]) -> None:
+        """That an access from low to high is in range; one that a condition guards may be outside, but not for sure
+        in all cases of the mask that can be."""
         self.accesses += 1
         if self.dead or (low >= 0 and high < buffer.size):
             return
         if (self.conditions or mask is not None) and low < buffer.size and high >= 0:
             self.guarded += 1
-        elif low <= high:
+        elif low <= high and (mask is None or ((found := cases()) and all(b < 0 or a >= buffer.size for a, b in found))):
             self.fail(f"{buffer!r} is accessed at {low} to {high}, and has {buffer.size} elements")
 
 

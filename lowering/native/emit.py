@@ -42,12 +42,14 @@ class Emitted:
 def emit_functions(functions: Sequence[Function], target: Target) -> Emitted:
     """Definitions `define internal void @name(ptr %p0, ..., i64 %low, i64 %high) #0`: a pointer for each of params and
     scratch, and the rows where the function takes them."""
+    from .narrow import NarrowEmitter
+    emitter = Emitter if target.has_int64 else NarrowEmitter
     declared: dict[str, str] = {}
     definitions: list[str] = []
     by_text: dict[str, str] = {}
     names = []
     for function in functions:
-        lines = Emitter(target, declared).function(function)
+        lines = emitter(target, declared).function(function)
         text = "\n".join(lines)
         if text not in by_text:
             by_text[text] = function.name
@@ -104,19 +106,41 @@ class Emitter:
             self.values |= {f.rows[0]: "%low", f.rows[1]: "%high"}
             params += ["i64 %low", "i64 %high"]
         self.writer.lines += [f"({', '.join(params)}) #0 {{", "entry:"]
+        self.enter(f)
         self.block(f.body)
         if self.streams:  # what was written past the caches is seen by other threads once this is through
             self.writer.call("llvm.x86.sse.sfence", "void", [])
         return [*self.writer.lines, " ret void", "}"]
 
+    # ---- values, and how wide an index is ----------------------------------------------------------------------------
+    def enter(self, f: Function) -> None:
+        """Look at the function before its first statement."""
+
     def value(self, x: Operand) -> str:
         return self.values[x] if isinstance(x, Var) else literal(x.value, x.type)
 
+    def index(self, x: Operand) -> tuple[str, str]:
+        """An index with its type."""
+        return "i64", self.value(x)
+
+    def count(self, f: For) -> tuple[str, str, str]:
+        """A loop's bounds, and the type that it counts in."""
+        return "i64", self.value(f.low), self.value(f.high)
+
+    def counter(self, f: For, name: str, type: str) -> None:
+        """A loop's index is `name`, of the type that it counts in."""
+        self.values[f.index] = name
+
+    def let(self, stmt: Let) -> None:
+        self.values[stmt.result] = self.instructions.op(
+            stmt.op, stmt.result.type, stmt.args, [self.value(a) for a in stmt.args])
+
+    # ---- statements --------------------------------------------------------------------------------------------------
     def block(self, block: Block) -> None:
         for stmt in block:
             match stmt:
-                case Let(result, op, args):
-                    self.values[result] = self.instructions.op(op, result.type, args, [self.value(a) for a in args])
+                case Let():
+                    self.let(stmt)
                 case Shuffle():
                     self.shuffle(stmt)
                 case LoadFrom():
@@ -163,8 +187,9 @@ class Emitter:
         else:
             key, offset = (a.buffer, a.base), a.offset
             if key not in self.pointers:
+                t, index = self.index(a.base)
                 self.pointers[key] = self.writer.put(
-                    f"getelementptr {scalar}, ptr {self.buffers[a.buffer]}, i64 {self.value(a.base)}")
+                    f"getelementptr {scalar}, ptr {self.buffers[a.buffer]}, {t} {index}")
             pointer = self.pointers[key]
         return self.writer.put(f"getelementptr {scalar}, ptr {pointer}, i64 {offset}") if offset else pointer
 
@@ -213,26 +238,27 @@ class Emitter:
         if known and f.low.value >= f.high.value:  # type: ignore[union-attr]
             self.values |= {r: self.value(i) for r, i in zip(f.results, f.inits)}
             return
-        w, low, high = self.writer, self.value(f.low), self.value(f.high)
+        w, (t, low, high) = self.writer, self.count(f)
         inits, before = [self.value(i) for i in f.inits], w.label
         w.count += 1
         head, done = f"loop{w.count}", f"done{w.count}"
         if known:
             w.lines.append(f" br label %{head}")
         else:
-            w.lines.append(f" br i1 {w.put(f'icmp slt i64 {low}, {high}')}, label %{head}, label %{done}")
+            w.lines.append(f" br i1 {w.put(f'icmp slt {t} {low}, {high}')}, label %{head}, label %{done}")
         w.start(head)
         at, index = len(w.lines), w.new()
-        self.values |= {f.index: index} | {p: w.new() for p in f.params}
+        self.values |= {p: w.new() for p in f.params}
         w.lines += [""] * (1 + len(f.params))
+        self.counter(f, index, t)
         self.inner(f.body)
-        following = w.put(f"add nsw i64 {index}, 1")
+        following = w.put(f"add nsw {t} {index}, 1")
         yields = [self.value(y) for y in f.yields]
-        for i, (type, name, init, again) in enumerate([("i64", index, low, following), *zip(
+        for i, (type, name, init, again) in enumerate([(t, index, low, following), *zip(
                 [llvm_type(p.type) for p in f.params], [self.values[p] for p in f.params], inits, yields)]):
             w.lines[at + i] = f" {name} = phi {type} [{init}, %{before}], [{again}, %{w.label}]"
         last = w.label
-        w.lines.append(f" br i1 {w.put(f'icmp slt i64 {following}, {high}')}, label %{head}, label %{done}")
+        w.lines.append(f" br i1 {w.put(f'icmp slt {t} {following}, {high}')}, label %{head}, label %{done}")
         w.start(done)
         for result, init, value in zip(f.results, inits, yields):
             skipped = "" if known else f", [{init}, %{before}]"

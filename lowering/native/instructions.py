@@ -194,7 +194,8 @@ class Instructions:
         """acc + four products of unsigned and signed bytes in each lane."""
         lanes, byte = result.lanes, spelled("i8", 4 * result.lanes)
         x, y = (self.bits_to(byte, a.type, v) for a, v in zip(args[1:], values[1:]))
-        if self.target.has_dot4 and lanes in DOT4 and self.target.architecture == "x86":
+        fits = lanes in DOT4 and 4 * lanes <= self.target.vector_bytes
+        if self.target.has_dot4 and fits and self.target.architecture == "x86":
             t = llvm_type(result)
             return self.writer.call(f"llvm.x86.avx512.vpdpbusd.{DOT4[lanes]}", t,
                                     [(t, values[0]), (byte, x), (byte, y)])

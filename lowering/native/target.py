@@ -1,6 +1,7 @@
 """What a schedule and the emitter need to know of the machine."""
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 
@@ -49,4 +50,9 @@ class Target:
     @property
     def enabled(self) -> frozenset[str]:
         """Features that are on, by LLVM's names."""
-        return frozenset(f[1:] for f in self.features.split(",") if f.startswith("+"))
+        return enabled(self.features)
+
+
+@functools.lru_cache(maxsize=64)
+def enabled(features: str) -> frozenset[str]:
+    return frozenset(f[1:] for f in features.split(",") if f.startswith("+"))

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from ..elements.affine import Axis, Range
-from ..elements.expression import Reduce, loads
+from ..elements.expression import Reduce, computed, loads
 
 MOST_UNROLLED = 16
 """A window that is taken apart at a border has no more places than this."""
@@ -24,11 +24,12 @@ def bounds_and_tests(r: Reduce, *lanes: Axis | None) -> tuple[list[Range], list[
     tests: list[Range] = []
     for w in r.where:
         home = next((a for a in reversed(r.axes) if w.index.coefficient(a)), None)
-        if home is None or w.index.hidden or any(w.index.coefficient(a) for a in lanes if a is not None):
+        if home is None or w.index.hidden or computed((w.index,)) or any(
+                w.index.coefficient(a) for a in lanes if a is not None):
             tests.append(w)
             continue
         c = w.index.coefficient(home)
-        moves = all(i.coefficient(a) * c == i.coefficient(home) * w.index.coefficient(a) for i in wild for a in w.index.axes)
+        moves = all(i.coefficient(a) * c == i.coefficient(home) * k for i in wild for a, k in w.index.terms)
         (bounds if moves else tests).append(w)
     return bounds, tests
 

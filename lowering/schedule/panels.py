@@ -92,7 +92,7 @@ def narrowest(data: Array, dtype: str) -> str:
 def constant(e: Expr, axes: tuple[Axis, ...]) -> Array:
     """The data of an expression of constants over `axes`; plain loads are strided views, without index arrays."""
     match e:
-        case Load(buffer=buffer, index=(i,)) if buffer.data is not None and not i.hidden and i.axes <= set(axes):
+        case Load(buffer=buffer, index=(i,)) if buffer.data is not None and {t for t, _ in i.terms} <= set(axes):
             low, high = i.bounds
             if low >= 0 and high < buffer.size:
                 flat = np.ascontiguousarray(buffer.data).reshape(-1)

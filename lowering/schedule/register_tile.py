@@ -10,6 +10,8 @@ from .tiles import Tiles, balanced, chunks
 FEW_ROWS = 8
 """Rows of a tile where they lie a multiple of 4096 bytes apart: more would not fit the ways of the first-level
 cache."""
+SHAPE_PRICE = 0.02
+"""How much faster the whole has to be for one more shape of tile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,17 +27,18 @@ def panels(columns: int, lanes: int, tile: Tile) -> list[Tiles]:
 
 @functools.lru_cache(maxsize=1024)
 def choose_tile(rows: int, columns: int, lanes: int, target: Target, few: bool) -> Tile:
-    """The tile with the fewest cycles for one step of K over the whole matrix. The prices of loads say that rows are
-    in the first-level cache and panels in the second."""
+    """The tile with the fewest cycles for one step of K over the whole matrix. The prices of loads say that rows are in
+    the first-level cache and panels in the second; a further shape of tile is code that must pay for itself."""
     def cycles(tile: Tile) -> float:
         total = 0.0
-        for m in balanced(rows, tile.rows):
-            for n in panels(columns, lanes, tile):
+        heights, widths = balanced(rows, tile.rows), panels(columns, lanes, tile)
+        for m in heights:
+            for n in widths:
                 vectors = -(-n.size // lanes)
                 steps = max(m.size * vectors / target.fma_per_cycle, (m.size + vectors) / target.loads_per_cycle,
                             target.fma_latency)
                 total += m.count * n.count * (steps + 0.05 * m.size + 0.3 * vectors)
-        return total
+        return total * (1 + SHAPE_PRICE * (len(heights) * len(widths) - 1))
 
     free = target.vector_registers - 1
     most = FEW_ROWS if few else free

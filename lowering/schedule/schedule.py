@@ -18,7 +18,8 @@ from ..native.target import Target
 from . import contraction, map, transpose, window
 from .contraction import Contraction, ContractionChoice
 from .map import MapChoice
-from .nest import Nest, collapse, flatten, split
+from .nest import Nest, flatten
+from .parts import collapse, split
 from .rows import Rows
 from .transpose import TransposeChoice
 from .window import WindowChoice

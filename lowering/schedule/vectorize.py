@@ -18,14 +18,13 @@ from ..elements.expression import (
     Load,
     Position,
     Reduce,
-    extreme,
-    is_float,
 )
 from ..loops.builder import Builder
 from ..loops.ir import INDEX, Literal, Operand, Type
 from ..native.target import Target
 from .loading import gathered, spread
 from .nest import operands
+from .positions import value_bounds
 
 At = Mapping[Axis, Affine]
 Vectors = list[tuple[Operand, int, int]]
@@ -306,14 +305,3 @@ class Vectorizer:
 
 NARROW = frozenset({"bool", "int8", "uint8", "int16", "uint16", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"})
 """Dtypes that no processor gathers."""
-
-
-def value_bounds(e: Expr) -> tuple[int, int]:
-    """What an integer expression can be at most, from its dtype or from the data of a constant."""
-    match e:
-        case Load(buffer=buffer) if buffer.data is not None and buffer.size:
-            return int(buffer.data.min()), int(buffer.data.max())
-        case Cast(arg=arg, bits=False) if not is_float(arg.dtype):
-            (low, high), (least, most) = value_bounds(arg), value_bounds(Const(0, e.dtype))
-            return (low, high) if least <= low and high <= most else (least, most)
-    return int(extreme(e.dtype, "min")), int(extreme(e.dtype, "max"))

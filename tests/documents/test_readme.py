@@ -50,8 +50,8 @@ def test_a_command_of_the_readme_works(line: str, tmp_path: pathlib.Path) -> Non
     model = ROOT / "tests" / "data" / ("v_lstm.tflite" if ".tflite" in line else "v_lstm.mlir")
     np.save(tmp_path / "image.npy", np.zeros((1, 6), np.float32))
     words = shlex.split(line)[1:]
-    words = [str(model) if w.startswith("model.") else w.replace("x=image.npy", f"arg0={tmp_path / 'image.npy'}") for w in words]
-    words = [str(tmp_path / "build") if w == "build" else w for w in words]
+    here = {"x=image.npy": f"arg0={tmp_path / 'image.npy'}", "build": str(tmp_path / "build")}
+    words = [str(model) if w.startswith("model.") else here.get(w, w) for w in words]
     with contextlib.redirect_stdout(io.StringIO()) as output:
         assert main(words) == 0
     assert output.getvalue().strip()

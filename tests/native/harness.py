@@ -3,22 +3,37 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
 import llvmlite.binding as llvm
 import ml_dtypes  # noqa: F401  registers its dtypes with NumPy
 import numpy as np
+import pytest
 from tosaic.lowering.elements.expression import Buffer
 from tosaic.lowering.loops.interpret import Memory, run_function
 from tosaic.lowering.loops.ir import Function
 from tosaic.lowering.native.emit import emit_functions, quoted
+from tosaic.lowering.native.features import host, target
 from tosaic.lowering.native.target import Target
 
 Array = np.ndarray[Any, Any]
 MARGIN = 256
 llvm.initialize_all_targets()
 llvm.initialize_all_asmprinters()
+
+
+def named(name: str) -> tuple[Target, Target | None]:
+    """A target, and the machine that its code runs on where it is another: "32 bits" is emitted as for a processor with
+    32-bit registers, and runs here. "AVX-VNNI" has products of bytes without 512-bit vectors."""
+    if name == "AVX-VNNI":
+        plain = target("x86-64-v3")
+        return replace(plain, features=plain.features + ",+avxvnni", has_dot4=True), None
+    if name != "32 bits":
+        return target(name), None
+    plain = target("x86-64")
+    return replace(plain, triple="i686-unknown-linux-gnu"), plain
 
 
 def module_text(functions: Sequence[Function], target: Target, on: Target | None = None) -> str:
@@ -53,6 +68,8 @@ class Native:
     """Functions as code of this process."""
 
     def __init__(self, functions: Sequence[Function], target: Target, on: Target | None = None) -> None:
+        if not (on or target).enabled <= host().enabled:
+            pytest.skip(f"this machine cannot run code for {target.cpu}")
         text = module_text(functions, target, on)
         self.engine = llvm.create_mcjit_compiler(parsed(text), machine(on or target, "jitdefault"))
         self.engine.finalize_object()

@@ -13,12 +13,13 @@ from tosaic.lowering.graph.types import ITEM_SIZES
 from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.ir import INDEX, Function, Literal, Operand, Type
 from tosaic.lowering.loops.verify import verify
-from tosaic.lowering.native.features import host, target
+from tosaic.lowering.native.emit import emit_functions
+from tosaic.lowering.native.features import host
 
-from .harness import Native, differences, interpreted
+from .harness import Native, differences, interpreted, named
 
 Array = np.ndarray[Any, Any]
-TARGETS = ("host", "x86-64", "x86-64-v3")
+TARGETS = ("host", "x86-64", "x86-64-v3", "32 bits")
 DTYPES = ("bool", "int8", "uint8", "int16", "int32", "int64", "float32", "float64", "float16", "bfloat16",
           "float8_e5m2")
 pytestmark = pytest.mark.skipif(host().architecture != "x86", reason="runs x86 code")
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.skipif(host().architecture != "x86", reason="runs x86 c
 def check(f: Function, data: dict[Buffer, Array], name: str, rows: tuple[int, int] | None = None,
           shift: int = 0) -> None:
     verify(f, rows)
-    with Native([f], target(name)) as native:
+    with Native([f], *named(name)) as native:
         assert not differences(native.run(f, data, rows, shift), interpreted(f, data, rows))
 
 
@@ -218,3 +219,23 @@ def test_a_function_may_do_nothing(make: Callable[[Builder], None]) -> None:
     b = Builder("nothing")
     make(b)
     check(b.finish(), {}, "host")
+
+
+def test_indices_that_fit_are_narrow_on_a_32_bit_processor() -> None:
+    """And those that may not fit are not: a product of an index that is a value, too."""
+    b, i = Builder("narrow"), Axis("i", 40)
+    x, y, z = Buffer("x", "float32", (40, 8), "argument"), Buffer("y", "float32", (40, 8), "result"), Buffer(
+        "z", "int64", (40,), "result")
+
+    def body() -> None:
+        at = b.index(Affine.of(i))
+        large = b.op("mul", b.op("mul", at, Literal(1 << 30, INDEX)), Literal(77, INDEX))
+        b.store(z, Affine.of(i), b.op("add", large, at))
+        b.store(y, Affine.of(i) * 8 + 3, b.load(x, Affine.of(i) * -8 + 315))
+
+    b.loop(i, body)
+    f = b.finish()
+    text = "\n".join(emit_functions([f], named("32 bits")[0]).definitions)
+    assert "phi i32" in text and "mul i32 %t" in text and "mul i64" in text and "phi i64" not in text
+    check(f, {x: numbers("float32", 320)}, "32 bits")
+    check(f, {x: numbers("float32", 320)}, "x86-64")

@@ -16,7 +16,7 @@ from tosaic.lowering.loops.ir import Function, Literal, Operand, Type
 from tosaic.lowering.loops.verify import verify
 from tosaic.lowering.native.features import host, target
 
-from .harness import Native, differences, interpreted
+from .harness import Native, differences, interpreted, named
 
 Array = np.ndarray[Any, Any]
 FLOATS, INTEGERS = ("float32", "float64"), ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
@@ -30,7 +30,7 @@ OPERATIONS = {
 }
 REDUCTIONS = {"float": ("add", "mul", *EXTREMES), "integer": ("add", "mul", "and", "or", *EXTREMES),
               "bool": ("and", "or", *EXTREMES)}
-TARGETS = ("host", "x86-64", "x86-64-v3")
+TARGETS = ("host", "x86-64", "x86-64-v3", "32 bits")
 native_x86 = pytest.mark.skipif(host().architecture != "x86", reason="runs x86 code")
 
 
@@ -87,7 +87,7 @@ def elementwise(op: str, dtype: str, operands: int, lanes: int, count: int) -> F
 def check(functions: list[Function], inputs: dict[str, dict[int, Array]], target_name: str) -> None:
     """All functions, native against interpreted; inputs by function name and place."""
     faults = []
-    with Native(functions, target(target_name)) as native:
+    with Native(functions, *named(target_name)) as native:
         for f in functions:
             verify(f)
             data = {b: inputs[f.name][int(b.name[1:])] for b in f.params if b.role == "argument"}
@@ -188,7 +188,7 @@ def test_any_false_sees_each_lane(lanes: int, name: str) -> None:
 
 
 @native_x86
-@pytest.mark.parametrize("name", ["host", "x86-64", "x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("name", ["host", "x86-64", "AVX-VNNI", "x86-64-v4"])
 @pytest.mark.parametrize("lanes", [1, 4, 8, 16, 32])
 def test_dot4_adds_products_of_unsigned_and_signed_bytes(lanes: int, name: str) -> None:
     b, n = Builder("dot4"), 16 * lanes

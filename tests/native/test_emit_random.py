@@ -14,9 +14,9 @@ from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.ir import INDEX, Function, Literal, Operand, Type
 from tosaic.lowering.loops.text import print_function
 from tosaic.lowering.loops.verify import verify
-from tosaic.lowering.native.features import host, target
+from tosaic.lowering.native.features import host
 
-from .harness import Native, differences, interpreted
+from .harness import Native, differences, interpreted, named
 from .test_emit_operations import FLOATS, INTEGERS, OPERATIONS, REDUCTIONS, family, values
 
 Array = np.ndarray[Any, Any]
@@ -139,12 +139,12 @@ class Maker:
         return self.b.op(op, *args, type=Type(result, x.type.lanes))
 
 
-@pytest.mark.parametrize("name", ["host", "x86-64", "x86-64-v3"])
+@pytest.mark.parametrize("name", ["host", "x86-64", "x86-64-v3", "32 bits"])
 @pytest.mark.parametrize("lanes", [1, 2, 3, 4, 8, 16, 64])
 def test_random_functions_agree_with_the_interpreter(lanes: int, name: str) -> None:
     makers = [Maker(100 * lanes + i, lanes, f"f{i}") for i in range(12)]
     functions = [m.make() for m in makers]
-    with Native(functions, target(name)) as native:
+    with Native(functions, *named(name)) as native:
         for m, f in zip(makers, functions):
             verify(f)
             data = {b: m.data[b] for b in f.params if b in m.data}
@@ -158,4 +158,4 @@ def test_random_functions_have_every_operation() -> None:
     for operations in OPERATIONS.values():
         for op in operations:
             assert f" {op} " in text
-    assert INDEX == Type("int64")
+    assert Type("int64") == INDEX

@@ -6,12 +6,19 @@ from tosaic.lowering.elements.expression import Buffer
 from tosaic.lowering.fuse.kernel import Kernel
 from tosaic.lowering.graph.types import Array
 
-from .expressions import kernels
+from .expressions import kernels, windows
 from .kernels import check
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(kernels())
 def test_loops_give_what_a_random_expression_means(example: tuple[Kernel, dict[Buffer, Array]]) -> None:
     kernel, data = example
     check([kernel], data=data)
+
+
+@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(windows())
+def test_loops_give_what_a_random_window_means(example: tuple[Kernel, dict[Buffer, Array]]) -> None:
+    kernel, data = example
+    check([kernel], data=data, interpret=kernel.out.size < 400)

@@ -54,7 +54,7 @@ def bound(op: Op, operands: Sequence[Array], expected: Array, element: ElementTy
                 allowed = relative(exact, np.asarray((1 + unit / 2) ** x.shape[axis] - 1 + unit), unit)
                 return np.where(leaves_range(x, axis), np.inf, allowed)
             case "resize":
-                return np.full(exact.shape, max(20 * unit, 0.006) * np.max(np.abs(x), initial=0))
+                return np.full(exact.shape, max(20 * unit, 0.006) * np.max(np.abs(x), initial=0, where=np.isfinite(x)))
             case _ if name in DOT_PRODUCTS:
                 return dot_product(op, name, operands, element)
     return None

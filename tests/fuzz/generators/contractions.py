@@ -26,7 +26,7 @@ from tosaic.lowering.graph.types import (
 )
 
 from .elementwise import NAN_MODES
-from .maker import FLOATS, MOST, Maker, Recipe
+from .maker import FLOATS, Maker, Recipe
 
 OFTEN = (I8, I8, F32, F32, I16, F16, BF16, F8E4M3, F8E5M2)
 
@@ -57,7 +57,7 @@ def image(m: Maker, elements: Sequence[ElementType], rank: int = 4) -> Value:
     if m.chance(0.25):
         dims = (m.rng.choice((1, 1, 2)), *(m.rng.choice((1, 3, 5, 8)) for _ in range(rank - 2)),
                 m.rng.choice((1, 3, 4, 8, 16, 20)))
-        if math.prod(dims) <= MOST:
+        if math.prod(dims) <= m.program.most:
             return m.fresh(TensorType(dims, element), constant=0.05)
     return m.pick((element,), rank)
 
@@ -75,10 +75,10 @@ def convolution(name: str, spatial: int) -> Recipe:
             filters, dims = channels * multiplier, (*kernel, channels, multiplier)
             products = batch * math.prod(out) * filters * math.prod(kernel)
         else:
-            filters = m.rng.choice((1, 2, 3, 8, 16, 17, 33))
+            filters = m.rng.choice((1, 2, 3, 8, 16, 17, 33, 64, 100)[:None if m.program.most > 10_000 else 7])
             dims = (filters, *kernel, channels)
             products = batch * math.prod(out) * filters * math.prod(kernel) * channels
-        if batch * math.prod(out) * filters > MOST or not m.affordable(products):
+        if batch * math.prod(out) * filters > m.program.most or not m.affordable(products):
             return
         element = m.rng.choice(weights)
         m.op(name, x, filter_of(m, dims, element), bias(m, result, filters), m.zero_point(x.tensor.element),
@@ -109,7 +109,7 @@ def transpose_convolution(m: Maker) -> None:
         m.rng.choice((1, 1, 2, 3)) for _ in "hw"]
     pads = tuple(m.rng.randint(-k + 1, 3) if m.chance(0.5) else 0 for k in kernel for _ in "ab")
     out = [(n - 1) * s + pads[2 * d] + pads[2 * d + 1] + k for d, (n, s, k) in enumerate(zip(extents, stride, kernel))]
-    if min(out) < 1 or batch * math.prod(out) * filters > MOST:
+    if min(out) < 1 or batch * math.prod(out) * filters > m.program.most:
         return
     if not m.affordable(batch * math.prod(out) * filters * math.prod(kernel) * channels):
         return
@@ -122,8 +122,8 @@ def transpose_convolution(m: Maker) -> None:
 def matmul(m: Maker) -> None:
     a = m.pick((m.rng.choice([e for e in OFTEN if e in RESULTS]),), 3)
     batch, rows, inner = a.tensor.dims
-    columns = m.rng.choice((1, 2, 5, 16, 17, 33))
-    if batch * rows * columns > MOST or not m.affordable(batch * rows * columns * inner):
+    columns = m.rng.choice((1, 2, 5, 16, 17, 33, 64, 100)[:None if m.program.most > 10_000 else 6])
+    if batch * rows * columns > m.program.most or not m.affordable(batch * rows * columns * inner):
         return
     element = a.tensor.element
     b = m.exactly(TensorType((batch, inner, columns), element), constant=0.4)
@@ -135,7 +135,7 @@ def pool(name: str) -> Recipe:
         x = image(m, tuple(ACCUMULATORS))
         windows = [window(m, n, 4, dilated=False) for n in x.tensor.dims[1:3]]
         shape = [places(n, *w) for n, w in zip(x.tensor.dims[1:3], windows)]
-        if x.tensor.dims[0] * math.prod(shape) * x.tensor.dims[3] > MOST:
+        if x.tensor.dims[0] * math.prod(shape) * x.tensor.dims[3] > m.program.most:
             return
         kernel, stride = tuple(w[0] for w in windows), tuple(w[1] for w in windows)
         pad = tuple(p for w in windows for p in w[3:])
@@ -153,7 +153,7 @@ def resize(m: Maker) -> None:
     x = image(m, tuple(BILINEAR))
     lines = [scaled(m, n) for n in x.tensor.dims[1:3]]
     shape = [((extent - 1) * n - offset + border) // d + 1 for extent, (n, d, offset, border) in zip(x.tensor.dims[1:3], lines)]
-    if x.tensor.dims[0] * math.prod(shape) * x.tensor.dims[3] > MOST:
+    if x.tensor.dims[0] * math.prod(shape) * x.tensor.dims[3] > m.program.most:
         return
     (ny, dy, oy, by), (nx, dx, ox, bx) = lines
     m.op("resize", x, m.shape(ny, dy, nx, dx), m.shape(oy, ox), m.shape(by, bx),

@@ -38,6 +38,8 @@ def binary(name: str, elements: tuple[ElementType, ...]) -> Recipe:
             attributes["nan_mode"] = m.rng.choice(NAN_MODES)
         if name == "arithmetic_right_shift":
             attributes["round"] = m.chance(0.5)
+        if name == "pow" and b not in m.arguments:  # of a negative number, it hangs on b being an integer to the last bit
+            a = m.op("abs", a)
         m.op(name, a, b, **attributes)
 
     return recipe

@@ -39,7 +39,7 @@ def step(m: Maker, name: str | None = None) -> None:
 def case(seed: int, size: int, first: str | None = None, mood: str | None = None) -> Case:
     """A module of about `size` operators; `first` names the recipe that it begins with."""
     rng = random.Random(seed)
-    program = Program(rng, mood or rng.choices(MOODS, (6, 3, 2))[0])
+    program = Program(rng, mood or rng.choices(MOODS, (6, 3, 2))[0], most=rng.choices((3000, 30000), (9, 1))[0])
     maker = Maker(program)
     if first:
         step(maker, first)

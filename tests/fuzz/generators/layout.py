@@ -7,7 +7,7 @@ import numpy as np
 from tosaic.lowering.graph.graph import Value
 from tosaic.lowering.graph.types import BF16, F8E4M3, F8E5M2, F16, F32, I1, I8, I16, I32, I48, I64, TensorType
 
-from .maker import MOST, Maker, Recipe
+from .maker import Maker, Recipe
 
 ANY = (I1, I8, I16, I32, I48, I64, F16, BF16, F32, F8E4M3, F8E5M2)
 
@@ -39,7 +39,7 @@ def slice_of(m: Maker, x: Value) -> Value:
 def pad(m: Maker, x: Value) -> Value:
     numbers = [m.rng.randint(0, 3) if m.chance(0.35) else 0 for _ in range(2 * x.tensor.rank)]
     size = math.prod(n + a + b for n, a, b in zip(x.tensor.dims, numbers[::2], numbers[1::2]))
-    if size > MOST:
+    if size > m.program.most:
         numbers = [0] * len(numbers)
     value = m.fresh(TensorType((1,), x.tensor.element), constant=0.7)
     return m.op("pad", x, m.shape(*numbers), value)
@@ -47,7 +47,7 @@ def pad(m: Maker, x: Value) -> Value:
 
 def tile(m: Maker, x: Value) -> Value:
     multiples = [m.rng.randint(1, 3) if m.chance(0.4) else 1 for _ in x.tensor.dims]
-    while math.prod(multiples) * x.tensor.size > MOST and math.prod(multiples) > 1:
+    while math.prod(multiples) * x.tensor.size > m.program.most and math.prod(multiples) > 1:
         multiples[max(range(len(multiples)), key=lambda d: multiples[d])] = 1
     return m.op("tile", x, m.shape(*multiples))
 
@@ -63,7 +63,7 @@ def concat(m: Maker, x: Value) -> Value:
             part = m.exactly(x.tensor.with_dim(axis, m.rng.choice((1, 2, 5))))
         else:
             part = m.newest(beside or [x])
-        if (total + part.tensor.dims[axis]) * rest > MOST:
+        if (total + part.tensor.dims[axis]) * rest > m.program.most:
             break
         total += part.tensor.dims[axis]
         parts.append(part)

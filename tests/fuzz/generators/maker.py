@@ -33,8 +33,8 @@ from ...fuse.graphs import Graph
 from .data import array
 
 EXTENTS = (1, 1, 2, 2, 3, 3, 5, 7, 16, 17, 33)
-MOST = 3000
-"""Elements of a tensor, at most."""
+LARGE = (1, 2, 3, 8, 16, 33, 48, 64, 70, 100)
+"""Extents where a program is one of the few with large tensors."""
 COMMON = (I8, I32, F32, F32, I1, I16, F16, BF16, I64)
 FLOATS = (F32, F16, BF16)
 
@@ -47,8 +47,14 @@ class Program:
     spans: dict[Value, tuple[int, int]] = field(default_factory=dict)
     variables: list[tuple[str, TensorType, Array | None]] = field(default_factory=list)
     counter: int = 0
+    most: int = 3000
+    """Elements of a tensor, at most."""
     budget: int = 4_000_000
     """Multiplications that contractions and reductions may still add."""
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        return EXTENTS if self.most < 10_000 else LARGE
 
 
 class Maker(Graph):
@@ -83,10 +89,10 @@ class Maker(Graph):
         return True
 
     # ---- shapes ------------------------------------------------------------------------------------------------------
-    def dims(self, rank: int | None = None, most: int = MOST) -> tuple[int, ...]:
+    def dims(self, rank: int | None = None, most: int | None = None) -> tuple[int, ...]:
         rank = self.rng.choice((0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 6)) if rank is None else rank
-        dims = [self.rng.choice(EXTENTS) for _ in range(rank)]
-        while math.prod(dims) > most:
+        dims = [self.rng.choice(self.program.extents) for _ in range(rank)]
+        while math.prod(dims) > (most or self.program.most):
             dims[max(range(rank), key=lambda d: dims[d])] //= 2
         return tuple(dims)
 
@@ -122,10 +128,11 @@ class Maker(Graph):
         return value
 
     def pick(self, elements: Collection[ElementType], rank: int | None = None,
-             fits: Callable[[TensorType], bool] = lambda t: True, most: int = MOST) -> Value:
+             fits: Callable[[TensorType], bool] = lambda t: True, most: int | None = None) -> Value:
         """A value of one of these element types: from the pool, brought to the rank or type, or new."""
         def good(v: Value) -> bool:
-            return v.tensor.element in elements and rank in (None, v.tensor.rank) and fits(v.tensor) and v.tensor.size <= most
+            return v.tensor.element in elements and rank in (None, v.tensor.rank) and fits(v.tensor) and v.tensor.size <= (
+                most or self.program.most)
 
         found = [v for v in self.pool if good(v)]
         if found and self.chance(0.9):
@@ -189,18 +196,19 @@ class Maker(Graph):
     def mate(self, value: Value, element: ElementType | None = None) -> Value:
         """A second operand for an elementwise operator: it broadcasts with the first."""
         type = value.tensor if element is None else value.tensor.with_element(element)
-        found = [v for v in self.pool if v.tensor.element == type.element and broadcasts(v.tensor.dims, type.dims)]
+        most = self.program.most
+        found = [v for v in self.pool if v.tensor.element == type.element and broadcasts(v.tensor.dims, type.dims, most)]
         if found and self.chance(0.65):
             return self.newest(found)
         dims = list(type.dims)
         for d in range(len(dims)):
             if dims[d] == 1 and self.chance(0.4):
                 dims[d] = self.rng.choice((2, 3, 7))
-                if math.prod(dims) > MOST:
+                if math.prod(dims) > most:
                     dims[d] = 1
             elif self.chance(0.3):
                 dims[d] = 1
-        if not broadcasts(dims, type.dims):
+        if not broadcasts(dims, type.dims, most):
             dims = list(type.dims)
         return self.exactly(type.with_shape(tuple(dims)))
 
@@ -213,10 +221,10 @@ class Maker(Graph):
         return self.constant(np.zeros(1, element.dtype), element)
 
 
-def broadcasts(a: Sequence[int], b: Sequence[int]) -> bool:
+def broadcasts(a: Sequence[int], b: Sequence[int], most: int) -> bool:
     """Whether two shapes go together, and give no tensor that is too large."""
     return (len(a) == len(b) and all(m == n or 1 in (m, n) for m, n in zip(a, b))
-            and math.prod(map(max, a, b)) <= MOST)
+            and math.prod(map(max, a, b)) <= most)
 
 
 Recipe = Callable[[Maker], None]

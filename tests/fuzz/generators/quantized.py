@@ -19,7 +19,7 @@ def rescale(m: Maker) -> None:
 def rescaled(m: Maker, x: Value, to: ElementType | None = None) -> Value:
     source = x.tensor.element
     to = to or m.rng.choice([e for e in (I8, I8, I16, I32, UI8, UI16) if source.is_integer and (
-        e.kind == "signed" or (source.bits <= 16 and source.kind == "signed"))])
+        e.kind == source.kind == "signed" or (max(source.bits, e.bits) <= 16 and "signed" in (e.kind, source.kind)))])
     small = source.bits <= 16 and to.bits <= 16
     input_unsigned = source.kind == "unsigned" or (small and to.kind == "signed" and m.chance(0.15))
     output_unsigned = to.kind == "unsigned" or (small and not input_unsigned and m.chance(0.15))

@@ -8,6 +8,7 @@ from tosaic.jit.stages import Lowered
 from tosaic.lowering.fuse.interpret import State, run
 from tosaic.lowering.graph.types import Array
 from tosaic.lowering.loops.interpret_steps import run_program
+from tosaic.lowering.loops.text import print_program, read_program
 from tosaic.runtime.errors import Problem
 
 from .reference import Expected, Outcome
@@ -33,3 +34,9 @@ def check_kernels(lowered: Lowered, calls: Sequence[Sequence[Array]], expected: 
 def check_loops(lowered: Lowered, calls: Sequence[Sequence[Array]], expected: Expected) -> None:
     """Slow: every lane of every statement. Accesses are checked, and reads of what nothing has written."""
     expected.check(outcome(lambda inputs, state: run_program(lowered.program, inputs, state), calls), "loops")
+
+
+def check_text_of_loops(lowered: Lowered) -> None:
+    """The program's text reads back to a program of the same text."""
+    text = print_program(lowered.program, constants=True)
+    assert print_program(read_program(text), constants=True) == text

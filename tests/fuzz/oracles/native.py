@@ -18,11 +18,13 @@ from tosaic.runtime.variables import Context
 
 from .reference import Expected, Outcome
 
-HOST, BASE = target("host"), target("x86-64")
+HOST, AVX2, BASE = target("host"), target("x86-64-v3"), target("x86-64")
 TARGETS: dict[str, Target] = {
     "host": HOST,
     "host by rows": replace(HOST, l2_bytes=512),
-    "32 bytes": replace(target("x86-64-v3"), has_dot4=False, has_masked=False),
+    "64 bytes": replace(target("x86-64-v4"), l2_bytes=8192),
+    "32 bytes": AVX2,
+    "32 bytes, dot products": replace(AVX2, features=AVX2.features + ",+avxvnni", has_dot4=True, l2_bytes=4096),
     "16 bytes": BASE,
     "4 bytes": replace(BASE, vector_bytes=4, l2_bytes=256),
     "scalar": replace(BASE, vector_bytes=1),
@@ -68,7 +70,7 @@ def outcome(compiled: Compiled, calls: Sequence[Sequence[Array]], context: Conte
         try:
             compiled(*given.arrays, out=list(out.arrays), context=context)
         except Problem as problem:
-            return Outcome(tuple(results), tuple(states), problem)
+            return Outcome(tuple(results), (*states, dict(context.snapshot())), problem)
         finally:
             poison(compiled)
         given.check(what)

@@ -9,7 +9,8 @@ from tosaic.lowering.graph.graph import Module
 from tosaic.lowering.graph.types import Array
 from tosaic.lowering.graph.verify import verify
 
-from .kernels import check_kernels, check_loops
+from .kernels import check_kernels, check_loops, check_text_of_loops
+from .memory import check_plans
 from .native import USABLE, check_native, check_operators
 from .reference import Expected
 from .text import check_text
@@ -39,6 +40,8 @@ def check(module: Module, calls: tuple[tuple[Array, ...], ...], depth: Depth = D
             seen = True
         if name in depth.loops:
             check_loops(lowered, calls, expected)
+            check_text_of_loops(lowered)
+            check_plans(lowered)
         check_native(lowered, calls, expected, name)
         if name in depth.operators:
             check_operators(lowered, calls, name)

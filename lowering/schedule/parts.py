@@ -1,0 +1,132 @@
+"""The parts of a nest, each with a form of its own: cut where guards change and where quotients of an axis become affine,
+then with as few axes as possible.
+"""
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+
+from ..elements.affine import Affine, Axis, Range
+from ..elements.expression import Apply, Const, Expr, Guard, Position, Reduce, nodes
+from .nest import Nest, Rewriter, indices_of
+from .tiles import breaks, interior
+
+MOST_PARTS = 64
+"""A nest is cut into no more parts than this, unless one axis alone needs more (a concatenation of many)."""
+
+
+def split(nest: Nest, by_rows: bool) -> list[Nest]:
+    """Parts in which guards on one output axis are settled: a padding, its border; a concatenation, its operands. And
+    parts in which a quotient of an axis is affine: the phases of a transposed convolution. With `by_rows` the first
+    axis stays, even with an extent of 1."""
+    steps = {a: s for a, s in quotients(nest).items() if not (by_rows and a is nest.axes[0])}
+    if not steps or math.prod(steps.values()) > MOST_PARTS:
+        return cut(nest, by_rows)
+    phases = itertools.product(*(range(steps.get(a, 1)) for a in nest.axes))
+    return [piece for number, starts in enumerate(phases) for piece in cut(
+        phase(nest, f"{nest.name}.{number}", starts, steps), by_rows)]
+
+
+def shortened(nest: Nest) -> Nest:
+    """Reduction axes run only where conditions on them alone hold."""
+    at: dict[Axis, Affine] = {}
+    reductions = [e for e in nodes(nest.value) if isinstance(e, Reduce)]
+    for e in reductions:
+        for a in e.axes:
+            alone = [r for r in e.where if len(r.index.terms) == 1 and r.index.terms[0][0] is a]
+            low, high = interior(a, alone)
+            if alone and low < high and sum(a in other.axes for other in reductions) == 1:
+                at[a] = Affine.of(Axis(a.name, high - low)) + low
+    if not at:
+        return nest
+    rewriter = Rewriter(at)
+    return Nest(nest.name, nest.out, nest.axes, nest.index, rewriter.value(nest.value), nest.low)
+
+
+def quotients(nest: Nest) -> dict[Axis, int]:
+    """Axes, other than the last, of which the expression computes a quotient, with the divisor."""
+    result: dict[Axis, int] = {}
+    for e in nodes(nest.value):
+        match e:
+            case Apply("div", (Position(index), Const(divisor))):
+                for a in nest.axes[:-1]:
+                    if index.coefficient(a) == 1 and a not in result and 1 < divisor <= a.extent:
+                        result[a] = int(divisor)
+    return result
+
+
+def phase(nest: Nest, name: str, starts: tuple[int, ...], steps: Mapping[Axis, int]) -> Nest:
+    """The part at every `steps[axis]`-th place of these axes, beginning at `starts`."""
+    axes = [Axis(a.name, -(-(a.extent - s) // steps[a])) if a in steps else a for a, s in zip(nest.axes, starts)]
+    rewriter = Rewriter({a: Affine.of(b) * steps[a] + s for a, b, s in zip(nest.axes, axes, starts) if a in steps})
+    kept = tuple(b for d, (a, b) in enumerate(zip(nest.axes, axes)) if b.extent > 1 or a not in steps)
+    return Nest(name, nest.out, kept, rewriter.index(nest.index), rewriter.value(nest.value), nest.low)
+
+
+def cut(nest: Nest, by_rows: bool) -> list[Nest]:
+    """Parts in which guards on one output axis are settled."""
+    nest = shortened(nest)
+    where = deciding(nest.value)
+    cuts = {a: breaks(a, where) for a in nest.axes}
+    chosen: set[Axis] = set()
+    parts = 1
+    for axis in sorted((a for a in nest.axes if len(cuts[a]) > 2), key=lambda a: -len(cuts[a])):
+        if not chosen or parts * (len(cuts[axis]) - 1) <= MOST_PARTS:
+            chosen.add(axis)
+            parts *= len(cuts[axis]) - 1
+    if not chosen:
+        return [nest]
+    spans = [list(zip(cuts[a], cuts[a][1:])) if a in chosen else [(0, a.extent)] for a in nest.axes]
+    return [part(nest, f"{nest.name}.{number}", span, by_rows) for number, span in enumerate(itertools.product(*spans))]
+
+
+def deciding(value: Expr) -> list[Range]:
+    """Conditions that decide about the form: those of and around reductions; all, where there is no reduction."""
+    every = list(nodes(value))
+    reductions = any(isinstance(e, Reduce) for e in every)
+    return [r for e in every if isinstance(e, Reduce) or (isinstance(e, Guard) and (not reductions or any(
+        isinstance(inner, Reduce) for inner in nodes(e)))) for r in e.where]
+
+
+def part(nest: Nest, name: str, spans: tuple[tuple[int, int], ...], by_rows: bool) -> Nest:
+    axes = [a if high - low == a.extent else Axis(a.name, high - low) for a, (low, high) in zip(nest.axes, spans)]
+    at = {a: Affine.of(b) + low for a, b, (low, _) in zip(nest.axes, axes, spans) if a is not b}
+    rewriter = Rewriter(at)
+    kept = tuple(b for d, b in enumerate(axes) if b.extent > 1 or (by_rows and d == 0))
+    return Nest(name, nest.out, kept, rewriter.index(nest.index), rewriter.value(nest.value), spans[0][0])
+
+
+def collapse(nest: Nest, keep: Axis | None = None) -> Nest:
+    """Merge neighbouring axes that every access and every condition walks as if they were one; not `keep`."""
+    every = list(nodes(nest.value))
+    indices = [nest.index, *(i for e in every for i in indices_of(e))]
+    coefficients = [dict(i.terms) for i in indices]
+    at: dict[Axis, Affine] = {}
+
+    def merged(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
+        result: list[list[Axis]] = []
+        for axis in axes:
+            if result and keep is not axis and keep is not result[-1][-1] and all(
+                    c.get(result[-1][-1], 0) == c.get(axis, 0) * axis.extent for c in coefficients):
+                result[-1].append(axis)
+            else:
+                result.append([axis])
+        return tuple(group[0] if len(group) == 1 else one(group) for group in result)
+
+    def one(group: list[Axis]) -> Axis:
+        if group[-1] in at:  # a reduction that shares its axes with another
+            return at[group[-1]].terms[0][0]  # type: ignore[return-value]
+        both = Axis("_".join(a.name for a in group), math.prod(a.extent for a in group))
+        at.update({a: Affine() for a in group[:-1]})
+        at[group[-1]] = Affine(((both, 1),))
+        return both
+
+    axes = merged(nest.axes)
+    for e in every:
+        if isinstance(e, Reduce):
+            merged(e.axes)
+    if not at:
+        return nest
+    rewriter = Rewriter(at)
+    return Nest(nest.name, nest.out, axes, rewriter.index(nest.index), rewriter.value(nest.value), nest.low)

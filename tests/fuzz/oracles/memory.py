@@ -1,0 +1,13 @@
+"""Oracle: every planning algorithm gives a plan that the plan's own verifier accepts."""
+from __future__ import annotations
+
+from tosaic.jit.stages import Lowered
+from tosaic.lowering.memory.algorithms import ALGORITHMS
+from tosaic.lowering.memory.planner import PlanOptions, plan
+from tosaic.lowering.memory.verify import verify
+
+
+def check_plans(lowered: Lowered) -> None:
+    for name in ALGORITHMS:
+        found = plan(lowered.program, PlanOptions(algorithm=name, alignment=16))
+        verify(found, lowered.program)

@@ -1,0 +1,87 @@
+"""Random graphs through the whole compiler, held against the reference interpreter at every stage.
+
+Each case follows from a seed (`generators`), and goes through all `oracles`: the verifier, printer and reader, what kernels
+mean, the loops statement by statement, and machine code for several targets, with the arena poisoned between calls. The
+sweep here is fixed and takes less than a minute; a longer one is
+
+    TOSAIC_FUZZ_SECONDS=1200 TOSAIC_FUZZ_SEED=1 pytest -m long tests/fuzz
+
+(60 seconds from seed 0 without the variables), which lists every seed that fails. `case(seed, size, first)` makes the
+same module again.
+"""
+from __future__ import annotations
+
+import os
+import random
+import time
+import traceback
+
+import pytest
+import tosaic.lowering.dialects.tosa  # noqa: F401  registers the operators
+from tosaic.lowering.graph.operator import OPERATORS
+
+from .generators.functions import RECIPES, Case, case, operator_names
+from .oracles.native import USABLE
+from .oracles.verdict import Depth, check
+
+SMALL = 6000
+"""Elements of all values of a function whose loops are interpreted, at most: that is slow."""
+
+
+def depth_of(made: Case, seed: int, targets: int = 2) -> Depth:
+    """Which targets a case is compiled for, and on which it is looked at more closely."""
+    rng = random.Random(seed)
+    names = rng.sample(sorted(USABLE), min(targets, len(USABLE)))
+    body = made.module.function("main").body
+    elements = sum(r.tensor.size for o in body.walk() for r in o.results if hasattr(r.type, "element"))
+    return Depth(tuple(names), tuple(names[:1]) if seed % 2 else (),
+                 tuple(names[:1]) if elements < SMALL and seed % 4 == 0 else ())
+
+
+def run(seed: int, size: int, first: str | None = None, targets: int = 2) -> int:
+    """Check one case; how many elements had to be right."""
+    made = case(seed, size, first)
+    return check(made.module, made.calls, depth_of(made, seed, targets)).checked
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_graph_of_one_operator_means_the_same_at_every_stage(name: str) -> None:
+    for seed in range(2):
+        run(1000 * seed + list(RECIPES).index(name), 1, name, targets=3)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_graph_of_two_to_four_operators_means_the_same_at_every_stage(seed: int) -> None:
+    run(seed, 2 + seed % 3)
+
+
+@pytest.mark.parametrize("seed", range(100, 124))
+def test_a_graph_of_many_operators_means_the_same_at_every_stage(seed: int) -> None:
+    run(seed, 5 + seed % 21)
+
+
+def test_random_graphs_have_every_operator_of_the_table() -> None:
+    seen = {name for seed in range(300) for name in operator_names(case(seed, 12).module)}
+    aliases = {a for op in OPERATORS.values() for a in op.aliases}
+    wanted = {name.removeprefix("tosa.") for name, op in OPERATORS.items() if name.startswith("tosa.") and name not in aliases}
+    assert wanted - seen == {"variable"}  # that one stands at module level
+
+
+def test_a_seed_makes_the_same_case_again() -> None:
+    from .oracles.text import print_module
+    first, second = case(7, 15), case(7, 15)
+    assert print_module(first.module) == print_module(second.module)
+    assert all(a.tobytes() == b.tobytes() for x, y in zip(first.calls, second.calls) for a, b in zip(x, y))
+
+
+@pytest.mark.long
+def test_many_random_graphs_mean_the_same_at_every_stage() -> None:
+    end = time.monotonic() + float(os.environ.get("TOSAIC_FUZZ_SECONDS", "60"))
+    seed, failures = int(os.environ.get("TOSAIC_FUZZ_SEED", "0")) << 20, []
+    while time.monotonic() < end:
+        try:
+            run(seed, 1 + seed % 25)
+        except Exception:  # of whatever kind: the compiler's faults are what is looked for
+            failures.append(f"case({seed}, {1 + seed % 25}): {traceback.format_exc().splitlines()[-1]}")
+        seed += 1
+    assert not failures, "\n".join(failures)

@@ -1,0 +1,183 @@
+"""Which form and which numbers a kernel gets: by the form of its expression and the target."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tosaic.lowering.elements.affine import Affine, Axis
+from tosaic.lowering.elements.expression import Buffer, Cast, Const, Expr, Load, Reduce, apply, cast, guard, reduce
+from tosaic.lowering.elements.functions import exponential
+from tosaic.lowering.fuse.kernel import Kernel
+from tosaic.lowering.loops.ir import For, Function, If, Let, StoreTo, walk
+from tosaic.lowering.native.target import Target
+from tosaic.lowering.schedule import describe, schedule
+
+from .kernels import TARGETS, V2, V3, V4, check
+
+DOT4 = TARGETS["512 bits, dot4"]
+RNG = np.random.default_rng(5)
+
+
+def product(m: int, n: int, k: int, dtype: str = "float32", zero_point: int = 0, weight: np.ndarray | None = None,
+            signed: str = "int8") -> Kernel:
+    """x[m, k] * w[n, k]."""
+    wide = "float32" if dtype == "float32" else "int32"
+    i, j, l = Axis("m", m), Axis("n", n), Axis("k", k)
+    data = RNG.integers(-127, 128, (n, k)).astype(signed if dtype == "int8" else dtype) if weight is None else weight
+    w = Buffer("w", data.dtype.name, (n, k), "constant", data)
+    a: Expr = cast(Load(Buffer("x", dtype, (m, k), "argument"), (Affine.of(i), Affine.of(l))), wide)
+    if zero_point:
+        a = a - zero_point
+    body = a * cast(Load(w, (Affine.of(j), Affine.of(l))), wide)
+    return Kernel(Buffer("y", wide, (m, n), "result"), (i, j), reduce("add", (l,), body))
+
+
+def statements(f: Function, kind: type) -> int:
+    return sum(isinstance(s, kind) for s in walk(f.body))
+
+
+@pytest.mark.parametrize(("target", "expected"), [
+    (DOT4, "dot4, tiles of 14 rows by 2 vectors of 16"),
+    (V4, "multiply, tiles of 14 rows by 2 vectors of 16"),
+    (V3, "multiply, tiles of"),
+    (V2, "multiply, tiles of"),
+])
+def test_bytes_are_multiplied_by_what_the_target_has(target: Target, expected: str) -> None:
+    assert f"contraction: {expected}" in describe(product(140, 64, 32, "int8"), target)
+
+
+def test_a_zero_point_of_the_weight_needs_plain_products() -> None:
+    k = product(20, 16, 8, "int8")
+    assert isinstance(k.value, Reduce)
+    x, w = k.value.body.args  # type: ignore[attr-defined]
+    k = replace(k, value=reduce("add", k.value.axes, x * (w - 3)))
+    assert "multiply" in describe(k, DOT4)
+    check([k])
+
+
+@pytest.mark.parametrize("zero_point", [-128, 127])
+def test_the_most_extreme_bytes_are_summed_exactly(zero_point: int) -> None:
+    k = product(9, 24, 70, "int8", zero_point, np.where(RNG.integers(0, 2, (24, 70)), -128, 127).astype(np.int8))
+    x = next(iter({b for b in (e.buffer for e in loads_of(k)) if b.data is None}))
+    assert "dot4" in describe(k, DOT4)
+    check([k], data={x: np.where(RNG.integers(0, 2, (9, 70)), -128, 127).astype(np.int8)})
+
+
+def loads_of(k: Kernel) -> list[Load]:
+    from tosaic.lowering.elements.expression import loads
+    return loads(k.value)
+
+
+def test_weights_are_packed_in_the_narrowest_type_that_holds_them() -> None:
+    f = schedule(product(64, 32, 16, "int8"), V4)
+    assert [b.dtype for b in f.params if b.role == "constant"] == ["int8"]
+    f = schedule(product(64, 32, 16, "int32", weight=RNG.integers(-999, 999, (32, 16)).astype(np.int32)), V4)
+    assert [b.dtype for b in f.params if b.role == "constant"] == ["int16"]
+
+
+def test_a_packed_weight_takes_the_place_of_the_original() -> None:
+    f = schedule(product(64, 32, 16), V4)
+    (packed,) = (b for b in f.params if b.role == "constant")
+    assert packed.name == "y.packed" and packed.nbytes == 32 * 16 * 4
+
+
+def test_a_large_second_operand_is_read_by_columns_first() -> None:
+    k = product(512, 512, 512)
+    assert "columns outermost" in describe(k, V4)
+    assert "rows outermost" in describe(k, replace(V4, l2_bytes=1 << 24))
+
+
+def test_rows_that_share_cache_sets_make_shorter_tiles() -> None:
+    assert "tiles of 14 rows" in describe(product(512, 64, 100), V4)
+    assert "tiles of 8 rows" in describe(product(512, 64, 1024), V4)
+
+
+def test_an_output_past_the_caches_is_streamed() -> None:
+    i = Axis("i", 1 << 12)
+    k = Kernel(Buffer("y", "float32", (1 << 12,), "result"), (i,), Load(Buffer("x", "float32", (1 << 12,), "argument"), (
+        Affine.of(i),)) + 1)
+    streams = [s.streaming for s in walk(schedule(k, replace(V4, streaming_bytes=1 << 12)).body) if isinstance(s, StoreTo)]
+    assert streams and all(streams)
+    check([k], targets={"streaming": replace(V4, streaming_bytes=1 << 12)})
+
+
+def test_padding_costs_no_test_in_the_interior() -> None:
+    """All conditions of a padded convolution are settled or loops' bounds: there is no mask and no branch."""
+    oh, ow, oc = Axis("oh", 20), Axis("ow", 40), Axis("oc", 16)
+    kh, kw, ic = Axis("kh", 3), Axis("kw", 3), Axis("ic", 8)
+    from tosaic.lowering.elements.affine import Range
+    h, w = Affine.of(oh) + kh - 1, Affine.of(ow) + kw - 1
+    x = Buffer("x", "float32", (20, 40, 8), "argument")
+    weight = Buffer("w", "float32", (16, 3, 3, 8), "constant", RNG.integers(-3, 4, (16, 3, 3, 8)).astype(np.float32))
+    pixel = guard([Range(h, 0, 20), Range(w, 0, 40)], Load(x, (h, w, Affine.of(ic))), 0)
+    body = pixel * Load(weight, tuple(map(Affine.of, (oc, kh, kw, ic))))
+    k = Kernel(Buffer("y", "float32", (20, 40, 16), "result"), (oh, ow, oc), reduce("add", (kh, kw, ic), body))
+    f = schedule(k, V4)
+    assert statements(f, If) == 0
+    assert not any(isinstance(s, Let) and s.op == "select" for s in walk(f.body))
+    check([k], interpret=False)
+
+
+def softmax(rows: int, columns: int) -> Kernel:
+    """exp(x - max) / sum(exp(x - max)): a reduction inside a reduction, and both beside the elements."""
+    i, j, k, l = Axis("i", rows), Axis("j", columns), Axis("k", columns), Axis("l", columns)
+    x = Buffer("x", "float32", (rows, columns), "argument")
+
+    def at(column: Axis) -> Expr:
+        return Load(x, (Affine.of(i), Affine.of(column)))
+
+    most = reduce("max", (l,), at(l))
+    total = reduce("add", (k,), exponential(at(k) - most))
+    return Kernel(Buffer("y", "float32", (rows, columns), "result"), (i, j), exponential(at(j) - most) / total)
+
+
+def test_reductions_that_do_not_change_in_a_loop_stand_before_it() -> None:
+    f = schedule(softmax(5, 100), V4)
+    loops = [s for s in walk(f.body) if isinstance(s, For)]
+    depth = max(nesting(s) for s in loops)
+    assert depth == 2
+    check([softmax(5, 100), softmax(3, 7)])
+
+
+def nesting(loop: For) -> int:
+    return 1 + max((nesting(s) for s in loop.body if isinstance(s, For)), default=0)
+
+
+def test_a_long_chain_of_operations_needs_no_recursion() -> None:
+    i = Axis("i", 40)
+    value: Expr = Load(Buffer("x", "int32", (40,), "argument"), (Affine.of(i),))
+    for n in range(2000):
+        value = apply("xor" if n % 2 else "add", value, Const(n, "int32"))
+    f = schedule(Kernel(Buffer("y", "int32", (40,), "result"), (i,), value), V4)
+    assert statements(f, Let) >= 2000
+
+
+def test_scheduling_twice_gives_the_same_loops() -> None:
+    from tosaic.lowering.loops.text import print_function
+    for make in (lambda: product(33, 40, 20), lambda: softmax(3, 40)):
+        np.random.seed(0)
+        first, second = (schedule(k, DOT4) for k in (make(), make()))
+        assert print_function(first) == print_function(second)
+
+
+def test_an_exact_path_is_small() -> None:
+    """It is a loop over the tile's vectors, so that code that hardly ever runs does not grow with the tile."""
+    from tosaic.lowering.elements.expression import Likely, select
+    k = product(140, 64, 32, "int8")
+    valid = k.value < Const(1000, "int32")
+    exact = k.value * 2
+    k = replace(k, value=Likely(valid, select(valid, k.value + k.value, 0), exact))
+    f = schedule(k, DOT4)
+    unlikely = [s for s in walk(f.body) if isinstance(s, If) and s.likely is False]
+    assert unlikely
+    for s in unlikely:
+        assert sum(1 for inner in walk(s.body) if isinstance(inner, Let) and inner.op == "mul") <= 6
+    check([k], interpret=False)
+
+
+def test_a_weight_cast_from_half_floats_is_packed_as_it_is_used() -> None:
+    k = product(20, 16, 8, weight=RNG.integers(-3, 4, (16, 8)).astype(np.float16))
+    assert any(isinstance(e, Cast) for e in [k.value.body.args[1]])  # type: ignore[attr-defined]
+    assert "contraction: fma" in describe(k, V4)
+    check([k])
