@@ -24,8 +24,9 @@ class Interleaved:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    """What a kernel that can run by rows needs: `reads` are the index ranges of each buffer's rows, by row."""
+class RowAccess:
+    """A kernel that can run by rows: `axis` is the axis of its rows, `loads` say which rows of others each of them
+    needs."""
     kernel: Kernel
     axis: Axis
     loads: tuple[Load, ...]
@@ -35,8 +36,8 @@ class Rows:
         return frozenset(x.buffer for x in self.loads)
 
     def read(self, buffer: Buffer, row: int) -> tuple[int, int] | None:
-        """The rows [first, end) of `buffer` that output row `row` reads, if it reads that buffer; never none, even where
-        all that it reads is padding: the loops of a kernel may read only what something has written."""
+        """The rows [first, end) of `buffer` that output row `row` reads, if it reads that buffer; never none, even
+        where all that it reads is padding: the loops of a kernel may read only what something has written."""
         spans = [self.span(x, row) for x in self.loads if x.buffer is buffer]
         if not spans:
             return None
@@ -58,14 +59,14 @@ def row_dimension(buffer: Buffer) -> tuple[int, int]:
     return next(((d, n) for d, n in enumerate(buffer.shape) if n > 1), (0, 1))
 
 
-def rows_of(kernel: Kernel) -> Rows | None:
+def rows_of(kernel: Kernel) -> RowAccess | None:
     """How a kernel runs by rows, where it has the rows, columns and channels that schedules can take apart: its buffer
     is no variable, which others could read before or after, and what it reads of itself is nothing."""
     axes = [a for a in kernel.axes if a.extent > 1]
     read = tuple(loads(kernel.value))
     if len(axes) < 3 or kernel.out.role not in ("temporary", "result") or any(x.buffer is kernel.out for x in read):
         return None
-    return Rows(kernel, axes[0], read) if any(isinstance(e, Reduce) for e in nodes(kernel.value)) else None
+    return RowAccess(kernel, axes[0], read) if any(isinstance(e, Reduce) for e in nodes(kernel.value)) else None
 
 
 def interleave(program: Kernels, target: Target) -> Interleaved:
@@ -107,7 +108,7 @@ def interleave(program: Kernels, target: Target) -> Interleaved:
     return Interleaved(steps, frozenset(by_rows), rings(program, steps, found, by_rows))
 
 
-def groups(run: Sequence[int], found: Sequence[Rows | None], target: Target) -> Iterator[list[int]]:
+def groups(run: Sequence[int], found: Sequence[RowAccess | None], target: Target) -> Iterator[list[int]]:
     """Chains of kernels of which the tensors in between do not fit beside each other in the cache."""
     group: list[int] = []
     for number in run:
@@ -122,7 +123,7 @@ def groups(run: Sequence[int], found: Sequence[Rows | None], target: Target) -> 
         yield group
 
 
-def row_by_row(group: Sequence[tuple[int, Rows]]) -> list[Step]:
+def row_by_row(group: Sequence[tuple[int, RowAccess]]) -> list[Step]:
     """Each row of the last kernel as soon as the rows that it needs are there."""
     steps: list[Step] = []
     done = [0] * len(group)
@@ -147,7 +148,7 @@ def row_by_row(group: Sequence[tuple[int, Rows]]) -> list[Step]:
 
 
 # ---- rings -------------------------------------------------------------------------------------------------------
-def rings(program: Kernels, steps: tuple[Step, ...], found: Sequence[Rows | None], by_rows: set[int]
+def rings(program: Kernels, steps: tuple[Step, ...], found: Sequence[RowAccess | None], by_rows: set[int]
           ) -> dict[Buffer, Buffer]:
     """The buffers of which not all rows must be kept, each with a smaller one of a power of two of rows."""
     result: dict[Buffer, Buffer] = {}
@@ -167,7 +168,7 @@ def rings(program: Kernels, steps: tuple[Step, ...], found: Sequence[Rows | None
     return result
 
 
-def most_rows(writer: int, readers: Sequence[tuple[int, Rows | None]], out: Buffer, order: Sequence[Compute]) -> int:
+def most_rows(writer: int, readers: Sequence[tuple[int, RowAccess | None]], out: Buffer, order: Sequence[Compute]) -> int:
     """The most rows that are between being written and being read for the last time."""
     first = {i: first_needed(rows, out) for i, rows in readers if rows}
     done = dict.fromkeys(first, 0)
@@ -182,7 +183,7 @@ def most_rows(writer: int, readers: Sequence[tuple[int, Rows | None]], out: Buff
     return most
 
 
-def first_needed(reader: Rows, out: Buffer) -> list[int]:
+def first_needed(reader: RowAccess, out: Buffer) -> list[int]:
     """For each row of the reader, the first row of `out` that it or a later one reads."""
     needed = [(reader.read(out, row) or (1 << 62, 0))[0] for row in range(reader.axis.extent)]
     for row in reversed(range(len(needed) - 1)):

@@ -177,8 +177,9 @@ def kernels(draw: st.DrawFn) -> tuple[Kernel, dict[Buffer, Array]]:
 
 @st.composite
 def windows(draw: st.DrawFn) -> tuple[Kernel, dict[Buffer, Array]]:
-    """Sums of products over windows with padding: convolutions, depthwise ones, pools and products of matrices, of bytes,
-    integers and floats, with constant or computed weights, in any order of axes, and something done with the sums."""
+    """Sums of products over windows with padding: convolutions, depthwise ones, pools and products of matrices, of
+    bytes, integers and floats, with constant or computed weights, in any order of axes, and something done with the
+    sums."""
     maker = Maker(draw)
     dtype = maker.choice("int8", "int8", "uint8", "float32", "int16", "float16")
     wide = {"int8": "int32", "uint8": "int32", "int16": "int64"}.get(dtype, "float32")

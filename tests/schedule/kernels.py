@@ -11,7 +11,7 @@ from tosaic.lowering.elements.affine import Axis
 from tosaic.lowering.elements.expression import Buffer, Expr, is_float, loads
 from tosaic.lowering.elements.interpret import evaluate, numpy_dtype
 from tosaic.lowering.fuse.kernel import Kernel
-from tosaic.lowering.graph.types import ITEM_SIZES, Array
+from tosaic.lowering.graph.types import Array
 from tosaic.lowering.loops.interpret import Memory, run_function
 from tosaic.lowering.loops.ir import Function
 from tosaic.lowering.loops.verify import verify
@@ -176,7 +176,3 @@ def check(kernels: Sequence[Kernel], seed: int = 0, targets: Mapping[str, Target
                 same(native.call(i, f, k, values), right, f"{name}, native")
                 same(native.call(len(kernels) + i, g, k, values, span), right, f"{name}, by rows, native")
             native.engine.close()
-
-
-def size_in_bytes(shape: tuple[int, ...], dtype: str) -> int:
-    return int(np.prod(shape)) * ITEM_SIZES[dtype]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tosaic.lowering.fuse.fuse import fuse
 from tosaic.lowering.graph.graph import Value
-from tosaic.lowering.graph.types import F32, I32, I48
+from tosaic.lowering.graph.types import F32, I8, I32, I48
 
 from ..fuse.graphs import Graph, conv, rescale, zero
 from .kernels import check
@@ -42,6 +42,13 @@ def depthwise(g: Graph, x: Value, multiplier: int = 1, zero_point: int = 0, **wi
         return conv(g, x, floats(3, 3, channels, multiplier), floats(channels * multiplier), name="depthwise_conv2d", **window)
     bias = RNG.integers(-999, 999, channels * multiplier).astype(np.int32)
     return conv(g, x, integers(3, 3, channels, multiplier), bias, zero_point, "depthwise_conv2d", **window)
+
+
+def wide_convolution(g: Graph) -> Value:
+    """i16 times i8, summed in i48."""
+    bias = g.constant(RNG.integers(-999, 999, 9).astype(np.int64), I48)
+    return g.op("conv2d", g.input(1, 6, 7, 5, dtype="int16"), integers(9, 3, 3, 5), bias, zero("int16"), zero("int8"), pad=SAME,
+                stride=(1, 1), dilation=(1, 1), acc_type=I48)
 
 
 def clamp(g: Graph, x: Value) -> Value:
@@ -114,9 +121,7 @@ CASES: dict[str, Case] = {
     "conv 1x1 i8": lambda g: rescale(g, byte_convolution(g, g.input(1, 9, 7, 72, dtype="int8"), 40, (1, 1)), 40, RNG),
     "conv 1x1 i8 padded": lambda g: byte_convolution(g, g.input(1, 9, 7, 5, dtype="int8"), 40, (1, 1), 7, pad=(1, 2, 0, 1)),
     "fully connected i8": lambda g: byte_convolution(g, g.input(1, 1, 1, 75, dtype="int8"), 11, (1, 1)),
-    "conv i16": lambda g: g.op("conv2d", g.input(1, 6, 7, 5, dtype="int16"), integers(9, 3, 3, 5), RNG.integers(
-        -999, 999, 9).astype(np.int64) if False else g.constant(RNG.integers(-999, 999, 9).astype(np.int64), I48),
-        zero("int16"), zero("int8"), pad=SAME, stride=(1, 1), dilation=(1, 1), acc_type=I48),
+    "conv i16": wide_convolution,
     "depthwise": lambda g: clamp(g, depthwise(g, g.input(1, 9, 30, 40), pad=SAME)),
     "depthwise i8": lambda g: rescale(g, depthwise(g, g.input(1, 9, 20, 40, dtype="int8"), 1, -7, pad=SAME), 40, RNG),
     "depthwise s2": lambda g: clamp(g, depthwise(g, g.input(1, 16, 28, 32), stride=(2, 2), pad=(0, 1, 0, 1))),
@@ -136,8 +141,7 @@ CASES: dict[str, Case] = {
     "table": lambda g: g.op("table", g.input(3, 50, dtype="int8"), integers(256)),
     "select": lambda g: g.op("select", g.input(3, 50, dtype="bool"), g.input(3, 50), g.input(1, 50)),
     "intdiv": lambda g: g.op("intdiv", g.input(3, 21, dtype="int32"), g.input(3, 21, dtype="int32")),
-    "cast to i8": lambda g: g.op("cast", g.input(3, 50), to=__import__(
-        "tosaic.lowering.graph.types", fromlist=["I8"]).I8),
+    "cast to i8": lambda g: g.op("cast", g.input(3, 50), to=I8),
     "rank 0": lambda g: g.op("add", g.input(), g.input()),
     "one element": lambda g: g.op("exp", g.input(1, 1, 1)),
     "block": lambda g: convolution(g, clamp(g, depthwise(g, clamp(g, convolution(
