@@ -96,7 +96,7 @@ class Affine:
                 case Wrapped(source, _):
                     result |= source.axes
                 case Computed(value, _):
-                    from .expression import free_axes
+                    from .traverse import free_axes
                     result |= free_axes(value)
         return result
 
@@ -124,7 +124,8 @@ class Affine:
                     moved = source.substitute(at)
                     place = Affine(((Wrapped(moved, extent), 1),)) if moved.terms else Affine((), moved.const % extent)
                 case Computed(value, extent):
-                    from .expression import Const, substitute
+                    from .expression import Const
+                    from .traverse import substitute
                     inner = substitute(value, at)
                     place = (Affine((), min(max(int(inner.value), 0), extent - 1)) if isinstance(inner, Const)
                              else Affine(((term if inner is value else Computed(inner, extent), 1),)))

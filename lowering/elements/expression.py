@@ -6,14 +6,14 @@ floats (float16, bfloat16, float8_*) are only loaded, stored and cast: arithmeti
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from ..graph.types import ITEM_SIZES, Array
-from .affine import Affine, Axis, Computed, Range, Wrapped
+from .affine import Affine, Axis, Range
 
 
 def _fma(a: Array, b: Array, c: Array) -> Array:
@@ -272,148 +272,3 @@ def reduce(primitive: str, axes: tuple[Axis, ...], body: Expr) -> Expr:
     plain = Reduce(primitive, axes, body)
     lifted = lift(body, plain.identity)
     return Reduce(primitive, axes, lifted, tuple(where))
-
-
-def children(e: Expr) -> tuple[Expr, ...]:
-    """Operands, and the expressions inside computed indices."""
-    match e:
-        case Apply(args=args):
-            return args
-        case Cast(arg=arg):
-            return (arg,)
-        case Guard(where, inside, outside):
-            return (inside, outside, *computed(r.index for r in where))
-        case Reduce(body=body, where=where):
-            return (body, *computed(r.index for r in where))
-        case Likely(valid, fast, exact):
-            return (valid, fast, exact)
-        case Load(index=index):
-            return computed(index)
-        case Position(index=single):
-            return computed((single,))
-    return ()
-
-
-def computed(indices: Any) -> tuple[Expr, ...]:
-    """The expressions of computed terms of index expressions, also inside a modulo."""
-    found: list[Expr] = []
-    for index in indices:
-        for term, _ in index.terms:
-            match term:
-                case Computed(value, _):
-                    found.append(value)
-                case Wrapped(source, _):
-                    found.extend(computed((source,)))
-    return tuple(found)
-
-
-def nodes(e: Expr) -> Iterator[Expr]:
-    """Every distinct node below and including e."""
-    seen: set[int] = set()
-    stack = [e]
-    while stack:
-        node = stack.pop()
-        if id(node) not in seen:
-            seen.add(id(node))
-            yield node
-            stack.extend(children(node))
-
-
-def loads(e: Expr) -> list[Load]:
-    return [n for n in nodes(e) if isinstance(n, Load)]
-
-
-def ranges(e: Expr) -> list[Range]:
-    return [r for n in nodes(e) if isinstance(n, (Guard, Reduce)) for r in n.where]
-
-
-def free_axes(e: Expr) -> frozenset[Axis]:
-    """Axes of all index expressions in e."""
-    result: set[Axis] = set()
-    for n in nodes(e):
-        match n:
-            case Load(index=index):
-                for i in index:
-                    result |= i.axes
-            case Position(index=single):
-                result |= single.axes
-            case Guard(where=where) | Reduce(where=where):
-                for r in where:
-                    result |= r.index.axes
-    return frozenset(result)
-
-
-def rewrite(e: Expr, change: Callable[[Expr], Expr | None], index: Callable[[Affine], Affine] | None = None) -> Expr:
-    """Rebuild e bottom-up, replacing every node for which `change` gives another; sharing is kept. Computed terms of
-    indices are rewritten too."""
-    memo: dict[int, Expr] = {}
-    keep: list[Expr] = []  # memo is by id: nodes made here must live as long as it
-
-    def go(node: Expr) -> Expr:
-        if id(node) not in memo:
-            new = change(node)
-            keep.append(node)
-            memo[id(node)] = new if new is not None else rebuild(node)
-        return memo[id(node)]
-
-    def inside(i: Affine) -> Affine:
-        if not computed((i,)):
-            return i
-        terms = []
-        for t, c in i.terms:
-            match t:
-                case Computed(value, extent):
-                    inner = go(value)
-                    t = t if inner is value else Computed(inner, extent)
-                case Wrapped(source, extent):
-                    t = Wrapped(inside(source), extent)
-            terms.append((t, c))
-        return Affine(tuple(terms), i.const)
-
-    def conditions(where: tuple[Range, ...]) -> tuple[Range, ...]:
-        return tuple(Range(inside(r.index), r.low, r.high) for r in where)
-
-    def rebuild(node: Expr) -> Expr:
-        match node:
-            case Apply(primitive, args, dtype):
-                new = tuple(map(go, args))
-                return node if all(a is b for a, b in zip(new, args)) else Apply(primitive, new, dtype)
-            case Cast(arg, dtype, bits):
-                return Cast(go(arg), dtype, bits)
-            case Guard(where, yes, no):
-                return Guard(conditions(where), go(yes), go(no))
-            case Reduce(primitive, axes, body, where):
-                return Reduce(primitive, axes, go(body), conditions(where))
-            case Likely(valid, fast, exact):
-                return Likely(go(valid), go(fast), go(exact))
-            case Load(buffer, indices) if computed(indices):
-                return Load(buffer, tuple(map(inside, indices)))
-            case Position(single, dtype) if computed((single,)):
-                return Position(inside(single), dtype)
-        return node
-
-    return go(e)
-
-
-def substitute(e: Expr, at: Mapping[Axis, Affine]) -> Expr:
-    """e with axes replaced by index expressions; guards that become known disappear."""
-    if not at:
-        return e
-
-    def change(node: Expr) -> Expr | None:
-        match node:
-            case Load(buffer, index):
-                return Load(buffer, tuple(i.substitute(at) for i in index))
-            case Position(index, dtype):
-                return Position(index.substitute(at), dtype)
-            case Guard(where, inside, outside):
-                moved = tuple(r.substitute(at) for r in where)
-                if any(r.known is False for r in moved):
-                    return substitute(outside, at)
-                return guard(moved, substitute(inside, at), substitute(outside, at))
-            case Reduce(primitive, axes, body, where):
-                moved = tuple(r.substitute(at) for r in where)
-                return Reduce(primitive, axes, substitute(body, at), tuple(r for r in moved if r.known is not True))
-        return None
-
-    return rewrite(e, change)

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 
 from ...runtime.errors import Position, Problem
 from ..elements.affine import Affine, Axis, Computed
-from ..elements.expression import Apply, Buffer, Cast, Expr, Guard, Likely, Reduce, free_axes, loads, nodes
+from ..elements.expression import Apply, Buffer, Cast, Expr, Guard, Likely, Reduce
 from ..elements.interpret import evaluate
 from ..elements.tensor import Element, NotAffine, Tensor, stored, viewed
+from ..elements.traverse import free_axes, loads, nodes
 from ..graph.graph import Block, Function, Module, Operation, Value, uses
 from ..graph.operator import UnknownOp
 from ..graph.types import INDEX, Array, TensorType

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..elements.affine import Affine, Axis
-from ..elements.expression import Buffer, Load, Reduce, loads, nodes
+from ..elements.expression import Buffer, Load, Reduce
+from ..elements.traverse import loads, nodes
 from ..native.target import Target
 from .kernel import Branch, Compute, Kernel, Kernels, Loop, Step, walk
 

@@ -5,20 +5,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ..elements.affine import Affine, Axis, Computed, Range, Wrapped
-from ..elements.expression import (
-    Apply,
-    Buffer,
-    Cast,
-    Const,
-    Expr,
-    Guard,
-    Likely,
-    Load,
-    Position,
-    Reduce,
-    children,
-    nodes,
-)
+from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Guard, Likely, Load, Position, Reduce
+from ..elements.traverse import children, nodes
 from .kernel import Branch, CheckWritten, Compute, Kernel, Kernels, Loop, MarkWritten, Step
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "eq": "==", "and": "&", "or": "|",

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from ...runtime.errors import Label, Problem
 from ..elements.affine import Affine
-from ..elements.expression import Buffer, Expr, Likely, Load, Reduce, nodes
+from ..elements.expression import Buffer, Expr, Likely, Load, Reduce
 from ..elements.tensor import Tensor, stored
+from ..elements.traverse import nodes
 from ..graph.graph import Module, Operation, Value
 from ..graph.types import TensorType
 from .kernel import CheckWritten, Fault, MarkWritten, VariableUse

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ..elements.affine import Affine, Axis, Computed, Range, Term, Wrapped
-from ..elements.expression import COMPARISONS, Buffer, computed
+from ..elements.expression import COMPARISONS, Buffer
+from ..elements.traverse import computed
 from .ir import (
     BOOL,
     INDEX,

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 
 from ..elements.affine import Axis, Range
-from ..elements.expression import Reduce, computed, loads
+from ..elements.expression import Reduce
+from ..elements.traverse import computed, loads
 
 MOST_UNROLLED = 16
 """A window that is taken apart at a border has no more places than this."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..elements.affine import Affine, Axis, Range
-from ..elements.expression import Apply, Expr, Reduce, is_float, loads, nodes
+from ..elements.expression import Apply, Expr, Reduce, is_float
+from ..elements.traverse import loads, nodes
 from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..elements.affine import Affine, Axis, Range
-from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Load, computed
+from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Load
+from ..elements.traverse import computed
 from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type
 from ..native.target import Target

@@ -9,20 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..elements.affine import Affine, Axis, Computed, Range, Term, Wrapped
-from ..elements.expression import (
-    Apply,
-    Buffer,
-    Cast,
-    Const,
-    Expr,
-    Guard,
-    Likely,
-    Load,
-    Position,
-    Reduce,
-    guard,
-    nodes,
-)
+from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Guard, Likely, Load, Position, Reduce, guard
+from ..elements.traverse import nodes
 from ..fuse.kernel import Kernel
 from .positions import arithmetic, computed_index, converted
 

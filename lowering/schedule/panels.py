@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..elements.affine import Affine, Axis
-from ..elements.expression import PRIMITIVES, Apply, Buffer, Cast, Const, Expr, Load, is_float, loads
+from ..elements.expression import PRIMITIVES, Apply, Buffer, Cast, Const, Expr, Load, is_float
 from ..elements.interpret import evaluate, numpy_dtype
+from ..elements.traverse import loads
 from ..graph.types import ITEM_SIZES, Array
 from ..loops.builder import Builder
 from ..loops.ir import Operand, Type

@@ -8,7 +8,8 @@ import math
 from collections.abc import Mapping
 
 from ..elements.affine import Affine, Axis, Range
-from ..elements.expression import Apply, Const, Expr, Guard, Position, Reduce, nodes
+from ..elements.expression import Apply, Const, Expr, Guard, Position, Reduce
+from ..elements.traverse import nodes
 from .nest import Nest, Rewriter, indices_of
 from .tiles import breaks, interior
 

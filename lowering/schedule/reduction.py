@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ..elements.affine import Affine, Axis, Range
-from ..elements.expression import Apply, Expr, Load, Reduce, nodes
+from ..elements.expression import Apply, Expr, Load, Reduce
+from ..elements.traverse import nodes
 from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type

@@ -4,7 +4,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..elements.expression import Guard, Load, Reduce, computed, nodes
+from ..elements.expression import Guard, Load, Reduce
+from ..elements.traverse import computed, nodes
 from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
 from ..loops.ir import Operand

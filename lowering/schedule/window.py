@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..elements.affine import Axis
-from ..elements.expression import Likely, Load, Reduce, nodes
+from ..elements.expression import Likely, Load, Reduce
+from ..elements.traverse import nodes
 from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type
 from ..native.target import Target

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..elements.affine import Affine, Axis
-from ..elements.expression import Buffer, Expr, Likely, Reduce, nodes
+from ..elements.expression import Buffer, Expr, Likely, Reduce
+from ..elements.traverse import nodes
 from ..loops.builder import Builder
 from ..loops.ir import Operand, Type
 from ..native.target import Target

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from tosaic.lowering.dialects.tosa.convolution import Conv2D, Conv3D, DepthwiseConv2D, TransposeConv2D
 from tosaic.lowering.elements.affine import Affine, Axis
-from tosaic.lowering.elements.expression import Apply, Buffer, Cast, Expr, Load, Reduce, computed, loads
+from tosaic.lowering.elements.expression import Apply, Buffer, Cast, Expr, Load, Reduce
 from tosaic.lowering.elements.tensor import stored
+from tosaic.lowering.elements.traverse import computed, loads
 from tosaic.lowering.graph.operator import Op
 from tosaic.lowering.graph.types import (
     BF16,

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from tosaic.lowering.dialects.tosa.rescale import Rescale
 from tosaic.lowering.elements.affine import Affine, Axis
-from tosaic.lowering.elements.expression import Buffer, Cast, Expr, Likely, nodes
+from tosaic.lowering.elements.expression import Buffer, Cast, Expr, Likely
 from tosaic.lowering.elements.interpret import evaluate
 from tosaic.lowering.elements.tensor import stored
+from tosaic.lowering.elements.traverse import nodes
 from tosaic.lowering.graph.types import (
     F32,
     I1,

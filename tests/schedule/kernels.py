@@ -8,8 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 from tosaic.lowering.elements.affine import Axis
-from tosaic.lowering.elements.expression import Buffer, Expr, is_float, loads
+from tosaic.lowering.elements.expression import Buffer, Expr, is_float
 from tosaic.lowering.elements.interpret import evaluate, numpy_dtype
+from tosaic.lowering.elements.traverse import loads
 from tosaic.lowering.fuse.kernel import Kernel
 from tosaic.lowering.graph.types import Array
 from tosaic.lowering.loops.interpret import Memory, run_function

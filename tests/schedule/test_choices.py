@@ -65,7 +65,7 @@ def test_the_most_extreme_bytes_are_summed_exactly(zero_point: int) -> None:
 
 
 def loads_of(k: Kernel) -> list[Load]:
-    from tosaic.lowering.elements.expression import loads
+    from tosaic.lowering.elements.traverse import loads
     return loads(k.value)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
 from tosaic.lowering.dialects.tosa.convolution import COMBINATIONS
 from tosaic.lowering.dialects.tosa.matmul import RESULTS
 from tosaic.lowering.dialects.tosa.pooling import ACCUMULATORS
@@ -64,29 +65,33 @@ def image(m: Maker, elements: Sequence[ElementType], rank: int = 4) -> Value:
 
 def convolution(name: str, spatial: int) -> Recipe:
     def recipe(m: Maker) -> None:
-        x = image(m, tuple(COMBINATIONS), spatial + 2)
-        batch, *extents, channels = x.tensor.dims
-        weights, result, accumulators = COMBINATIONS[x.tensor.element]
-        windows = [window(m, n, 3 if spatial == 3 else 4) for n in extents]
-        out = [places(n, *w) for n, w in zip(extents, windows)]
-        kernel = [w[0] for w in windows]
-        if name == "depthwise_conv2d":
-            multiplier = m.rng.choice((1, 1, 1, 2, 3))
-            filters, dims = channels * multiplier, (*kernel, channels, multiplier)
-            products = batch * math.prod(out) * filters * math.prod(kernel)
-        else:
-            filters = m.rng.choice((1, 2, 3, 8, 16, 17, 33, 64, 100)[:None if m.program.most > 10_000 else 7])
-            dims = (filters, *kernel, channels)
-            products = batch * math.prod(out) * filters * math.prod(kernel) * channels
-        if batch * math.prod(out) * filters > m.program.most or not m.affordable(products):
-            return
-        element = m.rng.choice(weights)
-        m.op(name, x, filter_of(m, dims, element), bias(m, result, filters), m.zero_point(x.tensor.element),
-             m.zero_point(element, element == I4), pad=tuple(p for w in windows for p in w[3:]),
-             stride=tuple(w[1] for w in windows), dilation=tuple(w[2] for w in windows),
-             acc_type=m.rng.choice(accumulators))
+        convolved(m, name, image(m, tuple(COMBINATIONS), spatial + 2))
 
     return recipe
+
+
+def convolved(m: Maker, name: str, x: Value) -> Value | None:
+    """A convolution of x, if it is not too much."""
+    batch, *extents, channels = x.tensor.dims
+    weights, result, accumulators = COMBINATIONS[x.tensor.element]
+    windows = [window(m, n, 3 if len(extents) == 3 else 4) for n in extents]
+    out = [places(n, *w) for n, w in zip(extents, windows)]
+    kernel = [w[0] for w in windows]
+    if name == "depthwise_conv2d":
+        multiplier = m.rng.choice((1, 1, 1, 2, 3))
+        filters, dims = channels * multiplier, (*kernel, channels, multiplier)
+        products = batch * math.prod(out) * filters * math.prod(kernel)
+    else:
+        filters = m.rng.choice((1, 2, 3, 8, 16, 17, 33, 64, 100)[:None if m.program.most > 10_000 else 7])
+        dims = (filters, *kernel, channels)
+        products = batch * math.prod(out) * filters * math.prod(kernel) * channels
+    if batch * math.prod(out) * filters > m.program.most or not m.affordable(products):
+        return None
+    element = m.rng.choice(weights)
+    return m.op(name, x, filter_of(m, dims, element), bias(m, result, filters), m.zero_point(x.tensor.element),
+                m.zero_point(element, element == I4), pad=tuple(p for w in windows for p in w[3:]),
+                stride=tuple(w[1] for w in windows), dilation=tuple(w[2] for w in windows),
+                acc_type=m.rng.choice(accumulators))
 
 
 def filter_of(m: Maker, dims: tuple[int, ...], element: ElementType) -> Value:
@@ -132,21 +137,46 @@ def matmul(m: Maker) -> None:
 
 def pool(name: str) -> Recipe:
     def recipe(m: Maker) -> None:
-        x = image(m, tuple(ACCUMULATORS))
-        windows = [window(m, n, 4, dilated=False) for n in x.tensor.dims[1:3]]
-        shape = [places(n, *w) for n, w in zip(x.tensor.dims[1:3], windows)]
-        if x.tensor.dims[0] * math.prod(shape) * x.tensor.dims[3] > m.program.most:
-            return
-        kernel, stride = tuple(w[0] for w in windows), tuple(w[1] for w in windows)
-        pad = tuple(p for w in windows for p in w[3:])
-        if name == "max_pool2d":
-            m.op(name, x, kernel=kernel, stride=stride, pad=pad, nan_mode=m.rng.choice(NAN_MODES))
-        else:
-            element = x.tensor.element
-            m.op(name, x, m.zero_point(element), m.zero_point(element), kernel=kernel, stride=stride, pad=pad,
-                 acc_type=m.rng.choice(ACCUMULATORS[element]))
+        pooled(m, name, image(m, tuple(ACCUMULATORS)))
 
     return recipe
+
+
+def pooled(m: Maker, name: str, x: Value) -> Value | None:
+    """A pool of x, if it is not too large."""
+    windows = [window(m, n, 4, dilated=False) for n in x.tensor.dims[1:3]]
+    shape = [places(n, *w) for n, w in zip(x.tensor.dims[1:3], windows)]
+    if x.tensor.dims[0] * math.prod(shape) * x.tensor.dims[3] > m.program.most:
+        return None
+    kernel, stride = tuple(w[0] for w in windows), tuple(w[1] for w in windows)
+    pad = tuple(p for w in windows for p in w[3:])
+    if name == "max_pool2d":
+        return m.op(name, x, kernel=kernel, stride=stride, pad=pad, nan_mode=m.rng.choice(NAN_MODES))
+    element = x.tensor.element
+    return m.op(name, x, m.zero_point(element), m.zero_point(element), kernel=kernel, stride=stride, pad=pad,
+                acc_type=m.rng.choice(ACCUMULATORS[element]))
+
+
+def image_chain(m: Maker) -> None:
+    """Convolutions and pools of one another, as deep models have them, that run by rows where the cache is small."""
+    element = m.rng.choice((F32, F32, F16, I8))
+    dims = (1, m.rng.choice((5, 8, 12, 16)), m.rng.choice((1, 4, 7, 9)), m.rng.choice((1, 3, 4, 8)))
+    x: Value | None = m.fresh(TensorType(dims, element), constant=0.0)
+    for _ in range(m.rng.randint(2, 4)):
+        made = m.rng.choice(("conv2d", "conv2d", "depthwise_conv2d", "avg_pool2d", "max_pool2d"))
+        assert x is not None
+        following = pooled(m, made, x) if "pool" in made else convolved(m, made, x)
+        if following is None:
+            break
+        x = following
+        if x.tensor.element != element:  # the sums of bytes
+            x = m.op("cast", m.op("arithmetic_right_shift", x, m.constant(np.full((1,) * 4, 6, np.int32)), round=True), to=I8)
+        elif m.chance(0.3):
+            x = m.op("tanh", x) if element.is_float else m.op("clamp", x, min_val=-60, max_val=60)
+        if m.chance(0.15):
+            x = m.op("reverse", x, axis=m.rng.choice((1, 2)))
+        elif m.chance(0.15):
+            x = m.op("add", x, x) if element.is_float else x
 
 
 def resize(m: Maker) -> None:
@@ -193,6 +223,6 @@ def reduction(name: str) -> Recipe:
 RECIPES: dict[str, Recipe] = {
     "conv2d": convolution("conv2d", 2), "conv3d": convolution("conv3d", 3),
     "depthwise_conv2d": convolution("depthwise_conv2d", 2), "transpose_conv2d": transpose_convolution, "matmul": matmul,
-    "avg_pool2d": pool("avg_pool2d"), "max_pool2d": pool("max_pool2d"), "resize": resize,
+    "image chain": image_chain, "avg_pool2d": pool("avg_pool2d"), "max_pool2d": pool("max_pool2d"), "resize": resize,
     **{name: reduction(name) for name in REDUCTIONS}}
 __all__ = ["F16", "F32", "RECIPES"]
