@@ -121,7 +121,7 @@ class Const(Expr):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Position(Expr):
+class IndexValue(Expr):
     """The value of an index expression, as an integer."""
     index: Affine
     dtype: str = "int32"

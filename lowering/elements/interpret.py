@@ -9,7 +9,7 @@ import numpy as np
 
 from ..graph.types import NUMPY_NAMES, Array
 from .affine import Affine, Axis, Computed, Range, Wrapped
-from .expression import PRIMITIVES, Apply, Buffer, Cast, Const, Expr, Guard, Likely, Load, Position, Reduce
+from .expression import PRIMITIVES, Apply, Buffer, Cast, Const, Expr, Guard, IndexValue, Likely, Load, Reduce
 
 Grid = Mapping[Axis, Array]
 NOTHING: Mapping[Buffer, Array] = {}
@@ -47,7 +47,7 @@ class Evaluator:
         match e:
             case Const(value, dtype):
                 return np.asarray(value, numpy_dtype(dtype))
-            case Position(index, dtype):
+            case IndexValue(index, dtype):
                 return self.index(index).astype(numpy_dtype(dtype))
             case Load():
                 return self.load(e)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from .affine import Affine, Axis, Computed, Range, Wrapped
-from .expression import Apply, Cast, Expr, Guard, Likely, Load, Position, Reduce, guard
+from .expression import Apply, Cast, Expr, Guard, IndexValue, Likely, Load, Reduce, guard
 
 
 def children(e: Expr) -> tuple[Expr, ...]:
@@ -23,7 +23,7 @@ def children(e: Expr) -> tuple[Expr, ...]:
             return (valid, fast, exact)
         case Load(index=index):
             return computed(index)
-        case Position(index=single):
+        case IndexValue(index=single):
             return computed((single,))
     return ()
 
@@ -69,7 +69,7 @@ def free_axes(e: Expr) -> frozenset[Axis]:
             case Load(index=index):
                 for i in index:
                     result |= i.axes
-            case Position(index=single):
+            case IndexValue(index=single):
                 result |= single.axes
             case Guard(where=where) | Reduce(where=where):
                 for r in where:
@@ -122,8 +122,8 @@ def rewrite(e: Expr, change: Callable[[Expr], Expr | None], index: Callable[[Aff
                 return Likely(go(valid), go(fast), go(exact))
             case Load(buffer, indices) if computed(indices):
                 return Load(buffer, tuple(map(inside, indices)))
-            case Position(single, dtype) if computed((single,)):
-                return Position(inside(single), dtype)
+            case IndexValue(single, dtype) if computed((single,)):
+                return IndexValue(inside(single), dtype)
         return node
 
     return go(e)
@@ -138,8 +138,8 @@ def substitute(e: Expr, at: Mapping[Axis, Affine]) -> Expr:
         match node:
             case Load(buffer, index):
                 return Load(buffer, tuple(i.substitute(at) for i in index))
-            case Position(index, dtype):
-                return Position(index.substitute(at), dtype)
+            case IndexValue(index, dtype):
+                return IndexValue(index.substitute(at), dtype)
             case Guard(where, inside, outside):
                 moved = tuple(r.substitute(at) for r in where)
                 if any(r.known is False for r in moved):

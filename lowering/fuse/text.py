@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ..elements.affine import Affine, Axis, Computed, Range, Wrapped
-from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Guard, Likely, Load, Position, Reduce
+from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Guard, IndexValue, Likely, Load, Reduce
 from ..elements.traverse import children, nodes
 from .kernel import Branch, CheckWritten, Compute, Kernel, Kernels, Loop, MarkWritten, Step
 
@@ -110,7 +110,7 @@ class Names:
         return " and ".join(f"{r.low} <= {self.index(r.index)} < {r.high}" for r in conditions)
 
     def expression(self, e: Expr) -> str:
-        if self.uses[id(e)] < 2 or isinstance(e, (Const, Load, Position)):
+        if self.uses[id(e)] < 2 or isinstance(e, (Const, Load, IndexValue)):
             return self.written(e)
         if id(e) not in self.shared:
             text = self.written(e)
@@ -121,7 +121,7 @@ class Names:
         match e:
             case Const(value, dtype):
                 return str(value) if dtype in ("float32", "int32") else f"{value}:{dtype}"
-            case Position(index, _):
+            case IndexValue(index, _):
                 return f"index({self.index(index)})"
             case Load(buffer, index):
                 return f"{self.buffer(buffer)}[{', '.join(self.index(i) for i in index)}]"

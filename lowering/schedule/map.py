@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..elements.affine import Affine, Axis, Computed
-from ..elements.expression import Apply, Likely, Load, Position, Reduce
+from ..elements.expression import Apply, IndexValue, Likely, Load, Reduce
 from ..elements.traverse import children, nodes
 from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
@@ -39,7 +39,7 @@ def lanes_of(nest: Nest, target: Target) -> int:
             continue
         seen.add(id(e))
         sizes.add(ITEM_SIZES[e.dtype])
-        if isinstance(e, Position) or any(isinstance(t, Computed) for i in indices_of(e) for t, _ in i.terms):
+        if isinstance(e, IndexValue) or any(isinstance(t, Computed) for i in indices_of(e) for t, _ in i.terms):
             sizes.add(4)
         stack.extend(children(e) if not isinstance(e, Likely) else (e.valid, e.fast))
     small = [s for s in sizes if s <= 4]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..elements.affine import Affine, Axis, Computed, Range, Term, Wrapped
-from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Guard, Likely, Load, Position, Reduce, guard
+from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Guard, IndexValue, Likely, Load, Reduce, guard
 from ..elements.traverse import nodes
 from ..fuse.kernel import Kernel
 from .positions import arithmetic, computed_index, converted
@@ -82,8 +82,8 @@ class Rewriter:
                 return self.reduction(e)
             case Likely(valid, fast, exact):
                 return Likely(self.value(valid), self.value(fast), self.value(exact))
-            case Position(index, dtype):
-                return Position(self.index(index), dtype)
+            case IndexValue(index, dtype):
+                return IndexValue(self.index(index), dtype)
         return e
 
     def reduction(self, e: Reduce) -> Expr:
@@ -171,7 +171,7 @@ def indices_of(e: Expr) -> Iterator[Affine]:
     match e:
         case Load(index=index):
             stack = list(index)
-        case Position(index=single):
+        case IndexValue(index=single):
             stack = [single]
         case Guard(where=where) | Reduce(where=where):
             stack = [r.index for r in where]

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 
 from ..elements.affine import Affine, Axis, Range
-from ..elements.expression import Apply, Const, Expr, Guard, Position, Reduce
+from ..elements.expression import Apply, Const, Expr, Guard, IndexValue, Reduce
 from ..elements.traverse import nodes
 from .nest import Nest, Rewriter, indices_of
 from .tiles import breaks, interior
@@ -50,7 +50,7 @@ def quotients(nest: Nest) -> dict[Axis, int]:
     result: dict[Axis, int] = {}
     for e in nodes(nest.value):
         match e:
-            case Apply("div", (Position(index), Const(divisor))):
+            case Apply("div", (IndexValue(index), Const(divisor))):
                 for a in nest.axes[:-1]:
                     if index.coefficient(a) == 1 and a not in result and 1 < divisor <= a.extent:
                         result[a] = int(divisor)

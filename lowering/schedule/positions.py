@@ -2,14 +2,14 @@
 from __future__ import annotations
 
 from ..elements.affine import Affine, Computed
-from ..elements.expression import Cast, Const, Expr, Load, Position, extreme, is_float
+from ..elements.expression import Cast, Const, Expr, IndexValue, Load, extreme, is_float
 
 
 def arithmetic(primitive: str, args: tuple[Expr, ...], dtype: str) -> Expr | None:
     """An operation on positions that is a position itself, so that it stays affine; None where it is not."""
-    if len(args) != 2 or is_float(dtype) or not all(isinstance(a, (Position, Const)) for a in args):
+    if len(args) != 2 or is_float(dtype) or not all(isinstance(a, (IndexValue, Const)) for a in args):
         return None
-    x, y = (a.index if isinstance(a, Position) else Affine((), int(a.value)) for a in args)  # type: ignore[attr-defined]
+    x, y = (a.index if isinstance(a, IndexValue) else Affine((), int(a.value)) for a in args)  # type: ignore[attr-defined]
     match primitive:
         case "add":
             return position(x + y, dtype)
@@ -27,19 +27,19 @@ def position(index: Affine, dtype: str) -> Expr | None:
     low, high = index.bounds
     if low < extreme(dtype, "min") or high > extreme(dtype, "max"):
         return None
-    return Position(index, dtype) if index.terms else Const(index.const, dtype)
+    return IndexValue(index, dtype) if index.terms else Const(index.const, dtype)
 
 
 def converted(e: Expr, dtype: str) -> Expr | None:
     """A position in another integer type."""
-    return position(e.index, dtype) if isinstance(e, Position) and not is_float(dtype) and dtype != "bool" else None
+    return position(e.index, dtype) if isinstance(e, IndexValue) and not is_float(dtype) and dtype != "bool" else None
 
 
 def computed_index(value: Expr, extent: int) -> Affine:
     """The index that a value is, clamped into range(extent); affine where the value is."""
     if isinstance(value, Const):
         return Affine((), min(max(int(value.value), 0), extent - 1))
-    if isinstance(value, Position) and value.index.bounds[0] >= 0 and value.index.bounds[1] < extent:
+    if isinstance(value, IndexValue) and value.index.bounds[0] >= 0 and value.index.bounds[1] < extent:
         return value.index
     return Affine(((Computed(value, extent), 1),))
 

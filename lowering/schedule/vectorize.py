@@ -14,9 +14,9 @@ from ..elements.expression import (
     Const,
     Expr,
     Guard,
+    IndexValue,
     Likely,
     Load,
-    Position,
     Reduce,
 )
 from ..loops.builder import Builder
@@ -109,7 +109,7 @@ class Vectorizer:
             case Cast(arg, dtype, bits):
                 x = self.value(arg)
                 return self.b.op("bits" if bits else "cast", x, type=Type(dtype, x.type.lanes))
-            case Position(index, dtype):
+            case IndexValue(index, dtype):
                 return self.position(index, dtype)
             case Guard():
                 return self.guard(e)

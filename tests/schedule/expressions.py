@@ -14,9 +14,9 @@ from tosaic.lowering.elements.expression import (
     Buffer,
     Const,
     Expr,
+    IndexValue,
     Likely,
     Load,
-    Position,
     Reduce,
     apply,
     cast,
@@ -127,7 +127,7 @@ class Maker:
             case 0:
                 return Const(self.integer(0, 3), dtype)
             case 1 if not is_float(dtype) and dtype not in ("uint8", "int8"):
-                return Position(self.affine(axes), dtype)
+                return IndexValue(self.affine(axes), dtype)
         return self.place(axes, dtype, depth)
 
     def condition(self, axes: tuple[Axis, ...], depth: int) -> Expr:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ....runtime.errors import require
 from ...elements.affine import Affine, Axis, Range
-from ...elements.expression import Const, Expr, Position, apply, cast, guard, is_float, reduce
+from ...elements.expression import Const, Expr, IndexValue, apply, cast, guard, is_float, reduce
 from ...elements.tensor import Element, Tensor, gathered
 from ...graph.operator import Op, Operand, attribute
 from ...graph.types import BF16, F8E4M3, F8E5M2, F16, F32, I4, I8, I16, I32, I48, Array, ElementType, TensorType
@@ -234,7 +234,7 @@ def quotient_and_remainder(index: Affine, quotients: int, divisor: int) -> tuple
         return Affine(), index
     if (parts := index.divide(divisor)) is not None:
         return parts
-    value = Position(index)
+    value = IndexValue(index)
     quotient = apply("div", value, divisor)
     return gathered(quotient, quotients), gathered(value - quotient * divisor, divisor)
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from ....runtime.errors import require
 from ...elements.affine import Affine, Axis
-from ...elements.expression import Const, Expr, Position, cast, reduce, select
+from ...elements.expression import Const, Expr, IndexValue, cast, reduce, select
 from ...elements.tensor import Element, Tensor, gathered
 from ...graph.operator import Op, Operand
 from ...graph.types import I32, I64, Array, TensorType
@@ -60,8 +60,8 @@ class Scatter(Op, name="tosa.scatter"):
 
         def element(n: Affine, k: Affine, c: Affine) -> Expr:
             w = Axis("w", places)
-            here = indices[n, w].equals(cast(Position(k), indices.type.element.storage))
-            last = reduce("max", (w,), select(here, Position(Affine.of(w)), Const(-1, "int32")))
+            here = indices[n, w].equals(cast(IndexValue(k), indices.type.element.storage))
+            last = reduce("max", (w,), select(here, IndexValue(Affine.of(w)), Const(-1, "int32")))
             return select(last < 0, values[n, k, c], rows[n, gathered(last, places), c])
 
         return element

@@ -11,7 +11,7 @@ import numpy as np
 
 from ....runtime.errors import Problem, require
 from ...elements.affine import Affine, Range
-from ...elements.expression import Expr, Position, guard
+from ...elements.expression import Expr, IndexValue, guard
 from ...elements.tensor import Element, NotAffine, Tensor, gathered
 from ...graph.operator import Op, Operand, attribute
 from ...graph.types import Array, TensorType
@@ -218,5 +218,5 @@ def remainder(index: Affine, extent: int) -> Affine:
     """index % extent, computed where it is not affine."""
     if (parts := index.divide(extent)) is not None:
         return parts[1]
-    value = Position(index)
+    value = IndexValue(index)
     return gathered(value - value / extent * extent, extent)

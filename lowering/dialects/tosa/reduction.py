@@ -7,7 +7,7 @@ import numpy as np
 
 from ....runtime.errors import require
 from ...elements.affine import Affine, Axis
-from ...elements.expression import Const, Expr, Position, apply, cast, reduce, select
+from ...elements.expression import Const, Expr, IndexValue, apply, cast, reduce, select
 from ...elements.tensor import Element, Tensor
 from ...graph.operator import Op, Operand, attribute, from_result
 from ...graph.types import (
@@ -163,7 +163,7 @@ class ArgMax(Op, name="tosa.argmax"):
         def element(*index: Affine) -> Expr:
             k = Axis("k", extent)
             value = self.order(x[*index[:self.axis], k, *index[self.axis:]])
-            from_end = Position(Affine.of(k) * -1 + (extent - 1), dtype)
+            from_end = IndexValue(Affine.of(k) * -1 + (extent - 1), dtype)
             key = reduce("max", (k,), (cast(value, dtype) << bits) + from_end)
             return cast(Const(extent - 1, dtype) - (key & ((1 << bits) - 1)), out.element.storage)
 
