@@ -7,7 +7,7 @@ from ..elements.expression import Cast, Const, Expr, IndexValue, Load, extreme, 
 
 def arithmetic(primitive: str, args: tuple[Expr, ...], dtype: str) -> Expr | None:
     """An operation on positions that is a position itself, so that it stays affine; None where it is not."""
-    if len(args) != 2 or is_float(dtype) or not all(isinstance(a, (IndexValue, Const)) for a in args):
+    if len(args) != 2 or not all(isinstance(a, (IndexValue, Const)) and not is_float(a.dtype) for a in args):
         return None
     x, y = (a.index if isinstance(a, IndexValue) else Affine((), int(a.value)) for a in args)  # type: ignore[attr-defined]
     match primitive:

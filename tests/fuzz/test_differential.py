@@ -15,13 +15,18 @@ import os
 import random
 import time
 import traceback
+from pathlib import Path
 
 import pytest
 import tosaic.lowering.dialects.tosa  # noqa: F401  registers the operators
+from tosaic.jit.stages import Traced
 from tosaic.lowering.graph.operator import OPERATORS
 
+from ..aot.c_programs import needs_gcc
 from .generators.functions import RECIPES, Case, case, operator_names
+from .oracles.artifact import check_artifact
 from .oracles.native import USABLE
+from .oracles.reference import Expected
 from .oracles.verdict import Depth, check
 
 SMALL = 6000
@@ -58,6 +63,14 @@ def test_a_graph_of_two_to_four_operators_means_the_same_at_every_stage(seed: in
 @pytest.mark.parametrize("seed", range(100, 124))
 def test_a_graph_of_many_operators_means_the_same_at_every_stage(seed: int) -> None:
     run(seed, 5 + seed % 21)
+
+
+@needs_gcc
+@pytest.mark.parametrize("seed", range(200, 212))
+def test_the_object_file_of_a_graph_means_the_same(seed: int, tmp_path: Path) -> None:
+    made = case(seed, 2 + seed % 17, "state shift" if seed % 2 else None)
+    lowered = Traced(made.module, "main").lower(list(USABLE.values())[seed % len(USABLE)])
+    check_artifact(lowered, made.calls, Expected.of(made.module, made.calls), tmp_path)
 
 
 def test_random_graphs_have_every_operator_of_the_table() -> None:

@@ -91,3 +91,8 @@ def test_a_sum_that_leaves_the_range_of_floats_on_its_way_may_be_anything() -> N
     x = g.input(2, 4)
     large = np.array([[3e38, 3e38, -3e38, -3e38], [1e38, 1.0, 2.0, 3.0]], np.float32)
     holds(g.module(g.op("reduce_sum", x, axis=1), g.op("reduce_product", x, axis=1)), (large,))
+
+
+def test_arithmetic_of_infinite_constants_is_no_index() -> None:
+    g = Graph()
+    holds(g.module(g.op("pow", np.full((1, 1), np.inf, np.float32), g.input(2, 3))))

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from tosaic.lowering.dialects.tosa.convolution import COMBINATIONS
@@ -210,7 +211,7 @@ REDUCTIONS: dict[str, tuple[ElementType, ...]] = {
 def reduction(name: str) -> Recipe:
     def recipe(m: Maker) -> None:
         x = m.pick(REDUCTIONS[name], fits=lambda t: t.rank > 0)
-        attributes: dict[str, object] = {"axis": m.rng.randrange(x.tensor.rank)}
+        attributes: dict[str, Any] = {"axis": m.rng.randrange(x.tensor.rank)}
         if name in ("reduce_max", "reduce_min", "argmax"):
             attributes["nan_mode"] = m.rng.choice(NAN_MODES)
         if name == "argmax":

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from tosaic.lowering.dialects.tosa.conversion import TARGETS
@@ -33,7 +34,7 @@ def binary(name: str, elements: tuple[ElementType, ...]) -> Recipe:
         b = m.mate(a)
         if m.chance(0.5) and not name.endswith("shift"):
             a, b = b, a
-        attributes: dict[str, object] = {}
+        attributes: dict[str, Any] = {}
         if name in ("maximum", "minimum"):
             attributes["nan_mode"] = m.rng.choice(NAN_MODES)
         if name == "arithmetic_right_shift":
@@ -68,8 +69,8 @@ def clamp(m: Maker) -> None:
         low, high = sorted((m.rng.randint(element.minimum, element.maximum), m.rng.randint(-9, 99)))
         m.op("clamp", x, min_val=low, max_val=high)
         return
-    low, high = m.rng.choice(((0.0, 6.0), (-1.0, 1.0), (float("-inf"), 0.5), (0.0, float("inf")), (2.0, 2.0), (-0.5, 0.25)))
-    m.op("clamp", x, min_val=low, max_val=high, nan_mode=m.rng.choice(NAN_MODES))
+    least, most = m.rng.choice(((0.0, 6.0), (-1.0, 1.0), (float("-inf"), 0.5), (0.0, float("inf")), (2.0, 2.0), (-0.5, 0.25)))
+    m.op("clamp", x, min_val=least, max_val=most, nan_mode=m.rng.choice(NAN_MODES))
 
 
 def select(m: Maker) -> None:

@@ -18,9 +18,10 @@ from .maker import Maker, Program, Recipe
 
 RECIPES: dict[str, Recipe] = {**elementwise.RECIPES, **layout.RECIPES, **contractions.RECIPES, **quantized.RECIPES,
                               **control.RECIPES}
-WEIGHTS = {**dict.fromkeys(RECIPES, 2), "layout chain": 12, "image chain": 6, "quantized chain": 8, "conv2d": 6, "depthwise_conv2d": 5,
-           "matmul": 6, "rescale": 8, "add": 6, "mul": 6, "cast": 6, "reduce_sum": 5, "cond_if": 4, "while_loop": 4,
-           "state shift": 4, "concat": 4, "reshape": 4, "variable_read": 3, "variable_write": 4, "select": 4}
+WEIGHTS = {**dict.fromkeys(RECIPES, 2), "layout chain": 12, "image chain": 6, "quantized chain": 8, "conv2d": 6,
+           "depthwise_conv2d": 5, "matmul": 6, "rescale": 8, "add": 6, "mul": 6, "cast": 6, "reduce_sum": 5,
+           "cond_if": 4, "while_loop": 4, "state shift": 4, "concat": 4, "reshape": 4, "variable_read": 3,
+           "variable_write": 4, "select": 4}
 NAMES, CUMULATIVE = list(WEIGHTS), [sum(list(WEIGHTS.values())[:i + 1]) for i in range(len(WEIGHTS))]
 
 

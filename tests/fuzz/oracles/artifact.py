@@ -32,7 +32,8 @@ def check_artifact(lowered: Lowered, calls: Sequence[Sequence[Array]], expected:
 
 
 def outcome(library: ctypes.CDLL, lowered: Lowered, calls: Sequence[Sequence[Array]]) -> Outcome:
-    results, states = [], []
+    results: list[tuple[Array, ...]] = []
+    states: list[dict[str, Array | None]] = []
     nbytes = max(arena_layout(lowered.program, lowered.plan)[1], 1)
     outputs = [np.zeros(b.shape, dtype_of(b.dtype)) for b in lowered.program.outputs]
     for inputs in calls:

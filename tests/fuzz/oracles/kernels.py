@@ -15,7 +15,9 @@ from .reference import Expected, Outcome
 
 
 def outcome(run_once: Callable[[Sequence[Array], State], tuple[Array, ...]], calls: Sequence[Sequence[Array]]) -> Outcome:
-    state, results, states = State(), [], []
+    state = State()
+    results: list[tuple[Array, ...]] = []
+    states: list[dict[str, Array | None]] = []
     for inputs in calls:
         try:
             results.append(tuple(np.array(r) for r in run_once(inputs, state)))

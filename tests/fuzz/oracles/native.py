@@ -62,7 +62,8 @@ def poison(compiled: Compiled) -> None:
 
 
 def outcome(compiled: Compiled, calls: Sequence[Sequence[Array]], context: Context, what: str) -> Outcome:
-    results, states = [], []
+    results: list[tuple[Array, ...]] = []
+    states: list[dict[str, Array | None]] = []
     types = compiled.executable.signature.outputs
     for inputs in calls:
         given = Guarded(inputs)

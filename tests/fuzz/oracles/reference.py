@@ -76,7 +76,9 @@ class Outcome:
 
 
 def outcome(module: Module, calls: Sequence[Sequence[Array]]) -> Outcome:
-    run, results, state = Interpreter(module, "main", InterpreterVariables()), [], []
+    run = Interpreter(module, "main", InterpreterVariables())
+    results: list[tuple[Array, ...]] = []
+    state: list[dict[str, Array | None]] = []
     for inputs in calls:
         try:
             results.append(run(*inputs))
