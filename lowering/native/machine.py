@@ -13,6 +13,7 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
+from .arm_attributes import linkable_with_either
 from .target import Target
 
 ALLOWED = frozenset({"memcpy", "memset"})
@@ -77,8 +78,9 @@ class Engine:
 
 def object_file(text: str, target: Target, reloc: Literal["pic", "static"] = "pic") -> bytes:
     """The object file of a module."""
-    code = target_machine(target, reloc, "default").emit_object(parse(text))
-    return bytes(code)
+    code = bytes(target_machine(target, reloc, "default").emit_object(parse(text)))
+    is_arm_elf = target.architecture == "arm" and code[:4] == b"\x7fELF" and code[4:6] == b"\x01\x01"
+    return linkable_with_either(code) if is_arm_elf else code
 
 
 def assembly(text: str, target: Target, reloc: Literal["pic", "static"] = "pic") -> str:

@@ -321,6 +321,15 @@ def test_objects_for_other_machines_are_made(tmp_path: Path, name: str) -> None:
     assert machine == {"x86-64": 62, "x86-64-v3": 62, "aarch64": 183, "riscv32": 243}.get(name, 40)
 
 
+@pytest.mark.parametrize("name", ["thumbv7em", "cortex-m7"])
+def test_an_arm_object_fits_both_floating_point_calling_conventions(tmp_path: Path, name: str) -> None:
+    program = demo()
+    artifact = write(program, plan(program), tmp_path, "demo", target(name))
+    code = artifact.object.read_bytes()
+    attributes = code[code.rindex(b"aeabi\0"):]  # the section lies behind all others, and ends in Tag_ABI_VFP_args = 3
+    assert int.from_bytes(attributes[7:11], "little") == len(attributes) - 6 and attributes[-2:] == bytes((28, 3))
+
+
 def test_a_folder_that_cannot_be_written_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(Problem) as caught:

@@ -16,10 +16,9 @@ def constants(count: int) -> str:
     """A module with `count` constants of SIZE bytes together, as hex."""
     each = SIZE // count // 4 * 4
     blob = "0x" + "A1B2C33F" * (each // 4)
-    lines = [f'    %{i} = "tosa.const"() <{{values = dense<"{blob}"> : tensor<{each // 4}xf32>}}> : () -> tensor<{each // 4}xf32>'
-             for i in range(count)]
-    return "\n".join(["module {", f"  func.func @main() -> tensor<{each // 4}xf32> {{", *lines,
-                      f"    return %0 : tensor<{each // 4}xf32>", "  }", "}"])
+    type = f"tensor<{each // 4}xf32>"
+    lines = [f'    %{i} = "tosa.const"() <{{values = dense<"{blob}"> : {type}}}> : () -> {type}' for i in range(count)]
+    return "\n".join(["module {", f"  func.func @main() -> {type} {{", *lines, f"    return %0 : {type}", "  }", "}"])
 
 
 def operators(count: int) -> str:
@@ -30,7 +29,8 @@ def operators(count: int) -> str:
 
 def main() -> None:
     read_module("module {}")  # the grammar is built once
-    for name, text in (("1 constant", constants(1)), ("100 constants", constants(100)), ("20,000 operators", operators(20_000))):
+    cases = {"1 constant": constants(1), "100 constants": constants(100), "20,000 operators": operators(20_000)}
+    for name, text in cases.items():
         times = []
         for _ in range(5):
             start = time.perf_counter()
