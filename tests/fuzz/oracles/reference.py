@@ -42,6 +42,7 @@ class Erring:
             return exact
         allowed = bound(self.op, arrays, exact, self.type.element)
         direction = self.sign * self.numbers.choice((-1.0, 1.0), exact.shape)
+        direction = direction * self.numbers.uniform(0.25, 1, exact.shape)  # so that two errors do not just cancel
         moved = exact if allowed is None else self.moved(exact, np.broadcast_to(allowed, exact.shape), direction)
         signed = np.copysign(moved.astype(np.float64), direction).astype(exact.dtype)
         return np.where(exact.astype(np.float64) == 0, signed, moved)
