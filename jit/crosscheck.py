@@ -96,15 +96,17 @@ def crosscheck(module: Module, function: Function, calls: Sequence[Sequence[Arra
         results = as_tuple(observed(*arrays, context=contexts[1]))
         values = dict(zip(function.arguments, arrays))
         values.update(zip((r for o in operations for r in o.results), results[count:]))
+        interpreted: dict[Operation, Sequence[Array]] = {}
+        expected = interpret(module, function, arrays, variables=variables, observe=interpreted.__setitem__)
         for operation in operations:
-            found = check_operation(operation, values, number)
+            found = check_operation(operation, values, interpreted[operation], number)
             operators += 1
             elements += sum(r.tensor.size for r in operation.results)
             if found:
                 return CrossCheck(number + 1, operators, elements, found)
-        expected = interpret(module, function, arrays, variables=variables)
         actual = as_tuple(fused(*arrays, context=contexts[0]))
-        found = check_outputs(actual, expected, function, number) or check_state(contexts[0], variables, number)
+        found = (check_outputs(actual, expected, function, number)
+                 or check_state(contexts[0].snapshot(), variables.snapshot(), number))
         if found:
             return CrossCheck(number + 1, operators, elements, found)
     return CrossCheck(len(calls), operators, elements, None)
@@ -118,9 +120,15 @@ def data_of(value: Value, values: Mapping[Value, Array]) -> Array:
     return value.constant if value.constant is not None else values[value]
 
 
-def check_operation(operation: Operation, values: Mapping[Value, Array], call: int) -> Difference | None:
-    """One operator on the operands that it had in native code; variables and regions are checked end to end."""
+def check_operation(operation: Operation, values: Mapping[Value, Array], interpreted: Sequence[Array],
+                    call: int) -> Difference | None:
+    """One operator on the operands that it had in native code. What an operator with regions or a variable's value give
+    follows from more than operands: they are compared with what the interpreter had there, as outputs are."""
     if operation.regions or operation.op.variable_effect:
+        for result, expected in zip(operation.results, interpreted, strict=True):
+            found = compare(values[result], expected, end_to_end(expected), str(operation), operation.position, call)
+            if found:
+                return found
         return None
     operands = [data_of(v, values) for v in operation.operands]
     with np.errstate(all="ignore"):
@@ -140,14 +148,18 @@ def check_outputs(actual: Sequence[Array], expected: Sequence[Array], function: 
     return None
 
 
-def check_state(context: Context, variables: InterpreterVariables, call: int) -> Difference | None:
-    state = context.snapshot()
-    for name, expected in variables.snapshot().items():
-        actual = state.get(name)
-        if expected is not None and actual is not None:
-            found = compare(actual, expected, end_to_end(expected), f"variable @{name}", None, call)
+def check_state(actual: Mapping[str, Array | None], expected: Mapping[str, Array | None], call: int) -> Difference | None:
+    """The variables after a call; one that only one side has written is a difference, too."""
+    for name, right in expected.items():
+        value = actual.get(name)
+        if value is not None and right is not None:
+            found = compare(value, right, end_to_end(right), f"variable @{name}", None, call)
             if found:
                 return found
+        elif value is not None or right is not None:
+            what = "has not been written by compiled code" if value is None else "has been written by compiled code alone"
+            written = float(value is not None), float(right is not None)
+            return Difference(f"variable @{name} {what}", None, call, 1, 1, (), *written)
     return None
 
 

@@ -5,7 +5,7 @@ among its arguments. Order of operations in a block is the order of effects on v
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -174,6 +174,3 @@ class BlockBuilder:
 
     def finish(self, *yields: Value, position: Position | None = None) -> Block:
         return Block(tuple(self.arguments), tuple(self.operations), yields, position, position)
-
-
-Rewrite = Callable[[Operation, Sequence[Value]], "Sequence[Value] | None"]

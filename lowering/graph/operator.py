@@ -17,11 +17,11 @@ Operands that the specification wants known when compiling (zero points, shapes,
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, dataclass_transform
 
 from ...runtime.errors import Problem
-from .types import Array, ElementType, OpaqueType, ShapeType, TensorType, Type
+from .types import Array, TensorType, Type
 
 if TYPE_CHECKING:
     from ..elements.tensor import Element
@@ -117,8 +117,3 @@ class UnknownOp(Op):
     @property
     def problem(self) -> Problem:
         return Problem(f"operator {self.spelling} is not known", kind="unsupported")
-
-
-Infer = Callable[..., Type | tuple[Type, ...]]
-__all__ = ["OPERATORS", "Array", "ElementType", "Op", "OpaqueType", "Operand", "ShapeType", "TensorType", "UnknownOp",
-           "attribute", "from_result"]

