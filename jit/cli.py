@@ -1,4 +1,4 @@
-"""The command line: `tosaic run | compile | check | show | report`.
+"""The command line: `tosaic run | compile | check | show | report | convert`.
 
 Exit codes: 0 yes, 1 no (`check` found a difference), 2 wrong usage, 3 a bad model, 4 an error inside tosaic; 130 after
 Ctrl-C. Answers go to standard output, everything else to standard error.
@@ -20,7 +20,7 @@ USAGE_KINDS = frozenset({"argument", "option"})
 """Kinds of problems that are the command line's fault and not the model's."""
 
 EPILOG = """\
-MODEL is MLIR text or a .tflite file (its bytes tell which); - is standard input.
+MODEL is MLIR text, a .tosa or a .tflite file (its bytes tell which); - is standard input.
 exit codes: 0 yes, 1 no, 2 usage, 3 bad model, 4 internal error"""
 
 
@@ -92,19 +92,35 @@ def parser() -> argparse.ArgumentParser:
     show.add_argument("--whole", action="store_true", help="print long constants too, so that the graph reads back")
     add_target(show)
     add_target(command(commands, "report", "print memory, kernels and the seconds of each stage"))
+    convert = bare_command(commands, "convert", "write a model as a .tosa file or as MLIR text")
+    convert.add_argument("output", metavar="OUT", help="the file to write; its ending says what: .tosa or .mlir")
+    add_shape(convert)
     return whole
 
 
 def command(commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str,
             help: str) -> argparse.ArgumentParser:
-    """A command, with the options that all have."""
+    """A command on an entry function, with the options that all have."""
+    found = bare_command(commands, name, help)
+    found.add_argument("--entry", metavar="NAME", help="the entry function (default: main, or the only one)")
+    add_shape(found)
+    return found
+
+
+def bare_command(commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str,
+                 help: str) -> argparse.ArgumentParser:
+    """A command on a whole model."""
     found = commands.add_parser(name, help=help, description=help, epilog=EPILOG,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     found.add_argument("model", metavar="MODEL", help="a model file, or - for standard input")
-    found.add_argument("--entry", metavar="NAME", help="the entry function (default: main, or the only one)")
     found.add_argument("--json", action="store_true", help="print JSON")
     found.add_argument("--traceback", action="store_true", help=argparse.SUPPRESS)
     return found
+
+
+def add_shape(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--shape", metavar="INPUT=2x8", action="append", default=[],
+                        help="the shape of an input whose extents the model leaves open")
 
 
 def add_inputs(parser: argparse.ArgumentParser, calls: str) -> None:

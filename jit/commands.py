@@ -17,11 +17,13 @@ import numpy as np
 
 from ..lowering.graph.types import Array
 from ..runtime.errors import Problem
+from .dynamic import named_shape
 from .model import Entry, Model, load_model
 from .progress import Progress
 from .stages import STAGES, Compiled
 
 if TYPE_CHECKING:
+    from ..lowering.graph.graph import Module
     from ..lowering.native.target import Target
     from ..runtime.variables import Context
 
@@ -47,7 +49,12 @@ def model_of(options: argparse.Namespace, progress: Progress) -> Model:
 def entry_of(options: argparse.Namespace, progress: Progress) -> Entry:
     entry = model_of(options, progress).entry(options.entry)
     progress.update(f"compiling {entry.name}")
-    return entry
+    return entry.specialize(shapes_of(options)) if options.shape else entry
+
+
+def shapes_of(options: argparse.Namespace) -> dict[str, tuple[int, ...]]:
+    """The shapes that the command line gives inputs, by name."""
+    return dict(map(named_shape, options.shape))
 
 
 def target_of(options: argparse.Namespace) -> Target:
@@ -62,7 +69,7 @@ def run(options: argparse.Namespace) -> Answer:
     from .inputs import gather_inputs, save_arrays
     with Progress("reading") as progress:
         entry = entry_of(options, progress)
-        arrays = gather_inputs(entry.trace().function, options.input, options.seed)
+        arrays = gather_inputs(entry.trace().interface, options.input, options.seed)
         context = Context("run")
         compiled = entry.compile(context=context)
         if options.state:
@@ -148,7 +155,7 @@ def check(options: argparse.Namespace) -> Answer:
     from .inputs import gather_inputs
     with Progress("reading") as progress:
         entry = entry_of(options, progress)
-        function = entry.trace().function
+        function = entry.trace().interface
         calls = [gather_inputs(function, options.input, options.seed + number) for number in range(options.calls)]
         progress.update(f"checking {entry.name}")
         found = entry.check(calls)
@@ -176,5 +183,36 @@ def report(options: argparse.Namespace) -> Answer:
     return Answer(YES, str(found), found.as_dict())
 
 
+# ---- convert -----------------------------------------------------------------------------------------------------
+def convert(options: argparse.Namespace) -> Answer:
+    """Write a model as the name of the output says: a .tosa flatbuffer, or MLIR text."""
+    from .aot import write_files
+    output = Path(options.output)
+    write = WRITERS.get(output.suffix.lower())
+    if write is None:
+        raise Problem(f"{output} does not say what to write", kind="argument",
+                      help=f"let it end in {' or '.join(WRITERS)}")
+    with Progress("reading") as progress:
+        model = model_of(options, progress)
+        module = model.entry().specialize(shapes_of(options)).trace().module if options.shape else model.module
+        progress.update(f"writing {output}")
+        data = write(module)
+        write_files(output.parent, {output: data})
+    return Answer(YES, f"{output}: {len(data):,} bytes", {"file": str(output), "bytes": len(data)})
+
+
+def as_flatbuffer(module: Module) -> bytes:
+    from ..lowering.flatbuffer.writer import write_module
+    return write_module(module)
+
+
+def as_text(module: Module) -> bytes:
+    from ..lowering.text.printer import print_module
+    return print_module(module).encode()
+
+
+WRITERS: dict[str, Callable[[Module], bytes]] = {".tosa": as_flatbuffer, ".mlir": as_text}
+"""What `convert` writes, by the ending of the output's name."""
+
 COMMANDS: dict[str, Callable[[argparse.Namespace], Answer]] = {
-    "run": run, "compile": compile, "check": check, "show": show, "report": report}
+    "run": run, "compile": compile, "check": check, "show": show, "report": report, "convert": convert}

@@ -132,10 +132,14 @@ def check_operation(operation: Operation, values: Mapping[Value, Array], interpr
         return None
     operands = [data_of(v, values) for v in operation.operands]
     with np.errstate(all="ignore"):
-        expected = np.asarray(operation.op.reference(*operands))
-    result = operation.results[0]
-    allowed = bound(operation.op, operands, expected, result.tensor.element)
-    return compare(values[result], expected, allowed, str(operation), operation.position, call)
+        references = as_tuple(operation.op.reference(*operands))
+    for result, reference in zip(operation.results, references, strict=True):
+        expected = np.asarray(reference)
+        allowed = bound(operation.op, operands, expected, result.tensor.element)
+        found = compare(values[result], expected, allowed, str(operation), operation.position, call)
+        if found:
+            return found
+    return None
 
 
 def check_outputs(actual: Sequence[Array], expected: Sequence[Array], function: Function,

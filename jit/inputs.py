@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ..lowering.graph.graph import Block, Function, Operation, Value
-from ..lowering.graph.types import Array, TensorType
+from ..lowering.graph.types import F8E8M0, MXINT8, Array, TensorType
 from ..runtime.errors import Problem
 
 LAYOUT = frozenset({"tosa.reshape", "tosa.transpose", "tosa.identity", "tosa.slice", "tosa.tile", "tosa.concat",
@@ -106,6 +106,10 @@ def random_array(function: Function, value: Value, number: int, seed: int) -> Ar
     if not type.is_static:
         raise Problem(f"input {value.name} is {type}, whose shape is not known", value.position, kind="shape")
     element = type.element
+    if element == F8E8M0:  # powers of two
+        return np.ldexp(1.0, generator.integers(-4, 5, type.dims)).astype(element.dtype)
+    if element == MXINT8:
+        return generator.integers(-128, 128, type.dims).astype(element.dtype)
     if element.is_float:
         return generator.standard_normal(type.dims).astype(element.dtype)
     if element.kind == "bool":

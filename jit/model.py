@@ -1,18 +1,19 @@
 """A model file as an object: its entry functions are attributes and items, to be traced, lowered, compiled, called.
 
-What a file is shows in its bytes: `TFL3` at byte 4 is a .tflite, which the converter bridge turns into MLIR; everything
-else has to be MLIR text.
+What a file is shows in its bytes: `TOSA` at byte 4 is a .tosa, `TFL3` there is a .tflite, which the converter bridge turns
+into MLIR; everything else has to be MLIR text.
 """
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..lowering.graph.graph import Function, Module
 from ..lowering.graph.types import Array
 from ..runtime.errors import Problem
+from .dynamic import KEPT, Shape, is_dynamic, shapes_of, with_shapes
 from .stages import Compiled, Lowered, Traced, show_graph
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ class Entry:
         self._traced = Traced(module, function.name)
         self._compiled: Compiled | None = None
         self._lock = threading.Lock()
+        self._special: dict[tuple[tuple[str, tuple[int, ...]], ...], Entry] = {}
+        self.is_dynamic = is_dynamic(function)
 
     @property
     def name(self) -> str:
@@ -62,7 +65,21 @@ class Entry:
 
     def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None) -> Any:
         """One array, or a tuple of several, for arrays in the order of `inputs` or one mapping by name."""
+        if self.is_dynamic:
+            return self.specialize(shapes_of(self._traced.function, inputs))(*inputs, out=out, context=context)
         return (self._compiled or self.compile())(*inputs, out=out, context=context)
+
+    def specialize(self, shapes: Mapping[str, Shape]) -> Entry:
+        """The entry for inputs of these shapes, by name: what a model with dynamic extents is compiled as. A call does it by
+        itself; the last sets of shapes are kept."""
+        key = tuple(sorted((name, tuple(map(int, shape))) for name, shape in shapes.items()))
+        with self._lock:
+            if key not in self._special:
+                module = with_shapes(self._traced.module, self._traced.function, shapes)
+                if len(self._special) >= KEPT:
+                    self._special.pop(next(iter(self._special)))
+                self._special[key] = Entry(module, module.function(self.name))
+            return self._special[key]
 
     def show(self, stage: str = "graph") -> str:
         """One stage as text."""
@@ -123,23 +140,27 @@ class Model:
 def load_model(source: Any, name: str | None = None) -> Model:
     """Read a model from a path, an open binary file, bytes, or MLIR text; verified."""
     from ..lowering.graph.verify import verify
-    from ..lowering.text.reader import read_module
-    text, shown = model_text(source, name)
-    module = read_module(text, shown)
+    module = read_model(source, name)
     verify(module)
     return Model(module)
 
 
-def model_text(source: Any, name: str | None) -> tuple[str | bytes, str]:
-    """MLIR text, decoded or not, and the name of where it is from."""
+def read_model(source: Any, name: str | None = None) -> Module:
+    """The module of a source, not verified yet. `name` is what problems call it."""
+    from ..lowering.text.reader import read_module
     if isinstance(source, str) and ("\n" in source or "{" in source):
-        return source, name or "<text>"
+        return read_module(source, name or "<text>")
     data, shown = read_bytes(source)
     shown = name or shown
-    if data[4:8] == b"TFL3":
-        from .bridges.tflite import mlir_of_tflite
-        return mlir_of_tflite(data, shown), f"{shown} (as MLIR)"
-    return data, shown
+    match data[4:8]:
+        case b"TOSA":
+            from ..lowering.flatbuffer.reader import read_module as read_flatbuffer
+            return read_flatbuffer(data, shown)
+        case b"TFL3":
+            from .bridges.tflite import mlir_of_tflite
+            return read_module(mlir_of_tflite(data, shown), f"{shown} (as MLIR)")
+        case _:
+            return read_module(data, shown)
 
 
 def read_bytes(source: Any) -> tuple[bytes, str]:

@@ -21,8 +21,11 @@ from .conversion import element_type, is_number, tensor
 from .tensor import Tensor
 from .trace import problem, record, shape
 
-SHAPES = frozenset({"shape", "padding", "start", "size", "multiples", "scale", "offset", "border"})
+SHAPES = frozenset({"shape", "shape1", "shape2", "padding", "start", "size", "multiples", "scale", "offset", "border", "kernel",
+                    "stride", "pad"})
 """Operands that are lists of extents."""
+NUMBERS = frozenset({("slice_shape", "start"), ("slice_shape", "size"), ("row_gather", "row_count")})
+"""Operands that are one i32, known when compiling."""
 
 ELSEWHERE = {"variable": "tosaic.variable", "variable_read": "tosaic.variable", "variable_write": "tosaic.variable",
              "variable.read": "tosaic.variable", "variable.write": "tosaic.variable", "cond_if": "tosaic.cond",
@@ -134,11 +137,11 @@ def default(title: str, name: str, operands: tuple[Any, ...]) -> Any:
                 return (0,) * (2 * spatial)
             case "stride" | "dilation":
                 return (1,) * spatial
-            case "acc_type" if title.endswith("pool2d"):
+            case "acc_type" if "pool2d" in title:
                 return I32 if first.element.is_integer else ACCUMULATORS.get(first.element, F32)
             case "acc_type":
                 return ACCUMULATORS.get(first.element, first.element)
-            case "inverse" | "round" | "per_channel" | "input_unsigned" | "output_unsigned":
+            case "inverse" | "round" | "per_channel" | "input_unsigned" | "output_unsigned" | "allow_broadcast":
                 return False
             case "scale32":
                 return True
@@ -153,7 +156,7 @@ def operand_tensors(op: Op, parameters: Parameters, operands: tuple[Any, ...],
     title = op.name.removeprefix("tosa.")
     if parameters and parameters[0].kind is inspect.Parameter.VAR_POSITIONAL:
         given = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
-        return [tensor(v) for v in given]
+        return [shape(v) if title == "concat_shape" and isinstance(v, list | tuple) else tensor(v) for v in given]
     if len(operands) > len(parameters):
         raise problem(f"{title} takes {len(parameters)} operands, not {len(operands)}", "argument",
                       help=f"they are {', '.join(p.name for p in parameters)}; attributes go by keyword")
@@ -172,10 +175,11 @@ def operand(op: Op, name: str, values: Mapping[str, Any], tensors: Mapping[str, 
             raise problem(f"{title} needs the operand {name}", "argument")
         return tensor(0, element, 1)
     value = values[name]
-    if name in SHAPES and not isinstance(value, Tensor):
+    if name in SHAPES and (title, name) not in NUMBERS and not isinstance(value, Tensor):
         return shape(value)
     if is_number(value):
-        single = name.endswith("_zp") or name in ("shift", "multiplier", "pad_const") or not peers
+        single = (name.endswith("_zp") or name in ("shift", "multiplier", "pad_const") or (title, name) in NUMBERS
+                  or not peers)
         return tensor(value, element, 1 if single else peers[0].ndim)
     return tensor(value, element)
 
@@ -183,6 +187,8 @@ def operand(op: Op, name: str, values: Mapping[str, Any], tensors: Mapping[str, 
 def element_of(op: Op, name: str, tensors: Mapping[str, Tensor], first: ElementType | None) -> ElementType | None:
     """The element type that a number has as operand `name`; `first` is that of the first tensor."""
     match name:
+        case _ if (op.name.removeprefix("tosa."), name) in NUMBERS:
+            return I32
         case "shift":
             return I8
         case "multiplier":

@@ -55,14 +55,20 @@ class Traced:
         return self.module.function(self.name)
 
     @property
+    def interface(self) -> Function:
+        """The function as compiled code has it: two arguments or results, values and scales, for one that is block-scaled."""
+        from ..lowering.rewrite.decompose import decompose
+        return decompose(self.module).function(self.name)
+
+    @property
     def inputs(self) -> tuple[str, ...]:
         """Names and types of the inputs, in order."""
-        return tuple(described(v) for v in self.function.arguments)
+        return tuple(described(v) for v in self.interface.arguments)
 
     @property
     def outputs(self) -> tuple[str, ...]:
         """Types of the outputs, in order."""
-        return tuple(str(v.type) for v in self.function.body.yields)
+        return tuple(str(v.type) for v in self.interface.body.yields)
 
     def show(self, stage: str = "graph", whole: bool = False) -> str:
         """The graph as MLIR text, long constants elided unless `whole`; the stages further down are those of
@@ -139,7 +145,7 @@ class Lowered:
 
     def elements(self) -> dict[Buffer, str]:
         """Element types of the inputs and outputs, which their dtypes do not always say (i4, i48)."""
-        function, kernels = self.traced.function, self.kernels
+        function, kernels = self.module.function(self.traced.name), self.kernels
         pairs = [*zip(kernels.inputs, function.arguments), *zip(kernels.outputs, function.body.yields)]
         return {buffer: value.type.element.name for buffer, value in pairs if isinstance(value.type, TensorType)}
 

@@ -103,6 +103,13 @@ class Problem(Exception):
             self.position = position
         return self
 
+    def of(self, operator: str) -> Problem:
+        """The same problem, its message beginning with the operator's name unless it is in it."""
+        if operator not in self.message:
+            self.message = f"{operator}: {self.message}"
+            self.args = (self.message,)
+        return self
+
     def __str__(self) -> str:
         where = f"{self.position}: " if self.position else ""
         lines = [f"{where}error[{self.kind}]: {printable(self.message)}"]

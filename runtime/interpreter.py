@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -154,12 +154,17 @@ def interpret(module: Program, function: Procedure | str | None, inputs: Sequenc
     return Interpreter(module, function, variables)(*inputs, observe=observe)
 
 
-@lru_cache(maxsize=4)
+_plans: WeakKeyDictionary[Program, dict[Procedure, Plan]] = WeakKeyDictionary()
+
+
 def planned(module: Program, function: Procedure) -> Plan:
-    """The plan of a function. A few are kept, so that running one function again and again plans it once."""
-    builder = Builder()
-    declarations = builder.sequence((), module.declarations, ())
-    return Plan(declarations, builder.block(function.body), builder.initial)
+    """The plan of a function, kept as long as the module is, so that running it again and again plans it once."""
+    plans = _plans.setdefault(module, {})
+    if function not in plans:
+        builder = Builder()
+        declarations = builder.sequence((), module.declarations, ())
+        plans[function] = Plan(declarations, builder.block(function.body), builder.initial)
+    return plans[function]
 
 
 def checked_input(x: Any, argument: Name) -> Array:

@@ -21,9 +21,14 @@ def _fma(a: Array, b: Array, c: Array) -> Array:
 
 
 def _clz(x: Array) -> Array:
-    bits = x.dtype.itemsize * 8
-    unsigned = x.astype(np.int64) & ((1 << bits) - 1)
-    return np.asarray(bits - np.ceil(np.log2(unsigned.astype("f8") + 1)), x.dtype)
+    """Halves of what is left, from the top: as many zeros as each, where it is zero."""
+    rest, zeros = x.view(f"u{x.dtype.itemsize}"), np.zeros(x.shape, x.dtype)
+    step = bits = x.dtype.itemsize * 8
+    while step > 1:
+        step //= 2
+        empty = np.right_shift(rest, bits - step) == 0
+        zeros, rest = zeros + empty * step, np.where(empty, np.left_shift(rest, step), rest)
+    return np.asarray(zeros + (np.right_shift(rest, bits - 1) == 0), x.dtype)
 
 
 def _divide(a: Array, b: Array) -> Array:
@@ -38,6 +43,11 @@ def _shift_right_logical(a: Array, b: Array) -> Array:
     return np.right_shift(unsigned, b.astype(unsigned.dtype)).view(a.dtype)
 
 
+def _of_quiet(choose: Callable[[Any, Any], Any]) -> Callable[[Array, Array], Array]:
+    """Of floats whose NaN are quiet: of a signalling NaN, C's fmax makes a NaN."""
+    return lambda a, b: choose(a * a.dtype.type(1), b * b.dtype.type(1))
+
+
 def _first(compare: Callable[[Any, Any], Any]) -> Callable[[Array, Array], Array]:
     return lambda a, b: np.where(compare(b, a), b, a)
 
@@ -47,7 +57,7 @@ PRIMITIVES: dict[str, Callable[..., Any]] = {
     "div": _divide,                                      # integers truncate; the divisor must not be 0
     "min": _first(np.less), "max": _first(np.greater),   # a NaN in the first operand is the result, in the second not
     "minimum": np.minimum, "maximum": np.maximum,        # a NaN anywhere is the result
-    "minnum": np.fmin, "maxnum": np.fmax,                # a NaN only where both are
+    "minnum": _of_quiet(np.fmin), "maxnum": _of_quiet(np.fmax),  # a NaN only where both are
     "lt": np.less, "le": np.less_equal, "eq": np.equal,  # false where an operand is NaN
     "select": np.where, "fma": _fma, "rint": np.rint, "floor": np.floor, "ceil": np.ceil, "sqrt": np.sqrt, "abs": np.abs,
     "shl": np.left_shift, "ashr": np.right_shift, "lshr": _shift_right_logical,  # 0 <= shift < bits

@@ -82,6 +82,8 @@ class Evaluator:
         body = np.where(inner.holds(e.where), inner.value(e.body), np.asarray(e.identity, dtype))
         lead = (1,) * (rank + extra - body.ndim) + body.shape
         body = np.broadcast_to(body.reshape(lead), (*lead[:rank], *(a.extent for a in e.axes)))
+        if e.primitive in ("minnum", "maxnum"):
+            body = body * dtype.type(1)  # quiet: of a signalling NaN, C's fmax makes a NaN
         last = tuple(range(rank, rank + extra))
         return np.asarray(COMBINE[e.primitive].reduce(body, axis=last, dtype=dtype, initial=np.asarray(
             e.identity, dtype)))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from ...runtime.errors import Position, Problem
 from ..elements.affine import Affine, Axis, Computed
-from ..elements.expression import Apply, Buffer, Cast, Expr, Guard, Likely, Reduce
+from ..elements.expression import Apply, Buffer, Cast, Expr, Guard, Likely, Load, Reduce
 from ..elements.interpret import evaluate
 from ..elements.tensor import Element, NotAffine, Tensor, stored, viewed
 from ..elements.traverse import free_axes, loads, nodes
@@ -136,8 +136,8 @@ class Fuser:
                 self.variables.write(operation)
             case _ if operation.regions:
                 control_flow.lower(self, operation)
-            case _ if operation.op.name in ("tosa.const", "tosa.const_shape"):
-                pass
+            case _ if all(v.constant is not None for v in operation.results):
+                pass  # known when compiling, or nothing but a check
             case _:
                 self.compute(operation)
         self.used(operation.operands)
@@ -147,22 +147,24 @@ class Fuser:
             self.remaining[value] -= 1
 
     def compute(self, operation: Operation) -> None:
-        """One operator with one result: folded, inlined, viewed or stored."""
+        """One operator: each of its results folded, inlined, viewed or stored."""
         if isinstance(operation.op, UnknownOp):
             raise Problem(f"operator {operation.op.spelling} cannot be compiled", kind="unsupported",
                           help="convert it to TOSA, or take out what needs its results")
-        if len(operation.results) != 1:
-            raise Problem(f"{operation.op.name} has {len(operation.results)} results", kind="unsupported")
-        value = operation.results[0]
-        if value not in self.uses:
-            return
+        for number, value in enumerate(operation.results):
+            if value in self.uses:
+                self.result(operation, number)
+
+    def result(self, operation: Operation, number: int) -> None:
+        """One result of an operator that computes."""
+        value = operation.results[number]
         static(value)
         try:
-            element, expression, axes = self.expression(operation)
+            element, expression, axes = self.expression(operation, number)
         except NotAffine:
             self.view(operation)
             return
-        if self.fold(operation, expression, axes):
+        if self.fold(value, operation, expression, axes):
             return
         self.tensors[value] = Tensor(static(value), element)
         self.definitions[value] = operation
@@ -171,18 +173,23 @@ class Fuser:
         if value in self.results or not self.may_inline(value, expression):
             self.materialize(value, operation.position)
 
+    def element(self, operation: Operation, number: int = 0) -> Element:
+        """What an element of a result is, for its operands as they are read now."""
+        return operation.op.result_elements([static(v) for v in operation.results],
+                                     *map(self.tensor, operation.operands))[number]
+
     def origin(self, operation: Operation) -> str:
         """The operators that a kernel of this one would compute, the last one first; at most eight."""
         inlined = [self.origins[v] for v in dict.fromkeys(operation.operands)
                    if v in self.origins and v not in self.homes]
         return " ".join([operation.op.name.removeprefix("tosa."), *" ".join(inlined).split()][:8])
 
-    def expression(self, operation: Operation) -> tuple[Element, Expr, tuple[Axis, ...]]:
+    def expression(self, operation: Operation, number: int) -> tuple[Element, Expr, tuple[Axis, ...]]:
         """(element, its expression, axes); operands that cannot be part of it are stored first."""
-        value = operation.results[0]
+        value = operation.results[number]
         for attempt in range(3):
             try:
-                element = operation.op.element(static(value), *map(self.tensor, operation.operands))
+                element = self.element(operation, number)
                 axes = axes_of(static(value))
                 expression = element(*map(Affine.of, axes))
             except NotAffine:
@@ -228,13 +235,14 @@ class Fuser:
         if value in self.results:
             self.materialize(value, operation.position)
 
-    def fold(self, operation: Operation, expression: Expr, axes: tuple[Axis, ...]) -> bool:
+    def fold(self, value: Value, operation: Operation, expression: Expr, axes: tuple[Axis, ...]) -> bool:
         """Compute an operator of constants now."""
-        value = operation.results[0]
         read = loads(expression)
         if any(load.buffer.role != "constant" for load in read):
             return False
         size = static(value).nbytes
+        if isinstance(expression, Load) and size > expression.buffer.nbytes:
+            return False  # a constant that is only repeated is read where it lies
         if size > max(FOLD_BYTES, 4 * sum(b.nbytes for b in {load.buffer for load in read})):
             return False
         data = evaluate(expression, axes).copy()
@@ -263,7 +271,8 @@ class Fuser:
         try:
             operands = [stored(static(v), probe) if v is value else self.as_if_stored(v) for v in user.operands]
             axes = axes_of(static(user.results[0]))
-            e = user.op.element(static(user.results[0]), *operands)(*map(Affine.of, axes))
+            element, = user.op.result_elements([static(user.results[0])], *operands)
+            e = element(*map(Affine.of, axes))
         except (NotAffine, Problem):
             return False
         space = set(axes) | free_axes(e)
@@ -297,8 +306,7 @@ class Fuser:
             self.refresh(operand)
         reads = self.read_by(operation)
         if reads != self.reads[value]:
-            self.tensors[value] = Tensor(static(value), operation.op.element(
-                static(value), *map(self.tensor, operation.operands)))
+            self.tensors[value] = Tensor(static(value), self.element(operation, operation.results.index(value)))
             self.reads[value] = reads
 
     def read_by(self, operation: Operation) -> frozenset[Buffer]:
@@ -348,7 +356,7 @@ def static(value: Value) -> TensorType:
     type = value.tensor
     if not type.is_static:
         raise Problem(f"%{value.name} has the dynamic shape {type}", value.position, kind="unsupported",
-                      help="give the graph static shapes, or convert it for the shapes that you call it with")
+                      help="call it with arrays, or name the shapes of its inputs: specialize({...}), --shape INPUT=2x8")
     return type
 
 

@@ -85,7 +85,7 @@ class Function:
         return self.body.arguments
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Module:
     """Functions, and the operations at module level (declarations of variables)."""
     functions: tuple[Function, ...]
@@ -162,13 +162,13 @@ class BlockBuilder:
         """Append an operation and return its results; `types` where the operator cannot infer them alone."""
         if types is None:
             try:
-                types = op.region_types(operands, regions) if regions else op.result_types(operands)
+                types = op.types(operands, regions)
             except Problem as problem:
                 raise problem.at(position) from None
         number = len(self.operations)
-        data = getattr(op, "values", None)
+        data = op.constant(operands)
         results = tuple(Value(name or f"{self._prefix}{number}" + (f"_{i}" if len(types) > 1 else ""), t, position,
-                              data if not operands else None) for i, t in enumerate(types))
+                              data) for i, t in enumerate(types))
         self.operations.append(Operation(op, operands, results, tuple(regions), attributes, position))
         return results
 

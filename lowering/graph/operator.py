@@ -17,13 +17,17 @@ Operands that the specification wants known when compiling (zero points, shapes,
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, dataclass_transform
 
 from ...runtime.errors import Problem
+from .quantized import is_quantized, storage_type
 from .types import Array, TensorType, Type
 
 if TYPE_CHECKING:
+    import inspect
+
     from ..elements.tensor import Element
     from .graph import Block
 
@@ -41,18 +45,20 @@ class Operand(Protocol):
     def constant(self) -> Array | None: ...
 
 
-def attribute(mlir: str, *, default: Any = dataclasses.MISSING) -> Any:
-    """A field that is an attribute; `mlir` is how MLIR spells it.
+def attribute(mlir: str, *, default: Any = dataclasses.MISSING, elided: bool = False) -> Any:
+    """A field that is an attribute; `mlir` is how MLIR spells it. An `elided` one is not printed at its default: older
+    tools do not know it.
 
     "i32", "i64", "f32" (a number of that type), "bool", "array<i64>", "array<i32>" (tuples of int), "element" (a number of
     the operand's element type, such as CLAMP's bounds), "type" (an ElementType), "string", "symbol", "dense" (an Array),
     or the name of a TOSA enumeration: "nan_mode", "rounding_mode", "resize_mode", whose values are their names as str.
     """
-    return dataclasses.field(default=default, metadata={"mlir": mlir})
+    return dataclasses.field(default=default, metadata={"mlir": mlir, "elided": elided})
 
 
-def from_result(result: int = 0, *, default: Any = None) -> Any:
-    """A field that MLIR does not write as an attribute: the element type of the declared result (CAST, RESCALE)."""
+def from_result(result: int | None = 0, *, default: Any = None) -> Any:
+    """A field that MLIR does not write as an attribute: the element type of the declared result (CAST, RESCALE); with None
+    the types of all of them (CUSTOM)."""
     return dataclasses.field(default=default, metadata={"mlir": "result", "result": result})
 
 
@@ -85,19 +91,64 @@ class Op:
         """A function from output indices to the expression of that element of the result."""
         raise Problem(f"{self.name} cannot be compiled", kind="unsupported")
 
+    def result_elements(self, outs: Sequence[TensorType], *operands: Any) -> tuple[Element, ...]:
+        """`element` for each result; what an operator with several results overrides."""
+        return (self.element(outs[0], *operands),)
+
+    def constant(self, operands: Sequence[Operand]) -> Array | None:
+        """The data of the one result where it is known as soon as the operation is made: constants, and shapes that are
+        computed from shapes. None where it is not, or where the operands are wrong, which `infer` says."""
+        return None if operands else getattr(self, "values", None)
+
     def result_types(self, operands: Sequence[Operand]) -> tuple[Type, ...]:
         """`infer` as a tuple, its wrong number of operands as a Problem."""
-        import inspect
+        names = rule_of(type(self).infer)
         try:
-            inspect.signature(self.infer).bind(*operands)
+            names.bind(self, *operands)
         except TypeError:
-            raise Problem(f"{self.name} does not take {len(operands)} operands", kind="type") from None
-        types = self.infer(*operands)
+            wanted = list(names.parameters)[1:]
+            raise Problem(f"{self.name} does not take {len(operands)} operands", kind="type",
+                          help=operand_help(wanted, len(operands))) from None
+        types = self.infer(*stored_operands(operands))
         return types if isinstance(types, tuple) else (types,)
 
     def region_types(self, operands: Sequence[Operand], regions: Sequence[Block]) -> tuple[Type, ...]:
         """The types of the results of an operator with regions; checks their arguments and what they yield."""
         raise Problem(f"{self.name} takes no regions", kind="type")
+
+    def types(self, operands: Sequence[Operand], regions: Sequence[Block] = ()) -> tuple[Type, ...]:
+        """The types of the results of an operation; a Problem that comes out of the operator's rule names it."""
+        try:
+            return self.region_types(operands, regions) if regions else self.result_types(operands)
+        except Problem as problem:
+            raise problem.of(self.name) from None
+
+
+@functools.cache
+def rule_of(infer: Callable[..., Any]) -> inspect.Signature:
+    """The signature of a type rule: the operands behind `self`."""
+    import inspect
+    return inspect.signature(infer)
+
+
+def operand_help(names: Sequence[str], found: int) -> str:
+    """What an operation with a wrong number of operands should have."""
+    takes = f"it takes {len(names)}: {', '.join(names)}" if names else "it takes none"
+    return f"{takes}; TOSA before 1.0 had some of them as attributes" if found < len(names) else takes
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StoredOperand:
+    """A quantized operand as the operators' type rules see it: of its storage type."""
+    type: Any
+    constant: Array | None
+
+
+def stored_operands(operands: Sequence[Operand]) -> Sequence[Operand]:
+    """The operands, those of quantized types as they are stored."""
+    if not any(is_quantized(o.type) for o in operands):
+        return operands
+    return [StoredOperand(storage_type(o.type), o.constant) for o in operands]
 
 
 class UnknownOp(Op):

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
-Kind = Literal["bool", "signed", "unsigned", "float", "index", "opaque"]
+Kind = Literal["bool", "signed", "unsigned", "float", "index", "opaque", "block_scaled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +93,41 @@ F8E8M0 = ElementType("f8E8M0FNU", 8, "float", "float8_e8m0fnu")
 F6E2M3 = ElementType("f6E2M3FN", 6, "float", "float6_e2m3fn")
 F6E3M2 = ElementType("f6E3M2FN", 6, "float", "float6_e3m2fn")
 F4E2M1 = ElementType("f4E2M1FN", 4, "float", "float4_e2m1fn")
+MXINT8 = ElementType("!tosa.mxint8", 8, "float", "int8")
+"""A signed byte that counts 64ths: only a value inside block-scaled tensors, which no arithmetic takes as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockScaled(ElementType):
+    """A composite type (TOSA 1.1): numbers of type `value`, of which each run of `block` along the last axis shares one
+    factor of type `scale`. As an array for the reference: one record of value and scale for each element (`dtype`)."""
+    value: ElementType
+    scale: ElementType
+    block: int
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype([("value", self.value.dtype), ("scale", self.scale.dtype)])
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element, its share of the scale not counted."""
+        return 1
+
+
+def block_scaled(value: ElementType) -> BlockScaled:
+    """The composite type with 32 values of that type to a scale."""
+    return BlockScaled(f"!tosa.block_scaled<BLOCK_SHAPE_32:{F8E8M0}:{value}>", value.bits, "block_scaled", "block_scaled",
+                       value, F8E8M0, 32)
+
 
 ELEMENT_TYPES: dict[str, ElementType] = {t.name: t for t in (
     I1, I4, I8, I16, I32, I48, I64, UI8, UI16, UI32, UI64, SI8, SI16, SI32, SI64, INDEX, F16, BF16, F32, F64, F8E4M3,
-    F8E5M2, F8E8M0, F6E2M3, F6E3M2, F4E2M1)}
+    F8E5M2, F8E8M0, F6E2M3, F6E3M2, F4E2M1, MXINT8)}
+ELEMENT_TYPES |= {t.name: t for t in map(block_scaled, (F8E4M3, F8E5M2, F6E3M2, F6E2M3, F4E2M1, MXINT8))}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,17 @@ operation's position.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from ...runtime.errors import Label, Position, Problem, require
+from .agreement import check_agreement
 from .graph import Block, Function, Module, Operation, Value
 from .operator import UnknownOp
-from .types import ShapeType, TensorType, Type
+from .quantized import check_quantized, same_element
+from .types import BlockScaled, ShapeType, TensorType, Type
 
 MAXIMUM_RANK = 6
 MAXIMUM_BYTES = (1 << 31) - 1
@@ -59,6 +62,10 @@ def verify_function(function: Function, variables: Mapping[str, Operation], insi
     """`variables` are declared at module level; `inside` collects those that functions declare."""
     scope = Scope(dict(variables), {}, inside)
     scope.block(function.body, 0)
+    for value in function.arguments:
+        if isinstance(value.type, ShapeType) and not function.is_private:
+            raise Problem(f"input %{value.name} of @{function.name} is a shape, which must be known when compiling",
+                          value.position or function.position, kind="shape", help="make it a tosa.const_shape")
     position = function.body.terminator_position or function.position
     found, declared = [v.type for v in function.body.yields], function.result_types
     if len(found) != len(declared):
@@ -108,21 +115,20 @@ class Scope:
                           labels=(Label(value.position, "its definition"),) if value.position else ())
 
     def operation(self, operation: Operation, depth: int) -> None:
-        for number, value in enumerate(operation.operands):
-            self.use(value, f"operand {number}", operation.position)
         known = not isinstance(operation.op, UnknownOp)
-        try:
-            inner = depth + (known and bool(operation.regions))
+        inner = depth + (known and bool(operation.regions))
+        with blamed(operation):
+            for number, value in enumerate(operation.operands):
+                self.use(value, f"operand {number}", operation.position)
             require(inner <= MAXIMUM_NESTING, f"control flow is nested {inner} deep, level 8K allows {MAXIMUM_NESTING}",
                     kind="level")
-            for region in operation.regions:
-                self.block(region, inner if known else max(depth, 1))
             if known:
-                self.known(operation)
-        except Problem as problem:
-            raise problem.at(operation.position) from None
-        for value in operation.results:
-            self.define(value, operation.position, check_type if known else None)
+                self.known(operation)  # before what is inside: a wrong signature of a region makes its operations wrong
+        for region in operation.regions:
+            self.block(region, inner if known else max(depth, 1))
+        with blamed(operation):
+            for value in operation.results:
+                self.define(value, operation.position, check_type if known else None)
 
     def known(self, operation: Operation) -> None:
         """The operator's own rule, its attributes, and its variable."""
@@ -134,6 +140,7 @@ class Scope:
         for number, (type, other) in enumerate(zip(types, declared)):
             which = "the result" if len(types) == 1 else f"result {number}"
             require(compatible(type, other), f"{which} of {name} is {type}, but {other} is declared")
+        check_agreement(operation)
         if operation.op.variable_effect:
             self.variable(operation)
 
@@ -147,6 +154,7 @@ class Scope:
             if before is not None and before is not operation:
                 raise Problem(f"variable @{name} is declared twice", operation.position, kind="variable",
                               labels=(Label(before.position, "it is declared here"),))
+            check_tensor(type, f"@{name}")
             self.variables[name] = operation
             self.same_variable(name, type, self.inside.setdefault(name, operation), operation)
             return
@@ -162,11 +170,20 @@ class Scope:
                           labels=(Label(declaration.position, "it is declared here"),))
 
 
+@contextmanager
+def blamed(operation: Operation) -> Iterator[None]:
+    """A Problem in here names the operation, and is at its position unless it has one."""
+    try:
+        yield
+    except Problem as problem:
+        raise problem.of(operation.op.name or getattr(operation.op, "spelling", "")).at(operation.position) from None
+
+
 def inferred(operation: Operation) -> tuple[Type, ...]:
     """The result types that the operator's own rule gives."""
     op, found = operation.op, len(operation.regions)
     require(found == op.regions, f"{op.name} has {op.regions} regions, found {found}")
-    return op.region_types(operation.operands, operation.regions) if found else op.result_types(operation.operands)
+    return op.types(operation.operands, operation.regions)
 
 
 def check_attributes(operation: Operation) -> None:
@@ -180,8 +197,6 @@ def check_attributes(operation: Operation) -> None:
 def check_type(value: Value) -> None:
     """TOSA's level 8K: what a value of a known operator may be."""
     match value.type:
-        case TensorType(None):
-            raise Problem(f"the rank of %{value.name} is not known: {value.type}", kind="unsupported")
         case TensorType() as type:
             check_tensor(type, f"%{value.name}")
         case ShapeType(rank):
@@ -192,18 +207,29 @@ def check_type(value: Value) -> None:
 
 
 def check_tensor(type: TensorType, what: str) -> None:
+    require(type.shape is not None, f"the rank of {what} is not known: {type}", kind="unsupported")
     require(type.rank <= MAXIMUM_RANK, f"{what} has rank {type.rank}, level 8K allows {MAXIMUM_RANK}", kind="level")
     require(all(n is None or n > 0 for n in type.shape or ()), f"{what} has no elements: {type}", kind="shape")
+    check_quantized(type, what)
+    if isinstance(type.element, BlockScaled):
+        check_blocks(type, type.element.block, what)
     known = [n for n in type.shape or () if n is not None]
     nbytes = math.prod(known) * type.element.itemsize
     require(nbytes <= MAXIMUM_BYTES, f"{what} is {type}, {nbytes} bytes, level 8K allows 2^31 - 1", kind="level")
 
 
+def check_blocks(type: TensorType, block: int, what: str) -> None:
+    """A block-scaled tensor has whole blocks along its last axis."""
+    *_, last = type.shape or (0,)
+    require(type.rank > 0 and (last is None or last % block == 0),
+            f"{what} is {type}, its last extent must be a multiple of {block}", kind="shape")
+
+
 def compatible(a: Type, b: Type) -> bool:
-    """Whether two types are equal, or can be where an extent or the rank is not known."""
+    """Whether two types are equal, or can be where an extent or the rank is not known, or how elements are quantized."""
     if not isinstance(a, TensorType) or not isinstance(b, TensorType):
         return a == b
-    if a.element != b.element:
+    if a.element != b.element and not same_element(a.element, b.element):
         return False
     if a.shape is None or b.shape is None:
         return True

@@ -203,17 +203,26 @@ class Ranges:
 
     def least(self, form: Form, facts: Facts = NO_FACTS) -> int:
         """The form is at least this; the facts hold beside what is always known."""
+        return self.found_least(form, facts, {})
+
+    def found_least(self, form: Form, facts: Facts, found: dict[tuple, int]) -> int:
+        """`least`, with the answers found on the way: many facts lead to the same forms."""
         if not form.terms:
             return form.const
-        newest = max(form.terms)
-        c = form.terms[newest]
-        rest = Form({s: k for s, k in form.terms.items() if s != newest}, form.const)
+        symbols = sorted(form.terms.items())
+        key = (form.const, *symbols)
+        if (known := found.get(key)) is not None:
+            return known
+        newest, c = symbols[-1]
+        rest = {s: k for s, k in form.terms.items() if s != newest}
         low, high = self.intervals[newest]
-        best = self.least(rest.moved(c * low if c > 0 else c * high), facts)
+        best = self.found_least(Form(rest, form.const + c * (low if c > 0 else high)), facts, found)
         for k, other in [*self.facts.get(newest, ()), *facts.get(newest, ())]:
             if (k > 0) == (c > 0):  # |k| form >= |k| rest - |c| other
                 scale = abs(k)
-                best = max(best, -(-self.least(rest.times(scale).plus(other, -abs(c)), facts) // scale))
+                bound = Form(rest, form.const).times(scale).plus(other, -abs(c))
+                best = max(best, -(-self.found_least(bound, facts, found) // scale))
+        found[key] = best
         return best
 
     def span(self, x: Operand) -> Interval:

@@ -197,7 +197,9 @@ class Verifier:
         self.same("the indices of a gather", stmt.indices.type, Type("int64", type.lanes))
         self.lanes(type, stmt.active, stmt.mask)
         self.access(stmt.buffer, type, "read")
-        low, high = self.bounds(stmt.indices, type.lanes, stmt.active, stmt.mask)
+        low, high = self.ranges.span(stmt.indices)
+        if low < 0 or high >= stmt.buffer.size:
+            low, high = self.bounds(stmt.indices, type.lanes, stmt.active, stmt.mask)
         self.prove(stmt.buffer, low, high, stmt.mask, lambda: self.cases(stmt.indices, type.lanes, stmt.active, stmt.mask))
         self.define(stmt.result)
         self.ranges.definitions[stmt.result] = stmt

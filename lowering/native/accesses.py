@@ -100,20 +100,22 @@ class Accesses:
         zero = "0.0" if scalar in ("float", "double") else "0"
         return self.writer.put(f"phi {scalar} [{value}, %{then}], [{zero}, %{before}]")
 
-    def gather(self, scalar: str, lanes: int, base: str, indices: str, active: int, mask: str) -> str:
-        """base[indices[lane]]; pieces are vectors of pointers."""
-        parts = []
-        for first, count, on in self.pieces(lanes, active, max(8, nbytes(scalar))):
+    def gather(self, scalar: str, lanes: int, base: str, indices: tuple[str, str], active: int, mask: str) -> str:
+        """base[indices[lane]]; indices are LLVM's type of one and the vector of them. Pieces are a machine vector of
+        elements or of indices, whichever are wider."""
+        parts, (index, all_indices) = [], indices
+        for first, count, on in self.pieces(lanes, active, max(nbytes(index), nbytes(scalar))):
             value = "zeroinitializer"
             if on:
-                where = self.part("i64", lanes, indices, first, count)
+                where = index, self.part(index, lanes, all_indices, first, count)
                 some = self.part("i1", lanes, mask, first, count)
                 value = self.gather_piece(scalar, count, base, where, on, some)
             parts.append((first, count, value))
         return self.joined(scalar, parts)
 
-    def gather_piece(self, scalar: str, lanes: int, base: str, indices: str, active: int, mask: str) -> str:
-        pointers = self.writer.put(f"getelementptr {scalar}, ptr {base}, {spelled('i64', lanes)} {indices}")
+    def gather_piece(self, scalar: str, lanes: int, base: str, indices: tuple[str, str], active: int, mask: str) -> str:
+        index, where = indices
+        pointers = self.writer.put(f"getelementptr {scalar}, ptr {base}, {spelled(index, lanes)} {where}")
         if lanes == 1:
             return self.load_piece(scalar, 1, pointers, 1, mask)
         t, mask = spelled(scalar, lanes), self.mask(lanes, active, mask) or "splat (i1 true)"

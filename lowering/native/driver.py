@@ -98,11 +98,12 @@ class Writer:
 class Driver:
     """The functions that run one program: `@<prefix>.run(ptr %frame) -> i32` returns 0, or 1 + the number of a fault.
 
-    `names[i]` is what kernel i's function is called in the module.
+    `names[i]` is what kernel i's function is called in the module; an `exported` program is called from outside of it.
     """
 
-    def __init__(self, prefix: str, program: Program, names: Sequence[str], places: Places) -> None:
+    def __init__(self, prefix: str, program: Program, names: Sequence[str], places: Places, exported: bool = False) -> None:
         check_outputs(program)
+        self.linkage = "" if exported else "internal "
         self.prefix, self.program, self.names, self.places = prefix, program, names, places
         self.table: list[str] = []
         self.used: dict[int, None] = {}
@@ -114,7 +115,8 @@ class Driver:
     def lines(self) -> list[str]:
         """All definitions."""
         backup = backup_of(self.program)
-        steps = self.function(f"{self.prefix}.steps" if backup.variables else self.entry)
+        steps = (self.function(f"{self.prefix}.steps", "internal ") if backup.variables else
+                 self.function(self.entry, self.linkage))
         undo = self.undoing(backup) if backup.variables else []
         return self.calling() + self.walking() + steps + undo
 
@@ -128,16 +130,20 @@ class Driver:
         cases = " ".join(f"i32 {kernel}, label %kernel{kernel}" for kernel in self.used)
         w.do(f"switch i32 %number, label %none [{cases}]")
         for kernel in self.used:
-            function = self.program.functions[kernel]
             w.start(f"kernel{kernel}")
-            passed = [f"ptr {w.pointer(self.places.buffers[b])}" for b in (*function.params, *function.scratch)]
-            passed += ["i64 %low", "i64 %high"] if function.rows is not None else []
-            w.do(f"call void @{quoted(self.names[kernel])}({', '.join(passed)})")
+            self.call(w, kernel, "%low", "%high")
             w.do("ret void")
         w.start("none")
         w.do("unreachable")
         name = f"{self.prefix}.kernel"
         return [f"define internal void @{name}(ptr %frame, i32 %number, i64 %low, i64 %high) #0 {{", *w.lines, "}"]
+
+    def call(self, w: Writer, kernel: int, low: str, high: str) -> None:
+        """Call a kernel with its pointers, which are in the frame."""
+        function = self.program.functions[kernel]
+        passed = [f"ptr {w.pointer(self.places.buffers[b])}" for b in (*function.params, *function.scratch)]
+        passed += [f"i64 {low}", f"i64 {high}"] if function.rows is not None else []
+        w.do(f"call void @{quoted(self.names[kernel])}({', '.join(passed)})")
 
     def rows(self, step: Compute) -> tuple[int, int]:
         """The rows that a step computes."""
@@ -173,10 +179,10 @@ class Driver:
                 "}"]
 
     # ---- steps -------------------------------------------------------------------------------------------------------
-    def function(self, name: str) -> list[str]:
+    def function(self, name: str, linkage: str) -> list[str]:
         w = Writer()
         self.steps(w, self.program.steps)
-        return [f"define internal i32 @{name}(ptr %frame) #0 {{", *w.lines, " ret i32 0", "}"]
+        return [f"define {linkage}i32 @{name}(ptr %frame) #0 {{", *w.lines, " ret i32 0", "}"]
 
     def steps(self, w: Writer, steps: tuple[Step, ...]) -> None:
         run: list[Compute] = []
@@ -192,11 +198,11 @@ class Driver:
     def run(self, w: Writer, steps: list[Compute]) -> None:
         """Steps that follow each other: one is called, several are rows of the table."""
         calls = [(step.kernel, *self.rows(step)) for step in steps]
-        self.used |= dict.fromkeys(kernel for kernel, _, _ in calls)
         if len(calls) == 1:
             (kernel, low, high), = calls
-            w.do(f"call void @{self.prefix}.kernel(ptr %frame, i32 {kernel}, i64 {low}, i64 {high})")
+            self.call(w, kernel, f"{low}", f"{high}")
         elif calls:
+            self.used |= dict.fromkeys(kernel for kernel, _, _ in calls)
             first = len(self.table)
             self.table += [f"{{ i32, i32, i32 }} {{ i32 {k}, i32 {low}, i32 {high} }}" for k, low, high in calls]
             w.do(f"call void @{self.prefix}.walk(ptr %frame, i64 {first}, i64 {len(self.table)})")
@@ -250,7 +256,7 @@ class Driver:
         w.start(undo)
         self.copies(w, backup, back=True)
         w.enter(done)
-        return [f"define internal i32 @{self.entry}(ptr %frame) #0 {{", *w.lines, f" ret i32 {status}", "}"]
+        return [f"define {self.linkage}i32 @{self.entry}(ptr %frame) #0 {{", *w.lines, f" ret i32 {status}", "}"]
 
     def copies(self, w: Writer, backup: Backup, back: bool) -> None:
         assert self.places.backup is not None

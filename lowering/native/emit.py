@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..elements.expression import Buffer
 from ..loops.ir import (
     Address,
     Block,
@@ -26,7 +25,11 @@ from ..loops.ir import (
 from .accesses import Accesses
 from .instructions import Instructions
 from .llvm_text import SCALARS, Writer, literal, llvm_type, spelled
+from .pointers import Pointers
 from .target import Target
+
+POSTPONED = frozenset({"add"}), frozenset({"add", "splat", "cast"})
+"""Operations on indices, scalars and vectors, that pointers mostly take the place of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ def emit_functions(functions: Sequence[Function], target: Target) -> Emitted:
             by_text[text] = function.name
             definitions += [f"define internal void @{quoted(function.name)}{lines[0]}", *lines[1:]]
         names.append(by_text[text])
-    own = [line for text in declared.values() if text.startswith("define") for line in text.splitlines()]
+    own = [line for text in declared.values() if text.startswith(("define", "@")) for line in text.splitlines()]
     declarations = [text for text in declared.values() if text.startswith("declare")]
     return Emitted(own + definitions, names, declarations, [attributes(target)])
 
@@ -80,27 +83,29 @@ def attributes(target: Target) -> str:
 
 @dataclass(slots=True)
 class Emitter:
-    """Writes one function. `values` are LLVM's names of variables, `pointers` of addresses made in the open block."""
+    """Writes one function. `values` are LLVM's names of variables; `postponed` are indices that may be used for
+    pointers alone, with the lines where they are written if not."""
     target: Target
     declared: dict[str, str]
     writer: Writer = field(init=False)
     accesses: Accesses = field(init=False)
     instructions: Instructions = field(init=False)
+    pointers: Pointers = field(init=False)
     values: dict[Var, str] = field(default_factory=dict)
-    buffers: dict[Buffer, str] = field(default_factory=dict)
-    pointers: dict[tuple[Buffer, Operand], str] = field(default_factory=dict)
+    postponed: dict[Var, tuple[Let, int]] = field(default_factory=dict)
     streams: bool = False
 
     def __post_init__(self) -> None:
         self.writer = Writer(self.declared)
         self.accesses = Accesses(self.writer, self.target)
         self.instructions = Instructions(self.writer, self.target, self.target.enabled)
+        self.pointers = Pointers(self.writer, self.index, self.value)
 
     def function(self, f: Function) -> list[str]:
         """The function from its parameters on: equal texts are the same function."""
         memory = (*f.params, *f.scratch)
-        self.buffers = {b: f"%p{i}" for i, b in enumerate(memory)}
-        alone = buffers_written(f) if len(self.buffers) == len(memory) else frozenset()
+        self.pointers.buffers = {b: f"%p{i}" for i, b in enumerate(memory)}
+        alone = buffers_written(f) if len(self.pointers.buffers) == len(memory) else frozenset()
         params = [f"ptr{' noalias' if b in alone else ''} %p{i}" for i, b in enumerate(memory)]
         if f.rows:
             self.values |= {f.rows[0]: "%low", f.rows[1]: "%high"}
@@ -110,14 +115,22 @@ class Emitter:
         self.block(f.body)
         if self.streams:  # what was written past the caches is seen by other threads once this is through
             self.writer.call("llvm.x86.sse.sfence", "void", [])
-        return [*self.writer.lines, " ret void", "}"]
+        return [*filter(None, self.writer.lines), " ret void", "}"]
 
     # ---- values, and how wide an index is ----------------------------------------------------------------------------
     def enter(self, f: Function) -> None:
         """Look at the function before its first statement."""
 
     def value(self, x: Operand) -> str:
-        return self.values[x] if isinstance(x, Var) else literal(x.value, x.type)
+        if not isinstance(x, Var):
+            return literal(x.value, x.type)
+        return self.values[x] if x in self.values else self.written(x)
+
+    def written(self, x: Var) -> str:
+        """What was postponed, written where it is defined."""
+        stmt, line = self.postponed.pop(x)
+        self.writer.above(line, lambda: self.compute(stmt))
+        return self.values[x]
 
     def index(self, x: Operand) -> tuple[str, str]:
         """An index with its type."""
@@ -132,14 +145,23 @@ class Emitter:
         self.values[f.index] = name
 
     def let(self, stmt: Let) -> None:
-        self.values[stmt.result] = self.instructions.op(
+        if stmt.op in POSTPONED[stmt.result.type.lanes > 1] and stmt.result.type.dtype == "int64":
+            self.postponed[stmt.result] = stmt, len(self.writer.lines)
+            self.writer.lines.append("")
+        else:
+            self.compute(stmt)
+
+    def compute(self, stmt: Let) -> str:
+        value = self.values[stmt.result] = self.instructions.op(
             stmt.op, stmt.result.type, stmt.args, [self.value(a) for a in stmt.args])
+        return value
 
     # ---- statements --------------------------------------------------------------------------------------------------
     def block(self, block: Block) -> None:
         for stmt in block:
             match stmt:
                 case Let():
+                    self.pointers.let(stmt)
                     self.let(stmt)
                 case Shuffle():
                     self.shuffle(stmt)
@@ -156,9 +178,9 @@ class Emitter:
 
     def inner(self, block: Block) -> None:
         """A block of its own: pointers are made again where they are used, so that none is kept across a loop."""
-        outer, self.pointers = self.pointers, {}
+        outer, self.pointers.made = self.pointers.made, {}
         self.block(block)
-        self.pointers = outer
+        self.pointers.made = outer
 
     def shuffle(self, stmt: Shuffle) -> None:
         (x, y), t, result = stmt.args, llvm_type(stmt.args[0].type), stmt.result
@@ -183,14 +205,9 @@ class Emitter:
         """A pointer to buffer[base + offset]; the part without the offset is made once in a block."""
         scalar = memory_scalar(a.buffer.dtype)
         if isinstance(a.base, Literal):
-            pointer, offset = self.buffers[a.buffer], a.offset + int(a.base.value)
+            pointer, offset = self.pointers.buffers[a.buffer], a.offset + int(a.base.value)
         else:
-            key, offset = (a.buffer, a.base), a.offset
-            if key not in self.pointers:
-                t, index = self.index(a.base)
-                self.pointers[key] = self.writer.put(
-                    f"getelementptr {scalar}, ptr {self.buffers[a.buffer]}, {t} {index}")
-            pointer = self.pointers[key]
+            pointer, offset = self.pointers.to(a.buffer, scalar, a.base), a.offset
         return self.writer.put(f"getelementptr {scalar}, ptr {pointer}, i64 {offset}") if offset else pointer
 
     def mask(self, mask: Operand | None) -> str:
@@ -210,10 +227,10 @@ class Emitter:
                                                     self.mask(stmt.mask)))
 
     def gather(self, stmt: GatherFrom) -> None:
-        type = stmt.result.type
+        type, scalar = stmt.result.type, memory_scalar(stmt.result.type.dtype)
+        pointer, index, indices = self.pointers.spread(stmt.buffer, scalar, stmt.indices)
         self.loaded(stmt.result, self.accesses.gather(
-            memory_scalar(type.dtype), type.lanes, self.buffers[stmt.buffer], self.value(stmt.indices), stmt.active,
-            self.mask(stmt.mask)))
+            scalar, type.lanes, pointer, (index, indices), stmt.active, self.mask(stmt.mask)))
 
     def store(self, stmt: StoreTo) -> None:
         type, pointer, value = stmt.value.type, self.address(stmt.address), self.value(stmt.value)
@@ -228,8 +245,11 @@ class Emitter:
 
     # ---- control -----------------------------------------------------------------------------------------------------
     def when(self, stmt: If) -> None:
-        _, _, done = self.writer.branch(self.value(stmt.condition), stmt.likely)
+        condition = self.value(stmt.condition)
+        self.pointers.enter()
+        _, _, done = self.writer.branch(condition, stmt.likely)
         self.inner(stmt.body)
+        self.pointers.leave()
         self.writer.join(done)
 
     def loop(self, f: For) -> None:
@@ -239,28 +259,31 @@ class Emitter:
             self.values |= {r: self.value(i) for r, i in zip(f.results, f.inits)}
             return
         w, (t, low, high) = self.writer, self.count(f)
-        inits, before = [self.value(i) for i in f.inits], w.label
+        every = list(zip(f.params, map(self.value, f.inits), f.yields, f.results))
+        carried = [c for c in every if c[2] is not c[0]]  # what stays as it is needs no place in the loop
+        self.values |= {v: init for p, init, y, r in every if y is p for v in (p, r)}
+        before = w.label
         w.count += 1
         head, done = f"loop{w.count}", f"done{w.count}"
-        if known:
-            w.lines.append(f" br label %{head}")
-        else:
-            w.lines.append(f" br i1 {w.put(f'icmp slt {t} {low}, {high}')}, label %{head}, label %{done}")
+        entered = "" if known else w.put(f"icmp slt {t} {low}, {high}")
+        self.pointers.enter()
+        w.lines.append(f" br label %{head}" if known else f" br i1 {entered}, label %{head}, label %{done}")
         w.start(head)
         at, index = len(w.lines), w.new()
-        self.values |= {p: w.new() for p in f.params}
-        w.lines += [""] * (1 + len(f.params))
+        self.values |= {p: w.new() for p, *_ in carried}
+        w.lines += [""] * (1 + len(carried))
         self.counter(f, index, t)
         self.inner(f.body)
+        self.pointers.leave()
         following = w.put(f"add nsw {t} {index}, 1")
-        yields = [self.value(y) for y in f.yields]
-        for i, (type, name, init, again) in enumerate([(t, index, low, following), *zip(
-                [llvm_type(p.type) for p in f.params], [self.values[p] for p in f.params], inits, yields)]):
-            w.lines[at + i] = f" {name} = phi {type} [{init}, %{before}], [{again}, %{w.label}]"
+        again = [self.value(y) for _, _, y, _ in carried]
+        w.lines[at] = f" {index} = phi {t} [{low}, %{before}], [{following}, %{w.label}]"
+        for i, ((p, init, *_), value) in enumerate(zip(carried, again), at + 1):
+            w.lines[i] = f" {self.values[p]} = phi {llvm_type(p.type)} [{init}, %{before}], [{value}, %{w.label}]"
         last = w.label
         w.lines.append(f" br i1 {w.put(f'icmp slt {t} {following}, {high}')}, label %{head}, label %{done}")
         w.start(done)
-        for result, init, value in zip(f.results, inits, yields):
+        for (_, init, _, result), value in zip(carried, again):
             skipped = "" if known else f", [{init}, %{before}]"
             self.values[result] = w.put(f"phi {llvm_type(result.type)} [{value}, %{last}]{skipped}")
 

@@ -33,7 +33,7 @@ def load(program: Program, plan: Plan, target: Target | None = None, context: Co
                           tuple(tensor(b, named.get(b, "")) for b in program.outputs))
     pools, nbytes, alignment = arena_layout(program, plan)
     return Executable(Code(
-        signature, engine.function("program.entry"), engine.close, nbytes, alignment, pools,
+        signature, engine.function("program.run"), engine.close, nbytes, alignment, pools,
         tuple(aligned(b.data) for b in constants_read(program) if b.data is not None),
         tuple(Declaration(tensor(v.buffer, v.element), None if v.initial is None else v.initial.data, v.position)
               for v in program.variables),
@@ -46,10 +46,8 @@ def tensor(buffer: Buffer, element: str = "") -> Tensor:
 
 
 def native_text(program: Program, plan: Plan, target: Target) -> str:
-    """The program's module, in LLVM IR; its entry is `i32 @program.entry(ptr %frame)`."""
-    more = ["define i32 @program.entry(ptr %frame) #0 {", " %status = call i32 @program.run(ptr %frame)",
-            " ret i32 %status", "}"]
-    return module_text([Part("program", program, frame_places(program, plan))], target, more)
+    """The program's module, in LLVM IR; its entry is `i32 @program.run(ptr %frame)`."""
+    return module_text([Part("program", program, frame_places(program, plan), exported=True)], target)
 
 
 def frame_places(program: Program, plan: Plan) -> Places:

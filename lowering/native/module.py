@@ -18,10 +18,12 @@ DECLARATIONS = ("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A program of a module; its symbols begin with `prefix`, and it finds its memory at `places`."""
+    """A program of a module; its symbols begin with `prefix`, and it finds its memory at `places`. One that is `exported`
+    is called from outside of the module."""
     prefix: str
     program: Program
     places: Places
+    exported: bool = False
 
 
 def module_text(parts: Sequence[Part], target: Target, more: Sequence[str] = ()) -> str:
@@ -32,7 +34,7 @@ def module_text(parts: Sequence[Part], target: Target, more: Sequence[str] = ())
     names = iter(emitted.names)
     drivers = [line for part in parts
                for line in Driver(part.prefix, part.program, [next(names) for _ in part.program.functions],
-                                  part.places).lines()]
+                                  part.places, part.exported).lines()]
     own = [d for d in DECLARATIONS if d not in emitted.declarations]
     return "\n".join([f'target triple = "{target.triple}"', *emitted.declarations, *own, *emitted.definitions, *drivers,
                       *more, *emitted.attributes, ""])

@@ -42,7 +42,7 @@ class NarrowEmitter(Emitter):
         """An index that fits, in 32 bits."""
         if not isinstance(x, Var):
             return constant("i32", 1, int(x.value))
-        return self.narrow[x] if x in self.narrow else self.writer.put(f"trunc i64 {self.values[x]} to i32")
+        return self.narrow[x] if x in self.narrow else self.writer.put(f"trunc i64 {Emitter.value(self, x)} to i32")
 
     def count(self, f: For) -> tuple[str, str, str]:
         self.ranges.loop(f.index, f.low, f.high)

@@ -2,10 +2,15 @@
 from __future__ import annotations
 
 from ..graph.graph import Module
+from .branches import inline_branches
+from .decompose import decompose
+from .fourier import expand_transforms
 from .legalize import legalize
 from .prune import prune
+from .strip_quantized import strip_quantized
 
 
 def rewrite(module: Module) -> Module:
-    """Legalise what converters leave behind, then drop what nobody needs."""
-    return prune(legalize(module))
+    """Take quantized types as they are stored, legalise what converters leave behind, make block-scaled tensors two, write
+    Fourier transforms as products, then drop what nobody needs."""
+    return prune(expand_transforms(decompose(legalize(inline_branches(strip_quantized(module))))))

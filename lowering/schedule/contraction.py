@@ -14,16 +14,22 @@ from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type
 from ..native.target import Target
+from .borders import heights, together
 from .conditions import Conditions
 from .nest import Nest, free_axes
 from .panels import Cut, Panels, is_constant, pack_at_run_time, packed, unpacked
 from .reduce_loops import reduce_loops, unsettled
 from .register_tile import Tile, choose_tile, panels
 from .rows import Rows, nested
-from .tiles import Piece, Tiles, balanced, interior, over, peel, pieces
+from .tiles import Piece, Tiles, interior, over, pieces
 from .vectorize import At, Vectorizer
 from .window import main_reduction
 from .write import Block, Writer
+
+MOST_PLACES = 512
+"""Kernels with more places, of which padding leaves some out, take no products of four bytes."""
+ENOUGH_SUMS = 8
+"""With so many sums a step of K hides what its loop costs; more than one step would only be more code."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,7 +124,7 @@ def choose(form: Contraction, target: Target) -> ContractionChoice:
     lanes = target.lanes(ITEM_SIZES[form.reduce.dtype])
     tile = choose_tile(form.rows, form.n.extent, lanes, target, aliased(form))
     step = "fma" if is_float(form.reduce.dtype) else "multiply"
-    if target.has_dot4 and bytes_of(form) and lanes >= 4:
+    if target.has_dot4 and bytes_of(form) and lanes >= 4 and places_with_conditions(form) <= MOST_PLACES:
         step = "dot4"
     packing = "compiling" if is_constant(form.b) else "running"
     if packing == "running" and contiguous(form) and form.passes < 4 * tile.rows:
@@ -126,6 +132,11 @@ def choose(form: Contraction, target: Target) -> ContractionChoice:
     size = ITEM_SIZES["int8" if step == "dot4" else form.reduce.dtype]
     large = form.n.extent * form.depth * size > target.l2_bytes // 3
     return ContractionChoice(tile, lanes, step, packing, large and step != "dot4" and form.rows > tile.rows)
+
+
+def places_with_conditions(form: Contraction) -> int:
+    """How many places of K "dot4" tells apart at most, each with code of its own."""
+    return math.prod(a.extent for a in form.reduce.axes if any(w.index.coefficient(a) for w in form.reduce.where))
 
 
 def aliased(form: Contraction) -> bool:
@@ -191,43 +202,44 @@ class Multiply:
 # ---- the loops ---------------------------------------------------------------------------------------------------
 def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Target, rows: Rows | None) -> None:
     from .dot import Dot4
-    conditions, cut = Conditions.of(form.reduce, form.m, form.n), columns(form, choice, target)
+    conditions, widths = Conditions.of(form.reduce, form.m, form.n), columns(form, choice, target)
+    wide = widths if choice.columns_first or choice.tile.rows == 1 else together(widths)
     name, dtype, fill = form.nest.name, form.reduce.dtype, None
     step: Step = Multiply(b, target, form, conditions)
     if choice.step == "dot4":
-        step = dot = Dot4.of(b, form, choice.tile.rows, target, cut)
+        step = dot = Dot4.of(b, form, choice.tile.rows, target, widths)
         panels = dot.panels
     elif choice.packing == "compiling":
-        panels, _ = packed(name, form.b, form.n, form.reduce.axes, form.batch, cut, dtype)
+        panels, _ = packed(name, form.b, form.n, form.reduce.axes, form.batch, widths, dtype)
     elif choice.packing == "running":
-        panels, fill = pack_at_run_time(b, name, form.b, form.n, form.reduce.axes, cut, dtype, target)
+        panels, fill = pack_at_run_time(b, name, form.b, form.n, form.reduce.axes, widths, dtype, target)
     else:
         panels = unpacked(form.b, form.n, form.reduce.axes, dtype)
-    largest = choice.tile.rows * max(sum(p.lanes for p in vectors) for _, vectors in cut)
+    largest = max(count * sum(p.lanes for p in vectors) for count, cut in ((choice.tile.rows, widths), (1, wide))
+                  for _, vectors in cut)
     product = Product(b, form, step, panels, target, Writer(b, target, form.nest, form.reduce, largest))
-    outer = form.outer
-    lines = [Tiles(0, 1, 1)]
+    outer, lines = form.outer, [Tiles(0, 1, 1)]
     if form.m:
-        lines = peel(balanced(form.m.extent, choice.tile.rows), *interior(form.m, conditions.rows),
-                     conditions.by_single_rows)
+        lines = heights(form.rows, interior(form.m, conditions.rows), choice.tile, conditions.by_single_rows, wide,
+                        form.depth * math.prod(a.extent for a in outer), target)
 
     def over_rows(at: At, run: Callable[[At, Tiles], None]) -> None:
         over(b, lines, lambda start, t: run({**at, form.m: start} if form.m else at, t))
 
-    def over_columns(at: At, run: Callable[[At, Tiles, tuple[Piece, ...]], None]) -> None:
-        for t, vectors in cut:
-            over(b, [t], lambda start, t: run({**at, form.n: start}, t, vectors))
+    def over_columns(at: At, run: Callable[[At, tuple[Piece, ...], int], None], cut: Cut) -> None:
+        for (t, vectors), (panel, _) in zip(cut, widths):
+            over(b, [t], lambda start, _: run({**at, form.n: start}, vectors, panel.size))
 
     def row_major(at: At) -> None:
         def line(at: At, m: Tiles) -> None:
             step.stage(at, m.size)
-            over_columns(at, lambda at, _, vectors: product.tile(at, m, vectors))
+            over_columns(at, lambda at, vectors, panel: product.tile(at, m, vectors, panel), wide if m.size == 1 else widths)
         over_rows(at, line)
 
     def inner(axes: tuple[Axis, ...], at: At, rows: Rows | None) -> None:
         if choice.columns_first:
-            over_columns(at, lambda at, _, vectors: nested(b, axes, at, lambda at: over_rows(
-                at, lambda at, m: product.tile(at, m, vectors)), rows))
+            over_columns(at, lambda at, vectors, panel: nested(b, axes, at, lambda at: over_rows(
+                at, lambda at, m: product.tile(at, m, vectors, panel)), rows), widths)
         else:
             nested(b, axes, at, row_major, rows)
 
@@ -261,7 +273,8 @@ class Product:
     target: Target
     writer: Writer
 
-    def tile(self, at: At, line: Tiles, vectors: tuple[Piece, ...]) -> None:
+    def tile(self, at: At, line: Tiles, vectors: tuple[Piece, ...], panel: int) -> None:
+        """One tile of rows, for vectors of panels that are `panel` columns each."""
         block = Block(at, self.form.m, line.size, self.form.n, vectors)
         conditions = self.step.conditions
         failing = unsettled(conditions.rows, (block.place(0, 0), block.place(line.size - 1, 0)))
@@ -269,17 +282,18 @@ class Product:
         bounds = (*conditions.bounds, *failing) if single else conditions.bounds
         unrolled = conditions.tapped if failing and not single else frozenset()
         inits = [self.step.initial(block.place(row, piece.start), piece) for row, piece in block.vectors]
+        many = len(inits) >= ENOUGH_SUMS
         sums = reduce_loops(self.b, self.step.axes, bounds, at, inits, lambda at, acc: self.products(
-            at, acc, () if single else failing, line.size, vectors), unrolled, group=self.step.group)
+            at, acc, () if single else failing, line.size, vectors, panel), unrolled, 1 if many else 2, self.step.group)
         self.writer.write(block, sums)
 
-    def products(self, at: At, sums: Sequence[Operand], failing: Sequence[Range], rows: int, vectors: tuple[Piece, ...]
-                 ) -> list[Operand]:
+    def products(self, at: At, sums: Sequence[Operand], failing: Sequence[Range], rows: int, vectors: tuple[Piece, ...],
+                 panel: int) -> list[Operand]:
         """One step of K for all sums of the tile."""
         result, k = list(sums), Affine()
         for axis in self.step.axes:
             k = k * axis.extent + at[axis]
-        columns = self.panels.load(self.b, self.target, at, vectors, k)
+        columns = self.panels.load(self.b, self.target, at, vectors, panel, k)
         for r in range(rows):
             if failing and self.form.m:
                 place = {**at, self.form.m: at[self.form.m] + r}

@@ -97,13 +97,13 @@ class Dot4:
 
     # ---- staging -----------------------------------------------------------------------------------------------------
     def stage(self, at: At, rows: int) -> None:
-        """staged[r, k] = a[m + r, k] + 128; the zero point where a condition fails. Axes of K in conditions that can
-        fail here are taken apart, so that a condition is settled when compiling or tested once for many elements."""
+        """staged[r, k] = a[m + r, k] + 128; the zero point where a condition fails. Axes of K in conditions on the rows of
+        the tile are taken apart, so that these are settled when compiling; others are tested once for many elements."""
         where = [w for w in self.form.reduce.where if any(
             w.substitute(self.row_at(at, r)).known is not True for r in (0, rows - 1))]
         axes = self.form.reduce.axes
-        apart = [a for a in axes if any(w.index.coefficient(a) for w in where)]
-        run = self.run_of(apart)
+        apart = [a for a in axes if any(w.index.coefficient(a) for w in where if self.on_rows(w))]
+        run = self.run_of([a for a in axes if any(w.index.coefficient(a) for w in where)])
         looped = [a for a in axes[:len(axes) - len(run)] if a not in apart]
         for position in itertools.product(*(range(a.extent) for a in apart)):
             here = {**at, **{a: Affine.of(i) for a, i in zip(apart, position)}, **{a: Affine() for a in run}}
@@ -113,8 +113,11 @@ class Dot4:
             over(self.b, [Tiles(0, 1, rows)], lambda start, _: self.vectors(
                 Affine(), start * self.depth + self.form.depth, rest, False))
 
+    def on_rows(self, w: Range) -> bool:
+        return self.form.m is not None and bool(w.index.coefficient(self.form.m))
+
     def run_of(self, apart: Sequence[Axis]) -> tuple[Axis, ...]:
-        """The last axes of K, as many as lie in memory as one run."""
+        """The last axes of K, as many as lie in memory as one run; none of those `apart`."""
         axes, i = self.form.reduce.axes, self.x.index[0]
         first = len(axes) if axes[-1] in apart else len(axes) - 1
         while 0 < first < len(axes) and axes[first - 1] not in apart and (
@@ -147,7 +150,7 @@ class Dot4:
             return
         copy = functools.partial(self.copy, at, rows, math.prod(a.extent for a in run))
         if condition:
-            holds = self.b.holds(condition)
+            holds = self.b.holds([w.substitute(at) for w in condition])
             self.b.when(holds, lambda: copy(True))
             self.b.when(self.b.op("xor", holds, Literal(1, holds.type)), lambda: copy(False))
         else:

@@ -41,18 +41,18 @@ class Panels:
     batch_size: int = 0
     group: int = 1
 
-    def load(self, b: Builder, target: Target, at: At, vectors: tuple[Piece, ...], k: Affine) -> list[Operand]:
-        """The vectors of the panel that starts at at[n], for one step of K."""
+    def load(self, b: Builder, target: Target, at: At, vectors: tuple[Piece, ...], panel: int, k: Affine) -> list[Operand]:
+        """The vectors of the panels, of `panel` columns each, that start at at[n], for one step of K."""
         if self.buffer is None:
             return [self.direct(b, target, at, piece) for piece in vectors]
-        width = sum(piece.lanes for piece in vectors)
-        start = at[self.n] * math.prod(a.extent for a in self.axes) + k * width
+        width, depth = sum(piece.lanes for piece in vectors if piece.start < panel), math.prod(a.extent for a in self.axes)
+        start = at[self.n] * depth + k * width
         which = Affine()
         for a in self.batch:
             which = which * a.extent + at[a]
         start = start + which * self.batch_size
-        return [self.widened(b, b.load(self.buffer, start + piece.start * self.group, piece.lanes * self.group))
-                for piece in vectors]
+        return [self.widened(b, b.load(self.buffer, start + offset, piece.lanes * self.group))
+                for piece in vectors for offset in [piece.start // panel * panel * depth + piece.start % panel * self.group]]
 
     def direct(self, b: Builder, target: Target, at: At, piece: Piece) -> Operand:
         place = {**at, self.n: at[self.n] + piece.start}

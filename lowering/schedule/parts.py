@@ -13,8 +13,9 @@ from ..elements.traverse import nodes
 from .nest import Nest, Rewriter, indices_of
 from .tiles import breaks, interior
 
-MOST_PARTS = 64
-"""A nest is cut into no more parts than this, unless one axis alone needs more (a concatenation of many)."""
+MOST_PARTS, FEWER_PARTS, LARGE = 64, 16, 1 << 16
+"""A nest is cut into no more parts than this, unless one axis alone needs more (a concatenation of many); into fewer, if it
+has less than so many elements."""
 
 
 def split(nest: Nest, by_rows: bool) -> list[Nest]:
@@ -70,10 +71,11 @@ def cut(nest: Nest, by_rows: bool) -> list[Nest]:
     nest = shortened(nest)
     where = deciding(nest.value)
     cuts = {a: breaks(a, where) for a in nest.axes}
+    most = MOST_PARTS if math.prod(a.extent for a in nest.axes) >= LARGE else FEWER_PARTS
     chosen: set[Axis] = set()
     parts = 1
     for axis in sorted((a for a in nest.axes if len(cuts[a]) > 2), key=lambda a: -len(cuts[a])):
-        if not chosen or parts * (len(cuts[axis]) - 1) <= MOST_PARTS:
+        if not chosen or parts * (len(cuts[axis]) - 1) <= most:
             chosen.add(axis)
             parts *= len(cuts[axis]) - 1
     if not chosen:

@@ -17,6 +17,10 @@ Accumulators = Sequence[Operand]
 Step = Callable[[At, Accumulators], Accumulators]
 
 
+SHORT, MOST_STEPS = 4, 64
+"""A last axis as short as this needs no loop, unless there are so many sums that its steps are much code."""
+
+
 def unsettled(where: Iterable[Range], places: Sequence[At]) -> tuple[Range, ...]:
     """The conditions that can fail at one of these places (enough are the first and the last of a tile)."""
     return tuple(w for w in where if any(w.substitute(p).known is not True for p in places))
@@ -34,7 +38,8 @@ def reduce_loops(b: Builder, axes: tuple[Axis, ...], where: Sequence[Range], at:
         axis, last = axes[depth], depth == len(axes) - 1
         size = group if last else 1
         mine = [w for w, home in zip(where, homes) if home is axis]
-        if axis in unrolled or (last and not mine and axis.extent // size <= 4):
+        short = axis.extent // size <= SHORT and axis.extent // size * len(inits) <= MOST_STEPS
+        if axis in unrolled or (last and not mine and short):
             for i in range(0, axis.extent, size):
                 place = {**at, axis: Affine.of(i)}
                 if not any(w.substitute(place).known is False for w in mine):
@@ -42,6 +47,8 @@ def reduce_loops(b: Builder, axes: tuple[Axis, ...], where: Sequence[Range], at:
             return acc
         if mine:
             low, high = bounds(b, axis, [w.substitute(at) for w in mine])
+            if isinstance(low, Literal) and isinstance(high, Literal) and high.value - low.value == 1:
+                return level(depth + 1, {**at, axis: Affine.of(int(low.value))}, acc)
             return b.loop(axis, lambda *acc: level(depth + 1, {**at, axis: Affine.of(axis)}, acc), acc, low, high)
         steps = axis.extent // size
         times = next(u for u in (unroll, 3, 2, 1) if u <= unroll and steps % u == 0) if last else 1

@@ -20,6 +20,11 @@ class Tile:
     vectors: int
 
 
+def steps(rows: int, vectors: int, target: Target) -> float:
+    """Cycles of one step of K in a tile."""
+    return max(rows * vectors / target.fma_per_cycle, (rows + vectors) / target.loads_per_cycle, target.fma_latency)
+
+
 def panels(columns: int, lanes: int, tile: Tile) -> list[Tiles]:
     """How the columns are cut."""
     return chunks(columns, lanes * tile.vectors)
@@ -35,9 +40,7 @@ def choose_tile(rows: int, columns: int, lanes: int, target: Target, few: bool) 
         for m in heights:
             for n in widths:
                 vectors = -(-n.size // lanes)
-                steps = max(m.size * vectors / target.fma_per_cycle, (m.size + vectors) / target.loads_per_cycle,
-                            target.fma_latency)
-                total += m.count * n.count * (steps + 0.05 * m.size + 0.3 * vectors)
+                total += m.count * n.count * (steps(m.size, vectors, target) + 0.05 * m.size + 0.3 * vectors)
         return total * (1 + SHAPE_PRICE * (len(heights) * len(widths) - 1))
 
     free = target.vector_registers - 1

@@ -19,6 +19,7 @@ from ..elements.expression import (
     Load,
     Reduce,
 )
+from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
 from ..loops.ir import INDEX, Literal, Operand, Type
 from ..native.target import Target
@@ -303,5 +304,5 @@ class Vectorizer:
         return self.b.splat(self.mask, lanes) if lanes > 1 else self.uniform_mask()
 
 
-NARROW = frozenset({"bool", "int8", "uint8", "int16", "uint16", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"})
+NARROW = frozenset(dtype for dtype, size in ITEM_SIZES.items() if size <= 2)
 """Dtypes that no processor gathers."""

@@ -20,7 +20,10 @@ from .reduction import add
 from .rows import Rows, nested
 from .tiles import Piece, Tiles, balanced, chunks, interior, over, peel, pieces
 from .vectorize import At, Vectorizer
-from .write import Block, Writer
+from .write import Block, Writer, operations
+
+MOST_OPERATIONS = 8
+"""Of a term, for tiles of the full size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,8 @@ def recognise(nest: Nest, target: Target, rows: bool) -> WindowChoice | None:
     for x in nodes(r.body):
         if isinstance(x, Load) and (abs(x.index[0].coefficient(inner[-1])) > 1 or inner[-1] in x.index[0].hidden):
             return None
-    return WindowChoice(8, 1, lanes_of(nest, target)) if len(inner) > 1 else WindowChoice(1, 4, lanes_of(nest, target))
+    most, lanes = 8 if operations(r.body) <= MOST_OPERATIONS else 4, lanes_of(nest, target)
+    return WindowChoice(most, 1, lanes) if len(inner) > 1 else WindowChoice(1, most // 2, lanes)
 
 
 def lower(b: Builder, nest: Nest, choice: WindowChoice, target: Target, rows: Rows | None) -> None:
@@ -103,4 +107,15 @@ class Window:
 
         moves = [{a: place[a] for a in (self.m, self.n) if a} for place in places]
         inits = [Literal(self.reduce.identity, Type(self.reduce.dtype, piece.lanes)) for _, piece in block.vectors]
-        self.writer.write(block, reduce_loops(self.b, self.reduce.axes, bounds, at, inits, step, unrolled, unroll=8))
+        unroll = 8 if len(inits) == 1 or self.shares() else 2
+        self.writer.write(block, reduce_loops(self.b, self.reduce.axes, bounds, at, inits, step, unrolled, unroll))
+
+    def shares(self) -> bool:
+        """Whether neighbouring rows read some of the same elements, which are loaded once where the steps are unrolled."""
+        k = self.reduce.axes[-1]
+        for x in nodes(self.reduce.body):
+            if isinstance(x, Load) and self.m and (step := abs(x.index[0].coefficient(k))):
+                row = abs(x.index[0].coefficient(self.m))
+                if row % step == 0 and 0 < row // step < k.extent:
+                    return True
+        return False

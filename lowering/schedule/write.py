@@ -6,12 +6,14 @@ code hardly ever runs, so it is kept small.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..elements.affine import Affine, Axis
-from ..elements.expression import Buffer, Expr, Likely, Reduce
-from ..elements.traverse import nodes
+from ..elements.expression import Apply, Buffer, Cast, Expr, Guard, Likely, Reduce, is_float
+from ..elements.traverse import children, nodes
+from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
 from ..loops.ir import Operand, Type
 from ..native.target import Target
@@ -19,8 +21,27 @@ from .nest import Nest
 from .tiles import Piece
 from .vectorize import At, Vectorizer
 
+MOST_OPERATIONS, ENOUGH_STEPS = 150, 24
+"""Where so much is done with the sums of a tile, a loop does it, if a sum has steps enough to make up for the loop."""
 Given = Mapping[Expr, Operand]
 NOTHING: Given = {}
+
+
+def operations(value: Expr, known: Reduce | None = None) -> int:
+    """About how many instructions the value of a vector takes, where `known` is known."""
+    total, seen, stack = 0, set[int](), [value]
+    while stack:
+        e = stack.pop()
+        if id(e) in seen or e is known:
+            continue
+        seen.add(id(e))
+        match e:
+            case Cast(arg=arg) if any(is_float(x) and ITEM_SIZES[x] < size for x, size in ((e.dtype, 4), (arg.dtype, 2))):
+                total += 10
+            case Apply() | Cast() | Guard():
+                total += 1
+        stack.extend(children(e))
+    return total
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +76,17 @@ class Writer:
         self.b, self.target, self.nest, self.reduce, self.streaming = b, target, nest, reduce, streaming
         self.largest = largest
         self.doubtful = any(isinstance(e, Likely) for e in nodes(nest.value))
+        self.long = reduce is not None and not self.doubtful and math.prod(a.extent for a in reduce.axes) >= ENOUGH_STEPS
+        self.operations = operations(nest.value, reduce)
         self.scratch: Buffer | None = None
 
     def write(self, block: Block, sums: Sequence[Operand] = (), outer: Vectorizer | None = None,
               given: Given = NOTHING) -> None:
         """Compute and store a block; `sums` are the reduction's values, vector by vector. `outer` knows what is
         computed around it, `given` what is known of a block of one vector."""
+        if self.long and self.operations * len(sums) > MOST_OPERATIONS:
+            self.again(block, sums, outer, given)
+            return
         valid: dict[Type, Operand] = {}
         for number, (row, piece) in enumerate(block.vectors):
             known: Given = given if self.reduce is None else {self.reduce: sums[number]}

@@ -9,7 +9,8 @@ import numpy as np
 
 from ..graph.types import ElementType, OpaqueType, ShapeType, TensorType
 from .attributes import Attribute, Dense, FunctionType, Number, Numbers, Symbol, Text, Unit
-from .element_printer import format_dense, format_float
+from .element_printer import format_dense, format_element, format_float
+from .typed_elements import format_typed, has_own_form
 
 BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$.]*")
 PLAIN = frozenset(range(0x20, 0x7F)) - {ord('"'), ord("\\")}
@@ -33,6 +34,10 @@ def format_attribute(value: Attribute, elide: int | None = None) -> str:
             return "::".join(map(symbol, path))
         case Text(text):
             return text
+        case Dense(array, type) if has_own_form(type.element) and (elide is None or array.size <= elide):
+            return format_typed(array, type, format_element)
+        case Dense(array, type) if has_own_form(type.element):
+            return f"dense_resource<__elided__> : {type}"
         case Dense():
             return f"{format_dense(value.array, value.type, elide)} : {value.type}"
         case FunctionType(operands, results):

@@ -12,6 +12,7 @@ from .attributes import Attribute, Dense, Dictionary, FunctionType, Number, Numb
 from .elements import decode, decode_blob
 from .scalars import integer, real
 from .syntax import AttributeSyntax, DictionarySyntax, Fault, ListSyntax, LocationSyntax, place
+from .typed_elements import IS_TYPED, decode_typed
 from .types import TypeReader
 
 if TYPE_CHECKING:
@@ -111,6 +112,11 @@ class AttributeReader:
         return Numbers(tuple(item(i.group(), element, i.start()) for i in items), element)
 
     def constant(self, token: Token, type_token: Token | None) -> Attribute:
+        if IS_TYPED.match(token):
+            array, found = decode_typed(token, self.types.scan)
+            if type_token is not None and self.types.read(type_token) != found:
+                raise Fault(f"the constant is {found}, behind it is another type", len(token), kind="type")
+            return Dense(array, found)
         if type_token is None:
             raise Fault("expected ':' and the type of the constant", len(token))
         type = self.types.read(type_token)

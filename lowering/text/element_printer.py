@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..graph.types import F32, Array, ElementType, TensorType
+from ..graph.types import F32, I8, MXINT8, Array, ElementType, TensorType
 
 LONGEST_LIST = 64
 """Elements up to which a constant prints as a list."""
@@ -15,7 +15,7 @@ LONGEST_LIST = 64
 
 def format_dense(array: Array, type: TensorType, elide: int | None = None) -> str:
     """`dense<...>` without its type; with more than `elide` elements only a name, which cannot be read back."""
-    element = type.element
+    element = I8 if type.element == MXINT8 else type.element
     if not array.size:
         return "dense<>"
     if is_splat(array):

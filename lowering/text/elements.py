@@ -10,7 +10,7 @@ import re
 
 import numpy as np
 
-from ..graph.types import I64, Array, ElementType, TensorType
+from ..graph.types import I8, I64, MXINT8, Array, BlockScaled, ElementType, TensorType
 from .lists import decode_list
 from .scalars import bits_of, from_bits
 from .syntax import Fault
@@ -25,6 +25,10 @@ LARGE_SPLAT = 1 << 20
 def decode(text: str, type: TensorType) -> Array:
     """The array of `dense<...>` or `sparse<...>`."""
     check_size(type)
+    if isinstance(type.element, BlockScaled):
+        raise Fault(f"a constant of {type.element} is written with its scales and the type in front",
+                    help="dense<tensor<32x!tosa.block_scaled<BLOCK_SHAPE_32:f8E8M0FNU:f4E2M1FN, {1.0}>> : 1.0 : f4E2M1FN>")
+    type = type.with_element(I8) if type.element == MXINT8 else type
     start, end = text.index("<") + 1, len(text) - 1
     start += len(text[start:start + 4096]) - len(text[start:start + 4096].lstrip())
     while start < end and text[end - 1].isspace():

@@ -14,11 +14,13 @@ import numpy as np
 
 from ...runtime.errors import Position, Problem
 from ..graph.operator import Op
+from ..graph.quantized import is_quantized, storage_of
 from ..graph.types import BY_STORAGE, F32, F64, I32, I64, INDEX, Array, ElementType, ShapeType, TensorType, Type
 from .attributes import Attribute, Dense, Dictionary, Number, Numbers, Symbol, Text
 
 ENUMERATIONS = {"nan_mode": ("PROPAGATE", "IGNORE"), "resize_mode": ("NEAREST_NEIGHBOR", "BILINEAR"),
-                "rounding_mode": ("SINGLE_ROUND", "INEXACT_ROUND", "DOUBLE_ROUND")}
+                "rounding_mode": ("SINGLE_ROUND", "INEXACT_ROUND", "DOUBLE_ROUND"),
+                "block_size": ("BLOCK_SIZE_1", "BLOCK_SIZE_32")}
 """Values of TOSA's enumerations; another enumeration takes any name."""
 EXPECTED = {"i32": "an integer, as in 1 : i32", "i64": "an integer, as in 1 : i64",
             "f32": "a number, as in 1.0 : f32", "f64": "a number, as in 1.0 : f64", "element": "a number with its type",
@@ -41,16 +43,18 @@ def make_operator(operator: type[Op], given: Mapping[str, Attribute], operands: 
 
     `find` gives the place of an attribute in the text.
     """
-    rest, values = dict(given), {}
+    rest = dict(given)
+    values: dict[str, Any] = {}
     for field in fields_of(operator):
         kind = field.metadata.get("mlir", "")
         if kind == "result":
-            values[field.name] = element_of(results, field.metadata["result"])
+            values[field.name] = declared(results, field.metadata["result"])
             continue
         name = next((n for n in (field.name, *OLD_NAMES.get(field.name, ())) if n in rest), None)
         if name is not None:
             try:
-                values[field.name] = convert(kind, rest.pop(name), operands, f"{name} of {operator.name}")
+                value = convert(kind, rest.pop(name), operands, f"{name} of {operator.name}")
+                values[field.name] = as_stored(value, results) if kind == "dense" else value
             except Problem as problem:
                 raise problem.at(find(name)) from None
         elif field.default is dataclasses.MISSING:
@@ -62,10 +66,23 @@ def fields_of(operator: type[Op]) -> tuple[dataclasses.Field[Any], ...]:
     return dataclasses.fields(operator)  # type: ignore[arg-type]  # each subclass of Op is made a dataclass
 
 
+def declared(results: Sequence[Type], number: int | None) -> ElementType | tuple[Type, ...] | None:
+    """What a field takes from the declared results: the element type of one, or the types of all."""
+    return tuple(results) if number is None else element_of(results, number)
+
+
 def element_of(types: Sequence[Type], number: int) -> ElementType | None:
-    """The element type of a declared operand or result."""
+    """The element type of a declared operand or result, as it is stored."""
     found = types[number] if number < len(types) else None
-    return found.element if isinstance(found, TensorType) else None
+    return storage_of(found.element) if isinstance(found, TensorType) else None
+
+
+def as_stored(array: Array, results: Sequence[Type]) -> Array:
+    """A constant in the dtype of a quantized result: MLIR writes unsigned storage as signless integers."""
+    if not results or not is_quantized(results[0]):
+        return array
+    dtype = results[0].element.dtype  # type: ignore[union-attr]
+    return array.view(dtype) if array.dtype.kind in "iu" and array.dtype.itemsize == dtype.itemsize else array
 
 
 def convert(kind: str, value: Attribute, operands: Sequence[Type], what: str) -> Any:
@@ -142,9 +159,11 @@ def field_attributes(op: Op, operands: Sequence[Type], results: Sequence[Type]) 
             attributes |= {"type": value.element, "var_shape": extents(value)}
         elif kind == "symbol":
             attributes["sym_name" if op.variable_effect == "declare" else "name"] = value
+        elif field.metadata.get("elided") and value == field.default:
+            continue
         elif kind not in ("result", "none", "tensor") and value is not None:
-            declared = getattr(op, "type", None)
-            types = (declared,) if isinstance(declared, TensorType) else results
+            own = getattr(op, "type", None)
+            types = (own,) if isinstance(own, TensorType) else results
             attributes[PRINTED_NAMES.get(field.name, field.name)] = attribute_of(str(kind), value, operands, types)
     return attributes
 
@@ -181,6 +200,6 @@ def number_like(value: int | float, element: ElementType | None) -> Number:
 def dense_like(array: Array, results: Sequence[Type]) -> Dense:
     """A constant whose element type is the result's: a dtype does not tell i4 or i48."""
     element = INDEX if results and isinstance(results[0], ShapeType) else element_of(results, 0)
-    if element is None or element.storage != array.dtype.name:
+    if element is None or element.dtype != array.dtype:
         element = BY_STORAGE[array.dtype.name]
     return Dense(array, TensorType(array.shape, element))

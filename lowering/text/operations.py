@@ -11,8 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ...runtime.errors import Position, Problem, Source
+from ..dialects.tosa.data import Identity, IdentityN
 from ..graph.graph import Block, Operation, Value
 from ..graph.operator import OPERATORS, Op, UnknownOp
+from ..graph.quantized import is_quantized, storage_type
 from ..graph.types import ElementType, TensorType, Type
 from .attribute_reader import AttributeReader
 from .attributes import Attribute, Dense, Dictionary, Symbol, Text
@@ -104,13 +106,15 @@ class OperationReader:
             return None
         try:
             op, rest = self.operator(syntax, operands, results)
+            if syntax.spelling == CAST and converts_nothing([v.type for v in operands], results):
+                op = Identity() if len(results) == 1 else IdentityN()
             regions = self.regions(syntax, op, operands)
         except Problem as problem:
             raise problem.at(position) from None
-        constant = None if operands else getattr(op, "values", None)
+        constant = op.constant(operands)
         values = self.scopes.results(syntax.results, results, syntax.name, constant)
         operation = Operation(op, operands, values, regions, rest, position, self.attributes.location(syntax.location))
-        if syntax.spelling == CAST:
+        if isinstance(op, UnknownOp) and syntax.spelling == CAST:
             self.conversions.update((v, operation) for v in values)
         return operation
 
@@ -196,6 +200,13 @@ class OperationReader:
                 given = given | {"type": initial.type}
             case _:
                 pass
-        if isinstance(initial, Dense) and given.get("type") != initial.type:
+        if isinstance(initial, Dense) and initial.type not in (given.get("type"), storage_type(given.get("type"))):
             raise Problem(f"the variable is {given.get('type')}, its initial value is {initial.type}", kind="variable")
         return given
+
+
+def converts_nothing(before: Sequence[Type], after: Sequence[Type]) -> bool:
+    """Whether a conversion only adds or drops what quantized numbers stand for."""
+    return (len(before) == len(after) > 0 and any(is_quantized(t) for t in (*before, *after))
+            and all(a == b or (storage_type(a) == storage_type(b) and not (is_quantized(a) and is_quantized(b)))
+                    for a, b in zip(before, after)))

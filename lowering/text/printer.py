@@ -16,7 +16,7 @@ from .attribute_printer import format_dictionary, format_signature, quoted, symb
 from .attributes import Attribute
 from .fields import field_attributes
 
-IDENTIFIER = re.compile(r"[0-9]+|[A-Za-z_$.][A-Za-z0-9_$.]*")
+IDENTIFIER = re.compile(r"[0-9]+|[A-Za-z_$.][A-Za-z0-9_$.]*(?:-[A-Za-z0-9_$.]+)*")
 GROUP = re.compile(r"(.+)#([0-9]+)")
 
 

@@ -136,12 +136,13 @@ class Rules:
     def result_types(self, types: Any) -> tuple[Token, ...]:
         return types if isinstance(types, tuple) and not isinstance(types, str) else (types,) if types else ()
 
-    def loop(self, name: Token, bindings: tuple[tuple[Token, Token], ...], signature: Token,
+    def loop(self, name: Token, bindings: tuple[tuple[Token, Token], ...] | None, signature: Token,
              before: DictionarySyntax | None, condition: RegionSyntax, body: RegionSyntax,
              after: DictionarySyntax | None) -> OperationSyntax:
-        return OperationSyntax(name, str(name), tuple(value for _, value in bindings), TypesSyntax(signature),
+        bound = bindings or ()
+        return OperationSyntax(name, str(name), tuple(value for _, value in bound), TypesSyntax(signature),
                                attributes=before or after, regions=(condition, body),
-                               entry_names=tuple(n for n, _ in bindings))
+                               entry_names=tuple(n for n, _ in bound))
 
     def bindings(self, *bindings: tuple[Token, Token] | None) -> tuple[tuple[Token, Token], ...]:
         return tuple(b for b in bindings if b)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ...runtime.errors import Position, Source
 from ..graph.types import ELEMENT_TYPES, ElementType, OpaqueType, ShapeType, TensorType, Type
+from .quantized import NAMES as QUANTIZED
+from .quantized import read_quantized
 from .syntax import Fault, place
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ Signature: TypeAlias = tuple[tuple[Type, ...], tuple[Type, ...]]
 GAP = re.compile(r"(?:\s|//[^\n]*+)*+")
 NAME = re.compile(r"!?[A-Za-z_][\w$.]*")
 DIMENSION = re.compile(r"\s*(\?|[0-9]+)\s*x")
+SPACE = re.compile(r"\s+")
 SHAPE = re.compile(r"<\s*([0-9]{1,4})\s*>")
 BRACKET = re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|->|[<>]')
 OTHER_SCALARS = re.compile(r"[su]?i[0-9]{1,7}|tf32|f80|f128|b?f[0-9]E[0-9]M[0-9]\w*|none")
@@ -106,7 +109,19 @@ class TypeReader:
                 raise Fault("expected the rank of the shape, as in !tosa.shape<4>", end)
             return ShapeType(int(match.group(1))), match.end()
         end = angles(text, end)
+        if name.startswith("!tosa.") and (found := ELEMENT_TYPES.get(SPACE.sub("", text[at:end]))):
+            return found, end
+        if name in QUANTIZED:
+            return self.quantized(text, at, name, end), end
         return self.opaque(text, at, end), end
+
+    def quantized(self, text: str, at: int, name: str, end: int) -> AnyType:
+        """A quantized element type; one of a kind that is not known here is kept as text."""
+        try:
+            return read_quantized(text[at:end], name) or self.opaque(text, at, end)
+        except Fault as fault:
+            fault.offset += at
+            raise
 
     def opaque(self, text: str, at: int, end: int) -> OpaqueType:
         """A type that is kept as its text, with the aliases in it replaced."""

@@ -58,7 +58,7 @@ def caller(prefix: str, inputs: Sequence[str], outputs: Sequence[str]) -> str:
     return "\n".join([*lines, "    return 0;", "}"])
 
 
-@pytest.mark.parametrize("name", ["counter.mlir", "v_lstm.mlir", "f_lstm_keras.mlir"])
+@pytest.mark.parametrize("name", ["counter.mlir", "corpus/v_lstm.mlir", "corpus/f_lstm_keras.mlir"])
 def test_a_model_gives_the_same_bytes_in_c_and_in_python(tmp_path: Path, name: str) -> None:
     model, context, random = tosaic.load(DATA / name), Context("test"), np.random.default_rng(5)
     entries = [entry.compile(context=context) for entry in model]

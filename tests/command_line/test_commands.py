@@ -155,9 +155,9 @@ def test_standard_input_is_a_model_too(tosaic: Any, monkeypatch: pytest.MonkeyPa
 def test_a_tflite_file_runs_whatever_its_name(tosaic: Any, tmp_path: Path) -> None:
     pytest.importorskip("tosa_converter_for_tflite")
     path = tmp_path / "model.mlir"
-    path.write_bytes((DATA / "v_lstm.tflite").read_bytes())
+    path.write_bytes((DATA / "corpus/v_lstm.tflite").read_bytes())
     values = json.loads(tosaic("run", path, "--json")[1])["outputs"]
-    assert values == json.loads(tosaic("run", DATA / "v_lstm.mlir", "--json")[1])["outputs"]
+    assert values == json.loads(tosaic("run", DATA / "corpus/v_lstm.mlir", "--json")[1])["outputs"]
 
 
 WRONG = [

@@ -40,6 +40,12 @@ def test_the_model_is_run_reported_and_saved(tmp_path: pathlib.Path) -> None:
     assert {p.name for p in (tmp_path / "build").iterdir()} == {"lstm.o", "tosaic_lstm.h"}
 
 
+def test_an_operator_of_ones_own_runs(tmp_path: pathlib.Path) -> None:
+    code = blocks("python")[2]
+    comment = re.findall(r"# (\[.*\])$", code, re.MULTILINE)
+    assert len(comment) == 1 and run(code, tmp_path).splitlines() == comment
+
+
 COMMANDS = [line.split("#")[0] for block in blocks("sh") for line in block.splitlines() if line.startswith("tosaic ")]
 
 
@@ -47,11 +53,12 @@ COMMANDS = [line.split("#")[0] for block in blocks("sh") for line in block.split
 def test_a_command_of_the_readme_works(line: str, tmp_path: pathlib.Path) -> None:
     import numpy as np
     from tosaic.jit.cli import main
-    model = ROOT / "tests" / "data" / ("v_lstm.tflite" if ".tflite" in line else "v_lstm.mlir")
+    model = ROOT / "tests" / "data" / ("corpus/v_lstm.tflite" if ".tflite" in line else "corpus/v_lstm.mlir")
     np.save(tmp_path / "image.npy", np.zeros((1, 6), np.float32))
     words = shlex.split(line)[1:]
-    here = {"x=image.npy": f"arg0={tmp_path / 'image.npy'}", "build": str(tmp_path / "build")}
-    words = [str(model) if w.startswith("model.") else here.get(w, w) for w in words]
+    here = {"x=image.npy": f"arg0={tmp_path / 'image.npy'}", "build": str(tmp_path / "build"),
+            "model.tosa": str(tmp_path / "model.tosa")}
+    words = [here.get(w, str(model) if w.startswith("model.") else w) for w in words]
     with contextlib.redirect_stdout(io.StringIO()) as output:
         assert main(words) == 0
     assert output.getvalue().strip()

@@ -108,8 +108,8 @@ def test_a_wrong_model_shows_its_line() -> None:
 
 def test_a_tflite_file_is_converted() -> None:
     pytest.importorskip("tosa_converter_for_tflite")
-    model = tosaic.load(DATA / "v_lstm.tflite")
-    other = tosaic.load(DATA / "v_lstm.mlir")
+    model = tosaic.load(DATA / "corpus/v_lstm.tflite")
+    other = tosaic.load(DATA / "corpus/v_lstm.mlir")
     x = np.linspace(-1, 1, 6, dtype=np.float32).reshape(1, 6)
     contexts = tosaic.Context("a"), tosaic.Context("b")
     for _ in range(3):
@@ -119,7 +119,7 @@ def test_a_tflite_file_is_converted() -> None:
 @pytest.mark.parametrize("size", [8, 100, 3000])
 def test_a_damaged_tflite_file_is_a_problem_with_the_log_of_the_converter(size: int) -> None:
     pytest.importorskip("tosa_converter_for_tflite")
-    data = (DATA / "v_lstm.tflite").read_bytes()
+    data = (DATA / "corpus/v_lstm.tflite").read_bytes()
     with pytest.raises(tosaic.Problem, match="cannot be converted to TOSA: the converter") as found:
         tosaic.load(data[:size], "broken.tflite")
     assert "broken.tflite" in str(found.value) and "note: " in str(found.value)

@@ -18,8 +18,8 @@ def within(actual: np.ndarray, expected: np.ndarray) -> None:
 @pytest.mark.parametrize("ending", ["tflite", "mlir"])
 def test_a_stateful_lstm_follows_litert_for_twenty_steps(ending: str) -> None:
     context = tosaic.Context(ending)
-    step = tosaic.load(DATA / f"v_lstm.{ending}").main.compile(context=context)
-    lite, rng = Lite((DATA / "v_lstm.tflite").read_bytes(), keep=False), np.random.default_rng(0)
+    step = tosaic.load(DATA / f"corpus/v_lstm.{ending}").main.compile(context=context)
+    lite, rng = Lite((DATA / "corpus/v_lstm.tflite").read_bytes(), keep=False), np.random.default_rng(0)
     actual, expected = [], []
     for _ in range(20):
         x = rng.standard_normal((1, 6)).astype(np.float32)
@@ -31,8 +31,8 @@ def test_a_stateful_lstm_follows_litert_for_twenty_steps(ending: str) -> None:
 
 @pytest.mark.parametrize("ending", ["tflite", "mlir"])
 def test_an_lstm_over_a_sequence_gives_litert_answers(ending: str) -> None:
-    run = tosaic.load(DATA / f"f_lstm_keras.{ending}").main.compile()
-    lite, rng = Lite((DATA / "f_lstm_keras.tflite").read_bytes(), keep=False), np.random.default_rng(1)
+    run = tosaic.load(DATA / f"corpus/f_lstm_keras.{ending}").main.compile()
+    lite, rng = Lite((DATA / "corpus/f_lstm_keras.tflite").read_bytes(), keep=False), np.random.default_rng(1)
     for _ in range(20):
         x = rng.standard_normal((2, 5, 6)).astype(np.float32)
         within(run(x), lite(x)[0])

@@ -16,7 +16,7 @@ from tosaic.lowering.elements.expression import Apply, Buffer, Cast, Expr, is_fl
 from tosaic.lowering.elements.interpret import Evaluator
 from tosaic.lowering.elements.tensor import Tensor, stored
 from tosaic.lowering.graph.operator import Op
-from tosaic.lowering.graph.types import Array, ElementType, TensorType, tensor_type
+from tosaic.lowering.graph.types import INDEX, Array, ElementType, ShapeType, TensorType, tensor_type
 
 Bound = Callable[..., Array]
 """bound(expected, *inputs), all in float64: how far each element may be from what is expected."""
@@ -32,7 +32,9 @@ class Given:
 
 
 def given(array: Array, element: ElementType | None = None, *, constant: bool = False) -> Given:
-    return Given(tensor_type(array, element), array if constant else None)
+    """An array as an operand; with the element type INDEX it is a shape."""
+    type = ShapeType(len(array)) if element == INDEX else tensor_type(array, element)
+    return Given(type, array if constant else None)
 
 
 def unknown(*shape: int | None, element: ElementType) -> Given:
@@ -59,11 +61,12 @@ def evaluated(op: Op, out: TensorType, *arrays: Array, constants: Collection[int
     tensors: list[Tensor] = []
     data: dict[Buffer, Array] = {}
     for i, (array, operand) in enumerate(zip(arrays, operands(arrays, constants, elements))):
-        storage = operand.type.element.storage
+        type = TensorType((operand.type.rank,), INDEX) if isinstance(operand.type, ShapeType) else operand.type
+        storage = type.element.storage
         buffer = Buffer(f"x{i}", storage, array.shape, "constant" if i in constants else "argument",
                         array if i in constants else None)
         data[buffer] = array
-        tensors.append(stored(operand.type, buffer))
+        tensors.append(stored(type, buffer))
     axes = tuple(Axis(f"i{d}", n) for d, n in enumerate(out.dims))
     value = op.element(out, *tensors)(*map(Affine.of, axes))
     assert value.dtype == out.element.storage, f"the element is {value.dtype}, the result {out.element.storage}"
@@ -97,9 +100,9 @@ def check(op: Op, *arrays: Array, constants: Collection[int] = (), elements: Map
     """Assert that infer, reference and element agree; returns the evaluated result.
 
     `constants` are the positions of operands whose data is known when compiling, `elements` the types of those that
-    NumPy's dtype does not tell (i4, i48). Integers must be equal, and floats too, up to the sign of a zero, unless
-    `bound` is given: then the reference is computed in float64 and elements may be as far from it as TOSA's conformance
-    check allows.
+    NumPy's dtype does not tell (i4, i48; INDEX: a shape). Integers must be equal, and floats too, up to the sign of a
+    zero, unless `bound` is given: then the reference is computed in float64 and elements may be as far from it as TOSA's
+    conformance check allows.
     """
     out = infer(op, *arrays, constants=constants, elements=elements)
     with warnings.catch_warnings():

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tosaic
 from tosaic.lowering.dialects.tosa.conversion import TARGETS, Cast
 from tosaic.lowering.dialects.tosa.table import Table
 from tosaic.lowering.graph.types import (
@@ -26,11 +27,14 @@ from tosaic.lowering.graph.types import (
     ElementType,
     TensorType,
 )
+from tosaic.lowering.text.printer import print_module
+from tosaic.lowering.text.reader import read_module
 from tosaic.runtime.errors import Problem
 
 from .harness import check, unknown, wide
 
-PAIRS = [(source, target) for source, targets in TARGETS.items() for target in targets]
+PAIRS = [(source, target) for source, targets in TARGETS.items() for target in targets
+         if "block_scaled" not in (source.kind, target.kind)]
 FLOATS, INTEGERS = (F32, F16, BF16), (I8, I16, I32, I64)
 
 
@@ -111,6 +115,44 @@ def test_anything_but_zero_is_true() -> None:
 
 def test_integers_wrap() -> None:
     assert check(Cast(I8), np.array([128, -129, 255, 65536], np.int32)).tolist() == [-128, 127, -1, 0]
+
+
+@pytest.mark.parametrize(("source", "target"), [(s, t) for s, t in PAIRS if s in INTEGERS and t != I1], ids=str)
+def test_integers_may_be_taken_without_sign(source: ElementType, target: ElementType) -> None:
+    x = values(source)
+    found = wide(check(Cast(target, input_unsigned=True), x)).tolist()
+    for value, result in zip(x.tolist(), found):
+        bits = value % (1 << source.bits)
+        if target.is_float:
+            near = nearest(bits, {F32: 24, F16: 11, BF16: 8}[target])
+            assert result == (near if near <= 65504 or target != F16 else math.inf)
+        else:
+            assert result == (bits + (1 << target.bits - 1)) % (1 << target.bits) - (1 << target.bits - 1)
+
+
+def test_only_an_integer_may_be_taken_without_sign() -> None:
+    assert check(Cast(I1, input_unsigned=True), np.array([0, -1], np.int8)).tolist() == [False, True]
+    for element in (F32, F16, I1):
+        with pytest.raises(Problem, match="has no unsigned numbers"):
+            Cast(I8, input_unsigned=True).result_types([unknown(2, element=element)])
+
+
+CAST = """
+func.func @main(%x: tensor<3xi8>) -> (tensor<3xf32>, tensor<3xf32>) {
+  %y = tosa.cast %x : (tensor<3xi8>) -> tensor<3xf32>
+  %z = tosa.cast %x {input_unsigned = true} : (tensor<3xi8>) -> tensor<3xf32>
+  return %y, %z : tensor<3xf32>, tensor<3xf32>
+}
+"""
+
+
+def test_the_sign_of_a_cast_is_written_only_where_it_is_not_the_usual() -> None:
+    """Tools of TOSA 1.0 know no such attribute."""
+    text = print_module(read_module(CAST))
+    assert text.count("input_unsigned") == 1 and "input_unsigned = true" in text
+    for source in (CAST, text):
+        signed, unsigned = tosaic.load(source)(np.array([-1, 2, -128], np.int8))
+        assert signed.tolist() == [-1, 2, -128] and unsigned.tolist() == [255, 2, 128]
 
 
 def test_pairs_that_are_no_combination_are_refused() -> None:

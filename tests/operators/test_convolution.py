@@ -36,7 +36,7 @@ from .harness import Given, check, unknown
 Types = tuple[ElementType, ElementType, ElementType, ElementType]
 INTEGERS: list[Types] = [(I8, I8, I32, I32), (I8, I4, I32, I32), (I16, I8, I48, I48)]
 FLOATS: list[Types] = [(F32, F32, F32, F32), (F16, F16, F16, F16), (F16, F16, F16, F32), (BF16, BF16, BF16, F32),
-                       (F8E4M3, F8E4M3, F16, F16), (F8E5M2, F8E5M2, F16, F16)]
+                       (F8E4M3, F8E4M3, F16, F16), (F8E5M2, F8E5M2, F16, F16), (F8E5M2, F8E5M2, F32, F32)]
 
 
 def name_of(types: Types) -> str:
@@ -223,14 +223,14 @@ BAD: list[tuple[str, dict[str, Any], dict[int, Given], str]] = [
     ("dilation 0", {"dilation": (1, 0)}, {}, "dilation must not be below 1"),
     ("stride that does not end", {"stride": (2, 1)}, {}, "the stride 2 does not divide 1"),
     ("kernel that is too large", {"dilation": (2, 2)}, {}, "the window is larger than its input"),
-    ("accumulator", {"acc_type": I48}, {}, "the accumulator of an input of i8 may not be i48"),
+    ("accumulator", {"acc_type": I48}, {}, "the accumulator of i8 and i8 may not be i48"),
     ("rank of input", {}, {0: typed((4, 4, 3), I8)}, "the input must have rank 4"),
     ("rank of weight", {}, {1: typed((2, 3, 3), I8)}, "the weight must have rank 4"),
     ("rank of bias", {}, {2: typed((1, 2), I32)}, "the bias must have rank 1"),
     ("length of bias", {}, {2: typed((3,), I32)}, "the bias has 3 numbers, for 2 output channels"),
-    ("type of input", {}, {0: typed((1, 4, 4, 3), I32)}, "the input of a convolution may not be i32"),
-    ("type of weight", {}, {1: typed((2, 3, 3, 3), I16)}, "the weight of an input of i8 may not be i16"),
-    ("type of bias", {}, {2: typed((2,), I48)}, "the bias of an input of i8 may not be i48"),
+    ("type of input", {}, {0: typed((1, 4, 4, 3), I32)}, "the input may not be i32"),
+    ("type of weight", {}, {1: typed((2, 3, 3, 3), I16)}, "the weight, beside i8, may not be i16"),
+    ("type of bias", {}, {2: typed((2,), I48)}, "the bias, beside i8 and i8, may not be i48"),
     ("type of zero point", {}, {3: zero(I16)}, "the zero point of the input must be i8"),
     ("two zero points", {}, {3: typed((2,), I8)}, "the zero point of the input must have one element"),
     ("channels", {}, {1: typed((2, 3, 3, 4), I8)}, "the input has 3 channels, the weight 4"),
@@ -301,11 +301,16 @@ def test_every_combination_of_types_has_its_result() -> None:
                     zero(types[1])]
         found = Conv2D(**GOOD_ATTRIBUTES | {"acc_type": types[3]}).result_types(operands)
         assert found == (TensorType((1, 2, 2, 2), types[2]),)
-    allowed = {(x, w, b, a) for x, w, b, a in INTEGERS + FLOATS}
-    elements = (I8, I16, I4, I32, I48, F16, BF16, F32)
+    small, elements = (F16, BF16, F8E5M2), (I8, I16, I4, I32, I48, F16, BF16, F32, F8E5M2)
+    allowed = {*INTEGERS, *FLOATS, *((x, w, F32, F32) for x in (*small, F32) for w in (*small, F32)),
+               *((x, w, F16, a) for x in small for w in small for a in (F16, BF16, F32)
+                 if a != F16 or BF16 not in (x, w)),
+               *((x, w, BF16, a) for x in small[1:] for w in small[1:] for a in (BF16, F32))}
     for x, w, b, a in itertools.product(elements, repeat=4):
         operands = [typed((1, 4, 4, 3), x), typed((2, 3, 3, 3), w), typed((1,), b), zero(x), zero(w)]
-        if (x, w, b, a) not in allowed:
+        if (x, w, b, a) in allowed:
+            assert Conv2D(**GOOD_ATTRIBUTES | {"acc_type": a}).result_types(operands) == (TensorType((1, 2, 2, 2), b),)
+        else:
             with pytest.raises(Problem):
                 Conv2D(**GOOD_ATTRIBUTES | {"acc_type": a}).result_types(operands)
 

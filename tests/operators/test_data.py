@@ -40,7 +40,7 @@ def test_const_shape_is_a_shape() -> None:
     assert ConstShape(np.array([2, 3], np.int64)).result_types([]) == (ShapeType(2),)
     assert ConstShape(np.zeros(0, np.int64)).result_types([]) == (ShapeType(0),)
     assert ConstShape(np.array([2, 3], np.int64)).reference().tolist() == [2, 3]
-    with pytest.raises(Problem, match="a shape is one list, not 2"):
+    with pytest.raises(Problem, match="a shape is one list of integers, not 2"):
         ConstShape(np.zeros((1, 1), np.int64)).result_types([])
 
 

@@ -74,7 +74,7 @@ def zero(element: ElementType, value: int = 0) -> Given:
     (typed((1, 2, 3), I8), typed((1, 3, 4), I8), zero(I16), zero(I8), None, "the first operand must be i8"),
     (typed((1, 2, 3), I16), typed((1, 3, 4), I16), zero(I16, 3), zero(I16), None, "must be 0 for i16, it is 3"),
     (typed((1, 2, 3), F32), typed((1, 3, 4), F32), zero(F32), zero(F32, 1), None, "must be 0 for f32, it is 1"),
-    (typed((1, 2, 3), F32), typed((1, 3, 4), F32), zero(F32), zero(F32), F16, "a product of f32 may not be f16"),
+    (typed((1, 2, 3), F32), typed((1, 3, 4), F32), zero(F32), zero(F32), F16, "a product of f32 and f32 may not be f16"),
 ])
 def test_matmul_refuses(a: Given, b: Given, za: Given, zb: Given, to: ElementType | None, message: str) -> None:
     with pytest.raises(Problem, match=message):

@@ -9,7 +9,21 @@ from tosaic.lowering.dialects.tosa.resize import Resize
 from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Buffer, Load
 from tosaic.lowering.elements.tensor import stored
-from tosaic.lowering.graph.types import BF16, F16, F32, I8, I16, I32, I48, Array, ElementType, ShapeType, TensorType
+from tosaic.lowering.graph.types import (
+    BF16,
+    F8E4M3,
+    F8E5M2,
+    F16,
+    F32,
+    I8,
+    I16,
+    I32,
+    I48,
+    Array,
+    ElementType,
+    ShapeType,
+    TensorType,
+)
 from tosaic.runtime.errors import Problem
 
 from .harness import Given, check, infer, unknown
@@ -63,7 +77,7 @@ def test_integers_are_resized_exactly(grid: Any, mode: str, element: ElementType
 
 
 @pytest.mark.parametrize("grid", GRIDS, ids=str)
-@pytest.mark.parametrize("element", [F32, F16, BF16])
+@pytest.mark.parametrize("element", [F32, F16, BF16, F8E4M3, F8E5M2])
 def test_floats_are_resized_to_the_nearest_exactly(grid: Any, element: ElementType) -> None:
     extents, scale, offset, border = grid
     x = np.random.default_rng(1).normal(size=(2, *extents, 3)).astype(element.dtype)
@@ -72,7 +86,7 @@ def test_floats_are_resized_to_the_nearest_exactly(grid: Any, element: ElementTy
 
 
 @pytest.mark.parametrize("grid", GRIDS, ids=str)
-@pytest.mark.parametrize(("element", "fraction"), [(F32, 23), (F16, 10), (BF16, 7)])
+@pytest.mark.parametrize(("element", "fraction"), [(F32, 23), (F16, 10), (BF16, 7), (F8E4M3, 3), (F8E5M2, 2)])
 def test_floats_are_interpolated_far_within_their_bound(grid: Any, element: ElementType, fraction: int) -> None:
     """The specification allows max(20 units, 0.006) of the largest input; four units are enough."""
     extents, scale, offset, border = grid
@@ -132,7 +146,11 @@ def test_resize_refuses_types_modes_and_unknown_scales() -> None:
     with pytest.raises(Problem, match="CUBIC is no mode of a resize"):
         Resize("CUBIC").result_types(given((1, 2, 2, 1), I8, *numbers))
     with pytest.raises(Problem, match="the scale must be known when compiling"):
-        Resize("BILINEAR").result_types([unknown(1, 2, 2, 1, element=I8), *(Given(ShapeType(n)) for n in (4, 2, 2))])
+        Resize("BILINEAR").result_types([unknown(1, 2, 2, 1, element=I8), unknown(4, element=I32), *(
+            Given(ShapeType(n)) for n in (2, 2))])
+    shapes = [Given(ShapeType(n)) for n in (4, 2, 2)]
+    assert Resize("BILINEAR").result_types([unknown(1, 2, 2, 1, element=I8), *shapes]) \
+        == (TensorType((1, None, None, 1), I32),)
 
 
 def test_the_result_of_integers_is_wide_where_they_are_interpolated() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tosaic.lowering.elements.affine import Affine, Axis
+from tosaic.lowering.elements.affine import Affine, Axis, Range
 from tosaic.lowering.elements.expression import Buffer, Cast, Const, Expr, Load, Reduce, apply, cast, guard, reduce
 from tosaic.lowering.elements.functions import exponential
 from tosaic.lowering.fuse.kernel import Kernel
@@ -54,6 +54,21 @@ def test_a_zero_point_of_the_weight_needs_plain_products() -> None:
     k = replace(k, value=reduce("add", k.value.axes, x * (w - 3)))
     assert "multiply" in describe(k, DOT4)
     check([k])
+
+
+@pytest.mark.parametrize(("places", "step"), [(9, "dot4"), (8192, "multiply")])
+def test_a_kernel_of_very_many_places_takes_no_products_of_four_bytes(places: int, step: str) -> None:
+    """Where padding leaves out places, each would have code of its own."""
+    o, f, k, c = Axis("o", 3), Axis("f", 16), Axis("k", places), Axis("c", 4)
+    weight = Buffer("w", "int8", (16, places, 4), "constant", RNG.integers(-127, 128, (16, places, 4)).astype(np.int8))
+    at = Affine.of(o) * places + Affine.of(k) - 5
+    x = cast(Load(Buffer("x", "int8", (2 * places, 4), "argument"), (at, Affine.of(c))), "int32")
+    body = guard([Range(at, 0, 2 * places)], x, 0) * cast(Load(weight, (Affine.of(f), Affine.of(k), Affine.of(c))), "int32")
+    kernel = Kernel(Buffer("y", "int32", (3, 16), "result"), (o, f), reduce("add", (k, c), body))
+    assert f"contraction: {step}" in describe(kernel, DOT4)
+    assert statements(schedule(kernel, DOT4), Let) < 3000
+    if places < 100:  # the loops of the other are interpreted statement by statement
+        check([kernel])
 
 
 @pytest.mark.parametrize("zero_point", [-128, 127])

@@ -76,8 +76,6 @@ def value(text: str, around: str = "") -> Attribute:
     ("affine_map<(d0, d1)[s0] -> (d0 + s0, d1)>", Text("affine_map<(d0, d1)[s0] -> (d0 + s0, d1)>")),
     ("affine_set<(d0) : (d0 - 1 >= 0, d0 == 2)>", Text("affine_set<(d0) : (d0 - 1 >= 0, d0 == 2)>")),
     ('dense<["a", "b > c"]> : tensor<2x!tf_type.string>', Text('dense<["a", "b > c"]> : tensor<2x!tf_type.string>')),
-    ("dense<tensor<2x!tosa.mxint8> : [127 : i8, -128 : i8]> : tensor<2x!tosa.mxint8>",
-     Text("dense<tensor<2x!tosa.mxint8> : [127 : i8, -128 : i8]> : tensor<2x!tosa.mxint8>")),
     ('"x" : !tf_type.string', Text('"x" : !tf_type.string')),
     ('loc("a.py":1:2)', Text('loc("a.py":1:2)'))])
 def test_an_attribute_is_read_and_prints_as_text_that_reads_back(text: str, expected: Attribute) -> None:

@@ -165,7 +165,7 @@ def test_the_element_type_of_a_constant_is_kept(element: object, values: list[in
 SAMPLES = {"i32": 1, "i64": 1, "f32": 1.5, "f64": 1.5, "element": 1.5, "bool": True, "array<i64>": (1, 2),
            "array<i32>": (1, 2), "type": I32, "tensor": T, "string": "text", "symbol": "name",
            "dense": np.zeros((2, 3), np.float32), "nan_mode": "IGNORE", "resize_mode": "BILINEAR",
-           "rounding_mode": "DOUBLE_ROUND"}
+           "rounding_mode": "DOUBLE_ROUND", "block_size": "BLOCK_SIZE_32"}
 
 
 @pytest.mark.parametrize("operator", sorted(set(OPERATORS.values()), key=lambda c: c.name), ids=lambda c: c.name)
@@ -173,7 +173,8 @@ def test_every_operator_of_the_table_prints_and_reads_back(operator: type[Op]) -
     """With each of its fields set to a value that is not its default."""
     fields = {f.name: SAMPLES.get(f.metadata["mlir"], "OTHER") for f in dataclasses.fields(operator)  # type: ignore[arg-type]
               if f.metadata["mlir"] != "result"}
-    results = {f.name: F32 for f in dataclasses.fields(operator) if f.metadata["mlir"] == "result"}  # type: ignore[arg-type]
+    results = {f.name: (T,) if f.metadata["result"] is None else F32 for f in dataclasses.fields(operator)  # type: ignore[arg-type]
+               if f.metadata["mlir"] == "result"}
     op = operator(**fields, **results)
     block = BlockBuilder()
     x = block.argument(T)

@@ -4,12 +4,15 @@ from __future__ import annotations
 import pytest
 from tosaic.lowering.graph.types import (
     ELEMENT_TYPES,
+    F6E3M2,
     F32,
     I8,
+    MXINT8,
     OpaqueType,
     ShapeType,
     TensorType,
     Type,
+    block_scaled,
 )
 from tosaic.lowering.text.reader import read_module
 
@@ -37,6 +40,8 @@ def test_a_tensor_may_hold_each_element_type(name: str) -> None:
     ("tensor<0x1xi8>", TensorType((0, 1), I8)),
     ("tensor<9223372036854775807xi8>", TensorType(((1 << 63) - 1,), I8)),
     ("!tosa.shape<4>", ShapeType(4)),
+    ("tensor<4x!tosa.mxint8>", TensorType((4,), MXINT8)),
+    ("tensor<2x!tosa.block_scaled<BLOCK_SHAPE_32:f8E8M0FNU:f6E3M2FN>>", TensorType((2,), block_scaled(F6E3M2))),
     ("!tosa.shape<0>", ShapeType(0)),
     ("!tosa.shape< 12 >", ShapeType(12))])
 def test_tensors_and_shapes_are_understood(text: str, expected: Type) -> None:
@@ -44,9 +49,9 @@ def test_tensors_and_shapes_are_understood(text: str, expected: Type) -> None:
 
 
 @pytest.mark.parametrize("text", [
-    "f32", "index", "i32", "i17", "none", "f80", "tensor<4x!tosa.mxint8>", "!tosa.mxint8", "tensor<2xi17>",
-    "tensor<2x!tosa.block_scaled<BLOCK_SHAPE_32:f8E8M0FNU:f6E3M2FN>>", "tensor<2x!quant.uniform<i8:f32, 0.01:-3>>",
-    "tensor<2x!quant.uniform<i8<-127:127>:f32:0, {0.1,0.2:1}>>", "tensor<2x!quant.any<i8<-8:7>>>",
+    "f32", "index", "i32", "i17", "none", "f80", "!tosa.mxint8", "tensor<2xi17>",
+    "tensor<2x!tosa.block_scaled<BLOCK_SHAPE_16:f8E8M0FNU:f6E3M2FN>>", "tensor<2x!quant.uniform<i3:f32, 0.01>>",
+    "tensor<2x!quant.uniform<i8:f32:{0:1}, {{0.1:1}, {0.2}}>>",
     "!tf_type.resource<tensor<6x32xf32>>", "tensor<!tf_type.variant<tensor<2x8xf32>>>", "tuple<f32, i32>",
     "vector<4xf32>", "memref<2x?xf32>", "complex<f32>", "tensor<2xcomplex<f32>>", "tensor<2x3xf32, #tf.layout<a>>",
     '!other.string<"a > b", (i32) -> f32>'])

@@ -25,6 +25,7 @@ from .elementwise import (
     as_number,
     is_integer,
     rounded,
+    tensor,
     widened,
 )
 from .operands import one_element
@@ -126,13 +127,19 @@ class Minimum(Binary, name="tosa.minimum"):
 class Mul(Elementwise, name="tosa.mul"):
     """a * b. i8 and i16 give i32. i32 keeps the low half, or with a shift is (a * b + 2**(shift-1)) >> shift.
 
-    The third operand is the shift, one i8 below 64; it is 0 (and not looked at) for every type but i32.
+    The third operand is the shift, one i8 in 0..63, and 0 for every type but i32. A shift that only a run knows is
+    taken modulo 64, and not looked at for other types.
     """
     results: ClassVar[Results] = {I8: I32, I16: I32} | NUMBERS
 
     def infer(self, a: Operand, b: Operand, shift: Operand) -> TensorType:
         one_element(shift, I8, "the shift")
-        return self.result(a, b)
+        found = self.result(a, b)
+        if shift.constant is not None:
+            amount, most = int(shift.constant.reshape(-1)[0]), 63 if tensor(a).element == I32 else 0
+            require(0 <= amount <= most, f"the shift of products of {tensor(a).element} must be in 0..{most}, it is {amount}",
+                    kind="attribute")
+        return found
 
     def reference(self, a: Array, b: Array, shift: Array) -> Array:
         if a.dtype.name not in ("int8", "int16", "int32"):

@@ -13,12 +13,14 @@ import numpy as np
 from ...graph.operator import Op
 from ...graph.types import Array, ElementType
 
-FRACTION_BITS = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52, "f8E4M3FN": 3, "f8E5M2": 2}
+FRACTION_BITS = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52, "f8E4M3FN": 3, "f8E5M2": 2,
+                 "f6E2M3FN": 3, "f6E3M2FN": 2, "f4E2M1FN": 1, "f8E8M0FNU": 0, "!tosa.mxint8": 0}
 NORMAL_MINIMUM = {"f16": 2.0**-14, "bf16": 2.0**-126, "f32": 2.0**-126, "f64": 2.0**-1022, "f8E4M3FN": 2.0**-6,
                   "f8E5M2": 2.0**-14}
 FLOAT32_MAXIMUM = float(np.finfo(np.float32).max)
 ULPS = {"reciprocal": 1.0, "rsqrt": 2.0, "erf": 5.0}
-DOT_PRODUCTS = frozenset({"conv2d", "conv3d", "depthwise_conv2d", "transpose_conv2d", "matmul", "avg_pool2d", "reduce_sum"})
+DOT_PRODUCTS = frozenset({"conv2d", "conv3d", "depthwise_conv2d", "transpose_conv2d", "matmul", "matmul_t", "avg_pool2d",
+                          "avg_pool2d_adaptive", "reduce_sum", "matmul_t_block_scaled", "conv2d_block_scaled"})
 
 
 def bound(op: Op, operands: Sequence[Array], expected: Array, element: ElementType) -> Array | None:
@@ -55,6 +57,8 @@ def bound(op: Op, operands: Sequence[Array], expected: Array, element: ElementTy
                 return np.where(leaves_range(x, axis), np.inf, allowed)
             case "resize":
                 return np.full(exact.shape, max(20 * unit, 0.006) * np.max(np.abs(x), initial=0, where=np.isfinite(x)))
+            case "fft2d" | "rfft2d":
+                return fourier(operands, exact)
             case _ if name in DOT_PRODUCTS:
                 return dot_product(op, name, operands, element)
     return None
@@ -83,27 +87,45 @@ def ulp(exact: Array, element: ElementType) -> Array:
 
 def dot_product(op: Op, name: str, operands: Sequence[Array], element: ElementType) -> Array:
     """Twice ksb units of the operator on absolute values."""
-    magnitudes = [np.abs(a) for a in operands]
+    magnitudes = [np.abs(real(a)) for a in operands] if "block_scaled" in name else [np.abs(a) for a in operands]
     size = np.asarray(op.reference(*magnitudes)).astype(np.float64)
     count = terms(op, name, operands)
     narrow = getattr(op, "acc_type", None)
     accumulator = FRACTION_BITS[narrow.name] if narrow is not None and narrow.name in FRACTION_BITS else 23
     ksb = np.ceil(count / 2 ** ((accumulator - FRACTION_BITS[element.name]) / 2)) + ("conv" in name)
     unit = np.maximum(size * 2.0 ** -(1 + FRACTION_BITS[element.name]), NORMAL_MINIMUM[element.name])
-    if name == "avg_pool2d":  # the sum may be infinite where the mean is not
+    if name.startswith("avg_pool2d"):  # the sum may be infinite where the mean is not
         size = size * count
     return np.where(size > FLOAT32_MAXIMUM, np.inf, 2 * ksb * unit + unit)
+
+
+def real(x: Array) -> Array:
+    """Values and scales as float64, which have no arithmetic of their own; bytes that are values count 64ths."""
+    return x.astype(np.float64) / (64 if x.dtype == np.int8 else 1) if x.dtype.itemsize == 1 else x
+
+
+def fourier(parts: Sequence[Array], exact: Array) -> Array:
+    """Twice 2 * H * W (of a real transform H * W) units of the sum of all magnitudes of an image; without limit where that is
+    not finite."""
+    total = sum(np.abs(p.astype(np.float64)).sum(axis=(1, 2), keepdims=True) for p in parts)
+    count = len(parts) * int(np.prod(parts[0].shape[1:]))
+    unit = np.maximum(total * 2.0**-24, NORMAL_MINIMUM["f32"])
+    return np.broadcast_to(np.where(total <= FLOAT32_MAXIMUM, 2 * count * unit, np.inf), exact.shape)
 
 
 def terms(op: Op, name: str, operands: Sequence[Array]) -> int:
     """KS, the number of products that are summed."""
     match name:
-        case "matmul":
+        case "matmul" | "matmul_t" | "matmul_t_block_scaled":
             return operands[0].shape[2]
         case "reduce_sum":
             return operands[0].shape[op.axis]  # type: ignore[attr-defined]
         case "avg_pool2d":
             return int(np.prod(op.kernel))  # type: ignore[attr-defined]
+        case "avg_pool2d_adaptive":
+            return int(np.prod(operands[3]))
+        case "conv2d_block_scaled":
+            return int(np.prod(operands[2].shape[1:]))
         case "depthwise_conv2d":
             return int(np.prod(operands[1].shape[:2]))
         case _:

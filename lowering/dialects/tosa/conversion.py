@@ -8,7 +8,7 @@ import numpy as np
 from ....runtime.errors import require
 from ...elements.expression import Const, Expr, apply, cast, clamp, is_float, select
 from ...elements.tensor import Element, Tensor
-from ...graph.operator import Op, Operand, from_result
+from ...graph.operator import Op, Operand, attribute, from_result
 from ...graph.types import (
     BF16,
     F8E4M3,
@@ -20,20 +20,25 @@ from ...graph.types import (
     I16,
     I32,
     I64,
+    ITEM_SIZES,
     Array,
+    BlockScaled,
     ElementType,
     TensorType,
 )
+from .block_scaling import nearest_records, real
 from .elementwise import as_number, names, rounded, tensor
+from .product_types import COMPOSITES
 
 INTEGERS, FLOATS, BYTES = (I1, I8, I16, I32), (F16, BF16, F32), (F8E4M3, F8E5M2)
 TARGETS: dict[ElementType, tuple[ElementType, ...]] = {
     **dict.fromkeys((I1, I8, I16), (*INTEGERS, I64, *FLOATS)),
     I32: (*INTEGERS, I64, *FLOATS),
     I64: (*INTEGERS, I64, F32),
-    **dict.fromkeys((F16, BF16), (*INTEGERS, *FLOATS, *BYTES)),
-    F32: (*INTEGERS, I64, *FLOATS, *BYTES),
-    **dict.fromkeys(BYTES, (*FLOATS, *BYTES)),
+    **dict.fromkeys((F16, BF16), (*INTEGERS, *FLOATS, *BYTES, *COMPOSITES)),
+    F32: (*INTEGERS, I64, *FLOATS, *BYTES, *COMPOSITES),
+    **dict.fromkeys(BYTES, (*FLOATS, *BYTES, *COMPOSITES)),
+    **dict.fromkeys(COMPOSITES, (*FLOATS, *BYTES)),
 }
 """What each type may be cast to: the specification's combinations, and bool with floats, i64, and any pair of floats,
 for which its pseudo-code has a meaning too."""
@@ -41,8 +46,10 @@ for which its pseudo-code has a meaning too."""
 
 class Cast(Op, name="tosa.cast"):
     """Float to integer rounds to the nearest, ties to even, and saturates (NaN: 0); integers wrap; bool is `!= 0`.
-    Floats round to the nearest; what is too large is infinite, NaN in f8E4M3FN."""
+    Floats round to the nearest; what is too large is infinite, NaN in f8E4M3FN. `input_unsigned` (TOSA 1.1) takes the
+    bits of an integer for a number without sign."""
     to: ElementType | None = from_result()
+    input_unsigned: bool = attribute("bool", default=False, elided=True)
 
     def infer(self, x: Operand) -> TensorType:
         found = tensor(x)
@@ -53,22 +60,31 @@ class Cast(Op, name="tosa.cast"):
         require(self.to in targets, f"{self.name} does not make {self.to} from {found.element}",
                 help=f"it makes {names(targets)}")
         assert self.to is not None
+        require(not self.input_unsigned or found.element.is_integer, f"{found.element} has no unsigned numbers",
+                kind="attribute", help="only an integer may be input_unsigned")
         return found.with_element(self.to)
 
     def reference(self, x: Array) -> Array:
         assert self.to is not None
         target = self.to.dtype
         with np.errstate(all="ignore"):
+            if isinstance(self.to, BlockScaled):
+                return nearest_records(x, self.to)
+            if x.dtype.names:
+                return rounded(real(x), target)
             if self.to == I1:
                 return np.asarray(x != 0)
+            if self.input_unsigned:
+                x = x.view(f"u{x.dtype.itemsize}")
             if x.dtype.kind in "biu":
-                exact = x if target.kind == "i" or x.dtype == np.int64 else x.astype(np.float64)
+                exact = x if target.kind == "i" or x.dtype.itemsize == 8 else x.astype(np.float64)
                 return rounded(exact, target)
             wide = x.astype(np.float64)
             return rounded(wide, target) if self.to.is_float else saturated(np.rint(wide), target)
 
     def element(self, out: TensorType, x: Tensor) -> Element:
-        return lambda *index: converted(x[index], out.element)
+        convert = converted_unsigned if self.input_unsigned else converted
+        return lambda *index: convert(x[index], out.element)
 
 
 def saturated(x: Array, target: np.dtype[Any]) -> Array:
@@ -90,9 +106,20 @@ def converted(x: Expr, target: ElementType) -> Expr:
         return cast(select(x, Const(1, number), Const(0, number)), target.storage)
     if target.is_integer:
         return integer_of(as_number(x), target) if is_float(x.dtype) else cast(x, target.storage)
-    if x.dtype == "int32" and target == BF16:
+    if target == BF16 and x.dtype in ("int32", "int64"):
         x = with_sticky_bit(x)
     return cast(cast(x, "float32"), target.storage)
+
+
+def converted_unsigned(x: Expr, target: ElementType) -> Expr:
+    """The bits of x as a number without sign, of type `target`."""
+    if target == I1 or (target.is_integer and ITEM_SIZES[target.storage] <= ITEM_SIZES[x.dtype]):
+        return converted(x, target)
+    if x.dtype != "int64":
+        wide = "int64" if x.dtype == "int32" else "int32"
+        return converted(cast(x, wide) & ((1 << 8 * ITEM_SIZES[x.dtype]) - 1), target)
+    half = apply("lshr", x, 1) | (x & 1)  # the last bit tells, as any bit below the rounding one does
+    return select(x < 0, converted(half, target) * 2.0, converted(x, target))
 
 
 def integer_of(x: Expr, target: ElementType) -> Expr:
@@ -107,9 +134,10 @@ def integer_of(x: Expr, target: ElementType) -> Expr:
 
 
 def with_sticky_bit(x: Expr) -> Expr:
-    """An int32 with few enough bits to be a float32, which rounds to the same bfloat16: the low 8 bits of a large
-    number only tell on which side of a tie it is, and one bit can tell that."""
-    low = x & 255
-    large = (x & ~255) | select(low.equals(0), Const(0, "int32"), Const(128, "int32"))
+    """An integer of at most 32 bits with few enough of them to be a float32, which rounds to the same bfloat16: the low
+    bits of a large number only tell on which side of a tie it is, and one bit can tell that."""
+    unit = 256 if x.dtype == "int32" else 4096
+    low = x & (unit - 1)
+    large = (x & -unit) | select(low.equals(0), Const(0, x.dtype), Const(unit // 2, x.dtype))
     is_small = ((x + (1 << 24)) & ~((1 << 25) - 1)).equals(0)
     return select(is_small, x, large)

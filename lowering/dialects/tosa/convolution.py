@@ -14,20 +14,12 @@ from ...elements.affine import Affine, Axis, Range
 from ...elements.expression import Const, Expr, IndexValue, apply, cast, guard, is_float, reduce
 from ...elements.tensor import Element, Tensor, gathered
 from ...graph.operator import Op, Operand, attribute
-from ...graph.types import BF16, F8E4M3, F8E5M2, F16, F32, I4, I8, I16, I32, I48, Array, ElementType, TensorType
+from ...graph.types import Array, ElementType, TensorType
+from .block_scaling import real
+from .elementwise import rounded
 from .operands import one_of, ranked, same, tensor, zero_point
+from .product_types import CONVOLUTIONS, PLAIN_CONVOLUTIONS, Table, checked
 from .window import check, output_extents, window_slices
-
-COMBINATIONS: dict[ElementType, tuple[tuple[ElementType, ...], ElementType, tuple[ElementType, ...]]] = {
-    I8: ((I8, I4), I32, (I32,)),
-    I16: ((I8,), I48, (I48,)),
-    F8E4M3: ((F8E4M3,), F16, (F16, F32)),
-    F8E5M2: ((F8E5M2,), F16, (F16, F32)),
-    F16: ((F16,), F16, (F16, F32)),
-    BF16: ((BF16,), BF16, (F32,)),
-    F32: ((F32,), F32, (F32,)),
-}
-"""Type of the input: types of the weight, type of bias and result, types of the accumulator."""
 
 
 def centred(x: Expr, zero_point: Expr, dtype: str) -> Expr:
@@ -56,6 +48,7 @@ class Convolution(Op):
     acc_type: ElementType = attribute("type")
     local_bound: bool = attribute("bool", default=False)
     spatial: ClassVar[int] = 2
+    combinations: ClassVar[Table] = CONVOLUTIONS
 
     def check_attributes(self) -> None:
         check("pad", self.pad, 2 * self.spatial, 0)
@@ -68,7 +61,7 @@ class Convolution(Op):
         filters, *kernel, inputs = ranked(weight, self.spatial + 2, "the weight")
         require(same(channels, inputs), f"the input has {channels} channels, the weight {inputs}", kind="shape")
         return TensorType((batch, *output_extents(extents, kernel, self.pad, self.stride, self.dilation), filters),
-                          result_element(self.acc_type, x, weight, bias, input_zp, weight_zp, filters))
+                          result_element(self.combinations, self.acc_type, x, weight, bias, input_zp, weight_zp, filters))
 
     def reference(self, x: Array, weight: Array, bias: Array, input_zp: Array, weight_zp: Array) -> Array:
         kernel = weight.shape[1:-1]
@@ -116,6 +109,7 @@ class Conv3D(Convolution, name="tosa.conv3d"):
 class DepthwiseConv2D(Convolution, name="tosa.depthwise_conv2d"):
     """Every channel with its own M filters; a weight is [KH, KW, C, M], output channel c*M + m.
     TOSA 1.0, tensor operators."""
+    combinations: ClassVar[Table] = PLAIN_CONVOLUTIONS
 
     def infer(self, x: Operand, weight: Operand, bias: Operand, input_zp: Operand, weight_zp: Operand) -> TensorType:
         self.check_attributes()
@@ -125,7 +119,7 @@ class DepthwiseConv2D(Convolution, name="tosa.depthwise_conv2d"):
         inputs = channels if inputs is None else inputs
         filters = None if inputs is None or multiplier is None else inputs * multiplier
         return TensorType((batch, *output_extents(extents, kernel, self.pad, self.stride, self.dilation), filters),
-                          result_element(self.acc_type, x, weight, bias, input_zp, weight_zp, filters))
+                          result_element(self.combinations, self.acc_type, x, weight, bias, input_zp, weight_zp, filters))
 
     def reference(self, x: Array, weight: Array, bias: Array, input_zp: Array, weight_zp: Array) -> Array:
         height, width, channels, multiplier = weight.shape
@@ -163,6 +157,7 @@ class TransposeConv2D(Op, name="tosa.transpose_conv2d"):
     stride: tuple[int, ...] = attribute("array<i64>")
     acc_type: ElementType = attribute("type")
     local_bound: bool = attribute("bool", default=False)
+    combinations: ClassVar[Table] = CONVOLUTIONS
 
     def infer(self, x: Operand, weight: Operand, bias: Operand, input_zp: Operand, weight_zp: Operand) -> TensorType:
         check("stride", self.stride, 2, 1)
@@ -172,7 +167,7 @@ class TransposeConv2D(Op, name="tosa.transpose_conv2d"):
         require(same(channels, inputs), f"the input has {channels} channels, the weight {inputs}", kind="shape")
         places = [self.extent(d, extents[d], kernel[d]) for d in range(2)]
         return TensorType((batch, *places, filters),
-                          result_element(self.acc_type, x, weight, bias, input_zp, weight_zp, filters))
+                          result_element(self.combinations, self.acc_type, x, weight, bias, input_zp, weight_zp, filters))
 
     def extent(self, d: int, extent: int | None, kernel: int | None) -> int | None:
         """The output's extent along spatial axis `d`."""
@@ -239,20 +234,19 @@ def quotient_and_remainder(index: Affine, quotients: int, divisor: int) -> tuple
     return gathered(quotient, quotients), gathered(value - quotient * divisor, divisor)
 
 
-def result_element(acc_type: ElementType, x: Operand, weight: Operand, bias: Operand, input_zp: Operand,
+def result_element(table: Table, acc_type: ElementType, x: Operand, weight: Operand, bias: Operand, input_zp: Operand,
                    weight_zp: Operand, filters: int | None) -> ElementType:
-    """The type of the result's elements; checks those of the operands, the bias and the zero points."""
-    element = one_of(tensor(x, "the input").element, tuple(COMBINATIONS), "the input of a convolution")
-    weights, result, accumulators = COMBINATIONS[element]
-    one_of(tensor(weight, "the weight").element, weights, f"the weight of an input of {element}")
-    one_of(acc_type, accumulators, f"the accumulator of an input of {element}")
-    one_of(tensor(bias, "the bias").element, (result,), f"the bias of an input of {element}")
+    """The type of the result's elements, which is the bias'; checks those of the operands, the bias and the zero points."""
+    names = "the input", "the weight", "the bias"
+    types = [tensor(operand, name).element for operand, name in zip((x, weight, bias), names)]
+    accumulators = checked(table, types, names)
+    one_of(acc_type, accumulators, f"the accumulator of {' and '.join(map(str, types[:2]))}")
     extent, = ranked(bias, 1, "the bias")
     require(extent == 1 or same(extent, filters), f"the bias has {extent} numbers, for {filters} output channels",
             kind="shape")
-    zero_point(input_zp, element, "the zero point of the input")
-    zero_point(weight_zp, tensor(weight, "the weight").element, "the zero point of the weight")
-    return result
+    zero_point(input_zp, types[0], "the zero point of the input")
+    zero_point(weight_zp, types[1], "the zero point of the weight")
+    return types[2]
 
 
 # ---- NumPy -------------------------------------------------------------------------------------------------------
@@ -266,7 +260,7 @@ def spread(extent: int, places: int, stride: int, shift: int) -> tuple[slice, sl
 
 def exact(x: Array, zero_point: Array) -> Array:
     """x less its zero point in float64, where sums of fewer than 2**29 products of 24 bits are exact."""
-    wide = x.astype(np.float64)
+    wide = real(x)
     return wide if x.dtype.kind not in "iu" or not zero_point.any() else wide - float(zero_point.reshape(-1)[0])
 
 
@@ -280,4 +274,4 @@ def with_bias(total: Array, bias: Array) -> Array:
     """The sums and the bias in the bias' type; integers wrap."""
     if bias.dtype.kind == "i":
         return (total.astype(np.int64) + bias).astype(bias.dtype)
-    return (total + bias.astype(np.float64)).astype(bias.dtype)
+    return rounded(total + bias.astype(np.float64), bias.dtype)

@@ -1,5 +1,7 @@
-"""CONST, CONST_SHAPE and IDENTITY: where data comes from."""
+"""CONST, CONST_SHAPE, IDENTITY and IDENTITYN: where data comes from."""
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -18,7 +20,7 @@ class Const(Op, name="tosa.const"):
 
     def infer(self) -> TensorType:
         if self.to is not None:
-            require(self.to.storage == self.values.dtype.name, f"{self.values.dtype} does not hold {self.to}")
+            require(self.to.dtype == self.values.dtype, f"{self.values.dtype} does not hold {self.to}")
         return tensor_type(self.values, self.to)
 
     def reference(self) -> Array:
@@ -35,7 +37,8 @@ class ConstShape(Op, name="tosa.const_shape"):
     values: Array = attribute("dense")
 
     def infer(self) -> ShapeType:
-        require(self.values.ndim == 1, f"a shape is one list, not {self.values.ndim}", kind="shape")
+        require(self.values.ndim == 1 and self.values.dtype.kind in "iu",
+                f"a shape is one list of integers, not {self.values.ndim} of {self.values.dtype}", kind="shape")
         return ShapeType(len(self.values))
 
     def reference(self) -> Array:
@@ -55,3 +58,19 @@ class Identity(Op, name="tosa.identity"):
 
     def element(self, out: TensorType, x: Tensor) -> Element:
         return x.element
+
+
+class IdentityN(Op, name="tosa.identityn"):
+    """Each of the operands: a list of results, such as the slices that a split becomes. Of TOSA before 1.0."""
+
+    def infer(self, *operands: Operand) -> tuple[TensorType, ...]:
+        require(len(operands) > 0, "an identityn needs at least one operand")
+        for number, x in enumerate(operands):
+            require(isinstance(x.type, TensorType), f"operand {number} must be a tensor, not {x.type}")
+        return tuple(x.type for x in operands)
+
+    def reference(self, *arrays: Array) -> tuple[Array, ...]:
+        return arrays
+
+    def result_elements(self, outs: Sequence[TensorType], *operands: Tensor) -> tuple[Element, ...]:
+        return tuple(x.element for x in operands)

@@ -131,8 +131,12 @@ def is_integer(x: Array | Expr) -> bool:
 
 
 def widened(x: Array) -> Array:
-    """Floats in float64, anything else as it is."""
-    return x if x.dtype.kind in "biu" else x.astype(np.float64)
+    """Floats in float64, anything else as it is. The product makes signalling NaN quiet, which C's fmax, and so NumPy's,
+    takes for the result."""
+    if x.dtype.kind in "biu":
+        return x
+    with np.errstate(invalid="ignore"):
+        return x.astype(np.float64) * 1.0
 
 
 def rounded(x: Any, dtype: np.dtype[Any]) -> Array:
@@ -145,7 +149,8 @@ def rounded(x: Any, dtype: np.dtype[Any]) -> Array:
 
 def rounded_to_odd(x: Array) -> Array:
     """The float32 below in magnitude, its last bit set where it is not x: rounding it again is right."""
-    near = x.astype(np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        near = x.astype(np.float32)
     bits = near.view(np.int32)
     beyond = np.abs(near.astype(np.float64)) > np.abs(x)
     odd = np.where(near == x, bits, (bits - beyond) | 1).astype(np.int32)

@@ -1,5 +1,5 @@
-"""GATHER and SCATTER: rows of [N, K, C] by their number. An index that is out of range is unpredictable by the
-specification; here GATHER clamps it and SCATTER writes nothing.
+"""GATHER, ROW_GATHER and SCATTER: rows of [N, K, C] by their number. An index that is out of range is unpredictable by the
+specification; here the gathers clamp it and SCATTER writes nothing.
 """
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import numpy as np
 
 from ....runtime.errors import require
 from ...elements.affine import Affine, Axis
-from ...elements.expression import Const, Expr, IndexValue, cast, reduce, select
+from ...elements.expression import Const, Expr, IndexValue, cast, clamp, reduce, select
 from ...elements.tensor import Element, Tensor, gathered
 from ...graph.operator import Op, Operand
 from ...graph.types import I32, I64, Array, TensorType
-from .operands import known, one_of, ranked, same, tensor
+from .convolution import quotient_and_remainder
+from .operands import integers, known, one_element, one_of, ranked, same, tensor
 
 
 class Gather(Op, name="tosa.gather"):
@@ -29,7 +30,42 @@ class Gather(Op, name="tosa.gather"):
         return values[np.arange(len(values))[:, None], rows]
 
     def element(self, out: TensorType, values: Tensor, indices: Tensor) -> Element:
-        return lambda n, w, c: values[n, gathered(indices[n, w], values.type.dims[1]), c]
+        return lambda n, w, c: values[n, gathered(row_number(indices[n, w], values), values.type.dims[1]), c]
+
+
+class RowGather(Op, name="tosa.row_gather"):
+    """out[n, w * row_count + r] = values[n, indices[n, w] + r] for r below row_count, one i32 that is known when
+    compiling. TOSA 1.1, scatter and gather operators."""
+
+    def infer(self, values: Operand, indices: Operand, row_count: Operand) -> TensorType:
+        found = Gather().infer(values, indices)
+        one_element(row_count, I32, "the row count")
+        count, = integers(row_count, "the row count", 1)
+        require(count > 0, f"the row count must be positive, it is {count}", kind="shape")
+        batch, places, channels = found.shape or (None, None, None)
+        return TensorType((batch, None if places is None else places * count, channels), found.element)
+
+    def reference(self, values: Array, indices: Array, row_count: Array) -> Array:
+        last = values.shape[1] - 1
+        first = indices.clip(0, last).astype(np.int64)
+        rows = (first[:, :, None] + np.arange(row_count.item())).clip(0, last).reshape(len(first), -1)
+        return values[np.arange(len(values))[:, None], rows]
+
+    def element(self, out: TensorType, values: Tensor, indices: Tensor, row_count: Tensor) -> Element:
+        count, = row_count.integers
+        extent = values.type.dims[1]
+
+        def element(n: Affine, row: Affine, c: Affine) -> Expr:
+            w, r = quotient_and_remainder(row, indices.type.dims[1], count)
+            first = clamp(row_number(indices[n, w], values), 0, extent - 1)
+            return values[n, gathered(first + IndexValue(r), extent), c]
+
+        return element
+
+
+def row_number(index: Expr, values: Tensor) -> Expr:
+    """An index as an int32, which 64 bits are clamped into."""
+    return cast(clamp(index, 0, values.type.dims[1] - 1), "int32") if index.dtype == "int64" else index
 
 
 class Scatter(Op, name="tosa.scatter"):

@@ -14,8 +14,8 @@ from ...elements.affine import Affine, Range
 from ...elements.expression import Expr, IndexValue, guard
 from ...elements.tensor import Element, NotAffine, Tensor, gathered
 from ...graph.operator import Op, Operand, attribute
-from ...graph.types import Array, TensorType
-from .operands import Shape, axis_of, integers, known, one_element, product, same_shape, tensor, written
+from ...graph.types import Array, BlockScaled, TensorType
+from .operands import Shape, axis_of, extents, known, one_element, product, same_shape, tensor, written
 
 
 class Concat(Op, name="tosa.concat"):
@@ -65,10 +65,12 @@ class Pad(Op, name="tosa.pad"):
         found = tensor(x, "the input")
         require(found.rank > 0, f"{found} has no axis to pad", kind="shape")
         one_element(pad_const, found.element, "the value of the border")
-        numbers = integers(padding, "the padding", 2 * found.rank)
-        require(min(numbers) >= 0, f"padding must not be negative, it is {list(numbers)}", kind="shape")
-        return TensorType(tuple(None if n is None else before + n + after for n, before, after in
-                                zip(found.shape or (), numbers[::2], numbers[1::2])), found.element)
+        numbers = extents(padding, "the padding", 2 * found.rank)
+        require(all(n is None or n >= 0 for n in numbers), f"padding must not be negative, it is {list(numbers)}",
+                kind="shape")
+        return TensorType(tuple(None if n is None or before is None or after is None else before + n + after
+                                for n, before, after in zip(found.shape or (), numbers[::2], numbers[1::2])),
+                          found.element)
 
     def reference(self, x: Array, padding: Array, pad_const: Array) -> Array:
         numbers = padding.reshape(-1, 2).tolist()
@@ -87,17 +89,19 @@ class Reshape(Op, name="tosa.reshape"):
 
     def infer(self, x: Operand, shape: Operand) -> TensorType:
         require(isinstance(x.type, TensorType), f"the input must be a tensor, not {x.type}")
-        extents = integers(shape, "the shape")
-        unknown = extents.count(-1)
-        require(unknown <= 1 and all(n > 0 or n == -1 for n in extents), f"{list(extents)} is not a shape",
-                kind="shape")
+        numbers = extents(shape, "the shape")
+        if None in numbers:
+            return TensorType(numbers, x.type.element)
+        unknown = numbers.count(-1)
+        require(unknown <= 1 and all(n is not None and (n > 0 or n == -1) for n in numbers),
+                f"{list(numbers)} is not a shape: extents are 1 or more, and at most one is -1", kind="shape")
         size = None if x.type.shape is None else product(x.type.shape)
-        rest = math.prod(n for n in extents if n != -1)
+        rest = math.prod(n for n in numbers if n is not None and n != -1)
         if size is not None:
             require(size % rest == 0 if unknown else size == rest,
-                    f"{x.type} has {size} elements, {written(extents)} does not", kind="shape")
+                    f"{x.type} has {size} elements, {written(numbers)} does not", kind="shape")
         missing = None if size is None else size // rest
-        return TensorType(tuple(missing if n == -1 else n for n in extents), x.type.element)
+        return TensorType(tuple(missing if n == -1 else n for n in numbers), x.type.element)
 
     def reference(self, x: Array, shape: Array) -> Array:
         return x.reshape(shape.reshape(-1).tolist())
@@ -162,10 +166,16 @@ class Slice(Op, name="tosa.slice"):
     def infer(self, x: Operand, start: Operand, size: Operand) -> TensorType:
         found = tensor(x, "the input")
         require(found.rank > 0, f"{found} has no axis to slice", kind="shape")
-        starts, sizes = integers(start, "the start", found.rank), integers(size, "the size", found.rank)
+        starts, sizes = extents(start, "the start", found.rank), extents(size, "the size", found.rank)
+        require(all(n is None or n >= 0 for n in starts), f"start must not be negative, it is {list(starts)}",
+                kind="shape")
+        require(all(n is None or n > 0 for n in sizes), f"size must be positive, it is {list(sizes)}", kind="shape")
         for axis, (first, length, extent) in enumerate(zip(starts, sizes, found.shape or ())):
-            require(first >= 0 and length > 0 and (extent is None or first + length <= extent),
+            require(first is None or length is None or extent is None or first + length <= extent,
                     f"axis {axis} of {found} has no {length} elements from {first} on", kind="shape")
+        if isinstance(found.element, BlockScaled):
+            require(starts[-1] is None or starts[-1] % found.element.block == 0,
+                    f"the slice starts at {starts[-1]}, inside a block of {found.element.block}", kind="shape")
         return TensorType(sizes, found.element)
 
     def reference(self, x: Array, start: Array, size: Array) -> Array:
@@ -182,9 +192,11 @@ class Tile(Op, name="tosa.tile"):
     def infer(self, x: Operand, multiples: Operand) -> TensorType:
         found = tensor(x, "the input")
         require(found.rank > 0, f"{found} has no axis to repeat", kind="shape")
-        times = integers(multiples, "the multiples", found.rank)
-        require(min(times) > 0, f"multiples must be positive, they are {list(times)}", kind="shape")
-        return TensorType(tuple(None if n is None else n * t for n, t in zip(found.shape or (), times)), found.element)
+        times = extents(multiples, "the multiples", found.rank)
+        require(all(n is None or n > 0 for n in times), f"multiples must be positive, they are {list(times)}",
+                kind="shape")
+        return TensorType(tuple(None if n is None or t is None else n * t for n, t in zip(found.shape or (), times)),
+                          found.element)
 
     def reference(self, x: Array, multiples: Array) -> Array:
         return np.tile(x, multiples.reshape(-1).tolist())
@@ -203,6 +215,8 @@ class Transpose(Op, name="tosa.transpose"):
         require(found.rank > 0, f"{found} has no axis to move", kind="shape")
         if sorted(self.perms) != list(range(found.rank)):
             raise Problem(f"{list(self.perms)} is no order of the {found.rank} axes of {found}", kind="attribute")
+        require(not isinstance(found.element, BlockScaled) or self.perms[-1] == found.rank - 1,
+                f"the last axis of {found} holds its blocks, and must stay the last", kind="attribute")
         assert found.shape is not None
         return TensorType(tuple(found.shape[p] for p in self.perms), found.element)
 

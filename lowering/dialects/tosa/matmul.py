@@ -1,5 +1,7 @@
-"""MATMUL: a batch of products of matrices, [N, H, C] times [N, C, W]."""
+"""MATMUL and MATMUL_T: a batch of products of matrices, [N, H, C] times [N, C, W], or times [D, W, C] transposed."""
 from __future__ import annotations
+
+from typing import ClassVar
 
 import numpy as np
 
@@ -8,18 +10,48 @@ from ...elements.affine import Affine, Axis
 from ...elements.expression import Expr, cast, reduce
 from ...elements.tensor import Element, Tensor
 from ...graph.operator import Op, Operand, from_result
-from ...graph.types import BF16, F8E4M3, F8E5M2, F16, F32, I8, I16, I32, I48, Array, ElementType, TensorType
+from ...graph.types import Array, ElementType, TensorType
+from .block_scaling import real
 from .convolution import accumulator, centred, exact
+from .elementwise import rounded
 from .operands import known, one_of, ranked, same, tensor, zero_point
-
-RESULTS: dict[ElementType, tuple[ElementType, ...]] = {
-    I8: (I32,), I16: (I48,), F8E4M3: (F16, F32), F8E5M2: (F16, F32), F16: (F16, F32), BF16: (F32,), F32: (F32,)}
-"""Types of the result for operands of one type, the usual one first."""
+from .product_types import PRODUCTS, TRANSPOSED_PRODUCTS, Table, checked, usual_result
 
 
-class MatMul(Op, name="tosa.matmul"):
-    """Products of matrices. `to` is the result's type where the operands leave a choice. TOSA 1.0, tensor operators."""
+class Product(Op):
+    """What both share. `to` is the result's type where the operands leave a choice."""
     to: ElementType | None = from_result(default=None)
+    combinations: ClassVar[Table] = {}
+
+    def result_element(self, a: Operand, b: Operand, a_zp: Operand, b_zp: Operand) -> ElementType:
+        """The type of the result's elements; checks those of the operands and the zero points."""
+        names = "the first operand", "the second operand"
+        types = [tensor(operand, name).element for operand, name in zip((a, b), names)]
+        checked(self.combinations, types, names)
+        zero_point(a_zp, types[0], "the zero point of the first operand")
+        zero_point(b_zp, types[1], "the zero point of the second operand")
+        if self.to is None:
+            return usual_result(self.combinations, *types)
+        return one_of(self.to, [c for a, b, c in self.combinations if [a, b] == types],
+                      f"a product of {' and '.join(map(str, types))}")
+
+    def multiplied(self, a: Array, b: Array, a_zp: Array, b_zp: Array) -> Array:
+        """[N, H, C] times [N or 1, C, W] in NumPy."""
+        if a.dtype == np.int16:  # a zero point that only a run knows may be wrong, and is taken off
+            x, y = a.astype(np.int64) - a_zp.item(), b.astype(np.int64) - b_zp.item()
+            return x @ y if a.shape[2] >= LONG else product(x, y).astype(np.int64)
+        if a.dtype == np.int8:
+            return (exact(a, a_zp) @ exact(b, b_zp)).astype(np.int64).astype(np.int32)
+        if a.dtype == np.float64:
+            return product(a, b)
+        names = a.dtype.name, b.dtype.name
+        result = self.to or next(c for x, y, c in self.combinations if (x.storage, y.storage) == names)
+        return rounded(product(a, b), result.dtype)
+
+
+class MatMul(Product, name="tosa.matmul"):
+    """Products of matrices. TOSA 1.0, tensor operators."""
+    combinations: ClassVar[Table] = PRODUCTS
 
     def infer(self, a: Operand, b: Operand, a_zp: Operand, b_zp: Operand) -> TensorType:
         batch, height, inner = ranked(a, 3, "the first operand")
@@ -27,23 +59,10 @@ class MatMul(Op, name="tosa.matmul"):
         require(same(batch, other), f"the batches of {a.type} and {b.type} differ", kind="shape")
         require(same(inner, rows), f"the inner extents of {a.type} and {b.type} differ", kind="shape",
                 help="transpose one of them")
-        element = one_of(tensor(a, "the first operand").element, tuple(RESULTS), "an operand of a matmul")
-        one_of(tensor(b, "the second operand").element, (element,), f"the second operand, beside {element},")
-        result = RESULTS[element][0] if self.to is None else one_of(self.to, RESULTS[element],
-                                                                    f"a product of {element}")
-        zero_point(a_zp, element, "the zero point of the first operand")
-        zero_point(b_zp, element, "the zero point of the second operand")
-        return TensorType((known(batch, other), height, width), result)
+        return TensorType((known(batch, other), height, width), self.result_element(a, b, a_zp, b_zp))
 
     def reference(self, a: Array, b: Array, a_zp: Array, b_zp: Array) -> Array:
-        if a.dtype == np.int16:
-            return a.astype(np.int64) @ b.astype(np.int64) if a.shape[2] >= 1 << 23 else product(a, b).astype(np.int64)
-        if a.dtype == np.int8:
-            return (exact(a, a_zp) @ exact(b, b_zp)).astype(np.int64).astype(np.int32)
-        if a.dtype == np.float64:
-            return product(a, b)
-        usual = next(RESULTS[e][0] for e in RESULTS if e.storage == a.dtype.name)
-        return product(a, b).astype((self.to or usual).dtype)
+        return self.multiplied(a, b, a_zp, b_zp)
 
     def element(self, out: TensorType, a: Tensor, b: Tensor, a_zp: Tensor, b_zp: Tensor) -> Element:
         dtype = accumulator(out.element)
@@ -56,6 +75,37 @@ class MatMul(Op, name="tosa.matmul"):
         return element
 
 
+class MatMulT(Product, name="tosa.matmul_t"):
+    """Products with transposed matrices, rows of one with rows of the other; a batch of one goes with any batch.
+    TOSA 1.1, tensor operators."""
+    combinations: ClassVar[Table] = TRANSPOSED_PRODUCTS
+
+    def infer(self, a: Operand, b: Operand, a_zp: Operand, b_zp: Operand) -> TensorType:
+        batch, height, inner = ranked(a, 3, "the first operand")
+        other, width, depth = ranked(b, 3, "the second operand")
+        require(other == 1 or same(batch, other), f"the batch of {b.type} is neither 1 nor that of {a.type}",
+                kind="shape")
+        require(same(inner, depth), f"the last extents of {a.type} and {b.type} differ", kind="shape")
+        return TensorType((batch, height, width), self.result_element(a, b, a_zp, b_zp))
+
+    def reference(self, a: Array, b: Array, a_zp: Array, b_zp: Array) -> Array:
+        return self.multiplied(a, b.swapaxes(1, 2), a_zp, b_zp)
+
+    def element(self, out: TensorType, a: Tensor, b: Tensor, a_zp: Tensor, b_zp: Tensor) -> Element:
+        dtype, shared = accumulator(out.element), b.type.dims[0] == 1
+
+        def element(n: Affine, h: Affine, w: Affine) -> Expr:
+            c, d = Axis("c", a.type.dims[2]), Affine() if shared else n
+            terms = centred(a[n, h, c], a_zp.scalar(), dtype) * centred(b[d, w, c], b_zp.scalar(), dtype)
+            return cast(reduce("add", (c,), terms), out.element.storage)
+
+        return element
+
+
+LONG = 1 << 21
+"""Products of 32 bits whose sum a float64 may not hold."""
+
+
 def product(a: Array, b: Array) -> Array:
-    """a times b in float64; exact for fewer than 2**23 products of 30 bits."""
-    return np.asarray(a.astype(np.float64) @ b.astype(np.float64))
+    """a times b in float64."""
+    return np.asarray(real(a) @ real(b))

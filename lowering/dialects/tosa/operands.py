@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from ....runtime.errors import Problem, require
 from ...graph.operator import Operand
-from ...graph.types import I8, ElementType, TensorType
+from ...graph.types import F32, I8, BlockScaled, ElementType, ShapeType, TensorType
 
 Shape = tuple[int | None, ...]
 
@@ -55,21 +55,32 @@ def integers(operand: Operand, what: str, length: int | None = None) -> tuple[in
     return found
 
 
+def extents(operand: Operand, what: str, length: int | None = None) -> Shape:
+    """`integers`, or as many None where they are computed from extents that are not known."""
+    if operand.constant is not None or not isinstance(operand.type, ShapeType):
+        return integers(operand, what, length)
+    rank = operand.type.rank
+    require(length in (None, rank), f"{what} has {rank} numbers, {length} are needed", kind="shape")
+    return (None,) * rank
+
+
 def one_element(operand: Operand, element: ElementType, what: str) -> TensorType:
-    """The type of an operand that must be a single number of that type."""
+    """The type of an operand that must be a single number of that type, as a tensor of rank 1."""
     found = tensor(operand, what)
-    require(found.element == element, f"{what} must be {element}, it is {found}")
-    require(all(n in (1, None) for n in found.shape or ()), f"{what} must have one element, it is {found}",
-            kind="shape")
+    require(found.element == element, f"{what} must be {element}, it is {found}", help=f"make it tensor<1x{element}>")
+    require(found.rank == 1 and found.shape in ((1,), (None,)), f"{what} must have one element, it is {found}",
+            help=f"make it tensor<1x{element}>", kind="shape")
     return found
 
 
 def zero_point(operand: Operand, element: ElementType, what: str) -> None:
-    """A zero point of values of type `element`: one number of their type, 0 unless they are i8."""
-    one_element(operand, element, what)
+    """A zero point of values of type `element`: one number of their type (f32 for block-scaled ones), 0 unless they are
+    i8."""
+    one_element(operand, F32 if isinstance(element, BlockScaled) else element, what)
     if element != I8 and operand.constant is not None:
         value = operand.constant.reshape(-1)[0].item()
-        require(value == 0, f"{what} must be 0 for {element}, it is {value}", kind="attribute")
+        require(value == 0, f"{what} must be 0 for {element}, it is {value}", kind="attribute",
+                help="only i8 has a zero point that is not 0")
 
 
 def same(a: int | None, b: int | None) -> bool:

@@ -1,4 +1,7 @@
-"""AVG_POOL2D and MAX_POOL2D: windows over the rows and columns of an NHWC tensor. Padding never counts."""
+"""AVG_POOL2D and MAX_POOL2D: windows over the rows and columns of an NHWC tensor. Padding never counts.
+
+The adaptive ones (`adaptive.py`) are these with the window as operands.
+"""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -12,7 +15,9 @@ from ...elements.expression import Expr, cast, clamp, extreme, guard, reduce
 from ...elements.tensor import Element, Table, Tensor
 from ...graph.operator import Op, Operand, attribute
 from ...graph.types import BF16, F8E4M3, F8E5M2, F16, F32, I8, I16, I32, Array, ElementType, TensorType
+from .binary import check_nan_mode
 from .convolution import centred
+from .elementwise import rounded, widened
 from .operands import Shape, one_of, ranked, tensor, zero_point
 from .window import check, output_extents, window_slices
 
@@ -56,7 +61,7 @@ class AvgPool2D(Op, name="tosa.avg_pool2d"):
         ones = np.ones((1, *x.shape[1:3], 1), np.int64)
         count = windowed(ones, np.add, 0, self.kernel, self.stride, self.pad)
         if not integer:
-            return np.asarray(total / count).astype(x.dtype)
+            return rounded(total / count, x.dtype)
         bits = np.frompyfunc(lambda n: (int(n) - 1).bit_length(), 1, 1)(count).astype(np.int64)
         multiplier, shift = (((1 << 30) + 1) << bits) // count, 30 + bits
         mean = (total * multiplier + (1 << (shift - 1))) >> shift
@@ -86,13 +91,14 @@ class MaxPool2D(Op, name="tosa.max_pool2d"):
     nan_mode: str = attribute("nan_mode", default="PROPAGATE")
 
     def infer(self, x: Operand) -> TensorType:
+        check_nan_mode(self.nan_mode)
         return TensorType(pooled_shape(x, self.kernel, self.stride, self.pad), tensor(x, "the input").element)
 
     def reference(self, x: Array) -> Array:
         if x.dtype.kind == "i":
             return windowed(x, np.maximum, np.iinfo(x.dtype).min, self.kernel, self.stride, self.pad)
         combine, least = (np.fmax, np.nan) if self.nan_mode == "IGNORE" else (np.maximum, -np.inf)
-        wide = x.astype(np.float64)
+        wide = widened(x)
         return windowed(wide, combine, least, self.kernel, self.stride, self.pad).astype(x.dtype)
 
     def element(self, out: TensorType, x: Tensor) -> Element:

@@ -25,6 +25,8 @@ from ...graph.types import (
     ElementType,
     TensorType,
 )
+from .binary import check_nan_mode
+from .elementwise import rounded, widened
 from .operands import axis_of, one_of, tensor
 
 FLOATS = (F16, BF16, F32)
@@ -83,6 +85,10 @@ class Extremum(Reduction):
     elements = (I8, I16, I32, I64, *FLOATS)
     which: ClassVar[str] = ""
 
+    def infer(self, x: Operand) -> TensorType:
+        check_nan_mode(self.nan_mode)
+        return super().infer(x)
+
     def primitive(self, element: ElementType) -> str:
         if not element.is_float:
             return self.which
@@ -138,9 +144,10 @@ class ArgMax(Op, name="tosa.argmax"):
     to: ElementType | None = from_result(default=None)
 
     def infer(self, x: Operand) -> TensorType:
+        check_nan_mode(self.nan_mode)
         shape = axis_of(x, self.axis)
-        one_of(tensor(x, "the input").element, (I8, I16, I32, F8E4M3, F8E5M2, *FLOATS), "the input of an argmax")
-        require(self.to in (None, I32, I64), f"the result of an argmax may not be {self.to}", help="it is i32")
+        one_of(tensor(x, "the input").element, (I8, I16, I32, I64, F8E4M3, F8E5M2, *FLOATS), "the input of an argmax")
+        require(self.to in (None, I32, I64), f"the result of an argmax may not be {self.to}", help="it is i32 or i64")
         return TensorType((*shape[:self.axis], *shape[self.axis + 1:]), self.to or I32)
 
     def reference(self, x: Array) -> Array:
@@ -157,6 +164,8 @@ class ArgMax(Op, name="tosa.argmax"):
     def element(self, out: TensorType, x: Tensor) -> Element:
         """The greatest of keys that hold a value's order above and its distance from the end below."""
         extent = x.type.dims[self.axis]
+        if x.type.element == I64:
+            return self.element_of_long(out, x)
         half = x.type.element in (I8, I16) and extent <= 1 << 16
         dtype, bits = ("int32", 16) if half else ("int64", 32)
 
@@ -166,6 +175,17 @@ class ArgMax(Op, name="tosa.argmax"):
             from_end = IndexValue(Affine.of(k) * -1 + (extent - 1), dtype)
             key = reduce("max", (k,), (cast(value, dtype) << bits) + from_end)
             return cast(Const(extent - 1, dtype) - (key & ((1 << bits) - 1)), out.element.storage)
+
+        return element
+
+    def element_of_long(self, out: TensorType, x: Tensor) -> Element:
+        """64 bits leave no room for a place beside them: the first place of what is the greatest value."""
+        def element(*index: Affine) -> Expr:
+            k, place = Axis("k", x.type.dims[self.axis]), Axis("place", x.type.dims[self.axis])
+            greatest = reduce("max", (k,), x[*index[:self.axis], k, *index[self.axis:]])
+            here = x[*index[:self.axis], place, *index[self.axis:]].equals(greatest)
+            first = reduce("min", (place,), select(here, IndexValue(Affine.of(place)), Const(place.extent - 1, "int32")))
+            return cast(first, out.element.storage)
 
         return element
 
@@ -181,14 +201,9 @@ class ArgMax(Op, name="tosa.argmax"):
 
 
 # ---- NumPy -------------------------------------------------------------------------------------------------------
-def widened(x: Array) -> Array:
-    """Floats in float64, other types as they are."""
-    return x if x.dtype.kind in "biu" else x.astype(np.float64)
-
-
 def narrowed(result: Array, x: Array) -> Array:
     """The result in the type of x, rounded once."""
-    return np.asarray(result).astype(x.dtype)
+    return rounded(result, x.dtype)
 
 
 def first_number(x: Array, place: Array, axis: int) -> Array:

@@ -10,11 +10,35 @@ from ...elements.affine import Affine
 from ...elements.expression import Expr, cast
 from ...elements.tensor import Element, Table, Tensor, gathered
 from ...graph.operator import Op, Operand, attribute
-from ...graph.types import BF16, F16, F32, I8, I16, I32, I48, Array, ElementType, TensorType
-from .operands import integers, one_of, ranked, tensor
+from ...graph.types import (
+    BF16,
+    F4E2M1,
+    F6E2M3,
+    F6E3M2,
+    F8E4M3,
+    F8E5M2,
+    F8E8M0,
+    F16,
+    F32,
+    I8,
+    I16,
+    I32,
+    I48,
+    MXINT8,
+    Array,
+    ElementType,
+    TensorType,
+)
+from .elementwise import rounded
+from .operands import extents as numbers
+from .operands import one_of, ranked, tensor
+from .product_types import COMPOSITES
 
-BILINEAR: dict[ElementType, ElementType] = {I8: I32, I16: I48, F16: F16, BF16: BF16, F32: F32}
+BILINEAR: dict[ElementType, ElementType] = {
+    I8: I32, I16: I48, F8E4M3: F8E4M3, F8E5M2: F8E5M2, F16: F16, BF16: BF16, F32: F32}
 """Type of the input: type of an interpolated result. An integer carries the product of both scales."""
+NEAREST = (*BILINEAR, *COMPOSITES, F6E2M3, F6E3M2, F4E2M1, F8E8M0, MXINT8)
+"""Types of the input for NEAREST_NEIGHBOR: what a block-scaled tensor consists of (`rewrite/decompose.py`) is among them."""
 LARGEST_EXTENT, LARGEST_SCALE = 16383, 1 << 11
 
 
@@ -25,11 +49,12 @@ class Resize(Op, name="tosa.resize"):
 
     def infer(self, x: Operand, scale: Operand, offset: Operand, border: Operand) -> TensorType:
         batch, *extents, channels = ranked(x, 4, "the input")
-        element = one_of(tensor(x, "the input").element, tuple(BILINEAR), "the input of a resize")
+        element = one_of(tensor(x, "the input").element, tuple(BILINEAR) if self.is_bilinear else NEAREST,
+                         "the input of a resize")
         require(self.mode in ("NEAREST_NEIGHBOR", "NEAREST", "BILINEAR"), f"{self.mode} is no mode of a resize",
                 kind="attribute", help="NEAREST_NEIGHBOR or BILINEAR")
-        scales = integers(scale, "the scale", 4)
-        offsets, borders = integers(offset, "the offset", 2), integers(border, "the border", 2)
+        scales, offsets, borders = (numbers(operand, what, length) for operand, what, length in
+                                    ((scale, "the scale", 4), (offset, "the offset", 2), (border, "the border", 2)))
         places = [output_extent(extents[d], scales[2 * d], scales[2 * d + 1], offsets[d], borders[d],
                                 ("rows", "columns")[d]) for d in range(2)]
         return TensorType((batch, *places, channels), BILINEAR[element] if self.is_bilinear else element)
@@ -49,7 +74,7 @@ class Resize(Op, name="tosa.resize"):
         dy, dx = dy[:, None, None], dx[:, None]
         left, right = wide[:, :, x0] * (unit_x - dx), wide[:, :, x1] * dx
         result = (left[:, y0] + right[:, y0]) * (unit_y - dy) + (left[:, y1] + right[:, y1]) * dy
-        return np.asarray(result).astype(x.dtype if floats else np.int32 if x.dtype == np.int8 else np.int64)
+        return rounded(result, x.dtype if floats else np.dtype(np.int32 if x.dtype == np.int8 else np.int64))
 
     def element(self, out: TensorType, x: Tensor, scale: Tensor, offset: Tensor, border: Tensor) -> Element:
         scales, starts = scale.integers, offset.integers
@@ -70,8 +95,11 @@ class Resize(Op, name="tosa.resize"):
         return element
 
 
-def output_extent(extent: int | None, n: int, d: int, offset: int, border: int, what: str) -> int | None:
-    """The output's rows or columns; checks the numbers along one axis."""
+def output_extent(extent: int | None, n: int | None, d: int | None, offset: int | None, border: int | None, what: str
+                  ) -> int | None:
+    """The output's rows or columns; checks the numbers along one axis, where they are known."""
+    if n is None or d is None or offset is None or border is None:
+        return None
     require(n > 0 and d > 0, f"the scale of the {what}, {n}/{d}, must be positive", kind="shape")
     require(n <= LARGEST_SCALE, f"the scale of the {what}, {n}/{d}, must not have more than {LARGEST_SCALE} above",
             kind="shape")

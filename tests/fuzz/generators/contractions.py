@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from tosaic.lowering.dialects.tosa.convolution import COMBINATIONS
-from tosaic.lowering.dialects.tosa.matmul import RESULTS
 from tosaic.lowering.dialects.tosa.pooling import ACCUMULATORS
+from tosaic.lowering.dialects.tosa.product_types import CONVOLUTIONS, PLAIN_CONVOLUTIONS, PRODUCTS, TRANSPOSED_PRODUCTS, Table
 from tosaic.lowering.dialects.tosa.resize import BILINEAR
 from tosaic.lowering.graph.graph import Value
 from tosaic.lowering.graph.types import (
@@ -64,9 +63,22 @@ def image(m: Maker, elements: Sequence[ElementType], rank: int = 4) -> Value:
     return m.pick((element,), rank)
 
 
+def first_of(table: Table) -> tuple[ElementType, ...]:
+    """What the first factor may be."""
+    return tuple(dict.fromkeys(types[0] for types in table))
+
+
+def combination(m: Maker, table: Table, first: ElementType) -> tuple[ElementType, ElementType, tuple[ElementType, ...]]:
+    """Types that go with a first factor: of the second, of the result, of the accumulators; the second often alike."""
+    found = [types for types in table if types[0] == first and types[1].kind != "block_scaled"]
+    alike = [types for types in found if types[1] == first]
+    _, second, result = m.rng.choice(alike if alike and m.chance(0.7) else found)
+    return second, result, table[first, second, result]
+
+
 def convolution(name: str, spatial: int) -> Recipe:
     def recipe(m: Maker) -> None:
-        convolved(m, name, image(m, tuple(COMBINATIONS), spatial + 2))
+        convolved(m, name, image(m, first_of(CONVOLUTIONS), spatial + 2))
 
     return recipe
 
@@ -74,7 +86,8 @@ def convolution(name: str, spatial: int) -> Recipe:
 def convolved(m: Maker, name: str, x: Value) -> Value | None:
     """A convolution of x, if it is not too much."""
     batch, *extents, channels = x.tensor.dims
-    weights, result, accumulators = COMBINATIONS[x.tensor.element]
+    element, result, accumulators = combination(m, PLAIN_CONVOLUTIONS if name == "depthwise_conv2d" else CONVOLUTIONS,
+                                                x.tensor.element)
     windows = [window(m, n, 3 if len(extents) == 3 else 4) for n in extents]
     out = [places(n, *w) for n, w in zip(extents, windows)]
     kernel = [w[0] for w in windows]
@@ -88,7 +101,6 @@ def convolved(m: Maker, name: str, x: Value) -> Value | None:
         products = batch * math.prod(out) * filters * math.prod(kernel) * channels
     if batch * math.prod(out) * filters > m.program.most or not m.affordable(products):
         return None
-    element = m.rng.choice(weights)
     return m.op(name, x, filter_of(m, dims, element), bias(m, result, filters), m.zero_point(x.tensor.element),
                 m.zero_point(element, element == I4), pad=tuple(p for w in windows for p in w[3:]),
                 stride=tuple(w[1] for w in windows), dilation=tuple(w[2] for w in windows),
@@ -108,9 +120,9 @@ def bias(m: Maker, element: ElementType, filters: int) -> Value:
 
 
 def transpose_convolution(m: Maker) -> None:
-    x = image(m, tuple(COMBINATIONS))
+    x = image(m, first_of(CONVOLUTIONS))
     batch, *extents, channels = x.tensor.dims
-    weights, result, accumulators = COMBINATIONS[x.tensor.element]
+    element, result, accumulators = combination(m, CONVOLUTIONS, x.tensor.element)
     filters, kernel, stride = m.rng.choice((1, 2, 3, 8, 17)), [m.rng.randint(1, 4) for _ in "hw"], [
         m.rng.choice((1, 1, 2, 3)) for _ in "hw"]
     pads = tuple(m.rng.randint(-k + 1, 3) if m.chance(0.5) else 0 for k in kernel for _ in "ab")
@@ -119,21 +131,31 @@ def transpose_convolution(m: Maker) -> None:
         return
     if not m.affordable(batch * math.prod(out) * filters * math.prod(kernel) * channels):
         return
-    element = m.rng.choice(weights)
     m.op("transpose_conv2d", x, filter_of(m, (filters, *kernel, channels), element), bias(m, result, filters),
          m.zero_point(x.tensor.element), m.zero_point(element, element == I4), out_pad=pads, stride=tuple(stride),
          acc_type=m.rng.choice(accumulators))
 
 
 def matmul(m: Maker) -> None:
-    a = m.pick((m.rng.choice([e for e in OFTEN if e in RESULTS]),), 3)
+    a = m.pick((m.rng.choice([e for e in OFTEN if e in first_of(PRODUCTS)]),), 3)
     batch, rows, inner = a.tensor.dims
     columns = m.rng.choice((1, 2, 5, 16, 17, 33, 64, 100)[:None if m.program.most > 10_000 else 6])
     if batch * rows * columns > m.program.most or not m.affordable(batch * rows * columns * inner):
         return
-    element = a.tensor.element
+    element, result, _ = combination(m, PRODUCTS, a.tensor.element)
     b = m.exactly(TensorType((batch, inner, columns), element), constant=0.4)
-    m.op("matmul", a, b, m.zero_point(element), m.zero_point(element), to=m.rng.choice(RESULTS[element]))
+    m.op("matmul", a, b, m.zero_point(a.tensor.element), m.zero_point(element), to=result)
+
+
+def matmul_t(m: Maker) -> None:
+    a = m.pick((m.rng.choice([e for e in OFTEN if e in first_of(TRANSPOSED_PRODUCTS)]),), 3)
+    batch, rows, inner = a.tensor.dims
+    columns = m.rng.choice((1, 2, 5, 16, 17, 33, 64, 100)[:None if m.program.most > 10_000 else 6])
+    if batch * rows * columns > m.program.most or not m.affordable(batch * rows * columns * inner):
+        return
+    element, result, _ = combination(m, TRANSPOSED_PRODUCTS, a.tensor.element)
+    b = m.exactly(TensorType((m.rng.choice((1, batch)), columns, inner), element), constant=0.4)
+    m.op("matmul_t", a, b, m.zero_point(a.tensor.element), m.zero_point(element), to=result)
 
 
 def pool(name: str) -> Recipe:
@@ -151,11 +173,13 @@ def pooled(m: Maker, name: str, x: Value) -> Value | None:
         return None
     kernel, stride = tuple(w[0] for w in windows), tuple(w[1] for w in windows)
     pad = tuple(p for w in windows for p in w[3:])
-    if name == "max_pool2d":
-        return m.op(name, x, kernel=kernel, stride=stride, pad=pad, nan_mode=m.rng.choice(NAN_MODES))
     element = x.tensor.element
-    return m.op(name, x, m.zero_point(element), m.zero_point(element), kernel=kernel, stride=stride, pad=pad,
-                acc_type=m.rng.choice(ACCUMULATORS[element]))
+    points = () if name.startswith("max") else (m.zero_point(element), m.zero_point(element))
+    attributes = ({"nan_mode": m.rng.choice(NAN_MODES)} if name.startswith("max")
+                  else {"acc_type": m.rng.choice(ACCUMULATORS[element])})
+    if name.endswith("adaptive"):
+        return m.op(name, x, *points, m.shape(*kernel), m.shape(*stride), m.shape(*pad), **attributes)
+    return m.op(name, x, *points, kernel=kernel, stride=stride, pad=pad, **attributes)
 
 
 def image_chain(m: Maker) -> None:
@@ -170,7 +194,9 @@ def image_chain(m: Maker) -> None:
         if following is None:
             break
         x = following
-        if x.tensor.element != element:  # the sums of bytes
+        if x.tensor.element != element and element.is_float:
+            x = m.op("cast", x, to=element)
+        elif x.tensor.element != element:  # the sums of bytes
             x = m.op("cast", m.op("arithmetic_right_shift", x, m.constant(np.full((1,) * 4, 6, np.int32)), round=True), to=I8)
         elif m.chance(0.3):
             x = m.op("tanh", x) if element.is_float else m.op("clamp", x, min_val=-60, max_val=60)
@@ -205,7 +231,7 @@ def scaled(m: Maker, extent: int) -> tuple[int, int, int, int]:
 REDUCTIONS: dict[str, tuple[ElementType, ...]] = {
     "reduce_all": (I1,), "reduce_any": (I1,), "reduce_sum": (I32, I64, *FLOATS), "reduce_product": FLOATS,
     **dict.fromkeys(("reduce_max", "reduce_min"), (I8, I16, I32, I64, *FLOATS)),
-    "argmax": (I8, I16, I32, F8E4M3, F8E5M2, *FLOATS)}
+    "argmax": (I8, I16, I32, I64, F8E4M3, F8E5M2, *FLOATS)}
 
 
 def reduction(name: str) -> Recipe:
@@ -224,6 +250,7 @@ def reduction(name: str) -> Recipe:
 RECIPES: dict[str, Recipe] = {
     "conv2d": convolution("conv2d", 2), "conv3d": convolution("conv3d", 3),
     "depthwise_conv2d": convolution("depthwise_conv2d", 2), "transpose_conv2d": transpose_convolution, "matmul": matmul,
-    "image chain": image_chain, "avg_pool2d": pool("avg_pool2d"), "max_pool2d": pool("max_pool2d"), "resize": resize,
+    "matmul_t": matmul_t, "image chain": image_chain, "resize": resize,
+    **{name: pool(name) for name in ("avg_pool2d", "max_pool2d", "avg_pool2d_adaptive", "max_pool2d_adaptive")},
     **{name: reduction(name) for name in REDUCTIONS}}
 __all__ = ["F16", "F32", "RECIPES"]

@@ -5,7 +5,7 @@ import random
 
 import ml_dtypes
 import numpy as np
-from tosaic.lowering.graph.types import Array, ElementType, TensorType
+from tosaic.lowering.graph.types import F8E8M0, MXINT8, Array, ElementType, TensorType
 
 MOODS = ("plain", "whole", "nasty")
 """`plain` numbers of ordinary size, `whole` small integers (floats too: their sums are exact), `nasty` extremes."""
@@ -17,11 +17,31 @@ def array(rng: random.Random, type: TensorType, mood: str = "plain", span: tuple
     element, shape = type.element, type.dims
     if element.kind == "bool":
         return np.asarray(numbers.integers(0, 2, shape)).astype(bool)
+    if element == F8E8M0:
+        return scales(numbers, shape, mood)
+    if element == MXINT8:
+        return np.asarray(numbers.integers(-128, 127, shape, np.int8, endpoint=True))
+    if element.is_float and element.bits < 8:
+        return bits(numbers, element, shape)
     if element.is_float:
         return floats(numbers, rng, element, shape, mood)
     if span is not None:
         return np.asarray(numbers.integers(span[0], span[1], shape, endpoint=True)).astype(element.dtype)
     return integers(numbers, rng, element, shape, mood)
+
+
+def bits(numbers: np.random.Generator, element: ElementType, shape: tuple[int, ...]) -> Array:
+    """Numbers of every exponent, and all else that the bits of a float may be."""
+    codes = numbers.integers(0, 1 << element.bits, shape, np.uint64)
+    return np.asarray(codes.astype(f"u{element.dtype.itemsize}")).view(element.dtype)
+
+
+def scales(numbers: np.random.Generator, shape: tuple[int, ...], mood: str, extremes: tuple[int, ...] = ()) -> Array:
+    """Powers of two near 1; nasty ones, and the scale that is NaN, and `extremes` (their codes)."""
+    near = numbers.integers(120, 135, shape, endpoint=True)
+    if mood == "nasty":
+        near = np.where(numbers.random(shape) < 0.2, numbers.choice([0, 1, 23, 230, 235, 255, *extremes], shape), near)
+    return near.astype(np.uint8).view(F8E8M0.dtype)
 
 
 def integers(numbers: np.random.Generator, rng: random.Random, element: ElementType, shape: tuple[int, ...], mood: str

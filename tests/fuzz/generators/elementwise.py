@@ -82,8 +82,9 @@ def select(m: Maker) -> None:
 
 
 def cast(m: Maker) -> None:
-    x = m.pick(tuple(TARGETS))
-    m.op("cast", x, to=m.rng.choice(TARGETS[x.tensor.element]))
+    x = m.pick(tuple(e for e in TARGETS if e.kind != "block_scaled"))
+    targets = [e for e in TARGETS[x.tensor.element] if e.kind != "block_scaled"]
+    m.op("cast", x, to=m.rng.choice(targets), input_unsigned=x.tensor.element.is_integer and m.chance(0.3))
 
 
 def table(m: Maker) -> None:

@@ -12,12 +12,12 @@ from tosaic.lowering.graph.types import Array, TensorType
 from tosaic.runtime.errors import Problem
 
 from ...fuse.graphs import module as module_of
-from . import contractions, control, elementwise, layout, quantized
+from . import contractions, control, elementwise, layout, quantized, shapes, table
 from .data import MOODS, array
 from .maker import Maker, Program, Recipe
 
 RECIPES: dict[str, Recipe] = {**elementwise.RECIPES, **layout.RECIPES, **contractions.RECIPES, **quantized.RECIPES,
-                              **control.RECIPES}
+                              **control.RECIPES, **shapes.RECIPES, **table.RECIPES}
 WEIGHTS = {**dict.fromkeys(RECIPES, 2), "layout chain": 12, "image chain": 6, "quantized chain": 8, "conv2d": 6,
            "depthwise_conv2d": 5, "matmul": 6, "rescale": 8, "add": 6, "mul": 6, "cast": 6, "reduce_sum": 5,
            "cond_if": 4, "while_loop": 4, "state shift": 4, "concat": 4, "reshape": 4, "variable_read": 3,

@@ -98,6 +98,17 @@ def gather(m: Maker) -> None:
     m.op("gather", values, m.exactly(type, (0, rows - 1) if m.chance(0.8) else (-3, rows + 3), 0.4))
 
 
+def row_gather(m: Maker) -> None:
+    values = m.pick(ANY, 3)
+    batch, rows, channels = values.tensor.dims
+    places, count = m.rng.choice((1, 2, 5)), m.rng.choice((1, 2, 3, rows))
+    if batch * places * count * channels > m.program.most:
+        return
+    type = TensorType((batch, places), m.rng.choice((I32, I64)))
+    span = (0, max(rows - count, 0)) if m.chance(0.8) else (-3, rows + 3)
+    m.op("row_gather", values, m.exactly(type, span, 0.4), m.constant(np.array([count], np.int32)))
+
+
 def scatter(m: Maker) -> None:
     values = m.pick(ANY, 3)
     batch, rows, channels = values.tensor.dims
@@ -111,5 +122,10 @@ def scatter(m: Maker) -> None:
     m.op("scatter", values, indices, m.exactly(values.tensor.with_shape((batch, places, channels))))
 
 
+def identities(m: Maker) -> None:
+    """Several values handed on together, as a split is."""
+    m.ops("identityn", *(m.pick(ANY) for _ in range(m.rng.randint(1, 4))))
+
+
 RECIPES: dict[str, Recipe] = {**{name: single(name) for name in LAYOUTS}, "layout chain": chain, "gather": gather,
-                              "scatter": scatter}
+                              "row_gather": row_gather, "scatter": scatter, "identityn": identities}

@@ -16,10 +16,10 @@ from tosaic.lowering.native.load import arena_layout
 from tosaic.runtime.errors import Problem
 
 from .native import Guarded
-from .reference import Expected, Outcome
+from .reference import Outcome, Requirement
 
 
-def check_artifact(lowered: Lowered, calls: Sequence[Sequence[Array]], expected: Expected, folder: Path) -> None:
+def check_artifact(lowered: Lowered, calls: Sequence[Sequence[Array]], expected: Requirement, folder: Path) -> None:
     """Write the object to `folder`, link it to a library, and call it."""
     artifact = write(lowered.program, lowered.plan, folder, "fuzz", lowered.target, lowered.elements())
     path = folder / "fuzz.so"

@@ -11,7 +11,7 @@ from tosaic.lowering.loops.interpret_steps import run_program
 from tosaic.lowering.loops.text import print_program, read_program
 from tosaic.runtime.errors import Problem
 
-from .reference import Expected, Outcome
+from .reference import Outcome, Requirement
 
 
 def outcome(run_once: Callable[[Sequence[Array], State], tuple[Array, ...]], calls: Sequence[Sequence[Array]]) -> Outcome:
@@ -29,11 +29,11 @@ def outcome(run_once: Callable[[Sequence[Array], State], tuple[Array, ...]], cal
     return Outcome(tuple(results), tuple(states))
 
 
-def check_kernels(lowered: Lowered, calls: Sequence[Sequence[Array]], expected: Expected) -> None:
+def check_kernels(lowered: Lowered, calls: Sequence[Sequence[Array]], expected: Requirement) -> None:
     expected.check(outcome(lambda inputs, state: run(lowered.kernels, inputs, state), calls), "kernels")
 
 
-def check_loops(lowered: Lowered, calls: Sequence[Sequence[Array]], expected: Expected) -> None:
+def check_loops(lowered: Lowered, calls: Sequence[Sequence[Array]], expected: Requirement) -> None:
     """Slow: every lane of every statement. Accesses are checked, and reads of what nothing has written."""
     expected.check(outcome(lambda inputs, state: run_program(lowered.program, inputs, state), calls), "loops")
 

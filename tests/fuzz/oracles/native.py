@@ -16,7 +16,7 @@ from tosaic.runtime.arena import address
 from tosaic.runtime.errors import Problem
 from tosaic.runtime.variables import Context
 
-from .reference import Expected, Outcome
+from .reference import Outcome, Requirement
 
 HOST, AVX2, BASE = target("host"), target("x86-64-v3"), target("x86-64")
 TARGETS: dict[str, Target] = {
@@ -83,7 +83,7 @@ def outcome(compiled: Compiled, calls: Sequence[Sequence[Array]], context: Conte
     return Outcome(tuple(results), tuple(states))
 
 
-def check_native(lowered: Lowered, calls: Sequence[Sequence[Array]], expected: Expected, what: str) -> None:
+def check_native(lowered: Lowered, calls: Sequence[Sequence[Array]], expected: Requirement, what: str) -> None:
     context = Context(what)
     compiled = lowered.compile(context)
     try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from tosaic.lowering.dialects.tosa.compliance import FRACTION_BITS, bound
@@ -31,19 +31,27 @@ class Erring:
 
     def __init__(self, operation: Operation, numbers: np.random.Generator, sign: int, wild: float) -> None:
         self.op, self.numbers, self.sign, self.wild = operation.op, numbers, sign, wild
-        self.type = operation.results[0].type if len(operation.results) == 1 else None
+        self.types = [v.type for v in operation.results]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.op, name)
 
-    def reference(self, *arrays: Array) -> Array:
-        exact = np.asarray(self.op.reference(*arrays))
-        if not isinstance(self.type, TensorType) or not self.type.element.is_float or hasattr(self.op, "values"):
+    def reference(self, *arrays: Array) -> Any:
+        found = self.op.reference(*arrays)
+        if isinstance(found, tuple):
+            return tuple(self.erred(np.asarray(x), type, arrays) for x, type in zip(found, self.types, strict=True))
+        return self.erred(np.asarray(found), self.types[0], arrays)
+
+    def erred(self, exact: Array, type: Any, arrays: Sequence[Array]) -> Array:
+        """One result, off by its bound."""
+        if not isinstance(type, TensorType) or not type.element.is_float or hasattr(self.op, "values"):
             return exact
-        allowed = bound(self.op, arrays, exact, self.type.element)
+        allowed = bound(self.op, arrays, exact, type.element)
         direction = self.sign * self.numbers.choice((-1.0, 1.0), exact.shape)
         direction = direction * self.numbers.uniform(0.25, 1, exact.shape)  # so that two errors do not just cancel
         moved = exact if allowed is None else self.moved(exact, np.broadcast_to(allowed, exact.shape), direction)
+        if exact.dtype.kind in "iu" or type.element.name == "f8E8M0FNU":  # which have no sign of a zero
+            return moved
         signed = np.copysign(moved.astype(np.float64), direction).astype(exact.dtype)
         return np.where(exact.astype(np.float64) == 0, signed, moved)
 
@@ -87,6 +95,12 @@ def outcome(module: Module, calls: Sequence[Sequence[Array]]) -> Outcome:
             return Outcome(tuple(results), (*state, run.variables.snapshot()), problem)
         state.append(run.variables.snapshot())
     return Outcome(tuple(results), tuple(state))
+
+
+class Requirement(Protocol):
+    """What an outcome must be like."""
+
+    def check(self, actual: Outcome, what: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Flatbuffers of TOSA (`.tosa` files) into the tensor graph, and back."""

@@ -1,0 +1,117 @@
+"""Types and data of values <-> tensors and shapes of a .tosa file."""
+from __future__ import annotations
+
+import numpy as np
+
+from ...runtime.errors import Problem, require
+from ..graph.types import Array, BlockScaled, ElementType, ShapeType, TensorType, Type, block_scaled
+from ..graph.verify import MAXIMUM_SHAPE
+from .packing import pack, pack_scaled, unpack, unpack_scaled
+from .position import shown
+from .records import ShapeRecord, TensorRecord
+from .schema import BLOCK_SHAPE, ELEMENT_CODES, ELEMENTS, SIGNLESS
+
+EXTENT_BYTES = 8
+"""Bytes of one extent of a constant shape."""
+UNKNOWN_EXTENT = -1
+"""What tosa-opt writes for `?`. It is not in the specification: only the inputs of a graph say that it is meant so."""
+MOST_EXTENTS = 64
+"""Extents that a tensor can have at all: NumPy's arrays have no more."""
+
+
+# ---- file -> graph -----------------------------------------------------------------------------------------------
+def element_type(number: int, what: str) -> ElementType:
+    """The element type with that code."""
+    found = ELEMENTS[number] if number < len(ELEMENTS) else None
+    if found is None:
+        known = "UNKNOWN" if number == 0 else "SHAPE" if number < len(ELEMENTS) else str(number)
+        raise Problem(f"{what} is {known}, which is no element type", kind="type")
+    return found
+
+
+def type_of(record: TensorRecord | ShapeRecord, is_dynamic: bool = False) -> TensorType | ShapeType:
+    """The type of a tensor or shape; a Problem for what is no type. Extents are as they are written, because `verify` of the
+    graph checks them: where an operator's result has a wrong one, the rule that the operator breaks says more. Only where
+    the file `is_dynamic`, -1 is an extent that is not known."""
+    if isinstance(record, ShapeRecord):
+        require(record.rank <= MAXIMUM_SHAPE, f"the shape has {record.rank} extents, level 8K allows {MAXIMUM_SHAPE}",
+                kind="level")
+        return ShapeType(record.rank)
+    require(len(record.shape) <= MOST_EXTENTS, f"the tensor has rank {len(record.shape)}", kind="level")
+    element = element_type(record.element, "the type")
+    if record.is_unranked:
+        return TensorType(None, element)
+    is_plain = not record.scale and not record.block
+    shape = tuple(None if n == UNKNOWN_EXTENT and is_dynamic else n for n in record.shape)
+    return TensorType(shape, element if is_plain else composite(element, record))
+
+
+def composite(value: ElementType, record: TensorRecord) -> BlockScaled:
+    """The type of the elements of a tensor with scales."""
+    scale, found = element_type(record.scale, "the type of the scales"), block_scaled(value)
+    require(scale == found.scale, f"the scales are {scale}, they must be {found.scale}")
+    require(record.block == BLOCK_SHAPE, f"{record.block} is no shape of a block", help=f"{BLOCK_SHAPE} is")
+    require(bool(record.shape) and record.shape[-1] % BLOCK_SHAPE == 0,
+            f"{BLOCK_SHAPE} elements share a scale, but the shape is {list(record.shape)}", kind="shape")
+    return found
+
+
+def data_of(record: TensorRecord | ShapeRecord, type: TensorType | ShapeType) -> Array:
+    """The data of a constant; read-only, a view of the file where that can be."""
+    if isinstance(record, ShapeRecord):
+        return extents(record)
+    assert isinstance(type, TensorType)
+    if record.data is None or not type.is_static:
+        raise Problem(f"{shown(record.name)} has no data", kind="shape")
+    require(all(n > 0 for n in type.dims), f"{shown(record.name)} has an extent below 1: {list(type.dims)}", kind="shape")
+    if not isinstance(type.element, BlockScaled):
+        return unpack(record.data, type.element, type.dims)
+    if record.scale_data is None:
+        raise Problem(f"{shown(record.name)} has no scales", kind="shape")
+    return unpack_scaled(record.data, record.scale_data, type.element, type.dims)
+
+
+def extents(record: ShapeRecord) -> Array:
+    """The data of a shape; rank 0 may have room for one number, which means nothing."""
+    data = np.empty(0, np.uint8) if record.data is None else record.data
+    if record.rank == 0 and data.size == EXTENT_BYTES:
+        data = data[:0]
+    expected = EXTENT_BYTES * record.rank
+    require(data.size == expected, f"the shape's data are {data.size} bytes, {record.rank} extents take {expected}",
+            kind="shape")
+    found = data.view("<i8").copy()
+    found.flags.writeable = False
+    return found
+
+
+# ---- graph -> file -----------------------------------------------------------------------------------------------
+def element_code(element: ElementType) -> int:
+    """The number of an element type. Integers have no sign of their own there, their operators have."""
+    found = ELEMENT_CODES.get(SIGNLESS.get(element.name, element.name))
+    if found is None:
+        raise Problem(f"a .tosa file has no elements of {element}", kind="unsupported")
+    return found
+
+
+def record_of(name: str, type: Type, data: Array | None = None) -> TensorRecord | ShapeRecord:
+    """A tensor or shape, with its data where it is a constant; a Problem for a type that files do not have."""
+    match type:
+        case ShapeType(rank):
+            return ShapeRecord(name, rank, None if data is None else np.ascontiguousarray(data, "<i8").view(np.uint8))
+        case TensorType():
+            return tensor_record(name, type, data)
+        case _:
+            raise Problem(f"{name} is {type}, a .tosa file has tensors and shapes only", kind="unsupported")
+
+
+def tensor_record(name: str, type: TensorType, data: Array | None = None) -> TensorRecord:
+    if type.shape is None:
+        raise Problem(f"{name} is {type}, a .tosa file needs the rank", kind="unsupported")
+    shape = tuple(UNKNOWN_EXTENT if n is None else n for n in type.shape)
+    require(max(shape, default=1) < 1 << 31, f"{name} is {type}, a .tosa file has 32 bits for an extent", kind="unsupported")
+    element = type.element
+    if isinstance(element, BlockScaled):
+        values, scales = (None, None) if data is None else pack_scaled(data, element)
+        return TensorRecord(name, shape, element_code(element.value), values, scale=element_code(element.scale),
+                            scale_data=scales, block=BLOCK_SHAPE)
+    return TensorRecord(name, shape, element_code(element), None if data is None else pack(data, element))

@@ -1,0 +1,76 @@
+"""Graph -> graph: `tf.If` and `tf.StatelessIf`, which name functions, as COND_IF, which holds regions.
+
+Arm's converter leaves them beside TOSA when a TFLite model has branches: the two functions that they name are copied into the
+operation. What else it cannot convert stays as it is, and is refused when something needs it.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ...runtime.errors import Problem
+from ..dialects.tosa.control_flow import CondIf
+from ..graph.graph import Block, Module, Operation, Value
+from ..graph.operator import UnknownOp
+
+SPELLINGS = frozenset({"tf.If", "tf.StatelessIf"})
+LARGEST_DEPTH = 64
+"""Functions that name each other go no deeper than this."""
+
+
+def inline_branches(module: Module) -> Module:
+    """The module with branches as regions; unchanged (the same object) if it has none."""
+    if not any(is_branch(o) for f in module.functions for o in f.body.walk()):
+        return module
+    return replace(module, functions=tuple(replace(f, body=inlined(f.body, module, 0)) for f in module.functions))
+
+
+def is_branch(operation: Operation) -> bool:
+    return isinstance(operation.op, UnknownOp) and operation.op.spelling in SPELLINGS
+
+
+def inlined(block: Block, module: Module, depth: int) -> Block:
+    """The block with every branch in it as regions."""
+    operations = []
+    for operation in block.operations:
+        if is_branch(operation):
+            operation = branch(operation, module, depth)
+        elif operation.regions:
+            operation = replace(operation, regions=tuple(inlined(r, module, depth) for r in operation.regions))
+        operations.append(operation)
+    return replace(block, operations=tuple(operations))
+
+
+def branch(operation: Operation, module: Module, depth: int) -> Operation:
+    """COND_IF with copies of the two functions."""
+    properties: Mapping[str, Any] = {**operation.attributes, **(getattr(operation.op, "properties", None) or {})}
+    if depth >= LARGEST_DEPTH:
+        raise Problem(f"{operation.op.name or 'tf.If'} names functions that name each other", operation.position)
+    regions = []
+    for attribute in ("then_branch", "else_branch"):
+        symbol = properties.get(attribute)
+        if symbol is None:
+            raise Problem(f"tf.If has no {attribute}", operation.position, kind="attribute")
+        body = inlined(module.function(symbol.path[-1]).body, module, depth + 1)
+        regions.append(copied(body, {}))
+    kept = {name: value for name, value in operation.attributes.items() if "." in name}
+    return replace(operation, op=CondIf(), regions=tuple(regions), attributes=kept)
+
+
+def copied(block: Block, outer: Mapping[Value, Value]) -> Block:
+    """The block with values of its own, so that one function may become several regions."""
+    values = dict(outer)
+
+    def fresh(value: Value) -> Value:
+        values[value] = replace(value)
+        return values[value]
+
+    arguments = tuple(map(fresh, block.arguments))
+    operations = []
+    for operation in block.operations:
+        operands = tuple(values.get(v, v) for v in operation.operands)
+        regions = tuple(copied(r, values) for r in operation.regions)
+        operations.append(replace(operation, operands=operands, regions=regions, results=tuple(map(fresh, operation.results))))
+    yields = tuple(values.get(v, v) for v in block.yields)
+    return replace(block, arguments=arguments, operations=tuple(operations), yields=yields)

@@ -1,0 +1,53 @@
+"""The tests in the cache folder: written once for a version, a selection and a seed, by one process at a time."""
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+from . import selection as selecting
+from .environment import TOOLS, cache, locked
+from .generate import generate_in_processes
+from .report import operator_of
+from .selection import Selection
+
+
+def selected(version: str, selection: str) -> Selection | None:
+    """What the command line calls compact, ci, or all (None)."""
+    return None if selection == "all" else Selection(version, selection == "ci")
+
+
+def place(version: str, selection: str, seed: int) -> Path:
+    """Where the tests are. Its name changes with the tools' version and with what is selected, so nothing old is run."""
+    made_by = TOOLS.encode() + (b"" if selection == "all" else Path(selecting.__file__).read_bytes())
+    return cache() / "tests" / f"{version}-{selection}-{seed}-{hashlib.sha1(made_by).hexdigest()[:8]}"
+
+
+def suite(version: str, selection: str, seed: int, jobs: int) -> Path:
+    """The folder of the tests, which are written if they are not there: compact ones of 1.0 in 3 minutes, all in 15."""
+    wanted = place(version, selection, seed)
+    with locked(wanted.with_name(f"{version}-{selection}-{seed}")):
+        if not wanted.exists():
+            for old in wanted.parent.glob(f"{version}-{selection}-{seed}-*"):
+                shutil.rmtree(old)
+            scratch = wanted.with_name(f"{wanted.name}.partial")
+            failed = generate_in_processes(jobs, version, scratch, seed, (), selected(version, selection))
+            if failed:
+                raise RuntimeError(f"the generator of the conformance suite has failed for {failed} operators")
+            os.rename(scratch, wanted)
+    return wanted
+
+
+def choose(tests: Iterable[Path], version: str, selection: str) -> list[Path]:
+    """A selection among tests that are there. A folder stands for the generator's batches of it."""
+    chosen = selected(version, selection)
+    if chosen is None:
+        return list(tests)
+    folders: dict[Path, list[str]] = defaultdict(list)
+    for test in tests:
+        folders[test.parent].append(test.name)
+    return [folder / name for folder, names in folders.items()
+            for name in chosen.choose(operator_of(folder / names[0]), folder.name, names)]

@@ -1,0 +1,68 @@
+"""Arm's conformance suite: a selection of the tests of each version of the specification, on both engines.
+
+The first run makes an environment with Arm's tools and writes the tests into the cache folder (`environment.py`); later
+ones find them there. Each part is a process of its own in that environment.
+"""
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from . import environment
+from .suite import place
+
+PARTS = 4
+TESTS = {"1.0": 2600, "1.1": 500}
+"""Tests of each selection at least: so that a suite that is not there, or a filter gone wrong, cannot pass."""
+
+
+def tools() -> Path:
+    """Python with Arm's tools; the test is skipped where they cannot be had."""
+    try:
+        return environment.ensure()
+    except environment.Unavailable as reason:
+        pytest.skip(str(reason))
+
+
+def conformance(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The driver's run."""
+    command = [sys.executable, str(environment.ROOT / "tests" / "conformance"), "--quiet", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, errors="replace")
+
+
+@pytest.mark.parametrize("part", range(1, PARTS + 1))
+@pytest.mark.parametrize("version", TESTS)
+def test_what_the_suite_expects_comes(version: str, part: int, tmp_path: Path) -> None:
+    tools()
+    outcomes = tmp_path / "outcomes.json"
+    result = conformance("--version", version, "--selection", "ci", "--shard", f"{part}/{PARTS}", "--jobs", "1",
+                         "--json", str(outcomes))
+    assert result.returncode == 0, f"{result.stdout}\n{result.stderr[-2000:]}"
+    records = [json.loads(line) for line in outcomes.read_text().splitlines()]
+    count = Counter(record["engine"] for record in records)
+    assert count["native"] == count["interpreter"] >= TESTS[version] // PARTS
+    assert {record["result"] for record in records} == {"expected_pass", "expected_failure"}
+
+
+def test_arms_runner_comes_to_the_same() -> None:
+    tools()
+    result = conformance("--selection", "ci", "--operators", "abs", "cast", "cond_if", "exp", "--filter", "f32|ERRORIF",
+                         "--arm")
+    assert result.returncode == 0, f"{result.stdout}\n{result.stderr[-2000:]}"
+    assert {"Totals (tosaic_native)", "Totals (tosaic_interpreter)"} <= set(line.split(":")[0] for line in
+                                                                           result.stdout.splitlines())
+
+
+def test_the_verifiers_library_and_its_program_give_the_same_verdicts() -> None:
+    python = tools()
+    assert conformance("--selection", "ci", "--operators", "abs").returncode == 0
+    folders = [f for f in sorted(place("1.0", "ci", 42).glob("operators/*/*/*")) if "ERRORIF" not in f.name][::60]
+    command = [str(python), "-m", "tests.conformance.agreement", *map(str, folders)]
+    result = subprocess.run(command, capture_output=True, text=True, env=environment.variables())
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert len(folders) > 20
