@@ -65,4 +65,4 @@ def test_the_verifiers_library_and_its_program_give_the_same_verdicts() -> None:
     command = [str(python), "-m", "tests.conformance.agreement", *map(str, folders)]
     result = subprocess.run(command, capture_output=True, text=True, env=environment.variables())
     assert result.returncode == 0, result.stdout + result.stderr
-    assert len(folders) > 20
+    assert int(result.stdout.split()[-1]) > 0.8 * len(folders) > 20, "too few results that damage can spoil"
