@@ -75,11 +75,11 @@ class Report:
 
 def report(lowered: Lowered) -> Report:
     """The report of a function after lowering."""
-    from ..lowering.memory.plan import buffer_names
+    from ..lowering.memory.plan import names_of
     from ..lowering.native.backup import backup_of
     program, plan = lowered.program, lowered.plan
-    places, names = plan.allocations, buffer_names(program.temporaries)
-    buffers = tuple(line(b, name, places[name].byte_offset) for b, name in names.items())
+    places, names = plan.allocations, names_of(program)
+    buffers = tuple(line(b, name, places[name].byte_offset) for b, name in names.items() if name in places)
     kernels = tuple(KernelLine(f"{k.out.name}: {k.out.dtype}{list(k.out.shape)}", k.origin,
                                None if k.position is None else str(k.position)) for k in program.kernels)
     return Report(

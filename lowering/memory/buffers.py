@@ -15,6 +15,7 @@ import numpy as np
 from ...runtime.errors import Problem
 
 Kind = Literal["intermediate", "input", "output", "constant"]
+PoolKind = Literal["workspace", "constant"]
 PoolAccess = Literal["rw", "ro"]
 Ticks = tuple[int, int]
 """First and last tick of a span; both belong to it."""
@@ -100,6 +101,11 @@ class BufferInfo:
             return [p for p in pools if p.suits(self)]
         known = {p.name: p for p in pools}
         return [known[name] for name in self.pool_candidates if name in known and known[name].suits(self)]
+
+
+def own_alignment(nbytes: int, element: int, most: int) -> int:
+    """What a buffer of that many bytes is aligned to: its element at least, a vector (`most` bytes) where it has one."""
+    return max(element, min(most, 1 << max(nbytes.bit_length() - 1, 0)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,19 +10,22 @@ from typing import Any
 
 from ...runtime.errors import Problem
 from ..elements.expression import Buffer
-from .buffers import BufferInfo, Kind, PoolAllocation, PoolInfo, Ticks
+from ..loops.program import Program
+from .buffers import BufferInfo, Kind, PoolAllocation, PoolInfo, PoolKind, Ticks
 from .lower_bound import lower_bound
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedPool:
     """A pool as a plan uses it: `size_bytes` is what the buffers in it need, `limit_bytes` what it may hold (None:
-    any), `alignment` what its first byte must be aligned to, `lower_bound` the least size for the same buffers."""
+    any), `alignment` what its first byte must be aligned to, `lower_bound` the least size for the same buffers. A run
+    reads and writes a workspace pool; a constant pool holds data that is there before."""
     name: str
     size_bytes: int
     limit_bytes: int | None
     alignment: int
     lower_bound: int
+    kind: PoolKind = "workspace"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +56,18 @@ class Plan:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all pools together."""
-        return sum(p.size_bytes for p in self.pools)
+        """Bytes of all workspace pools together."""
+        return sum(p.size_bytes for p in self.workspace_pools)
+
+    @property
+    def workspace_pools(self) -> tuple[PlannedPool, ...]:
+        """The memories that a run reads and writes."""
+        return tuple(p for p in self.pools if p.kind == "workspace")
+
+    @property
+    def constant_pools(self) -> tuple[PlannedPool, ...]:
+        """The memories that hold constants; none where constants are symbols of their own."""
+        return tuple(p for p in self.pools if p.kind == "constant")
 
     @property
     def allocations(self) -> dict[str, PoolAllocation]:
@@ -97,10 +110,17 @@ def buffer_names(buffers: Iterable[Buffer]) -> dict[Buffer, str]:
     return found
 
 
+def names_of(program: Program) -> dict[Buffer, str]:
+    """The name that each buffer of a program has in a plan: temporaries, then inputs, outputs, constants."""
+    return buffer_names([*program.temporaries, *program.inputs, *program.outputs, *program.constants])
+
+
 def make_plan(name: str, algorithm: str, buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo],
-              allocations: Mapping[str, PoolAllocation]) -> Plan:
-    """The plan that an algorithm's answer amounts to."""
-    held: dict[str, list[BufferInfo]] = {p.name: [] for p in pools}
+              allocations: Mapping[str, PoolAllocation], constant_pools: Sequence[PoolInfo] = ()) -> Plan:
+    """The plan that an algorithm's answer amounts to. Its lower bound is that of what lies in workspace pools."""
+    kinds: dict[str, PoolKind] = {**dict.fromkeys((p.name for p in pools), "workspace"),
+                                  **dict.fromkeys((p.name for p in constant_pools), "constant")}
+    held: dict[str, list[BufferInfo]] = {name: [] for name in kinds}
     for b in buffers:
         held[allocations[b.name].pool].append(b)
 
@@ -108,10 +128,11 @@ def make_plan(name: str, algorithm: str, buffers: Sequence[BufferInfo], pools: S
         inside = held[pool.name]
         size = max((allocations[b.name].byte_offset + b.size_bytes for b in inside), default=0)
         alignment = max([pool.alignment or 1, *(b.alignment for b in inside)])
-        return PlannedPool(pool.name, size, pool.size_hint_bytes, alignment, lower_bound(inside))
+        return PlannedPool(pool.name, size, pool.size_hint_bytes, alignment, lower_bound(inside), kinds[pool.name])
 
     def placed(b: BufferInfo) -> PlannedBuffer:
         place = allocations[b.name]
         return PlannedBuffer(b.name, place.pool, place.byte_offset, b.size_bytes, b.alignment, b.kind, b.live or ())
 
-    return Plan(name, algorithm, lower_bound(buffers), tuple(map(planned, pools)), tuple(map(placed, buffers)))
+    bound = lower_bound([b for b in buffers if b.kind != "constant"])
+    return Plan(name, algorithm, bound, tuple(map(planned, (*pools, *constant_pools))), tuple(map(placed, buffers)))

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import get_args
 
 from ...runtime.errors import Problem, Source
-from .buffers import Kind, Ticks
+from .buffers import Kind, PoolKind, Ticks
 from .plan import Plan, PlannedBuffer, PlannedPool
 
-POOL = ("pool", "bytes", "limit", "alignment", "lower-bound")
+POOL = ("pool", "kind", "bytes", "limit", "alignment", "lower-bound")
 BUFFER = ("buffer", "pool", "offset", "bytes", "alignment", "kind", "live")
 WORD = re.compile(r'"(?:[^"\\]|\\.)*"|\S+')
 PLAIN = re.compile(r"[^\s\"\\,\x00-\x1f\x7f-\x9f]+")
@@ -20,7 +20,7 @@ def print_plan(plan: Plan) -> str:
     """The plan as text: a line about the whole, a table of pools, a table of buffers."""
     head = (f"plan {name(plan.name)} algorithm {name(plan.algorithm)} bytes {plan.size_bytes} "
             f"lower-bound {plan.lower_bound}")
-    pools = [(name(p.name), str(p.size_bytes), "-" if p.limit_bytes is None else str(p.limit_bytes), str(p.alignment),
+    pools = [(name(p.name), p.kind, str(p.size_bytes), "-" if p.limit_bytes is None else str(p.limit_bytes), str(p.alignment),
               str(p.lower_bound)) for p in plan.pools]
     buffers = [(name(b.name), name(b.pool), str(b.byte_offset), str(b.size_bytes), str(b.alignment), b.kind,
                 ",".join(f"{first}-{last}" for first, last in b.live) or "-") for b in plan.buffers]
@@ -74,9 +74,11 @@ class Reader:
         return plan
 
     def pool(self, row: list[str]) -> PlannedPool:
-        title, size, limit, alignment, bound = self.cells(row, POOL)
+        title, kind, size, limit, alignment, bound = self.cells(row, POOL)
+        if kind not in get_args(PoolKind):
+            raise self.problem(f"{kind} is no kind of pool: {', '.join(get_args(PoolKind))}")
         return PlannedPool(self.text(title), self.number(size), None if limit == "-" else self.number(limit),
-                           self.number(alignment), self.number(bound))
+                           self.number(alignment), self.number(bound), kind)  # type: ignore[arg-type]
 
     def buffer(self, row: list[str]) -> PlannedBuffer:
         title, pool, offset, size, alignment, kind, live = self.cells(row, BUFFER)

@@ -1,31 +1,49 @@
 """The memory planner's entry: a program and options in, a checked plan out."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ...runtime.errors import Problem
+from ..elements.expression import Buffer
+from ..graph.types import ITEM_SIZES
 from ..loops.program import Program
 from .algorithms import Algorithm, find_algorithm, run_algorithm
-from .buffers import BufferInfo, PoolInfo, is_alignment, with_conflicts
+from .buffers import BufferInfo, Kind, PoolAccess, PoolInfo, Ticks, is_alignment, own_alignment, with_conflicts
 from .lifetimes import access_of, lifetimes
-from .plan import Plan, buffer_names, make_plan
+from .plan import Plan, make_plan, names_of
 from .verify import verify
 
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """How to plan. `algorithm` is a registered name or a function, `pools` the memories in order of preference,
-    `alignment` what every buffer is aligned to in bytes, `target` who accesses the pools (None: any)."""
+    """How to plan. `algorithm` is a registered name or a function, `pools` the workspace memories in order of preference,
+    `alignment` the most that a buffer is aligned to in bytes (one shorter than that: to what it holds), `target` who
+    accesses the pools (None: any).
+
+    `constant_pools` are the memories for constants in order of preference; without any, constants are symbols of the
+    object. `pins` maps a buffer's name in the plan to the one pool that it must lie in. With `workspace_io`, inputs and
+    outputs lie in the workspace, too (the document's U4): an input until it has been read for the last time, an output
+    until the run ends.
+    """
     algorithm: str | Algorithm = "portfolio"
     pools: tuple[PoolInfo, ...] = (PoolInfo("workspace"),)
     alignment: int = 64
     target: str | None = None
+    constant_pools: tuple[PoolInfo, ...] = ()
+    pins: Mapping[str, str] = field(default_factory=dict, hash=False)
+    workspace_io: bool = False
 
     def __post_init__(self) -> None:
         if not is_alignment(self.alignment):
             raise Problem(f"an alignment of {self.alignment} bytes is not a power of two", kind="option")
         if isinstance(self.algorithm, str):
             find_algorithm(self.algorithm)
+        names = [p.name for p in (*self.pools, *self.constant_pools)]
+        for name in names:
+            if names.count(name) > 1:
+                raise Problem(f"two pools are named {name}", kind="option", help="give each memory one name, once")
 
     @property
     def algorithm_name(self) -> str:
@@ -35,25 +53,80 @@ class PlanOptions:
 
 
 def plan(program: Program, options: PlanOptions | None = None) -> Plan:
-    """A place for each temporary and scratch buffer of `program`, by the names of `buffer_names(program.temporaries)`.
+    """A place for each buffer of `program` that the options leave to the planner, by the names of `names_of(program)`.
 
-    Arguments and results are the caller's, constants and variables lie elsewhere. Raises a Problem where the pools are
-    too small, or a custom algorithm breaks a rule.
+    Variables lie elsewhere. Raises a Problem where the pools are too small, a pin names no buffer or pool, or a custom
+    algorithm breaks a rule.
     """
     options = options or PlanOptions()
-    buffers = planned_buffers(program, options)
-    allocations = run_algorithm(buffers, options.pools, options.algorithm)
-    found = make_plan(program.name, options.algorithm_name, buffers, options.pools, allocations)
+    workspace, constants = planned_buffers(program, options), planned_constants(program, options)
+    check_pins(options, [b.name for b in (*workspace, *constants)])
+    allocations = {**run_algorithm(workspace, options.pools, options.algorithm),
+                   **(run_algorithm(constants, options.constant_pools, options.algorithm) if constants else {})}
+    found = make_plan(program.name, options.algorithm_name, (*workspace, *constants), options.pools, allocations,
+                      options.constant_pools)
     verify(found, program)
     return found
 
 
 def planned_buffers(program: Program, options: PlanOptions) -> tuple[BufferInfo, ...]:
-    """What there is to plan, with conflicts. A buffer that no step uses has a place too, but conflicts with none."""
+    """What lies in the workspace, with conflicts. A buffer that no step uses has a place too, but conflicts with none."""
+    names = names_of(program)
     live = lifetimes(program.steps, [access_of(f) for f in program.functions])
-    pools = tuple(p.name for p in options.pools if p.allows(options.target))
-    if not pools:
-        raise Problem(f"target {options.target} may read and write none of the pools "
-                      f"{', '.join(p.name for p in options.pools) or '(there are none)'}", kind="option")
-    return with_conflicts([BufferInfo(name, buffer.nbytes, options.alignment, pools, live=live.get(buffer, ()))
-                           for buffer, name in buffer_names(program.temporaries).items()])
+    candidates = allowed(options.pools, options.target, "rw")
+    found = [info(options, names, b, "intermediate", candidates, live.get(b, ())) for b in program.temporaries]
+    if options.workspace_io:
+        end = max((last for spans in live.values() for _, last in spans), default=0)
+        found += [info(options, names, b, "input", candidates, ((0, last_of(live.get(b, ()))),)) for b in program.inputs]
+        found += [info(options, names, b, "output", candidates, ((first_of(live.get(b, ())), end),)) for b in program.outputs]
+    return with_conflicts(found)
+
+
+def planned_constants(program: Program, options: PlanOptions) -> tuple[BufferInfo, ...]:
+    """What lies in constant pools: all of it all the time."""
+    if not options.constant_pools or not program.constants:
+        return ()
+    names = names_of(program)
+    candidates = allowed(options.constant_pools, options.target, "ro")
+    always = with_conflicts([info(options, names, b, "constant", candidates, ((0, 0),)) for b in program.constants])
+    return always
+
+
+def info(options: PlanOptions, names: Mapping[Buffer, str], buffer: Buffer, kind: Kind, candidates: tuple[str, ...],
+         live: tuple[Ticks, ...]) -> BufferInfo:
+    """A buffer as an algorithm sees it."""
+    name = names[buffer]
+    pools = (options.pins[name],) if name in options.pins else candidates
+    alignment = own_alignment(buffer.nbytes, ITEM_SIZES[buffer.dtype], options.alignment)
+    return BufferInfo(name, buffer.nbytes, alignment, pools, kind=kind, live=live)
+
+
+def first_of(live: Sequence[Ticks]) -> int:
+    return live[0][0] if live else 0
+
+
+def last_of(live: Sequence[Ticks]) -> int:
+    return live[-1][1] if live else 0
+
+
+def allowed(pools: Sequence[PoolInfo], target: str | None, access: PoolAccess) -> tuple[str, ...]:
+    """The pools that the target may use so."""
+    found = tuple(p.name for p in pools if p.allows(target, access))
+    if not found:
+        verb = "read and write" if access == "rw" else "read"
+        raise Problem(f"target {target} may {verb} none of the pools {', '.join(p.name for p in pools) or '(there are none)'}",
+                      kind="option")
+    return found
+
+
+def check_pins(options: PlanOptions, names: Iterable[str]) -> None:
+    """A Problem where a pin names a buffer that is not planned, or a pool that is not there or not of its kind."""
+    known, pools = list(names), [p.name for p in (*options.pools, *options.constant_pools)]
+    for name, pool in options.pins.items():
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 3)
+            raise Problem(f"there is no buffer named {name} to pin to {pool}", kind="option",
+                          help=f"did you mean {' or '.join(near)}?" if near else "the plan lists the buffers' names")
+        if pool not in pools:
+            raise Problem(f"buffer {name} is pinned to {pool}, which is no pool", kind="option",
+                          help=f"there are {', '.join(pools)}")

@@ -13,7 +13,7 @@ from ..fuse.kernel import Branch, CheckWritten, Compute, Loop, MarkWritten, Step
 from ..loops.ir import buffers_read, buffers_written
 from ..loops.program import Program
 from .buffers import BufferInfo, PoolAllocation, PoolInfo
-from .plan import Plan, PlannedBuffer, PlannedPool, buffer_names
+from .plan import Plan, PlannedBuffer, PlannedPool, names_of
 
 SHOWN = 5
 """How many faults a message lists."""
@@ -82,14 +82,14 @@ def verify(plan: Plan, program: Program) -> None:
 def plan_faults(plan: Plan, program: Program) -> list[str]:
     """What is wrong with `plan`, each fault once."""
     places = {b.name: b for b in plan.buffers}
-    names = buffer_names(program.temporaries)
-    faults = [*layout_faults(plan), *(f"{name} has no place" for name in names.values() if name not in places)]
+    names = names_of(program)
+    faults = [*layout_faults(plan), *(f"{names[b]} has no place" for b in program.temporaries if names[b] not in places)]
     placed = {buffer: places[name] for buffer, name in names.items() if name in places}
     for buffer, place in placed.items():
         if place.size_bytes < buffer.nbytes:
             faults.append(f"{place.name} has {place.size_bytes} bytes, but needs {buffer.nbytes}")
     replay = Replay(program, placed)
-    replay.run(program.steps)
+    replay.whole_run()
     return list(dict.fromkeys(faults + replay.faults))
 
 
@@ -111,6 +111,8 @@ def layout_faults(plan: Plan) -> Iterator[str]:
 def misplaced(buffer: PlannedBuffer, pool: PlannedPool) -> Iterator[str]:
     if buffer.byte_offset % buffer.alignment or pool.alignment % buffer.alignment:
         yield f"{buffer.name} at offset {buffer.byte_offset} of {pool.name} is not aligned to {buffer.alignment} bytes"
+    if (pool.kind == "constant") is not (buffer.kind == "constant"):
+        yield f"{buffer.name} is {buffer.kind}, but {pool.name} a pool of kind {pool.kind}"
     if buffer.byte_offset < 0 or buffer.byte_offset + buffer.size_bytes > pool.size_bytes:
         yield f"{buffer.name} lies outside the {pool.size_bytes} bytes of {pool.name}"
 
@@ -141,6 +143,7 @@ class Replay:
     """Runs the steps on contents instead of numbers: both parts of each branch, each loop until nothing changes."""
 
     def __init__(self, program: Program, placed: Mapping[Buffer, PlannedBuffer]) -> None:
+        self.program = program
         self.placed = placed
         self.reads = [[b for b in f.params if b in buffers_read(f)] for f in program.functions]
         self.writes = [[b for b in f.params if b in buffers_written(f)] for f in program.functions]
@@ -148,6 +151,18 @@ class Replay:
         self.origins = [f.name for f in program.functions]
         self.now = Contents()
         self.faults: list[str] = []
+
+    def whole_run(self) -> None:
+        """The caller gives inputs, and finds outputs; constants are there before and after."""
+        given = [b for b in (*self.program.constants, *self.program.inputs) if b in self.placed]
+        for buffer in given:
+            self.write(buffer)
+        if len(self.now.intact) < len(given):
+            self.faults.append("inputs or constants share bytes")
+        self.run(self.program.steps)
+        for buffer in (*self.program.outputs, *self.program.constants):
+            if buffer in self.placed:
+                self.read(buffer, "the caller")
 
     def run(self, steps: Iterable[Step]) -> None:
         for step in steps:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..elements.expression import Buffer
 from ..loops.program import Program
-from ..memory.plan import Plan, PlannedPool, buffer_names
+from ..memory.plan import Plan, PlannedPool, names_of
 from .driver import Driver, Places, Slot
 from .emit import emit_functions
 from .target import Target
@@ -47,8 +47,8 @@ def constants_read(program: Program) -> tuple[Buffer, ...]:
 
 
 def pools_used(plan: Plan) -> tuple[PlannedPool, ...]:
-    """The pools that hold something."""
-    return tuple(p for p in plan.pools if p.size_bytes)
+    """The workspace pools that hold something."""
+    return tuple(p for p in plan.workspace_pools if p.size_bytes)
 
 
 def pool_slots(program: Program, plan: Plan, first: int) -> dict[Buffer, Slot]:
@@ -56,4 +56,4 @@ def pool_slots(program: Program, plan: Plan, first: int) -> dict[Buffer, Slot]:
     index = {pool.name: first + i for i, pool in enumerate(pools_used(plan))}
     allocations = plan.allocations
     return {buffer: Slot(index.get(allocations[name].pool, 0), allocations[name].byte_offset)
-            for buffer, name in buffer_names(program.temporaries).items()}
+            for buffer, name in names_of(program).items() if name in allocations and buffer.role != "constant"}

@@ -270,7 +270,7 @@ def test_several_pools_are_given_one_by_one(tmp_path: Path) -> None:
     p = Programs()
     x, t, u, y = p.input("x"), p.temporary("t"), p.temporary("u"), p.output("y")
     program = p.program(p.compute(t, plus(1), x), p.compute(u, add, t, x), p.compute(y, mul, t, u))
-    planned = plan(program, PlanOptions(pools=(PoolInfo("fast ram", 64), PoolInfo("slow"))))
+    planned = plan(program, PlanOptions(pools=(PoolInfo("fast ram", 32), PoolInfo("slow"))))
     artifact = write(program, planned, tmp_path, "demo")
     source = CALL.replace(MEMORY, r"""
 static union { double d; unsigned char b[TOSAIC_DEMO_FAST_RAM_WORKSPACE_SIZE + 64]; } fast;

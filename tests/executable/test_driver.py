@@ -115,7 +115,7 @@ def test_temporaries_may_lie_in_several_pools() -> None:
     p = Programs()
     x, t, u, r = p.input("x"), p.temporary("t"), p.temporary("u"), p.output("r")
     program = p.program(p.compute(t, plus(1), x), p.compute(u, add, t, x), p.compute(r, mul, t, u))
-    pools = (PoolInfo("fast", 64), PoolInfo("slow", alignment=256))
+    pools = (PoolInfo("fast", 32), PoolInfo("slow", alignment=256))
     planned = plan(program, PlanOptions(pools=pools))
     assert [pool.size_bytes > 0 for pool in planned.pools] == [True, True]
     executable = load(program, planned)

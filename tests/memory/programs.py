@@ -11,7 +11,7 @@ from tosaic.lowering.elements.expression import Buffer
 from tosaic.lowering.fuse.kernel import Branch, Compute, Loop, Step
 from tosaic.lowering.loops.ir import INDEX, Address, Function, Literal, LoadFrom, Stmt, StoreTo, Type, Var, walk
 from tosaic.lowering.loops.program import Program
-from tosaic.lowering.memory.plan import Plan, PlannedBuffer, buffer_names
+from tosaic.lowering.memory.plan import Plan, PlannedBuffer, names_of
 
 ZERO = Literal(0, INDEX)
 BYTE = Type("int8")
@@ -103,9 +103,9 @@ class Machine:
     all bytes to be marked so. `decide` answers each condition."""
 
     def __init__(self, program: Program, plan: Plan, decide: Callable[[], bool]) -> None:
-        names, places = buffer_names(program.temporaries), {b.name: b for b in plan.buffers}
+        names, places = names_of(program), {b.name: b for b in plan.buffers}
         self.program, self.decide = program, decide
-        self.places: dict[Buffer, PlannedBuffer] = {b: places[name] for b, name in names.items()}
+        self.places: dict[Buffer, PlannedBuffer] = {b: places[name] for b, name in names.items() if name in places}
         self.memory: dict[tuple[str, int], tuple[Buffer, int]] = {}
         self.version: dict[Buffer, int] = {}
 
