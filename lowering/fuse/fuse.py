@@ -17,11 +17,12 @@ from ..elements.affine import Affine, Axis, Computed
 from ..elements.expression import Apply, Buffer, Cast, Expr, Guard, Likely, Load, Reduce
 from ..elements.interpret import evaluate
 from ..elements.tensor import Element, NotAffine, Tensor, stored, viewed
-from ..elements.traverse import free_axes, loads, nodes
+from ..elements.traverse import free_axes, loads, nodes, substitute
 from ..graph.graph import Block, Function, Module, Operation, Value, uses
 from ..graph.operator import UnknownOp
 from ..graph.types import INDEX, Array, TensorType
 from .kernel import CheckWritten, Compute, Fault, Kernel, Kernels, Step
+from .partial_sums import PartialSums, partial_sums
 
 FOLD_BYTES = 1 << 20
 """Results of operators on constants are computed while compiling up to this size, or as long as they do not grow."""
@@ -201,8 +202,22 @@ class Fuser:
             troublesome = self.troublesome(operation, expression)
             if not troublesome:
                 return element, expression, axes
+            if (sums := partial_sums(value.name, axes, expression)) and sums.nbytes <= sum(static(v).nbytes for v in troublesome):
+                return self.summed(operation, axes, sums)
             self.store_all(troublesome)
         return element, expression, axes
+
+    def summed(self, operation: Operation, axes: tuple[Axis, ...], sums: PartialSums) -> tuple[Element, Expr, tuple[Axis, ...]]:
+        """Store partial sums; what is left is the rest of the expression."""
+        for buffer, own, reduction in sums.sums:
+            self.kernels.append(Kernel(buffer, own, reduction, self.origin(operation), operation.position))
+            self.step(Compute(len(self.kernels) - 1))
+        long = [a for a in axes if a.extent > 1]
+
+        def element(*index: Affine) -> Expr:
+            return substitute(sums.expression, {a: i for a, i in zip(axes, index) if a in long})
+
+        return element, sums.expression, axes
 
     def troublesome(self, operation: Operation, expression: Expr) -> list[Value]:
         """Inlined operands that spoil the form: a second reduction, or a guard that stays inside a reduction."""

@@ -13,7 +13,8 @@ from ..elements.expression import Buffer, Expr
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kernel:
-    """out[axes] = value, for all axes. `origin` names the operators it computes, the last one first."""
+    """out[axes] = value, for all axes; what the value reads of `out` is what was there before. `origin` names the operators
+    that it computes, the last one first."""
     out: Buffer
     axes: tuple[Axis, ...]
     value: Expr

@@ -8,10 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...runtime.errors import Label, Problem
-from ..elements.affine import Affine
-from ..elements.expression import Buffer, Expr, Likely, Load, Reduce
-from ..elements.tensor import Tensor, stored
-from ..elements.traverse import nodes
+from ..elements.expression import Buffer
 from ..graph.graph import Module, Operation, Value
 from ..graph.types import TensorType
 from .kernel import CheckWritten, Fault, MarkWritten, VariableUse
@@ -84,10 +81,6 @@ class Variables:
         self.fuser.refresh(value)
         tensor = self.fuser.tensor(value)
         if self.fuser.homes.get(value) is not buffer:
-            if self.overlaps(buffer, tensor):
-                copy = self.fuser.buffer(value, name=f"{value.name}_next")
-                self.fuser.emit(copy, tensor, self.fuser.origins.get(value, "copy"), operation.position)
-                tensor = stored(tensor.type, copy)
             origin = self.fuser.origins.get(value, "copy") if value not in self.fuser.homes else "copy"
             self.fuser.emit(buffer, tensor, f"variable_write {origin}", operation.position)
         self.mark(buffer)
@@ -110,16 +103,6 @@ class Variables:
         home = fuser.results.get(value) or fuser.buffer(value, name=f"{value.name}_old")
         fuser.emit(home, fuser.tensors[value], fuser.origins.get(value, "copy"), value.position)
         fuser.place(value, home)
-
-    def overlaps(self, buffer: Buffer, tensor: Tensor) -> bool:
-        """Whether writing `tensor` over the variable would change what it still has to read from it."""
-        from .fuse import axes_of
-        axes = axes_of(tensor.type)
-        place = tuple(Affine.of(a) for a in axes)
-        expression: Expr = tensor.element(*place)
-        own = [e for e in nodes(expression) if isinstance(e, Load) and e.buffer is buffer]
-        again = any(isinstance(e, (Likely, Reduce)) for e in nodes(expression))
-        return bool(own) and (again or any(load.index != place for load in own))
 
     def used(self) -> tuple[VariableUse, ...]:
         """Every declared variable: declaring allocates it, whether or not it is read."""

@@ -5,14 +5,17 @@ transpose, map. A choice is a small frozen value, a pure function of form and ta
 """
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ..elements.expression import Buffer
+from ..elements.affine import Affine
+from ..elements.expression import Buffer, Load
 from ..fuse.interleave import interleave
 from ..fuse.kernel import Kernel, Kernels
 from ..loops.builder import Builder
-from ..loops.ir import Function
+from ..loops.ir import Function, buffers_read
+from ..loops.order import may_overwrite
 from ..loops.program import Program
 from ..native.target import Target
 from . import contraction, map, transpose, window
@@ -61,6 +64,25 @@ def schedule(kernel: Kernel, target: Target, by_rows: bool = False, rings: Mappi
     of the first axis with an extent above 1. `rings` says which buffers keep only their last rows, and where
     (`fuse.interleave`)."""
     b = Builder(kernel.out.name, by_rows)
+    lower_into(b, kernel, target, by_rows, rings)
+    function = b.finish()
+    if kernel.out in buffers_read(function) and not may_overwrite(function, kernel.out, kernel.out):
+        return through_scratch(kernel, target)
+    return function
+
+
+def through_scratch(kernel: Kernel, target: Target) -> Function:
+    """The loops of a kernel that reads what it overwrites, in another order: all of its values first, then the stores."""
+    b = Builder(kernel.out.name)
+    next_values = b.scratch(Buffer(f"{kernel.out.name}.next", kernel.out.dtype, kernel.out.shape, "scratch"))
+    lower_into(b, dataclasses.replace(kernel, out=next_values), target)
+    copied = Load(next_values, tuple(map(Affine.of, kernel.axes)))
+    lower_into(b, dataclasses.replace(kernel, value=copied), target)
+    return b.finish()
+
+
+def lower_into(b: Builder, kernel: Kernel, target: Target, by_rows: bool = False, rings: Mapping[Buffer, Buffer] = {}) -> None:
+    """All parts of a kernel, one after the other."""
     for part in parts(kernel, target, by_rows, rings):
         nest = part.nest
         rows = Rows.of(b, nest.low, nest.axes[0].extent) if by_rows and nest.axes else None
@@ -73,7 +95,6 @@ def schedule(kernel: Kernel, target: Target, by_rows: bool = False, rings: Mappi
                 transpose.lower(b, nest, choice, target, rows)
             case MapChoice() as choice:
                 map.lower(b, nest, choice, target, rows)
-    return b.finish()
 
 
 def describe(kernel: Kernel, target: Target) -> str:
