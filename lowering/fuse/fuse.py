@@ -8,21 +8,22 @@ one consumer computes with, what control flow or a write to a variable must not 
 """
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ...runtime.errors import Position, Problem
 from ..elements.affine import Affine, Axis, Computed
-from ..elements.expression import Apply, Buffer, Cast, Expr, Guard, Likely, Load, Reduce
+from ..elements.expression import Buffer, Expr, Guard, Likely, Load, Reduce
 from ..elements.interpret import evaluate
 from ..elements.tensor import Element, NotAffine, Tensor, stored, viewed
-from ..elements.traverse import free_axes, loads, nodes, substitute
+from ..elements.traverse import loads, nodes, substitute
 from ..graph.graph import Block, Function, Module, Operation, Value, uses
 from ..graph.operator import UnknownOp
 from ..graph.types import INDEX, Array, TensorType
+from .inline import Inlining
 from .kernel import CheckWritten, Compute, Fault, Kernel, Kernels, Step
 from .partial_sums import PartialSums, partial_sums
+from .values import axes_of, static
 
 FOLD_BYTES = 1 << 20
 """Results of operators on constants are computed while compiling up to this size, or as long as they do not grow."""
@@ -59,6 +60,7 @@ class Fuser:
         self.origins: dict[Value, str] = {}
         self.definitions: dict[Value, Operation] = {}
         self.uses = uses(function.body)
+        self.inlining = Inlining(self)
         self.remaining = {v: len(u) for v, u in self.uses.items()}
         self.names: dict[str, int] = {}
         self.scopes: list[Scope] = [Scope()]
@@ -167,11 +169,11 @@ class Fuser:
             return
         if self.fold(value, operation, expression, axes):
             return
-        self.tensors[value] = Tensor(static(value), element)
+        self.tensors[value] = Tensor(static(value), shared(element))
         self.definitions[value] = operation
         self.origins[value] = self.origin(operation)
         self.reads[value] = self.read_by(operation)
-        if value in self.results or not self.may_inline(value, expression):
+        if value in self.results or not self.inlining.may_inline(value, expression):
             self.materialize(value, operation.position)
 
     def element(self, operation: Operation, number: int = 0) -> Element:
@@ -202,7 +204,8 @@ class Fuser:
             troublesome = self.troublesome(operation, expression)
             if not troublesome:
                 return element, expression, axes
-            if (sums := partial_sums(value.name, axes, expression)) and sums.nbytes <= sum(static(v).nbytes for v in troublesome):
+            sums = partial_sums(value.name, axes, expression)
+            if sums and sums.nbytes <= sum(static(v).nbytes for v in troublesome):
                 return self.summed(operation, axes, sums)
             self.store_all(troublesome)
         return element, expression, axes
@@ -268,40 +271,34 @@ class Fuser:
         return True
 
     # ---- storing -----------------------------------------------------------------------------------------------------
-    def may_inline(self, value: Value, expression: Expr) -> bool:
-        """Layout costs nothing and is always inlined; arithmetic only where no element is computed twice."""
-        if not any(isinstance(e, (Apply, Cast, Reduce, Likely)) for e in nodes(expression)):
-            return True
-        users = self.uses[value]
-        if len(users) != 1:
-            return False
-        user = users[0]
-        if user is None or user.op.variable_effect == "write":
-            return True
-        return not user.regions and len(user.results) == 1 and self.reads_once(user, value)
-
-    def reads_once(self, user: Operation, value: Value) -> bool:
-        """Whether `user` reads each element of `value` at most once: its iteration space is no larger than the value."""
-        probe = Buffer("probe", static(value).element.storage, static(value).dims)
-        try:
-            operands = [stored(static(v), probe) if v is value else self.as_if_stored(v) for v in user.operands]
-            axes = axes_of(static(user.results[0]))
-            element, = user.op.result_elements([static(user.results[0])], *operands)
-            e = element(*map(Affine.of, axes))
-        except (NotAffine, Problem):
-            return False
-        space = set(axes) | free_axes(e)
-        return (sum(load.buffer is probe for load in loads(e)) == 1
-                and math.prod(a.extent for a in space) <= static(value).size)
-
-    def as_if_stored(self, value: Value) -> Tensor:
-        if value.constant is not None or self.is_folded(value):
-            return self.tensor(value)
-        return stored(static(value), Buffer(value.name, static(value).element.storage, static(value).dims))
-
     def store_all(self, values: Iterable[Value]) -> None:
-        for value in values:
+        """Store values; first what several of them are computed from."""
+        values = tuple(values)
+        common = [v for v in dict.fromkeys(x for value in values for x in self.inside(value))
+                  if len(set(self.uses.get(v, ()))) > 1 and v in self.definitions]
+        for value in common:
             self.materialize(value, value.position)
+        for value in values:
+            if common:
+                self.renew(value)
+            self.materialize(value, value.position)
+
+    def inside(self, value: Value) -> list[Value]:
+        """The values that are computed as a part of an unstored one, operands first."""
+        operation = self.definitions.get(value)
+        if value in self.homes or operation is None:
+            return []
+        return [*(x for v in operation.operands for x in self.inside(v)), value]
+
+    def renew(self, value: Value) -> None:
+        """Compute an unstored value from its operands as they are read now."""
+        operation = self.definitions.get(value)
+        if value in self.homes or operation is None:
+            return
+        for operand in operation.operands:
+            self.renew(operand)
+        element = self.element(operation, operation.results.index(value))
+        self.tensors[value] = Tensor(static(value), shared(element))
 
     def materialize(self, value: Value, position: Position | None) -> Buffer:
         """The buffer of a value, stored now if it was to be inlined."""
@@ -321,7 +318,7 @@ class Fuser:
             self.refresh(operand)
         reads = self.read_by(operation)
         if reads != self.reads[value]:
-            self.tensors[value] = Tensor(static(value), self.element(operation, operation.results.index(value)))
+            self.tensors[value] = Tensor(static(value), shared(self.element(operation, operation.results.index(value))))
             self.reads[value] = reads
 
     def read_by(self, operation: Operation) -> frozenset[Buffer]:
@@ -360,21 +357,19 @@ class Fuser:
         return home is not None and home.role == "constant"
 
 
+def shared(element: Element) -> Element:
+    """The same, with one expression for each index: what is read twice is computed once."""
+    known: dict[tuple[Affine, ...], Expr] = {}
+
+    def once(*index: Affine) -> Expr:
+        if index not in known:
+            known[index] = element(*index)
+        return known[index]
+
+    return once
+
+
 def checks_first(steps: Sequence[Step]) -> tuple[Step, ...]:
     """Checks that every run makes come before anything is written, so that a run that fails has nothing to undo."""
     checks = [s for s in steps if isinstance(s, CheckWritten)]
     return (*checks, *(s for s in steps if not isinstance(s, CheckWritten)))
-
-
-def static(value: Value) -> TensorType:
-    """The type of a value, which must be a tensor with known extents."""
-    type = value.tensor
-    if not type.is_static:
-        raise Problem(f"%{value.name} has the dynamic shape {type}", value.position, kind="unsupported",
-                      help="call it with arrays, or name the shapes of its inputs: specialize({...}), --shape INPUT=2x8")
-    return type
-
-
-def axes_of(type: TensorType) -> tuple[Axis, ...]:
-    return tuple(Axis(f"i{d}", n) for d, n in enumerate(type.dims))
-

@@ -12,6 +12,7 @@ from ..elements.expression import Buffer
 from ..graph.graph import Module, Operation, Value
 from ..graph.types import TensorType
 from .kernel import CheckWritten, Fault, MarkWritten, VariableUse
+from .values import static
 
 if TYPE_CHECKING:
     from .fuse import Fuser
@@ -59,7 +60,6 @@ class Variables:
 
     def read(self, operation: Operation) -> None:
         """VARIABLE_READ: a fault unless it has been written; otherwise a view."""
-        from .fuse import static
         value = operation.results[0]
         buffer = self.lookup(operation, static(value))
         if buffer not in self.written:

@@ -4,7 +4,7 @@ emitter and the runtime read it; it prints as text that reads back (`plan_text`)
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,23 +116,28 @@ def names_of(program: Program) -> dict[Buffer, str]:
 
 
 def make_plan(name: str, algorithm: str, buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo],
-              allocations: Mapping[str, PoolAllocation], constant_pools: Sequence[PoolInfo] = ()) -> Plan:
-    """The plan that an algorithm's answer amounts to. Its lower bound is that of what lies in workspace pools."""
+              allocations: Mapping[str, PoolAllocation], constant_pools: Sequence[PoolInfo] = (),
+              bound: Callable[[Sequence[BufferInfo]], int] = lower_bound) -> Plan:
+    """The plan that an algorithm's answer amounts to; `bound` is what some buffers need at least. The plan's own is that of
+    what lies in workspace pools."""
     kinds: dict[str, PoolKind] = {**dict.fromkeys((p.name for p in pools), "workspace"),
                                   **dict.fromkeys((p.name for p in constant_pools), "constant")}
     held: dict[str, list[BufferInfo]] = {name: [] for name in kinds}
     for b in buffers:
         held[allocations[b.name].pool].append(b)
 
+    def least(some: Sequence[BufferInfo]) -> int:
+        return lower_bound(some) if any(b.kind == "constant" for b in some) else bound(some)
+
     def planned(pool: PoolInfo) -> PlannedPool:
         inside = held[pool.name]
         size = max((allocations[b.name].byte_offset + b.size_bytes for b in inside), default=0)
         alignment = max([pool.alignment or 1, *(b.alignment for b in inside)])
-        return PlannedPool(pool.name, size, pool.size_hint_bytes, alignment, lower_bound(inside), kinds[pool.name])
+        return PlannedPool(pool.name, size, pool.size_hint_bytes, alignment, least(inside), kinds[pool.name])
 
     def placed(b: BufferInfo) -> PlannedBuffer:
         place = allocations[b.name]
         return PlannedBuffer(b.name, place.pool, place.byte_offset, b.size_bytes, b.alignment, b.kind, b.live or ())
 
-    bound = lower_bound([b for b in buffers if b.kind != "constant"])
-    return Plan(name, algorithm, bound, tuple(map(planned, (*pools, *constant_pools))), tuple(map(placed, buffers)))
+    needed = least([b for b in buffers if b.kind != "constant"])
+    return Plan(name, algorithm, needed, tuple(map(planned, (*pools, *constant_pools))), tuple(map(placed, buffers)))

@@ -10,33 +10,40 @@ from ..elements.expression import Buffer
 from ..graph.types import ITEM_SIZES
 from ..loops.program import Program
 from .algorithms import Algorithm, find_algorithm, run_algorithm
-from .buffers import BufferInfo, Kind, PoolAccess, PoolInfo, Ticks, is_alignment, own_alignment, with_conflicts
+from .buffers import BufferInfo, Kind, PoolAccess, PoolAllocation, PoolInfo, Ticks, is_alignment, own_alignment, with_conflicts
 from .lifetimes import access_of, lifetimes
+from .lower_bound import lower_bound
+from .overlap import Sharing, sharing_of
 from .plan import Plan, make_plan, names_of
 from .verify import verify
+
+ANY_ALIGNMENT = 64
+"""Bytes: enough for every machine. A cache line, and the widest vector."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
     """How to plan. `algorithm` is a registered name or a function, `pools` the workspace memories in order of preference,
-    `alignment` the most that a buffer is aligned to in bytes (one shorter than that: to what it holds), `target` who
-    accesses the pools (None: any).
+    `alignment` the most that a buffer is aligned to in bytes (one shorter than that: to what it holds; None: as the machine
+    needs it, 64 where that is not known), `target` who accesses the pools (None: any).
 
     `constant_pools` are the memories for constants in order of preference; without any, constants are symbols of the
     object. `pins` maps a buffer's name in the plan to the one pool that it must lie in. With `workspace_io`, inputs and
     outputs lie in the workspace, too (the document's U4): an input until it has been read for the last time, an output
-    until the run ends.
+    until the run ends. With `overlap`, the default algorithm lets buffers share bytes while both are live, where the order
+    of loops and rows allows it.
     """
     algorithm: str | Algorithm = "portfolio"
     pools: tuple[PoolInfo, ...] = (PoolInfo("workspace"),)
-    alignment: int = 64
+    alignment: int | None = None
     target: str | None = None
     constant_pools: tuple[PoolInfo, ...] = ()
     pins: Mapping[str, str] = field(default_factory=dict, hash=False)
     workspace_io: bool = False
+    overlap: bool = True
 
     def __post_init__(self) -> None:
-        if not is_alignment(self.alignment):
+        if self.alignment is not None and not is_alignment(self.alignment):
             raise Problem(f"an alignment of {self.alignment} bytes is not a power of two", kind="option")
         if isinstance(self.algorithm, str):
             find_algorithm(self.algorithm)
@@ -61,12 +68,43 @@ def plan(program: Program, options: PlanOptions | None = None) -> Plan:
     options = options or PlanOptions()
     workspace, constants = planned_buffers(program, options), planned_constants(program, options)
     check_pins(options, [b.name for b in (*workspace, *constants)])
-    allocations = {**run_algorithm(workspace, options.pools, options.algorithm),
+    sharing = share(program, workspace) if options.overlap and options.algorithm == "portfolio" else None
+    allocations = {**placed(workspace, options, sharing),
                    **(run_algorithm(constants, options.constant_pools, options.algorithm) if constants else {})}
     found = make_plan(program.name, options.algorithm_name, (*workspace, *constants), options.pools, allocations,
-                      options.constant_pools)
+                      options.constant_pools, sharing.bound if sharing else lower_bound)
     verify(found, program)
     return found
+
+
+def placed(buffers: Sequence[BufferInfo], options: PlanOptions, sharing: Sharing | None) -> Mapping[str, PoolAllocation]:
+    """The place of each buffer of the workspace: as the algorithm says, or where buffers that are live together share
+    bytes, if that takes less."""
+    try:
+        found = run_algorithm(buffers, options.pools, options.algorithm)
+    except Problem:
+        shared = sharing.place(buffers, options.pools) if sharing else None
+        if shared is None:
+            raise
+        return shared
+    shared = sharing.place(buffers, options.pools) if sharing else None
+    return shared if shared and sizes(buffers, shared, options) < sizes(buffers, found, options) else found
+
+
+def sizes(buffers: Sequence[BufferInfo], allocations: Mapping[str, PoolAllocation], options: PlanOptions) -> list[int]:
+    """Bytes of each pool, the least wanted one first."""
+    ends = {p.name: 0 for p in options.pools}
+    for b in buffers:
+        place = allocations[b.name]
+        ends[place.pool] = max(ends[place.pool], place.byte_offset + b.size_bytes)
+    return list(reversed(ends.values()))
+
+
+def share(program: Program, buffers: Sequence[BufferInfo]) -> Sharing:
+    """What of the workspace's buffers may lie on the same bytes while they are live together."""
+    names = names_of(program)
+    known = {b.name: b for b in buffers}
+    return sharing_of(program, names, {b: known[n].live or () for b, n in names.items() if n in known})
 
 
 def planned_buffers(program: Program, options: PlanOptions) -> tuple[BufferInfo, ...]:
@@ -83,12 +121,13 @@ def planned_buffers(program: Program, options: PlanOptions) -> tuple[BufferInfo,
 
 
 def planned_constants(program: Program, options: PlanOptions) -> tuple[BufferInfo, ...]:
-    """What lies in constant pools: all of it all the time."""
-    if not options.constant_pools or not program.constants:
+    """What lies in constant pools: all that kernels read, all the time. (Initial values of variables are the variables'.)"""
+    read = dict.fromkeys(b for f in program.functions for b in f.params if b.role == "constant")
+    if not options.constant_pools or not read:
         return ()
     names = names_of(program)
     candidates = allowed(options.constant_pools, options.target, "ro")
-    always = with_conflicts([info(options, names, b, "constant", candidates, ((0, 0),)) for b in program.constants])
+    always = with_conflicts([info(options, names, b, "constant", candidates, ((0, 0),)) for b in read])
     return always
 
 
@@ -97,7 +136,7 @@ def info(options: PlanOptions, names: Mapping[Buffer, str], buffer: Buffer, kind
     """A buffer as an algorithm sees it."""
     name = names[buffer]
     pools = (options.pins[name],) if name in options.pins else candidates
-    alignment = own_alignment(buffer.nbytes, ITEM_SIZES[buffer.dtype], options.alignment)
+    alignment = own_alignment(buffer.nbytes, ITEM_SIZES[buffer.dtype], options.alignment or ANY_ALIGNMENT)
     return BufferInfo(name, buffer.nbytes, alignment, pools, kind=kind, live=live)
 
 

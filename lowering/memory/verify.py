@@ -1,19 +1,15 @@
 """Whether a plan is right, found out without the code that made it. An algorithm's answer is held against the conflicts
-that it was given; a whole plan is held against the program, by replaying the steps and noting whose contents the bytes
-hold. Runs on every compilation.
+that it was given; a whole plan is held against the program, by replaying the steps (`replay`). Runs on every compilation.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 
 from ...runtime.errors import Problem
-from ..elements.expression import Buffer
-from ..fuse.kernel import Branch, CheckWritten, Compute, Loop, MarkWritten, Step
-from ..loops.ir import buffers_read, buffers_written
 from ..loops.program import Program
 from .buffers import BufferInfo, PoolAllocation, PoolInfo
 from .plan import Plan, PlannedBuffer, PlannedPool, names_of
+from .replay import Replay
 
 SHOWN = 5
 """How many faults a message lists."""
@@ -75,7 +71,7 @@ def conflict_faults(buffers: Sequence[BufferInfo], allocations: Mapping[str, Poo
 # ---- a plan, against its program -------------------------------------------------------------------------------------
 def verify(plan: Plan, program: Program) -> None:
     """Raise a Problem unless `plan` gives every buffer of `program` that needs one a place, and running the program
-    never finds the bytes of a buffer overwritten that are still to be read."""
+    never finds bytes overwritten that are still to be read."""
     require_sound(plan_faults(plan, program))
 
 
@@ -115,111 +111,3 @@ def misplaced(buffer: PlannedBuffer, pool: PlannedPool) -> Iterator[str]:
         yield f"{buffer.name} is {buffer.kind}, but {pool.name} a pool of kind {pool.kind}"
     if buffer.byte_offset < 0 or buffer.byte_offset + buffer.size_bytes > pool.size_bytes:
         yield f"{buffer.name} lies outside the {pool.size_bytes} bytes of {pool.name}"
-
-
-def overlap(one: PlannedBuffer, other: PlannedBuffer) -> bool:
-    """Whether they share a byte."""
-    return (one.pool == other.pool and max(one.byte_offset, other.byte_offset)
-            < min(one.byte_offset + one.size_bytes, other.byte_offset + other.size_bytes))
-
-
-@dataclass(slots=True)
-class Contents:
-    """What the pools hold at one point of a run: `intact` buffers whose contents are there, and the ones whose contents
-    are gone, with who overwrote them."""
-    intact: set[Buffer] = field(default_factory=set)
-    gone: dict[Buffer, str] = field(default_factory=dict)
-
-    def copy(self) -> Contents:
-        return Contents(set(self.intact), dict(self.gone))
-
-    def meet(self, other: Contents) -> Contents:
-        """What is certain when either may be the case."""
-        gone = other.gone | self.gone
-        return Contents((self.intact | other.intact) - gone.keys(), gone)
-
-
-class Replay:
-    """Runs the steps on contents instead of numbers: both parts of each branch, each loop until nothing changes."""
-
-    def __init__(self, program: Program, placed: Mapping[Buffer, PlannedBuffer]) -> None:
-        self.program = program
-        self.placed = placed
-        self.reads = [[b for b in f.params if b in buffers_read(f)] for f in program.functions]
-        self.writes = [[b for b in f.params if b in buffers_written(f)] for f in program.functions]
-        self.scratch = [list(f.scratch) for f in program.functions]
-        self.origins = [f.name for f in program.functions]
-        self.now = Contents()
-        self.faults: list[str] = []
-
-    def whole_run(self) -> None:
-        """The caller gives inputs, and finds outputs; constants are there before and after."""
-        given = [b for b in (*self.program.constants, *self.program.inputs) if b in self.placed]
-        for buffer in given:
-            self.write(buffer)
-        if len(self.now.intact) < len(given):
-            self.faults.append("inputs or constants share bytes")
-        self.run(self.program.steps)
-        for buffer in (*self.program.outputs, *self.program.constants):
-            if buffer in self.placed:
-                self.read(buffer, "the caller")
-
-    def run(self, steps: Iterable[Step]) -> None:
-        for step in steps:
-            match step:
-                case Compute(kernel, rows):
-                    self.compute(kernel, continues=rows is not None and rows[0] > 0)
-                case Branch(condition, then, otherwise):
-                    self.read(condition, "a branch")
-                    before = self.now.copy()
-                    self.run(then)
-                    after, self.now = self.now, before
-                    self.run(otherwise)
-                    self.now = self.now.meet(after)
-                case Loop():
-                    self.loop(step)
-                case CheckWritten() | MarkWritten():
-                    pass
-
-    def loop(self, loop: Loop) -> None:
-        """Each turn starts with what is certain after any number of turns; that only shrinks, so it ends."""
-        while True:
-            start = self.now.copy()
-            self.run(loop.test)
-            self.read(loop.condition, "a loop")
-            end = self.now.copy()
-            self.run(loop.body)
-            met = start.meet(self.now)
-            if met.gone.keys() == start.gone.keys() and met.intact == start.intact:
-                self.now = end
-                return
-            self.now = met
-
-    def compute(self, kernel: int, continues: bool) -> None:
-        """A kernel needs what it reads, and what it goes on writing; what it writes from the start is new."""
-        name, writes, scratch = self.origins[kernel], self.writes[kernel], self.scratch[kernel]
-        for buffer in (*self.reads[kernel], *(writes if continues else ())):
-            self.read(buffer, name)
-        used = list(dict.fromkeys(b for b in (*self.reads[kernel], *writes, *scratch) if b in self.placed))
-        for i, one in enumerate(used):
-            for other in used[:i]:
-                if overlap(self.placed[one], self.placed[other]):
-                    pair = f"{self.placed[other].name} and {self.placed[one].name}"
-                    self.faults.append(f"{name} uses {pair} at once, which share bytes")
-        for buffer in (*writes, *scratch):
-            self.write(buffer)
-
-    def read(self, buffer: Buffer, reader: str) -> None:
-        if buffer in self.now.gone:
-            self.faults.append(f"{reader} reads {self.placed[buffer].name}, whose bytes {self.now.gone[buffer]} has "
-                               "overwritten")
-
-    def write(self, buffer: Buffer) -> None:
-        place = self.placed.get(buffer)
-        if place is None:
-            return
-        lost = [b for b in self.now.intact if b is not buffer and overlap(place, self.placed[b])]
-        self.now.gone.update(dict.fromkeys(lost, place.name))
-        self.now.gone.pop(buffer, None)
-        self.now.intact.difference_update(lost)
-        self.now.intact.add(buffer)

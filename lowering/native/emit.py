@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ..elements.expression import Buffer
 from ..loops.ir import (
     Address,
     Block,
@@ -42,17 +43,18 @@ class Emitted:
     """The attribute group #0 of the definitions."""
 
 
-def emit_functions(functions: Sequence[Function], target: Target) -> Emitted:
+def emit_functions(functions: Sequence[Function], target: Target, over: Sequence[frozenset[Buffer]] = ()) -> Emitted:
     """Definitions `define internal void @name(ptr %p0, ..., i64 %low, i64 %high) #0`: a pointer for each of params and
-    scratch, and the rows where the function takes them."""
+    scratch, and the rows where the function takes them. `over[i]` are buffers that functions[i] writes over others that it
+    reads; what else it writes shares no byte with anything."""
     from .narrow import NarrowEmitter
     emitter = Emitter if target.has_int64 else NarrowEmitter
     declared: dict[str, str] = {}
     definitions: list[str] = []
     by_text: dict[str, str] = {}
     names = []
-    for function in functions:
-        lines = emitter(target, declared).function(function)
+    for function, shared in zip(functions, over or [frozenset()] * len(functions)):
+        lines = emitter(target, declared).function(function, shared)
         text = "\n".join(lines)
         if text not in by_text:
             by_text[text] = function.name
@@ -101,11 +103,11 @@ class Emitter:
         self.instructions = Instructions(self.writer, self.target, self.target.enabled)
         self.pointers = Pointers(self.writer, self.index, self.value)
 
-    def function(self, f: Function) -> list[str]:
-        """The function from its parameters on: equal texts are the same function."""
+    def function(self, f: Function, over: frozenset[Buffer] = frozenset()) -> list[str]:
+        """The function from its parameters on: equal texts are the same function. `over` are buffers that others lie on."""
         memory = (*f.params, *f.scratch)
         self.pointers.buffers = {b: f"%p{i}" for i, b in enumerate(memory)}
-        alone = buffers_written(f) if len(self.pointers.buffers) == len(memory) else frozenset()
+        alone = buffers_written(f) - over if len(self.pointers.buffers) == len(memory) else frozenset()
         params = [f"ptr{' noalias' if b in alone else ''} %p{i}" for i, b in enumerate(memory)]
         if f.rows:
             self.values |= {f.rows[0]: "%low", f.rows[1]: "%high"}

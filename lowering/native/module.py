@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..elements.expression import Buffer
+from ..loops.ir import Function
 from ..loops.program import Program
 from ..memory.plan import Plan, PlannedPool, names_of
 from .driver import Driver, Places, Slot
@@ -30,7 +31,8 @@ def module_text(parts: Sequence[Part], target: Target, more: Sequence[str] = ())
     """LLVM IR of the parts; `more` are lines of the interface that calls `@<prefix>.run(ptr %frame)`."""
     functions = [dataclasses.replace(f, name=f"{part.prefix}.kernel_{i}_{f.name}")
                  for part in parts for i, f in enumerate(part.program.functions)]
-    emitted = emit_functions(functions, target)
+    over = [written_over(f, part.places) for part in parts for f in part.program.functions]
+    emitted = emit_functions(functions, target, over)
     names = iter(emitted.names)
     drivers = [line for part in parts
                for line in Driver(part.prefix, part.program, [next(names) for _ in part.program.functions],
@@ -38,6 +40,13 @@ def module_text(parts: Sequence[Part], target: Target, more: Sequence[str] = ())
     own = [d for d in DECLARATIONS if d not in emitted.declarations]
     return "\n".join([f'target triple = "{target.triple}"', *emitted.declarations, *own, *emitted.definitions, *drivers,
                       *more, *emitted.attributes, ""])
+
+
+def written_over(function: Function, places: Places) -> frozenset[Buffer]:
+    """The buffers of a function that share bytes with others that it uses, and are not the same pointer to LLVM."""
+    slots = [(b, place) for b in (*function.params, *function.scratch) if isinstance(place := places.buffers.get(b), Slot)]
+    return frozenset(b for b, one in slots for o, other in slots if b is not o and one.index == other.index
+                     and max(one.offset, other.offset) < min(one.offset + b.nbytes, other.offset + o.nbytes))
 
 
 def constants_read(program: Program) -> tuple[Buffer, ...]:
@@ -52,8 +61,9 @@ def pools_used(plan: Plan) -> tuple[PlannedPool, ...]:
 
 
 def pool_slots(program: Program, plan: Plan, first: int) -> dict[Buffer, Slot]:
-    """Where each planned buffer lies, if the pointers to the pools that are used begin at `first` in the frame."""
+    """Where each temporary lies, if the pointers to the pools that are used begin at `first` in the frame. (Inputs and outputs
+    that have a place in the plan keep it in objects; arrays of Python stay where they are.)"""
     index = {pool.name: first + i for i, pool in enumerate(pools_used(plan))}
-    allocations = plan.allocations
-    return {buffer: Slot(index.get(allocations[name].pool, 0), allocations[name].byte_offset)
-            for buffer, name in names_of(program).items() if name in allocations and buffer.role != "constant"}
+    names, allocations = names_of(program), plan.allocations
+    places = {buffer: allocations[names[buffer]] for buffer in program.temporaries}
+    return {buffer: Slot(index.get(place.pool, 0), place.byte_offset) for buffer, place in places.items()}

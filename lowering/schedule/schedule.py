@@ -76,7 +76,7 @@ def through_scratch(kernel: Kernel, target: Target) -> Function:
     b = Builder(kernel.out.name)
     next_values = b.scratch(Buffer(f"{kernel.out.name}.next", kernel.out.dtype, kernel.out.shape, "scratch"))
     lower_into(b, dataclasses.replace(kernel, out=next_values), target)
-    copied = Load(next_values, tuple(map(Affine.of, kernel.axes)))
+    copied = Load(next_values, tuple([Affine.of(a) for a in kernel.axes]))
     lower_into(b, dataclasses.replace(kernel, value=copied), target)
     return b.finish()
 

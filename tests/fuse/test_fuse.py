@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tosaic.lowering.elements.expression import Load
+from tosaic.lowering.elements.traverse import nodes
 from tosaic.lowering.fuse.fuse import fuse
 from tosaic.lowering.fuse.interpret import State, run
 from tosaic.lowering.fuse.kernel import Kernels
@@ -59,6 +61,25 @@ def test_a_value_with_two_readers_is_computed_once() -> None:
     x = g.input(3, 5)
     e = g.op("exp", x)
     kernels = agree(g.module(g.op("add", e, g.op("reverse", e, axis=1))))
+    assert len(kernels.kernels) == 2
+
+
+def test_a_value_whose_readers_come_together_is_never_stored() -> None:
+    """A PReLU: x, x * alpha and x >= 0 meet in one selection."""
+    g = Graph()
+    x = g.op("exp", g.input(3, 5))
+    scaled = g.op("mul", x, np.full((1, 5), 0.25, np.float32), zero("int8"))
+    positive = g.op("greater_equal", x, np.ones((1, 5), np.float32))
+    kernels = agree(g.module(g.op("select", positive, x, scaled)))
+    assert len(kernels.kernels) == 1
+    assert sum(isinstance(e, Load) and e.buffer.role == "argument" for e in nodes(kernels.kernels[0].value)) == 1
+
+
+def test_a_value_read_at_two_places_by_what_comes_together_is_stored() -> None:
+    g = Graph()
+    x = g.op("exp", g.input(3, 5))
+    turned = g.op("reverse", x, axis=1)
+    kernels = agree(g.module(g.op("maximum", g.op("mul", x, x, zero("int8")), turned)))
     assert len(kernels.kernels) == 2
 
 

@@ -29,9 +29,9 @@ class Sketch:
 
     def kernel(self, reads: Sequence[Buffer] = (), writes: Sequence[Buffer] = (),
                scratch: Sequence[Buffer] = ()) -> int:
-        """The number of a function that reads and writes these buffers."""
-        body: list[Stmt] = [LoadFrom(Var(i, BYTE, 0), Address(b, ZERO, 0), 1) for i, b in enumerate(reads)]
-        body += [StoreTo(Address(b, ZERO, 0), Literal(1, BYTE), 1) for b in (*writes, *scratch)]
+        """The number of a function that writes and reads these buffers: not in an order that would let them share bytes."""
+        body: list[Stmt] = [StoreTo(Address(b, ZERO, 0), Literal(1, BYTE), 1) for b in (*writes, *scratch)]
+        body += [LoadFrom(Var(i, BYTE, 0), Address(b, ZERO, 0), 1) for i, b in enumerate(reads)]
         params = tuple(dict.fromkeys((*reads, *writes)))
         self.functions.append(Function(f"kernel_{len(self.functions)}", params, tuple(scratch), body))
         return len(self.functions) - 1

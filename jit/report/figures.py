@@ -1,0 +1,188 @@
+"""The figures of a report, as frozen data: sizes and places in bytes, moments as ticks.
+
+A tick is one executed step of the program in its linear order (a kernel or some rows of one, a test of a branch or loop, a
+check of a variable); lifetimes are spans of ticks, both ends included. Everything a picture, a comparison or a fit needs is
+here, so that they can be made from a saved report as well.
+"""
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+FORMAT = "tosaic report 1"
+"""What a saved report says that it is."""
+
+BRIEF = 3
+"""Operators that a short name of a kernel holds."""
+
+Span = tuple[int, int]
+StepKind = Literal["compute", "test", "check", "mark"]
+
+
+@dataclass(frozen=True, slots=True)
+class BufferLine:
+    """A buffer of the program. One that is planned lies at `offset` in `pool`, for the spans of ticks in `live`; `kind` is
+    intermediate, scratch (inside one kernel), input, output or constant. `producer` is the kernel that writes it first,
+    `last_reader` the one that reads it last, where there are such."""
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    nbytes: int
+    offset: int | None = None
+    pool: str | None = None
+    kind: str | None = None
+    live: tuple[Span, ...] = ()
+    producer: int | None = None
+    last_reader: int | None = None
+
+    @property
+    def type(self) -> str:
+        return f"{self.dtype}{list(self.shape)}"
+
+    @property
+    def end(self) -> int:
+        """Offset of the first byte behind it."""
+        return (self.offset or 0) + self.nbytes
+
+
+@dataclass(frozen=True, slots=True)
+class KernelLine:
+    """A kernel: what it writes, the operators that it computes (the last one first), their place in the model, and the line of
+    the model there, cut to a line's length."""
+    writes: str
+    operators: str
+    place: str | None
+    source: str | None = None
+
+    @property
+    def brief(self) -> str:
+        """The operators, or the last ones if there are many."""
+        words = self.operators.split()
+        return " ".join(words[:BRIEF]) + (" ..." if len(words) > BRIEF else "")
+
+
+@dataclass(frozen=True, slots=True)
+class StepLine:
+    """One tick: kernel number `kernel`, all of it or some `rows`; or a test, check or mark, which no kernel does."""
+    kind: StepKind
+    kernel: int | None = None
+    rows: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The first tick at which the most bytes are live: how many, the kernel that runs, the buffers alive (largest first)."""
+    tick: int
+    kernel: int | None
+    nbytes: int
+    alive: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PoolLine:
+    """A pool: what its buffers need, what it may hold (None: any), the least that any plan of the same buffers in one pool
+    needs, and the peak (None for one of constants, or one that is empty)."""
+    name: str
+    kind: str
+    nbytes: int
+    limit: int | None
+    lower_bound: int
+    alignment: int
+    peak: Peak | None = None
+
+    @property
+    def waste(self) -> int:
+        """Bytes above the lower bound."""
+        return self.nbytes - self.lower_bound
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One way to hold what lies between operators, from the simplest to the plan: the bytes it takes, the lower bound for
+    the same buffers."""
+    name: str
+    nbytes: int
+    lower_bound: int
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectSize:
+    """The sections of the object file for the target. `text` is code, `constants` the model's constants that are in no pool
+    (equal ones once), `tables` what else is only read (of the compiler's making, and padding), `data` variables with their
+    initial values, `zero` variables that begin as zeros."""
+    text: int
+    constants: int
+    tables: int
+    data: int
+    zero: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a compiled function needs, in bytes.
+
+    `arena` is what the planned buffers need in all workspace pools, to the byte; `lower_bound` is the least arena that any
+    plan of this program could have; `undo` is room behind it for copies of variables, in programs that may fail after they
+    have written one. `peak` is that of all workspace pools together. `ladder` and `object` are there where they were asked
+    for: they need more plans, and a compile.
+    """
+    name: str
+    inputs: tuple[BufferLine, ...]
+    outputs: tuple[BufferLine, ...]
+    variables: tuple[BufferLine, ...]
+    arena: int
+    lower_bound: int
+    undo: int
+    algorithm: str
+    constants: int
+    kernels: tuple[KernelLine, ...]
+    steps: int
+    buffers: tuple[BufferLine, ...]
+    target: str
+    seconds: dict[str, float]
+    pools: tuple[PoolLine, ...] = ()
+    peak: Peak | None = None
+    timeline: tuple[StepLine, ...] = ()
+    constant_buffers: tuple[BufferLine, ...] = ()
+    ladder: tuple[Rung, ...] = ()
+    object: ObjectSize | None = None
+    format: str = field(default=FORMAT)
+
+    @property
+    def waste(self) -> int:
+        """Bytes of the arena above the lower bound."""
+        return self.arena - self.lower_bound
+
+    @property
+    def state(self) -> int:
+        """Bytes of the variables."""
+        return sum(v.nbytes for v in self.variables)
+
+    @property
+    def workspace_pools(self) -> tuple[PoolLine, ...]:
+        return tuple(p for p in self.pools if p.kind == "workspace")
+
+    @property
+    def constant_pools(self) -> tuple[PoolLine, ...]:
+        return tuple(p for p in self.pools if p.kind == "constant")
+
+    def held_by(self, pool: str) -> tuple[BufferLine, ...]:
+        """The buffers of a pool, by offset."""
+        return tuple(sorted((b for b in self.buffers if b.pool == pool), key=lambda b: (b.offset or 0, b.name)))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as dicts, lists, strings and numbers; what `tosaic report --json` prints, and `saved.read` reads.
+
+        Keys: name, target, algorithm, seconds {stage: seconds}, format; arena, lower_bound, undo, constants, steps (numbers);
+        inputs, outputs, variables, buffers, constant_buffers: lists of {name, dtype, shape, nbytes, offset, pool, kind, live
+        [[first, last], ...], producer, last_reader}; kernels: list of {writes, operators, place, source}; timeline: list of
+        {kind, kernel, rows}; peak: null or {tick, kernel, nbytes, alive [names]}; pools: list of {name, kind, nbytes, limit,
+        lower_bound, alignment, peak}; ladder: list of {name, nbytes, lower_bound, explanation}; object: null or {text,
+        constants, tables, data, zero}. Kernels are numbers into `kernels`, ticks numbers into `timeline`.
+        """
+        return asdict(self)
+
+    def __str__(self) -> str:
+        from .text import print_report
+        return print_report(self)

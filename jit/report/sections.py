@@ -1,0 +1,183 @@
+"""The sections of a page that are tables: what is alive at the peak, the ladder, what fits, all bytes, kernels and buffers."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .boards import on_boards
+from .figures import BufferLine, Peak, Report, Rung
+from .fit import Fit, FitLine
+from .markup import Child, Markup, escaped, shortened, table, tag
+from .text import sharing_text, step_text
+
+ROWS = 500
+"""Rows of a table at most."""
+
+SMALL = ("thumb", "arm", "riscv32", "xtensa")
+"""How the triples of microcontrollers begin."""
+
+
+# ---- sizes ---------------------------------------------------------------------------------------------------------
+def short(nbytes: int) -> str:
+    """A size in the unit that suits it."""
+    for unit, factor in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if nbytes >= factor:
+            return f"{nbytes / factor:.3g} {unit}" if nbytes < 1000 * factor else f"{nbytes / factor:,.0f} {unit}"
+    return f"{nbytes} B"
+
+
+def size(nbytes: int) -> str:
+    return f"{nbytes:,} bytes" + (f" ({short(nbytes)})" if nbytes >= 1 << 10 else "")
+
+
+# ---- peak, ladder ----------------------------------------------------------------------------------------------------
+def peak_section(report: Report, peak: Peak) -> Iterator[Markup]:
+    known = {b.name: b for b in report.buffers}
+    alive = [known[name] for name in peak.alive]
+    yield tag("h2", "Alive at the peak")
+    yield tag("p", f"{size(peak.nbytes)} at {step_text(report, peak.tick)}{sharing_text(report, peak)}.", class_="note")
+    if peak.kernel is not None and (source := report.kernels[peak.kernel].source):
+        yield tag("p", tag("code", source), class_="note")
+    top = max(b.nbytes for b in alive)
+    several = len(report.workspace_pools) > 1
+    head = ("buffer", "type", *(("pool",) if several else ()), "bytes", "", "from", "last read by")
+    yield table(head, ([tag("code", shortened(b.name)), typed(b), *((b.pool or "",) if several else ()), f"{b.nbytes:,}",
+                        bar(b.nbytes, top, hot=True), kernel_name(report, b.producer), kernel_name(report, b.last_reader)]
+                       for b in alive[:ROWS]), numbers=(2 + several,))
+    yield from left_out(len(alive))
+
+
+def kernel_name(report: Report, number: int | None) -> str:
+    return "–" if number is None else f"{number} {report.kernels[number].brief}"
+
+
+def typed(buffer: BufferLine) -> Markup:
+    return tag("span", buffer.type, class_="type")
+
+
+def bar(value: int, most: int, mark: int | None = None, hot: bool = False) -> Markup:
+    """A bar of so much of the whole, with a line at `mark`."""
+    def percent(nbytes: int) -> str:
+        return f"{min(100.0, 100 * nbytes / max(most, 1)):.2f}%"
+
+    line = None if mark is None else tag("u", style=f"left:{percent(mark)}")
+    filled = tag("i", class_="hot" if hot else None, style=f"width:{percent(value)}") if value else None
+    return tag("span", filled, line, class_="bar")
+
+
+def ladder_section(report: Report) -> Iterator[Markup]:
+    yield tag("h2", "The ladder")
+    yield tag("p", "What lies between operators, from every value in memory of its own to the plan.", class_="note")
+    most = max(r.nbytes for r in report.ladder)
+    yield table(("", "bytes", "lower bound", "share", ""), (rung(r, most, r is report.ladder[-1]) for r in report.ladder),
+                numbers=(1, 2, 3))
+
+
+def rung(r: Rung, most: int, is_plan: bool) -> list[Child]:
+    name = Markup(tag("b", r.name) + tag("span", r.explanation, class_="source"))
+    mark = r.lower_bound if r.lower_bound < r.nbytes else None
+    return [name, f"{r.nbytes:,}", f"{r.lower_bound:,}", share(r.nbytes, most), bar(r.nbytes, most, mark, hot=is_plan)]
+
+
+def share(nbytes: int, whole: int) -> str:
+    return f"{nbytes / whole:.1%}" if whole else "–"
+
+
+# ---- fit, bytes ------------------------------------------------------------------------------------------------------
+def fit_section(report: Report, verdict: Fit | None) -> Iterator[Markup]:
+    yield tag("h2", "Does it fit?")
+    notes = verdict.notes if verdict else on_boards(report)[0][1].notes
+    yield limit_table(verdict) if verdict else board_table(report)
+    if verdict is None and not report.target.startswith(SMALL):
+        yield tag("p", "These boards run other code than this target; --target names one of theirs.", class_="note")
+    for note in notes:
+        yield tag("p", f"{note[0].upper()}{note[1:]}.", class_="note")
+
+
+def limit_table(verdict: Fit) -> Markup:
+    """What a user gave, a row for each memory."""
+    rows: Iterator[list[Child]] = ([shortened(x.name), f"{x.nbytes:,}", f"{x.limit:,}",
+                                    bar(x.nbytes, x.limit, hot=bool(x.over)), fits(x), x.sum] for x in verdict.lines)
+    return table(("memory", "needs", "has", "", "", "counted"), rows, numbers=(1, 2))
+
+
+def board_table(report: Report) -> Markup:
+    """Some boards, a row for each."""
+    rows: list[list[Child]] = []
+    for name, fit in on_boards(report):
+        cells: list[Child] = [name]
+        for line in fit.lines:
+            cells += [f"{line.nbytes:,} of {short(line.limit)}", bar(line.nbytes, line.limit, hot=bool(line.over)), fits(line)]
+        rows.append(cells + [tag("span", "another chip", class_="muted"), "", ""] * (len(fit.lines) < 2))
+    return table(("board", "RAM", "", "", "flash", "", ""), rows, numbers=(1, 4))
+
+
+def fits(line: FitLine) -> Markup:
+    return tag("span", f"✗ over by {short(line.over)}", class_="bad") if line.over else tag("span", "✓ fits", class_="good")
+
+
+def bytes_section(report: Report) -> Iterator[Markup]:
+    """Each kind of bytes, and who gives the memory for it."""
+    yield tag("h2", "All bytes")
+    yield table(("", "bytes", ""), ([name, f"{nbytes:,}", text] for name, nbytes, text in all_bytes(report)), numbers=(1,))
+    largest = sorted(report.constant_buffers, key=lambda b: (-b.nbytes, b.name))
+    if largest:
+        rows: Iterator[list[Child]] = ([tag("code", shortened(b.name)), typed(b), f"{b.nbytes:,}"] for b in largest[:ROWS])
+        yield tag("details", tag("summary", f"Constants ({len(largest):,})"),
+                  table(("constant", "type", "bytes"), rows, numbers=(2,)), left_out(len(largest)))
+
+
+def all_bytes(report: Report) -> Iterator[tuple[str, int, str]]:
+    for pool in report.pools:
+        what = "read and written by a run" if pool.kind == "workspace" else "read by a run"
+        yield f"pool {shortened(pool.name)}", pool.nbytes, f"{what}; aligned to {pool.alignment}"
+    if report.undo:
+        yield "copies of variables", report.undo, "behind the arena, for a run that fails"
+    yield "state", report.state, ", ".join(f"{shortened(v.name)} {v.type}" for v in report.variables) or "no variables"
+    measured = report.object
+    yield ("constants", measured.constants, "equal ones once") if measured else (
+        "constants", report.constants, "as kernels read them")
+    if measured:
+        yield "code", measured.text, f"for {report.target}"
+        yield "tables", measured.tables, "read-only data that the compiler adds"
+        yield "initial values", measured.data, "of variables, in flash too"
+    for name, buffers in (("inputs", report.inputs), ("outputs", report.outputs)):
+        yield name, sum(b.nbytes for b in buffers), ", ".join(f"{shortened(b.name)} {b.type}" for b in buffers) or "none"
+
+
+# ---- the whole, as tables --------------------------------------------------------------------------------------------
+def kernel_table(report: Report) -> Iterator[Markup]:
+    if not report.kernels:
+        yield tag("p", "No kernels: outputs are inputs or constants.", class_="empty")
+        return
+    yield table(("kernel", "writes", "operators", "in the model"),
+                ([str(i), tag("code", shortened(k.writes)), k.operators, place(k.place, k.source)]
+                 for i, k in enumerate(report.kernels[:ROWS])), numbers=(0,))
+    yield from left_out(len(report.kernels))
+
+
+def place(where: str | None, source: str | None) -> Markup:
+    line = tag("code", source, class_="source") if source else Markup("")
+    return Markup(escaped(shortened(where or "–")) + line)
+
+
+def buffer_table(report: Report) -> Iterator[Markup]:
+    if not report.buffers:
+        yield tag("p", "Nothing is planned: no value is stored between kernels.", class_="empty")
+        return
+    order = {p.name: i for i, p in enumerate(report.pools)}
+    held = sorted(report.buffers, key=lambda b: (order.get(b.pool or "", -1), b.offset or 0, b.name))
+    yield table(("pool", "offset", "bytes", "buffer", "type", "kind", "steps", "from", "last read by"),
+                ([b.pool or "–", f"{b.offset:,}", f"{b.nbytes:,}", tag("code", shortened(b.name)), typed(b), b.kind, steps(b),
+                  kernel_name(report, b.producer), kernel_name(report, b.last_reader)] for b in held[:ROWS]), numbers=(1, 2))
+    yield from left_out(len(held))
+
+
+def steps(buffer: BufferLine) -> str:
+    """When a buffer is live, its first spans."""
+    shown = ", ".join(f"{first}–{last}" if first < last else str(first) for first, last in buffer.live[:3])
+    return shown + (f" and {len(buffer.live) - 3} more" if len(buffer.live) > 3 else "") or "never"
+
+
+def left_out(count: int) -> Iterator[Markup]:
+    if count > ROWS:
+        yield tag("p", f"{count - ROWS:,} more are in the report as JSON.", class_="note")

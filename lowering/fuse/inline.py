@@ -1,0 +1,106 @@
+"""Which values become a part of their consumer's expression instead of being stored: layout always, arithmetic where no
+element is computed twice.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ...runtime.errors import Problem
+from ..elements.affine import Affine
+from ..elements.expression import Apply, Buffer, Cast, Expr, Likely, Reduce
+from ..elements.tensor import NotAffine, Tensor, stored
+from ..elements.traverse import free_axes, loads, nodes
+from ..graph.graph import Block, Operation, Value
+from .values import axes_of, static
+
+if TYPE_CHECKING:
+    from .fuse import Fuser
+
+
+MOST_BETWEEN = 8
+"""Operations between a value and where all that is computed from it comes together."""
+
+
+class Inlining:
+    """The decisions for one function."""
+
+    def __init__(self, fuser: Fuser) -> None:
+        self.fuser = fuser
+        self.places = places_of(fuser.function.body)
+
+    def may_inline(self, value: Value, expression: Expr) -> bool:
+        """Layout costs nothing and is always inlined; arithmetic only where no element is computed twice."""
+        if not any(isinstance(e, (Apply, Cast, Reduce, Likely)) for e in nodes(expression)):
+            return True
+        users = list(dict.fromkeys(self.fuser.uses[value]))
+        if len(users) > 1:
+            return self.meets(value, users)
+        user = users[0]
+        if user is None or user.op.variable_effect == "write":
+            return len(self.fuser.uses[value]) == 1
+        return is_plain(user) and self.reads_once([user], value)
+
+    def meets(self, value: Value, users: Sequence[Operation | None]) -> bool:
+        """Whether all that is computed from a value, element by element, comes together in the last of its users: then it is
+        part of one kernel, which computes it once."""
+        operations = [u for u in users if u is not None]
+        block = self.places[self.fuser.definitions[value]][0] if value in self.fuser.definitions else None
+        if len(operations) < len(users) or any(self.places[u][0] != block for u in operations):
+            return False
+        last = max(operations, key=lambda u: self.places[u][1])
+        ways = [self.way(u, last) for u in operations]
+        if None in ways:
+            return False
+        between = {o for way in ways if way for o in way}
+        return self.reads_once(sorted(between, key=lambda o: self.places[o][1]), value)
+
+    def way(self, user: Operation, last: Operation) -> list[Operation] | None:
+        """The operations from `user` to `last`, each the only one that reads the one before; None where there are others."""
+        found = [user]
+        while found[-1] is not last:
+            following = self.fuser.uses.get(found[-1].results[0], []) if len(found[-1].results) == 1 else []
+            if len(following) != 1 or following[0] is None or len(found) > MOST_BETWEEN:
+                return None
+            found.append(following[0])
+        return found if all(is_plain(o) for o in found) else None
+
+    def reads_once(self, users: Sequence[Operation], value: Value) -> bool:
+        """Whether `users`, each part of the next, read each element of `value` at most once: at one index, in an iteration
+        space no larger than the value."""
+        probe = Buffer("probe", static(value).element.storage, static(value).dims)
+        tensors = {value: stored(static(value), probe)}
+        try:
+            for user in users:
+                operands = [tensors.get(v) or self.as_if_stored(v) for v in user.operands]
+                result = user.results[0]
+                element, = user.op.result_elements([static(result)], *operands)
+                tensors[result] = Tensor(static(result), element)
+            axes = axes_of(static(result))
+            e = element(*map(Affine.of, axes))
+        except (NotAffine, Problem):
+            return False
+        space = set(axes) | free_axes(e)
+        return (len({load.index for load in loads(e) if load.buffer is probe}) == 1
+                and math.prod(a.extent for a in space) <= static(value).size)
+
+    def as_if_stored(self, value: Value) -> Tensor:
+        if value.constant is not None or self.fuser.is_folded(value):
+            return self.fuser.tensor(value)
+        return stored(static(value), Buffer(value.name, static(value).element.storage, static(value).dims))
+
+
+def is_plain(operation: Operation) -> bool:
+    """Whether it has one result and does nothing else."""
+    return not operation.regions and not operation.op.variable_effect and len(operation.results) == 1
+
+
+def places_of(block: Block) -> dict[Operation, tuple[int, int]]:
+    """Of each operation: the number of its block, and its own there."""
+    found: dict[Operation, tuple[int, int]] = {}
+    blocks = [block]
+    for number, inner in enumerate(blocks):
+        found.update((o, (number, i)) for i, o in enumerate(inner.operations))
+        blocks += [r for o in inner.operations for r in o.regions]
+    return found

@@ -1,0 +1,20 @@
+"""Values of a graph as fusion sees them: of a static shape, with an axis for each dimension."""
+from __future__ import annotations
+
+from ...runtime.errors import Problem
+from ..elements.affine import Axis
+from ..graph.graph import Value
+from ..graph.types import TensorType
+
+
+def static(value: Value) -> TensorType:
+    """The type of a value, which must be a tensor with known extents."""
+    type = value.tensor
+    if not type.is_static:
+        raise Problem(f"%{value.name} has the dynamic shape {type}", value.position, kind="unsupported",
+                      help="call it with arrays, or name the shapes of its inputs: specialize({...}), --shape INPUT=2x8")
+    return type
+
+
+def axes_of(type: TensorType) -> tuple[Axis, ...]:
+    return tuple(Axis(f"i{d}", n) for d, n in enumerate(type.dims))

@@ -1,0 +1,119 @@
+"""Buffers that share bytes while both are live: what is occupied when, how far apart that keeps them, and that plans which
+use it stand the test of running.
+"""
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tosaic.lowering.fuse.fuse import fuse
+from tosaic.lowering.graph.graph import Module
+from tosaic.lowering.loops.program import Program
+from tosaic.lowering.memory.lifetimes import access_of, lifetimes
+from tosaic.lowering.memory.occupancy import Occupied, occupancy, spacing
+from tosaic.lowering.memory.plan import names_of
+from tosaic.lowering.memory.planner import PlanOptions, plan
+from tosaic.lowering.memory.verify import plan_faults
+from tosaic.lowering.native.features import target
+from tosaic.lowering.native.load import load
+from tosaic.lowering.schedule.schedule import lower
+from tosaic.runtime.interpreter import interpret
+
+from ..fuse.graphs import Graph, conv
+
+SMALL = replace(target("host"), l2_bytes=512)
+"""With a cache so small that kernels run by rows."""
+
+
+@st.composite
+def stairs(draw: st.DrawFn) -> list[Occupied]:
+    rows, nbytes = draw(st.integers(1, 6)), draw(st.integers(1, 4))
+    return [Occupied(i * nbytes, (i + 1) * nbytes, written := draw(st.integers(0, 9)), written + draw(st.integers(0, 4)))
+            for i in range(rows)]
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(stairs(), stairs())
+def test_spacing_is_what_byte_by_byte_comparison_finds(one: list[Occupied], other: list[Occupied]) -> None:
+    refused = spacing(one, other)
+    for offset in range(-30, 31):
+        clash = any(a.first < offset + b.end and offset + b.first < a.end and a.written <= b.read and b.written <= a.read
+                    for a in one for b in other)
+        assert clash == any(low < offset < high for low, high in refused), offset
+
+
+def residual(rows: int = 24, channels: int = 8) -> Graph:
+    """Convolutions whose input is added to their output, between kernels that do not run by rows: the last sum takes the
+    first input's place, row by row."""
+    g, rng = Graph(), np.random.default_rng(5)
+    x = g.op("tanh", g.input(1, rows, 6, channels))
+    for _ in range(2):
+        weight, bias = (rng.standard_normal(s).astype(np.float32) for s in ((channels, 3, 3, channels), (channels,)))
+        x = g.op("add", x, conv(g, x, weight, bias, pad=(1, 1, 1, 1)))
+    g.result = g.op("reduce_sum", x, axis=1)  # type: ignore[attr-defined]
+    return g
+
+
+def program_of(g: Graph) -> tuple[Program, Module]:
+    module = g.module(g.result)  # type: ignore[attr-defined]
+    return lower(fuse(module, module.function("main")), SMALL), module
+
+
+def test_a_plan_may_be_smaller_than_all_that_is_live_together() -> None:
+    program, module = program_of(residual())
+    live = lifetimes(program.steps, [access_of(f) for f in program.functions])
+    together = max(sum(b.nbytes for b, spans in live.items() if b.role == "temporary" and any(a <= t <= z for a, z in spans))
+                   for t in range(len(program.steps)))
+    shared, without = plan(program), plan(program, PlanOptions(overlap=False))
+    assert without.size_bytes >= together > shared.size_bytes >= shared.lower_bound
+    data = np.random.default_rng(2).standard_normal(program.inputs[0].shape).astype(np.float32)
+    expected = interpret(module, module.function("main"), [data])[0]
+    for found in (shared, without):
+        assert np.allclose(load(program, found, SMALL)(data)[0], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_rows_are_occupied_from_their_writing_to_their_last_reading() -> None:
+    program, _ = program_of(residual())
+    live = lifetimes(program.steps, [access_of(f) for f in program.functions])
+    finer = {b: spans for b, spans in occupancy(program, live).items() if len(spans) > 1}
+    assert finer
+    for buffer, spans in finer.items():
+        assert [s.first for s in spans] == [0, *(s.end for s in spans[:-1])] and spans[-1].end == buffer.nbytes
+        assert (min(s.written for s in spans), max(s.read for s in spans)) == live[buffer][0]
+
+
+def test_one_row_too_near_is_caught() -> None:
+    """Each pair that shares bytes is moved together until it clashes: the verifier sees it, without the planner's code."""
+    program, _ = program_of(residual())
+    found = plan(program)
+    names = {name: b for b, name in names_of(program).items()}
+    caught = 0
+    for i, buffer in enumerate(found.buffers):
+        for step in (-1, 1):
+            size = names[buffer.name].nbytes // 24
+            moved = replace(buffer, byte_offset=buffer.byte_offset + step * size)
+            if moved.byte_offset < 0 or moved.byte_offset % buffer.alignment or size == 0:
+                continue
+            changed = replace(found, buffers=(*found.buffers[:i], moved, *found.buffers[i + 1:]),
+                              pools=tuple(replace(p, size_bytes=p.size_bytes + 4096) for p in found.pools))
+            caught += bool(plan_faults(changed, program))
+    assert caught >= 2
+
+
+@pytest.mark.parametrize("size", [5, 64, 1000])
+def test_an_elementwise_kernel_writes_over_its_operand(size: int) -> None:
+    g = Graph()
+    x = g.input(size)
+    once = g.op("exp", x)
+    twice = g.op("tanh", g.op("reverse", once, axis=0))
+    thrice = g.op("add", twice, g.op("reverse", twice, axis=0))
+    g.result = g.op("reverse", g.op("exp", thrice), axis=0)  # type: ignore[attr-defined]
+    program, module = program_of(g)
+    found = plan(program)
+    assert found.size_bytes <= plan(program, PlanOptions(overlap=False)).size_bytes
+    data = np.random.default_rng(2).standard_normal(size).astype(np.float32)
+    expected = interpret(module, module.function("main"), [data])[0]
+    assert np.allclose(load(program, found, SMALL)(data)[0], expected, rtol=1e-4, atol=1e-4)
