@@ -21,18 +21,21 @@ if TYPE_CHECKING:
     from .jit.variable import variable
     from .lowering.dialects.tosa.custom import custom
     from .lowering.graph.operator import Op
+    from .lowering.memory.buffers import PoolInfo as Pool
+    from .lowering.memory.planner import PlanOptions as Memory
     from .runtime.variables import Context
     from .runtime.variables import process as variables
 
     tosa: Namespace
     __version__: str
 
-__all__ = ["Context", "Op", "Problem", "TensorSpec", "__version__", "compile", "cond", "custom", "jit", "load", "ops", "tosa",
-           "variable", "variables", "while_loop"]
+__all__ = ["Context", "Memory", "Op", "Pool", "Problem", "TensorSpec", "__version__", "compile", "cond", "custom", "jit",
+           "load", "ops", "tosa", "variable", "variables", "while_loop"]
 
 _PLACES = {"ops": ("jit.ops", None), "cond": ("jit.control", "cond"), "while_loop": ("jit.control", "while_loop"),
            "TensorSpec": ("jit.decorator", "TensorSpec"), "variable": ("jit.variable", "variable"),
            "variables": ("runtime.variables", "process"), "Op": ("lowering.graph.operator", "Op"),
+           "Memory": ("lowering.memory.planner", "PlanOptions"), "Pool": ("lowering.memory.buffers", "PoolInfo"),
            "custom": ("lowering.dialects.tosa.custom", "custom"), "Context": ("runtime.variables", "Context")}
 """Where the names that are imported on first use come from: a module, and a name in it (None: the module)."""
 

@@ -1,4 +1,6 @@
-"""Ahead of time: programs become an object file and the C header that declares them."""
+"""Ahead of time: programs become an object file and the C header that declares them, and where the user wants them a static
+library, a C program to start from, and files of constants.
+"""
 from __future__ import annotations
 
 import os
@@ -8,13 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..lowering.elements.expression import Buffer
+from ..lowering.graph.quantized import Quantized
 from ..lowering.loops.program import Program
 from ..lowering.memory.plan import Plan
+from ..lowering.native.archive import archive
 from ..lowering.native.data import Constants
 from ..lowering.native.features import host
-from ..lowering.native.header_c import header
+from ..lowering.native.header_c import header, header_checksum
+from ..lowering.native.header_parts_c import constant_file
 from ..lowering.native.interface_c import Interface
 from ..lowering.native.machine import object_file, undefined_symbols
+from ..lowering.native.pools_c import Pool
+from ..lowering.native.skeleton_c import constant_assembly, skeleton
 from ..lowering.native.target import Target
 from ..runtime.errors import Problem
 
@@ -23,47 +30,54 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Form:
+    """What becomes of a model besides an object and a header. A `self_contained` object has its workspace and constant pools
+    inside; `library` is the object in a static library, too; `main` a C program that calls the model."""
+    self_contained: bool = False
+    library: bool = False
+    main: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Artifact:
-    """The files of a model, and what they amount to. `needs` are functions that the object calls and does not
-    define."""
+    """The files of a model, and what they amount to. `needs` are functions that the object calls and does not define; `others`
+    are the files besides object and header. `pools` are those of all entry functions together."""
     object: Path
     header: Path
     needs: tuple[str, ...]
     constant_bytes: int
     variable_bytes: int
+    others: tuple[Path, ...] = ()
+    pools: tuple[Pool, ...] = ()
 
     @property
-    def paths(self) -> tuple[Path, Path]:
-        return self.object, self.header
+    def paths(self) -> tuple[Path, ...]:
+        return self.object, self.header, *self.others
 
 
-def save(entries: Sequence[Lowered], directory: str | os.PathLike[str], name: str) -> Artifact:
+def save(entries: Sequence[Lowered], directory: str | os.PathLike[str], name: str, form: Form = Form()) -> Artifact:
     """Write lowered functions of one model, made for one target, as one object file and its header."""
-    pairs = [(e.program, e.plan) for e in entries]
+    if not entries:
+        raise Problem("the model has no entry function", kind="model")
+    programs = [(e.program, e.plan) for e in entries]
     elements = {buffer: element for e in entries for buffer, element in e.elements().items()}
-    program, plan = pairs[0] if len(pairs) == 1 else (pairs, None)
-    return write(program, plan, directory, name, entries[0].target, elements)
+    quantized = {buffer: element for e in entries for buffer, element in e.quantized().items()}
+    interface = Interface(name, programs, entries[0].target, elements, quantized, form.self_contained)
+    return write_interface(interface, directory, form)
 
 
 def write(programs: Program | Sequence[tuple[Program, Plan]], plan: Plan | None, directory: str | os.PathLike[str],
-          name: str, target: Target | None = None, elements: Mapping[Buffer, str] | None = None) -> Artifact:
+          name: str, target: Target | None = None, elements: Mapping[Buffer, str] | None = None,
+          quantized: Mapping[Buffer, Quantized] | None = None, form: Form = Form()) -> Artifact:
     """Write `<name>.o` and `tosaic_<name>.h` to a directory, which is made if there is none.
 
     One program with its plan becomes `tosaic_<name>_run`; a list of (program, plan), with `plan` None, becomes one
-    function `tosaic_<name>_<program>_run` each, and the programs share their variables. `target` None is this
-    machine. Raises a Problem where names clash in C, or a file cannot be written.
+    function `tosaic_<name>_<program>_run` each, and the programs share their variables and pools. `target` None is this
+    machine. Raises a Problem where names clash in C, pools are too small for all programs together, or a file cannot be
+    written.
     """
-    target = target or host()
-    interface = Interface(name, pairs(programs, plan), target, elements)
-    with Constants(interface.prefix, target) as constants:
-        code = object_file(interface.module(constants), target, "static" if is_bare(target) else "pic")
-        constant_bytes = constants.nbytes
-    needs = undefined_symbols(code) if code[:4] == b"\x7fELF" else ()
-    folder, stem = Path(directory), interface.prefix.removeprefix("tosaic_")
-    artifact = Artifact(folder / f"{stem}.o", folder / f"{interface.prefix}.h", needs, constant_bytes,
-                        sum(v.use.buffer.nbytes for v in interface.variables.values()))
-    write_files(folder, {artifact.object: code, artifact.header: header(interface, needs).encode()})
-    return artifact
+    interface = Interface(name, pairs(programs, plan), target or host(), elements, quantized, form.self_contained)
+    return write_interface(interface, directory, form)
 
 
 def pairs(programs: Program | Sequence[tuple[Program, Plan]], plan: Plan | None) -> Sequence[tuple[Program, Plan]]:
@@ -72,6 +86,48 @@ def pairs(programs: Program | Sequence[tuple[Program, Plan]], plan: Plan | None)
         return [(programs, plan)]
     assert plan is None, "a list of programs brings its plans along"
     return programs
+
+
+def write_interface(interface: Interface, directory: str | os.PathLike[str], form: Form) -> Artifact:
+    """Make all files, then write them."""
+    target, checksum = interface.target, header_checksum(interface)
+    with Constants(interface.prefix, target) as constants:
+        code = object_file(interface.module(constants, checksum), target, "static" if is_bare(target) else "pic")
+        constant_bytes = constants.nbytes
+    needs = undefined_symbols(code) if code[:4] == b"\x7fELF" else ()
+    folder, stem = Path(directory), interface.prefix.removeprefix("tosaic_")
+    others = other_files(interface, code, stem, form)
+    pools = interface.memories.pools
+    if not interface.self_contained:
+        constant_bytes += sum(p.nbytes for p in pools if p.kind == "constant")
+    keep_main(folder, others)
+    artifact = Artifact(folder / f"{stem}.o", folder / f"{interface.prefix}.h", needs, constant_bytes,
+                        sum(v.use.buffer.nbytes for v in interface.variables.values()),
+                        tuple(folder / name for name in others), pools)
+    files = {artifact.object: code, artifact.header: header(interface, checksum, needs).encode()}
+    write_files(folder, files | {folder / name: data for name, data in others.items()})
+    return artifact
+
+
+def other_files(interface: Interface, code: bytes, stem: str, form: Form) -> dict[str, bytes]:
+    """The files besides object and header, by name."""
+    files: dict[str, bytes] = {}
+    if form.library:
+        files[f"lib{stem}.a"] = archive({f"{stem}.o": code})
+    if form.main:
+        files["main.c"] = skeleton(interface).encode()
+    for pool in () if interface.self_contained else interface.memories.of_kind("constant"):
+        if pool.nbytes:
+            name = constant_file(interface, pool)
+            files |= {f"{name}.bin": pool.data, f"{name}.S": constant_assembly(interface, pool).encode()}
+    return files
+
+
+def keep_main(folder: Path, files: Mapping[str, bytes]) -> None:
+    """A Problem where the C program to start from would take the place of one that somebody has changed."""
+    path = folder / "main.c"
+    if "main.c" in files and path.exists() and path.read_bytes() != files["main.c"]:
+        raise Problem(f"{path} is there already", kind="file", help="move it away, or do without a new one")
 
 
 def is_bare(target: Target) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
+    from ..lowering.memory.planner import PlanOptions
     from ..lowering.native.target import Target
     from ..runtime.variables import Context
     from .decorator import Jit
@@ -18,11 +19,13 @@ def jit(function: Callable[..., Any]) -> Jit: ...
 
 @overload
 def jit(*, static: str | int | Iterable[str | int] = (), static_argnums: int | Iterable[int] = (),
-        target: Target | None = None, context: Context | None = None) -> Callable[[Callable[..., Any]], Jit]: ...
+        target: Target | None = None, context: Context | None = None,
+        memory: PlanOptions | None = None) -> Callable[[Callable[..., Any]], Jit]: ...
 
 
 def jit(function: Callable[..., Any] | None = None, *, static: str | int | Iterable[str | int] = (),
-        static_argnums: int | Iterable[int] = (), target: Target | None = None, context: Context | None = None) -> Any:
+        static_argnums: int | Iterable[int] = (), target: Target | None = None, context: Context | None = None,
+        memory: PlanOptions | None = None) -> Any:
     """Compile a Python function of tensors, once for every signature that it is called with.
 
         @tosaic.jit
@@ -32,13 +35,13 @@ def jit(function: Callable[..., Any] | None = None, *, static: str | int | Itera
         def power(x, n): ...
 
     `static` names (or numbers) parameters whose values Python needs; `target` is another machine to compile for,
-    `context` the namespace of the variables that the function uses.
+    `context` the namespace of the variables that the function uses, `memory` the memories that it works in.
     """
     from .decorator import Jit
     chosen = [*each(static), *each(static_argnums)]
     if function is not None:
-        return Jit(function, chosen, target, context)
-    return lambda f: Jit(f, chosen, target, context)
+        return Jit(function, chosen, target, context, memory)
+    return lambda f: Jit(f, chosen, target, context, memory)
 
 
 def each(values: Any) -> list[Any]:
@@ -56,9 +59,9 @@ def load(source: Any, name: str | None = None) -> Model:
 
 
 def compile(source: Any, *arguments: Any, entry: str | None = None, target: Target | None = None,
-            context: Context | None = None) -> Compiled:
+            context: Context | None = None, memory: PlanOptions | None = None) -> Compiled:
     """Compile a model (as `load` takes it), or a Python function for these arguments."""
     if callable(source):
-        compiled: Compiled = jit(target=target, context=context)(source).compile(*arguments)
+        compiled: Compiled = jit(target=target, context=context, memory=memory)(source).compile(*arguments)
         return compiled
-    return load(source).entry(entry).compile(target, context)
+    return load(source).entry(entry).compile(target, context, memory)

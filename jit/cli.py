@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..runtime.errors import Problem, printable
+from .memory_options import add_memory, plain
 
 USAGE, BAD_MODEL, INTERNAL, INTERRUPTED = 2, 3, 4, 130
 
@@ -27,7 +28,7 @@ exit codes: 0 yes, 1 no, 2 usage, 3 bad model, 4 internal error"""
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
     try:
-        options = parser().parse_args(arguments)
+        options = parser().parse_args(plain(sys.argv[1:] if arguments is None else arguments))
     except SystemExit as end:
         return int(end.code or 0)
     try:
@@ -81,17 +82,24 @@ def parser() -> argparse.ArgumentParser:
     add_inputs(run, "times to call it")
     run.add_argument("--save", metavar="FILE.npz", help="write the outputs of the last call")
     run.add_argument("--state", metavar="FILE.npz", help="start from these variables if the file is there; write them")
+    add_memory(run)
     compile_ = command(commands, "compile", "write an object file and a C header")
     compile_.add_argument("-o", "--output", metavar="DIR", default=".", help="where to write (default: here)")
     compile_.add_argument("--name", help="name in C (default: the model's)")
+    compile_.add_argument("--self-contained", action="store_true", help="the object has its own workspace and constants")
+    compile_.add_argument("--library", action="store_true", help="write a static library, too")
+    compile_.add_argument("--main", action="store_true", help="write a main.c that calls the model, to start from")
     add_target(compile_)
+    add_memory(compile_)
     check = command(commands, "check", "compare compiled code with the reference; exit code 1 where they differ")
     add_inputs(check, "calls to compare")
+    add_memory(check)
     show = command(commands, "show", "print a stage: graph, kernels, schedule, loops, plan, llvm, asm")
     show.add_argument("stage", metavar="STAGE", nargs="?", default="graph", help="(default: graph)")
     show.add_argument("--whole", action="store_true", help="print long constants too, so that the graph reads back")
     add_target(show)
-    add_target(command(commands, "report", "print memory, kernels and the seconds of each stage"))
+    add_memory(show)
+    add_report(command(commands, "report", "print memory, kernels and the seconds of each stage"))
     convert = bare_command(commands, "convert", "write a model as a .tosa file or as MLIR text")
     convert.add_argument("output", metavar="OUT", help="the file to write; its ending says what: .tosa or .mlir")
     add_shape(convert)
@@ -128,6 +136,17 @@ def add_inputs(parser: argparse.ArgumentParser, calls: str) -> None:
                         help="an input from file.npy, file.npz or random:SEED; others are random")
     parser.add_argument("--seed", type=int, default=0, help="for random inputs (default: 0)")
     parser.add_argument("--calls", type=positive, default=1, metavar="N", help=f"{calls} (default: 1)")
+
+
+def add_report(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = f"MODEL and OTHER may also be reports that were saved with --json.\n{EPILOG}"
+    add_target(parser)
+    add_memory(parser)
+    parser.add_argument("--fit", metavar="RAM:256K,FLASH:1M",
+                        help="hold it against these memories (pools of the plan, or kinds); exit code 1 if it does not fit")
+    parser.add_argument("--code", action="store_true", help="measure the object's code, which takes a compile")
+    parser.add_argument("--html", metavar="FILE", help="write a page with a picture of each pool")
+    parser.add_argument("--diff", metavar="OTHER", help="print what changes from MODEL to another model")
 
 
 def add_target(parser: argparse.ArgumentParser) -> None:

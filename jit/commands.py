@@ -18,12 +18,14 @@ import numpy as np
 from ..lowering.graph.types import Array
 from ..runtime.errors import Problem
 from .dynamic import named_shape
+from .memory_options import memory_of
 from .model import Entry, Model, load_model
 from .progress import Progress
-from .stages import STAGES, Compiled
+from .stages import STAGES, Compiled, Lowered
 
 if TYPE_CHECKING:
     from ..lowering.graph.graph import Module
+    from ..lowering.native.pools_c import Pool
     from ..lowering.native.target import Target
     from ..runtime.variables import Context
 
@@ -71,7 +73,7 @@ def run(options: argparse.Namespace) -> Answer:
         entry = entry_of(options, progress)
         arrays = gather_inputs(entry.trace().interface, options.input, options.seed)
         context = Context("run")
-        compiled = entry.compile(context=context)
+        compiled = entry.compile(context=context, memory=memory_of(options))
         if options.state:
             restore(context, options.state)
         progress.update(f"running {entry.name}")
@@ -132,22 +134,30 @@ def compile(options: argparse.Namespace) -> Answer:
     """Write an object file and a C header of the entries."""
     from . import aot
     with Progress("reading") as progress:
-        model, target = model_of(options, progress), target_of(options)
+        model, target, memory = model_of(options, progress), target_of(options), memory_of(options)
         entries = [model.entry(options.entry)] if options.entry or len(model) == 1 else list(model)
         if not entries:
             raise Problem(f"{options.model} has no entry function", kind="model")
         lowered = []
         for entry in entries:
             progress.update(f"compiling {entry.name}")
-            lowered.append(entry.lower(target))
+            lowered.append(entry.lower(target, memory))
         name = options.name or (Path(options.model).stem if options.model != "-" else "") or "model"
-        written = aot.save(lowered, options.output, name)
+        written = aot.save(lowered, options.output, name, aot.Form(options.self_contained, options.library, options.main))
     lines = [f"{path}: {path.stat().st_size:,} bytes" for path in written.paths]
     plans = [(entry.program.name, entry.plan) for entry in lowered]
     lines += [f"{name}: arena {plan.size_bytes:,} bytes, lower bound {plan.lower_bound:,}" for name, plan in plans]
+    lines += [described(pool) for pool in written.pools] if memory else []
     return Answer(YES, "\n".join(lines), {
         "files": [str(path) for path in written.paths], "needs": list(written.needs),
+        "pools": [{"name": p.title, "kind": p.kind, "bytes": p.nbytes, "limit": p.limit, "alignment": p.alignment}
+                  for p in written.pools],
         "entries": [{"name": name, "arena": plan.size_bytes, "lower_bound": plan.lower_bound} for name, plan in plans]})
+
+
+def described(pool: Pool) -> str:
+    limit = "" if pool.limit is None else f" of {pool.limit:,}"
+    return f"{pool.kind} pool {pool.title}: {pool.nbytes:,}{limit} bytes, alignment {pool.alignment}"
 
 
 def check(options: argparse.Namespace) -> Answer:
@@ -158,7 +168,7 @@ def check(options: argparse.Namespace) -> Answer:
         function = entry.trace().interface
         calls = [gather_inputs(function, options.input, options.seed + number) for number in range(options.calls)]
         progress.update(f"checking {entry.name}")
-        found = entry.check(calls)
+        found = entry.check(calls, memory=memory_of(options))
     return Answer(YES if found.agrees else NO, str(found), {"entry": entry.name} | found.as_dict())
 
 
@@ -172,15 +182,21 @@ def show(options: argparse.Namespace) -> Answer:
         if options.stage == "graph" and not options.entry:
             text = model_of(options, progress).show(options.whole)
         else:
-            text = entry_of(options, progress).lower(target_of(options)).show(options.stage)
+            text = entry_of(options, progress).lower(target_of(options), memory_of(options)).show(options.stage)
     return Answer(YES, text.rstrip("\n"), {"stage": options.stage, "text": text})
 
 
 def report(options: argparse.Namespace) -> Answer:
-    """Memory and time of an entry."""
+    """Memory and time of an entry; exit code 1 where it does not fit into what --fit says."""
+    from .report.command import find
+
+    def lower(path: str) -> Lowered:
+        named = argparse.Namespace(**{**vars(options), "model": path})
+        return entry_of(named, progress).lower(target_of(options), memory_of(options))
+
     with Progress("reading") as progress:
-        found = entry_of(options, progress).lower(target_of(options)).report()
-    return Answer(YES, str(found), found.as_dict())
+        found = find(options, lower)
+    return Answer(YES if found.fits else NO, found.text, found.json)
 
 
 # ---- convert -----------------------------------------------------------------------------------------------------

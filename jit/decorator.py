@@ -24,6 +24,7 @@ from .structure import LEAF, Structure, flatten, leaf_names, unflatten
 from .tensor import Tensor
 
 if TYPE_CHECKING:
+    from ..lowering.memory.planner import PlanOptions
     from ..lowering.native.target import Target
     from ..runtime.variables import Context
 
@@ -77,11 +78,11 @@ class Jit:
     """A function that compiles itself when it is called. Inside another traced function it becomes part of that one."""
 
     def __init__(self, function: Callable[..., Any], static: Iterable[str | int] = (), target: Target | None = None,
-                 context: Context | None = None) -> None:
+                 context: Context | None = None, memory: PlanOptions | None = None) -> None:
         if not callable(function):
             raise Problem(f"jit takes a function, not a {type(function).__name__}", tracing.caller(), kind="argument",
                           help="@tosaic.jit, or @tosaic.jit(static=...) above the function")
-        self.function, self.target, self.context = function, target, context
+        self.function, self.target, self.context, self.memory = function, target, context, memory
         self.signature = inspect.signature(function)
         self.static = static_names(self.signature, static)
         self._kept: dict[Call, Pending] = {}
@@ -142,7 +143,7 @@ class Jit:
 
     def lower(self, *arguments: Any, **named: Any) -> Lowered:
         """Loops and memory plan for these arguments."""
-        return self.trace(*arguments, **named).lower(self.target)
+        return self.trace(*arguments, **named).lower(self.target, self.memory)
 
     def compile(self, *arguments: Any, **named: Any) -> Compiled:
         """The compiled function for these arguments, kept for calls; it takes the tensors in order, without a nest."""
@@ -174,7 +175,7 @@ class Jit:
 
     def _compile(self, call: Call, pending: Pending) -> Compiled:
         try:
-            pending.compiled = self._trace(call).lower(self.target).compile(self.context)
+            pending.compiled = self._trace(call).lower(self.target, self.memory).compile(self.context)
             with self._lock:
                 self._compiles += 1
             return pending.compiled

@@ -17,8 +17,10 @@ from .dynamic import KEPT, Shape, is_dynamic, shapes_of, with_shapes
 from .stages import Compiled, Lowered, Traced, show_graph
 
 if TYPE_CHECKING:
+    from ..lowering.memory.planner import PlanOptions
     from ..lowering.native.target import Target
     from ..runtime.variables import Context
+    from .aot import Artifact
     from .crosscheck import CrossCheck
 
 class Entry:
@@ -51,13 +53,14 @@ class Entry:
     def trace(self) -> Traced:
         return self._traced
 
-    def lower(self, target: Target | None = None) -> Lowered:
-        return self._traced.lower(target)
+    def lower(self, target: Target | None = None, memory: PlanOptions | None = None) -> Lowered:
+        return self._traced.lower(target, memory)
 
-    def compile(self, target: Target | None = None, context: Context | None = None) -> Compiled:
-        """Machine code; kept for calls when it is for this machine and the process."""
-        if target is not None or context is not None:
-            return self._traced.compile(target, context)
+    def compile(self, target: Target | None = None, context: Context | None = None,
+                memory: PlanOptions | None = None) -> Compiled:
+        """Machine code; kept for calls when it is for this machine, the process, and memory of any size."""
+        if target is not None or context is not None or memory is not None:
+            return self._traced.compile(target, context, memory)
         with self._lock:
             if self._compiled is None:
                 self._compiled = self._traced.compile()
@@ -85,9 +88,10 @@ class Entry:
         """One stage as text."""
         return self._traced.show(stage)
 
-    def check(self, calls: Sequence[Sequence[Array]], target: Target | None = None) -> CrossCheck:
+    def check(self, calls: Sequence[Sequence[Array]], target: Target | None = None,
+              memory: PlanOptions | None = None) -> CrossCheck:
         """The compiled function against the reference interpreter."""
-        return self._traced.check(calls, target)
+        return self._traced.check(calls, target, memory)
 
 
 class Model:
@@ -125,6 +129,14 @@ class Model:
 
     def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None) -> Any:
         return self.entry()(*inputs, out=out, context=context)
+
+    def save(self, directory: str | os.PathLike[str], name: str, target: Target | None = None,
+             memory: PlanOptions | None = None, *, self_contained: bool = False, library: bool = False,
+             main: bool = False) -> Artifact:
+        """Write all entry functions as one object with its C header, as `Lowered.save` does for one."""
+        from .aot import Form, save
+        lowered = [entry.lower(target, memory) for entry in self]
+        return save(lowered, directory, name, Form(self_contained, library, main))
 
     def show(self, whole: bool = False) -> str:
         """The module as MLIR text, long constants elided unless `whole`."""

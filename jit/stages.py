@@ -8,6 +8,7 @@ schedule, loops, plan, llvm, asm.
 """
 from __future__ import annotations
 
+import functools
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -23,8 +24,10 @@ from .structure import Structure, rebuild
 if TYPE_CHECKING:
     from ..lowering.elements.expression import Buffer
     from ..lowering.fuse.kernel import Kernels
+    from ..lowering.graph.quantized import Quantized
     from ..lowering.loops.program import Program
     from ..lowering.memory.plan import Plan
+    from ..lowering.memory.planner import PlanOptions
     from ..lowering.native.target import Target
     from ..runtime.executable import Executable
     from ..runtime.variables import Context
@@ -78,20 +81,23 @@ class Traced:
     def __str__(self) -> str:
         return self.show()
 
-    def lower(self, target: Target | None = None) -> Lowered:
-        """Down to loops and a memory plan, for `target` or this machine. Raises a Problem where the graph is wrong, or
-        has something that cannot be compiled."""
-        return lower(self, target)
+    def lower(self, target: Target | None = None, memory: PlanOptions | None = None) -> Lowered:
+        """Down to loops and a memory plan, for `target` or this machine; `memory` says which memories there are. Raises a
+        Problem where the graph is wrong, or has something that cannot be compiled, or the memories are too small."""
+        return lower(self, target, memory)
 
-    def compile(self, target: Target | None = None, context: Context | None = None) -> Compiled:
+    def compile(self, target: Target | None = None, context: Context | None = None,
+                memory: PlanOptions | None = None) -> Compiled:
         """`lower().compile()`."""
-        return self.lower(target).compile(context)
+        return self.lower(target, memory).compile(context)
 
-    def check(self, calls: Sequence[Sequence[Array]], target: Target | None = None) -> CrossCheck:
+    def check(self, calls: Sequence[Sequence[Array]], target: Target | None = None,
+              memory: PlanOptions | None = None) -> CrossCheck:
         """The compiled function against the reference interpreter on some calls, one list of arrays each."""
         from .crosscheck import crosscheck
         module = prepared(self.module)
-        return crosscheck(module, module.function(self.name), calls, executable, target)
+        build = functools.partial(executable, memory=memory)
+        return crosscheck(module, module.function(self.name), calls, build, target)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,15 +155,31 @@ class Lowered:
         pairs = [*zip(kernels.inputs, function.arguments), *zip(kernels.outputs, function.body.yields)]
         return {buffer: value.type.element.name for buffer, value in pairs if isinstance(value.type, TensorType)}
 
-    def save(self, directory: str | os.PathLike[str], name: str | None = None) -> Artifact:
-        """Write an object file and a C header for `target` to a directory: `<name>.o` and `tosaic_<name>.h`."""
-        from .aot import save
-        return save([self], directory, name or self.traced.name)
+    def quantized(self) -> dict[Buffer, Quantized]:
+        """What the integers of inputs and outputs stand for, where the graph says it."""
+        from ..lowering.graph.quantized import Quantized
+        inputs, outputs = self.traced.function.arguments, self.traced.function.body.yields
+        buffers = (*self.kernels.inputs, *self.kernels.outputs)
+        if len(buffers) != len(inputs) + len(outputs):  # block-scaled ones have become two each
+            return {}
+        return {buffer: value.type.element for buffer, value in zip(buffers, (*inputs, *outputs))
+                if isinstance(value.type, TensorType) and isinstance(value.type.element, Quantized)}
 
-    def report(self) -> Report:
-        """Memory and time, before anything has run."""
+    def save(self, directory: str | os.PathLike[str], name: str | None = None, *, self_contained: bool = False,
+             library: bool = False, main: bool = False) -> Artifact:
+        """Write an object file and a C header for `target` to a directory: `<name>.o` and `tosaic_<name>.h`.
+
+        A `self_contained` object has its workspace and constant pools inside. `library` adds `lib<name>.a`, `main` a
+        `main.c` to start from; constant pools that the caller places come as files.
+        """
+        from .aot import Form, save
+        return save([self], directory, name or self.traced.name, Form(self_contained, library, main))
+
+    def report(self, ladder: bool = False, code: bool = False) -> Report:
+        """Memory and time, before anything has run; with a `ladder` of simpler plans to compare with, and with the sizes of
+        `code`, which takes a compile, where asked."""
         from .report import report
-        return report(self)
+        return report(self, ladder, code)
 
 
 class Compiled:
@@ -236,24 +258,28 @@ class Clock:
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
 
-def lower(traced: Traced, target: Target | None) -> Lowered:
+def lower(traced: Traced, target: Target | None, memory: PlanOptions | None = None) -> Lowered:
     """A graph down to loops and a plan, every stage verified."""
     from ..lowering.fuse.fuse import fuse
+    from ..lowering.fuse.order import ordered
     from ..lowering.loops.verify import verify_program
-    from ..lowering.memory.planner import plan
+    from ..lowering.memory.planner import PlanOptions, plan
+    from ..lowering.native.data import alignment_of
     from ..lowering.native.features import host
     from ..lowering.schedule.schedule import lower as schedule
     machine, clock = target or host(), Clock()
     with clock.step("graph"):
         module = prepared(traced.module)
+    options = memory or PlanOptions()
     with clock.step("kernels"):
         kernels = fuse(module, module.function(traced.name))
+        kernels = ordered(kernels) if options.order else kernels
     with clock.step("loops"):
-        program = schedule(kernels, machine)
+        program = schedule(kernels, machine, options.rows)
     with clock.step("verify"):
         verify_program(program)
     with clock.step("plan"):
-        planned = plan(program)
+        planned = plan(program, replace(options, alignment=options.alignment or alignment_of(machine)))
     return Lowered(traced, module, kernels, program, planned, machine, clock.seconds)
 
 
@@ -268,9 +294,10 @@ def prepared(module: Module) -> Module:
     return rewritten
 
 
-def executable(module: Module, function: Function, target: Target | None) -> Callable[..., Any]:
+def executable(module: Module, function: Function, target: Target | None,
+               memory: PlanOptions | None = None) -> Callable[..., Any]:
     """A function of a prepared module as code that takes a context, for the cross-check."""
-    return lower(Traced(module, function.name), target).compile()
+    return lower(Traced(module, function.name), target, memory).compile()
 
 
 def show_graph(module: Module, whole: bool = False) -> str:

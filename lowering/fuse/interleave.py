@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from ..elements.affine import Affine, Axis
 from ..elements.expression import Buffer, Load, Reduce
 from ..elements.traverse import loads, nodes
 from ..native.target import Target
 from .kernel import Branch, Compute, Kernel, Kernels, Loop, Step, walk
+
+RowPolicy = Literal["cache", "always", "never"]
+"""Which kernels run in turns: those whose tensors in between would not stay in the cache, all that can, or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +74,10 @@ def rows_of(kernel: Kernel) -> RowAccess | None:
     return RowAccess(kernel, axes[0], read) if any(isinstance(e, Reduce) for e in nodes(kernel.value)) else None
 
 
-def interleave(program: Kernels, target: Target) -> Interleaved:
+def interleave(program: Kernels, target: Target, rows: RowPolicy = "cache") -> Interleaved:
     """Runs of plain steps are put in order by rows where that pays; control flow stays where it is."""
+    if rows == "never":
+        return Interleaved(program.steps)
     found = [rows_of(k) for k in program.kernels]
     by_rows: set[int] = set()
 
@@ -96,7 +102,7 @@ def interleave(program: Kernels, target: Target) -> Interleaved:
         return tuple(result)
 
     def straight(run: Sequence[int]) -> Iterator[Step]:
-        for group in groups(run, found, target):
+        for group in groups(run, found, target.l2_bytes // 5 if rows == "cache" else 0):
             if len(group) == 1:
                 yield Compute(group[0])
             else:
@@ -109,13 +115,13 @@ def interleave(program: Kernels, target: Target) -> Interleaved:
     return Interleaved(steps, frozenset(by_rows), rings(program, steps, found, by_rows))
 
 
-def groups(run: Sequence[int], found: Sequence[RowAccess | None], target: Target) -> Iterator[list[int]]:
-    """Chains of kernels of which the tensors in between do not fit beside each other in the cache."""
+def groups(run: Sequence[int], found: Sequence[RowAccess | None], most: int) -> Iterator[list[int]]:
+    """Chains of kernels of which the tensors in between have more than `most` bytes."""
     group: list[int] = []
     for number in run:
         last, kernel = found[group[-1]] if group else None, found[number]
         joined = (last and kernel and last.kernel.out in kernel.buffers
-                  and last.kernel.out.nbytes > target.l2_bytes // 5 and number not in group)
+                  and last.kernel.out.nbytes > most and number not in group)
         if not joined and group:
             yield group
             group = []

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ...runtime.errors import Problem
 from ..elements.expression import Buffer
+from ..fuse.interleave import RowPolicy
 from ..graph.types import ITEM_SIZES
 from ..loops.program import Program
 from .algorithms import Algorithm, find_algorithm, run_algorithm
@@ -32,6 +33,9 @@ class PlanOptions:
     outputs lie in the workspace, too (the document's U4): an input until it has been read for the last time, an output
     until the run ends. With `overlap`, the default algorithm lets buffers share bytes while both are live, where the order
     of loops and rows allows it.
+
+    Two options are for the stages before the planner: `order` puts kernels in the order that needs the least memory, `rows`
+    says which kernels run in turns, some rows each.
     """
     algorithm: str | Algorithm = "portfolio"
     pools: tuple[PoolInfo, ...] = (PoolInfo("workspace"),)
@@ -41,6 +45,8 @@ class PlanOptions:
     pins: Mapping[str, str] = field(default_factory=dict, hash=False)
     workspace_io: bool = False
     overlap: bool = True
+    order: bool = True
+    rows: RowPolicy = "cache"
 
     def __post_init__(self) -> None:
         if self.alignment is not None and not is_alignment(self.alignment):
@@ -114,7 +120,7 @@ def planned_buffers(program: Program, options: PlanOptions) -> tuple[BufferInfo,
     candidates = allowed(options.pools, options.target, "rw")
     found = [info(options, names, b, "intermediate", candidates, live.get(b, ())) for b in program.temporaries]
     if options.workspace_io:
-        end = max((last for spans in live.values() for _, last in spans), default=0)
+        end = 1 + max((last for spans in live.values() for _, last in spans), default=0)  # the caller reads outputs then
         found += [info(options, names, b, "input", candidates, ((0, last_of(live.get(b, ()))),)) for b in program.inputs]
         found += [info(options, names, b, "output", candidates, ((first_of(live.get(b, ())), end),)) for b in program.outputs]
     return with_conflicts(found)

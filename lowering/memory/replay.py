@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..elements.affine import Affine
 from ..elements.expression import Buffer, Load
 from ..elements.traverse import loads
-from ..fuse.kernel import Branch, CheckWritten, Compute, Loop, MarkWritten, Step
+from ..fuse.kernel import Branch, CheckWritten, Compute, Kernel, Loop, MarkWritten, Step
 from ..loops.ir import buffers_read, buffers_written
 from ..loops.order import may_overwrite
 from ..loops.program import Program
@@ -41,6 +40,24 @@ class Touched:
     reads: tuple[Use, ...]
     writes: tuple[Use, ...]
     scratch: tuple[Use, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RowLoad:
+    """The place of a load along its buffer's rows, from `low` to `high` for row 0 of the kernel's output, `step` further for
+    each row; in units of `unit` to a row."""
+    buffer: Buffer
+    low: int
+    high: int
+    step: int
+    unit: int
+
+    def rows(self, first: int, end: int) -> Bytes:
+        """The rows that it reads for the output's rows from first to end."""
+        steps = self.step * first, self.step * (end - 1)
+        last = self.buffer.shape[rows_dimension(self.buffer)]
+        return (min(max((self.low + min(steps)) // self.unit, 0), last - 1),
+                max(min((self.high + max(steps)) // self.unit + 1, last), 1))
 
 
 @dataclass(slots=True)
@@ -99,6 +116,7 @@ class Replay:
                               np.int64).reshape(-1, 3)
         self.buffers = list(placed)
         self.known: dict[tuple[int, tuple[int, int] | None], Touched] = {}
+        self.rows_read: dict[int, list[RowLoad]] = {}
         self.now = Contents()
         self.faults: list[str] = []
 
@@ -192,18 +210,15 @@ class Replay:
                   writes: list[Use]) -> tuple[list[Use], list[Use]]:
         """Of buffers that lie in memory as the kernel's expression has them: the rows alone."""
         kernel = self.program.kernels[number]
-        out = [part_of(kernel.out, *rows) if use.buffer is kernel.out else use for use in writes]
-        found: dict[Buffer, list[Bytes]] = {}
-        for load in loads(kernel.value):
-            axis = next(a for a in kernel.axes if a.extent > 1)
-            spans = [span_of(load, load.index, axis, row) for row in range(*rows)]
-            found.setdefault(load.buffer, []).extend(spans)
-        result = []
-        for use in reads:
-            rows_of_it = found.get(use.buffer)
-            result.append(use if rows_of_it is None else part_of(
-                use.buffer, max(0, min(first for first, _ in rows_of_it)), max(1, *(end for _, end in rows_of_it))))
-        return result, out
+        if number not in self.rows_read:
+            self.rows_read[number] = [row_load(load, kernel) for load in loads(kernel.value)]
+        found: dict[Buffer, Bytes] = {}
+        for load in self.rows_read[number]:
+            first, end = load.rows(*rows)
+            known = found.get(load.buffer, (first, end))
+            found[load.buffer] = min(first, known[0]), max(end, known[1])
+        return ([part_of(u.buffer, *found[u.buffer]) if u.buffer in found else u for u in reads],
+                [part_of(u.buffer, *rows) if u.buffer is kernel.out else u for u in writes])
 
     def check_at_once(self, kernel: int, rows: tuple[int, int] | None, step: Touched) -> None:
         """What one step writes shares no byte with what else it uses, unless its loops read each byte before."""
@@ -242,11 +257,13 @@ def part_of(buffer: Buffer, first: int, end: int) -> Use:
     return Use(buffer, min(first, rows - 1) * nbytes, min(end, rows) * nbytes)
 
 
-def span_of(load: Load, index: tuple[Affine, ...], axis: object, row: int) -> Bytes:
-    """The rows that a load reads for one row of the kernel's output."""
+def row_load(load: Load, kernel: Kernel) -> RowLoad:
+    """A load as the rows of its kernel move it."""
     d = rows_dimension(load.buffer)
     flat = load.is_flat and len(load.buffer.shape) > 1
-    place = index[0] if flat else index[d]
-    stride = load.buffer.strides[d] if flat else 1
-    low, high = place.substitute({axis: Affine((), row)}).bounds  # type: ignore[dict-item]
-    return low // stride, high // stride + 1
+    place, axis = load.index[0] if flat else load.index[d], next(a for a in kernel.axes if a.extent > 1)
+    unit = load.buffer.strides[d] if flat else 1
+    if axis in place.hidden:
+        return RowLoad(load.buffer, 0, load.buffer.size, 0, 1)
+    low, high = place.without(axis).bounds
+    return RowLoad(load.buffer, low, high, place.coefficient(axis), unit)

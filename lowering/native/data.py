@@ -33,6 +33,12 @@ def bytes_of(array: Array) -> bytes:
     return np.ascontiguousarray(array).tobytes()
 
 
+def workspace_lines(name: str, nbytes: int, alignment: int, target: Target) -> list[str]:
+    """Memory of the object's own, all zeros at first, in a section that a linker script can tell from others."""
+    section = f', section ".bss.{name}"' if target.is_elf else ""
+    return [f"@{name} = global [{nbytes} x i8] zeroinitializer{section}, align {alignment}"]
+
+
 def initializer(data: bytes) -> str:
     """Bytes as a constant of LLVM IR of type [n x i8]."""
     if not any(data):
@@ -64,8 +70,17 @@ class Constants:
         if key not in self._symbols:
             name = self._symbols[key] = f"{self.prefix}.constant_{len(self._symbols)}"
             self.nbytes += len(data)
-            self.lines += self._included(name, data) if self._is_included(data) else self._written(name, data)
+            self._define(name, data, alignment_of(self.target))
         return self._symbols[key]
+
+    def pool(self, name: str, data: bytes, alignment: int) -> None:
+        """Define the symbol of a constant pool, in a section that a linker script can tell from others."""
+        self.nbytes += len(data)
+        self._define(name, data, alignment, f".rodata.{name}")
+
+    def _define(self, name: str, data: bytes, alignment: int, section: str = "") -> None:
+        """A symbol that other objects see if it has a `section` of its own."""
+        self.lines += (self._included if self._is_included(data) else self._written)(name, data, alignment, section)
 
     def _is_included(self, data: bytes) -> bool:
         """Whether the bytes come from a file: if they are many, and LLVM's assembler for the target is here (the
@@ -74,19 +89,21 @@ class Constants:
         same = self.target.architecture == host().architecture
         return len(data) > INLINE_BYTES and same and "linux" in self.target.triple
 
-    def _written(self, name: str, data: bytes) -> list[str]:
-        return [f"@{name} = internal unnamed_addr constant [{len(data)} x i8] {initializer(data)}, "
-                f"align {alignment_of(self.target)}"]
+    def _written(self, name: str, data: bytes, alignment: int, section: str) -> list[str]:
+        linkage = "" if section else "internal unnamed_addr "
+        placed = f', section "{section}"' if section and self.target.is_elf else ""
+        return [f"@{name} = {linkage}constant [{len(data)} x i8] {initializer(data)}{placed}, align {alignment}"]
 
-    def _included(self, name: str, data: bytes) -> list[str]:
+    def _included(self, name: str, data: bytes, alignment: int, section: str) -> list[str]:
         path = Path(self._folder.name, name)
         path.write_bytes(data)
         kind = "%progbits" if self.target.architecture == "arm" else "@progbits"
-        assembly = (f'.section .rodata,"a",{kind}', f".balign {alignment_of(self.target)}", f".hidden {name}",
-                    f".globl {name}", f".type {name}, {kind[0]}object", f".size {name}, {len(data)}", f"{name}:",
+        hidden = () if section else (f".hidden {name}",)
+        assembly = (f'.section {section or ".rodata"},"a",{kind}', f".balign {alignment}", *hidden, f".globl {name}",
+                    f".type {name}, {kind[0]}object", f".size {name}, {len(data)}", f"{name}:",
                     f'.incbin "{in_assembly(str(path))}"')
         return [f'module asm "{in_ir(line)}"' for line in assembly] + [
-            f"@{name} = external hidden constant [{len(data)} x i8], align {alignment_of(self.target)}"]
+            f"@{name} = external {'' if section else 'hidden '}constant [{len(data)} x i8], align {alignment}"]
 
 
 def in_assembly(text: str) -> str:

@@ -27,8 +27,9 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """Memory that has a name in the module."""
+    """Memory `offset` bytes behind what has a name in the module."""
     name: str
+    offset: int = 0
 
 
 Place = Slot | Symbol
@@ -78,8 +79,8 @@ class Writer:
     def pointer(self, place: Place) -> str:
         """The address of a place; the frame is the argument `%frame`."""
         match place:
-            case Symbol(name):
-                return f"@{name}"
+            case Symbol(name, offset):
+                return self.offset(f"@{name}", offset)
             case Slot(index, offset):
                 pointer = self.put(f"load ptr, ptr {self.offset('%frame', index, 'ptr')}")
                 return self.offset(pointer, offset)

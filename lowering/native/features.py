@@ -45,6 +45,7 @@ PRESETS = {
     "thumbv7em": microcontroller("thumbv7em-none-eabihf", "cortex-m4", "+vfp4d16sp"),
     "cortex-m7": microcontroller("thumbv7em-none-eabihf", "cortex-m7", "+vfp4d16,+fp-armv8d16,+fp64"),
     "riscv32": microcontroller("riscv32-unknown-elf", "generic-rv32", "+m,+a,+c,+f"),
+    "riscv64": Target("riscv64-unknown-linux-gnu", "generic-rv64", "+m,+a,+c,+f,+d", vector_bytes=1, vector_registers=32),
 }
 
 

@@ -1,214 +1,210 @@
-"""The C interface of programs: entry functions that check their pointers, and the text of the header that declares
-them.
+"""The C interface of a model: which functions, structures and symbols its object has. `entry_c` and `state_c` write their code,
+`header_c` the header that declares them.
 
-Several programs (the entry functions of one model) go into one object and share its variables and constants. Nothing
-is allocated: the caller gives inputs, outputs and a workspace of the size that the header states.
+There is one interface. For a model m with entry function f (an only one needs no name of its own) it is
+
+    int32_t tosaic_m_run(const struct tosaic_m_inputs *, const struct tosaic_m_outputs *,
+                         const struct tosaic_m_workspace_pools *, const struct tosaic_m_constant_pools *);
+
+and an argument is there if the caller has something to give in it:
+
+* inputs, outputs: a pointer to each tensor. They are left out where tensors lie in the workspace (`workspace_io`); then
+  `tosaic_m_map_inputs(workspace_pools)` and `_map_outputs` return the same structures, and say where.
+* workspace_pools: a pointer to each memory that a run works in. It is left out where the object is self-contained.
+* constant_pools: a pointer to each memory that holds constants. It is there where the user has named such memories and the
+  object is not self-contained; otherwise constants are symbols of the object.
+
+A self-contained object has its pools as symbols `tosaic_m_<pool>_workspace_pool`, each in a section of its own.
+
+Behind every pointer in a structure stands the size in bytes of what it points to, and a run refuses a wrong one as it refuses
+a null or misaligned pointer, with an error code and before it has written anything. Pools belong to the model and not to an
+entry function, so that functions of one model, or of several, can be given the same memory.
+
+A header belongs to one object: in it `tosaic_m_run` is another name for a symbol that ends in the interface's checksum, so
+that a program with the header of another object does not link. The object has the plain symbol too, for callers that use no
+header. Nothing is allocated, and nothing but memcpy, memset and memmove is needed from elsewhere.
 """
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...runtime.arguments import MLIR_NAMES, tensor_text
 from ...runtime.errors import Problem
 from ..elements.expression import Buffer
+from ..graph.quantized import Quantized
 from ..graph.types import ITEM_SIZES
 from ..loops.program import Program
-from ..memory.buffers import aligned
 from ..memory.plan import Plan
-from .backup import backup_of
-from .data import Constants, ObjectVariable, variables_of
-from .driver import Place, Places, Slot, Symbol, Writer
-from .module import Part, constants_read, module_text, pool_slots, pools_used
+from .data import Constants, ObjectVariable, variables_of, workspace_lines
+from .driver import Place, Places, Slot, Symbol
+from .module import Part, constants_read, module_text
+from .names_c import by_own_name, c_name, c_type, distinct, macro, members
+from .pools_c import At, Memories, Pool, memories
 from .target import Target
 
-NULL, ALIGNMENT, VARIABLE = -1, -2, -3
-"""What an entry returns for a null pointer, a misaligned one, and a variable that has another type elsewhere."""
+__all__ = ["Entry", "Given", "Interface", "c_name", "c_type", "macro"]
 
-C_TYPES = {"bool": "uint8_t", "float16": "uint16_t", "bfloat16": "uint16_t", "float32": "float", "float64": "double"}
-"""C types of elements that are no integers of C; floats of 8 bits and less are `uint8_t`, integers `int<n>_t`."""
+VERSION = 1
+"""Of the interface that this module describes; headers state it."""
 
-WORDS = """
-    alignas alignof and asm auto bitand bitor bool break case catch char class compl concept const constexpr
-    continue decltype default delete do double else enum explicit export extern false float for friend goto if
-    inline int long mutable namespace new noexcept not nullptr operator or private protected public register
-    requires restrict return short signed sizeof static struct switch template this throw true try typedef typeid
-    typename union unsigned using virtual void volatile wchar_t while xor"""
-KEYWORDS = frozenset(WORDS.split())
-"""Words of C and C++ that cannot name a member."""
-
-
-def c_name(text: str) -> str:
-    """A name as C takes it: what is no letter or digit becomes an underscore, two of them one."""
-    name = re.sub(r"[^0-9A-Za-z]+", "_", text).strip("_") or "x"
-    if name[0].isdigit():
-        name = f"x{name}"
-    return f"{name}_" if name in KEYWORDS else name
-
-
-def c_type(dtype: str) -> str:
-    if dtype in C_TYPES:
-        return C_TYPES[dtype]
-    return "uint8_t" if dtype.startswith("float") else f"{dtype}_t"
-
-
-def c_names(buffers: Iterable[Buffer], what: str) -> dict[Buffer, str]:
-    """Each buffer's name in C; a Problem where two get the same, or (the macros have capitals only) nearly the same."""
-    found: dict[str, Buffer] = {}
-    for buffer in buffers:
-        other = found.setdefault(macro(c_name(buffer.name)), buffer)
-        if other is not buffer:
-            raise Problem(f"{what} {other.name} and {buffer.name} are both called {macro(c_name(buffer.name))} in C",
-                          kind="symbol", help="rename one of them in the model")
-    return {buffer: c_name(buffer.name) for buffer in found.values()}
-
-
-def macro(name: str) -> str:
-    """A name of C as a part of a macro's name."""
-    return name.upper().rstrip("_")
+NULL, ALIGNMENT, VARIABLE, SIZE, STATE, CONSTANTS = -1, -2, -3, -4, -5, -6
+"""What functions return for a null pointer, a misaligned one, a variable that has another type elsewhere, a wrong size, a state
+that is no state of the model, constant pools that hold something else."""
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
-    """Memory that the caller gives for a run."""
-    name: str
+class Given:
+    """Memory that the caller gives: pointer and size are members `2 * number` and `2 * number + 1` of a structure. It has
+    `nbytes` bytes, or at least so many where it is not `exact`; where that is 0 the pointer means nothing."""
+    structure: str
+    number: int
     nbytes: int
     alignment: int
+    exact: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entry:
-    """A program as C sees it. `name` begins all its names; `elements` says element types that no dtype says."""
+    """A program as C sees it. `name` begins all its names; `places` says which buffers lie in the model's pools, `backup` where
+    copies of variables are kept; `elements` says element types that no dtype says, `quantized` what integers stand for."""
     name: str
     program: Program
-    plan: Plan
+    places: Mapping[Buffer, At]
+    backup: At | None
     elements: Mapping[Buffer, str] = field(default_factory=dict)
+    quantized: Mapping[Buffer, Quantized] = field(default_factory=dict)
 
     @property
     def inputs(self) -> dict[Buffer, str]:
-        return c_names(self.program.inputs, f"inputs of {self.program.name}:")
+        return self._members(self.program.inputs, f"inputs of {self.program.name}:")
 
     @property
     def outputs(self) -> dict[Buffer, str]:
-        return c_names(self.program.outputs, f"outputs of {self.program.name}:")
+        return self._members(self.program.outputs, f"outputs of {self.program.name}:")
 
     @property
-    def regions(self) -> tuple[Region, ...]:
-        """The pools that the program uses; the room for copies of variables is at the end of the first."""
-        pools = [Region(c_name(p.name), p.size_bytes, p.alignment) for p in pools_used(self.plan)]
-        extra = backup_of(self.program).nbytes
-        if extra:
-            first = pools[0] if pools else Region("workspace", 0, 8)
-            pools[:1] = [Region(first.name, self.backup_at + extra, first.alignment)]
-        return tuple(pools)
+    def is_mapped(self) -> bool:
+        """Whether inputs and outputs lie in the workspace."""
+        tensors = (*self.program.inputs, *self.program.outputs)
+        assert len({b in self.places for b in tensors}) < 2, "some inputs and outputs have a place in the plan, others have not"
+        return any(b in self.places for b in tensors)
 
-    @property
-    def backup_at(self) -> int:
-        used = pools_used(self.plan)
-        return aligned(used[0].size_bytes, 8) if used else 0
+    def given(self) -> list[Given]:
+        """The tensors that the caller gives."""
+        if self.is_mapped:
+            return []
+        return [Given(structure, i, b.nbytes, ITEM_SIZES[b.dtype], True)
+                for structure in ("inputs", "outputs") for i, b in enumerate(getattr(self.program, structure))]
 
     def type(self, buffer: Buffer) -> str:
         """The buffer's type in MLIR."""
         return tensor_text(buffer.shape, self.elements.get(buffer, MLIR_NAMES.get(buffer.dtype, buffer.dtype)))
 
+    @staticmethod
+    def _members(buffers: Sequence[Buffer], what: str) -> dict[Buffer, str]:
+        own = by_own_name(buffers, what)
+        names = members(own, what)
+        return {buffer: names[name] for name, buffer in own.items()}
+
 
 class Interface:
-    """The C interface of a model: `name` is part of every name, `programs` are its entry functions with their
-    plans."""
+    """The C interface of a model: `name` is part of every name, `programs` are its entry functions with their plans. A
+    `self_contained` object has its pools inside."""
 
     def __init__(self, name: str, programs: Sequence[tuple[Program, Plan]], target: Target,
-                 elements: Mapping[Buffer, str] | None = None) -> None:
+                 elements: Mapping[Buffer, str] | None = None, quantized: Mapping[Buffer, Quantized] | None = None,
+                 self_contained: bool = False) -> None:
         assert programs, "an object without a program"
-        self.target, self.prefix = target, f"tosaic_{c_name(name)}"
-        self.entries = self._entries(programs, elements or {})
+        self.target, self.prefix, self.self_contained = target, f"tosaic_{c_name(name)}", self_contained
+        self.memories = memories(programs)
+        self.entries = self._entries([p for p, _ in programs], self.memories, elements or {}, quantized or {})
         self.variables = self._variables()
         self._check_symbols()
 
-    def _entries(self, programs: Sequence[tuple[Program, Plan]], elements: Mapping[Buffer, str]) -> tuple[Entry, ...]:
-        if len(programs) == 1:
-            (program, plan), = programs
-            return (Entry(self.prefix, program, plan, elements),)
-        return tuple(Entry(f"{self.prefix}_{c_name(p.name)}", p, plan, elements) for p, plan in programs)
+    def _entries(self, programs: Sequence[Program], memories: Memories, elements: Mapping[Buffer, str],
+                 quantized: Mapping[Buffer, Quantized]) -> tuple[Entry, ...]:
+        names = [self.prefix] if len(programs) == 1 else [f"{self.prefix}_{c_name(p.name)}" for p in programs]
+        return tuple(Entry(name, program, places, backup, elements, quantized) for name, program, places, backup in
+                     zip(names, programs, memories.places, memories.backups, strict=True))
 
     def _variables(self) -> dict[str, ObjectVariable]:
         uses = variables_of([use for entry in self.entries for use in entry.program.variables])
-        c_names((use.buffer for use in uses.values()), "variables")
+        distinct(uses, "variables")
         return {name: ObjectVariable(use, f"tosaic_variable_{c_name(name)}") for name, use in uses.items()}
 
     def _check_symbols(self) -> None:
         """A Problem where two of the object's symbols are the same."""
-        symbols = [s for v in self.variables.values() for s in v.symbols] + [f"{self.prefix}_reset"]
-        symbols += [f"{entry.name}_run" for entry in self.entries]
+        symbols = [s for v in self.variables.values() for s in v.symbols]
+        symbols += [f"{self.prefix}_{name}" for name in ("checksum", "reset", "save_state", "load_state", "check_constants")]
+        symbols += [self.pool_symbol(pool) for pool in self.memories.pools]
+        symbols += [f"{entry.name}_{name}" for entry in self.entries for name in ("run", "map_inputs", "map_outputs")]
         for symbol in symbols:
             if symbols.count(symbol) > 1:
                 raise Problem(f"two symbols of the object are called {symbol}", kind="symbol",
-                              help="rename an entry function or a variable of the model")
+                              help="rename an entry function, a variable or a pool of the model")
+
+    # ---- what the caller gives ---------------------------------------------------------------------------------------
+    @property
+    def pools_given(self) -> list[Given]:
+        """The pools that the caller gives."""
+        if self.self_contained:
+            return []
+        return [Given(f"{kind}_pools", i, pool.nbytes, pool.alignment, False) for kind in ("workspace", "constant")
+                for i, pool in enumerate(self.memories.of_kind(kind))]
+
+    def given(self, entry: Entry) -> list[Given]:
+        """The memory that a run of `entry` is given, in the order of its frame."""
+        return [*entry.given(), *self.pools_given]
+
+    def structures(self, entry: Entry) -> list[str]:
+        """The arguments of a run: pointers to structures."""
+        return list(dict.fromkeys(g.structure for g in self.given(entry)))
+
+    def pool_symbol(self, pool: Pool) -> str:
+        """The symbol of a pool, where the object or a file for the linker has it."""
+        return f"{self.prefix}_{pool.stem}"
+
+    @property
+    def word(self) -> str:
+        """LLVM's type of a size."""
+        return "i64" if self.target.has_int64 else "i32"
 
     # ---- code --------------------------------------------------------------------------------------------------------
-    def module(self, constants: Constants) -> str:
-        """LLVM IR of the object; `constants` take up its constants."""
+    def module(self, constants: Constants, checksum: int) -> str:
+        """LLVM IR of the object; `constants` take up its constants, `checksum` is the header's."""
+        from .entry_c import entry_lines
+        from .state_c import model_lines
         parts = [Part(entry.name, entry.program, self._places(entry, constants)) for entry in self.entries]
         definitions = [line for v in self.variables.values() for line in v.definitions(self.target)]
-        entries = [line for entry in self.entries for line in self._run(entry)]
-        reset = self._reset(constants)
-        return module_text(parts, self.target, [*constants.lines, *definitions, *entries, *reset])
+        pools = self._own_pools(constants) if self.self_contained else []
+        code = [line for entry in self.entries for line in entry_lines(self, entry, checksum)]
+        code += model_lines(self, constants, checksum)
+        return module_text(parts, self.target, [*constants.lines, *pools, *definitions, *code])
+
+    def _own_pools(self, constants: Constants) -> list[str]:
+        """Definitions of the pools of a self-contained object."""
+        for pool in self.memories.of_kind("constant"):
+            constants.pool(self.pool_symbol(pool), pool.data, pool.alignment)
+        return [line for pool in self.memories.of_kind("workspace") if pool.nbytes
+                for line in workspace_lines(self.pool_symbol(pool), pool.nbytes, pool.alignment, self.target)]
 
     def _places(self, entry: Entry, constants: Constants) -> Places:
-        """The frame holds inputs, outputs and regions; constants and variables are symbols."""
-        program = entry.program
-        arguments = [*program.inputs, *program.outputs]
+        """The frame holds what is given; everything else is a symbol."""
+        program, given = entry.program, entry.given()
+        arguments = [*program.inputs, *program.outputs] if given else []
         buffers: dict[Buffer, Place] = {b: Slot(i) for i, b in enumerate(arguments)}
-        buffers |= pool_slots(program, entry.plan, len(arguments))
-        buffers |= {b: Symbol(constants.symbol(b.data)) for b in constants_read(program) if b.data is not None}
+        buffers |= {b: self._place(at, len(given)) for b, at in entry.places.items()}
+        buffers |= {b: Symbol(constants.symbol(b.data)) for b in constants_read(program)
+                    if b.data is not None and b not in buffers}
         own = {use.buffer: self.variables[use.buffer.name] for use in program.variables}
         buffers |= {b: Symbol(v.symbol) for b, v in own.items()}
-        return Places(buffers, {b: Symbol(v.flag) for b, v in own.items()}, Slot(len(arguments), entry.backup_at))
+        backup = self._place(entry.backup, len(given)) if entry.backup else None
+        return Places(buffers, {b: Symbol(v.flag) for b, v in own.items()}, backup)
 
-    def _reset(self, constants: Constants) -> list[str]:
-        w = Writer()
-        for variable in self.variables.values():
-            variable.reset(w, constants)
-        return [f"define void @{self.prefix}_reset() #0 {{", *w.lines, " ret void", "}"]
-
-    def _run(self, entry: Entry) -> list[str]:
-        """The entry function: loads all pointers, checks them, makes the frame and runs."""
-        w, program = Writer(), entry.program
-        structs = ["inputs"] * bool(program.inputs) + ["outputs"] * bool(program.outputs)
-        regions = entry.regions
-        self._refuse(w, [w.put(f"icmp eq ptr %{p}, null") for p in [*structs, *["workspace"] * bool(regions)]], NULL)
-        pointers = [(w.put(f"load ptr, ptr {w.offset('%inputs', i, 'ptr')}"), ITEM_SIZES[b.dtype])
-                    for i, b in enumerate(program.inputs)]
-        pointers += [(w.put(f"load ptr, ptr {w.offset('%outputs', i, 'ptr')}"), ITEM_SIZES[b.dtype])
-                     for i, b in enumerate(program.outputs)]
-        pointers += [("%workspace" if len(regions) == 1 else
-                      w.put(f"load ptr, ptr {w.offset('%workspace', i, 'ptr')}"), region.alignment)
-                     for i, region in enumerate(regions)]
-        self._refuse(w, [w.put(f"icmp eq ptr {p}, null") for p, _ in pointers if p != "%workspace"], NULL)
-        self._refuse(w, [misaligned(w, p, alignment) for p, alignment in pointers if alignment > 1], ALIGNMENT)
-        self._refuse(w, [w.put(f"icmp ne i32 {w.put(f'load i32, ptr @{v.type_symbol}')}, {v.checksum}") for v in
-                         (self.variables[use.buffer.name] for use in program.variables)], VARIABLE)
-        frame = w.put(f"alloca [{max(len(pointers), 1)} x ptr]")
-        for i, (pointer, _) in enumerate(pointers):
-            w.do(f"store ptr {pointer}, ptr {w.offset(frame, i, 'ptr')}")
-        w.do(f"ret i32 {w.put(f'call i32 @{entry.name}.run(ptr {frame})')}")
-        params = ", ".join(f"ptr %{p}" for p in [*structs, "workspace"])
-        return [f"define i32 @{entry.name}_run({params}) #0 {{", *w.lines, "}"]
-
-    def _refuse(self, w: Writer, conditions: Sequence[str], code: int) -> None:
-        """Return `code` if one of the conditions holds."""
-        if not conditions:
-            return
-        any_holds = conditions[0]
-        for condition in conditions[1:]:
-            any_holds = w.put(f"or i1 {any_holds}, {condition}")
-        refused, passed = w.labels("refused", "passed")
-        w.split(any_holds, refused, passed)
-        w.start(refused)
-        w.do(f"ret i32 {code}")
-        w.start(passed)
-
-
-def misaligned(w: Writer, pointer: str, alignment: int) -> str:
-    low = w.put(f"and i64 {w.put(f'ptrtoint ptr {pointer} to i64')}, {alignment - 1}")
-    return w.put(f"icmp ne i64 {low}, 0")
+    def _place(self, at: At, first: int) -> Place:
+        """Bytes of a pool: of a symbol, or behind a pointer of the frame, where pools begin at `first`."""
+        if self.self_contained:
+            pool = self.memories.pools[at.number]
+            return Symbol(self.pool_symbol(pool), at.offset)
+        return Slot(first + at.number, at.offset)

@@ -43,6 +43,11 @@ class Target:
         return first
 
     @property
+    def is_elf(self) -> bool:
+        """Whether its objects are in ELF, whose sections may have any name."""
+        return not any(system in self.triple for system in ("darwin", "apple", "macos", "windows", "wasm"))
+
+    @property
     def has_int64(self) -> bool:
         """Whether registers have 64 bits."""
         return "64" in self.triple.split("-")[0]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ..elements.affine import Affine
 from ..elements.expression import Buffer, Load
-from ..fuse.interleave import interleave
+from ..fuse.interleave import RowPolicy, interleave
 from ..fuse.kernel import Kernel, Kernels
 from ..loops.builder import Builder
 from ..loops.ir import Function, buffers_read
@@ -106,10 +106,10 @@ def describe(kernel: Kernel, target: Target) -> str:
     return "\n".join(lines)
 
 
-def lower(kernels: Kernels, target: Target) -> Program:
+def lower(kernels: Kernels, target: Target, rows: RowPolicy = "cache") -> Program:
     """Every kernel as loops. Kernels whose values in between are too large for the cache run together, some rows at a
-    time."""
-    together = interleave(kernels, target)
+    time; with `rows` "always" also those whose values are small, which needs less memory, with "never" none."""
+    together = interleave(kernels, target, rows)
     functions = tuple(schedule(k, target, i in together.by_rows, together.rings) for i, k in enumerate(kernels.kernels))
     return Program(kernels.name, kernels.inputs, kernels.outputs, kernels.kernels, functions, together.steps,
                    kernels.variables, kernels.faults)

@@ -2,12 +2,13 @@
 comment."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tosaic.jit.aot import Artifact, write
 from tosaic.lowering.elements.expression import Buffer
-from tosaic.lowering.memory.planner import plan
+from tosaic.lowering.memory.planner import PlanOptions, plan
 from tosaic.lowering.native.features import target
 from tosaic.lowering.native.header_c import comment
 from tosaic.lowering.native.interface_c import c_name, c_type
@@ -37,71 +38,14 @@ def test_a_comment_cannot_be_left(text: str) -> None:
     assert not any(mark in safe for mark in ("*/", "/*", "\n", "\x1b", "??")) and safe.isascii()
 
 
-HEADER = """\
-#ifndef TOSAIC_DEMO_H
-#define TOSAIC_DEMO_H
-
-/* Written by tosaic for x86_64-unknown-linux-gnu, x86-64.
-   Tensors are row-major. Outputs must share no memory with inputs or each other. Nothing is allocated.
-   Calls of functions that use variables must not run at the same time.
-   The object needs nothing from elsewhere. */
-
-#include <stdint.h>
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-#ifndef TOSAIC_OK
-#define TOSAIC_OK 0
-#define TOSAIC_ERROR_NULL (-1) /* a pointer is null */
-#define TOSAIC_ERROR_ALIGNMENT (-2) /* a pointer is not aligned as its elements, or the workspace, need it */
-#define TOSAIC_ERROR_VARIABLE (-3) /* another object has a variable of the same name with another type */
-#endif
-
-/* main: sizes and alignments in bytes */
-#define TOSAIC_DEMO_INPUT_X_SIZE 32 /* tensor<8xf32> */
-#define TOSAIC_DEMO_INPUT_INT_SIZE 4 /* tensor<4xi4> */
-#define TOSAIC_DEMO_OUTPUT_Y_SIZE 32 /* tensor<8xf32> */
-#define TOSAIC_DEMO_WORKSPACE_SIZE 32
-#define TOSAIC_DEMO_WORKSPACE_ALIGNMENT 64
-
-struct tosaic_demo_inputs {
-    const float *x; /* tensor<8xf32>, 32 bytes */
-    const int8_t *int_; /* tensor<4xi4>, 4 bytes */
-};
-
-struct tosaic_demo_outputs {
-    float *y; /* tensor<8xf32>, 32 bytes */
-};
-
-#define TOSAIC_DEMO_FAULT_1 1 /* variable @state is read before it was written */
-/* Returns TOSAIC_OK, an error below 0, or a fault above 0; no variable changes then. */
-int32_t tosaic_demo_run(const struct tosaic_demo_inputs *inputs, const struct tosaic_demo_outputs *outputs, \
-void *workspace);
-
-/* Variables; objects that name the same ones share them. */
-extern float tosaic_variable_state[8]; /* tensor<8xf32> */
-extern uint8_t tosaic_variable_state_is_written; /* whether it has been written */
-
-/* Brings every variable of the model back to its initial value, or to not written. */
-void tosaic_demo_reset(void);
-
-#ifdef __cplusplus
-}
-#endif
-
-#endif /* TOSAIC_DEMO_H */
-"""
-
-
-def test_the_header_of_a_small_program(tmp_path: Path) -> None:
+def test_the_header_of_a_small_program(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
     p = Programs()
     x, weights, y, t = p.input("x"), p.input("int", (4,), "int8"), p.output("y"), p.temporary("t")
     state = p.variable("state")
     program = p.program(p.check(state), p.compute(t, plus(1), x), p.compute(y, copy, t))
-    artifact = write(program, plan(program), tmp_path, "demo", target("x86-64"), {weights: "i4"})
-    assert artifact.header.read_text() == HEADER
+    planned = plan(program, PlanOptions(alignment=16))
+    artifact = write(program, planned, tmp_path, "demo", target("x86-64"), {weights: "i4"})
+    golden("demo.header.txt", artifact.header.read_text())
     assert artifact.paths == (tmp_path / "demo.o", tmp_path / "tosaic_demo.h")
 
 
@@ -127,7 +71,9 @@ int main(void) {
     struct tosaic_my_model_1_inputs inputs;
     struct tosaic_my_model_1_outputs outputs;
     inputs.operator_ = x;
+    inputs.operator_size = sizeof x;
     outputs.new_ = y;
+    outputs.new_size = sizeof y;
     if (tosaic_my_model_1_run(&inputs, &outputs, 0) != TOSAIC_MY_MODEL_1_FAULT_1) return 1;
     return tosaic_variable_my_state_1[0] != 0;
 }"""
@@ -159,7 +105,7 @@ def test_two_entry_functions_of_one_name_in_c_are_a_problem(tmp_path: Path) -> N
     p.input("x")
     q.input("x")
     assert problem([p, q], tmp_path) == ("error[symbol]: two symbols of the object are called tosaic_demo_step_1_run\n"
-                                         "  help: rename an entry function or a variable of the model")
+                                         "  help: rename an entry function, a variable or a pool of the model")
 
 
 def test_names_that_differ_in_case_only_are_a_problem(tmp_path: Path) -> None:
@@ -172,7 +118,7 @@ def test_names_that_differ_in_case_only_are_a_problem(tmp_path: Path) -> None:
                                       "  help: rename one of them in the model")
     assert problem([q, r], tmp_path) == (
         "error[symbol]: two macros of the header are called TOSAIC_DEMO_STEP_INPUT_X_SIZE\n"
-        "  help: rename an entry function, an input or an output of the model")
+        "  help: rename an entry function, an input, an output or a pool of the model")
 
 
 def test_two_variables_of_one_name_in_c_are_a_problem(tmp_path: Path) -> None:
@@ -191,4 +137,4 @@ def test_a_variable_that_is_called_as_another_ones_flag_is_a_problem(tmp_path: P
     p.variable("a_is_written")
     assert problem([p], tmp_path) == (
         "error[symbol]: two symbols of the object are called tosaic_variable_a_is_written\n"
-        "  help: rename an entry function or a variable of the model")
+        "  help: rename an entry function, a variable or a pool of the model")

@@ -40,19 +40,20 @@ def caller(prefix: str, inputs: Sequence[str], outputs: Sequence[str]) -> str:
     """A C function that reads the inputs of one call, makes it, and writes the outputs."""
     macro = prefix.upper()
     lines = [f"static int call_{prefix}(void) {{",
-             f"    static unsigned char memory[{macro}_WORKSPACE_SIZE + {macro}_WORKSPACE_ALIGNMENT];",
-             f"    unsigned char *workspace = memory + {macro}_WORKSPACE_ALIGNMENT"
-             f" - (size_t)memory % {macro}_WORKSPACE_ALIGNMENT;"]
+             "    static TOSAIC_ALIGNED(TOSAIC_MODEL_WORKSPACE_ALIGNMENT)",
+             "    unsigned char memory[TOSAIC_MODEL_WORKSPACE_SIZE + 1];",
+             "    const struct tosaic_model_workspace_pools pools = {memory, sizeof memory};"]
     for kind, names in (("input", inputs), ("output", outputs)):
         if names:
             lines.append(f"    struct {prefix}_{kind}s {kind}s;")
         lines += [f"    static union {{ double d; unsigned char b[{macro}_{kind.upper()}_{n.upper()}_SIZE]; }} "
                   f"{kind}_{n};" for n in names]
     for n in inputs:
-        lines += [f"    inputs.{n} = (void *)input_{n}.b;",
+        lines += [f"    inputs.{n} = (void *)input_{n}.b;", f"    inputs.{n}_size = {macro}_INPUT_{n.upper()}_SIZE;",
                   f"    if (fread(input_{n}.b, 1, sizeof input_{n}.b, stdin) != sizeof input_{n}.b) return 1;"]
-    lines += [f"    outputs.{n} = (void *)output_{n}.b;" for n in outputs]
-    passed = ["&inputs"] * bool(inputs) + ["&outputs"] * bool(outputs) + ["workspace"]
+    lines += [f"    outputs.{n} = (void *)output_{n}.b;\n    outputs.{n}_size = {macro}_OUTPUT_{n.upper()}_SIZE;"
+              for n in outputs]
+    passed = ["&inputs"] * bool(inputs) + ["&outputs"] * bool(outputs) + ["&pools"]
     lines.append(f"    if ({prefix}_run({', '.join(passed)}) != TOSAIC_OK) return 2;")
     lines += [f"    fwrite(output_{n}.b, 1, {macro}_OUTPUT_{n.upper()}_SIZE, stdout);" for n in outputs]
     return "\n".join([*lines, "    return 0;", "}"])
@@ -86,3 +87,12 @@ def test_the_header_of_a_model_compiles(tmp_path: Path, language: str) -> None:
     artifact = write([(x.program, x.plan) for x in lowered], None, tmp_path, "model")
     source = '#include "tosaic_model.h"\nint main(void) { tosaic_model_reset(); return 0; }\n'
     build(tmp_path, source, [artifact], language)
+
+
+@languages
+def test_a_whole_model_is_saved_from_python(tmp_path: Path, language: str) -> None:
+    artifact = tosaic.load(DATA / "counter.mlir").save(tmp_path, "model", library=True, self_contained=True)
+    assert [p.name for p in artifact.paths] == ["model.o", "tosaic_model.h", "libmodel.a"]
+    build(tmp_path, '#include "tosaic_model.h"\nint main(void) { tosaic_model_reset(); return 0; }\n', [artifact], language)
+    with pytest.raises(tosaic.Problem, match="has no entry function"):
+        tosaic.load("module {\n}").save(tmp_path, "empty")

@@ -40,14 +40,19 @@ static unsigned char memory[TOSAIC_DEMO_WORKSPACE_SIZE + TOSAIC_DEMO_WORKSPACE_A
 int main(void) {
     struct tosaic_demo_inputs inputs;
     struct tosaic_demo_outputs outputs;
+    struct tosaic_demo_workspace_pools pools;
     size_t past = (size_t)memory % TOSAIC_DEMO_WORKSPACE_ALIGNMENT;
     void *workspace = memory + (past ? TOSAIC_DEMO_WORKSPACE_ALIGNMENT - past : 0);
     int32_t status;
+    pools.workspace = workspace;
+    pools.workspace_size = TOSAIC_DEMO_WORKSPACE_SIZE;
     inputs.x = x;
+    inputs.x_size = sizeof x;
     outputs.y = y;
+    outputs.y_size = sizeof y;
     if (sizeof x != TOSAIC_DEMO_INPUT_X_SIZE || sizeof y != TOSAIC_DEMO_OUTPUT_Y_SIZE) return 3;
     if (fread(x, 1, sizeof x, stdin) != sizeof x) return 4;
-    status = tosaic_demo_run(&inputs, &outputs, workspace);
+    status = tosaic_demo_run(&inputs, &outputs, &pools);
     if (status != TOSAIC_OK) return 5;
     fwrite(y, 1, sizeof y, stdout);
     return 0;
@@ -154,37 +159,53 @@ WRONG = r"""
 static union { double align[16]; unsigned char bytes[128]; } x, y;
 static unsigned char memory[TOSAIC_DEMO_WORKSPACE_SIZE + 2 * TOSAIC_DEMO_WORKSPACE_ALIGNMENT];
 
-static int32_t call(const void *input, void *output, void *workspace) {
+static int32_t sized(const void *input, size_t x_size, void *output, size_t y_size, void *workspace, size_t size) {
     struct tosaic_demo_inputs inputs;
     struct tosaic_demo_outputs outputs;
+    struct tosaic_demo_workspace_pools pools;
     inputs.x = (const float *)input;
+    inputs.x_size = x_size;
     outputs.y = (float *)output;
-    return tosaic_demo_run(&inputs, &outputs, workspace);
+    outputs.y_size = y_size;
+    pools.workspace = workspace;
+    pools.workspace_size = size;
+    return tosaic_demo_run(&inputs, &outputs, &pools);
+}
+
+static int32_t call(const void *input, void *output, void *workspace) {
+    return sized(input, TOSAIC_DEMO_INPUT_X_SIZE, output, TOSAIC_DEMO_OUTPUT_Y_SIZE, workspace, TOSAIC_DEMO_WORKSPACE_SIZE);
 }
 
 int main(void) {
     struct tosaic_demo_inputs inputs;
     struct tosaic_demo_outputs outputs;
+    struct tosaic_demo_workspace_pools pools;
     size_t past = (size_t)memory % TOSAIC_DEMO_WORKSPACE_ALIGNMENT;
     unsigned char *workspace = memory + TOSAIC_DEMO_WORKSPACE_ALIGNMENT - past;
     inputs.x = 0;
     outputs.y = 0;
-    printf("%d %d %d ", (int)tosaic_demo_run(0, &outputs, workspace), (int)tosaic_demo_run(&inputs, 0, workspace),
-           (int)call(x.bytes, y.bytes, 0));
+    pools.workspace = workspace;
+    printf("%d %d %d ", (int)tosaic_demo_run(0, &outputs, &pools), (int)tosaic_demo_run(&inputs, 0, &pools),
+           (int)tosaic_demo_run(&inputs, &outputs, 0));
+    printf("%d ", (int)call(x.bytes, y.bytes, 0));
     printf("%d %d ", (int)call(0, y.bytes, workspace), (int)call(x.bytes, 0, workspace));
     printf("%d %d %d ", (int)call(x.bytes + 1, y.bytes, workspace), (int)call(x.bytes, y.bytes + 2, workspace),
            (int)call(x.bytes, y.bytes, workspace + 1));
-    printf("%d %d", (int)call(x.bytes, y.bytes, workspace + TOSAIC_DEMO_WORKSPACE_ALIGNMENT / 2),
+    printf("%d %d ", (int)call(x.bytes, y.bytes, workspace + TOSAIC_DEMO_WORKSPACE_ALIGNMENT / 2),
            (int)call(x.bytes + 4, y.bytes + 4, workspace));
+    printf("%d %d %d ", (int)sized(x.bytes, 31, y.bytes, 32, workspace, TOSAIC_DEMO_WORKSPACE_SIZE),
+           (int)sized(x.bytes, 32, y.bytes, 33, workspace, TOSAIC_DEMO_WORKSPACE_SIZE),
+           (int)sized(x.bytes, 32, y.bytes, 32, workspace, TOSAIC_DEMO_WORKSPACE_SIZE - 1));
+    printf("%d", (int)sized(x.bytes, 32, y.bytes, 32, workspace, TOSAIC_DEMO_WORKSPACE_SIZE + 1));
     return 0;
 }
 """
 
 
 @languages
-def test_null_and_misaligned_pointers_are_refused(tmp_path: Path, language: str) -> None:
+def test_null_and_misaligned_pointers_and_wrong_sizes_are_refused(tmp_path: Path, language: str) -> None:
     built = build(tmp_path, WRONG, [made(demo(), tmp_path)], language)
-    assert run(built).decode() == "-1 -1 -1 -1 -1 -2 -2 -2 -2 0"
+    assert run(built).decode() == "-1 -1 -1 -1 -1 -1 -2 -2 -2 -2 0 -4 -4 -4 0"
 
 
 def test_the_workspace_is_used_only_inside_its_size(tmp_path: Path) -> None:
@@ -213,13 +234,18 @@ static void *work(void *number) {
     void *workspace = 0;
     struct tosaic_demo_inputs inputs;
     struct tosaic_demo_outputs outputs;
+    struct tosaic_demo_workspace_pools pools;
     int i;
     if (posix_memalign(&workspace, TOSAIC_DEMO_WORKSPACE_ALIGNMENT, TOSAIC_DEMO_WORKSPACE_SIZE)) return 0;
+    pools.workspace = workspace;
+    pools.workspace_size = TOSAIC_DEMO_WORKSPACE_SIZE;
     inputs.x = x;
+    inputs.x_size = sizeof x;
     outputs.y = y;
+    outputs.y_size = sizeof y;
     for (i = 0; i < 8; i++) x[i] = (float)(*(int *)number * 100 + i);
     for (i = 0; i < 2000; i++) {
-        if (tosaic_demo_run(&inputs, &outputs, workspace)) return 0;
+        if (tosaic_demo_run(&inputs, &outputs, &pools)) return 0;
         if (i == 0) memcpy(first, y, sizeof y);
         if (memcmp(first, y, sizeof y)) return 0;
     }
@@ -259,6 +285,7 @@ int main(void) {
     float y[2];
     struct tosaic_demo_outputs outputs;
     outputs.y = y;
+    outputs.y_size = sizeof y;
     if (TOSAIC_DEMO_WORKSPACE_SIZE != 0 || tosaic_demo_run(&outputs, 0)) return 1;
     printf("%g %g", (double)y[0], (double)y[1]);
     return 0;
@@ -273,13 +300,18 @@ def test_several_pools_are_given_one_by_one(tmp_path: Path) -> None:
     planned = plan(program, PlanOptions(pools=(PoolInfo("fast ram", 32), PoolInfo("slow"))))
     artifact = write(program, planned, tmp_path, "demo")
     source = CALL.replace(MEMORY, r"""
-static union { double d; unsigned char b[TOSAIC_DEMO_FAST_RAM_WORKSPACE_SIZE + 64]; } fast;
-static union { double d; unsigned char b[TOSAIC_DEMO_SLOW_WORKSPACE_SIZE + 64]; } slow;
+static union { double d; unsigned char b[TOSAIC_DEMO_FAST_RAM_WORKSPACE_POOL_SIZE + 64]; } fast;
+static union { double d; unsigned char b[TOSAIC_DEMO_SLOW_WORKSPACE_POOL_SIZE + 64]; } slow;
 static unsigned char *up(unsigned char *p) { return p + (64 - (size_t)p % 64) % 64; }
-""").replace("size_t past = (size_t)memory % TOSAIC_DEMO_WORKSPACE_ALIGNMENT;",
-               "struct tosaic_demo_workspaces all;").replace(
-        "void *workspace = memory + (past ? TOSAIC_DEMO_WORKSPACE_ALIGNMENT - past : 0);\n    int32_t status;",
-        "int32_t status;\n    all.fast_ram = up(fast.b);\n    all.slow = up(slow.b);").replace("workspace)", "&all)")
+""")
+    start, end = source.index("    size_t past"), source.index("    inputs.x =")
+    source = source[:start] + r"""
+    int32_t status;
+    pools.fast_ram = up(fast.b);
+    pools.fast_ram_size = TOSAIC_DEMO_FAST_RAM_WORKSPACE_POOL_SIZE;
+    pools.slow = up(slow.b);
+    pools.slow_size = TOSAIC_DEMO_SLOW_WORKSPACE_POOL_SIZE;
+""" + source[end:]
     expected, = load(program, planned)(X)
     assert run(build(tmp_path, source, [artifact]), X.tobytes()) == expected.tobytes()
 
@@ -298,8 +330,11 @@ int main(void) {
     struct tosaic_demo_inputs inputs;
     struct tosaic_demo_outputs outputs;
     inputs.x = x;
+    inputs.x_size = sizeof x;
     inputs.go = &go;
+    inputs.go_size = sizeof go;
     outputs.y = y;
+    outputs.y_size = sizeof y;
     for (go = 0; go < 3; go++) {
         if (tosaic_demo_run(&inputs, &outputs, 0)) return 1;
         printf("%g ", (double)y[0]);

@@ -30,6 +30,7 @@ static long long count_NAME(void) {
     int64_t result = -1;
     struct tosaic_NAME_outputs outputs;
     outputs.result = &result;
+    outputs.result_size = sizeof result;
     if (tosaic_NAME_run(&outputs, 0) != TOSAIC_OK) return -2;
     return (long long)result;
 }
@@ -85,6 +86,7 @@ int32_t other(void) {
     int32_t result = 0;
     struct tosaic_down_outputs outputs;
     outputs.result = &result;
+    outputs.result_size = sizeof result;
     return tosaic_down_run(&outputs, 0);
 }"""
     artifacts = [counting(tmp_path, "up"), counting(tmp_path, "down", dtype="int32")]
@@ -110,7 +112,8 @@ int main(void) {
     struct tosaic_demo_scale_outputs scale;
     push.y = y;
     scale.y = y;
-    if (TOSAIC_DEMO_PUSH_OUTPUT_Y_SIZE != sizeof y || TOSAIC_DEMO_SCALE_WORKSPACE_SIZE != 0) return 1;
+    push.y_size = scale.y_size = sizeof y;
+    if (TOSAIC_DEMO_PUSH_OUTPUT_Y_SIZE != sizeof y || TOSAIC_DEMO_WORKSPACE_SIZE != 0) return 1;
     if (tosaic_demo_push_run(&push, 0) || tosaic_demo_scale_run(&scale, 0) || tosaic_demo_push_run(&push, 0)) return 2;
     printf("%g %g ", (double)y[0], (double)y[7]);
     tosaic_demo_reset();
@@ -141,22 +144,26 @@ static union { double d; unsigned char b[TOSAIC_DEMO_WORKSPACE_SIZE + 64]; } mem
 int main(void) {
     static const float x[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     float y[8];
-    unsigned char *workspace = memory.b + (64 - (size_t)memory.b % 64) % 64;
+    struct tosaic_demo_workspace_pools pools;
     struct tosaic_demo_inputs inputs;
     struct tosaic_demo_outputs outputs;
+    pools.workspace = memory.b + (64 - (size_t)memory.b % 64) % 64;
+    pools.workspace_size = TOSAIC_DEMO_WORKSPACE_SIZE;
     inputs.x = x;
+    inputs.x_size = sizeof x;
     outputs.y = y;
-    printf("%d ", (int)(tosaic_demo_run(&inputs, &outputs, workspace) == TOSAIC_DEMO_FAULT_1));
+    outputs.y_size = sizeof y;
+    printf("%d ", (int)(tosaic_demo_run(&inputs, &outputs, &pools) == TOSAIC_DEMO_FAULT_1));
     printf("%g %d %d ", (double)tosaic_variable_kept[7], (int)tosaic_variable_kept_is_written,
            (int)tosaic_variable_fresh_is_written);
     tosaic_variable_missing[0] = 3;
     tosaic_variable_missing_is_written = 1;
-    printf("%d ", (int)tosaic_demo_run(&inputs, &outputs, workspace));
+    printf("%d ", (int)tosaic_demo_run(&inputs, &outputs, &pools));
     printf("%g %g %d ", (double)y[0], (double)tosaic_variable_kept[7], (int)tosaic_variable_fresh_is_written);
     tosaic_demo_reset();
     printf("%g %d %d ", (double)tosaic_variable_kept[7], (int)tosaic_variable_fresh_is_written,
            (int)tosaic_variable_missing_is_written);
-    printf("%d", (int)(tosaic_demo_run(&inputs, &outputs, workspace) == TOSAIC_DEMO_FAULT_1));
+    printf("%d", (int)(tosaic_demo_run(&inputs, &outputs, &pools) == TOSAIC_DEMO_FAULT_1));
     return 0;
 }
 """
@@ -186,6 +193,7 @@ int main(void) {
     static float y[5000];
     struct tosaic_demo_outputs outputs;
     outputs.y = y;
+    outputs.y_size = sizeof y;
     if (tosaic_demo_run(&outputs, 0) || tosaic_demo_run(&outputs, 0)) return 1;
     fwrite(y, 1, sizeof y, stdout);
     tosaic_demo_reset();

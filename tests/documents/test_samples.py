@@ -42,6 +42,21 @@ def test_the_c_program_prints_the_numbers_of_python(tmp_path: pathlib.Path) -> N
     assert len(found) == 2 and found["C"] == found["Python"]
 
 
+@pytest.mark.parametrize(("system", "needed"), [
+    pytest.param(system, needed, id=system, marks=pytest.mark.skipif(
+        any(shutil.which(c) is None for c in needed), reason=f"not installed: one of {', '.join(needed)}"))
+    for system, needed in (("host", ("cc",)), ("board", ("arm-none-eabi-gcc", "qemu-system-arm")))])
+def test_the_use_cases_print_the_numbers_of_python(tmp_path: pathlib.Path, system: str, needed: tuple[str, ...]) -> None:
+    text = output("4_use_cases.py", system, str(tmp_path))
+    assert text.count("equals Python: True") == 4 and "equals Python: False" not in text
+    if system == "board":
+        symbols = subprocess.run(["arm-none-eabi-nm", str(tmp_path / "board/3_placed_memories/3_placed_memories")],
+                                 capture_output=True, text=True, check=True).stdout
+        places = {line.split()[2]: int(line.split()[0], 16) for line in symbols.splitlines()}
+        assert (places["itcm"], places["dtcm"], places["sram"]) == (0x300000, 0x20000000, 0x21000000)
+        assert places["tosaic_classifier_flash_constant_pool"] < 0x300000
+
+
 def test_every_sample_is_tested_and_in_the_readme() -> None:
     readme, here = (ROOT / "README.md").read_text(), pathlib.Path(__file__).read_text()
     assert SAMPLES and all(s.name in readme and s.name in here for s in SAMPLES)

@@ -1,0 +1,79 @@
+"""Every form of the C interface, and the user's pools: C gets the bytes that Python gets, and only memory that was given is
+written."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import tosaic
+from tosaic import Memory, Pool
+from tosaic.jit.aot import Form, save
+from tosaic.lowering.native.features import target
+
+from .c_programs import needs_gcc, undefined
+from .callers import Caller, printed, random_calls
+from .machines import HOST, MACHINES, Machine, needs
+
+DATA = Path(__file__).parents[1] / "data"
+MODELS = ["counter.mlir", "corpus/v_lstm.mlir", "corpus/f_while.mlir", "corpus/f_cond.mlir", "corpus/f_shape_ops.mlir",
+          "corpus/f_conv_bn_relu_pool_int8.mlir", "corpus/f_mobilenet_block_int8.mlir"]
+
+TWO = (Pool("fast", 300), Pool("slow"))
+CONSTANTS = (Pool("itcm", 512), Pool("flash"))
+FORMS = {
+    "plain": (Memory(), Form()),
+    "two pools": (Memory(pools=TWO), Form()),
+    "constant pools": (Memory(constant_pools=CONSTANTS), Form()),
+    "workspace io": (Memory(workspace_io=True), Form()),
+    "self contained": (Memory(), Form(self_contained=True)),
+    "all pools": (Memory(pools=TWO, constant_pools=CONSTANTS), Form()),
+    "all pools, self contained": (Memory(pools=TWO, constant_pools=CONSTANTS), Form(self_contained=True)),
+    "all": (Memory(pools=TWO, constant_pools=CONSTANTS, workspace_io=True), Form()),
+    "all, self contained": (Memory(pools=TWO, constant_pools=CONSTANTS, workspace_io=True), Form(self_contained=True)),
+}
+BARE = [m for m in MACHINES if m.name in ("cortex-m4", "riscv32")]
+
+
+def check(folder: Path, model: str, memory: Memory, form: Form, machine: Machine) -> None:
+    entries = list(tosaic.load(DATA / model))
+    here, there = [e.lower() for e in entries], [e.lower(target(machine.target), memory) for e in entries]
+    artifact = save(there, folder, "model", form)
+    assert set(artifact.needs) <= {"memcpy", "memset", "memmove"}
+    calls = random_calls(here, 3 * len(here))
+    constants_from_macro = 0 < sum(p.nbytes for p in artifact.pools if p.kind == "constant") < 4000
+    (folder / "main.c").write_text(Caller(there, artifact, form, constants_from_macro).source(calls))
+    program = machine.build(folder, [folder / "main.c", artifact.object])
+    assert machine.run(program) == printed(here, calls)
+
+
+@needs_gcc
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("model", MODELS)
+def test_a_form_gives_the_same_bytes(tmp_path: Path, model: str, form: str) -> None:
+    check(tmp_path, model, *FORMS[form], HOST)
+
+
+@pytest.mark.parametrize("machine", [pytest.param(m, marks=needs(m), id=m.name) for m in BARE])
+@pytest.mark.parametrize("form", ["all", "all, self contained"])
+def test_a_form_works_on_a_bare_machine(tmp_path: Path, form: str, machine: Machine) -> None:
+    check(tmp_path, "corpus/f_mobilenet_block_int8.mlir", *FORMS[form], machine)
+
+
+@needs_gcc
+def test_a_pool_keeps_its_limit_and_the_rest_falls_back(tmp_path: Path) -> None:
+    entry = tosaic.load(DATA / "corpus/f_mobilenet_block_int8.mlir").main
+    memory = Memory(pools=(Pool("dtcm", 4096), Pool("sram")), constant_pools=(Pool("itcm", 1000), Pool("flash")))
+    artifact = entry.lower(memory=memory).save(tmp_path, "model")
+    sizes = {p.name: p.nbytes for p in artifact.pools}
+    assert 0 < sizes["dtcm"] <= 4096 and 0 < sizes["itcm"] <= 1000 and sizes["sram"] > 0 and sizes["flash"] > 0
+    assert (tmp_path / "model_itcm.bin").stat().st_size == sizes["itcm"] and not undefined(artifact) - {"memcpy", "memset"}
+
+
+def test_memories_that_are_too_small_are_a_problem() -> None:
+    entry = tosaic.load(DATA / "corpus/f_mobilenet_block_int8.mlir").main
+    with pytest.raises(tosaic.Problem) as caught:
+        entry.lower(memory=Memory(pools=(Pool("dtcm", 4096),)))
+    assert "fits in none of its pools" in str(caught.value) and "dtcm holds 4096 bytes and would need" in str(caught.value)
+    with pytest.raises(tosaic.Problem) as caught:
+        entry.lower(memory=Memory(constant_pools=(Pool("itcm", 1000),)))
+    assert "itcm holds 1000 bytes and would need" in str(caught.value)

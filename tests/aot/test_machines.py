@@ -1,0 +1,67 @@
+"""Objects for other machines run there, and give the bytes that this machine gives: integer models byte for byte, with state
+and all; floats nearly."""
+from __future__ import annotations
+
+import importlib.resources
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tosaic
+from tosaic.jit.aot import save
+from tosaic.jit.stages import Lowered
+from tosaic.lowering.graph.types import Array
+from tosaic.lowering.native.features import target
+from tosaic.lowering.native.machine import undefined_symbols
+
+from .callers import Caller, printed, random_calls
+from .machines import Machine, machines
+
+DATA = Path(__file__).parents[1] / "data"
+MODELS = ["counter.mlir", "corpus/f_conv_bn_relu_pool_int8.mlir", "corpus/f_mobilenet_block_int8.mlir",
+          "corpus/f_lstm_cell_int8.mlir", "corpus/f_mlp_int8.mlir", "corpus/f_attention_block_int8.mlir",
+          "corpus/v_counter.mlir"]
+
+Calls = Sequence[tuple[int, Sequence[Array]]]
+
+
+def prints(machine: Machine, folder: Path, model: Any, calls: Calls) -> str:
+    """What a program of that machine prints, which calls the model."""
+    lowered: list[Lowered] = [e.lower(target(machine.target)) for e in model]
+    artifact = save(lowered, folder, "model")
+    assert set(undefined_symbols(artifact.object.read_bytes())) <= {"memcpy", "memset", "memmove"}
+    (folder / "main.c").write_text(Caller(lowered, artifact).source(calls))
+    return machine.run(machine.build(folder, [folder / "main.c", artifact.object]))
+
+
+@machines
+@pytest.mark.parametrize("name", MODELS)
+def test_an_integer_model_gives_the_same_bytes(machine: Machine, name: str, tmp_path: Path) -> None:
+    model = tosaic.load(DATA / name)
+    here = [e.lower() for e in model]
+    calls = random_calls(here, 2 * len(here))
+    assert prints(machine, tmp_path, model, calls) == printed(here, calls)
+
+
+@machines
+def test_a_wake_word_model_gives_the_same_bytes_step_by_step(machine: Machine, tmp_path: Path) -> None:
+    """Six variables of int8; the state of each step is the next one's."""
+    pytest.importorskip("pymicro_wakeword")
+    pytest.importorskip("tosa_converter_for_tflite")
+    model = tosaic.load((importlib.resources.files("pymicro_wakeword") / "models" / "okay_nabu.tflite").read_bytes())
+    here = [e.lower() for e in model]
+    calls = random_calls(here, 12)
+    assert prints(machine, tmp_path, model, calls) == printed(here, calls)
+
+
+@machines
+@pytest.mark.parametrize("name", ["corpus/v_lstm.mlir", "corpus/f_mlp.mlir"])
+def test_a_float_model_gives_nearly_the_same_numbers(machine: Machine, name: str, tmp_path: Path) -> None:
+    model = tosaic.load(DATA / name)
+    here = [e.lower() for e in model]
+    calls = random_calls(here, 3)
+    lines = prints(machine, tmp_path, model, calls).split(), printed(here, calls).split()
+    found, right = (np.frombuffer(bytes.fromhex("".join(text)), "<f4") for text in lines)
+    np.testing.assert_allclose(found, right, rtol=1e-5, atol=1e-6)

@@ -1,0 +1,178 @@
+"""Bytes of working memory beside the peers', in one run: `python tests/bench/memory.py [--peers PYTHON] [MODEL...]`.
+
+PYTHON is the interpreter of an environment with the peers (they need other versions of NumPy than each other's users):
+`pip install tflite-micro ai-edge-litert iree-base-compiler ethos-u-vela`. Each peer is asked in a process of its own; one
+that is not there, or refuses the model, says so in its column.
+
+What is counted: inputs, outputs and everything between them, without weights and without the state of variables. TFLite
+Micro's figure is the head of its arena (activations and scratch), LiteRT's the span of its arena without delegates, IREE's
+the transient memory of its stream (its inputs and outputs are outside: they are added), Vela's the SRAM that it reports.
+"""
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+
+
+# ---- the peers: run in their own environment, where tosaic need not be --------------------------------------------------
+def tflite_micro(path: str) -> int:
+    from tflite_micro.python.tflite_micro import runtime  # type: ignore[import-not-found]
+    data = pathlib.Path(path).read_bytes()
+    with printed() as text:
+        interpreter = runtime.Interpreter.from_bytes(data, arena_size=32 << 20)
+        interpreter.print_allocations()
+    found = re.search(r"Arena allocation head (\d+) bytes", text[0])
+    if not found:
+        raise RuntimeError(" ".join(text[0].split())[-80:] or "no figures printed")
+    return int(found[1])
+
+
+def litert(path: str) -> int:
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+    interpreter = Interpreter(path, experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES)
+    interpreter.allocate_tensors()
+    used = {int(i) for o in interpreter._get_ops_details() for i in (*o["inputs"], *o["outputs"]) if i >= 0}
+    computed = {int(i) for o in interpreter._get_ops_details() for i in o["outputs"]}
+    computed |= {d["index"] for d in interpreter.get_input_details()}
+    variables = {d["index"] for d in interpreter.get_tensor_details() if d["dtype"].__name__ == "void"}
+    spans = []
+    for index in sorted((used & computed) - variables):
+        with contextlib.suppress(ValueError, RuntimeError):
+            array = interpreter.tensor(index)()
+            if array.dtype != object and array.nbytes:
+                start = array.__array_interface__["data"][0]
+                spans.append((start, start + array.nbytes))
+    return max(end for _, end in spans) - min(start for start, _ in spans)
+
+
+def iree(path: str) -> int:
+    text = pathlib.Path(path).with_suffix(".mlir").read_bytes()
+    command = [str(pathlib.Path(sys.executable).with_name("iree-compile")), "-", "--iree-hal-target-device=local",
+               "--iree-hal-local-target-device-backends=llvm-cpu", "--iree-llvmcpu-target-cpu=host", "--iree-opt-level=O2",
+               "--compile-to=stream", "-o", "-"]
+    done = subprocess.run(command, input=text, capture_output=True, timeout=900)
+    if done.returncode:
+        raise RuntimeError(done.stderr.decode(errors="replace").strip().splitlines()[0][-80:])
+    stream = done.stdout.decode(errors="replace")
+    constants = {name: int(value) for name, value in re.findall(r"(%\w+) = arith\.constant (\d+) : index", stream)}
+    transient = re.findall(r"stream\.resource\.alloca .*?: !stream\.resource<transient>\{(%\w+)\}", stream)
+    return sum(constants[name] for name in transient if name in constants)
+
+
+def vela(path: str) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        command = [str(pathlib.Path(sys.executable).with_name("vela")), path, "--accelerator-config", "ethos-u55-128",
+                   "--output-dir", folder]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=900)
+        (summary,) = pathlib.Path(folder).glob("*_summary_*.csv") or [None]
+        if done.returncode or summary is None:
+            raise RuntimeError((done.stderr or done.stdout).strip().splitlines()[-1][-80:])
+        head, values = (line.split(",") for line in summary.read_text().splitlines()[:2])
+        return int(float(dict(zip(head, values))["sram_memory_used"]) * 1024)
+
+
+PEERS: dict[str, Callable[[str], int]] = {"tflite micro": tflite_micro, "litert": litert, "iree": iree, "vela": vela}
+
+
+@contextlib.contextmanager
+def printed() -> Iterator[list[str]]:
+    """What native code prints meanwhile."""
+    text: list[str] = []
+    kept = os.dup(1), os.dup(2)
+    with tempfile.TemporaryFile() as file:
+        for number in (1, 2):
+            os.dup2(file.fileno(), number)
+        try:
+            yield text
+        finally:
+            for number, old in zip((1, 2), kept):
+                os.dup2(old, number)
+                os.close(old)
+            file.seek(0)
+            text.append(file.read().decode(errors="replace"))
+
+
+def peer(python: str | None, name: str, model: pathlib.Path) -> int | str:
+    """A peer's bytes, or why there are none."""
+    command = [python or sys.executable, __file__, "--peer", name, str(model)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    lines = done.stdout.strip().splitlines()
+    try:
+        answer = json.loads(lines[-1])
+    except (IndexError, ValueError):
+        return f"ended with status {done.returncode}"
+    return answer if isinstance(answer, int) else str(answer)
+
+
+def asked(name: str, model: str) -> int | str:
+    try:
+        return PEERS[name](model)
+    except ImportError as error:
+        return f"not installed: {error.name}"
+    except Exception as error:  # a peer may fail in any way
+        return f"{type(error).__name__}: {str(error).splitlines()[0][:60] if str(error) else ''}"
+
+
+# ---- tosaic ----------------------------------------------------------------------------------------------------------
+def own(model: pathlib.Path, rows: str, target: str | None) -> tuple[int, int, float]:
+    """Bytes with inputs and outputs in the workspace, the lower bound, seconds of planning."""
+    import tosaic
+    from tosaic.lowering.memory.planner import PlanOptions
+    from tosaic.lowering.native.features import target as named
+    entry = next(iter(tosaic.load(model.with_suffix(".mlir")).entries.values()))
+    lowered = entry.trace().lower(named(target) if target else None, PlanOptions(workspace_io=True, rows=rows))  # type: ignore[arg-type]
+    return lowered.plan.size_bytes, lowered.plan.lower_bound, lowered.seconds["plan"]
+
+
+def models(given: list[str], folder: pathlib.Path) -> Iterator[pathlib.Path]:
+    """The models' files, each with its TOSA text beside it."""
+    sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+    from models.sources import WAKE_WORDS, convert, face_detection_front, wake_word_model
+    named: dict[str, Callable[[], bytes]] = {name: (lambda n=name: wake_word_model(n)) for name in WAKE_WORDS}  # type: ignore[misc]
+    named["face_detection_front"] = face_detection_front
+    for name in given or [*named]:
+        data = named[name]() if name in named else pathlib.Path(name).read_bytes()
+        path = folder / f"{pathlib.Path(name).stem}.tflite"
+        path.write_bytes(data)
+        path.with_suffix(".mlir").write_text(convert(data))
+        yield path
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("models", nargs="*", metavar="MODEL", help="files, or names of the models that the tests use")
+    parser.add_argument("--peers", metavar="PYTHON", help="interpreter of the environment with the peers")
+    parser.add_argument("--target", help="of tosaic (default: this machine)")
+    parser.add_argument("--peer", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.peer:
+        print(json.dumps(asked(options.peer, options.models[0])))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        for model in models(options.models, pathlib.Path(folder)):
+            print(model.stem, flush=True)
+            best: int | None = None
+            for name in PEERS:
+                start = time.perf_counter()
+                found = peer(options.peers, name, model)
+                best = min(best or found, found) if isinstance(found, int) and found else best
+                print(f"  {name:<22}{found if isinstance(found, str) else f'{found:>12,}'}"
+                      f"  ({time.perf_counter() - start:.1f} s)", flush=True)
+            for rows in ("cache", "always"):
+                size, bound, seconds = own(model, rows, options.target)
+                ratio = f", {size / best:.2f} of the best peer's" if best else ""
+                print(f"  tosaic, rows: {rows:<8}{size:>12,}  lower bound {bound:,}{ratio}; planned in {seconds * 1e3:.0f} ms",
+                      flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""Plans of real programs, run with every dead byte overwritten after each step: the same answers."""
+from __future__ import annotations
+
+import pathlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import tosaic
+from tosaic.lowering.fuse.kernel import CheckWritten, Compute, MarkWritten
+from tosaic.lowering.memory.planner import PlanOptions
+from tosaic.lowering.native.features import target
+from tosaic.lowering.native.target import Target
+
+from ..models.sources import convert, wake_word_model
+from .poison import Poisoned
+
+DATA = pathlib.Path(__file__).parents[1] / "data" / "corpus"
+HOST = target("host")
+MODELS = ("f_conv_bn_relu_pool", "f_conv_bn_relu_pool_int8", "f_mobilenet_block", "f_mobilenet_block_int8", "f_mlp",
+          "f_lstm_cell", "f_attention_block_int8", "f_shape_ops", "tmfx_mlp")
+OPTIONS = {"as it comes": PlanOptions(), "always by rows": PlanOptions(rows="always", alignment=1),
+           "several pools": PlanOptions(pools=(tosaic.Pool("fast", 700), tosaic.Pool("slow")), alignment=8),
+           "apart": PlanOptions(overlap=False, order=False, rows="never")}
+
+
+def is_straight(lowered: object) -> bool:
+    return all(isinstance(s, (Compute, CheckWritten, MarkWritten)) for s in lowered.program.steps)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("model", MODELS)
+def test_a_model_gives_the_same_on_poisoned_memory(model: str, options: str) -> None:
+    entry = next(iter(tosaic.load(DATA / f"{model}.mlir").entries.values()))
+    lowered = entry.trace().lower(HOST, OPTIONS[options])
+    assert is_straight(lowered)
+    rng = np.random.default_rng(4)
+    inputs = [tame(rng, b.shape, b.dtype) for b in lowered.program.inputs]
+    expected = lowered.compile(tosaic.Context("poison"))(*inputs)
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    found = Poisoned(lowered.program, lowered.plan, OPTIONS[options], HOST).run(*inputs)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("rows", ["cache", "always"])
+@pytest.mark.parametrize("machine", [HOST, replace(HOST, vector_bytes=16), replace(HOST, vector_bytes=1)],
+                         ids=["host", "16 bytes", "scalar"])
+def test_a_streaming_model_keeps_its_state_on_poisoned_memory(machine: Target, rows: str) -> None:
+    entry = next(iter(tosaic.load(convert(wake_word_model("okay_nabu"))).entries.values()))
+    options = PlanOptions(rows=rows)  # type: ignore[arg-type]
+    lowered = entry.trace().lower(machine, options)
+    assert is_straight(lowered)
+    poisoned = Poisoned(lowered.program, lowered.plan, options, machine)
+    compiled = lowered.compile(tosaic.Context(f"poison {rows} {machine.vector_bytes}"))
+    rng = np.random.default_rng(8)
+    for _ in range(6):
+        x = rng.integers(-128, 128, lowered.program.inputs[0].shape).astype(np.int8)
+        np.testing.assert_array_equal(poisoned.run(x)[0], compiled(x))
+
+
+def tame(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    if dtype.startswith("float"):
+        return rng.standard_normal(shape).astype(dtype)
+    return rng.integers(0, 2 if dtype == "bool" else 100, shape).astype(dtype)
