@@ -6,18 +6,29 @@ A buffer of which only the last rows are ever read again becomes a ring of so ma
 """
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ..elements.affine import Affine, Axis
+import numpy as np
+import numpy.typing as npt
+
+from ..elements.affine import Affine
 from ..elements.expression import Buffer, Load, Reduce
 from ..elements.traverse import loads, nodes
 from ..native.target import Target
 from .kernel import Branch, Compute, Kernel, Kernels, Loop, Step, walk
 
-RowPolicy = Literal["cache", "always", "never"]
-"""Which kernels run in turns: those whose tensors in between would not stay in the cache, all that can, or none."""
+Rows = npt.NDArray[np.int64]
+
+RowPolicy = Literal["cache", "memory", "never"]
+"""Which kernels run in turns: those whose tensors in between would not stay in the cache, those with which the least memory
+is needed, or none."""
+
+
+MOST_TRIED = 16
+"""Ways of grouping that are looked at for the one with the least memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,33 +41,33 @@ class Interleaved:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowAccess:
-    """A kernel that can run by rows: `axis` is the axis of its rows, `loads` say which rows of others each of them
-    needs."""
+    """A kernel that can run by rows: how many it has, and of each buffer that it reads, for each of its rows, the rows
+    [first, end) that this needs; never none, even where all that it reads is padding: the loops of a kernel may read only
+    what something has written."""
     kernel: Kernel
-    axis: Axis
-    loads: tuple[Load, ...]
+    rows: int
+    reads: Mapping[Buffer, tuple[Rows, Rows]]
 
-    @property
-    def buffers(self) -> frozenset[Buffer]:
-        return frozenset(x.buffer for x in self.loads)
 
-    def read(self, buffer: Buffer, row: int) -> tuple[int, int] | None:
-        """The rows [first, end) of `buffer` that output row `row` reads, if it reads that buffer; never none, even
-        where all that it reads is padding: the loops of a kernel may read only what something has written."""
-        spans = [self.span(x, row) for x in self.loads if x.buffer is buffer]
-        if not spans:
-            return None
-        _, rows = row_dimension(buffer)
-        return max(0, min(low for low, _ in spans)), min(rows, max(0, *(high for _, high in spans)) + 1)
-
-    def span(self, load: Load, row: int) -> tuple[int, int]:
-        d, _ = row_dimension(load.buffer)
-        at = {self.axis: Affine.of(row)}
-        if load.is_flat and len(load.buffer.shape) > 1:
-            low, high = load.index[0].substitute(at).bounds
-            stride = load.buffer.strides[d]
-            return low // stride, high // stride
-        return load.index[d].substitute(at).bounds
+def rows_read(kernel: Kernel) -> dict[Buffer, tuple[Rows, Rows]]:
+    """Of each buffer that a kernel reads: for each row of its output the first row that it reads, and the end."""
+    axis = next((a for a in kernel.axes if a.extent > 1), kernel.axes[0])
+    number = np.arange(axis.extent)
+    found: dict[Buffer, tuple[Rows, Rows]] = {}
+    for load in loads(kernel.value):
+        d, rows = row_dimension(load.buffer)
+        flat = load.is_flat and len(load.buffer.shape) > 1
+        index = load.index[0 if flat else d] if load.index else Affine()
+        if axis in index.hidden:
+            first, end = np.zeros_like(number), np.full_like(number, rows)
+        else:
+            (low, high), step = index.without(axis).bounds, number * index.coefficient(axis)
+            by = load.buffer.strides[d] if flat else 1
+            first = np.clip((step + low) // by, 0, rows - 1)
+            end = np.clip((step + high) // by + 1, 1, rows)
+        before = found.get(load.buffer, (first, end))
+        found[load.buffer] = np.minimum(before[0], first), np.maximum(before[1], end)
+    return found
 
 
 def row_dimension(buffer: Buffer) -> tuple[int, int]:
@@ -68,10 +79,13 @@ def rows_of(kernel: Kernel) -> RowAccess | None:
     """How a kernel runs by rows, where it has the rows, columns and channels that schedules can take apart: its buffer
     is no variable, which others could read before or after, and what it reads of itself is nothing."""
     axes = [a for a in kernel.axes if a.extent > 1]
-    read = tuple(loads(kernel.value))
-    if len(axes) < 3 or kernel.out.role not in ("temporary", "result") or any(x.buffer is kernel.out for x in read):
+    if len(axes) < 3 or kernel.out.role not in ("temporary", "result"):
         return None
-    return RowAccess(kernel, axes[0], read) if any(isinstance(e, Reduce) for e in nodes(kernel.value)) else None
+    if any(isinstance(e, Load) and e.buffer is kernel.out for e in nodes(kernel.value)):
+        return None
+    if not any(isinstance(e, Reduce) for e in nodes(kernel.value)):
+        return None
+    return RowAccess(kernel, axes[0].extent, rows_read(kernel))
 
 
 def interleave(program: Kernels, target: Target, rows: RowPolicy = "cache") -> Interleaved:
@@ -79,6 +93,15 @@ def interleave(program: Kernels, target: Target, rows: RowPolicy = "cache") -> I
     if rows == "never":
         return Interleaved(program.steps)
     found = [rows_of(k) for k in program.kernels]
+    if rows == "cache":
+        return grouped(program, found, target.l2_bytes // 5)
+    sizes = sorted({f.kernel.out.nbytes for f in found if f is not None})
+    tried = [Interleaved(program.steps), *(grouped(program, found, size - 1) for size in sizes[-MOST_TRIED:])]
+    return min(tried, key=lambda i: (most_live(program, i), len(i.steps)))
+
+
+def grouped(program: Kernels, found: Sequence[RowAccess | None], most: int) -> Interleaved:
+    """Kernels run in turns where what lies between them has more than `most` bytes."""
     by_rows: set[int] = set()
 
     def block(steps: Iterable[Step]) -> tuple[Step, ...]:
@@ -102,7 +125,7 @@ def interleave(program: Kernels, target: Target, rows: RowPolicy = "cache") -> I
         return tuple(result)
 
     def straight(run: Sequence[int]) -> Iterator[Step]:
-        for group in groups(run, found, target.l2_bytes // 5 if rows == "cache" else 0):
+        for group in groups(run, found, most):
             if len(group) == 1:
                 yield Compute(group[0])
             else:
@@ -115,12 +138,30 @@ def interleave(program: Kernels, target: Target, rows: RowPolicy = "cache") -> I
     return Interleaved(steps, frozenset(by_rows), rings(program, steps, found, by_rows))
 
 
+def most_live(program: Kernels, interleaved: Interleaved) -> int:
+    """The most bytes of temporaries that are live at a step, loops and branches taken as they are written."""
+    first: dict[Buffer, int] = {}
+    last: dict[Buffer, int] = {}
+    touched = [{k.out, *(x.buffer for x in loads(k.value))} for k in program.kernels]
+    for tick, step in enumerate(walk(interleaved.steps)):
+        for buffer in touched[step.kernel] if isinstance(step, Compute) else ():
+            if buffer.role == "temporary":
+                first.setdefault(buffer, tick)
+                last[buffer] = tick
+    changes: dict[int, int] = {}
+    for buffer, start in first.items():
+        nbytes = interleaved.rings.get(buffer, buffer).nbytes
+        changes[start] = changes.get(start, 0) + nbytes
+        changes[last[buffer] + 1] = changes.get(last[buffer] + 1, 0) - nbytes
+    return max(itertools.accumulate(changes[tick] for tick in sorted(changes)), default=0)
+
+
 def groups(run: Sequence[int], found: Sequence[RowAccess | None], most: int) -> Iterator[list[int]]:
     """Chains of kernels of which the tensors in between have more than `most` bytes."""
     group: list[int] = []
     for number in run:
         last, kernel = found[group[-1]] if group else None, found[number]
-        joined = (last and kernel and last.kernel.out in kernel.buffers
+        joined = (last and kernel and last.kernel.out in kernel.reads
                   and last.kernel.out.nbytes > most and number not in group)
         if not joined and group:
             yield group
@@ -131,27 +172,36 @@ def groups(run: Sequence[int], found: Sequence[RowAccess | None], most: int) -> 
 
 
 def row_by_row(group: Sequence[tuple[int, RowAccess]]) -> list[Step]:
-    """Each row of the last kernel as soon as the rows that it needs are there."""
-    steps: list[Step] = []
+    """Each row of the last kernel as soon as the rows that it needs are there, and each of those as late as that allows."""
+    place = {kernel.kernel.out: i for i, (_, kernel) in enumerate(group)}
+    needs = [[(place[b], ends.tolist()) for b, (_, ends) in kernel.reads.items() if place.get(b, i) < i]
+             for i, (_, kernel) in enumerate(group)]
     done = [0] * len(group)
+    order: list[int] = []
 
     def produce(position: int, end: int) -> None:
         """Run kernel `position` until row `end`, each of its producers first as far as needed."""
-        number, kernel = group[position]
-        if done[position] >= end:
-            return
-        for earlier in range(position):
-            read = [kernel.read(group[earlier][1].kernel.out, row) for row in range(done[position], end)]
-            produce(earlier, max((r[1] for r in read if r), default=0))
-        steps.append(Compute(number, (done[position], end)))
-        done[position] = end
+        for row in range(done[position], end):
+            for earlier, ends in needs[position]:
+                if ends[row] > done[earlier]:
+                    produce(earlier, ends[row])
+            order.append(position)
+            done[position] = row + 1
 
     last = len(group) - 1
-    for row in range(group[last][1].axis.extent):
-        produce(last, row + 1)
+    produce(last, group[last][1].rows)
     for position in range(last):  # rows that nobody in the group asked for
-        produce(position, group[position][1].axis.extent)
-    return steps
+        produce(position, group[position][1].rows)
+    return list(together([group[position][0] for position in order]))
+
+
+def together(rows: Sequence[int]) -> Iterator[Compute]:
+    """A step for each run of rows of the same kernel."""
+    done: dict[int, int] = {}
+    for kernel, run in itertools.groupby(rows):
+        first = done.get(kernel, 0)
+        done[kernel] = first + len(list(run))
+        yield Compute(kernel, (first, done[kernel]))
 
 
 # ---- rings -------------------------------------------------------------------------------------------------------
@@ -192,7 +242,6 @@ def most_rows(writer: int, readers: Sequence[tuple[int, RowAccess | None]], out:
 
 def first_needed(reader: RowAccess, out: Buffer) -> list[int]:
     """For each row of the reader, the first row of `out` that it or a later one reads."""
-    needed = [(reader.read(out, row) or (1 << 62, 0))[0] for row in range(reader.axis.extent)]
-    for row in reversed(range(len(needed) - 1)):
-        needed[row] = min(needed[row], needed[row + 1])
+    first, _ = reader.reads[out]
+    needed: list[int] = np.minimum.accumulate(first[::-1])[::-1].tolist()
     return needed

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from ..elements.affine import Affine
 from ..elements.expression import Buffer, Load, Reduce
-from ..elements.traverse import loads, nodes
-from ..fuse.interleave import row_dimension
+from ..elements.traverse import nodes
+from ..fuse.interleave import row_dimension, rows_read
 from ..fuse.kernel import Branch, Compute, Kernel, Loop, Step, walk
 from ..loops.ir import buffers_read
 from ..loops.order import may_overwrite
@@ -128,28 +128,6 @@ class Life:
         edges = [0, *changes.tolist(), rows]
         return tuple(Occupied(a * nbytes, z * nbytes, int(self.written[a]), int(self.read[a]))
                      for a, z in itertools.pairwise(edges))
-
-
-def rows_read(kernel: Kernel) -> dict[Buffer, tuple[Rows, Rows]]:
-    """Of each buffer that a kernel reads: for each row of its output the first row that it reads, and the end. A buffer of
-    which that is not known is not among them."""
-    axis = next(a for a in kernel.axes if a.extent > 1)
-    found: dict[Buffer, tuple[Rows, Rows]] = {}
-    unknown: set[Buffer] = set()
-    number = np.arange(axis.extent)
-    for load in loads(kernel.value):
-        d, rows = row_dimension(load.buffer)
-        flat = load.is_flat and len(load.buffer.shape) > 1
-        index = load.index[0 if flat else d]
-        if axis in index.hidden:
-            unknown.add(load.buffer)
-            continue
-        (low, high), c = index.without(axis).bounds, index.coefficient(axis)
-        by = load.buffer.strides[d] if flat else 1
-        first, end = np.clip((number * c + low) // by, 0, rows - 1), np.clip((number * c + high) // by + 1, 1, rows)
-        before = found.get(load.buffer)
-        found[load.buffer] = (first, end) if before is None else (np.minimum(before[0], first), np.maximum(before[1], end))
-    return {b: spans for b, spans in found.items() if b not in unknown}
 
 
 # ---- pairs -----------------------------------------------------------------------------------------------------------

@@ -19,14 +19,15 @@ import numpy as np
 from .compiled import as_array, compiled
 from .instance import Instance
 from .rows import Array, Rows
-from .search_kernel import FOUND, HUGE, NODES, NONE, STOPPED, Search, search
+from .search_kernel import search
+from .search_state import FOUND, HUGE, NODES, NONE, STOPPED, Search
 
 FIRST_ORDERS = "TC", "UC", "SC", "TU", "TS", "CU"
 """T: most bytes in a section of a buffer, C: number of sections, U: last section, S: first one (the earliest first), B:
 size x sections, O: number of conflicts; but for S, the greatest first."""
 
 LEARNING_ORDERS = "U", "S", "C", "TC", "B", "O"
-NOISE, DECAY = 0.01, 0.9
+NOISE, DECAY, SEED = 0.01, 0.9, 1
 PYTHON_VISITS = 150_000
 """How much is done in Python before it is worth the time (some 80 ms) to compile the kernel."""
 
@@ -86,29 +87,31 @@ class Packing:
         """Search for a plan within `capacity`: FOUND with `offsets` filled, NONE, or STOPPED after so many visits."""
         if capacity < self.bound:
             return NONE
-        for order, most in self.orders():
+        for order, most, jump in self.orders():
             nodes = min(most, visits // self.cost)
             if nodes <= 0:
                 break
-            result, taken = self.run(order, capacity, nodes, effort)
+            result, taken = self.run(order, capacity, nodes, jump, effort)
             visits -= taken * self.cost
             effort.visits -= taken * self.cost
             effort.nodes += taken
-            if result != STOPPED:
+            if result == FOUND or (result == NONE and not jump):
                 return result
         return STOPPED
 
-    def orders(self) -> Iterator[tuple[Array, int]]:
-        """Orders of the buffers, each with the number of nodes to try it for."""
-        short = 2 * len(self.instance) + 20
-        for name in FIRST_ORDERS:
-            yield self.order([self.keys[c] for c in name]), 2 * short
-        draw = random.Random(0)
-        for turn in map(luby, itertools.count(1)):
-            for name in LEARNING_ORDERS:
-                for learnt in (False, True, True):
-                    keys = [self.keys[c] + NOISE * np.array([draw.random() for _ in self.kinds]) for c in name]
-                    yield self.order([self.sections_of.greatest(self.weight)] * learnt + keys), turn * short
+    def orders(self) -> Iterator[tuple[Array, int, bool]]:
+        """Orders of the buffers, each with the number of nodes to try it for, and whether to jump back."""
+        short = 3 * len(self.instance) + 20
+        plain = [self.order([self.keys[c] for c in name]) for name in FIRST_ORDERS]
+        yield plain[0], 2 * short, False
+        yield from ((order, 2 * short, True) for order in plain)
+        draw = random.Random(SEED)
+        for turn in itertools.count(1):
+            yield plain[turn % len(plain)], 8 * short * luby(turn), False
+            for name, learnt in itertools.product(LEARNING_ORDERS, (None, Rows.greatest, Rows.sums)):
+                keys = [self.keys[c] + NOISE * np.array([draw.random() for _ in self.kinds]) for c in name]
+                yield (self.order(([learnt(self.sections_of, self.weight)] if learnt else []) + keys),
+                       short * luby(turn), True)
 
     @staticmethod
     def order(keys: list[Array]) -> Array:
@@ -116,22 +119,22 @@ class Packing:
         return np.lexsort([-k for k in reversed(keys)])
 
     # ---- one run -----------------------------------------------------------------------------------------------------
-    def run(self, order: Array, capacity: int, nodes: int, effort: Effort) -> tuple[int, int]:
+    def run(self, order: Array, capacity: int, nodes: int, jump: bool, effort: Effort) -> tuple[int, int]:
         """One search, and its nodes: in Python where that is likely to be over soon, and else in machine code. Which of
         them makes no difference to the answer."""
         allowed = min(nodes, effort.python // self.cost)
         if allowed > 0:
-            result = self.start(search, self.lists, order, capacity, allowed)
+            result = self.start(search, self.lists, order, capacity, allowed, jump)
             effort.python -= self.lists.now[NODES] * self.cost
             if result != STOPPED or nodes == allowed:
                 return self.learn(self.lists, result)
         code = compiled(search, Search) if self.total.max() < HUGE else None
         record = self.lists if code is None else self.arrays
-        return self.learn(record, self.start(code or search, record, order, capacity, nodes))
+        return self.learn(record, self.start(code or search, record, order, capacity, nodes, jump))
 
-    def start(self, kernel: Callable[..., int], record: Search, order: Array, capacity: int, nodes: int) -> int:
+    def start(self, kernel: Callable[..., int], record: Search, order: Array, capacity: int, nodes: int, jump: bool) -> int:
         self.reset(record, order, capacity)
-        return kernel(record, len(self.instance), len(self.sections), capacity, nodes)
+        return kernel(record, len(self.instance), len(self.sections), capacity, nodes, int(jump))
 
     def learn(self, record: Search, result: int) -> tuple[int, int]:
         """Keep what a run has found: the plan, or where it got stuck."""
@@ -164,7 +167,7 @@ class Packing:
         sizes |= dict.fromkeys(("total", "limit", "crossing", "hint", "blame", "piece", "piece_size", "piece_low",
                                 "piece_part"), sections + 1)
         sizes |= dict.fromkeys(("part_first", "part_last", "part_low", "part_high", "part_frame", "part_next", "listed"), parts)
-        sizes |= {"trail_buffer": len(instance.conflicts.items) // 2 + 1, "now": 8}
+        sizes |= {"trail_buffer": len(instance.conflicts.items) // 2 + 1, "now": 9}
         sizes["trail_offset"] = sizes["trail_buffer"]
         return given | {name: np.zeros(size, np.int64) for name, size in sizes.items()}
 
@@ -178,7 +181,7 @@ class Packing:
             self.total, capacity + self.slack, self.crossing[:-1], self.sections.items[self.sections.start[:-1]],
             np.zeros_like(self.total)))
         buffers = zip(("rank", "twin", "offset", "placed", "listed"), (rank, self.twins(order), zeros, zeros, order))
-        for name, values in (*buffers, *sections, ("now", np.zeros(8, np.int64))):
+        for name, values in (*buffers, *sections, ("now", np.zeros(9, np.int64))):
             put(getattr(record, name), values)
 
     def twins(self, order: Array) -> Array:

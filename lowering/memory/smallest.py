@@ -12,9 +12,9 @@ import numpy as np
 from .instance import Instance
 from .packing import Effort, Packing
 from .rows import Array, Rows
-from .search_kernel import FOUND, NONE
+from .search_state import FOUND, NONE
 
-NEAR = 1.01
+NEAR = 1.03
 """A plan that is so close to the lower bound makes it worth the rest of the effort to reach it."""
 
 

@@ -108,7 +108,7 @@ def describe(kernel: Kernel, target: Target) -> str:
 
 def lower(kernels: Kernels, target: Target, rows: RowPolicy = "cache") -> Program:
     """Every kernel as loops. Kernels whose values in between are too large for the cache run together, some rows at a
-    time; with `rows` "always" also those whose values are small, which needs less memory, with "never" none."""
+    time; with `rows` "memory" those with which the least memory is needed, with "never" none."""
     together = interleave(kernels, target, rows)
     functions = tuple(schedule(k, target, i in together.by_rows, together.rings) for i, k in enumerate(kernels.kernels))
     return Program(kernels.name, kernels.inputs, kernels.outputs, kernels.kernels, functions, together.steps,

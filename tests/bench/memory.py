@@ -167,7 +167,7 @@ def main() -> None:
                 best = min(best or found, found) if isinstance(found, int) and found else best
                 print(f"  {name:<22}{found if isinstance(found, str) else f'{found:>12,}'}"
                       f"  ({time.perf_counter() - start:.1f} s)", flush=True)
-            for rows in ("cache", "always"):
+            for rows in ("cache", "memory"):
                 size, bound, seconds = own(model, rows, options.target)
                 ratio = f", {size / best:.2f} of the best peer's" if best else ""
                 print(f"  tosaic, rows: {rows:<8}{size:>12,}  lower bound {bound:,}{ratio}; planned in {seconds * 1e3:.0f} ms",

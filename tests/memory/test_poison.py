@@ -19,7 +19,7 @@ DATA = pathlib.Path(__file__).parents[1] / "data" / "corpus"
 HOST = target("host")
 MODELS = ("f_conv_bn_relu_pool", "f_conv_bn_relu_pool_int8", "f_mobilenet_block", "f_mobilenet_block_int8", "f_mlp",
           "f_lstm_cell", "f_attention_block_int8", "f_shape_ops", "tmfx_mlp")
-OPTIONS = {"as it comes": PlanOptions(), "always by rows": PlanOptions(rows="always", alignment=1),
+OPTIONS = {"as it comes": PlanOptions(), "by rows": PlanOptions(rows="memory", alignment=1),
            "several pools": PlanOptions(pools=(tosaic.Pool("fast", 700), tosaic.Pool("slow")), alignment=8),
            "apart": PlanOptions(overlap=False, order=False, rows="never")}
 
@@ -43,7 +43,7 @@ def test_a_model_gives_the_same_on_poisoned_memory(model: str, options: str) -> 
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("rows", ["cache", "always"])
+@pytest.mark.parametrize("rows", ["cache", "memory"])
 @pytest.mark.parametrize("machine", [HOST, replace(HOST, vector_bytes=16), replace(HOST, vector_bytes=1)],
                          ids=["host", "16 bytes", "scalar"])
 def test_a_streaming_model_keeps_its_state_on_poisoned_memory(machine: Target, rows: str) -> None:
