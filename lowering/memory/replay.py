@@ -115,6 +115,7 @@ class Replay:
         self.spans = np.array([(self.pools[p.pool], p.byte_offset, p.byte_offset + b.nbytes) for b, p in placed.items()],
                               np.int64).reshape(-1, 3)
         self.buffers = list(placed)
+        self.near_known: dict[Buffer, frozenset[Buffer]] = {}
         self.known: dict[tuple[int, tuple[int, int] | None], Touched] = {}
         self.rows_read: dict[int, list[RowLoad]] = {}
         self.now = Contents()
@@ -183,15 +184,21 @@ class Replay:
         if place is None:
             return
         start, end = place.byte_offset + use.first, place.byte_offset + use.end
-        pool, first, last = self.spans.T
-        near = (pool == self.pools[place.pool]) & (first < end) & (last > start)
-        for other in [self.buffers[i] for i in np.flatnonzero(near)]:
-            if other in self.now.present and other is not use.buffer:
-                at = self.placed[other].byte_offset
-                lost = Use(other, max(start - at, 0), min(end - at, other.nbytes))
-                if lost.first < lost.end:
-                    self.now.lose(lost, place.name)
+        for other in self.near(use.buffer) & self.now.present:
+            at = self.placed[other].byte_offset
+            lost = Use(other, max(start - at, 0), min(end - at, other.nbytes))
+            if lost.first < lost.end:
+                self.now.lose(lost, place.name)
         self.now.gain(use)
+
+    def near(self, buffer: Buffer) -> frozenset[Buffer]:
+        """The other buffers that share bytes with this one at some time."""
+        if buffer not in self.near_known:
+            place = self.placed[buffer]
+            pool, first, end = self.spans.T
+            here = (pool == self.pools[place.pool]) & (first < place.byte_offset + buffer.nbytes) & (end > place.byte_offset)
+            self.near_known[buffer] = frozenset(self.buffers[i] for i in np.flatnonzero(here)) - {buffer}
+        return self.near_known[buffer]
 
     # ---- what a step touches -----------------------------------------------------------------------------------------
     def touched(self, kernel: int, rows: tuple[int, int] | None) -> Touched:
@@ -222,7 +229,9 @@ class Replay:
 
     def check_at_once(self, kernel: int, rows: tuple[int, int] | None, step: Touched) -> None:
         """What one step writes shares no byte with what else it uses, unless its loops read each byte before."""
-        written = (*step.writes, *step.scratch)
+        written = [use for use in (*step.writes, *step.scratch) if use.buffer in self.placed]
+        used = {use.buffer for use in (*step.reads, *written)}
+        written = [use for use in written if self.near(use.buffer) & used]
         for i, one in enumerate(written):
             for other in (*step.reads, *written[:i]):
                 if self.share(one, other) and not (rows is None and other in step.reads and one in step.writes

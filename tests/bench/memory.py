@@ -6,7 +6,7 @@ that is not there, or refuses the model, says so in its column.
 
 What is counted: inputs, outputs and everything between them, without weights and without the state of variables. TFLite
 Micro's figure is the head of its arena (activations and scratch), LiteRT's the span of its arena without delegates, IREE's
-the transient memory of its stream (its inputs and outputs are outside: they are added), Vela's the SRAM that it reports.
+the transient memory of its stream (inputs and outputs lie outside of it), Vela's the SRAM that it reports.
 """
 from __future__ import annotations
 
@@ -48,14 +48,26 @@ def litert(path: str) -> int:
     for index in sorted((used & computed) - variables):
         with contextlib.suppress(ValueError, RuntimeError):
             array = interpreter.tensor(index)()
-            if array.dtype != object and array.nbytes:
+            if array is not None and array.dtype != object and array.nbytes:
                 start = array.__array_interface__["data"][0]
                 spans.append((start, start + array.nbytes))
     return max(end for _, end in spans) - min(start for start, _ in spans)
 
 
+OPERATION = re.compile(r"^(\s*(?:%[\w:]+ = )?)tosa\.(\w+)\s*([^{:]*?)\s*(?:\{(.*)\}\s*)?: (\(.*)$")
+
+
+def generic(line: str) -> str:
+    """A line of TOSA text in MLIR's generic form, which every version reads."""
+    if not (match := OPERATION.match(line)):
+        return line
+    result, name, operands, attributes, types = match.groups()
+    return f'{result}"tosa.{name}"({operands})' + (f" <{{{attributes}}}>" if attributes else "") + f" : {types}"
+
+
 def iree(path: str) -> int:
-    text = pathlib.Path(path).with_suffix(".mlir").read_bytes()
+    lines = pathlib.Path(path).with_suffix(".mlir").read_text().splitlines()
+    text = "\n".join(map(generic, lines)).encode()
     command = [str(pathlib.Path(sys.executable).with_name("iree-compile")), "-", "--iree-hal-target-device=local",
                "--iree-hal-local-target-device-backends=llvm-cpu", "--iree-llvmcpu-target-cpu=host", "--iree-opt-level=O2",
                "--compile-to=stream", "-o", "-"]
@@ -129,6 +141,9 @@ def own(model: pathlib.Path, rows: str, target: str | None) -> tuple[int, int, f
     from tosaic.lowering.memory.planner import PlanOptions
     from tosaic.lowering.native.features import target as named
     entry = next(iter(tosaic.load(model.with_suffix(".mlir")).entries.values()))
+    open_ = {v.name: v.tensor for v in entry.trace().function.arguments if not v.tensor.is_static}
+    if open_:  # an open extent is the batch
+        entry = entry.specialize({name: tuple(n or 1 for n in type.shape) for name, type in open_.items()})
     lowered = entry.trace().lower(named(target) if target else None, PlanOptions(workspace_io=True, rows=rows))  # type: ignore[arg-type]
     return lowered.plan.size_bytes, lowered.plan.lower_bound, lowered.seconds["plan"]
 
