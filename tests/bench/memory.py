@@ -22,6 +22,9 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 
+GAP = 1 << 16
+"""Bytes between tensors that are not in one arena, at least."""
+
 
 # ---- the peers: run in their own environment, where tosaic need not be --------------------------------------------------
 def tflite_micro(path: str) -> int:
@@ -51,7 +54,21 @@ def litert(path: str) -> int:
             if array is not None and array.dtype != object and array.nbytes:
                 start = array.__array_interface__["data"][0]
                 spans.append((start, start + array.nbytes))
-    return max(end for _, end in spans) - min(start for start, _ in spans)
+    inputs = interpreter.tensor(interpreter.get_input_details()[0]["index"])().__array_interface__["data"][0]
+    return arena(sorted(spans), inputs)
+
+
+def arena(spans: list[tuple[int, int]], inside: int) -> int:
+    """Bytes from the first to the last of the spans that lie in one piece with the one at `inside`: others are weights in half
+    precision that were widened once."""
+    low = high = 0
+    for start, end in spans:
+        if start > high + GAP:
+            if low <= inside < high:
+                break
+            low = start
+        high = max(high, end)
+    return high - low
 
 
 OPERATION = re.compile(r"^(\s*(?:%[\w:]+ = )?)tosa\.(\w+)\s*([^{:]*?)\s*(?:\{(.*)\}\s*)?: (\(.*)$")
@@ -77,7 +94,10 @@ def iree(path: str) -> int:
     stream = done.stdout.decode(errors="replace")
     constants = {name: int(value) for name, value in re.findall(r"(%\w+) = arith\.constant (\d+) : index", stream)}
     transient = re.findall(r"stream\.resource\.alloca .*?: !stream\.resource<transient>\{(%\w+)\}", stream)
-    return sum(constants[name] for name in transient if name in constants)
+    sizes = [constants[name] for name in transient if name in constants]
+    if not sizes:
+        raise RuntimeError("no transient memory of a known size")
+    return sum(sizes)
 
 
 def vela(path: str) -> int:
@@ -89,7 +109,10 @@ def vela(path: str) -> int:
         if done.returncode or summary is None:
             raise RuntimeError((done.stderr or done.stdout).strip().splitlines()[-1][-80:])
         head, values = (line.split(",") for line in summary.read_text().splitlines()[:2])
-        return int(float(dict(zip(head, values))["sram_memory_used"]) * 1024)
+        used = int(float(dict(zip(head, values))["sram_memory_used"]) * 1024)
+    if not used:
+        raise RuntimeError("no operator of the model runs on the accelerator")
+    return used
 
 
 PEERS: dict[str, Callable[[str], int]] = {"tflite micro": tflite_micro, "litert": litert, "iree": iree, "vela": vela}
