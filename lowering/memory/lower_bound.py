@@ -1,73 +1,94 @@
-"""The least size that any plan in one pool can have, as far as it can be told quickly: the bytes of buffers that are
-all live together, padded where alignment forces it. Printed beside every plan, and where a search stops.
+"""The least size that any plan in one pool can have, as far as it can be told quickly: the bytes of buffers that are all
+live together, padded where alignment forces it. Printed beside every plan, and where a search stops.
 """
 from __future__ import annotations
 
-import heapq
+import dataclasses
 from collections.abc import Iterable, Sequence
 
-from .buffers import BufferInfo, aligned
+import numpy as np
 
-SEEDS = 64
-"""How many buffers to grow a set of mutual conflicts from, where lifetimes are not known."""
+from .buffers import BufferInfo
+from .cliques import adjacency, heavy_cliques, members
+from .rows import Array, Rows
+
+SEEDS, VISITS = 64, 20_000
+"""How long to look for heavy sets of mutual conflicts: buffers to begin with, and buffers to look at then."""
+FEW_SEEDS, FEW_VISITS = 4, 500
+"""The same, where lifetimes have given a bound already."""
+MOST_EDGES = 200_000
+"""Conflicts that are looked at for that."""
 
 
 def lower_bound(buffers: Sequence[BufferInfo]) -> int:
     """Bytes that one pool needs at least to hold all `buffers`; never more than the best plan has.
 
-    With lifetimes it is the largest sum of bytes live at one tick. Where only conflicts are known (they must be
-    symmetric) it is the heaviest set of mutual conflicts that a greedy search finds.
+    With lifetimes it is what is live at one tick. Where only conflicts are known (they must be symmetric), or buffers live in
+    several spans, so that three may conflict without a tick that they share, it is the heaviest set of mutual conflicts that
+    a short search finds.
     """
     buffers = [b for b in buffers if b.size_bytes]
-    if any(b.live is None for b in buffers):
-        return max((bytes_together(clique) for clique in cliques(buffers)), default=0)
-    return max((largest_together(buffers, grain) for grain in {b.alignment for b in buffers}), default=0)
+    size, alignment = sizes_and_alignments(buffers)
+    found = 0
+    if all(b.live is not None for b in buffers):
+        found = max((most_together(buffers, size, alignment, grain) for grain in np.unique(alignment).tolist()), default=0)
+        if all(len(b.live or ()) <= 1 for b in buffers):
+            return found
+    if sum(len(b.conflicts) for b in buffers) > MOST_EDGES:
+        return max([found, *(b.size_bytes for b in buffers)])
+    cliques = cliques_of(buffers, *((FEW_SEEDS, FEW_VISITS) if found else (SEEDS, VISITS)))
+    return max([found, *(bytes_together(size[clique], alignment[clique]) for clique in cliques)])
 
 
-def largest_together(buffers: Sequence[BufferInfo], grain: int) -> int:
-    """The largest size of what is live at one tick, counting buffers aligned to `grain` bytes or more.
-
-    Their offsets are multiples of `grain`, so each of them takes up its size rounded up to that; but for the topmost
-    one, which may be any of them: the one with the most padding, in the best case.
-    """
-    starts = sorted((first, last, b.size_bytes) for b in buffers if b.alignment >= grain
-                    for first, last in b.live or ())
-    ends: list[tuple[int, int]] = []
-    paddings: list[tuple[int, int]] = []
-    total = result = 0
-    for first, last, size in starts:
-        while ends and ends[0][0] < first:
-            total -= heapq.heappop(ends)[1]
-        taken = aligned(size, grain)
-        total += taken
-        heapq.heappush(ends, (last, taken))
-        heapq.heappush(paddings, (size - taken, last))
-        while paddings[0][1] < first:
-            heapq.heappop(paddings)
-        result = max(result, total + paddings[0][0])
-    return result
+def memory_pressure(buffers: Sequence[BufferInfo]) -> int:
+    """The largest sum of bytes that are live together; where only conflicts are known, of the mutual conflicts found."""
+    return lower_bound([dataclasses.replace(b, alignment=1) for b in buffers])
 
 
-def bytes_together(clique: Sequence[BufferInfo]) -> int:
-    """The least size of a pool in which the buffers of `clique` share no byte, as `largest_together` counts."""
-    def size(grain: int) -> int:
-        sizes = [b.size_bytes for b in clique if b.alignment >= grain]
-        taken = [aligned(s, grain) for s in sizes]
-        return sum(taken) - max(t - s for t, s in zip(taken, sizes))
-
-    return max(size(grain) for grain in {b.alignment for b in clique})
+def sizes_and_alignments(buffers: Sequence[BufferInfo]) -> tuple[Array, Array]:
+    return np.array([b.size_bytes for b in buffers], np.int64), np.array([b.alignment for b in buffers], np.int64)
 
 
-def cliques(buffers: Sequence[BufferInfo]) -> Iterable[list[BufferInfo]]:
-    """Some sets of mutual conflicts: around each of the buffers with the heaviest neighbours, the heaviest ones that
-    all conflict."""
-    sizes = {b.name: b.size_bytes for b in buffers}
-    known = {b.name: b for b in buffers}
-    crowd = {b.name: b.size_bytes + sum(sizes.get(name, 0) for name in b.conflicts) for b in buffers}
-    for seed in sorted(buffers, key=lambda b: (-crowd[b.name], b.name))[:SEEDS]:
-        clique, open_ = [seed], seed.conflicts & sizes.keys()
-        while open_:
-            name = max(open_, key=lambda n: (sizes[n], crowd[n], n))
-            clique.append(known[name])
-            open_ = open_ & known[name].conflicts
-        yield clique
+def most_together(buffers: Sequence[BufferInfo], size: Array, alignment: Array, grain: int) -> int:
+    """The largest size of what is live at one tick, of the buffers that are aligned to `grain` bytes or more. Ticks come in
+    the order of their sums, so that few have to be looked at."""
+    spans = [(i, first, last) for i, b in enumerate(buffers) if b.alignment >= grain for first, last in b.live or ()]
+    if not spans:
+        return 0
+    owner, first, last = np.array(spans, np.int64).T
+    taken = (-(-size // grain) * grain)[owner]
+    starts = np.unique(first)
+    begun, ended = np.zeros(len(starts), np.int64), np.zeros(len(starts) + 1, np.int64)
+    np.add.at(begun, np.searchsorted(starts, first), taken)
+    np.add.at(ended, np.searchsorted(starts, last, side="right"), taken)
+    totals = np.cumsum(begun - ended[:-1])
+    best, most_padding = 0, int(alignment.max()) - grain
+    for k in np.argsort(-totals, kind="stable").tolist():
+        if totals[k] + most_padding <= best:
+            break
+        live = np.unique(owner[(first <= starts[k]) & (last >= starts[k])])
+        best = max(best, stacked(size[live], alignment[live], grain))
+    return best
+
+
+def stacked(size: Array, alignment: Array, grain: int) -> int:
+    """The least size of buffers of which no two share a byte, all aligned to `grain` bytes or more. Each of them takes up
+    its size rounded up to that from those above it; so much lies below the topmost, whichever that is."""
+    taken = -(-size // grain) * grain
+    return int((-(-(taken.sum() - taken) // alignment) * alignment + size).min())
+
+
+def bytes_together(size: Array, alignment: Array) -> int:
+    """The least size of buffers of which no two share a byte, by each of their alignments."""
+    return max(stacked(size[fine], alignment[fine], grain) for grain in np.unique(alignment).tolist()
+               for fine in [alignment >= grain])
+
+
+def cliques_of(buffers: Sequence[BufferInfo], seeds: int, visits: int) -> Iterable[list[int]]:
+    """Heavy sets of mutual conflicts, among them the heaviest that is found."""
+    number = {b.name: i for i, b in enumerate(buffers)}
+    rows = Rows.of([[number[name] for name in b.conflicts if name in number] for b in buffers])
+    near = adjacency(rows.start.tolist(), rows.items.tolist())
+    grain = min((b.alignment for b in buffers), default=1)
+    weights = [-(-b.size_bytes // grain) * grain for b in buffers]
+    return map(members, heavy_cliques(near, weights, seeds, visits)) if buffers else []

@@ -3,9 +3,9 @@ lifetime or both; ties go to the name, so that a plan never varies.
 """
 from __future__ import annotations
 
-import bisect
-import itertools
 from collections.abc import Callable, Sequence
+
+import numpy as np
 
 from .buffers import BufferInfo
 
@@ -49,12 +49,29 @@ def crowd_first(buffers: Sequence[BufferInfo]) -> Key:
 
 def crowding(buffers: Sequence[BufferInfo]) -> list[int]:
     """For each buffer the most bytes that are live at one tick while it is; 0 where that is not known."""
-    spans = [(first, last, b.size_bytes) for b in buffers for first, last in b.live or ()]
-    events = sorted([(first, 0, size) for first, _, size in spans] + [(last, 1, -size) for _, last, size in spans])
-    starts = [tick for tick, ends, _ in events if not ends]
-    totals = [total for total, (_, ends, _) in zip(itertools.accumulate(e[2] for e in events), events) if not ends]
+    spans = [(first, last, i, b.size_bytes) for i, b in enumerate(buffers) for first, last in b.live or ()]
+    if not spans:
+        return [0] * len(buffers)
+    first, last, owner, size = np.array(spans, np.int64).T
+    starts, ends = np.sort(first), np.sort(last)
+    begun = np.concatenate(([0], np.cumsum(size[np.argsort(first, kind="stable")])))
+    ended = np.concatenate(([0], np.cumsum(size[np.argsort(last, kind="stable")])))
+    totals = begun[np.searchsorted(starts, starts, side="right")] - ended[np.searchsorted(ends, starts, side="left")]
+    most = np.zeros(len(buffers), np.int64)
+    np.maximum.at(most, owner, greatest_between(totals, np.searchsorted(starts, first, side="left"),
+                                                np.searchsorted(starts, last, side="right")))
+    return list(map(int, most))
 
-    def most(first: int, last: int) -> int:
-        return max(totals[bisect.bisect_left(starts, first):bisect.bisect_right(starts, last)])
 
-    return [max((most(*span) for span in b.live or ()), default=0) for b in buffers]
+def greatest_between(values: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """The greatest of `values[low:high]` for each pair; none is empty. Each range is two that overlap, of 2^k values."""
+    table = [values]
+    while 2 << len(table) - 1 <= len(values):
+        half = 1 << len(table) - 1
+        table.append(np.maximum(table[-1][:-half], table[-1][half:]))
+    level = np.frexp(high - low)[1] - 1
+    found = np.zeros(len(low), values.dtype)
+    for k, row in enumerate(table):
+        at = level == k
+        found[at] = np.maximum(row[low[at]], row[high[at] - (1 << k)])
+    return found

@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from .compiled import as_array, compiled
+from .compiled import compiled, is_compiled
 from .instance import Instance
+from .lower_bound import stacked
 from .rows import Array, Rows
 from .search_kernel import search
 from .search_state import FOUND, HUGE, NODES, NONE, STOPPED, Search
@@ -28,8 +29,10 @@ size x sections, O: number of conflicts; but for S, the greatest first."""
 
 LEARNING_ORDERS = "U", "S", "C", "TC", "B", "O"
 NOISE, DECAY, SEED = 0.01, 0.9, 1
-PYTHON_VISITS = 150_000
+PYTHON_VISITS = 100_000
 """How much is done in Python before it is worth the time (some 80 ms) to compile the kernel."""
+RUN_VISITS = 40_000
+"""What it costs to start a run."""
 
 
 @dataclass(slots=True)
@@ -38,6 +41,15 @@ class Effort:
     visits: int
     python: int = PYTHON_VISITS
     nodes: int = 0
+
+    def part(self, visits: int) -> Effort:
+        """Some of it, for one question."""
+        return Effort(min(visits, self.visits), self.python)
+
+    def spend(self, part: Effort, visits: int) -> None:
+        """Account for a part, of which so many visits were given."""
+        self.visits -= visits - part.visits
+        self.python, self.nodes = part.python, self.nodes + part.nodes
 
 
 class Packing:
@@ -48,14 +60,16 @@ class Packing:
         self.instance, count = instance, len(instance)
         self.sections, self.grain = by_alignment(instance)
         self.sections_of = self.sections.turned(count)
-        taken = -(-instance.size[self.sections.items] // (grain := self.grain[self.sections.owners])) * grain
+        grain = self.grain[self.sections.owners]
+        taken = -(-instance.size[self.sections.items] // grain) * grain
         self.total = np.add.reduceat(taken, self.sections.start[:-1])
         self.slack = np.maximum.reduceat(taken - instance.size[self.sections.items], self.sections.start[:-1])
-        self.bound = int((self.total - self.slack).max())
+        self.bound = max(stacked(instance.size[row], instance.alignment[row], int(g))
+                         for row, g in zip(self.sections, self.grain))
         self.step = int(np.gcd.reduce(np.concatenate((instance.size, instance.alignment))))
         self.low = self.sections_of.items[self.sections_of.start[:-1]]
         self.high = self.sections_of.items[self.sections_of.start[1:] - 1] + 1
-        self.cost = count + len(self.sections) + 2 * len(instance.conflicts.items) // count
+        self.cost = 100 + count + len(self.sections) + 2 * len(instance.conflicts.items) // count
         self.weight = np.zeros(len(self.sections))
         self.offsets = np.zeros(count, np.int64)
         self.kinds = self.equals()
@@ -92,8 +106,8 @@ class Packing:
             if nodes <= 0:
                 break
             result, taken = self.run(order, capacity, nodes, jump, effort)
-            visits -= taken * self.cost
-            effort.visits -= taken * self.cost
+            visits -= taken * self.cost + RUN_VISITS
+            effort.visits -= taken * self.cost + RUN_VISITS
             effort.nodes += taken
             if result == FOUND or (result == NONE and not jump):
                 return result
@@ -101,7 +115,7 @@ class Packing:
 
     def orders(self) -> Iterator[tuple[Array, int, bool]]:
         """Orders of the buffers, each with the number of nodes to try it for, and whether to jump back."""
-        short = 3 * len(self.instance) + 20
+        short = max(3 * len(self.instance), 500)
         plain = [self.order([self.keys[c] for c in name]) for name in FIRST_ORDERS]
         yield plain[0], 2 * short, False
         yield from ((order, 2 * short, True) for order in plain)
@@ -122,7 +136,7 @@ class Packing:
     def run(self, order: Array, capacity: int, nodes: int, jump: bool, effort: Effort) -> tuple[int, int]:
         """One search, and its nodes: in Python where that is likely to be over soon, and else in machine code. Which of
         them makes no difference to the answer."""
-        allowed = min(nodes, effort.python // self.cost)
+        allowed = 0 if is_compiled(search) else min(nodes, effort.python // self.cost)
         if allowed > 0:
             result = self.start(search, self.lists, order, capacity, allowed, jump)
             effort.python -= self.lists.now[NODES] * self.cost
@@ -147,7 +161,7 @@ class Packing:
     @functools.cached_property
     def arrays(self) -> Search:
         """What machine code works on."""
-        return Search(**{name: as_array(values) for name, values in self.fields().items()})
+        return Search(**{name: values.astype(np.int64) for name, values in self.fields().items()})
 
     @functools.cached_property
     def lists(self) -> Search:

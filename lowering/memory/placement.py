@@ -68,7 +68,7 @@ def lowest_first(order: Sequence[BufferInfo], pools: Sequence[PoolInfo]) -> Plac
             continue
         top = placement.place(buffer).byte_offset + buffer.size_bytes
         for other in buffer.conflicts:
-            if floor[other] < top:
+            if floor.get(other, top) < top:
                 floor[other] = top
     return placement
 

@@ -28,6 +28,8 @@ class Placing:
     offset: Ints
     floor: Ints
     heap: Ints
+    refused: Ints
+    """The buffer that fitted nowhere, as the only element."""
 
 
 def first_fit(s: Placing, count: int) -> int:
@@ -46,6 +48,7 @@ def place(s: Placing, i: int) -> int:
         if offset + s.size[i] <= s.limit[pool]:
             s.pool[i], s.offset[i] = pool, offset
             return 1
+    s.refused[0] = i
     return 0
 
 

@@ -44,7 +44,9 @@ def algorithm(name: str) -> Callable[[Algorithm], Algorithm]:
 def find_algorithm(name: str) -> Algorithm:
     """The algorithm of that name; a Problem where there is none, or the package that offers it is broken."""
     if name not in ALGORITHMS:
-        algorithm(name)(offered(name))
+        function = offered(name)
+        if name not in ALGORITHMS:  # loading the package may have registered it
+            algorithm(name)(function)
     return ALGORITHMS[name]
 
 

@@ -39,8 +39,7 @@ class Rows:
     @staticmethod
     def of(lists: Sequence[Sequence[int]]) -> Rows:
         """These rows."""
-        return Rows(starts([len(items) for items in lists]),
-                    np.fromiter((i for items in lists for i in items), np.int64, sum(map(len, lists))))
+        return Rows(starts([len(items) for items in lists]), np.array([i for items in lists for i in items], np.int64))
 
     @staticmethod
     def grouped(keys: Array, items: Array, count: int) -> Rows:

@@ -4,7 +4,6 @@ are searched apart.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,29 +17,34 @@ NEAR = 1.03
 """A plan that is so close to the lower bound makes it worth the rest of the effort to reach it."""
 
 
+MOST_EDGES = 100_000
+"""Of conflicts that do not come from lifetimes, more take too long to cover with sections."""
+
+
 @dataclass(frozen=True, slots=True)
 class Smallest:
-    """A plan of one pool: the offset of each buffer (None: no better one was found), its size, and the least size that any
-    plan has, as far as that is proved."""
+    """A plan of one pool: the offset of each buffer (None: no better one was found), its size, and a size that no smaller plan
+    is known to exist below: the goal, or what is proved."""
     offsets: Array | None
     size: int
     bound: int
 
 
 def smallest(instance: Instance, offsets: Array, goal: int, effort: Effort, enough: int | None = None) -> Smallest:
-    """Make a plan smaller; `goal` is a lower bound from elsewhere, `enough` a size that matters more than others."""
+    """Make a plan smaller, but not smaller than `goal`; `enough` is a size that matters more than others."""
+    if not instance.is_intervals and len(instance.conflicts.items) > MOST_EDGES:
+        return Smallest(offsets, top(instance, offsets, np.arange(len(instance))), goal)
     offsets = offsets.copy()
     parts = components(instance.sections, len(instance))
-    tops = [top(instance, offsets, part) for part in parts]
-    bound = max([goal, *(Packing(instance.take(p)).bound for p, t in zip(parts, tops) if t > goal)])
-    least = goal = bound
-    for part, size in sorted(zip(parts, tops), key=lambda p: -p[1]):
+    large = [(size, instance.take(part), part) for part in parts if (size := top(instance, offsets, part)) > goal]
+    bound = goal = max([goal, *(Packing(part).bound for _, part, _ in large)])
+    for size, part, ids in sorted(large, key=lambda p: -p[0]):
         if size > goal:
-            found = shrink(instance.take(part), size, goal, effort, effort.visits, enough)
+            found = shrink(part, size, goal, effort, effort.visits, enough)
             if found.offsets is not None:
-                offsets[part] = found.offsets
-            goal, least = max(goal, found.size), max(least, found.bound)
-    return Smallest(offsets, top(instance, offsets, np.arange(len(instance))), least)
+                offsets[ids] = found.offsets
+            goal, bound = max(goal, found.size), max(bound, found.bound)
+    return Smallest(offsets, top(instance, offsets, np.arange(len(instance))), bound)
 
 
 def top(instance: Instance, offsets: Array, chosen: Array) -> int:
@@ -75,9 +79,9 @@ def shrink(instance: Instance, below: int, goal: int, effort: Effort, visits: in
     found = [shrink(rest.take(p), below - base, goal - base, effort, visits // len(parts), enough and enough - base)
              for p in parts]
     bound = base + max(f.bound for f in found)
-    if any(f.offsets is None for f in found):
-        return Smallest(None, below, bound)
     for part, plan in zip(parts, found):
+        if plan.offsets is None:
+            return Smallest(None, below, bound)
         offsets[ids[part]] = base + plan.offsets
     return Smallest(offsets, base + max(f.size for f in found), bound)
 
@@ -100,7 +104,7 @@ def search_sizes(packing: Packing, below: int, goal: int, effort: Effort, visits
         return result == FOUND
 
     aim = max(goal // step * step, proved)
-    if aim < best and not attempt(aim, left // 4):
+    if aim < best and not attempt(aim, left // 2):
         low = aim + step
         if enough is not None and low <= enough < best and not attempt(enough // step * step, left // 4):
             low = enough // step * step + step

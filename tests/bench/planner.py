@@ -4,7 +4,7 @@
     python tests/bench/planner.py FILE.csv...              MiniMalloc's (id,lower,upper,size; google/minimalloc, benchmarks)
     python tests/bench/planner.py --algorithms exact --twice
     python tests/bench/planner.py --peer 30                CP-SAT beside ours, 30 s each (pip install ortools)
-    python tests/bench/planner.py --large 62000            one training graph of so many buffers
+    python tests/bench/planner.py --large 62000            one long program of so many buffers
 
 A star marks a size that is proved: the lower bound, or every smaller size ruled out. With --twice each plan is made again,
 and must be the same.
@@ -27,7 +27,7 @@ from tosaic.lowering.memory.portfolio import EXACT_VISITS, PORTFOLIO_VISITS, TRI
 from tosaic.lowering.memory.verify import conflict_faults
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "memory"))
-from instances import SHAPES, training
+from instances import SHAPES, stream
 
 ARENA = (PoolInfo("arena"),)
 EFFORTS: dict[str, tuple[int, int]] = {"portfolio": (PORTFOLIO_VISITS, TRIFLE), "exact": (EXACT_VISITS, 0)}
@@ -46,7 +46,7 @@ def read(path: pathlib.Path) -> tuple[BufferInfo, ...]:
 
 def instances(files: Sequence[pathlib.Path], seeds: int, large: int) -> Instances:
     if large:
-        yield f"training {large}", training(0, large * 10 // 28)
+        yield f"stream {large}", stream(0, large)
     elif files:
         yield from ((path.name.split(".")[0], read(path)) for path in files)
     else:
@@ -110,7 +110,7 @@ def main() -> None:
     parser.add_argument("files", nargs="*", type=pathlib.Path)
     parser.add_argument("--algorithms", nargs="*", default=sorted(ALGORITHMS), help="by name (default: all)")
     parser.add_argument("--seeds", type=int, default=3, help="generated instances of each shape")
-    parser.add_argument("--large", type=int, default=0, help="one instance of about so many buffers instead")
+    parser.add_argument("--large", type=int, default=0, help="one instance of so many buffers instead")
     parser.add_argument("--peer", type=float, default=0, metavar="SECONDS", help="CP-SAT too, for so long each")
     parser.add_argument("--twice", action="store_true", help="make each plan twice")
     options = parser.parse_args()

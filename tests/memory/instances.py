@@ -146,6 +146,16 @@ def crowded(seed: int, count: int, ticks: int = 100) -> tuple[BufferInfo, ...]:
     return buffers(rows)
 
 
+def stream(seed: int, count: int) -> tuple[BufferInfo, ...]:
+    """A long program: a buffer each tick, most of short lives, one in a hundred for two thousand ticks."""
+    draw = random.Random(seed)
+    rows = []
+    for tick in range(count):
+        length = 2000 if draw.random() < 0.01 else int(draw.expovariate(1 / 12))
+        rows.append((((tick, tick + length),), 64 * draw.randint(1, 400), 64))
+    return buffers(rows)
+
+
 SHAPES: dict[str, Callable[[int], tuple[BufferInfo, ...]]] = {
     "cut 40": lambda seed: cut(seed, 40), "cut 120": lambda seed: cut(seed, 120), "cut 300": lambda seed: cut(seed, 300),
     "pinwheels 60": lambda seed: pinwheels(seed, 15), "pinwheels 200": lambda seed: pinwheels(seed, 50),

@@ -1,0 +1,132 @@
+"""Several memories: what goes where, by the user's order or by what it costs, and what is said when nothing fits."""
+from __future__ import annotations
+
+import random
+
+import pytest
+from tosaic.lowering.memory.algorithms import allocate
+from tosaic.lowering.memory.buffers import BufferInfo, PoolInfo, with_conflicts
+from tosaic.lowering.memory.lower_bound import lower_bound
+from tosaic.lowering.memory.pools import access_cost, costs_of
+from tosaic.runtime.errors import Problem
+
+from .brute_force import overlaps, pool_sizes, score
+from .instances import SHAPES, chain, scattered
+
+
+def timed(name: str, size: int | None, bandwidth: int, latency: int = 0, clock: int | None = None) -> PoolInfo:
+    return PoolInfo(name, size, read_bandwidth_bytes_per_cycle=bandwidth, write_bandwidth_bytes_per_cycle=bandwidth,
+                    read_latency_cycles=latency, write_latency_cycles=latency, clock_frequency_hz=clock)
+
+
+def together(*sizes: int) -> tuple[BufferInfo, ...]:
+    return with_conflicts([BufferInfo(f"b{i}", size, live=((0, 0),)) for i, size in enumerate(sizes)])
+
+
+# ---- what it costs ---------------------------------------------------------------------------------------------------
+def test_a_cost_is_the_time_to_write_and_read_once() -> None:
+    assert access_cost(timed("sram", None, 8), 80) == 20
+    assert access_cost(timed("sram", None, 8, 5), 80) == 30
+    assert access_cost(timed("sram", None, 8, 5, 1000), 80) == pytest.approx(0.03)
+    assert access_cost(PoolInfo("sram", read_latency_cycles=3), 80) == 3
+    assert access_cost(PoolInfo("sram"), 80) is None
+
+
+def test_what_is_not_known_of_every_pool_does_not_count() -> None:
+    buffers = together(10)
+    known, unknown = timed("slow", None, 1), PoolInfo("odd")
+    assert costs_of(buffers, (unknown, known)) == {"b0": {"odd": 0, "slow": 10}}
+    assert costs_of(buffers, (known, timed("fast", None, 4))) == {"b0": {"fast": 5, "slow": 20}}
+    assert costs_of(buffers, (known, timed("fast", None, 4, clock=100))) == {"b0": {"slow": 0, "fast": 10}}
+
+
+def test_the_cheaper_pool_comes_first_whatever_the_order() -> None:
+    buffers = together(10, 20)
+    for pools in ((timed("slow", None, 1), timed("fast", None, 8)), (timed("fast", None, 8), timed("slow", None, 1))):
+        assert {p.pool for p in allocate(buffers, pools).values()} == {"fast"}
+
+
+def test_small_buffers_of_a_slow_first_access_go_to_the_quick_pool() -> None:
+    """Ten small ones save more than one large one in the same bytes."""
+    pools = timed("sram", 1000, 8, 0), timed("flash", None, 8, 50)
+    buffers = together(1000, *[100] * 10)
+    found = allocate(buffers, pools)
+    assert found["b0"].pool == "flash" and {found[f"b{i}"].pool for i in range(1, 11)} == {"sram"}
+
+
+def test_short_lived_buffers_go_to_the_small_pool_where_many_could() -> None:
+    """The bytes of a pool that many use in turn save more than those that one keeps."""
+    live = [((0, 29),), *[((i, i),) for i in range(30)]]
+    buffers = with_conflicts([BufferInfo(f"b{i:02}", 100, live=span) for i, span in enumerate(live)])
+    found = allocate(buffers, (timed("sram", 100, 8), timed("dram", None, 1)))
+    assert [n for n, p in found.items() if p.pool == "dram"] == ["b00"]
+
+
+# ---- by the user's order ---------------------------------------------------------------------------------------------
+def test_the_last_pool_is_left_empty_where_the_others_hold_everything() -> None:
+    """First fit by size fills both; a plan exists that needs the first alone."""
+    for seed in range(30):
+        buffers = scattered(seed, 40)
+        bound = lower_bound(buffers)
+        pools = (PoolInfo("first", int(bound * 1.1)), PoolInfo("second"))
+        plan = allocate(buffers, pools)
+        assert not overlaps(buffers, plan)
+        assert pool_sizes(buffers, pools, plan)[1] == 0, f"seed {seed}"
+
+
+@pytest.mark.parametrize("name", [n for n in SHAPES if not n.startswith(("cut 300", "pinwheels 200"))])
+def test_many_buffers_spill_into_the_next_pool(name: str) -> None:
+    buffers = SHAPES[name](0)
+    bound = lower_bound(buffers)
+    pools = (PoolInfo("small", bound // 4), PoolInfo("middle", bound // 2), PoolInfo("large"))
+    plan = allocate(buffers, pools)
+    assert not overlaps(buffers, plan)
+    sizes = pool_sizes(buffers, pools, plan)
+    assert sizes[0] <= bound // 4 and sizes[1] <= bound // 2 and sizes[2] < bound
+    for greedy in ("greedy_by_size", "greedy_by_conflicts"):
+        assert score(buffers, pools, plan)[0] <= score(buffers, pools, allocate(buffers, pools, greedy))[0]
+
+
+def test_pins_and_pools_of_their_own_hold() -> None:
+    draw = random.Random(3)
+    for _ in range(40):
+        pools = (PoolInfo("a", 4000), PoolInfo("b", 4000, 16), PoolInfo("c"))
+        buffers = with_conflicts([BufferInfo(f"b{i:02}", draw.randint(1, 900), draw.choice([4, 16, 64]), draw.choice(
+            [(), (), ("c",), ("c", "a"), ("b", "c")]), live=((i // 3, i // 3 + draw.randint(0, 3)),)) for i in range(30)])
+        plan = allocate(buffers, pools)
+        assert not overlaps(buffers, plan)
+        for b in buffers:
+            assert not b.pool_candidates or plan[b.name].pool in b.pool_candidates
+            assert b.alignment <= 16 or plan[b.name].pool != "b"
+
+
+def test_the_same_problem_has_the_same_plan_in_any_order() -> None:
+    buffers = chain(5, 40)
+    pools = (PoolInfo("small", lower_bound(buffers) // 2), PoolInfo("large"))
+    plan = allocate(buffers, pools)
+    for seed in range(3):
+        assert allocate(random.Random(seed).sample(buffers, len(buffers)), pools) == plan
+
+
+# ---- what does not fit -----------------------------------------------------------------------------------------------
+def test_a_pool_that_is_too_small_is_refused_with_what_it_needs() -> None:
+    with pytest.raises(Problem) as error:
+        allocate(together(50, 40, 30), (PoolInfo("tiny", 100),))
+    assert str(error.value) == (
+        "error[memory]: buffer b2 of 30 bytes fits in none of its pools beside the buffers that are live with it: "
+        "tiny holds 100 bytes and would need 120\n"
+        "  note: there is no room for b2\n"
+        "  note: the smallest plan that was found has 120 bytes; no plan has less\n"
+        "  help: make a pool larger, or add one that the buffer may fall back to")
+
+
+def test_what_fits_in_none_of_several_pools_is_named() -> None:
+    with pytest.raises(Problem) as error:
+        allocate(together(50, 40, 30, 20, 10), (PoolInfo("a", 60), PoolInfo("b", 40)))
+    assert "a holds 60 bytes and would need" in error.value.message and "b holds 40 bytes" in error.value.message
+    assert [label.text.split(" for ")[0] for label in error.value.labels] == ["there is no room"]
+
+
+def test_a_buffer_that_may_lie_in_no_pool_is_refused() -> None:
+    with pytest.raises(Problem, match="buffer a of 8 bytes and alignment 64 may lie in no pool"):
+        allocate([BufferInfo("a", 8, 64)], (PoolInfo("odd", alignment=16),))
