@@ -28,7 +28,10 @@ FIRST_ORDERS = "TC", "UC", "SC", "TU", "TS", "CU"
 size x sections, O: number of conflicts; but for S, the greatest first."""
 
 LEARNING_ORDERS = "U", "S", "C", "TC", "B", "O"
-NOISE, DECAY, SEED = 0.01, 0.9, 1
+NOISE, SEED = 0.01, 1
+BLAME = 1_000_000
+"""What a run adds to the weights of the sections it got stuck in, all together; each run takes a tenth of the weights before.
+Whole numbers, so that their sums are the same on every machine."""
 PYTHON_VISITS = 100_000
 """How much is done in Python before it is worth the time (some 80 ms) to compile the kernel."""
 RUN_VISITS = 40_000
@@ -70,7 +73,7 @@ class Packing:
         self.low = self.sections_of.items[self.sections_of.start[:-1]]
         self.high = self.sections_of.items[self.sections_of.start[1:] - 1] + 1
         self.cost = 100 + count + len(self.sections) + 2 * len(instance.conflicts.items) // count
-        self.weight = np.zeros(len(self.sections))
+        self.weight = np.zeros(len(self.sections), np.int64)
         self.offsets = np.zeros(count, np.int64)
         self.kinds = self.equals()
 
@@ -154,8 +157,8 @@ class Packing:
         """Keep what a run has found: the plan, or where it got stuck."""
         if result == FOUND:
             self.offsets = np.array(record.offset, np.int64)
-        blame = np.array(record.blame, np.float64)[:len(self.sections)]
-        self.weight = self.weight * DECAY + blame / max(1, blame.sum())
+        blame = np.array(record.blame, np.int64)[:len(self.sections)]
+        self.weight = self.weight * 9 // 10 + blame * BLAME // max(1, int(blame.sum()))
         return result, int(record.now[NODES])
 
     @functools.cached_property

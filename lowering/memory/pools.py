@@ -20,6 +20,8 @@ Costs = Mapping[str, Mapping[str, Fraction]]
 Homes = dict[str, str]
 """The pool of each buffer, by name."""
 
+RETRIES = 20_000
+"""For a buffer that first fit finds no room for, the search is asked; so often, divided by the number of buffers."""
 MOST_ASSIGNMENTS = 5000
 """So many are tried one by one; where there are more, they are made by rules."""
 
@@ -136,11 +138,10 @@ def kept_by(pool: PoolInfo, inside: Sequence[BufferInfo], packer: Packer) -> set
     kept, offsets = first_that_fit(inside, pool)
     packer.know(kept, offsets)
     names = {b.name for b in kept}
-    for b in inside:
-        if b.name not in names and packer.fits([*kept, b], pool.size_hint_bytes):
+    for b in [b for b in inside if b.name not in names][:1 + RETRIES // len(inside)]:
+        if packer.fits([*kept, b], pool.size_hint_bytes):
             kept.append(b)
-            names.add(b.name)
-    return names
+    return {b.name for b in kept}
 
 
 def allocated(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], homes: Homes,

@@ -1,5 +1,8 @@
 """The planner's algorithms by name: tosaic's own, and those that another installed package offers as entry points of the
-group `tosaic.memory_planners`. Such a package is only loaded when its algorithm is named.
+group `tosaic.memory_planners`. Such a package is only loaded when its algorithm is named. Its pyproject.toml says
+
+    [project.entry-points."tosaic.memory_planners"]
+    my_planner = "my_package:my_function"
 """
 from __future__ import annotations
 

@@ -17,6 +17,9 @@ NEAR = 1.03
 """A plan that is so close to the lower bound makes it worth the rest of the effort to reach it."""
 
 
+LESS = 64
+"""With what is left of the effort, plans are looked for that are smaller by this part, by half of it, and so on."""
+
 MOST_EDGES = 100_000
 """Of conflicts that do not come from lifetimes, more take too long to cover with sections."""
 
@@ -34,15 +37,13 @@ def smallest(instance: Instance, offsets: Array, goal: int, effort: Effort, enou
     """Make a plan smaller, but not smaller than `goal`; `enough` is a size that matters more than others."""
     if not instance.is_intervals and len(instance.conflicts.items) > MOST_EDGES:
         return Smallest(offsets, top(instance, offsets, np.arange(len(instance))), goal)
-    offsets = offsets.copy()
-    parts = components(instance.sections, len(instance))
-    large = [(size, instance.take(part), part) for part in parts if (size := top(instance, offsets, part)) > goal]
-    bound = goal = max([goal, *(Packing(part).bound for _, part, _ in large)])
-    for size, part, ids in sorted(large, key=lambda p: -p[0]):
+    offsets, bound = offsets.copy(), goal
+    parts = [(top(instance, offsets, part), part) for part in components(instance.sections, len(instance))]
+    for size, part in sorted(parts, key=lambda p: -p[0]):
         if size > goal:
-            found = shrink(part, size, goal, effort, effort.visits, enough)
+            found = shrink(instance.take(part), size, goal, effort, effort.visits, enough)
             if found.offsets is not None:
-                offsets[ids] = found.offsets
+                offsets[part] = found.offsets
             goal, bound = max(goal, found.size), max(bound, found.bound)
     return Smallest(offsets, top(instance, offsets, np.arange(len(instance))), bound)
 
@@ -76,8 +77,8 @@ def shrink(instance: Instance, below: int, goal: int, effort: Effort, visits: in
     ids = np.flatnonzero(~everywhere)
     rest = instance.take(ids)
     parts = components(rest.sections, len(rest))
-    found = [shrink(rest.take(p), below - base, goal - base, effort, visits // len(parts), enough and enough - base)
-             for p in parts]
+    left = None if enough is None else enough - base
+    found = [shrink(rest.take(p), below - base, goal - base, effort, visits // len(parts), left) for p in parts]
     bound = base + max(f.bound for f in found)
     for part, plan in zip(parts, found):
         if plan.offsets is None:
@@ -104,7 +105,7 @@ def search_sizes(packing: Packing, below: int, goal: int, effort: Effort, visits
         return result == FOUND
 
     aim = max(goal // step * step, proved)
-    if aim < best and not attempt(aim, left // 2):
+    if aim < best and not attempt(aim, left * 3 // 8):
         low = aim + step
         if enough is not None and low <= enough < best and not attempt(enough // step * step, left // 4):
             low = enough // step * step + step
@@ -114,4 +115,8 @@ def search_sizes(packing: Packing, below: int, goal: int, effort: Effort, visits
             low = low if attempt(middle, left // 16) else middle + step
         if proved <= aim and best <= NEAR * aim:
             attempt(aim, left)
+        part = LESS
+        while max(aim, proved) < best and best // part >= step and effort.visits > stop:
+            if not attempt(max(aim, proved, (best - best // part) // step * step), left // 16):
+                part *= 2
     return Smallest(offsets, best, min(proved, best))

@@ -126,6 +126,15 @@ def test_without_source_there_is_no_machine_code(monkeypatch: pytest.MonkeyPatch
     del module.MADE[fresh]
 
 
+def test_where_no_code_can_be_made_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(text: str, target: Any) -> Any:
+        raise RuntimeError("the engine cannot be made")
+
+    monkeypatch.setattr(module, "Engine", refused)
+    monkeypatch.setattr(module, "MADE", {})
+    assert compiled(helper, Tape) is None and not module.is_compiled(helper)
+
+
 def power(s: Tape, x: int) -> int:
     return x ** 2
 
