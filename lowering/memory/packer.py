@@ -49,9 +49,10 @@ class Packer:
             self.bounds[names] = lower_bound(buffers)
         return self.bounds[names]
 
-    def smallest(self, buffers: Sequence[BufferInfo], limit: int | None = None) -> Packed:
-        """The smallest plan that is found; one of at most `limit` bytes matters more than others."""
-        return self.ask(buffers, self.bound(buffers), limit, self.effort.visits)
+    def smallest(self, buffers: Sequence[BufferInfo], limit: int | None = None, questions: int = 1) -> Packed:
+        """The smallest plan that is found, with the effort that is left for so many `questions`; a plan of at most `limit`
+        bytes matters more than others."""
+        return self.ask(buffers, self.bound(buffers), limit, self.effort.visits // questions)
 
     def fits(self, buffers: Sequence[BufferInfo], limit: int) -> bool:
         """Whether a plan of at most `limit` bytes is found."""

@@ -34,7 +34,7 @@ BLAME = 1_000_000
 Whole numbers, so that their sums are the same on every machine."""
 PYTHON_VISITS = 100_000
 """How much is done in Python before it is worth the time (some 80 ms) to compile the kernel."""
-RUN_VISITS = 40_000
+RUN_VISITS = 20_000
 """What it costs to start a run."""
 
 

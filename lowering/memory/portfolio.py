@@ -133,10 +133,10 @@ class Task:
     def tightened(self, best: Scored, packer: Packer) -> Outcome:
         """The same buffers in the same pools, in less room if there is a way."""
         found, bounds = dict(best.allocations), {}
-        for pool in self.pools:
+        for i, pool in enumerate(self.pools):
             inside = [b for b in self.buffers if best.allocations[b.name].pool == pool.name]
             packer.know(inside, {b.name: best.allocations[b.name].byte_offset for b in inside})
-            packed = packer.smallest(inside, pool.size_hint_bytes)
+            packed = packer.smallest(inside, pool.size_hint_bytes, len(self.pools) - i)
             found |= {name: PoolAllocation(pool.name, offset) for name, offset in packed.offsets.items()}
             bounds[pool.name] = packed.bound
         return Outcome(found, bounds)

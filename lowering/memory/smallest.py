@@ -67,6 +67,8 @@ def components(sections: Rows, count: int) -> list[Array]:
 def shrink(instance: Instance, below: int, goal: int, effort: Effort, visits: int, enough: int | None) -> Smallest:
     """The smallest plan of less than `below` bytes. Buffers that conflict with all others can as well lie at the bottom; what
     is left may fall apart then."""
+    if len(instance) == 1:
+        return Smallest(np.zeros(1, np.int64), int(instance.size[0]), int(instance.size[0]))
     grain = int(instance.alignment.max())
     everywhere = (instance.conflicts.lengths == len(instance) - 1) & (instance.size % grain == 0)
     if everywhere.all() or not everywhere.any():
@@ -109,9 +111,8 @@ def search_sizes(packing: Packing, below: int, goal: int, effort: Effort, visits
         low = aim + step
         if enough is not None and low <= enough < best and not attempt(enough // step * step, left // 4):
             low = enough // step * step + step
-        while max(low, proved) < best:
-            low = max(low, proved)
-            middle = (low + best - step) // 2 // step * step
+        while (low := max(low, proved)) <= (most := (best - 1) // step * step):
+            middle = (low + most) // 2 // step * step
             low = low if attempt(middle, left // 16) else middle + step
         if proved <= aim and best <= NEAR * aim:
             attempt(aim, left)

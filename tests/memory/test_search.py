@@ -17,7 +17,7 @@ from tosaic.lowering.memory.packing import Effort, Packing, luby
 from tosaic.lowering.memory.portfolio import planned
 from tosaic.lowering.memory.search_kernel import search
 from tosaic.lowering.memory.search_state import FOUND, HUGE, NODES, NONE, STOPPED, Search
-from tosaic.lowering.memory.smallest import components
+from tosaic.lowering.memory.smallest import components, search_sizes
 
 from .brute_force import optimum, overlaps, pool_sizes
 from .instances import SHAPES, cut, loose, pinwheels, scattered, training
@@ -157,6 +157,20 @@ def test_the_exact_search_is_no_worse_than_the_portfolio() -> None:
         buffers = make()
         assert pool_sizes(buffers, ARENA, allocate(buffers, ARENA, "exact")) <= pool_sizes(
             buffers, ARENA, allocate(buffers, ARENA, "portfolio"))
+
+
+def test_a_size_between_the_sizes_that_a_part_can_have_is_no_plan_of_it() -> None:
+    """A part whose sizes are all even stands below an odd bound of another part, with an effort of nothing."""
+    instance = Instance.of(with_conflicts([BufferInfo("a", 222, 4, live=((0, 1),)), BufferInfo("b", 100, 4, live=((1, 2),)),
+                                           BufferInfo("c", 222, 4, live=((2, 3),))]))
+    packing = Packing(instance)
+    assert packing.step == 2
+    for visits in (0, 10_000, 1_000_000):
+        for below in range(packing.bound, packing.bound + 9):
+            for goal in range(packing.bound - 3, below):
+                found = search_sizes(packing, below, goal, Effort(visits), visits, below - 1)
+                assert found.offsets is None or found.size < below
+                assert found.offsets is not None or not visits or below == packing.bound
 
 
 # ---- what the search is made of --------------------------------------------------------------------------------------
