@@ -19,6 +19,7 @@ from ..lowering.graph.graph import Function, Module
 from ..lowering.graph.types import BY_STORAGE, F32, F64, I1, I32, Array, TensorType
 from ..runtime.errors import Position, Problem, Source
 from . import trace as tracing
+from .calls import through
 from .stages import Compiled, Lowered, Traced
 from .structure import LEAF, Structure, flatten, leaf_names, unflatten
 from .tensor import Tensor
@@ -76,6 +77,9 @@ class Pending:
 
 class Jit:
     """A function that compiles itself when it is called. Inside another traced function it becomes part of that one."""
+    __slots__ = ("__call__", "__dict__", "__weakref__")
+    if TYPE_CHECKING:
+        def __call__(self, *arguments: Any, **named: Any) -> Any: ...
 
     def __init__(self, function: Callable[..., Any], static: Iterable[str | int] = (), target: Target | None = None,
                  context: Context | None = None, memory: PlanOptions | None = None) -> None:
@@ -89,6 +93,7 @@ class Jit:
         self._quick: dict[Any, Callable[..., Any]] = {}
         self._lock = threading.Lock()
         self._compiles = 0
+        self.__call__ = through(self, "_dispatch")  # type: ignore[method-assign]
         functools.update_wrapper(self, function)
 
     def __repr__(self) -> str:
@@ -110,7 +115,7 @@ class Jit:
         return name if name.isidentifier() else "anonymous"
 
     # ---- calls -------------------------------------------------------------------------------------------------------
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
+    def _dispatch(self, *arguments: Any, **named: Any) -> Any:
         """Run it, compiled for these arguments; results come as the function returns them, with arrays for tensors."""
         if tracing.is_tracing():
             return self.function(*arguments, **named)
@@ -133,9 +138,12 @@ class Jit:
         arrays = [as_array(leaf, type) for leaf, type in zip(leaves, call.types)]
         plain = not (named or self.static) and len(arguments) == len(leaves) and all(
             type(a) is np.ndarray and a.flags.num & READABLE == READABLE for a in arguments)
+        result = compiled(*arrays)
         if plain:
             self._quick[tuple([(a.dtype, a.shape, READABLE) for a in arguments])] = compiled
-        return compiled(*arrays)
+            self.__call__ = (compiled.calls.quick(through(self, "_dispatch"), tracing.running)  # type: ignore[method-assign]
+                             or through(self, "_dispatch"))
+        return result
 
     def trace(self, *arguments: Any, **named: Any) -> Traced:
         """The graph for these arguments: arrays, numbers, or TensorSpecs."""
@@ -158,6 +166,7 @@ class Jit:
         """Forget what has been compiled; its memory is given back when no call runs in it any more."""
         with self._lock:
             self._kept, self._quick, self._compiles = {}, {}, 0
+        self.__call__ = through(self, "_dispatch")  # type: ignore[method-assign]
 
     # ---- one compile for each signature ------------------------------------------------------------------------------
     def _compiled(self, call: Call) -> Compiled:

@@ -42,7 +42,10 @@ PROPERTIES = {"size": "size_hint_bytes", "alignment": "alignment", "clock-freque
 ACCESS = ("access", "target")
 """Names of the list of targets that may use a pool, such as c:rw,npu:ro; a target alone reads and writes."""
 
-SETTINGS = ("workspace-pools", "parameter-pools", "pin", "planner", "workspace-io", "alignment")
+SWITCHES = ("workspace-io", "overlap", "order")
+"""Settings that are true or false."""
+
+SETTINGS = ("workspace-pools", "parameter-pools", "pin", "planner", "alignment", "rows", *SWITCHES)
 """What a file may set, besides workspace-pool-NAME and parameter-pool-NAME."""
 
 POOL = re.compile(r"(workspace|parameter)-pool-(.+)", re.DOTALL)
@@ -65,7 +68,12 @@ def add_memory(parser: argparse.ArgumentParser) -> None:
     for kind in KINDS:
         group.add_argument(f"--{kind}-pool", action="append", default=[], help=argparse.SUPPRESS)
     group.add_argument("--pin", metavar="TENSOR=POOL", action="append", default=[], help="the only pool for a tensor")
-    group.add_argument("--workspace-io", action="store_true", help="inputs and outputs lie in the workspace")
+    group.add_argument("--workspace-io", action="store_true", default=None, help="inputs and outputs lie in the workspace")
+    group.add_argument("--no-overlap", dest="overlap", action="store_false", default=None,
+                       help="buffers that are live together share no byte")
+    group.add_argument("--no-order", dest="order", action="store_false", default=None, help="kernels stay in the graph's order")
+    group.add_argument("--rows", metavar="cache|memory|never", help="which kernels run in turns, some rows each: those whose "
+                       "tensors outgrow the cache, those that save memory (the default on microcontrollers), or none")
     group.add_argument("--planner", metavar="NAME", help="the planner's algorithm (default: portfolio)")
     group.add_argument("--alignment", metavar="BYTES", help="the most that a buffer is aligned to (default: a vector)")
 
@@ -84,7 +92,7 @@ def plain(arguments: Sequence[str]) -> list[str]:
 def memory_of(options: argparse.Namespace) -> PlanOptions | None:
     """What a command line says of memory; None where it says nothing."""
     settings = read_settings(options.memory) if options.memory else {}
-    for name in ("workspace_pools", "parameter_pools", "planner", "alignment"):
+    for name in ("workspace_pools", "parameter_pools", "planner", "alignment", "rows", "workspace_io", "overlap", "order"):
         if getattr(options, name) is not None:
             settings[name.replace("_", "-")] = getattr(options, name)
     for kind in KINDS:
@@ -93,8 +101,6 @@ def memory_of(options: argparse.Namespace) -> PlanOptions | None:
             settings[f"{kind}-pool-{name}"] = properties
     if options.pin:
         settings["pin"] = pins(settings.get("pin", {})) | pins(options.pin)
-    if options.workspace_io:
-        settings["workspace-io"] = True
     return plan_options(settings) if settings else None
 
 
@@ -124,8 +130,9 @@ def plan_options(settings: Mapping[str, Any]) -> PlanOptions:
         given["algorithm"] = word(settings["planner"], "planner")
     if "alignment" in settings:
         given["alignment"] = nbytes(settings["alignment"], "alignment")
-    if "workspace-io" in settings:
-        given["workspace_io"] = truth(settings["workspace-io"], "workspace-io")
+    if "rows" in settings:
+        given["rows"] = word(settings["rows"], "rows")
+    given |= {name.replace("-", "_"): truth(settings[name], name) for name in SWITCHES if name in settings}
     return PlanOptions(constant_pools=constant, **given)
 
 

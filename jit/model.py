@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..lowering.graph.graph import Function, Module
 from ..lowering.graph.types import Array
 from ..runtime.errors import Problem
+from .calls import through, until_quick
 from .dynamic import KEPT, Shape, is_dynamic, shapes_of, with_shapes
 from .stages import Compiled, Lowered, Traced, show_graph
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 class Entry:
     """An entry function of a model. The first call compiles it."""
+    __slots__ = ("__call__", "__dict__", "__weakref__")
+    if TYPE_CHECKING:
+        def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None) -> Any: ...
 
     def __init__(self, module: Module, function: Function) -> None:
         self._traced = Traced(module, function.name)
@@ -32,6 +36,7 @@ class Entry:
         self._lock = threading.Lock()
         self._special: dict[tuple[tuple[str, tuple[int, ...]], ...], Entry] = {}
         self.is_dynamic = is_dynamic(function)
+        self.__call__ = until_quick(self, through(self, "_call"), through(self, "_quick"))  # type: ignore[method-assign]
 
     @property
     def name(self) -> str:
@@ -66,11 +71,15 @@ class Entry:
                 self._compiled = self._traced.compile()
             return self._compiled
 
-    def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None) -> Any:
+    def _call(self, *inputs: Any, out: Any = None, context: Context | None = None) -> Any:
         """One array, or a tuple of several, for arrays in the order of `inputs` or one mapping by name."""
         if self.is_dynamic:
             return self.specialize(shapes_of(self._traced.function, inputs))(*inputs, out=out, context=context)
         return (self._compiled or self.compile())(*inputs, out=out, context=context)
+
+    def _quick(self) -> Callable[..., Any] | None:
+        """What calls can do once it is compiled."""
+        return None if self.is_dynamic or self._compiled is None else self._compiled.__call__
 
     def specialize(self, shapes: Mapping[str, Shape]) -> Entry:
         """The entry for inputs of these shapes, by name: what a model with dynamic extents is compiled as. A call does it by
@@ -96,10 +105,14 @@ class Entry:
 
 class Model:
     """The entry functions of a module. Called itself, it is its only entry, or `main`."""
+    __slots__ = ("__call__", "__dict__", "__weakref__")
+    if TYPE_CHECKING:
+        def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None) -> Any: ...
 
     def __init__(self, module: Module) -> None:
         self.module = module
         self.entries = {f.name: Entry(module, f) for f in module.functions if not f.is_private}
+        self.__call__ = until_quick(self, through(self, "_call"), through(self, "_quick"))  # type: ignore[method-assign]
 
     def entry(self, name: str | None = None) -> Entry:
         """The entry of that name; without one the only one, or `main`."""
@@ -127,8 +140,13 @@ class Model:
     def __len__(self) -> int:
         return len(self.entries)
 
-    def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None) -> Any:
+    def _call(self, *inputs: Any, out: Any = None, context: Context | None = None) -> Any:
+        """A call of the only entry, or of `main`."""
         return self.entry()(*inputs, out=out, context=context)
+
+    def _quick(self) -> Callable[..., Any] | None:
+        """What calls can do once the entry is compiled."""
+        return self.entry()._quick()
 
     def save(self, directory: str | os.PathLike[str], name: str, target: Target | None = None,
              memory: PlanOptions | None = None, *, self_contained: bool = False, library: bool = False,

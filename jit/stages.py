@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 from ..lowering.graph.graph import Function, Module, Value
 from ..lowering.graph.types import Array, TensorType
 from ..runtime.errors import Problem
-from .structure import Structure, rebuild
+from .calls import Calls, until_quick
+from .structure import Structure
 
 if TYPE_CHECKING:
     from ..lowering.elements.expression import Buffer
@@ -37,9 +38,6 @@ if TYPE_CHECKING:
 
 STAGES = ("graph", "kernels", "schedule", "loops", "plan", "llvm", "asm")
 """What `show` knows, from the tensor graph down."""
-
-CONTEXTS = 64
-"""Namespaces of variables that a compiled function remembers at most."""
 
 ELIDED = 32
 """Constants with more elements than this are not printed whole."""
@@ -188,14 +186,14 @@ class Compiled:
     It returns one array, a tuple of several, or the nest of arrays that the Python function returned. `out=` takes the
     arrays that the outputs are written to, `context=` the namespace of variables of this call.
     """
-    __slots__ = ("_bound", "_rebuild", "executable", "lowered")
+    __slots__ = ("__call__", "__weakref__", "calls", "executable", "lowered")
+    if TYPE_CHECKING:
+        def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None) -> Any: ...
 
     def __init__(self, lowered: Lowered, executable: Executable) -> None:
         self.lowered, self.executable = lowered, executable
-        structure = lowered.traced.results
-        self._rebuild: Callable[[Sequence[Array]], Any] = (
-            rebuild(structure) if structure else lambda a: a[0] if len(a) == 1 else tuple(a))
-        self._bound: dict[Context, Executable] = {}
+        self.calls = Calls(executable, lowered.traced.results)
+        self.__call__ = until_quick(self, self.calls.ordinary, self.calls.quick)  # type: ignore[method-assign]
 
     @property
     def name(self) -> str:
@@ -210,22 +208,6 @@ class Compiled:
     def outputs(self) -> tuple[str, ...]:
         """Names of the outputs, in order."""
         return tuple(t.name for t in self.executable.signature.outputs)
-
-    def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None) -> Any:
-        """Run it; a Problem for a wrong argument, or an error that only a run shows (then no variable has changed)."""
-        run = self.executable if context is None else self.bound(context)
-        return self._rebuild(run(*inputs, out=out))
-
-    def bound(self, context: Context) -> Executable:
-        """The code with the variables of `context`."""
-        if context is self.executable.context:
-            return self.executable
-        found = self._bound.get(context)
-        if found is None:
-            if len(self._bound) >= CONTEXTS:
-                self._bound = {}
-            found = self._bound[context] = self.executable.bind(context)
-        return found
 
     def show(self, stage: str = "loops") -> str:
         """One stage of how it was made, as text."""

@@ -5,6 +5,7 @@ Every operation carries the user's place: the line and columns of the innermost 
 """
 from __future__ import annotations
 
+import ctypes
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -109,15 +110,28 @@ class _Threads(threading.local):
 _threads = _Threads()
 
 
+running = ctypes.c_int64(0)
+"""How many traces there are, in all threads: native code that stands for a traced function looks here."""
+
+_counting = threading.Lock()
+
+
 @contextmanager
 def tracing() -> Iterator[Trace]:
     """A new trace for this thread."""
     trace = Trace()
     _threads.traces.append(trace)
+    count(1)
     try:
         yield trace
     finally:
+        count(-1)
         _threads.traces.pop()
+
+
+def count(more: int) -> None:
+    with _counting:
+        running.value += more
 
 
 def is_tracing() -> bool:

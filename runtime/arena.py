@@ -65,7 +65,7 @@ def aligned(array: Array) -> Array:
 class Workspace:
     """An arena of `nbytes` bytes with a frame: room for `bound` pointers that each call sets, then pointers to the
     offsets `in_arena`, then the addresses `fixed`."""
-    __slots__ = ("_pack", "arena", "frame", "frame_address")
+    __slots__ = ("_pack", "arena", "frame", "frame_address", "taken")
 
     def __init__(self, nbytes: int, alignment: int, bound: int, in_arena: Iterable[int], fixed: Sequence[int]) -> None:
         self.arena = empty((max(nbytes, 1),), np.uint8, alignment)
@@ -73,6 +73,8 @@ class Workspace:
         pointers = [base + offset for offset in in_arena] + list(fixed)
         self.frame = (ctypes.c_size_t * max(bound + len(pointers), 1))(*[0] * bound, *pointers)
         self.frame_address = ctypes.addressof(self.frame)
+        self.taken = ctypes.c_int64(0)
+        """1 while a call has it."""
         self._pack = struct.Struct(f"{bound}{'Q' if ctypes.sizeof(ctypes.c_size_t) == 8 else 'I'}").pack_into
 
     def bind(self, pointers: Sequence[int]) -> None:

@@ -12,7 +12,7 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from .arena import ALIGNMENT, Array, Workspace, address
 from .arguments import Signature
@@ -34,7 +34,8 @@ class Code:
 
     `run` takes a frame's address: pointers to the inputs, the outputs, the variables' data, the variables' written
     flags, then `pools` (offsets in an arena of `arena_nbytes` bytes) and `constants`. It returns 0, or 1 + the number
-    of a failure. `release` gives the code's memory back.
+    of a failure. `release` gives the code's memory back. `run_address` is where `run` starts, `steps` bounds how much one
+    run computes, and `caller` gives the address of the code for function objects (`function_object.py`), or 0.
     """
     signature: Signature
     run: Callable[[int], int]
@@ -45,6 +46,9 @@ class Code:
     constants: tuple[Array, ...] = ()
     variables: tuple[Declaration, ...] = ()
     failures: tuple[Failure, ...] = ()
+    run_address: int = 0
+    steps: float = float("inf")
+    caller: Callable[[], int] = int
 
 
 class Workspaces:
@@ -68,6 +72,7 @@ class Workspaces:
             workspace = self._free.pop()
         except IndexError:
             workspace = self._make()
+        workspace.taken.value = 1
         if self.is_closed:
             self.give(workspace)
             raise Problem(f"{self._code.signature.name} has been closed", kind="argument", help="load it again")
@@ -75,13 +80,23 @@ class Workspaces:
 
     def give(self, workspace: Workspace) -> None:
         """Put a workspace back."""
+        workspace.taken.value = self.is_closed
         self._free.append(workspace)
         if self.is_closed:
             self._release_if_idle()
 
+    def reserve(self) -> Workspace:
+        """A workspace that is free now, for calls that hold the interpreter's lock while they use it, and do so only as long
+        as it is not `taken`."""
+        workspace = self.take()
+        self.give(workspace)
+        return workspace
+
     def close(self) -> None:
         """Let no call begin; release the code, now or after the last call that is running."""
         self.is_closed = True
+        for workspace in list(self._free):
+            workspace.taken.value = 1
         self._release_if_idle()
 
     def _make(self) -> Workspace:
@@ -129,13 +144,13 @@ class Executable:
 
     `close()` gives its code back to the system; an executable that nobody refers to any more does so by itself.
     """
-    __slots__ = ("_binding", "_code", "_run", "_signature", "_workspaces", "context")
+    __slots__ = ("_run", "_signature", "binding", "code", "context", "workspaces")
 
     def __init__(self, code: Code, context: Context = process, workspaces: Workspaces | None = None) -> None:
-        self._code, self._run, self._signature = code, code.run, code.signature
+        self.code, self._run, self._signature = code, code.run, code.signature
         self.context = context
-        self._binding = self._bind()
-        self._workspaces = workspaces or Workspaces(code)
+        self.binding = self._bind()
+        self.workspaces = workspaces or Workspaces(code)
 
     @property
     def signature(self) -> Signature:
@@ -145,16 +160,16 @@ class Executable:
     @property
     def arena_nbytes(self) -> int:
         """Bytes of the arena that each running call uses."""
-        return self._code.arena_nbytes
+        return self.code.arena_nbytes
 
     @property
     def variables(self) -> tuple[str, ...]:
         """Names of the variables that it uses."""
-        return tuple(d.name for d in self._code.variables)
+        return tuple(d.name for d in self.code.variables)
 
     @property
     def is_closed(self) -> bool:
-        return self._workspaces.is_closed
+        return self.workspaces.is_closed
 
     def __repr__(self) -> str:
         return f"<Executable {self._signature}{' (closed)' if self.is_closed else ''}>"
@@ -168,11 +183,11 @@ class Executable:
         pointers = [address(a) for a in arrays]
         results = signature.results(out, pointers)
         pointers += [address(a) for a in results]
-        binding = self._binding
+        binding = self.binding
         if binding.generation != self.context.generation:
-            binding = self._binding = self._bind()
+            binding = self.binding = self._bind()
         pointers += binding.pointers
-        workspace = self._workspaces.take()
+        workspace = self.workspaces.take()
         try:
             workspace.bind(pointers)
             if binding.pointers:
@@ -181,18 +196,18 @@ class Executable:
             else:
                 status = self._run(workspace.frame_address)
         finally:
-            self._workspaces.give(workspace)
+            self.workspaces.give(workspace)
         if status:
-            raise self._problem(status - 1)
+            self.fault(status)
         return results
 
     def bind(self, context: Context) -> Executable:
         """The same code with the variables of another context. Closing one closes both."""
-        return Executable(self._code, context, self._workspaces)
+        return Executable(self.code, context, self.workspaces)
 
     def close(self) -> None:
         """Give the code's memory back, after the calls that are running; calls that come later raise a Problem."""
-        self._workspaces.close()
+        self.workspaces.close()
 
     def __enter__(self) -> Executable:
         return self
@@ -201,11 +216,12 @@ class Executable:
         self.close()
 
     def _bind(self) -> Binding:
-        variables, generation = self.context.declare(self._code.variables)
+        variables, generation = self.context.declare(self.code.variables)
         addresses: Sequence[tuple[int, int]] = [v.addresses for v in variables]
         return Binding(generation, (*(data for data, _ in addresses), *(written for _, written in addresses)),
                        Locks(variables))
 
-    def _problem(self, number: int) -> Problem:
-        failure = self._code.failures[number]
-        return Problem(failure.message, failure.position, kind="variable", help=failure.help)
+    def fault(self, status: int) -> NoReturn:
+        """Raise what a run's status other than 0 stands for."""
+        failure = self.code.failures[status - 1]
+        raise Problem(failure.message, failure.position, kind="variable", help=failure.help)

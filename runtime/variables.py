@@ -9,6 +9,7 @@ their names.
 """
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 import time
@@ -47,9 +48,42 @@ class State:
         return f"{self.name}: {self.type}, {self.nbytes} bytes, {'written' if self.is_written else 'not written'}"
 
 
+class Lock:
+    """A lock that native code can look at: `word` is 1 while somebody has it."""
+    __slots__ = ("_lock", "word")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.word = ctypes.c_int64(0)
+
+    def acquire(self, timeout: float = -1) -> bool:
+        taken = self._lock.acquire(timeout=timeout)
+        if taken:
+            self.word.value = 1
+        return taken
+
+    def release(self) -> None:
+        self.word.value = 0
+        self._lock.release()
+
+    def locked(self) -> bool:
+        return self._lock.locked()
+
+    def renew(self) -> None:
+        """Free, whoever had it; the word stays where it is."""
+        self._lock = threading.Lock()
+        self.word.value = 0
+
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, *exception: object) -> None:
+        self.release()
+
+
 class Variable:
     """A variable of one context. `data` and the byte `written` stay at their addresses as long as anyone refers to
-    them; whoever reads or writes them holds `lock`."""
+    them; whoever reads or writes them holds `lock`, or the interpreter's lock while nobody does."""
     __slots__ = ("data", "declaration", "lock", "written")
 
     def __init__(self, declaration: Declaration) -> None:
@@ -61,7 +95,7 @@ class Variable:
         self.declaration = declaration
         self.data = empty(tensor.shape, tensor.numpy_dtype)
         self.written = np.zeros(1, np.uint8)
-        self.lock = threading.Lock()
+        self.lock = Lock()
         self.reset()
 
     @property
@@ -107,8 +141,13 @@ class Locks:
     def __init__(self, variables: Iterable[Variable]) -> None:
         self._variables = tuple(sorted(variables, key=lambda v: v.name))
 
+    @property
+    def words(self) -> tuple[int, ...]:
+        """Addresses of the words that say which are held."""
+        return tuple(ctypes.addressof(v.lock.word) for v in self._variables)
+
     def __enter__(self) -> None:
-        taken: list[threading.Lock] = []
+        taken: list[Lock] = []
         try:
             for variable in self._variables:
                 variable.lock.acquire()
@@ -130,6 +169,8 @@ class Context:
         self.name = name
         self.generation = 0
         """Grows when variables are deleted: executables then look theirs up again."""
+        self.generation_word = ctypes.c_int64(0)
+        """The same, where native code can look at it."""
         self._variables: dict[str, Variable] = {}
         self._lock = threading.Lock()
         contexts.add(self)
@@ -213,13 +254,17 @@ class Context:
         with self._lock:
             self._get(name)
             del self._variables[name]
-            self.generation += 1
+            self._grow()
 
     def clear(self) -> None:
         """Forget all variables."""
         with self._lock:
             self._variables.clear()
-            self.generation += 1
+            self._grow()
+
+    def _grow(self) -> None:
+        self.generation += 1
+        self.generation_word.value = self.generation
 
     def _all(self) -> Sequence[Variable]:
         with self._lock:
@@ -237,7 +282,7 @@ class Context:
         """New locks, all free: in the child of a fork no other thread lives that could give one back."""
         self._lock = threading.Lock()
         for variable in self._variables.values():
-            variable.lock = threading.Lock()
+            variable.lock.renew()
 
 
 contexts: weakref.WeakSet[Context] = weakref.WeakSet()
@@ -250,7 +295,7 @@ FORK_WAIT = 0.5
 """Seconds that a fork waits for running calls, so that the child finds whole variables; then it goes on
 regardless."""
 
-_held: list[threading.Lock] = []
+_held: list[Lock] = []
 
 
 def _hold() -> None:

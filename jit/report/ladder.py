@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...lowering.elements.expression import Buffer
 from ...lowering.elements.traverse import loads
-from ...lowering.fuse.kernel import Step
+from ...lowering.fuse.kernel import Kernels, Step
 from ...lowering.graph.types import ITEM_SIZES
 from ...lowering.memory.algorithms import run_algorithm
 from ...lowering.memory.buffers import BufferInfo, PoolInfo, own_alignment, with_conflicts
@@ -42,12 +42,22 @@ def reuse(lowered: Lowered) -> Size:
 
 
 def fusion(lowered: Lowered) -> Size:
-    steps, accesses = whole_kernels(lowered)
+    from ...lowering.fuse.fuse import fuse
+    return stored(lowered, fuse(lowered.module, lowered.module.function(lowered.traced.name)))
+
+
+def order(lowered: Lowered) -> Size:
+    return stored(lowered, lowered.kernels)
+
+
+def stored(lowered: Lowered, kernels: Kernels) -> Size:
+    """What kernels store, each run as a whole."""
+    steps, accesses = whole_kernels(kernels)
     return planned(infos(steps, accesses, counted(lowered), alignment(lowered)))
 
 
 def scratch(lowered: Lowered) -> Size:
-    steps, accesses = whole_kernels(lowered)
+    steps, accesses = whole_kernels(lowered.kernels)
     functions = lowered.program.functions
     inside = [Access(a.reads, a.writes, f.scratch) for a, f in zip(accesses, functions)]
     return planned(infos(steps, inside, {*counted(lowered), "scratch"}, alignment(lowered)))
@@ -67,6 +77,7 @@ RUNGS: tuple[tuple[str, str, Callable[[Lowered], Size]], ...] = (
     ("every value", "each result of an operator in memory of its own", every_value),
     ("reuse", "the same values, memory reused once a value is dead", reuse),
     ("fusion", "only what kernels store", fusion),
+    ("order", "the kernels in the order that needs least", order),
     ("scratch", "and what kernels need inside", scratch),
     ("rows", "kernels in turns, some rows each, and only the rows kept that are read again", rows),
     ("plan", "as planned, with bytes that buffers share while both are live", plan))
@@ -82,9 +93,8 @@ def unfused_buffers(lowered: Lowered) -> tuple[BufferInfo, ...]:
     return infos(unfused.steps, unfused.accesses, counted(lowered), alignment(lowered))
 
 
-def whole_kernels(lowered: Lowered) -> tuple[tuple[Step, ...], list[Access]]:
-    """The kernels in the order of fusion, each run once from its first row to its last."""
-    kernels = lowered.kernels
+def whole_kernels(kernels: Kernels) -> tuple[tuple[Step, ...], list[Access]]:
+    """The kernels in their order, each run once from its first row to its last."""
     accesses = [Access(tuple(dict.fromkeys(x.buffer for x in loads(k.value))), (k.out,)) for k in kernels.kernels]
     return kernels.steps, accesses
 

@@ -25,9 +25,14 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Wrapped:
-    """source modulo extent (a power of two): a row's place in a circular buffer."""
+    """source modulo extent: a row's place in a circular buffer."""
     source: Affine
     extent: int
+
+    @property
+    def not_negative(self) -> Affine:
+        """The source, moved by as many whole turns as make it 0 or more: rows of padding have numbers below 0."""
+        return self.source + -(min(self.source.bounds[0], 0) // self.extent) * self.extent
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -265,7 +265,8 @@ def guard(where: Sequence[Range], inside: Expr, outside: Expr | float | int) -> 
 
 
 def reduce(primitive: str, axes: tuple[Axis, ...], body: Expr) -> Expr:
-    """Reduce, with guards lifted out of the body where a guarded element contributes nothing."""
+    """Reduce, with guards lifted out of the body where a guarded element contributes nothing. A reduction of the same kind
+    becomes a part of it, unless that one multiplies: contractions have schedules of their own."""
     where: list[Range] = []
 
     def lift(e: Expr, neutral: float) -> Expr:
@@ -281,4 +282,17 @@ def reduce(primitive: str, axes: tuple[Axis, ...], body: Expr) -> Expr:
 
     plain = Reduce(primitive, axes, body)
     lifted = lift(body, plain.identity)
+    if isinstance(lifted, Reduce) and lifted.primitive == primitive and not multiplies(lifted.body):
+        return Reduce(primitive, axes + lifted.axes, lifted.body, (*where, *lifted.where))
     return Reduce(primitive, axes, lifted, tuple(where))
+
+
+def multiplies(e: Expr) -> bool:
+    """Whether an element is a product of what is loaded here and what is loaded there, perhaps converted."""
+    from .traverse import loads
+    while isinstance(e, Cast):
+        e = e.arg
+    if not isinstance(e, Apply) or e.primitive != "mul":
+        return False
+    one, other = ({id(load) for load in loads(factor)} for factor in e.args)
+    return bool(one and other and not one & other)

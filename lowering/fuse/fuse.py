@@ -207,7 +207,9 @@ class Fuser:
             sums = partial_sums(value.name, axes, expression)
             if sums and sums.nbytes <= sum(static(v).nbytes for v in troublesome):
                 return self.summed(operation, axes, sums)
-            self.store_all(troublesome)
+            self.store_all([self.inlining.narrowest(v) for v in troublesome])
+            for v in troublesome:
+                self.renew(v)
         return element, expression, axes
 
     def summed(self, operation: Operation, axes: tuple[Axis, ...], sums: PartialSums) -> tuple[Element, Expr, tuple[Axis, ...]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...runtime.errors import Problem
 from ..elements.affine import Affine
-from ..elements.expression import Apply, Buffer, Cast, Expr, Likely, Reduce
+from ..elements.expression import Apply, Buffer, Cast, Expr, Guard, Likely, Reduce
 from ..elements.tensor import NotAffine, Tensor, stored
 from ..elements.traverse import free_axes, loads, nodes
 from ..graph.graph import Block, Operation, Value
@@ -84,6 +84,28 @@ class Inlining:
         space = set(axes) | free_axes(e)
         return (len({load.index for load in loads(e) if load.buffer is probe}) == 1
                 and math.prod(a.extent for a in space) <= static(value).size)
+
+    def narrowest(self, value: Value) -> Value:
+        """What to store where an unstored value's reductions and guards may not stay in its reader: the value itself, or the
+        smallest that it is computed from, element by element, after them."""
+        found = value
+        while (following := self.sole_source(value)) is not None:
+            value = following
+            if static(value).nbytes < static(found).nbytes:
+                found = value
+        return found
+
+    def sole_source(self, value: Value) -> Value | None:
+        """The only unstored operand, where its operator does no more than arithmetic on single elements."""
+        operation = self.fuser.definitions.get(value)
+        if operation is None or not is_plain(operation) or len(set(self.fuser.uses[value])) > 1:
+            return None
+        inlined = {v for v in operation.operands if v not in self.fuser.homes and v in self.fuser.definitions}
+        if len(inlined) != 1 or static(*inlined).dims != static(value).dims:
+            return None
+        element, = operation.op.result_elements([static(value)], *map(self.as_if_stored, operation.operands))
+        e = element(*map(Affine.of, axes_of(static(value))))
+        return None if any(isinstance(n, (Reduce, Guard, Likely)) for n in nodes(e)) else inlined.pop()
 
     def as_if_stored(self, value: Value) -> Tensor:
         if value.constant is not None or self.fuser.is_folded(value):

@@ -88,8 +88,10 @@ def rows_of(kernel: Kernel) -> RowAccess | None:
     return RowAccess(kernel, axes[0].extent, rows_read(kernel))
 
 
-def interleave(program: Kernels, target: Target, rows: RowPolicy = "cache") -> Interleaved:
-    """Runs of plain steps are put in order by rows where that pays; control flow stays where it is."""
+def interleave(program: Kernels, target: Target, rows: RowPolicy | None = None) -> Interleaved:
+    """Runs of plain steps are put in order by rows where that pays; control flow stays where it is. Without a policy, what
+    counts is the cache, or memory where there is none."""
+    rows = rows or ("cache" if target.has_cache else "memory")
     if rows == "never":
         return Interleaved(program.steps)
     found = [rows_of(k) for k in program.kernels]
@@ -207,7 +209,7 @@ def together(rows: Sequence[int]) -> Iterator[Compute]:
 # ---- rings -------------------------------------------------------------------------------------------------------
 def rings(program: Kernels, steps: tuple[Step, ...], found: Sequence[RowAccess | None], by_rows: set[int]
           ) -> dict[Buffer, Buffer]:
-    """The buffers of which not all rows must be kept, each with a smaller one of a power of two of rows."""
+    """The buffers of which not all rows must be kept, each with a smaller one, of as many rows as must be."""
     result: dict[Buffer, Buffer] = {}
     needed = {s.condition for s in walk(steps) if isinstance(s, (Branch, Loop))}
     order = [s for s in walk(steps) if isinstance(s, Compute)]
@@ -217,7 +219,7 @@ def rings(program: Kernels, steps: tuple[Step, ...], found: Sequence[RowAccess |
         if out.role != "temporary" or out in program.outputs or out in needed or not set(readers) <= by_rows:
             continue
         d, extent = row_dimension(out)
-        rows = 1 << (most_rows(number, [(i, found[i]) for i in readers], out, order) - 1).bit_length()
+        rows = most_rows(number, [(i, found[i]) for i in readers], out, order)
         if rows < extent and all(not (x.is_flat and len(out.shape) > 1)
                                  for i in readers for x in loads(program.kernels[i].value) if x.buffer is out):
             shape = (*out.shape[:d], rows, *out.shape[d + 1:])

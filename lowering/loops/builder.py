@@ -110,12 +110,22 @@ class Builder:
 
     def position(self, term: Term) -> Operand:
         match term:
-            case Wrapped(source, extent):
-                return self.op("and", self.index(source), Literal(extent - 1, INDEX), hoist=True)
+            case Wrapped(_, extent):
+                return self.wrapped(self.index(term.not_negative), extent)
             case Computed():
                 return self._computed[term]
             case _:
                 return self._index[term]
+
+    def wrapped(self, x: Operand, extent: int) -> Operand:
+        """x, which is not negative, modulo extent. Few machines divide 64 bits at once, and no
+        buffer has that many rows."""
+        if extent & (extent - 1) == 0:
+            return self.op("and", x, Literal(extent - 1, x.type), hoist=True)
+        narrow = self.op("cast", x, type=Type("int32", x.type.lanes), hoist=True)
+        by = Literal(extent, narrow.type)
+        turns = self.op("mul", self.op("div", narrow, by, hoist=True), by, hoist=True)
+        return self.op("cast", self.op("sub", narrow, turns, hoist=True), type=x.type, hoist=True)
 
     def index(self, i: Affine) -> Operand:
         """The value of an index expression; each partial sum is computed as far out as possible."""

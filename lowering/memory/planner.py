@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import get_args
 
 from ...runtime.errors import Problem
 from ..elements.expression import Buffer
@@ -12,7 +13,7 @@ from ..graph.types import ITEM_SIZES
 from ..loops.program import Program
 from .algorithms import Algorithm, find_algorithm, run_algorithm
 from .buffers import BufferInfo, Kind, PoolAccess, PoolAllocation, PoolInfo, Ticks, is_alignment, own_alignment, with_conflicts
-from .lifetimes import access_of, lifetimes
+from .lifetimes import Access, access_of, lifetimes
 from .lower_bound import lower_bound
 from .overlap import Sharing, sharing_of
 from .plan import Plan, make_plan, names_of
@@ -35,7 +36,8 @@ class PlanOptions:
     of loops and rows allows it.
 
     Two options are for the stages before the planner: `order` puts kernels in the order that needs the least memory, `rows`
-    says which kernels run in turns, some rows each.
+    says which kernels run in turns, some rows each (None: as the machine needs it, "memory" on microcontrollers and else
+    "cache").
     """
     algorithm: str | Algorithm = "portfolio"
     pools: tuple[PoolInfo, ...] = (PoolInfo("workspace"),)
@@ -46,13 +48,15 @@ class PlanOptions:
     workspace_io: bool = False
     overlap: bool = True
     order: bool = True
-    rows: RowPolicy = "cache"
+    rows: RowPolicy | None = None
 
     def __post_init__(self) -> None:
         if self.alignment is not None and not is_alignment(self.alignment):
             raise Problem(f"an alignment of {self.alignment} bytes is not a power of two", kind="option")
         if isinstance(self.algorithm, str):
             find_algorithm(self.algorithm)
+        if self.rows not in (None, *get_args(RowPolicy)):
+            raise Problem(f"rows is {self.rows!r}", kind="option", help=f"it may be {', '.join(get_args(RowPolicy))}")
         names = [p.name for p in (*self.pools, *self.constant_pools)]
         for name in names:
             if names.count(name) > 1:
@@ -86,14 +90,15 @@ def plan(program: Program, options: PlanOptions | None = None) -> Plan:
 def placed(buffers: Sequence[BufferInfo], options: PlanOptions, sharing: Sharing | None) -> Mapping[str, PoolAllocation]:
     """The place of each buffer of the workspace: as the algorithm says, or where buffers that are live together share
     bytes, if that takes less."""
+    shared = sharing.place(buffers, options.pools) if sharing else None
+    if shared and len(options.pools) == 1 and sizes(buffers, shared, options)[0] < lower_bound(buffers):
+        return shared  # no other plan has so little
     try:
         found = run_algorithm(buffers, options.pools, options.algorithm)
     except Problem:
-        shared = sharing.place(buffers, options.pools) if sharing else None
         if shared is None:
             raise
         return shared
-    shared = sharing.place(buffers, options.pools) if sharing else None
     return shared if shared and sizes(buffers, shared, options) < sizes(buffers, found, options) else found
 
 
@@ -116,7 +121,7 @@ def share(program: Program, buffers: Sequence[BufferInfo]) -> Sharing:
 def planned_buffers(program: Program, options: PlanOptions) -> tuple[BufferInfo, ...]:
     """What lies in the workspace, with conflicts. A buffer that no step uses has a place too, but conflicts with none."""
     names = names_of(program)
-    live = lifetimes(program.steps, [access_of(f) for f in program.functions])
+    live = lifetimes(program.steps, [without_constants(access_of(f)) for f in program.functions])
     candidates = allowed(options.pools, options.target, "rw")
     found = [info(options, names, b, "intermediate", candidates, live.get(b, ())) for b in program.temporaries]
     if options.workspace_io:
@@ -124,6 +129,11 @@ def planned_buffers(program: Program, options: PlanOptions) -> tuple[BufferInfo,
         found += [info(options, names, b, "input", candidates, ((0, last_of(live.get(b, ()))),)) for b in program.inputs]
         found += [info(options, names, b, "output", candidates, ((first_of(live.get(b, ())), end),)) for b in program.outputs]
     return with_conflicts(found)
+
+
+def without_constants(access: Access) -> Access:
+    """What counts for lifetimes: constants are always there."""
+    return replace(access, reads=tuple(b for b in access.reads if b.role != "constant"))
 
 
 def planned_constants(program: Program, options: PlanOptions) -> tuple[BufferInfo, ...]:

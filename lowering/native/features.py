@@ -34,7 +34,7 @@ def has_dot4(on: Set[str]) -> bool:
 def microcontroller(triple: str, cpu: str, features: str) -> Target:
     """One instruction at a time, no vectors, no cache worth blocking for."""
     return Target(triple, cpu, features, vector_bytes=1, vector_registers=24, fma_per_cycle=1, loads_per_cycle=1,
-                  fma_latency=3, l2_bytes=64 << 10, streaming_bytes=1 << 40)
+                  fma_latency=3, has_cache=False, l2_bytes=64 << 10, streaming_bytes=1 << 40)
 
 
 PRESETS = {

@@ -1,19 +1,24 @@
 """Program and plan -> code in this process: what the runtime calls."""
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from ...runtime.arena import ALIGNMENT, aligned
 from ...runtime.arguments import Signature, Tensor
 from ...runtime.executable import Code, Executable, Failure
 from ...runtime.variables import Context, Declaration, process
-from ..elements.expression import Buffer
+from ..elements.affine import Axis
+from ..elements.expression import Buffer, Expr, Reduce
+from ..elements.traverse import nodes
+from ..fuse.kernel import Loop, walk
 from ..loops.program import Program
 from ..memory.buffers import aligned as rounded
 from ..memory.plan import Plan
 from .backup import backup_of
 from .driver import Place, Places, Slot
 from .features import host
+from .function_object import caller
 from .machine import Engine
 from .module import Part, constants_read, module_text, pool_slots, pools_used
 from .target import Target
@@ -37,7 +42,20 @@ def load(program: Program, plan: Plan, target: Target | None = None, context: Co
         tuple(aligned(b.data) for b in constants_read(program) if b.data is not None),
         tuple(Declaration(tensor(v.buffer, v.element), None if v.initial is None else v.initial.data, v.position)
               for v in program.variables),
-        tuple(Failure(f.message, f.position, f.help) for f in program.faults)), context)
+        tuple(Failure(f.message, f.position, f.help) for f in program.faults), engine.address("program.run"),
+        steps_of(program), caller), context)
+
+
+def steps_of(program: Program) -> float:
+    """How many elements, and terms of sums, one run computes at most; infinitely many where a loop may run for ever."""
+    if not program.kernels or any(isinstance(s, Loop) for s in walk(program.steps)):
+        return float("inf")
+    return sum(math.prod(a.extent for a in {*k.axes, *reduced(k.value)}) for k in program.kernels)
+
+
+def reduced(e: Expr) -> set[Axis]:
+    """The axes of all reductions."""
+    return {a for node in nodes(e) if isinstance(node, Reduce) for a in node.axes}
 
 
 def tensor(buffer: Buffer, element: str = "") -> Tensor:

@@ -68,9 +68,13 @@ class Engine:
 
     def function(self, name: str) -> Callable[[int], int]:
         """The function i32 name(ptr), callable with an address; it runs without the interpreter's lock."""
-        address = self._engine.get_function_address(name)
+        return ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_size_t)(self.address(name))
+
+    def address(self, name: str) -> int:
+        """Where a function of the module starts."""
+        address: int = self._engine.get_function_address(name)
         assert address, f"the module has no function {name}"
-        return ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_size_t)(address)
+        return address
 
     def close(self) -> None:
         self._engine.close()

@@ -21,6 +21,8 @@ class Target:
     fma_per_cycle: float = 2
     loads_per_cycle: float = 2
     fma_latency: int = 4
+    has_cache: bool = True
+    """Without one, memory is what counts: by default kernels run in turns where that needs less of it."""
     l2_bytes: int = 1 << 20
     streaming_bytes: int = 8 << 20
     has_dot4: bool = False

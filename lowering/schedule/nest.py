@@ -17,14 +17,16 @@ from .positions import arithmetic, computed_index, converted
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nest:
-    """out[index] = value for all axes, outermost first; every load has one flat index. `low` is where the first axis
-    starts in the kernel's, if that is cut. `name` is a prefix for buffers made for it."""
+    """out[index] = value for all axes, outermost first, where the conditions `where` on axes hold; every load has one flat
+    index. `low` is where the first axis starts in the kernel's, if that is cut. `name` is a prefix for buffers made
+    for it."""
     name: str
     out: Buffer
     axes: tuple[Axis, ...]
     index: Affine
     value: Expr
     low: int = 0
+    where: tuple[Range, ...] = ()
 
 
 def operands(e: Expr) -> tuple[Expr, ...]:
@@ -122,7 +124,7 @@ class Rewriter:
 
 def flatten(kernel: Kernel, rings: Mapping[Buffer, Buffer] = {}) -> Nest:
     """`rings` says which buffers hold only the last rows, and the smaller buffer that they lie in: as many rows as its
-    first extent above 1 that differs (a power of two)."""
+    first extent above 1 that differs."""
     def flat(load: Load) -> tuple[Buffer, Affine]:
         buffer = load.buffer
         if len(load.index) == 1 and (len(buffer.shape) == 1 or buffer not in rings):

@@ -215,10 +215,9 @@ class Vectorizer:
     def special(self, term: Wrapped | Computed) -> Affine | Operand:
         """A term that is no axis: an index expression, or a vector of int64 where it differs between lanes."""
         if isinstance(term, Wrapped):
-            i, stride, vectors = self.place(term.source)
+            i, stride, vectors = self.place(term.not_negative)
             if stride or vectors:
-                vector = self.index_vector(i, stride, vectors)
-                return self.b.op("and", vector, Literal(term.extent - 1, vector.type))
+                return self.b.wrapped(self.index_vector(i, stride, vectors), term.extent)
             return Affine(((Wrapped(i, term.extent), 1),)) if i.terms else Affine((), i.const % term.extent)
         position = self.indices.get(term)
         if position is None:

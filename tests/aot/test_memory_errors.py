@@ -98,7 +98,7 @@ def test_two_workspaces_run_at_the_same_time(tmp_path: Path) -> None:
     """No run of an object without variables touches anything but what it is given: the object has no data that can be written,
     whatever form it has, unless it is self-contained."""
     if shutil.which("nm") is None:
-        pytest.skip("there is no nm")
+        pytest.skip("nm is missing, which lists the symbols of an object")
     lowered = tosaic.load(DATA / MODELS[0]).main
     for form in (Form(), Form(self_contained=True)):
         artifact = save([lowered.lower(memory=Memory())], tmp_path / str(form.self_contained), "model", form)

@@ -85,6 +85,41 @@ def test_a_pin_puts_a_tensor_where_it_says(tosaic: Any) -> None:
     assert places("--workspace-io", "--pin", "arg0=b", "--pin", f"{name}=b")["arg0"] == "b"
 
 
+@pytest.mark.parametrize(("model", "option", "setting"), [
+    ("f_mobilenet_block_int8", "--rows=never", "rows = 'never'"), ("f_attention_block", "--no-overlap", "overlap = false")])
+def test_a_step_that_saves_memory_can_be_switched_off(tosaic: Any, tmp_path: Path, model: str, option: str,
+                                                      setting: str) -> None:
+    def arena(*options: Any) -> int:
+        found: int = json.loads(tosaic("report", Path(MODEL).with_stem(model), "--json", *options)[1])["arena"]
+        return found
+
+    (tmp_path / "memory.toml").write_text(setting)
+    assert arena("--rows=memory") < arena("--rows=memory", option)
+    assert arena("--memory", tmp_path / "memory.toml") == arena(option)
+
+
+def test_the_order_of_kernels_can_be_left_as_it_is(tosaic: Any, tmp_path: Path) -> None:
+    """Two towers, written layer by layer: in the best order one is narrow again before the other gets wide."""
+    lines = ['%z = "tosa.const"() {values = dense<0.0> : tensor<1xf32>} : () -> tensor<1xf32>',
+             '%w = "tosa.const"() {values = dense<0.5> : tensor<1x8x64xf32>} : () -> tensor<1x8x64xf32>',
+             '%v = "tosa.const"() {values = dense<0.25> : tensor<1x64x1xf32>} : () -> tensor<1x64x1xf32>']
+    for result, left, right, dims in (("a", "x", "w", (8, 8, 64)), ("b", "y", "w", (8, 8, 64)), ("c", "a", "v", (8, 64, 1)),
+                                      ("d", "b", "v", (8, 64, 1))):
+        m, k, n = (f"tensor<1x{i}x{j}xf32>" for i, j in ((dims[0], dims[1]), (dims[1], dims[2]), (dims[0], dims[2])))
+        lines.append(f"%{result} = tosa.matmul %{left}, %{right}, %z, %z : ({m}, {k}, tensor<1xf32>, tensor<1xf32>) -> {n}")
+    t = "tensor<1x8x1xf32>"
+    lines += [f"%sum = tosa.add %c, %d : ({t}, {t}) -> {t}", f"return %sum : {t}"]
+    text = f"func.func @main(%x: tensor<1x8x8xf32>, %y: tensor<1x8x8xf32>) -> {t} {{\n" + "\n".join(lines) + "\n}"
+    (tmp_path / "towers.mlir").write_text(text)
+    (tmp_path / "memory.json").write_text('{"order": false}')
+
+    def wide(*more: Any) -> int:
+        report = json.loads(tosaic("report", tmp_path / "towers.mlir", "--json", *more)[1])
+        return report["arena"] // (8 * 64 * 4)
+
+    assert [wide(), wide("--no-order"), wide("--memory", tmp_path / "memory.json")] == [1, 2, 2]
+
+
 def test_a_file_may_pin_and_the_command_line_adds_to_it(tosaic: Any, tmp_path: Path) -> None:
     (tmp_path / "memory.toml").write_text('workspace-pools = "a,b"\nworkspace-io = true\npin = { arg0 = "b", result0 = "b" }\n')
     out = tosaic("show", "plan", MODEL, "--memory", tmp_path / "memory.toml", "--pin", "result0=a")[1]
@@ -124,6 +159,7 @@ WRONG = [
     ("--pin nothing=workspace", "there is no buffer named nothing to pin to workspace"),
     ("--workspace-io --pin arg0=flash", "buffer arg0 is pinned to flash, which is no pool\n  help: there are workspace"),
     ("--planner best", "there is no planner's algorithm named best\n  help: there are "),
+    ("--rows always", "rows is 'always'\n  help: it may be cache, memory, never"),
     ("--alignment 12", "an alignment of 12 bytes is not a power of two"),
     ("--memory missing.toml", "missing.toml cannot be read: No such file or directory")]
 
@@ -145,6 +181,7 @@ def test_memories_that_are_too_small_end_the_compile(tosaic: Any, tmp_path: Path
     ("workspace-pools = [", "is neither JSON nor TOML: "), ("{", "is neither JSON nor TOML: "),
     ("pools = 'a'", "there is no memory option named pools\n  help: there are workspace-pools, "),
     ("workspace-pool = 'a'", "there is no memory option named workspace-pool\n  help: did you mean workspace-pools?"),
+    ("order = 1", "order is 1\n  help: it may be true or false"), ("rows = false", "rows is False, which is no name"),
     ("workspace-pools = 3", "workspace-pools is 3"), ("workspace-io = 1", "workspace-io is 1\n  help: it may be true or false"),
     ("pin = { a = 3 }", "pin a is 3, which is no name"), ("planner = 3", "planner is 3, which is no name"),
     ("workspace-pools = 'a'\nworkspace-pool-a = 3", "workspace-pool-a is 3\n  help: it may be text")])

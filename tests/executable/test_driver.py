@@ -105,9 +105,9 @@ def test_what_lies_in_the_arena_before_a_run_does_not_matter() -> None:
     x, t, r = p.input("x"), p.temporary("t"), p.output("r")
     executable = p.load(p.compute(t, plus(1), x), p.compute(r, mul, t, t))
     executable(X)
-    workspace = executable._workspaces.take()
+    workspace = executable.workspaces.take()
     workspace.arena[:] = 0xA5
-    executable._workspaces.give(workspace)
+    executable.workspaces.give(workspace)
     assert np.array_equal(executable(X)[0], (X + 1) ** 2)
 
 
@@ -120,8 +120,8 @@ def test_temporaries_may_lie_in_several_pools() -> None:
     assert [pool.size_bytes > 0 for pool in planned.pools] == [True, True]
     executable = load(program, planned)
     assert np.array_equal(executable(X)[0], (X + 1) * (2 * X + 1))
-    executable._workspaces.take()
-    assert executable._workspaces._make().arena.__array_interface__["data"][0] % 256 == 0
+    executable.workspaces.take()
+    assert executable.workspaces._make().arena.__array_interface__["data"][0] % 256 == 0
 
 
 def test_scratch_is_memory_of_the_arena() -> None:

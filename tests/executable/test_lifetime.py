@@ -73,7 +73,7 @@ def test_closing_waits_for_the_calls_that_are_running() -> None:
     expected = executable(start)[0].item()
     inside, go = threading.Barrier(3, timeout=60), threading.Event()
     released: list[bool] = []
-    original, release = executable._run, executable._code.release
+    original, release = executable._run, executable.code.release
 
     def run(frame: int) -> int:
         inside.wait()
@@ -81,7 +81,7 @@ def test_closing_waits_for_the_calls_that_are_running() -> None:
         return original(frame)
 
     executable._run = run
-    object.__setattr__(executable._code, "release", lambda: (released.append(True), release()))
+    object.__setattr__(executable.code, "release", lambda: (released.append(True), release()))
     with ThreadPoolExecutor(2) as pool:
         calls = [pool.submit(executable, start) for _ in range(2)]
         inside.wait()
@@ -110,7 +110,7 @@ def test_calls_of_one_executable_run_side_by_side() -> None:
         results = [pool.submit(executable, np.array([i], np.int64)) for i in (1, 2)]
         values = [r.result(60)[0].item() for r in results]
     assert len(inside) == 2 and values[0] != values[1]
-    assert executable._workspaces._made == 2
+    assert executable.workspaces._made == 2
 
 
 def test_native_code_runs_without_the_interpreters_lock() -> None:
@@ -145,7 +145,7 @@ def test_many_threads_get_their_own_answers() -> None:
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(calls, range(8)))
-    assert executable._workspaces._made <= 8
+    assert executable.workspaces._made <= 8
 
 
 def test_workspaces_are_used_again() -> None:
@@ -154,7 +154,7 @@ def test_workspaces_are_used_again() -> None:
     executable = p.load(p.compute(r, plus(1), x))
     for _ in range(10):
         executable(X)
-    assert executable._workspaces._made == 1
+    assert executable.workspaces._made == 1
 
 
 def test_a_wrong_argument_takes_no_workspace() -> None:
@@ -164,7 +164,7 @@ def test_a_wrong_argument_takes_no_workspace() -> None:
     for _ in range(3):
         with pytest.raises(Problem):
             executable(X[:3])
-    assert executable._workspaces._made == 0
+    assert executable.workspaces._made == 0
 
 
 def test_loading_from_several_threads_works() -> None:

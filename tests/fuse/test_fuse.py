@@ -10,7 +10,7 @@ from tosaic.lowering.fuse.interpret import State, run
 from tosaic.lowering.fuse.kernel import Kernels
 from tosaic.lowering.fuse.text import print_kernels
 from tosaic.lowering.graph.graph import Module
-from tosaic.lowering.graph.types import F32, I8, TensorType
+from tosaic.lowering.graph.types import F32, I8, I32, TensorType
 from tosaic.runtime.errors import Problem
 from tosaic.runtime.interpreter import InterpreterVariables, interpret
 
@@ -89,6 +89,34 @@ def test_two_reductions_are_two_kernels() -> None:
     total = g.op("reduce_sum", g.op("exp", x), axis=1)
     kernels = agree(g.module(g.op("reduce_max", total, axis=0)))
     assert len(kernels.kernels) == 2
+
+
+@pytest.mark.parametrize("operator", ["reduce_sum", "reduce_max", "reduce_min", "reduce_product"])
+def test_reductions_of_one_kind_along_several_axes_are_one(operator: str) -> None:
+    g = Graph()
+    x = g.input(3, 5, 4)
+    total = g.op(operator, g.op(operator, g.op("exp", x), axis=0), axis=1)
+    kernels = agree(g.module(g.op("tanh", total)))
+    assert len(kernels.kernels) == 1
+
+
+def test_a_sum_of_products_keeps_its_form() -> None:
+    """Summed into one, a matrix product would lose the schedule of a contraction."""
+    g = Graph()
+    product = g.op("matmul", g.input(1, 8, 6), g.input(1, 6, 7), zero("float32"), zero("float32"))
+    kernels = agree(g.module(g.op("reduce_sum", product, axis=1)))
+    assert [k.out.shape for k in kernels.kernels] == [(1, 8, 7), (1, 1, 7)]
+
+
+def test_what_two_reductions_lie_between_is_stored_at_its_narrowest() -> None:
+    """The bytes that a convolution makes, not the integers that a mean takes them for."""
+    rng, g = np.random.default_rng(1), Graph()
+    x = g.input(1, 5, 7, 8, dtype="int8")
+    y = conv(g, x, rng.integers(-127, 128, (16, 3, 3, 8)).astype(np.int8), rng.integers(-99, 99, 16).astype(np.int32), 3)
+    y = g.op("clamp", rescale(g, y, 16, rng), min_val=-100, max_val=100)
+    wide = g.op("sub", g.op("cast", y, to=I32), np.full((1, 1, 1, 1), -5, np.int32))
+    kernels = agree(g.module(g.op("reduce_sum", g.op("reduce_sum", wide, axis=1), axis=2)))
+    assert [(k.out.dtype, k.out.shape) for k in kernels.kernels] == [("int8", (1, 3, 5, 16)), ("int32", (1, 1, 1, 16))]
 
 
 def test_a_reshape_that_is_not_affine_is_a_view() -> None:

@@ -29,7 +29,6 @@ class Poisoned:
     """A program with its plan; variables keep their contents from run to run."""
 
     def __init__(self, program: Program, plan: Plan, options: PlanOptions, target: Target) -> None:
-        assert all(not isinstance(s, Compute) or s.kernel >= 0 for s in program.steps)
         self.program, self.plan = program, plan
         self.occupied = share(program, planned_buffers(program, options)).occupied
         functions = [replace(f, name=f"f{i}") for i, f in enumerate(program.functions)]

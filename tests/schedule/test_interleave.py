@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tosaic.lowering.fuse.fuse import fuse
-from tosaic.lowering.fuse.interleave import interleave
+from tosaic.lowering.fuse.interleave import interleave, most_live
 from tosaic.lowering.fuse.interpret import run
 from tosaic.lowering.fuse.kernel import Compute, Kernels
 from tosaic.lowering.graph.graph import Value
@@ -115,7 +115,7 @@ def rings_of(kernels: Kernels, t: Target) -> dict[str, int]:
 
 def test_a_tensor_between_two_convolutions_keeps_as_many_rows_as_the_window_has() -> None:
     kernels, program = lowered(CASES["two convolutions"], tiny(target("x86-64-v4")))
-    assert list(rings_of(kernels, tiny(target("x86-64-v4"))).values()) == [4]
+    assert list(rings_of(kernels, tiny(target("x86-64-v4"))).values()) == [3]
     whole = lower(kernels, target("x86-64-v4"))
     assert sum(b.nbytes for b in program.temporaries) < sum(b.nbytes for b in whole.temporaries) / 2
 
@@ -129,6 +129,22 @@ def test_rows_read_in_reverse_are_all_kept() -> None:
 def test_small_tensors_are_computed_whole() -> None:
     _, program = lowered(CASES["two convolutions"], target("x86-64-v4"))
     assert program.steps == (Compute(0), Compute(1))
+
+
+def test_by_policy_kernels_run_in_turns_for_the_cache_for_memory_or_never() -> None:
+    for name in CASES:
+        kernels, _ = lowered(CASES[name], target("x86-64-v4"))
+        for t in (target("x86-64-v4"), tiny(target("x86-64-v4"))):
+            found = {rows: interleave(kernels, t, rows) for rows in ("cache", "memory", "never")}
+            assert not found["never"].by_rows and found["never"].steps == kernels.steps
+            assert most_live(kernels, found["memory"]) <= min(most_live(kernels, i) for i in found.values())
+
+
+def test_a_microcontroller_saves_memory_unless_told_otherwise() -> None:
+    kernels, _ = lowered(CASES["two convolutions"], target("x86-64-v4"))
+    large, small = (interleave(kernels, target(name)) for name in ("x86-64-v4", "cortex-m7"))
+    assert small.by_rows and small.steps == interleave(kernels, target("x86-64-v4"), "memory").steps
+    assert not large.by_rows and large.steps == interleave(kernels, target("cortex-m7"), "cache").steps
 
 
 def test_every_row_is_computed_once_and_in_order() -> None:

@@ -57,7 +57,7 @@ class Guarded:
 
 def poison(compiled: Compiled) -> None:
     """Fill every free arena with bytes that no result may come from."""
-    for workspace in compiled.executable._workspaces._free:
+    for workspace in compiled.executable.workspaces._free:
         workspace.arena[:] = 0xA5
 
 

@@ -1,0 +1,90 @@
+"""Calls of compiled functions from Python: the ordinary one, which takes any argument, and the quick one, a built-in function
+object, where the program allows it.
+
+Objects that can be called keep what their call does in a slot named `__call__`, which Python's own lookup finds: first a
+function of ours, and after the first call that went well, the built-in one.
+"""
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..runtime.function_object import NEVER, function_object
+from .structure import LEAF, Structure, rebuild
+
+if TYPE_CHECKING:
+    from ..lowering.graph.types import Array
+    from ..runtime.executable import Executable
+    from ..runtime.variables import Context
+
+CONTEXTS = 64
+"""Namespaces of variables that a compiled function remembers at most."""
+
+Call = Callable[..., Any]
+
+
+class Calls:
+    """How an executable is called; results come as one array, as a tuple of several, or in the nest `structure`."""
+
+    def __init__(self, executable: Executable, structure: Structure | None) -> None:
+        self.executable = executable
+        single = len(executable.signature.outputs) == 1
+        self._rebuild: Callable[[Sequence[Array]], Any] = (
+            rebuild(structure) if structure else (lambda arrays: arrays[0]) if single else tuple)
+        self._bound: dict[Context, Executable] = {}
+        self._in_tuple: bool | None = not single
+        """Whether results come in a tuple; None for another nest."""
+        if structure is not None:
+            is_flat = structure.form == "tuple" and all(child.form == "leaf" for child in structure.children)
+            self._in_tuple = False if structure == LEAF else True if is_flat else None
+
+    def ordinary(self, *inputs: Any, out: Any = None, context: Context | None = None) -> Any:
+        """Run it; a Problem for a wrong argument, or an error that only a run shows (then no variable has changed)."""
+        run = self.executable if context is None else self.bound(context)
+        return self._rebuild(run(*inputs, out=out))
+
+    def quick(self, slow: Call | None = None, gate: ctypes.c_int64 = NEVER) -> Call | None:
+        """The built-in function, which leaves to `slow` what it cannot do, and everything while `gate` is not 0; None where
+        the program cannot be called like this."""
+        if self._in_tuple is None:
+            return None
+        return function_object(self.executable, slow or self.ordinary, self._in_tuple, gate)
+
+    def bound(self, context: Context) -> Executable:
+        """The code with the variables of `context`."""
+        if context is self.executable.context:
+            return self.executable
+        found = self._bound.get(context)
+        if found is None:
+            if len(self._bound) >= CONTEXTS:
+                self._bound = {}
+            found = self._bound[context] = self.executable.bind(context)
+        return found
+
+
+def until_quick(owner: Any, call: Call, quick: Callable[[], Call | None]) -> Call:
+    """What an owner's `__call__` is at first: `call`, which is not kept from going away with the owner; when it has
+    returned, the owner's `__call__` becomes what `quick` gives, or stays `call`."""
+    reference = weakref.ref(owner)
+
+    def first(*arguments: Any, **named: Any) -> Any:
+        result = call(*arguments, **named)
+        if (alive := reference()) is not None:
+            alive.__call__ = quick() or call
+        return result
+
+    return first
+
+
+def through(owner: Any, method: str) -> Call:
+    """A method of the owner, called without keeping the owner alive."""
+    reference = weakref.ref(owner)
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        if (alive := reference()) is None:
+            raise ReferenceError("what this call belongs to has gone")
+        return getattr(alive, method)(*arguments, **named)
+
+    return call
