@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .lowering.graph.operator import Op
     from .lowering.memory.buffers import PoolInfo as Pool
     from .lowering.memory.planner import PlanOptions as Memory
+    from .lowering.native.features import target
     from .runtime.variables import Context
     from .runtime.variables import process as variables
 
@@ -30,13 +31,14 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = ["Context", "Memory", "Op", "Pool", "Problem", "TensorSpec", "__version__", "compile", "cond", "custom", "jit",
-           "load", "ops", "tosa", "variable", "variables", "while_loop"]
+           "load", "ops", "target", "tosa", "variable", "variables", "while_loop"]
 
 _PLACES = {"ops": ("jit.ops", None), "cond": ("jit.control", "cond"), "while_loop": ("jit.control", "while_loop"),
            "TensorSpec": ("jit.decorator", "TensorSpec"), "variable": ("jit.variable", "variable"),
            "variables": ("runtime.variables", "process"), "Op": ("lowering.graph.operator", "Op"),
            "Memory": ("lowering.memory.planner", "PlanOptions"), "Pool": ("lowering.memory.buffers", "PoolInfo"),
-           "custom": ("lowering.dialects.tosa.custom", "custom"), "Context": ("runtime.variables", "Context")}
+           "target": ("lowering.native.features", "target"), "Context": ("runtime.variables", "Context"),
+           "custom": ("lowering.dialects.tosa.custom", "custom")}
 """Where the names that are imported on first use come from: a module, and a name in it (None: the module)."""
 
 

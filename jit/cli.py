@@ -151,6 +151,8 @@ def add_report(parser: argparse.ArgumentParser) -> None:
 
 def add_target(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", default="host", help="the machine to compile for (default: host)")
+    parser.add_argument("--cpu", help="another processor of the target's family, by LLVM's name")
+    parser.add_argument("--features", metavar="+F,-G", default="", help="more features or fewer, by LLVM's names")
 
 
 def positive(text: str) -> int:

@@ -61,7 +61,7 @@ def shapes_of(options: argparse.Namespace) -> dict[str, tuple[int, ...]]:
 
 def target_of(options: argparse.Namespace) -> Target:
     from ..lowering.native.features import target
-    return target(options.target)
+    return target(options.target, options.cpu, options.features)
 
 
 # ---- run ---------------------------------------------------------------------------------------------------------

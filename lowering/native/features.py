@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import functools
 import os
+import re
+import subprocess
+import sys
 from collections.abc import Set
 from dataclasses import replace
 
@@ -49,13 +52,40 @@ PRESETS = {
 }
 
 
-def target(name: str = "host") -> Target:
-    """A machine by its name: "host", or one of the presets. Raises Problem for another name."""
-    if name == "host":
-        return host()
-    if name not in PRESETS:
+def target(name: str = "host", cpu: str | None = None, features: str = "") -> Target:
+    """A machine by its name: "host", or one of the presets; `cpu` is another processor of its family, by LLVM's name, and
+    `features` are added to the target's ("+dsp,-fp64"). What vectors and dot products are used follows from the features;
+    the processor decides what LLVM makes of them. Raises Problem for names that are not known."""
+    if name != "host" and name not in PRESETS:
         raise Problem(f"there is no target {name!r}", kind="option", help=f"one of host, {', '.join(PRESETS)}")
-    return PRESETS[name]
+    found = host() if name == "host" else PRESETS[name]
+    return specific(found, cpu or found.cpu, features.replace(" ", "")) if cpu or features else found
+
+
+def specific(base: Target, cpu: str, features: str) -> Target:
+    """The machine with another processor, and more or fewer features."""
+    for feature in filter(None, features.split(",")):
+        if feature[0] not in "+-":
+            raise Problem(f"feature {feature!r} is neither on nor off", kind="option", help=f"+{feature} or -{feature}")
+    merged = ",".join({f[1:]: f for f in f"{base.features},{features}".split(",") if f}.values())
+    check_names(base.triple, cpu, merged)
+    if base.architecture == "x86":
+        return replace(x86(base.triple, cpu, merged), l2_bytes=base.l2_bytes)
+    return replace(base, cpu=cpu, features=merged)
+
+
+@functools.cache
+def check_names(triple: str, cpu: str, features: str) -> None:
+    """A Problem where LLVM does not know a processor or a feature. It says so on the standard error of its process only, so
+    another process asks."""
+    question = ("import sys, llvmlite.binding as llvm; llvm.initialize_all_targets(); llvm.Target.from_triple(sys.argv[1])"
+                ".create_target_machine(cpu=sys.argv[2], features=sys.argv[3])")
+    answer = subprocess.run([sys.executable, "-c", question, triple, cpu, features], capture_output=True, text=True)
+    found = re.search(r"'([^']*)' is not a recognized (processor|feature)", answer.stderr)
+    if found is not None or answer.returncode:
+        what = f"{found[2]} {found[1]}" if found is not None else f"processor {cpu} with features {features}"
+        raise Problem(f"LLVM knows no {what} for {triple}", kind="option",
+                      help="names are LLVM's: those of clang's -mcpu, and of its -mattr")
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import struct
 from collections.abc import Iterator
 
@@ -142,3 +143,26 @@ def test_presets_say_their_lanes(name: str) -> None:
 
 def test_comparisons_are_the_operations_with_another_result() -> None:
     assert {"lt", "le", "eq"} == COMPARISONS
+
+
+# ---- other processors and features -------------------------------------------------------------------------------------
+def test_features_decide_which_vectors_are_used() -> None:
+    plain, wide = target("x86-64"), target("x86-64", "skylake-avx512", "+avx2,+fma,+avx512f,+avx512bw,+avx512dq,+avx512vl")
+    assert (plain.vector_bytes, wide.vector_bytes, wide.cpu) == (16, 64, "skylake-avx512")
+    assert target("x86-64-v4", features="-avx512f").vector_bytes == 32 and target("x86-64-v4", "generic").vector_bytes == 64
+    assert target("x86-64-v4", features="+avx512vnni").has_dot4 and not target("x86-64-v4").has_dot4
+
+
+def test_a_processor_of_the_same_family_keeps_what_the_target_has() -> None:
+    found = target("thumbv7em", "cortex-m33", "+dsp, -vfp4d16sp")
+    assert found.cpu == "cortex-m33" and found.enabled == {"dsp"} and found.vector_bytes == 1 and not found.has_cache
+    assert target("thumbv7em") == target("thumbv7em", None, "")
+
+
+@pytest.mark.parametrize(("cpu", "features", "message"), [
+    ("cortex-m99", "", "LLVM knows no processor cortex-m99 for thumbv7em-none-eabihf"),
+    (None, "+dps", "LLVM knows no feature +dps for thumbv7em-none-eabihf"),
+    (None, "dsp", "feature 'dsp' is neither on nor off")])
+def test_names_that_llvm_does_not_know_are_refused(cpu: str | None, features: str, message: str) -> None:
+    with pytest.raises(Problem, match=re.escape(message)):
+        target("thumbv7em", cpu, features)
