@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, dataclass_transform
 
@@ -26,8 +27,6 @@ from .quantized import is_quantized, storage_type
 from .types import Array, TensorType, Type
 
 if TYPE_CHECKING:
-    import inspect
-
     from ..elements.tensor import Element
     from .graph import Block
 
@@ -102,13 +101,10 @@ class Op:
 
     def result_types(self, operands: Sequence[Operand]) -> tuple[Type, ...]:
         """`infer` as a tuple, its wrong number of operands as a Problem."""
-        names = rule_of(type(self).infer)
-        try:
-            names.bind(self, *operands)
-        except TypeError:
-            wanted = list(names.parameters)[1:]
+        names, least, most = rule_of(type(self).infer)
+        if not least <= len(operands) <= most:
             raise Problem(f"{self.name} does not take {len(operands)} operands", kind="type",
-                          help=operand_help(wanted, len(operands))) from None
+                          help=operand_help(names, len(operands)))
         types = self.infer(*stored_operands(operands))
         return types if isinstance(types, tuple) else (types,)
 
@@ -125,10 +121,13 @@ class Op:
 
 
 @functools.cache
-def rule_of(infer: Callable[..., Any]) -> inspect.Signature:
-    """The signature of a type rule: the operands behind `self`."""
+def rule_of(infer: Callable[..., Any]) -> tuple[list[str], int, float]:
+    """The operands of a type rule, those behind `self`: their names, and how many there are at least and at most."""
     import inspect
-    return inspect.signature(infer)
+    _, *operands = inspect.signature(infer).parameters.values()
+    several = any(p.kind is p.VAR_POSITIONAL for p in operands)
+    needed = sum(p.default is p.empty and p.kind is not p.VAR_POSITIONAL for p in operands)
+    return [p.name for p in operands], needed, math.inf if several else len(operands)
 
 
 def operand_help(names: Sequence[str], found: int) -> str:

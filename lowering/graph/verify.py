@@ -6,6 +6,7 @@ operation's position.
 """
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from .agreement import check_agreement
 from .graph import Block, Function, Module, Operation, Value
 from .operator import UnknownOp
 from .quantized import check_quantized, same_element
-from .types import BlockScaled, ShapeType, TensorType, Type
+from .types import BlockScaled, ElementType, ShapeType, TensorType, Type
 
 MAXIMUM_RANK = 6
 MAXIMUM_BYTES = (1 << 31) - 1
@@ -138,6 +139,8 @@ class Scope:
         name = operation.op.name
         require(len(types) == len(declared), f"{name} has {len(types)} results, {len(declared)} are declared")
         for number, (type, other) in enumerate(zip(types, declared)):
+            if type == other:
+                continue
             which = "the result" if len(types) == 1 else f"result {number}"
             require(compatible(type, other), f"{which} of {name} is {type}, but {other} is declared")
         check_agreement(operation)
@@ -206,7 +209,16 @@ def check_type(value: Value) -> None:
             pass
 
 
+@functools.lru_cache(maxsize=4096)
+def is_plain(tensor: TensorType) -> bool:
+    """Whether nothing can be wrong with a tensor, so that no message about it needs to be written: most are so."""
+    return (type(tensor.element) is ElementType and tensor.is_static and tensor.rank <= MAXIMUM_RANK
+            and min(tensor.dims, default=1) > 0 and tensor.nbytes <= MAXIMUM_BYTES)
+
+
 def check_tensor(type: TensorType, what: str) -> None:
+    if is_plain(type):
+        return
     require(type.shape is not None, f"the rank of {what} is not known: {type}", kind="unsupported")
     require(type.rank <= MAXIMUM_RANK, f"{what} has rank {type.rank}, level 8K allows {MAXIMUM_RANK}", kind="level")
     require(all(n is None or n > 0 for n in type.shape or ()), f"{what} has no elements: {type}", kind="shape")

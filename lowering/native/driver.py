@@ -17,6 +17,9 @@ from ..loops.program import Program
 from .backup import Backup, backup_of
 from .emit import quoted
 
+MOST_CALLS = 16
+"""Calls in a row, without a table: so few take less code than what walks one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Slot:
@@ -197,12 +200,12 @@ class Driver:
         self.run(w, run)
 
     def run(self, w: Writer, steps: list[Compute]) -> None:
-        """Steps that follow each other: one is called, several are rows of the table."""
+        """Steps that follow each other: a few of as many kernels are called, others are rows of the table."""
         calls = [(step.kernel, *self.rows(step)) for step in steps]
-        if len(calls) == 1:
-            (kernel, low, high), = calls
-            self.call(w, kernel, f"{low}", f"{high}")
-        elif calls:
+        if len(calls) <= MOST_CALLS and len({kernel for kernel, _, _ in calls}) == len(calls):
+            for kernel, low, high in calls:
+                self.call(w, kernel, f"{low}", f"{high}")
+        else:
             self.used |= dict.fromkeys(kernel for kernel, _, _ in calls)
             first = len(self.table)
             self.table += [f"{{ i32, i32, i32 }} {{ i32 {k}, i32 {low}, i32 {high} }}" for k, low, high in calls]

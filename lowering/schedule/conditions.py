@@ -3,10 +3,11 @@ tested."""
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..elements.affine import Axis, Range
-from ..elements.expression import Reduce
+from ..elements.expression import Load, Reduce
 from ..elements.traverse import computed, loads
 
 MOST_UNROLLED = 16
@@ -17,10 +18,10 @@ def bounds_and_tests(r: Reduce, *lanes: Axis | None) -> tuple[list[Range], list[
     """The conditions of r that can bound one of its loops, and those that must be tested for each term.
 
     A bound is affine, mentions an axis of r, and is equal in all `lanes`. And what it keeps in range must be seen to
-    be: an index that leaves its buffer elsewhere has to move with the bound's own (h * width + w with 0 <= h <
-    height).
+    be: an index that leaves its buffer elsewhere, if no sum of multiples of the conditions keeps it, has to move with
+    the bound's own (h * width + w with 0 <= h < height).
     """
-    wild = [i for x in loads(r.body) for i in x.index if i.bounds[0] < 0 or i.bounds[1] >= x.buffer.size]
+    wild = [x.index[0] for x in loads(r.body) if not kept_in_range(x, r.where)]
     bounds: list[Range] = []
     tests: list[Range] = []
     for w in r.where:
@@ -33,6 +34,22 @@ def bounds_and_tests(r: Reduce, *lanes: Axis | None) -> tuple[list[Range], list[
         moves = all(i.coefficient(a) * c == i.coefficient(home) * k for i in wild for a, k in w.index.terms)
         (bounds if moves else tests).append(w)
     return bounds, tests
+
+
+def kept_in_range(x: Load, where: Sequence[Range]) -> bool:
+    """Whether x is inside its buffer where the conditions hold, as far as one of them for each of its terms says."""
+    rest, low, high = x.index[0], 0, 0
+    for w in where:
+        if not w.index.terms:
+            continue
+        term, c = w.index.terms[0]
+        factor, remainder = divmod(rest.coefficient(term), c)
+        if factor and not remainder and all(rest.coefficient(t) == factor * k for t, k in w.index.terms):
+            least, most = max(w.low, w.index.bounds[0]), min(w.high - 1, w.index.bounds[1])
+            rest = rest - w.index * factor
+            low, high = low + min(factor * least, factor * most), high + max(factor * least, factor * most)
+    least, most = rest.bounds
+    return low + least >= 0 and high + most < x.buffer.size
 
 
 @dataclass(frozen=True, slots=True)

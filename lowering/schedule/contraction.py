@@ -15,10 +15,10 @@ from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type
 from ..native.target import Target
 from .borders import heights, together
-from .conditions import Conditions
+from .conditions import Conditions, kept_in_range
 from .nest import Nest, free_axes
 from .panels import Cut, Panels, is_constant, pack_at_run_time, packed, unpacked
-from .reduce_loops import reduce_loops, unsettled
+from .reduce_loops import alike, reduce_loops, unsettled
 from .register_tile import Tile, choose_tile, panels
 from .rows import Rows, nested
 from .tiles import Piece, Tiles, interior, over, pieces
@@ -59,6 +59,12 @@ class Contraction:
         """Outer axes in b: each has panels of its own."""
         free = free_axes(self.b)
         return tuple(a for a in self.outer if a in free)
+
+    @property
+    def inside(self) -> tuple[Range, ...]:
+        """The conditions on b alone: with them its index stays in range."""
+        known = {*self.batch, *self.reduce.axes}
+        return tuple(w for w in self.reduce.where if w.index.axes <= known and not w.index.hidden)
 
     @property
     def passes(self) -> int:
@@ -109,9 +115,19 @@ def fits(form: Contraction) -> bool:
     return in_range(form) and (form.passes >= 4 or contiguous(form))
 
 
+def runs_by_turns(nest: Nest, target: Target) -> bool:
+    """Whether the nest is a contraction that can run over the places of its outer axes where its conditions hold, and over
+    just the values of K that these leave."""
+    from .dot import bytes_of, prefixes
+    form = recognise(nest, False)
+    if form is None or not all(w.index.axes <= {*form.outer} for w in nest.where):
+        return False
+    return not (target.has_dot4 and bytes_of(form)) or prefixes(form, Axis("k", form.depth)) is not None
+
+
 def in_range(form: Contraction) -> bool:
-    """Whether b can be read at all values of K, those that conditions forbid too."""
-    return all(x.index[0].bounds[0] >= 0 and x.index[0].bounds[1] < x.buffer.size for x in loads(form.b))
+    """Whether b can be read at all values of K for which the conditions on b alone hold."""
+    return all(kept_in_range(x, form.inside) for x in loads(form.b))
 
 
 def contiguous(form: Contraction) -> bool:
@@ -212,7 +228,8 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
     elif choice.packing == "compiling":
         panels, _ = packed(name, form.b, form.n, form.reduce.axes, form.batch, widths, dtype)
     elif choice.packing == "running":
-        panels, fill = pack_at_run_time(b, name, form.b, form.n, form.reduce.axes, widths, dtype, target)
+        panels, fill = pack_at_run_time(b, name, form.b, form.n, form.reduce.axes, widths, dtype, target,
+                                        form.inside)
     else:
         panels = unpacked(form.b, form.n, form.reduce.axes, dtype)
     largest = max(count * sum(p.lanes for p in vectors) for count, cut in ((choice.tile.rows, widths), (1, wide))
@@ -239,9 +256,9 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
     def inner(axes: tuple[Axis, ...], at: At, rows: Rows | None) -> None:
         if choice.columns_first:
             over_columns(at, lambda at, vectors, panel: nested(b, axes, at, lambda at: over_rows(
-                at, lambda at, m: product.tile(at, m, vectors, panel)), rows), widths)
+                at, lambda at, m: product.tile(at, m, vectors, panel)), rows, form.nest.where), widths)
         else:
-            nested(b, axes, at, row_major, rows)
+            nested(b, axes, at, row_major, rows, form.nest.where)
 
     if fill is None and not (choice.columns_first and form.batch):
         inner(outer, {}, rows)
@@ -254,7 +271,7 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
             fill(at)
         inner(rest, at, None if first else rows)
 
-    nested(b, first, {}, batch, rows if first else None)
+    nested(b, first, {}, batch, rows if first else None, form.nest.where)
 
 
 def columns(form: Contraction, choice: ContractionChoice, target: Target) -> Cut:
@@ -277,14 +294,15 @@ class Product:
         """One tile of rows, for vectors of panels that are `panel` columns each."""
         block = Block(at, self.form.m, line.size, self.form.n, vectors)
         conditions = self.step.conditions
-        failing = unsettled(conditions.rows, (block.place(0, 0), block.place(line.size - 1, 0)))
+        places = [block.place(row, 0) for row in range(line.size)]
+        failing = unsettled(conditions.rows, (places[0], places[-1]))
         single = line.size == 1  # then the loops' bounds hold them
         bounds = (*conditions.bounds, *failing) if single else conditions.bounds
-        unrolled = conditions.tapped if failing and not single else frozenset()
+        apart = alike(conditions.tapped, failing, places) if failing and not single else {}
         inits = [self.step.initial(block.place(row, piece.start), piece) for row, piece in block.vectors]
         many = len(inits) >= ENOUGH_SUMS
         sums = reduce_loops(self.b, self.step.axes, bounds, at, inits, lambda at, acc: self.products(
-            at, acc, () if single else failing, line.size, vectors, panel), unrolled, 1 if many else 2, self.step.group)
+            at, acc, () if single else failing, line.size, vectors, panel), apart, 1 if many else 2, self.step.group)
         self.writer.write(block, sums)
 
     def products(self, at: At, sums: Sequence[Operand], failing: Sequence[Range], rows: int, vectors: tuple[Piece, ...],

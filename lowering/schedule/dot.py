@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..elements.affine import Affine, Axis, Range
-from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Load
+from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Load, guard
 from ..elements.traverse import computed
 from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type
 from ..native.target import Target
 from .conditions import Conditions
 from .panels import Cut, Panels, is_constant, packed
+from .reduce_loops import alike, bounds
+from .rows import nested
 from .tiles import Piece, Tiles, chunks, over, pieces
 from .vectorize import At
 
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
     from .contraction import Contraction
 
 GROUP = 4
-NOTHING = Conditions((), (), (), frozenset())
 
 
 def byte(e: Expr) -> tuple[Load, int] | None:
@@ -56,6 +57,27 @@ def bytes_of(form: Contraction) -> tuple[Load, int] | None:
     return a if plain and lowest <= zero_point < lowest + 256 else None
 
 
+def prefixes(form: Contraction, flat: Axis) -> tuple[Range, ...] | None:
+    """The conditions on b alone as bounds of K, flat: how far it goes changes evenly along an outer axis. None where that
+    cannot be said."""
+    result, (outermost, *_) = [], form.reduce.axes
+    for w in form.inside:
+        others = [a for a in w.index.axes if a is not outermost]
+        if len(others) != 1 or not w.index.coefficient(outermost):
+            return None
+        (outer,) = others
+        holds = [[w.substitute({outer: Affine.of(i), outermost: Affine.of(j)}).known for j in range(outermost.extent)]
+                 for i in range(outer.extent)]
+        counts = [row.count(True) for row in holds]
+        step = counts[1] - counts[0]
+        if any(not all(row[:n]) or n != counts[0] + i * step for i, (row, n) in enumerate(zip(holds, counts))):
+            return None
+        size = form.depth // outermost.extent
+        reach = Affine.of(flat) - Affine.of(outer) * (step * size)
+        result.append(Range(reach, reach.bounds[0], counts[0] * size))
+    return tuple(result)
+
+
 @dataclass(frozen=True, slots=True)
 class Dot4:
     """One step of K: total += dot product of four staged bytes with four of b, in each lane."""
@@ -68,7 +90,7 @@ class Dot4:
     staged: Buffer
     """One tile of rows."""
     correction: Buffer
-    conditions: Conditions = NOTHING
+    conditions: Conditions
     group: int = GROUP
 
     @staticmethod
@@ -76,7 +98,8 @@ class Dot4:
         name, found = form.nest.name, bytes_of(form)
         assert found
         x, zero_point = found
-        panels, data = packed(name, form.b, form.n, form.reduce.axes, form.batch, cut, "int8", GROUP)
+        known = guard(form.inside, form.b, 0) if form.inside else form.b
+        panels, data = packed(name, known, form.n, form.reduce.axes, form.batch, cut, "int8", GROUP)
         depth = panels.axes[0].extent
         staged = b.scratch(Buffer(f"{name}.rows", "int8", (rows * depth,), "scratch"))
         flipped = 128 if x.dtype == "int8" else 0
@@ -84,7 +107,8 @@ class Dot4:
         filled = sum(t.count * sum(p.lanes for p in vectors) for t, vectors in cut)
         sums = np.pad(sums, ((0, 0), (0, filled - sums.shape[1]))).astype(np.int32)
         correction = Buffer(f"{name}.initial", "int32", (sums.size,), "constant", sums.reshape(-1))
-        return Dot4(b, target, form, x, zero_point, panels, staged, correction)
+        conditions = Conditions((), prefixes(form, panels.axes[0]) or (), (), frozenset())
+        return Dot4(b, target, form, x, zero_point, panels, staged, correction, conditions)
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -99,16 +123,19 @@ class Dot4:
     def stage(self, at: At, rows: int) -> None:
         """staged[r, k] = a[m + r, k] + 128; the zero point where a condition fails. Axes of K in conditions on the rows of
         the tile are taken apart, so that these are settled when compiling; others are tested once for many elements."""
-        where = [w for w in self.form.reduce.where if any(
+        where = [w for w in self.form.reduce.where if w not in self.form.inside and any(
             w.substitute(self.row_at(at, r)).known is not True for r in (0, rows - 1))]
         axes = self.form.reduce.axes
         apart = [a for a in axes if any(w.index.coefficient(a) for w in where if self.on_rows(w))]
         run = self.run_of([a for a in axes if any(w.index.coefficient(a) for w in where)])
         looped = [a for a in axes[:len(axes) - len(run)] if a not in apart]
-        for position in itertools.product(*(range(a.extent) for a in apart)):
-            here = {**at, **{a: Affine.of(i) for a, i in zip(apart, position)}, **{a: Affine() for a in run}}
+        runs = alike(apart, where, [self.row_at(at, r) for r in range(rows)])
+        for position in itertools.product(*(runs[a] for a in apart)):
+            loops = [Axis(a.name, len(values)) for a, values in zip(apart, position)]
+            here = {**at, **{a: Affine.of(loop) + values.start for a, loop, values in zip(apart, loops, position)},
+                    **{a: Affine() for a in run}}
             for members, condition in self.cases(here, rows, where):
-                self.part(here, members, condition, looped, run)
+                nested(self.b, tuple(loops), {}, lambda _: self.part(here, members, condition, looped, run))
         if rest := self.depth - self.form.depth:  # what fills K up meets zeros of b
             over(self.b, [Tiles(0, 1, rows)], lambda start, _: self.vectors(
                 Affine(), start * self.depth + self.form.depth, rest, False))
@@ -145,8 +172,11 @@ class Dot4:
         """Copy, or fill, these rows for all values of the axes `looped`."""
         if looped:
             axis, *rest = looped
-            loop = Axis(axis.name, axis.extent)
-            self.b.loop(loop, lambda: self.part({**at, axis: Affine.of(loop)}, rows, condition, rest, run))
+            loop, low, high = Axis(axis.name, axis.extent), None, None
+            inside = {**at, axis: Affine.of(loop)}
+            if mine := [w.substitute(inside) for w in self.form.inside if w.index.coefficient(axis)]:
+                low, high = bounds(self.b, loop, mine)
+            self.b.loop(loop, lambda: self.part(inside, rows, condition, rest, run), (), low, high)
             return
         copy = functools.partial(self.copy, at, rows, math.prod(a.extent for a in run))
         if condition:

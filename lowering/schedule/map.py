@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..elements.affine import Affine, Axis, Computed
-from ..elements.expression import Apply, IndexValue, Likely, Load, Reduce
+from ..elements.expression import Apply, Expr, IndexValue, Likely, Load, Reduce
 from ..elements.traverse import children, nodes
 from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
@@ -56,16 +56,16 @@ def choose(nest: Nest, target: Target, rows: bool) -> MapChoice:
     whole = lanes * ITEM_SIZES[nest.out.dtype] == target.vector_bytes and nest.out.nbytes >= target.streaming_bytes
     streaming = whole and inner[-1].extent % lanes == 0 and all(
         c % lanes == 0 for t, c in nest.index.terms if t is not inner[-1]) and nest.index.const % lanes == 0
-    if scattered(nest, inner[-1]):
+    if scattered(nest.value, inner[-1]):
         return MapChoice(min(lanes, target.lanes(4)), 1, False)
     return MapChoice(lanes, 1 if lanes == 1 or operations > 16 else 2 if operations > 8 else 4, streaming)
 
 
-def scattered(nest: Nest, axis: Axis) -> bool:
-    """Whether neighbouring outputs read small elements too far apart for shuffles, or anywhere: one by one, so more lanes
+def scattered(value: Expr, axis: Axis) -> bool:
+    """Whether neighbours along the axis read small elements too far apart for shuffles, or anywhere: one by one, so more lanes
     are only more code."""
     return any(isinstance(e, Load) and e.dtype in NARROW and (
-        axis in e.index[0].hidden or abs(e.index[0].coefficient(axis)) > MOST_STRIDE) for e in nodes(nest.value))
+        axis in e.index[0].hidden or abs(e.index[0].coefficient(axis)) > MOST_STRIDE) for e in nodes(value))
 
 
 def by_terms(nest: Nest, axis: Axis, target: Target) -> bool:

@@ -7,13 +7,14 @@ start of the kernel, into scratch memory; or it is read where it lies.
 """
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..elements.affine import Affine, Axis
+from ..elements.affine import Affine, Axis, Range
 from ..elements.expression import PRIMITIVES, Apply, Buffer, Cast, Const, Expr, Load, is_float
 from ..elements.interpret import evaluate, numpy_dtype
 from ..elements.traverse import loads
@@ -21,6 +22,8 @@ from ..graph.types import ITEM_SIZES, Array
 from ..loops.builder import Builder
 from ..loops.ir import Operand, Type
 from ..native.target import Target
+from .map import scattered
+from .reduce_loops import reduce_loops
 from .tiles import Piece, Tiles, over
 from .vectorize import At, Vectorizer
 
@@ -121,8 +124,9 @@ def narrow(b: Expr) -> Expr:
 
 
 def pack_at_run_time(b: Builder, name: str, source: Expr, n: Axis, axes: tuple[Axis, ...], cut: Cut, dtype: str,
-                     target: Target) -> tuple[Panels, Callable[[At], None]]:
-    """Panels in scratch memory, and what fills them for the batch at a place."""
+                     target: Target, where: Sequence[Range] = ()) -> tuple[Panels, Callable[[At], None]]:
+    """Panels in scratch memory, and what fills them for the batch at a place, for the values of `axes` for which the
+    conditions hold."""
     source = narrow(source)
     depth = math.prod(a.extent for a in axes)
     size = depth * sum(t.count * sum(p.lanes for p in vectors) for t, vectors in cut)
@@ -134,21 +138,34 @@ def pack_at_run_time(b: Builder, name: str, source: Expr, n: Axis, axes: tuple[A
 
     def panel(at: At, start: Affine, vectors: tuple[Piece, ...]) -> None:
         width = sum(piece.lanes for piece in vectors)
-        loops = tuple(Axis(a.name, a.extent) for a in axes)
 
-        def row(depth_left: tuple[Axis, ...], k: Affine) -> None:
-            if depth_left:
-                loop, *rest = depth_left
-                b.loop(loop, lambda: row(tuple(rest), k * loop.extent + loop))
-                return
-            place = {**at, **{a: Affine.of(loop) for a, loop in zip(axes, loops)}}
-            for piece in vectors:
-                v = Vectorizer(b, target, {**place, n: start + piece.start}, n, piece.lanes, piece.active)
-                b.store(scratch, start * depth + k * width + piece.start, v.vector(source))
+        def row(at: At, _: Sequence[Operand]) -> tuple[()]:
+            k = Affine()
+            for axis in axes:
+                k = k * axis.extent + at[axis]
+            for piece, count in repeated(vectors, scattered(source, n)):
+                number = Axis("vector", count)
 
-        row(loops, Affine())
+                def store() -> None:
+                    first = Affine.of(number) * piece.lanes + piece.start
+                    v = Vectorizer(b, target, {**at, n: start + first}, n, piece.lanes, piece.active)
+                    b.store(scratch, start * depth + k * width + first, v.vector(source))
+
+                b.loop(number, store)
+            return ()
+
+        reduce_loops(b, axes, where, at, (), row, unroll=1)
 
     return Panels(n, axes, dtype, source, scratch), fill
+
+
+def repeated(vectors: tuple[Piece, ...], alike: bool) -> list[tuple[Piece, int]]:
+    """The vectors one by one; or, where those that are `alike` share their code, the first of each kind and how many
+    follow each other."""
+    if not alike:
+        return [(piece, 1) for piece in vectors]
+    groups = [list(group) for _, group in itertools.groupby(vectors, lambda piece: (piece.lanes, piece.active))]
+    return [(group[0], len(group)) for group in groups]
 
 
 def is_constant(e: Expr) -> bool:

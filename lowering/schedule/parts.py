@@ -3,13 +3,17 @@ then with as few axes as possible.
 """
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from ..elements.affine import Affine, Axis, Range
 from ..elements.expression import Apply, Const, Expr, Guard, IndexValue, Reduce
 from ..elements.traverse import nodes
+from ..native.target import Target
+from . import contraction
 from .nest import Nest, Rewriter, indices_of
 from .tiles import breaks, interior
 
@@ -18,16 +22,46 @@ MOST_PARTS, FEWER_PARTS, LARGE = 64, 16, 1 << 16
 has less than so many elements."""
 
 
-def split(nest: Nest, by_rows: bool) -> list[Nest]:
+def split(nest: Nest, by_rows: bool, target: Target) -> list[Nest]:
     """Parts in which guards on one output axis are settled: a padding, its border; a concatenation, its operands. And
     parts in which a quotient of an axis is affine: the phases of a transposed convolution. With `by_rows` the first
     axis stays, even with an extent of 1."""
-    steps = {a: s for a, s in quotients(nest).items() if not (by_rows and a is nest.axes[0])}
+    if not by_rows and (together := turns(nest)) is not nest:
+        pieces = phases(together, by_rows)
+        if all(contraction.runs_by_turns(collapse(piece), target) for piece in pieces):
+            return pieces
+    return phases(nest, by_rows)
+
+
+def phases(nest: Nest, by_rows: bool) -> list[Nest]:
+    """The phases of axes with a quotient, one part or several for each."""
+    steps = {a: index.divisor for a, index in quotients(nest).items() if not (by_rows and a is nest.axes[0])}
     if not steps or math.prod(steps.values()) > MOST_PARTS:
         return cut(nest, by_rows)
-    phases = itertools.product(*(range(steps.get(a, 1)) for a in nest.axes))
-    return [piece for number, starts in enumerate(phases) for piece in cut(
-        phase(nest, f"{nest.name}.{number}", starts, steps), by_rows)]
+    starts = itertools.product(*(range(steps.get(a, 1)) for a in nest.axes))
+    return [piece for number, start in enumerate(starts) for piece in cut(
+        phase(nest, f"{nest.name}.{number}", start, steps), by_rows)]
+
+
+def turns(nest: Nest) -> Nest:
+    """The nest with a loop over the phases of each outer axis with a quotient, which makes one body of code of them. The
+    last two axes are those of a contraction's tile, whose extents must be known; their phases are parts."""
+    at: dict[Axis, Affine] = {}
+    outermost, axes, where = [], list(nest.axes), list(nest.where)
+    for a, found in quotients(nest).items():
+        if a in nest.axes[:-2] and found.index.terms == ((a, 1),):
+            by, before = found.divisor, found.index.const % found.divisor
+            phase, turn = Axis(f"{a.name}_phase", by), Axis(a.name, -(-(a.extent + before) // by))
+            at[a] = Affine.of(turn) * by + phase - before
+            outermost.append(phase)
+            axes[axes.index(a)] = turn
+            where.append(Range(at[a], 0, a.extent))
+    if not at:
+        return nest
+    rewriter = Rewriter(at)
+    kept = tuple(a for a in (*outermost, *axes) if a.extent > 1)
+    return Nest(nest.name, nest.out, kept, rewriter.index(nest.index), rewriter.value(nest.value), nest.low,
+                tuple(r for r in where if r.known is not True))
 
 
 def shortened(nest: Nest) -> Nest:
@@ -42,19 +76,25 @@ def shortened(nest: Nest) -> Nest:
                 at[a] = Affine.of(Axis(a.name, high - low)) + low
     if not at:
         return nest
-    rewriter = Rewriter(at)
-    return Nest(nest.name, nest.out, nest.axes, nest.index, rewriter.value(nest.value), nest.low)
+    return dataclasses.replace(nest, value=Rewriter(at).value(nest.value))
 
 
-def quotients(nest: Nest) -> dict[Axis, int]:
-    """Axes, other than the last, of which the expression computes a quotient, with the divisor."""
-    result: dict[Axis, int] = {}
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    """What is divided, and by what."""
+    index: Affine
+    divisor: int
+
+
+def quotients(nest: Nest) -> dict[Axis, Quotient]:
+    """Axes, other than the last, of which the expression computes a quotient."""
+    result: dict[Axis, Quotient] = {}
     for e in nodes(nest.value):
         match e:
             case Apply("div", (IndexValue(index), Const(divisor))):
                 for a in nest.axes[:-1]:
                     if index.coefficient(a) == 1 and a not in result and 1 < divisor <= a.extent:
-                        result[a] = int(divisor)
+                        result[a] = Quotient(index, int(divisor))
     return result
 
 
@@ -63,7 +103,8 @@ def phase(nest: Nest, name: str, starts: tuple[int, ...], steps: Mapping[Axis, i
     axes = [Axis(a.name, -(-(a.extent - s) // steps[a])) if a in steps else a for a, s in zip(nest.axes, starts)]
     rewriter = Rewriter({a: Affine.of(b) * steps[a] + s for a, b, s in zip(nest.axes, axes, starts) if a in steps})
     kept = tuple(b for d, (a, b) in enumerate(zip(nest.axes, axes)) if b.extent > 1 or a not in steps)
-    return Nest(name, nest.out, kept, rewriter.index(nest.index), rewriter.value(nest.value), nest.low)
+    return Nest(name, nest.out, kept, rewriter.index(nest.index), rewriter.value(nest.value), nest.low,
+                rewriter.conditions(nest.where))
 
 
 def cut(nest: Nest, by_rows: bool) -> list[Nest]:
@@ -97,13 +138,14 @@ def part(nest: Nest, name: str, spans: tuple[tuple[int, int], ...], by_rows: boo
     at = {a: Affine.of(b) + low for a, b, (low, _) in zip(nest.axes, axes, spans) if a is not b}
     rewriter = Rewriter(at)
     kept = tuple(b for d, b in enumerate(axes) if b.extent > 1 or (by_rows and d == 0))
-    return Nest(name, nest.out, kept, rewriter.index(nest.index), rewriter.value(nest.value), spans[0][0])
+    return Nest(name, nest.out, kept, rewriter.index(nest.index), rewriter.value(nest.value), spans[0][0],
+                rewriter.conditions(nest.where))
 
 
 def collapse(nest: Nest, keep: Axis | None = None) -> Nest:
     """Merge neighbouring axes that every access and every condition walks as if they were one; not `keep`."""
     every = list(nodes(nest.value))
-    indices = [nest.index, *(i for e in every for i in indices_of(e))]
+    indices = [nest.index, *(r.index for r in nest.where), *(i for e in every for i in indices_of(e))]
     coefficients = [dict(i.terms) for i in indices]
     at: dict[Axis, Affine] = {}
 
@@ -132,4 +174,5 @@ def collapse(nest: Nest, keep: Axis | None = None) -> Nest:
     if not at:
         return nest
     rewriter = Rewriter(at)
-    return Nest(nest.name, nest.out, axes, rewriter.index(nest.index), rewriter.value(nest.value), nest.low)
+    return Nest(nest.name, nest.out, axes, rewriter.index(nest.index), rewriter.value(nest.value), nest.low,
+                rewriter.conditions(nest.where))

@@ -6,7 +6,8 @@ nothing is tested per element.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ..elements.affine import Affine, Axis, Range
 from ..loops.builder import Builder
@@ -15,6 +16,9 @@ from .vectorize import At
 
 Accumulators = Sequence[Operand]
 Step = Callable[[At, Accumulators], Accumulators]
+Runs = Mapping[Axis, Sequence[range]]
+"""Values of axes that are taken apart: a run of one is a constant, a longer one a loop."""
+NOTHING: Runs = {}
 
 
 SHORT, MOST_STEPS = 4, 64
@@ -26,11 +30,47 @@ def unsettled(where: Iterable[Range], places: Sequence[At]) -> tuple[Range, ...]
     return tuple(w for w in where if any(w.substitute(p).known is not True for p in places))
 
 
+def taken_apart(axes: Iterable[Axis]) -> Runs:
+    """Axes all of whose values are constants."""
+    return {a: [range(i, i + 1) for i in range(a.extent)] for a in axes}
+
+
+def alike(axes: Iterable[Axis], where: Sequence[Range], places: Sequence[At]) -> Runs:
+    """Axes whose neighbouring values share a run if the conditions, which hold or fail at each of them, hold and fail at
+    the same places."""
+    def ways(axis: Axis, i: int) -> tuple[bool | None, ...]:
+        here = [{**p, axis: Affine.of(i)} for p in places]
+        return tuple([w.substitute(p).known for w in where if w.index.coefficient(axis) for p in here])
+
+    result: dict[Axis, Sequence[range]] = {}
+    for axis in axes:
+        runs = [list(run) for _, run in itertools.groupby(range(axis.extent), lambda i: ways(axis, i))]
+        settled = all(None not in ways(axis, run[0]) for run in runs)
+        result[axis] = [range(run[0], run[-1] + 1) for run in runs] if settled else taken_apart([axis])[axis]
+    return result
+
+
 def reduce_loops(b: Builder, axes: tuple[Axis, ...], where: Sequence[Range], at: At, inits: Accumulators, step: Step,
-                 unrolled: frozenset[Axis] = frozenset(), unroll: int = 2, group: int = 1) -> Accumulators:
-    """Run `step` for all values of the reduction axes for which the conditions `where` hold; `unrolled` axes have
-    constant values; the last axis goes in steps of `group` elements."""
+                 apart: Runs = NOTHING, unroll: int = 2, group: int = 1) -> Accumulators:
+    """Run `step` for all values of the reduction axes for which the conditions `where` hold; those `apart` have a run of
+    values at a time; the last axis goes in steps of `group` elements."""
     homes = [next(a for a in reversed(axes) if w.index.coefficient(a)) for w in where]
+
+    def values(depth: int, run: range, at: At, acc: Accumulators, mine: Sequence[Range]) -> Accumulators:
+        """Some values of an axis."""
+        loop = Axis(axes[depth].name, len(run))
+        place = {**at, axes[depth]: Affine.of(loop) + run.start}
+        if any(w.substitute(place).known is False for w in mine):
+            return acc
+        return level(depth + 1, place, acc) if len(run) == 1 else b.loop(
+            loop, lambda *acc: level(depth + 1, place, acc), acc)
+
+    def grouped(depth: int, at: At, acc: Accumulators, high: Operand) -> Accumulators:
+        """The last axis from 0 on, in whole steps."""
+        loop = Axis(axes[depth].name, axes[depth].extent // group)
+        end = b.op("div", b.op("add", high, Literal(group - 1, INDEX), hoist=True), Literal(group, INDEX), hoist=True)
+        place = {**at, axes[depth]: Affine.of(loop) * group}
+        return b.loop(loop, lambda *acc: level(depth + 1, place, acc), acc, Literal(0, INDEX), end)
 
     def level(depth: int, at: At, acc: Accumulators) -> Accumulators:
         if depth == len(axes):
@@ -39,14 +79,15 @@ def reduce_loops(b: Builder, axes: tuple[Axis, ...], where: Sequence[Range], at:
         size = group if last else 1
         mine = [w for w, home in zip(where, homes) if home is axis]
         short = axis.extent // size <= SHORT and axis.extent // size * len(inits) <= MOST_STEPS
-        if axis in unrolled or (last and not mine and short):
-            for i in range(0, axis.extent, size):
-                place = {**at, axis: Affine.of(i)}
-                if not any(w.substitute(place).known is False for w in mine):
-                    acc = level(depth + 1, place, acc)
+        if axis in apart or (last and not mine and short):
+            whole = axis in apart and not last and not mine
+            for run in apart[axis] if whole else [range(i, i + 1) for i in range(0, axis.extent, size)]:
+                acc = values(depth, run, at, acc, mine)
             return acc
         if mine:
             low, high = bounds(b, axis, [w.substitute(at) for w in mine])
+            if size > 1:
+                return grouped(depth, at, acc, high)
             if isinstance(low, Literal) and isinstance(high, Literal) and high.value - low.value == 1:
                 return level(depth + 1, {**at, axis: Affine.of(int(low.value))}, acc)
             return b.loop(axis, lambda *acc: level(depth + 1, {**at, axis: Affine.of(axis)}, acc), acc, low, high)

@@ -44,7 +44,7 @@ def parts(kernel: Kernel, target: Target, by_rows: bool = False, rings: Mapping[
     by_rows = by_rows and bool(nest.axes)
     if 0 in kernel.out.shape:
         return
-    for piece in split(nest, by_rows):
+    for piece in split(nest, by_rows, target):
         small = collapse(piece, piece.axes[0] if by_rows else None)
         yield choose(small, target, by_rows)
 
@@ -106,7 +106,7 @@ def describe(kernel: Kernel, target: Target) -> str:
     return "\n".join(lines)
 
 
-def lower(kernels: Kernels, target: Target, rows: RowPolicy = "cache") -> Program:
+def lower(kernels: Kernels, target: Target, rows: RowPolicy | None = None) -> Program:
     """Every kernel as loops. Kernels whose values in between are too large for the cache run together, some rows at a
     time; with `rows` "memory" those with which the least memory is needed, with "never" none."""
     together = interleave(kernels, target, rows)

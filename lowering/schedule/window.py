@@ -15,7 +15,7 @@ from ..native.target import Target
 from .conditions import Conditions
 from .map import lanes_of
 from .nest import Nest, exposed, free_axes
-from .reduce_loops import reduce_loops, unsettled
+from .reduce_loops import reduce_loops, taken_apart, unsettled
 from .reduction import add
 from .rows import Rows, nested
 from .tiles import Piece, Tiles, balanced, chunks, interior, over, peel, pieces
@@ -98,7 +98,7 @@ class Window:
         single = line.size == 1  # then the loops' bounds hold them
         tests = self.conditions.tests if single else (*self.conditions.tests, *failing)
         bounds = (*self.conditions.bounds, *failing) if single else self.conditions.bounds
-        unrolled = self.conditions.tapped if failing and not single else frozenset()
+        apart = taken_apart(self.conditions.tapped) if failing and not single else {}
 
         def step(here: At, acc: Sequence[Operand]) -> list[Operand]:
             return [add(Vectorizer(self.b, self.target, {**here, **place}, self.n, piece.lanes, piece.active),
@@ -108,7 +108,7 @@ class Window:
         moves = [{a: place[a] for a in (self.m, self.n) if a} for place in places]
         inits = [Literal(self.reduce.identity, Type(self.reduce.dtype, piece.lanes)) for _, piece in block.vectors]
         unroll = 8 if len(inits) == 1 or self.shares() else 2
-        self.writer.write(block, reduce_loops(self.b, self.reduce.axes, bounds, at, inits, step, unrolled, unroll))
+        self.writer.write(block, reduce_loops(self.b, self.reduce.axes, bounds, at, inits, step, apart, unroll))
 
     def shares(self) -> bool:
         """Whether neighbouring rows read some of the same elements, which are loaded once where the steps are unrolled."""
