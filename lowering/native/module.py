@@ -20,11 +20,19 @@ DECLARATIONS = ("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
 @dataclass(frozen=True, slots=True)
 class Part:
     """A program of a module; its symbols begin with `prefix`, and it finds its memory at `places`. One that is `exported`
-    is called from outside of the module."""
+    is called from outside of the module. With `events`, it notes there when each step begins and ends."""
     prefix: str
     program: Program
     places: Places
     exported: bool = False
+    events: Slot | None = None
+
+    def driver(self, names: Sequence[str], target: Target) -> Driver:
+        """What runs it on the target; `names` are those of its kernels."""
+        if self.events is None:
+            return Driver(self.prefix, self.program, names, self.places, self.exported)
+        from .timed_driver import TimedDriver
+        return TimedDriver(self.prefix, self.program, names, self.places, self.exported, self.events, target)
 
 
 def module_text(parts: Sequence[Part], target: Target, more: Sequence[str] = ()) -> str:
@@ -35,8 +43,7 @@ def module_text(parts: Sequence[Part], target: Target, more: Sequence[str] = ())
     emitted = emit_functions(functions, target, over)
     names = iter(emitted.names)
     drivers = [line for part in parts
-               for line in Driver(part.prefix, part.program, [next(names) for _ in part.program.functions],
-                                  part.places, part.exported).lines()]
+               for line in part.driver([next(names) for _ in part.program.functions], target).lines()]
     own = [d for d in DECLARATIONS if d not in emitted.declarations]
     return "\n".join([f'target triple = "{target.triple}"', *emitted.declarations, *own, *emitted.definitions, *drivers,
                       *more, *emitted.attributes, ""])

@@ -38,15 +38,21 @@ def taken_apart(axes: Iterable[Axis]) -> Runs:
 def alike(axes: Iterable[Axis], where: Sequence[Range], places: Sequence[At]) -> Runs:
     """Axes whose neighbouring values share a run if the conditions, which hold or fail at each of them, hold and fail at
     the same places."""
-    def ways(axis: Axis, i: int) -> tuple[bool | None, ...]:
-        here = [{**p, axis: Affine.of(i)} for p in places]
+    def ways(axis: Axis, at: Affine) -> tuple[bool | None, ...]:
+        here = [{**p, axis: at} for p in places]
         return tuple([w.substitute(p).known for w in where if w.index.coefficient(axis) for p in here])
+
+    def settled(axis: Axis, run: range) -> bool:
+        """Whether what is known of each value is known of all at once: not where a condition fails below its range for some
+        and above it for others."""
+        found = ways(axis, Affine.of(Axis(axis.name, len(run))) + run.start)
+        return None not in found and found == ways(axis, Affine.of(run.start))
 
     result: dict[Axis, Sequence[range]] = {}
     for axis in axes:
-        runs = [list(run) for _, run in itertools.groupby(range(axis.extent), lambda i: ways(axis, i))]
-        settled = all(None not in ways(axis, run[0]) for run in runs)
-        result[axis] = [range(run[0], run[-1] + 1) for run in runs] if settled else taken_apart([axis])[axis]
+        groups = [list(run) for _, run in itertools.groupby(range(axis.extent), lambda i: ways(axis, Affine.of(i)))]
+        runs = [range(group[0], group[-1] + 1) for group in groups]
+        result[axis] = [part for run in runs for part in ([run] if settled(axis, run) else [range(i, i + 1) for i in run])]
     return result
 
 

@@ -130,7 +130,18 @@ def test_values_of_an_axis_share_a_run_where_the_same_places_fail() -> None:
     assert alike([taps], where, places[2:]) == {taps: [range(5)]}
     inner = Axis("inner", 2)
     unsettled = [Range(Affine.of(row) + taps + inner - 2, 0, 6)]
-    assert alike([taps], unsettled, places) == {taps: [range(i, i + 1) for i in range(5)]}
+    assert alike([taps], unsettled, places) == {taps: [range(0, 1), range(1, 2), range(2, 4), range(4, 5)]}
+    wide = [Range(Affine.of(row) * 8 + Affine.of(taps) * 7 - 9, 0, 4)]  # below at first, above at last, never inside
+    assert alike([taps], wide, places[:2]) == {taps: [range(i, i + 1) for i in range(5)]}
+
+
+def test_a_window_that_steps_over_its_input_reads_none_of_it() -> None:
+    g = Graph()
+    weight = np.ones((12, 3, 3, 4), np.float32)
+    g_result = g.op("conv2d", g.input(5, 7, 4, 4), weight, np.zeros(12, np.float32), zero("float32"), zero("float32"),
+                    pad=(0, 0, 9, 10), stride=(1, 8), dilation=(1, 7), acc_type=F32)
+    module = g.module(g_result)
+    check(list(fuse(module, module.function("main")).kernels))
 
 
 def test_a_window_at_the_border_is_taken_apart_only_where_it_leaves_the_input() -> None:
