@@ -1,6 +1,7 @@
 """What `import tosaic` offers first: `jit`, `load`, `compile`. Kept cheap: the compiler is imported when it is used."""
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, overload
 
@@ -11,6 +12,9 @@ if TYPE_CHECKING:
     from .decorator import Jit
     from .model import Model
     from .stages import Compiled
+
+IMPORTED = time.time()
+"""When this process began to import tosaic: sources that are newer may be others than those that run."""
 
 
 @overload

@@ -1,4 +1,4 @@
-"""The command line: `tosaic run | compile | check | show | report | convert`.
+"""The command line: `tosaic run | compile | check | show | report | convert | cache`.
 
 Exit codes: 0 yes, 1 no (`check` found a difference), 2 wrong usage, 3 a bad model, 4 an error inside tosaic; 130 after
 Ctrl-C. Answers go to standard output, everything else to standard error.
@@ -23,6 +23,10 @@ USAGE_KINDS = frozenset({"argument", "option"})
 EPILOG = """\
 MODEL is MLIR text, a .tosa or a .tflite file (its bytes tell which); - is standard input.
 exit codes: 0 yes, 1 no, 2 usage, 3 bad model, 4 internal error"""
+
+CACHE_EPILOG = """\
+TOSAIC_CACHE is the cache's folder, or "off"; without it, tosaic/code in XDG_CACHE_HOME or ~/.cache.
+TOSAIC_CACHE_LIMIT is the most that it may hold, such as 512M (default: 1G)."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -99,10 +103,15 @@ def parser() -> argparse.ArgumentParser:
     show.add_argument("--whole", action="store_true", help="print long constants too, so that the graph reads back")
     add_target(show)
     add_memory(show)
+    profile = command(commands, "profile", "print where the time of a call goes, kernel by kernel")
+    add_inputs(profile, "calls to measure at least", 100)
+    profile.add_argument("--trace", metavar="FILE.json", help="write the last call for Chrome's trace viewer")
+    add_memory(profile)
     add_report(command(commands, "report", "print memory, kernels and the seconds of each stage"))
     convert = bare_command(commands, "convert", "write a model as a .tosa file or as MLIR text")
     convert.add_argument("output", metavar="OUT", help="the file to write; its ending says what: .tosa or .mlir")
     add_shape(convert)
+    add_cache(commands)
     return whole
 
 
@@ -121,9 +130,22 @@ def bare_command(commands: argparse._SubParsersAction[argparse.ArgumentParser], 
     found = commands.add_parser(name, help=help, description=help, epilog=EPILOG,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     found.add_argument("model", metavar="MODEL", help="a model file, or - for standard input")
-    found.add_argument("--json", action="store_true", help="print JSON")
-    found.add_argument("--traceback", action="store_true", help=argparse.SUPPRESS)
+    add_output(found)
     return found
+
+
+def add_cache(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    text = "print what the cache of compiled code holds, or clear it"
+    found = commands.add_parser("cache", help=text, description=text, epilog=CACHE_EPILOG,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    found.add_argument("--clear", action="store_true", help="remove all that it holds")
+    add_output(found)
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """How the answer is printed."""
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--traceback", action="store_true", help=argparse.SUPPRESS)
 
 
 def add_shape(parser: argparse.ArgumentParser) -> None:
@@ -131,11 +153,11 @@ def add_shape(parser: argparse.ArgumentParser) -> None:
                         help="the shape of an input whose extents the model leaves open")
 
 
-def add_inputs(parser: argparse.ArgumentParser, calls: str) -> None:
+def add_inputs(parser: argparse.ArgumentParser, calls: str, default: int = 1) -> None:
     parser.add_argument("--input", metavar="[NAME=]SOURCE", action="append", default=[],
                         help="an input from file.npy, file.npz or random:SEED; others are random")
     parser.add_argument("--seed", type=int, default=0, help="for random inputs (default: 0)")
-    parser.add_argument("--calls", type=positive, default=1, metavar="N", help=f"{calls} (default: 1)")
+    parser.add_argument("--calls", type=positive, default=default, metavar="N", help=f"{calls} (default: {default})")
 
 
 def add_report(parser: argparse.ArgumentParser) -> None:

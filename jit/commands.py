@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import json
 import sys
 import time
 from collections.abc import Callable
@@ -199,6 +200,34 @@ def report(options: argparse.Namespace) -> Answer:
     return Answer(YES if found.fits else NO, found.text, found.json)
 
 
+def cache(options: argparse.Namespace) -> Answer:
+    """What the cache of machine code holds; with --clear, what it held."""
+    from .cache.folder import folder
+    where = folder()
+    if where is None:
+        return Answer(YES, "the cache is off", {"folder": None, "entries": 0, "bytes": 0})
+    found = where.clear() if options.clear else where.usage()
+    files = f"{found.entries} file{'s' * (found.entries != 1)}, {found.nbytes:,} bytes"
+    text = f"{where.path}: removed {files}" if options.clear else f"{where.path}: {files} of at most {where.limit:,}"
+    return Answer(YES, text, {"folder": where.path, "entries": found.entries, "bytes": found.nbytes, "limit": where.limit})
+
+
+# ---- profile -----------------------------------------------------------------------------------------------------
+def profile(options: argparse.Namespace) -> Answer:
+    """The time of each kernel."""
+    from .aot import write_files
+    from .inputs import gather_inputs
+    with Progress("reading") as progress:
+        lowered = entry_of(options, progress).lower(memory=memory_of(options))
+        inputs = gather_inputs(lowered.traced.function, options.input, options.seed)
+        progress.update("profiling")
+        found = lowered.profile(inputs, options.calls)
+        if options.trace:
+            path = Path(options.trace)
+            write_files(path.parent, {path: json.dumps(found.trace()).encode()})
+    return Answer(YES, str(found), found.as_json())
+
+
 # ---- convert -----------------------------------------------------------------------------------------------------
 def convert(options: argparse.Namespace) -> Answer:
     """Write a model as the name of the output says: a .tosa flatbuffer, or MLIR text."""
@@ -231,4 +260,5 @@ WRITERS: dict[str, Callable[[Module], bytes]] = {".tosa": as_flatbuffer, ".mlir"
 """What `convert` writes, by the ending of the output's name."""
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], Answer]] = {
-    "run": run, "compile": compile, "check": check, "show": show, "report": report, "convert": convert}
+    "run": run, "compile": compile, "check": check, "show": show, "profile": profile, "report": report, "convert": convert,
+    "cache": cache}

@@ -184,7 +184,7 @@ class Jit:
 
     def _compile(self, call: Call, pending: Pending) -> Compiled:
         try:
-            pending.compiled = self._trace(call).lower(self.target, self.memory).compile(self.context)
+            pending.compiled = self._trace(call).compile(self.target, self.context, self.memory)
             with self._lock:
                 self._compiles += 1
             return pending.compiled

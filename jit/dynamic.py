@@ -6,13 +6,15 @@ that; the last ones are kept.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..lowering.graph.graph import Function, Module, Value
-from ..lowering.graph.types import TensorType
 from ..runtime.errors import Problem
+
+if TYPE_CHECKING:
+    from ..lowering.graph.graph import Function, Module, Value
+    from ..lowering.graph.types import TensorType
 
 Shape = Sequence[int]
 KEPT = 64
@@ -21,6 +23,7 @@ KEPT = 64
 
 def is_dynamic(function: Function) -> bool:
     """Whether an input has a shape that is not known."""
+    from ..lowering.graph.types import TensorType
     return any(isinstance(v.type, TensorType) and not v.type.is_static for v in function.arguments)
 
 
@@ -41,12 +44,12 @@ def shaped(value: Value, shape: Shape | None) -> TensorType:
         if not type.is_static:
             raise Problem(f"input {value.name} is {type}: its shape must be given", kind="argument")
         return type
+    from ..lowering.graph.types import TensorType
     return TensorType(tuple(map(int, shape)), type.element)
 
 
-def shapes_of(function: Function, inputs: Sequence[Any]) -> dict[str, tuple[int, ...]]:
+def shapes_of(names: Sequence[str], inputs: Sequence[Any]) -> dict[str, tuple[int, ...]]:
     """Shapes of the arrays of a call, by the names of the inputs."""
-    names = [v.name for v in function.arguments]
     arrays: Mapping[str, Any] = dict(zip(names, inputs))
     if len(inputs) == 1 and isinstance(inputs[0], Mapping):
         arrays = inputs[0]

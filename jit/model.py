@@ -1,7 +1,6 @@
 """A model file as an object: its entry functions are attributes and items, to be traced, lowered, compiled, called.
 
-What a file is shows in its bytes: `TOSA` at byte 4 is a .tosa, `TFL3` there is a .tflite, which the converter bridge turns
-into MLIR; everything else has to be MLIR text.
+Where the cache on disk knows the file (`cache.models`), it is not parsed before somebody asks for more than a call.
 """
 from __future__ import annotations
 
@@ -10,19 +9,26 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..lowering.graph.graph import Function, Module
-from ..lowering.graph.types import Array
 from ..runtime.errors import Problem
+from .cache.models import CachedModel, Origin, Outline, file_key, known_data, known_file, remember_file
+from .cache.programs import Request
 from .calls import through, until_quick
 from .dynamic import KEPT, Shape, is_dynamic, shapes_of, with_shapes
+from .later import Later, now
+from .reading import is_text, read_again, read_bytes, read_module
 from .stages import Compiled, Lowered, Traced, show_graph
 
 if TYPE_CHECKING:
+    from ..lowering.graph.graph import Module
+    from ..lowering.graph.types import Array
     from ..lowering.memory.planner import PlanOptions
     from ..lowering.native.target import Target
     from ..runtime.variables import Context
     from .aot import Artifact
     from .crosscheck import CrossCheck
+
+Shapes = tuple[tuple[str, tuple[int, ...]], ...]
+
 
 class Entry:
     """An entry function of a model. The first call compiles it."""
@@ -30,51 +36,60 @@ class Entry:
     if TYPE_CHECKING:
         def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None) -> Any: ...
 
-    def __init__(self, module: Module, function: Function) -> None:
-        self._traced = Traced(module, function.name)
+    def __init__(self, outline: Outline, traced: Later[Traced], cached: CachedModel | None, shapes: Shapes = ()) -> None:
+        self._outline, self._traced, self._cached, self._shapes = outline, traced, cached, shapes
         self._compiled: Compiled | None = None
         self._lock = threading.Lock()
-        self._special: dict[tuple[tuple[str, tuple[int, ...]], ...], Entry] = {}
-        self.is_dynamic = is_dynamic(function)
+        self._special: dict[Shapes, Entry] = {}
         self.__call__ = until_quick(self, through(self, "_call"), through(self, "_quick"))  # type: ignore[method-assign]
 
     @property
     def name(self) -> str:
-        return self._traced.name
+        return self._outline.name
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether an input has extents that are not known."""
+        return self._outline.is_dynamic
 
     @property
     def inputs(self) -> tuple[str, ...]:
         """Names and types of the inputs, in order."""
-        return self._traced.inputs
+        return self._traced().inputs
 
     @property
     def outputs(self) -> tuple[str, ...]:
         """Types of the outputs, in order."""
-        return self._traced.outputs
+        return self._traced().outputs
 
     def __repr__(self) -> str:
         return f"<Entry {self.name}({', '.join(self.inputs)}) -> ({', '.join(self.outputs)})>"
 
     def trace(self) -> Traced:
-        return self._traced
+        return self._traced()
 
     def lower(self, target: Target | None = None, memory: PlanOptions | None = None) -> Lowered:
-        return self._traced.lower(target, memory)
+        return self._traced().lower(target, memory)
 
     def compile(self, target: Target | None = None, context: Context | None = None,
                 memory: PlanOptions | None = None) -> Compiled:
         """Machine code; kept for calls when it is for this machine, the process, and memory of any size."""
         if target is not None or context is not None or memory is not None:
-            return self._traced.compile(target, context, memory)
+            return self._compile(Request(target, memory), context)
         with self._lock:
             if self._compiled is None:
-                self._compiled = self._traced.compile()
+                self._compiled = self._compile(Request(), None)
             return self._compiled
+
+    def _compile(self, request: Request, context: Context | None) -> Compiled:
+        if self._cached is None:
+            return self._traced().compile(request.target, context, request.memory)
+        return self._cached.compile(self.name, self._shapes, request, context, self._traced)
 
     def _call(self, *inputs: Any, out: Any = None, context: Context | None = None) -> Any:
         """One array, or a tuple of several, for arrays in the order of `inputs` or one mapping by name."""
         if self.is_dynamic:
-            return self.specialize(shapes_of(self._traced.function, inputs))(*inputs, out=out, context=context)
+            return self.specialize(shapes_of(self._outline.inputs, inputs))(*inputs, out=out, context=context)
         return (self._compiled or self.compile())(*inputs, out=out, context=context)
 
     def _quick(self) -> Callable[..., Any] | None:
@@ -87,20 +102,32 @@ class Entry:
         key = tuple(sorted((name, tuple(map(int, shape))) for name, shape in shapes.items()))
         with self._lock:
             if key not in self._special:
-                module = with_shapes(self._traced.module, self._traced.function, shapes)
+                special = self._specialized(key)
                 if len(self._special) >= KEPT:
                     self._special.pop(next(iter(self._special)))
-                self._special[key] = Entry(module, module.function(self.name))
+                self._special[key] = special
             return self._special[key]
+
+    def _specialized(self, shapes: Shapes) -> Entry:
+        """The graph is only rewritten at once where the cache has no code for these shapes: then they may be wrong."""
+        traced, name, all_shapes = self._traced, self.name, (*self._shapes, *shapes)
+
+        def rewritten() -> Traced:
+            whole = traced()
+            return Traced(with_shapes(whole.module, whole.function, dict(shapes)), name)
+
+        is_known = self._cached is not None and self._cached.code_key(name, all_shapes, Request()) is not None
+        static = self._outline._replace(is_dynamic=False)
+        return Entry(static, Later(rewritten) if is_known else now(rewritten()), self._cached, all_shapes)
 
     def show(self, stage: str = "graph") -> str:
         """One stage as text."""
-        return self._traced.show(stage)
+        return self._traced().show(stage)
 
     def check(self, calls: Sequence[Sequence[Array]], target: Target | None = None,
               memory: PlanOptions | None = None) -> CrossCheck:
         """The compiled function against the reference interpreter."""
-        return self._traced.check(calls, target, memory)
+        return self._traced().check(calls, target, memory)
 
 
 class Model:
@@ -109,13 +136,22 @@ class Model:
     if TYPE_CHECKING:
         def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None) -> Any: ...
 
-    def __init__(self, module: Module) -> None:
-        self.module = module
-        self.entries = {f.name: Entry(module, f) for f in module.functions if not f.is_private}
+    def __init__(self, module: Later[Module], outlines: Sequence[Outline], cached: CachedModel | None = None) -> None:
+        self._module = module
+        self.entries = {o.name: Entry(o, traced(module, o.name), cached) for o in outlines}
         self.__call__ = until_quick(self, through(self, "_call"), through(self, "_quick"))  # type: ignore[method-assign]
+
+    @property
+    def module(self) -> Module:
+        """The graphs of all functions."""
+        return self._module()
 
     def entry(self, name: str | None = None) -> Entry:
         """The entry of that name; without one the only one, or `main`."""
+        if name is None and (len(self.entries) == 1 or "main" in self.entries):
+            name = "main" if "main" in self.entries else next(iter(self.entries))
+        if name in self.entries:
+            return self.entries[name]
         found = self.module.function(name)
         if found.name not in self.entries:
             raise Problem(f"{found.name} is private, it cannot be called from outside", found.position, kind="argument",
@@ -167,46 +203,46 @@ class Model:
         return f"<Model with {', '.join(self.entries) or 'no entries'}>"
 
 
+def traced(module: Later[Module], name: str) -> Later[Traced]:
+    return Later(lambda: Traced(module(), name))
+
+
 def load_model(source: Any, name: str | None = None) -> Model:
     """Read a model from a path, an open binary file, bytes, or MLIR text; verified."""
+    if isinstance(source, str | os.PathLike) and not is_text(source):
+        return load_file(source, name)
+    data, shown = (source, "<text>") if is_text(source) else read_bytes(source)
+    known = known_data(data)
+    return model_of(lambda: read_verified(data, name or shown), known.origin if known else None)
+
+
+def load_file(path: str | os.PathLike[str], name: str | None) -> Model:
+    """Read a model from a file, or find it in the cache by what the file system says of it."""
+    key, place, shown = file_key(os.fspath(path)), os.path.abspath(path), name or str(path)
+    known = known_file(key)
+    cached = known.origin.recall() if known and known.origin else None
+    if known and cached:
+        return Model(Later(lambda: read_verified(read_again(place, known.sha256), shown)), cached.outlines, cached)
+    data, _ = read_bytes(path)
+    held = known_data(data)
+    if held:
+        remember_file(place, key, held)
+    return model_of(lambda: read_verified(data, shown), held.origin if held else None)
+
+
+def model_of(read: Callable[[], Module], origin: Origin | None) -> Model:
+    """The model that `read` reads: only when it must, where the cache knows it."""
+    cached = origin.recall() if origin else None
+    if cached is not None:
+        return Model(Later(read), cached.outlines, cached)
+    module = read()
+    outlines = tuple(Outline(f.name, is_dynamic(f), tuple(v.name for v in f.arguments))
+                     for f in module.functions if not f.is_private)
+    return Model(now(module), outlines, CachedModel(origin, outlines) if origin else None)
+
+
+def read_verified(data: str | bytes, name: str) -> Module:
     from ..lowering.graph.verify import verify
-    module = read_model(source, name)
+    module = read_module(data, name)
     verify(module)
-    return Model(module)
-
-
-def read_model(source: Any, name: str | None = None) -> Module:
-    """The module of a source, not verified yet. `name` is what problems call it."""
-    from ..lowering.text.reader import read_module
-    if isinstance(source, str) and ("\n" in source or "{" in source):
-        return read_module(source, name or "<text>")
-    data, shown = read_bytes(source)
-    shown = name or shown
-    match data[4:8]:
-        case b"TOSA":
-            from ..lowering.flatbuffer.reader import read_module as read_flatbuffer
-            return read_flatbuffer(data, shown)
-        case b"TFL3":
-            from .bridges.tflite import mlir_of_tflite
-            return read_module(mlir_of_tflite(data, shown), f"{shown} (as MLIR)")
-        case _:
-            return read_module(data, shown)
-
-
-def read_bytes(source: Any) -> tuple[bytes, str]:
-    """The bytes of a source, and its name for messages."""
-    if isinstance(source, bytes | bytearray | memoryview):
-        return bytes(source), "<bytes>"
-    if hasattr(source, "read"):
-        data = source.read()
-        return data.encode() if isinstance(data, str) else data, str(getattr(source, "name", "<stream>"))
-    if not isinstance(source, str | os.PathLike):
-        raise Problem(f"a model cannot be read from a {type(source).__name__}", kind="argument",
-                      help="pass a path, an open file, bytes, or MLIR text")
-    path = os.fspath(source)
-    try:
-        with open(path, "rb") as file:
-            return file.read(), str(path)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise Problem(f"{path} cannot be read: {reason}", kind="file") from None
+    return module

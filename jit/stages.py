@@ -16,24 +16,27 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ..lowering.graph.graph import Function, Module, Value
-from ..lowering.graph.types import Array, TensorType
 from ..runtime.errors import Problem
 from .calls import Calls, until_quick
+from .later import Later, now
 from .structure import Structure
 
 if TYPE_CHECKING:
     from ..lowering.elements.expression import Buffer
     from ..lowering.fuse.kernel import Kernels
+    from ..lowering.graph.graph import Function, Module, Value
     from ..lowering.graph.quantized import Quantized
+    from ..lowering.graph.types import Array
     from ..lowering.loops.program import Program
     from ..lowering.memory.plan import Plan
     from ..lowering.memory.planner import PlanOptions
     from ..lowering.native.target import Target
     from ..runtime.executable import Executable
+    from ..runtime.machine_code import Image
     from ..runtime.variables import Context
     from .aot import Artifact
     from .crosscheck import CrossCheck
+    from .profile import Profile
     from .report import Report
 
 STAGES = ("graph", "kernels", "schedule", "loops", "plan", "llvm", "asm")
@@ -86,8 +89,9 @@ class Traced:
 
     def compile(self, target: Target | None = None, context: Context | None = None,
                 memory: PlanOptions | None = None) -> Compiled:
-        """`lower().compile()`."""
-        return self.lower(target, memory).compile(context)
+        """`lower().compile()`, or the machine code of an earlier process from the cache on disk (`cache`)."""
+        from .cache.programs import Request, compile
+        return compile(self, Request(target, memory), context)[0]
 
     def check(self, calls: Sequence[Sequence[Array]], target: Target | None = None,
               memory: PlanOptions | None = None) -> CrossCheck:
@@ -139,16 +143,22 @@ class Lowered:
 
     def compile(self, context: Context | None = None) -> Compiled:
         """Machine code in this process, with its variables in `context` or the process."""
-        from ..lowering.native.load import load
+        return self.compile_with_image(context)[0]
+
+    def compile_with_image(self, context: Context | None = None) -> tuple[Compiled, Image]:
+        """The same, and the machine code as data."""
+        from ..lowering.native.load import native_code
+        from ..runtime.executable import Executable
         from ..runtime.variables import process
         clock = Clock(dict(self.seconds))
         with clock.step("native"):
-            space = process if context is None else context
-            loaded = load(self.program, self.plan, self.target, space, self.elements())
-        return Compiled(replace(self, seconds=clock.seconds), loaded)
+            code, image = native_code(self.program, self.plan, self.target, self.elements())
+            executable = Executable(code, process if context is None else context)
+        return Compiled(now(replace(self, seconds=clock.seconds)), executable, self.traced.results), image
 
     def elements(self) -> dict[Buffer, str]:
         """Element types of the inputs and outputs, which their dtypes do not always say (i4, i48)."""
+        from ..lowering.graph.types import TensorType
         function, kernels = self.module.function(self.traced.name), self.kernels
         pairs = [*zip(kernels.inputs, function.arguments), *zip(kernels.outputs, function.body.yields)]
         return {buffer: value.type.element.name for buffer, value in pairs if isinstance(value.type, TensorType)}
@@ -156,6 +166,7 @@ class Lowered:
     def quantized(self) -> dict[Buffer, Quantized]:
         """What the integers of inputs and outputs stand for, where the graph says it."""
         from ..lowering.graph.quantized import Quantized
+        from ..lowering.graph.types import TensorType
         inputs, outputs = self.traced.function.arguments, self.traced.function.body.yields
         buffers = (*self.kernels.inputs, *self.kernels.outputs)
         if len(buffers) != len(inputs) + len(outputs):  # block-scaled ones have become two each
@@ -173,6 +184,11 @@ class Lowered:
         from .aot import Form, save
         return save([self], directory, name or self.traced.name, Form(self_contained, library, main))
 
+    def profile(self, inputs: Sequence[Array], calls: int = 100) -> Profile:
+        """Where the time of a call with these arrays goes, kernel by kernel."""
+        from .profile import profile
+        return profile(self, inputs, calls)
+
     def report(self, ladder: bool = False, code: bool = False) -> Report:
         """Memory and time, before anything has run; with a `ladder` of simpler plans to compare with, and with the sizes of
         `code`, which takes a compile, where asked."""
@@ -186,18 +202,23 @@ class Compiled:
     It returns one array, a tuple of several, or the nest of arrays that the Python function returned. `out=` takes the
     arrays that the outputs are written to, `context=` the namespace of variables of this call.
     """
-    __slots__ = ("__call__", "__weakref__", "calls", "executable", "lowered")
+    __slots__ = ("__call__", "__weakref__", "_lowered", "calls", "executable")
     if TYPE_CHECKING:
         def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None) -> Any: ...
 
-    def __init__(self, lowered: Lowered, executable: Executable) -> None:
-        self.lowered, self.executable = lowered, executable
-        self.calls = Calls(executable, lowered.traced.results)
+    def __init__(self, lowered: Later[Lowered], executable: Executable, results: Structure | None = None) -> None:
+        self._lowered, self.executable = lowered, executable
+        self.calls = Calls(executable, results)
         self.__call__ = until_quick(self, self.calls.ordinary, self.calls.quick)  # type: ignore[method-assign]
 
     @property
+    def lowered(self) -> Lowered:
+        """The stage before. Where the code came from the cache, the function is lowered now."""
+        return self._lowered()
+
+    @property
     def name(self) -> str:
-        return self.lowered.traced.name
+        return self.executable.signature.name
 
     @property
     def inputs(self) -> tuple[str, ...]:

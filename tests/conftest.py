@@ -1,10 +1,16 @@
-"""Options and fixtures of the whole suite. `pytest --update-golden` writes the golden texts again."""
+"""Options and fixtures of the whole suite. `pytest --update-golden` writes the golden texts again.
+
+The cache of machine code is off, here and in the processes that tests start: what is tested is the compiler.
+"""
 from __future__ import annotations
 
+import os
 import pathlib
 from collections.abc import Callable
 
 import pytest
+
+os.environ["TOSAIC_CACHE"] = "off"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

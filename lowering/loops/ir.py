@@ -163,6 +163,9 @@ class Access:
     written: frozenset[Buffer]
 
 
+VALUES = Let, Shuffle
+"""Statements without an access; most are of these."""
+
 _accesses: WeakKeyDictionary[Function, Access] = WeakKeyDictionary()
 
 
@@ -170,13 +173,20 @@ def access(function: Function) -> Access:
     """What a function reads and writes; found once."""
     if (known := _accesses.get(function)) is not None:
         return known
-    read, written = set(), set()
-    for stmt in walk(function.body):
-        match stmt:
-            case LoadFrom(address=Address(buffer=buffer)) | GatherFrom(buffer=buffer):
-                read.add(buffer)
-            case StoreTo(address=Address(buffer=buffer)):
-                written.add(buffer)
+    read, written, blocks = set(), set(), [function.body]
+    for block in blocks:
+        for stmt in block:
+            if isinstance(stmt, VALUES):
+                continue
+            match stmt:
+                case LoadFrom(address=address):
+                    read.add(address.buffer)
+                case GatherFrom(buffer=buffer):
+                    read.add(buffer)
+                case StoreTo(address=address):
+                    written.add(address.buffer)
+                case For(body=body) | If(body=body):
+                    blocks.append(body)
     return _accesses.setdefault(function, Access(frozenset(read), frozenset(written)))
 
 

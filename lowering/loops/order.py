@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from ..elements.expression import Buffer
-from .ir import Address, Block, For, Function, GatherFrom, If, Let, Literal, LoadFrom, Operand, StoreTo, Var, walk
+from .ir import Address, Block, For, Function, GatherFrom, If, Let, Literal, LoadFrom, Operand, StoreTo, Var
 
 Integers = npt.NDArray[np.int64]
 NEVER = np.iinfo(np.int64).max
@@ -42,23 +43,32 @@ def touches(function: Function, buffers: Iterable[Buffer]) -> dict[Buffer, Touch
     if function.rows is not None:
         return None
     try:
-        Walk(found).block(function.body, Turns(np.zeros(1, np.int64)), 0)
+        Walk(Outline.of(function), found).block(function.body, Turns(np.zeros(1, np.int64)), 0)
     except TooMany:
         return None
     return found
 
 
+_answers: WeakKeyDictionary[Function, dict[tuple[Buffer, Buffer], bool]] = WeakKeyDictionary()
+
+
 def may_overwrite(function: Function, read: Buffer, written: Buffer) -> bool:
     """Whether `written` may lie on the same bytes as `read`: no element of `read` is loaded after one has been stored
-    there."""
-    size = max(read.nbytes, written.nbytes)
-    found = touches(function, {read, written})
-    if found is None:
-        return False
-    loaded, stored = np.full(size, -1), np.full(size, NEVER)
-    loaded[:read.nbytes] = np.repeat(found[read].last_load, read.nbytes // max(read.size, 1))
-    stored[:written.nbytes] = np.repeat(found[written].first_store, written.nbytes // max(written.size, 1))
-    return bool(np.all(loaded < stored))
+    there. Found out once."""
+    known = _answers.setdefault(function, {})
+    if (read, written) not in known:
+        found = touches(function, {read, written})
+        known[read, written] = found is not None and is_before(found[read].last_load, read, found[written].first_store, written)
+    return known[read, written]
+
+
+def is_before(loaded: Integers, read: Buffer, stored: Integers, written: Buffer) -> bool:
+    """Whether each byte that both buffers have is loaded earlier than stored; given are the times of the elements."""
+    sizes = [b.nbytes // max(b.size, 1) for b in (read, written)]
+    if sizes[0] != sizes[1]:
+        loaded, stored = np.repeat(loaded, sizes[0]), np.repeat(stored, sizes[1])
+    both = min(len(loaded), len(stored))
+    return bool(np.all(loaded[:both] < stored[:both]))
 
 
 @dataclass(slots=True, eq=False)
@@ -101,43 +111,95 @@ class Turns:
         return 0 if self.outer is None else self.outer.depth + 1
 
 
-class Walk:
-    """Goes through a function once; `found` is filled in."""
+Alike = dict[tuple[Buffer, bool, Operand, int], list[tuple[int, int]]]
+"""Accesses of one block by (buffer, whether they store, base, elements): the (offset, time) of each."""
 
-    def __init__(self, found: dict[Buffer, Touches]) -> None:
-        self.found = found
-        self.definitions: dict[Var, Let] = {}
-        self.left = MOST
 
-    def touches(self, block: Block) -> bool:
-        """Whether something inside touches one of the buffers."""
-        return any(self.buffer(s) in self.found for s in walk(block) if isinstance(s, (LoadFrom, GatherFrom, StoreTo)))
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """Of a block: the accesses in it and what has some inside, the buffers that those touch, and no less time than one turn
+    takes: one for each access, loops with as many turns as they may have."""
+    touching: list[LoadFrom | GatherFrom | StoreTo | For | If]
+    buffers: set[Buffer]
+    time: int
+
+
+@dataclass(slots=True, eq=False)
+class Outline:
+    """What of a function matters here: its blocks, by their identity, and where its values come from."""
+    blocks: dict[int, Inside] = field(default_factory=dict)
+    definitions: dict[Var, Let] = field(default_factory=dict)
 
     @staticmethod
-    def buffer(stmt: LoadFrom | GatherFrom | StoreTo) -> Buffer:
-        return stmt.buffer if isinstance(stmt, GatherFrom) else stmt.address.buffer
+    def of(function: Function) -> Outline:
+        """Found once for each function."""
+        if (known := _outlines.get(function)) is not None:
+            return known
+        found = Outline()
+        found.add(function.body)
+        return _outlines.setdefault(function, found)
 
-    def block(self, block: Block, turns: Turns, start: int) -> int:
-        """Go through a block that begins at `turns.times + start`: how much time it takes."""
-        time = start
+    def add(self, block: Block) -> Inside:
+        touching: list[LoadFrom | GatherFrom | StoreTo | For | If] = []
+        buffers: set[Buffer] = set()
+        time = 0
         for stmt in block:
             match stmt:
                 case Let(result=result):
                     self.definitions[result] = stmt
-                case LoadFrom(address=address, active=active) if address.buffer in self.found:
-                    self.mark(address, active, turns, time, is_store=False)
+                case (LoadFrom(address=Address(buffer=buffer)) | GatherFrom(buffer=buffer)
+                      | StoreTo(address=Address(buffer=buffer))):
+                    touching.append(stmt)
+                    buffers.add(buffer)
                     time += 1
-                case StoreTo(address=address, active=active) if address.buffer in self.found:
-                    self.mark(address, active, turns, time, is_store=True)
+                case For(body=body) | If(body=body):
+                    inner = self.add(body)
+                    touching.append(stmt)
+                    buffers |= inner.buffers
+                    time += inner.time * (most_turns(stmt) if isinstance(stmt, For) else 1)
+        self.blocks[id(block)] = Inside(touching, buffers, time)
+        return self.blocks[id(block)]
+
+
+_outlines: WeakKeyDictionary[Function, Outline] = WeakKeyDictionary()
+
+
+def most_turns(loop: For) -> int:
+    """Turns that a loop has at most; of one whose bounds are worked out, what is allowed."""
+    return 1 << 12 if not (isinstance(loop.low, Literal) and isinstance(loop.high, Literal)) else max(
+        int(loop.high.value) - int(loop.low.value), 0)
+
+
+class Walk:
+    """Goes through a function once; `found` is filled in."""
+
+    def __init__(self, outline: Outline, found: dict[Buffer, Touches]) -> None:
+        self.blocks, self.definitions, self.found = outline.blocks, outline.definitions, found
+        self.left = MOST
+
+    def block(self, block: Block, turns: Turns, start: int) -> int:
+        """Go through a block that begins at `turns.times + start`: how much time it takes."""
+        time, alike = start, Alike()
+        for stmt in self.blocks[id(block)].touching:
+            match stmt:
+                case LoadFrom(address=address, active=active) | StoreTo(address=address, active=active):
+                    if address.buffer not in self.found:
+                        continue
+                    self.left -= len(turns.times) * active
+                    if self.left < 0:
+                        raise TooMany
+                    key = address.buffer, isinstance(stmt, StoreTo), address.base, active
+                    alike.setdefault(key, []).append((address.offset, time))
                     time += 1
                 case GatherFrom(buffer=buffer) if buffer in self.found:
                     last = self.found[buffer].last_load
                     np.maximum(last, turns.times.max(initial=-1) + time, out=last)
                     time += 1
-                case If(body=body):
+                case If(body=body) if not self.found.keys().isdisjoint(self.blocks[id(body)].buffers):
                     time = self.block(body, Turns(turns.times, turns, np.ones(len(turns.times), np.int64)), time)
-                case For(body=body) if self.touches(body):
+                case For(body=body) if not self.found.keys().isdisjoint(self.blocks[id(body)].buffers):
                     time += self.loop(stmt, turns, time)
+        self.mark(alike, turns)
         return time
 
     def loop(self, stmt: For, turns: Turns, start: int) -> int:
@@ -147,43 +209,29 @@ class Walk:
             raise TooMany
         count = np.maximum(high - low, 0)
         total = int(count.sum())
-        if total > self.left or count.max(initial=0) > self.most_turns(stmt):
+        if total > self.left or count.max(initial=0) > most_turns(stmt):
             raise TooMany
         inside = np.arange(total) - np.repeat(np.cumsum(count) - count, count)
-        each = self.duration(stmt.body)
+        each = self.blocks[id(stmt.body)].time
         around = np.repeat(turns.times, count)
         inner = Turns(around + start + inside * each, turns, count)
         inner.values[stmt.index] = np.repeat(low, count) + inside
         self.block(stmt.body, inner, 0)
         return int(count.max(initial=0)) * each
 
-    def duration(self, block: Block) -> int:
-        """No less time than one turn of a block takes: one for each access in it, loops with as many turns as they may
-        have."""
-        return sum(self.most_turns(s) * self.duration(s.body) if isinstance(s, For) else self.duration(s.body)
-                   if isinstance(s, If) else 1 for s in block if isinstance(s, (LoadFrom, GatherFrom, StoreTo, For, If)))
-
-    def most_turns(self, loop: For) -> int:
-        """Turns that a loop has at most; of one whose bounds are worked out, what is allowed."""
-        return 1 << 12 if not (isinstance(loop.low, Literal) and isinstance(loop.high, Literal)) else max(
-            int(loop.high.value) - int(loop.low.value), 0)
-
-    def mark(self, address: Address, active: int, turns: Turns, time: int, is_store: bool) -> None:
-        """An access to `active` neighbours in each turn."""
-        touched, size = self.found[address.buffer], address.buffer.size
-        when = turns.times + time
-        base = turns.of(address.base, self.definitions)
-        self.left -= len(when) * active
-        if self.left < 0:
-            raise TooMany
-        if base is None:
-            (np.minimum(touched.first_store, when.min(initial=NEVER), out=touched.first_store) if is_store else
-             np.maximum(touched.last_load, when.max(initial=-1), out=touched.last_load))
-            return
-        places = ((base + address.offset)[:, None] + np.arange(active)).reshape(-1)
-        times = np.repeat(when, active)
-        inside = (places >= 0) & (places < size)  # masked lanes may lie outside
-        if is_store:
-            np.minimum.at(touched.first_store, places[inside], times[inside])
-        else:
-            np.maximum.at(touched.last_load, places[inside], times[inside])
+    def mark(self, alike: Alike, turns: Turns) -> None:
+        """The accesses of a block, to `active` neighbours in each turn: those that differ in nothing but the offset at once."""
+        for (buffer, is_store, start, active), accesses in alike.items():
+            touched, size = self.found[buffer], buffer.size
+            base, (offsets, times) = turns.of(start, self.definitions), np.array(accesses, np.int64).T
+            when = turns.times[:, None] + times
+            if base is None:
+                (np.minimum(touched.first_store, when.min(initial=NEVER), out=touched.first_store) if is_store else
+                 np.maximum(touched.last_load, when.max(initial=-1), out=touched.last_load))
+                continue
+            places = ((base[:, None] + offsets)[:, :, None] + np.arange(active)).reshape(-1)
+            inside, when = (places >= 0) & (places < size), np.repeat(when, active)  # masked lanes may lie outside
+            if is_store:
+                np.minimum.at(touched.first_store, places[inside], when[inside])
+            else:
+                np.maximum.at(touched.last_load, places[inside], when[inside])

@@ -5,12 +5,12 @@ exchanged. Sizes and offsets are bytes. Ticks are the numbers of a program's ste
 """
 from __future__ import annotations
 
+import bisect
 import dataclasses
+import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
-
-import numpy as np
 
 from ...runtime.errors import Problem
 
@@ -146,18 +146,17 @@ def with_conflicts(buffers: Sequence[BufferInfo]) -> tuple[BufferInfo, ...]:
 
     A buffer without bytes conflicts with none.
     """
-    names = np.array(list(by_name(buffers)), dtype=object)
-    spans = sorted((first, last, i) for i, b in enumerate(buffers) if b.size_bytes for first, last in lifetime_of(b))
-    starts, ends, owners = (np.array(column, dtype=np.int64) for column in (zip(*spans) if spans else ((), (), ())))
-
-    def together(b: BufferInfo) -> frozenset[str]:
-        found: set[str] = set()
-        for first, last in lifetime_of(b) if b.size_bytes else ():
-            begun = int(np.searchsorted(starts, last, side="right"))
-            found.update(names[owners[:begun][ends[:begun] >= first]])
-        return frozenset(found - {b.name})
-
-    return tuple(dataclasses.replace(b, conflicts=together(b)) for b in buffers)
+    by_name(buffers)
+    spans = sorted((first, last, b.name) for b in buffers if b.size_bytes for first, last in lifetime_of(b))
+    starts, names = [first for first, _, _ in spans], [name for _, _, name in spans]
+    found: dict[str, set[str]] = {b.name: set() for b in buffers}
+    ends: list[tuple[int, str]] = []
+    for i, (first, last, name) in enumerate(spans):  # what is live already, and what begins meanwhile
+        while ends and ends[0][0] < first:
+            heapq.heappop(ends)
+        found[name].update([other for _, other in ends], names[i + 1:bisect.bisect_right(starts, last)])
+        heapq.heappush(ends, (last, name))
+    return tuple(dataclasses.replace(b, conflicts=frozenset(found[b.name] - {b.name})) for b in buffers)
 
 
 def lifetime_of(buffer: BufferInfo) -> tuple[Ticks, ...]:

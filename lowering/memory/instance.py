@@ -10,7 +10,7 @@ import numpy as np
 
 from .buffers import BufferInfo
 from .cliques import adjacency, as_set, clique_cover, members
-from .rows import Array, Rows
+from .rows import Array, Rows, distinct
 
 Spans = tuple[Array, Array, Array]
 """(buffer, first tick, last tick) of each span of life."""
@@ -42,7 +42,7 @@ class Instance:
         """Some of the buffers, in the same order."""
         new = np.full(len(self), -1)
         new[chosen] = np.arange(len(chosen))
-        held = np.unique(self.sections_of.only(chosen, np.arange(len(self.sections))).items)
+        held = distinct(self.sections_of.only(chosen, np.arange(len(self.sections))).items)
         return Instance([self.buffers[i] for i in chosen.tolist()], self.conflicts.only(chosen, new),
                         self.sections.only(held, new))
 
@@ -76,7 +76,7 @@ class Instance:
     def follows_from(self, spans: Spans, live: Rows) -> bool:
         """Whether the conflicts are exactly those of buffers that are live together."""
         owner, first, last = spans
-        if len(np.unique(owner)) < len(owner):  # several spans of one buffer
+        if len(distinct(owner)) < len(owner):  # several spans of one buffer
             together = [0] * len(self)
             for row in map(np.ndarray.tolist, live):
                 clique = as_set(row)
@@ -104,13 +104,13 @@ def live_together(spans: Spans, count: int) -> Rows:
     """The buffers that are live at each tick that is the last to see one begin before one ends; then each of the `count`
     that is never live, by itself."""
     owner, first, last = spans
-    starts = np.unique(first)
-    ticks = np.unique(starts[np.searchsorted(starts, last, side="right") - 1]) if len(owner) else starts
+    starts = distinct(first)
+    ticks = distinct(starts[np.searchsorted(starts, last, side="right") - 1]) if len(owner) else starts
     low, high = np.searchsorted(ticks, first, side="left"), np.searchsorted(ticks, last, side="right")
     length = high - low
     at = np.arange(length.sum()) - np.repeat(np.cumsum(length) - length, length) + np.repeat(low, length)
-    unused = np.setdiff1d(np.arange(count), owner)
+    unused = np.flatnonzero(np.bincount(owner, minlength=count) == 0)
     keys, items = np.concatenate((at, len(ticks) + np.arange(len(unused)))), np.concatenate((np.repeat(owner, length), unused))
-    if len(np.unique(owner)) < len(owner):  # two spans of one buffer may meet
-        keys, items = np.unique(np.stack((keys, items)), axis=1)
+    if len(distinct(owner)) < len(owner):  # two spans of one buffer may meet
+        keys, items = np.divmod(distinct(keys * count + items), count)
     return Rows.grouped(keys, items, len(ticks) + len(unused))

@@ -39,6 +39,11 @@ class Flow:
     exposed: set[Buffer] = field(default_factory=set)
     written: set[Buffer] = field(default_factory=set)
 
+    def add(self, after: Flow) -> None:
+        """Another piece comes next."""
+        self.exposed |= after.exposed - self.written
+        self.written |= after.written
+
     def then(self, after: Flow) -> Flow:
         return Flow(self.exposed | (after.exposed - self.written), self.written | after.written)
 
@@ -56,7 +61,7 @@ class Timeline:
     def run(self, steps: Iterable[Step]) -> Flow:
         flow = Flow()
         for step in steps:
-            flow = flow.then(self.step(step))
+            flow.add(self.step(step))
         return flow
 
     def step(self, step: Step) -> Flow:
@@ -100,9 +105,11 @@ def lifetimes(steps: Iterable[Step], accesses: Sequence[Access]) -> dict[Buffer,
     """
     line = Timeline(accesses)
     line.run(steps)
-    hull: dict[Buffer, Ticks] = {}
+    begun: dict[Buffer, int] = {}
     for tick, buffer in line.uses:
-        hull[buffer] = hull.get(buffer, (tick, tick))[0], tick
+        begun.setdefault(buffer, tick)
+    ended = {buffer: tick for tick, buffer in line.uses}
+    hull = {buffer: (tick, ended[buffer]) for buffer, tick in begun.items()}
     for (start, end), uses, exposed in line.loops:
         for buffer in dict.fromkeys(line.uses[i][1] for i in uses):
             first, last = hull[buffer]

@@ -10,7 +10,7 @@ import numpy as np
 
 from .buffers import BufferInfo
 from .cliques import adjacency, heavy_cliques, members
-from .rows import Array, Rows
+from .rows import Array, Rows, distinct
 
 SEEDS, VISITS = 64, 20_000
 """How long to look for heavy sets of mutual conflicts: buffers to begin with, and buffers to look at then."""
@@ -31,7 +31,7 @@ def lower_bound(buffers: Sequence[BufferInfo]) -> int:
     size, alignment = sizes_and_alignments(buffers)
     found = 0
     if all(b.live is not None for b in buffers):
-        found = max((most_together(buffers, size, alignment, grain) for grain in np.unique(alignment).tolist()), default=0)
+        found = max((most_together(buffers, size, alignment, grain) for grain in distinct(alignment).tolist()), default=0)
         if all(len(b.live or ()) <= 1 for b in buffers):
             return found
     if sum(len(b.conflicts) for b in buffers) > MOST_EDGES:
@@ -57,7 +57,7 @@ def most_together(buffers: Sequence[BufferInfo], size: Array, alignment: Array, 
         return 0
     owner, first, last = np.array(spans, np.int64).T
     taken = (-(-size // grain) * grain)[owner]
-    starts = np.unique(first)
+    starts = distinct(first)
     begun, ended = np.zeros(len(starts), np.int64), np.zeros(len(starts) + 1, np.int64)
     np.add.at(begun, np.searchsorted(starts, first), taken)
     np.add.at(ended, np.searchsorted(starts, last, side="right"), taken)
@@ -66,7 +66,7 @@ def most_together(buffers: Sequence[BufferInfo], size: Array, alignment: Array, 
     for k in np.argsort(-totals, kind="stable").tolist():
         if totals[k] + most_padding <= best:
             break
-        live = np.unique(owner[(first <= starts[k]) & (last >= starts[k])])
+        live = distinct(owner[(first <= starts[k]) & (last >= starts[k])])
         best = max(best, stacked(size[live], alignment[live], grain))
     return best
 
@@ -80,7 +80,7 @@ def stacked(size: Array, alignment: Array, grain: int) -> int:
 
 def bytes_together(size: Array, alignment: Array) -> int:
     """The least size of buffers of which no two share a byte, by each of their alignments."""
-    return max(stacked(size[fine], alignment[fine], grain) for grain in np.unique(alignment).tolist()
+    return max(stacked(size[fine], alignment[fine], grain) for grain in distinct(alignment).tolist()
                for fine in [alignment >= grain])
 
 

@@ -8,8 +8,9 @@ how far apart they have to lie.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,12 +26,14 @@ from ..loops.program import Program
 from .buffers import Ticks
 
 Rows = npt.NDArray[np.int64]
+RowBounds = tuple[list[int], list[int]]
+"""Of each row of a kernel's output the first row that it reads of a buffer, and the end."""
+NEVER = np.iinfo(np.int64).max
 Spacing = tuple[tuple[int, int], ...]
 """Open intervals, ascending: the offset of one buffer relative to another's lies in none of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Occupied:
+class Occupied(NamedTuple):
     """Bytes [first, end) of a buffer hold something from the tick `written` to the tick `read`, both included."""
     first: int
     end: int
@@ -72,7 +75,7 @@ def used_elsewhere(program: Program) -> set[Buffer]:
 
 def occupancy(program: Program, live: Mapping[Buffer, tuple[Ticks, ...]]) -> dict[Buffer, tuple[Occupied, ...]]:
     """Of each buffer of `live`: what is occupied when. One of which nothing finer is known is occupied as a whole."""
-    whole = {b: tuple(Occupied(0, b.nbytes, *span) for span in spans) for b, spans in live.items()}
+    whole = {b: tuple([Occupied(0, nbytes, *span) for span in spans]) for b, spans in live.items() for nbytes in [b.nbytes]}
     return {**whole, **(by_rows(program, live) if program.kernels else {})}
 
 
@@ -82,73 +85,80 @@ def by_rows(program: Program, live: Mapping[Buffer, tuple[Ticks, ...]]) -> dict[
     partly = {b for _, s in ticks if s.rows is not None for b in program.functions[s.kernel].params} - used_elsewhere(program)
     whole = {k.out for k in program.kernels} | set(program.inputs)  # not the rings that some of them lie in
     lives = {b: Life.of(b, live[b][0]) for b in partly & whole if len(live.get(b, ())) == 1 and row_dimension(b)[1] > 1}
-    reads: dict[int, Mapping[Buffer, tuple[Rows, Rows]]] = {}
+    reads: dict[int, Mapping[Buffer, RowBounds]] = {}
     for tick, step in ticks:
         kernel, function = program.kernels[step.kernel], program.functions[step.kernel]
         if step.kernel not in reads:
-            reads[step.kernel] = rows_read(kernel) if step.rows is not None else {}
+            reads[step.kernel] = row_bounds(kernel) if step.rows is not None else {}
         for b in function.params:
             if b in lives:
                 lives[b].use(tick, b is kernel.out, step.rows, reads[step.kernel].get(b))
     return {b: life.occupied() for b, life in lives.items()}
 
 
+def row_bounds(kernel: Kernel) -> dict[Buffer, RowBounds]:
+    return {b: (first.tolist(), end.tolist()) for b, (first, end) in rows_read(kernel).items()}
+
+
 @dataclass(slots=True)
 class Life:
     """Of each row of a buffer: the tick when it is written, and the one when it is read for the last time."""
     buffer: Buffer
-    written: Rows
-    read: Rows
+    written: list[int]
+    read: list[int]
 
     @staticmethod
     def of(buffer: Buffer, span: Ticks) -> Life:
         """An input is there from the start."""
         _, rows = row_dimension(buffer)
-        start = span[0] if buffer.role == "argument" else np.iinfo(np.int64).max
-        return Life(buffer, np.full(rows, start), np.full(rows, span[1] if buffer.role == "result" else -1))
+        return Life(buffer, [span[0] if buffer.role == "argument" else NEVER] * rows,
+                    [span[1] if buffer.role == "result" else -1] * rows)
 
-    def use(self, tick: int, is_written: bool, rows: tuple[int, int] | None, read: tuple[Rows, Rows] | None) -> None:
-        """A step writes rows, or reads what those rows need."""
+    def use(self, tick: int, is_written: bool, rows: tuple[int, int] | None, read: RowBounds | None) -> None:
+        """A step writes rows, or reads what those rows need; ticks only rise."""
+        first, end = 0, len(self.read)
         if is_written:
-            part = slice(*rows) if rows else slice(None)
-            self.written[part] = np.minimum(self.written[part], tick)
-            self.read[part] = np.maximum(self.read[part], tick)
-            return
-        if rows is not None and read is not None:
+            first, end = rows or (first, end)
+            self.written[first:end] = [min(before, tick) for before in self.written[first:end]]
+        elif rows is not None and read is not None:
             low, high = read
-            self.read[int(low[rows[0]:rows[1]].min()):int(high[rows[0]:rows[1]].max())] = tick
-        else:
-            self.read[:] = tick
+            first, end = min(low[rows[0]:rows[1]]), max(high[rows[0]:rows[1]])
+        self.read[first:end] = [max(before, tick) for before in self.read[first:end]]
 
     def occupied(self) -> tuple[Occupied, ...]:
         """Neighbouring rows with the same life together."""
-        _, rows = row_dimension(self.buffer)
-        nbytes = self.buffer.nbytes // rows
-        changes = np.flatnonzero(np.diff(self.written) | np.diff(self.read)) + 1
-        edges = [0, *changes.tolist(), rows]
-        return tuple(Occupied(a * nbytes, z * nbytes, int(self.written[a]), int(self.read[a]))
-                     for a, z in itertools.pairwise(edges))
+        lives = list(zip(self.written, self.read))
+        nbytes = self.buffer.nbytes // len(lives)
+        edges = [0, *(i for i in range(1, len(lives)) if lives[i] != lives[i - 1]), len(lives)]
+        return tuple(Occupied(a * nbytes, z * nbytes, *lives[a]) for a, z in itertools.pairwise(edges))
 
 
 # ---- pairs -----------------------------------------------------------------------------------------------------------
 def spacing(one: Sequence[Occupied], other: Sequence[Occupied]) -> Spacing:
     """Where `other` may not begin, relative to the beginning of `one`: so that no byte is occupied by both at a tick."""
-    a, b = (np.array([(o.first, o.end, o.written, o.read) for o in side], np.int64) for side in (one, other))
+    return spacing_of(table(one), table(other))
+
+
+def table(spans: Iterable[Occupied]) -> Rows:
+    """A row for each: first byte, end, tick written, tick read."""
+    return np.fromiter(itertools.chain.from_iterable(spans), np.int64).reshape(-1, 4)
+
+
+def spacing_of(a: Rows, b: Rows) -> Spacing:
+    """`spacing` of two tables."""
     together = (a[:, None, 2] <= b[None, :, 3]) & (b[None, :, 2] <= a[:, None, 3])
-    low = (a[:, None, 0] - b[None, :, 1])[together]
-    high = (a[:, None, 1] - b[None, :, 0])[together]
-    return merged(low, high)
+    one, other = np.nonzero(together)
+    return merged(a[one, 0] - b[other, 1], a[one, 1] - b[other, 0])
 
 
 def merged(low: Rows, high: Rows) -> Spacing:
     """The union of open intervals; two that only touch leave the point between them."""
-    result: list[tuple[int, int]] = []
-    for start, end in sorted(set(zip(low.tolist(), high.tolist()))):
-        if result and start < result[-1][1]:
-            result[-1] = result[-1][0], max(end, result[-1][1])
-        else:
-            result.append((start, end))
-    return tuple(result)
+    if not len(low):
+        return ()
+    order = np.argsort(low)
+    starts, reached = low[order], np.maximum.accumulate(high[order])
+    apart = np.flatnonzero(starts[1:] >= reached[:-1])
+    return tuple(zip(starts[[0, *apart + 1]].tolist(), reached[[*apart, -1]].tolist()))
 
 
 def in_place(program: Program, live: Mapping[Buffer, tuple[Ticks, ...]]) -> Iterator[tuple[Buffer, Buffer]]:
@@ -158,19 +168,20 @@ def in_place(program: Program, live: Mapping[Buffer, tuple[Ticks, ...]]) -> Iter
         if step.rows is not None:
             continue
         kernel, function = program.kernels[step.kernel], program.functions[step.kernel]
-        if kernel.out not in function.params or live.get(kernel.out, ((-1, -1),))[0][0] != tick:
+        out = kernel.out
+        if out not in function.params or live.get(out, ((-1, -1),))[0][0] != tick:
             continue
-        for b in function.params:
-            if b in buffers_read(function) and b is not kernel.out and [s[1] for s in live.get(b, ())] == [tick] and (
-                    is_read_in_place(kernel, b) and may_overwrite(function, b, kernel.out)):
-                yield b, kernel.out
+        last = [b for b in function.params if b in buffers_read(function) and b is not out and b.nbytes == out.nbytes
+                and b.dtype == out.dtype and [s[1] for s in live.get(b, ())] == [tick]]
+        elsewhere = read_elsewhere(kernel) if last else set()
+        for b in last:
+            if b not in elsewhere and may_overwrite(function, b, out):
+                yield b, out
 
 
-def is_read_in_place(kernel: Kernel, buffer: Buffer) -> bool:
-    """Whether each element of `buffer` is read for the element at the same place alone: a quick test, before the order of
+def read_elsewhere(kernel: Kernel) -> set[Buffer]:
+    """Buffers of which not every element is read for the element at the same place alone: a quick test, before the order of
     the loops is looked at."""
-    place = tuple(map(Affine.of, kernel.axes))
-    inside = {id(e) for r in nodes(kernel.value) if isinstance(r, Reduce) for e in nodes(r.body)}
-    read = [e for e in nodes(kernel.value) if isinstance(e, Load) and e.buffer is buffer]
-    same = buffer.nbytes == kernel.out.nbytes and buffer.dtype == kernel.out.dtype
-    return same and all(id(e) not in inside and e.index == place for e in read)
+    place, found = tuple(map(Affine.of, kernel.axes)), list(nodes(kernel.value))
+    inside = {id(e) for r in found if isinstance(r, Reduce) for e in nodes(r.body)}
+    return {e.buffer for e in found if isinstance(e, Load) and (id(e) in inside or e.index != place)}

@@ -4,8 +4,11 @@ orders, so that a plan may be smaller than everything that is live at one time.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from ...runtime.errors import Problem
 from ..elements.expression import Buffer
@@ -13,7 +16,7 @@ from ..loops.program import Program
 from .algorithms import Key, area_first, birth_first, conflicts_first, death_last, lifetime_first, ordered, size_first
 from .buffers import BufferInfo, PoolAllocation, PoolInfo, Ticks, aligned
 from .lower_bound import lower_bound
-from .occupancy import Occupied, Spacing, in_place, occupancy, spacing
+from .occupancy import Occupied, Spacing, in_place, occupancy, spacing_of, table
 from .placement import Bytes, Placement
 
 Spacings = Mapping[tuple[str, str], Spacing]
@@ -93,10 +96,11 @@ def sharing_of(program: Program, names: Mapping[Buffer, str], live: Mapping[Buff
     over = tuple(in_place(program, live))
     spacings: dict[tuple[str, str], Spacing] = {}
     finer = [b for b, spans in occupied.items() if len(spans) > len(live[b])]
+    tables = {b: table(spans) for b, spans in occupied.items()} if finer else {}
     for one in finer:
-        for other, spans in occupied.items():
+        for other in occupied:
             if other is not one and (names[other], names[one]) not in spacings and meet(live[one], live[other]):
-                spacings[names[one], names[other]] = spacing(occupied[one], spans)
+                spacings[names[one], names[other]] = spacing_of(tables[one], tables[other])
     for operand, result in over:
         if (names[operand], names[result]) not in spacings and (names[result], names[operand]) not in spacings:
             spacings[names[operand], names[result]] = (-result.nbytes, 0), (0, operand.nbytes)
@@ -139,16 +143,10 @@ def attempts(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo],
 def most_occupied(occupied: Iterable[Sequence[Occupied]], shared: Mapping[int, int]) -> int:
     """Bytes that no plan can do without: the most that are occupied at one tick, less what a kernel may write over its
     operand then (`shared`, by tick)."""
-    changes: dict[int, int] = {}
-    for spans in occupied:
-        for o in spans:
-            changes[o.written] = changes.get(o.written, 0) + o.end - o.first
-            changes[o.read + 1] = changes.get(o.read + 1, 0) - (o.end - o.first)
-    for tick, nbytes in shared.items():
-        changes[tick] = changes.get(tick, 0) - nbytes
-        changes[tick + 1] = changes.get(tick + 1, 0) + nbytes
-    total = most = 0
-    for tick in sorted(changes):
-        total += changes[tick]
-        most = max(most, total)
-    return most
+    first, end, written, read = table(itertools.chain.from_iterable(occupied)).T
+    ticks, nbytes = (np.fromiter(some, np.int64, len(shared)) for some in (shared.keys(), shared.values()))
+    ticks, change = (np.concatenate(parts) for parts in (
+        (written, read + 1, ticks, ticks + 1), (end - first, first - end, -nbytes, nbytes)))
+    order = np.argsort(ticks)
+    is_last = np.diff(ticks[order], append=np.iinfo(np.int64).max) > 0
+    return int(np.cumsum(change[order])[is_last].max(initial=0))

@@ -19,7 +19,7 @@ import numpy as np
 from .compiled import compiled, is_compiled
 from .instance import Instance
 from .lower_bound import stacked
-from .rows import Array, Rows
+from .rows import Array, Rows, distinct
 from .search_kernel import search
 from .search_state import FOUND, HUGE, NODES, NONE, STOPPED, Search
 
@@ -229,7 +229,7 @@ def by_alignment(instance: Instance) -> tuple[Rows, Array]:
     rows, grains, sections = [], [], instance.sections
     for row in sections:
         alignment = instance.alignment[row]
-        for grain in np.unique(alignment).tolist():
+        for grain in distinct(alignment).tolist():
             rows.append(row[alignment >= grain])
             grains.append(grain)
     return (Rows(np.cumsum([0, *map(len, rows)]), np.concatenate(rows)) if rows else sections), np.array(grains, np.int64)

@@ -15,7 +15,8 @@ from .algorithms import Algorithm, find_algorithm, run_algorithm
 from .buffers import BufferInfo, Kind, PoolAccess, PoolAllocation, PoolInfo, Ticks, is_alignment, own_alignment, with_conflicts
 from .lifetimes import Access, access_of, lifetimes
 from .lower_bound import lower_bound
-from .overlap import Sharing, sharing_of
+from .occupancy import Occupied
+from .overlap import Sharing, most_occupied, sharing_of
 from .plan import Plan, make_plan, names_of
 from .verify import verify
 
@@ -91,8 +92,8 @@ def placed(buffers: Sequence[BufferInfo], options: PlanOptions, sharing: Sharing
     """The place of each buffer of the workspace: as the algorithm says, or where buffers that are live together share
     bytes, if that takes less."""
     shared = sharing.place(buffers, options.pools) if sharing else None
-    if shared and len(options.pools) == 1 and sizes(buffers, shared, options)[0] < lower_bound(buffers):
-        return shared  # no other plan has so little
+    if shared and len(options.pools) == 1 and sizes(buffers, shared, options)[0] < most_live(buffers):
+        return shared  # no plan without sharing has so little
     try:
         found = run_algorithm(buffers, options.pools, options.algorithm)
     except Problem:
@@ -100,6 +101,11 @@ def placed(buffers: Sequence[BufferInfo], options: PlanOptions, sharing: Sharing
             raise
         return shared
     return shared if shared and sizes(buffers, shared, options) < sizes(buffers, found, options) else found
+
+
+def most_live(buffers: Sequence[BufferInfo]) -> int:
+    """The most bytes that are live at one tick."""
+    return most_occupied(([Occupied(0, b.size_bytes, *span) for span in b.live or ()] for b in buffers), {})
 
 
 def sizes(buffers: Sequence[BufferInfo], allocations: Mapping[str, PoolAllocation], options: PlanOptions) -> list[int]:

@@ -73,3 +73,12 @@ def starts(lengths: Sequence[int] | Array) -> Array:
     found = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=found[1:])
     return found
+
+
+def distinct(values: Array) -> Array:
+    """Each value once, in ascending order. (The first use of NumPy's own `unique` loads its masked arrays, which takes longer
+    than most plans.)"""
+    found = np.sort(values)
+    keep = np.ones(len(found), bool)
+    keep[1:] = found[1:] != found[:-1]
+    return found[keep]

@@ -10,7 +10,7 @@ import numpy as np
 
 from .instance import Instance
 from .packing import Effort, Packing
-from .rows import Array, Rows
+from .rows import Array, Rows, distinct
 from .search_state import FOUND, NONE
 
 NEAR = 1.03
@@ -61,7 +61,7 @@ def components(sections: Rows, count: int) -> list[Array]:
         before = label
         label = -turned.greatest(sections.greatest(-label))
         label = label[label]
-    return [np.flatnonzero(label == k) for k in np.unique(label)]
+    return [np.flatnonzero(label == k) for k in distinct(label)]
 
 
 def shrink(instance: Instance, below: int, goal: int, effort: Effort, visits: int, enough: int | None) -> Smallest:

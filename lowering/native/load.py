@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from ...runtime.arena import ALIGNMENT, aligned
 from ...runtime.arguments import Signature, Tensor
 from ...runtime.executable import Code, Executable, Failure
+from ...runtime.machine_code import Image
 from ...runtime.variables import Context, Declaration, process
 from ..elements.affine import Axis
 from ..elements.expression import Buffer, Expr, Reduce
 from ..elements.traverse import nodes
-from ..fuse.kernel import Loop, walk
+from ..fuse.kernel import Kernel, Loop, walk
 from ..loops.program import Program
 from ..memory.buffers import aligned as rounded
 from ..memory.plan import Plan
@@ -31,26 +32,38 @@ def load(program: Program, plan: Plan, target: Target | None = None, context: Co
 
     Raises a Problem where a variable exists in the context with another type.
     """
+    return Executable(native_code(program, plan, target, elements)[0], context)
+
+
+def native_code(program: Program, plan: Plan, target: Target | None = None,
+                elements: Mapping[Buffer, str] | None = None, text: str | None = None) -> tuple[Code, Image]:
+    """The code that `load` binds to variables, and its image, from which another process can have it again; `text` is
+    another module with the same entry."""
     target = target or host()
-    engine = Engine(native_text(program, plan, target), target)
+    engine = Engine(text or native_text(program, plan, target), target)
     named = elements or {}
     signature = Signature(program.name, tuple(tensor(b, named.get(b, "")) for b in program.inputs),
                           tuple(tensor(b, named.get(b, "")) for b in program.outputs))
     pools, nbytes, alignment = arena_layout(program, plan)
-    return Executable(Code(
+    return Code(
         signature, engine.function("program.run"), engine.close, nbytes, alignment, pools,
         tuple(aligned(b.data) for b in constants_read(program) if b.data is not None),
         tuple(Declaration(tensor(v.buffer, v.element), None if v.initial is None else v.initial.data, v.position)
               for v in program.variables),
         tuple(Failure(f.message, f.position, f.help) for f in program.faults), engine.address("program.run"),
-        steps_of(program), caller), context)
+        steps_of(program), caller), engine.image
 
 
 def steps_of(program: Program) -> float:
     """How many elements, and terms of sums, one run computes at most; infinitely many where a loop may run for ever."""
     if not program.kernels or any(isinstance(s, Loop) for s in walk(program.steps)):
         return float("inf")
-    return sum(math.prod(a.extent for a in {*k.axes, *reduced(k.value)}) for k in program.kernels)
+    return sum(map(terms_of, program.kernels))
+
+
+def terms_of(kernel: Kernel) -> int:
+    """How many elements, and terms of sums, a kernel computes."""
+    return math.prod(a.extent for a in {*kernel.axes, *reduced(kernel.value)})
 
 
 def reduced(e: Expr) -> set[Axis]:

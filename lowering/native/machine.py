@@ -1,19 +1,21 @@
-"""LLVM's machine code: from the text of a module to code in this process, or to an object file.
+"""LLVM's machine code: from the text of a module to an object file, and from there to code in this process.
 
 Facts that this file lives by: an engine takes over its target machine, so each has one of its own; an unverified
 module can crash code generation; an undefined symbol would only show when it is called. llvmlite is imported on first
-use.
+use. Code for this process is an object, too, so that a cache can keep it: `link` makes an image of it that is mapped without
+LLVM; where that cannot be, LLVM's engine loads the object.
 """
 from __future__ import annotations
 
-import ctypes
 import functools
 import os
 import struct
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
+from ...runtime.machine_code import Image, LoadedCode, MappedCode, function_at
 from .arm_attributes import linkable_with_either
+from .link import image_of
 from .target import Target
 
 ALLOWED = frozenset({"memcpy", "memset"})
@@ -58,26 +60,49 @@ def target_machine(target: Target, reloc: str, codemodel: str) -> Any:
         cpu=target.cpu, features=target.features, opt=2, reloc=reloc, codemodel=codemodel)
 
 
-class Engine:
-    """Machine code in this process, made from one module, given back with `close`. Nothing may run in it by then."""
+class ObjectEngine:
+    """An object that LLVM's engine has loaded."""
 
-    def __init__(self, text: str, target: Target) -> None:
-        module = parse(text)
-        self._engine = binding().create_mcjit_compiler(module, target_machine(target, "pic", "jitdefault"))
+    def __init__(self, code: bytes) -> None:
+        from .features import host
+        llvm = binding()
+        empty = llvm.parse_assembly(f'target triple = "{host().triple}"')
+        self._engine = llvm.create_mcjit_compiler(empty, target_machine(host(), "pic", "jitdefault"))
+        self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         self._engine.finalize_object()
 
-    def function(self, name: str) -> Callable[[int], int]:
-        """The function i32 name(ptr), callable with an address; it runs without the interpreter's lock."""
-        return ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_size_t)(self.address(name))
-
     def address(self, name: str) -> int:
-        """Where a function of the module starts."""
         address: int = self._engine.get_function_address(name)
-        assert address, f"the module has no function {name}"
         return address
 
     def close(self) -> None:
         self._engine.close()
+
+
+def load_image(image: Image) -> LoadedCode:
+    """An image as code in this process."""
+    return MappedCode(image) if image.form == "linked" else ObjectEngine(image.code)
+
+
+class Engine:
+    """Machine code in this process, made from one module, given back with `close`. Nothing may run in it by then."""
+
+    def __init__(self, text: str, target: Target) -> None:
+        self.image = image_of(bytes(target_machine(target, "pic", "default").emit_object(parse(text))))
+        self._loaded = load_image(self.image)
+
+    def function(self, name: str) -> Callable[[int], int]:
+        """The function i32 name(ptr), callable with an address; it runs without the interpreter's lock."""
+        return function_at(self.address(name))
+
+    def address(self, name: str) -> int:
+        """Where a function of the module starts."""
+        address = self._loaded.address(name)
+        assert address, f"the module has no function {name}"
+        return address
+
+    def close(self) -> None:
+        self._loaded.close()
 
 
 def object_file(text: str, target: Target, reloc: Literal["pic", "static"] = "pic") -> bytes:

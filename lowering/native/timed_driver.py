@@ -71,7 +71,8 @@ class TimedDriver(Driver):
 def timed_text(program: Program, plan: Plan, target: Target) -> str:
     """As `native_text`, with notes in an array behind the constants of the frame."""
     if target.architecture not in COUNTERS:
-        raise Problem(f"a profile needs a processor's counter, which is not known for {target.architecture}", kind="unsupported")
+        raise Problem(f"a profile needs a processor's counter, and that of {target.architecture} is not known",
+                      kind="unsupported")
     places = frame_places(program, plan)
     assert isinstance(places.backup, Slot)
     events = Slot(places.backup.index + 1 + len(constants_read(program)))

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 from tosaic.lowering.elements.expression import Buffer
 from tosaic.lowering.fuse.kernel import Compute
+from tosaic.lowering.loops.ir import buffers_written
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.memory.occupancy import Occupied
 from tosaic.lowering.memory.plan import Plan, names_of
@@ -43,19 +44,19 @@ class Poisoned:
         self.rng = np.random.default_rng(11)
 
     def run(self, *inputs: Array) -> tuple[Array, ...]:
-        """The outputs; asserts that nothing is written outside of the arena."""
+        """The outputs; asserts that no step writes outside of its own buffers, be it in the arena, beside it, or inputs."""
         raw = {p.name: self.noise(p.size_bytes + 2 * GUARD) for p in self.plan.workspace_pools}
-        before = {name: (r[:GUARD].copy(), r[-GUARD:].copy()) for name, r in raw.items()}
         results = {b: empty(b.shape, np.uint8 if b.dtype.startswith(("bfloat", "float8")) else b.dtype)
                    for b in self.program.outputs}
         given = {**dict(zip(self.program.inputs, map(copy, inputs))), **results, **self.variables}
         kept = {b: copy(b.data) for f in self.program.functions for b in f.params if b.data is not None}
         for tick, step in enumerate(self.program.steps):
             if isinstance(step, Compute):
+                before = {name: memory.copy() for name, memory in raw.items()}
                 self.step(step, raw, {**given, **kept})
+                self.check(step, before, raw)
                 self.poison(tick, raw)
-        for name, (low, high) in before.items():
-            assert np.array_equal(raw[name][:GUARD], low) and np.array_equal(raw[name][-GUARD:], high), name
+        assert all(np.array_equal(given[b], x) for b, x in zip(self.program.inputs, inputs))
         return tuple(results[b] for b in self.program.outputs)
 
     def noise(self, nbytes: int) -> Array:
@@ -76,6 +77,17 @@ class Poisoned:
         rows = [low, high] if function.rows is not None else []
         frame = np.array([*(pointer(b) for b in (*function.params, *function.scratch)), *rows], np.int64)
         self.engine.function(f"call{step.kernel}")(frame.ctypes.data)
+
+    def check(self, step: Compute, before: dict[str, Array], after: dict[str, Array]) -> None:
+        """Each byte that is not of a buffer which the step writes, or has for itself, is as it was."""
+        function, names = self.program.functions[step.kernel], names_of(self.program)
+        own = {names[b] for b in (*buffers_written(function), *function.scratch) if b in names}
+        for pool, memory in after.items():
+            changed = memory != before[pool]
+            for b in self.plan.buffers:
+                if b.pool == pool and b.name in own:
+                    changed[GUARD + b.byte_offset:GUARD + b.end] = False
+            assert not changed.any(), f"{function.name} writes byte {int(changed.argmax()) - GUARD} of {pool}"
 
     def poison(self, tick: int, raw: dict[str, Array]) -> None:
         """Overwrite what nobody reads after this tick."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tosaic.lowering.elements.expression import Buffer
 from tosaic.lowering.fuse.kernel import Branch, CheckWritten, Compute, Loop, MarkWritten
 from tosaic.lowering.loops.program import Program
-from tosaic.lowering.memory.lifetimes import access_of, lifetimes
+from tosaic.lowering.memory.buffers import BufferInfo, Ticks, with_conflicts
+from tosaic.lowering.memory.lifetimes import access_of, joined, lifetimes
 from tosaic.lowering.memory.planner import PlanOptions, planned_buffers
 
 from .programs import Sketch
@@ -190,3 +193,16 @@ def test_a_buffer_of_a_kernel_that_never_runs_conflicts_with_none(sketch: Sketch
     program = sketch.program(sketch.step([], [a]), sketch.step([a], []))
     assert {b.name: (b.live, b.conflicts) for b in planned_buffers(program, PlanOptions())} == {
         "b": ((), frozenset()), "a": (((0, 1),), frozenset())}
+
+
+SPANS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 4)).map(lambda t: (t[0], t[0] + t[1])), max_size=3)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.lists(st.tuples(st.integers(0, 2), SPANS.map(joined)), max_size=8))
+def test_conflicts_are_the_pairs_that_share_a_tick(drawn: list[tuple[int, tuple[Ticks, ...]]]) -> None:
+    buffers = [BufferInfo(f"b{i}", size, live=live) for i, (size, live) in enumerate(drawn)]
+    for one in with_conflicts(buffers):
+        ticks = {t for a, z in one.live or () for t in range(a, z + 1)}
+        together = {b.name for b in buffers if b.size_bytes and any(ticks & set(range(a, z + 1)) for a, z in b.live or ())}
+        assert one.conflicts == (together - {one.name} if one.size_bytes else set())

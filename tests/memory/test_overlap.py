@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tosaic.lowering.fuse.fuse import fuse
+from tosaic.lowering.fuse.kernel import Compute
 from tosaic.lowering.graph.graph import Module
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.memory.lifetimes import access_of, lifetimes
 from tosaic.lowering.memory.occupancy import Occupied, occupancy, spacing
+from tosaic.lowering.memory.overlap import most_occupied
 from tosaic.lowering.memory.plan import names_of
 from tosaic.lowering.memory.planner import PlanOptions, plan
 from tosaic.lowering.memory.verify import plan_faults
@@ -119,3 +121,29 @@ def test_an_elementwise_kernel_writes_over_its_operand(size: int) -> None:
     data = np.random.default_rng(2).uniform(-0.1, 0.1, (1, 3, size)).astype(np.float32)
     expected = interpret(module, module.function("main"), [data])[0]
     assert np.allclose(load(program, found, SMALL)(data)[0], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_an_output_that_is_read_by_rows_stays_until_the_end() -> None:
+    g, rng = Graph(), np.random.default_rng(5)
+    x = g.op("tanh", g.input(1, 24, 6, 8))
+    found = []
+    for _ in range(4):
+        weight, bias = (rng.standard_normal(s).astype(np.float32) for s in ((8, 3, 3, 8), (8,)))
+        x = conv(g, x, weight, bias, pad=(1, 1, 1, 1))
+        found.append(x)
+    module = g.module(found[1], g.op("reduce_sum", x, axis=1))
+    program = lower(fuse(module, module.function("main")), SMALL)
+    output = program.outputs[0]
+    assert any(isinstance(s, Compute) and s.rows and program.kernels[s.kernel].out is output for s in program.steps)
+    planned = plan(program, PlanOptions(workspace_io=True, alignment=1))
+    spans = {p.name: p.live for p in planned.buffers}
+    live = {b: spans[name] for b, name in names_of(program).items() if name in spans}
+    assert {o.read for o in occupancy(program, live)[output]} == {live[output][0][1]}
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(st.lists(stairs(), max_size=5), st.dictionaries(st.integers(0, 12), st.integers(0, 3)))
+def test_what_is_occupied_most_is_what_counting_finds(occupied: list[list[Occupied]], shared: dict[int, int]) -> None:
+    counted = [sum(o.end - o.first for spans in occupied for o in spans if o.written <= tick <= o.read) - shared.get(tick, 0)
+               for tick in range(20)]
+    assert most_occupied(occupied, shared) == max(0, *counted)

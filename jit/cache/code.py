@@ -1,0 +1,128 @@
+"""Compiled code as an entry of the cache, and back: the image is one array, each constant and each initial value another."""
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ...runtime.arena import Array
+from ...runtime.arguments import Signature, Tensor
+from ...runtime.errors import Position, Source
+from ...runtime.executable import Code, Failure
+from ...runtime.machine_code import Image, LoadedCode, MappedCode, function_at
+from ...runtime.variables import Declaration
+from .entry import Entry, Fields
+
+ENTRY = "program.run"
+
+
+class LaterSource(Source):
+    """A model's text that is read again only when an error shows a place in it."""
+    __slots__ = ("_find",)
+    _find: Callable[[], Source]
+
+    def __init__(self, find: Callable[[], Source]) -> None:
+        object.__setattr__(self, "_find", find)
+
+    @property
+    def name(self) -> str:
+        return self._find().name
+
+    @property
+    def text(self) -> str | None:
+        return self._find().text
+
+
+# ---- to an entry -------------------------------------------------------------------------------------------------
+def fields_of(code: Code, image: Image) -> tuple[Fields, list[Array]]:
+    """What an entry holds of some code."""
+    arrays = [np.frombuffer(image.code, np.uint8), *code.constants]
+    initials = [v.initial for v in code.variables if v.initial is not None]
+    fields = {
+        "image": image_fields(image),
+        "name": code.signature.name,
+        "inputs": list(map(tensor_fields, code.signature.inputs)),
+        "outputs": list(map(tensor_fields, code.signature.outputs)),
+        "arena": [code.arena_nbytes, code.arena_alignment],
+        "pools": code.pools,
+        "constants": len(code.constants),
+        "variables": [[tensor_fields(v.tensor), v.initial is not None, position_fields(v.position)] for v in code.variables],
+        "failures": [[f.message, f.help, position_fields(f.position)] for f in code.failures],
+        "steps": None if math.isinf(code.steps) else code.steps,
+    }
+    return fields, arrays + initials
+
+
+def image_fields(image: Image) -> Fields:
+    return {"form": image.form, "symbols": dict(image.symbols), "imports": image.imports}
+
+
+def tensor_fields(tensor: Tensor) -> list[Any]:
+    return [tensor.name, tensor.dtype, tensor.shape, tensor.element]
+
+
+def position_fields(position: Position | None) -> list[Any] | None:
+    """A position; its source is None where that is the model's own text."""
+    if position is None:
+        return None
+    name = position.source.name if position.source.text is None else None
+    return [name, position.line, position.column, position.width, getattr(position, "path", None)]
+
+
+# ---- from an entry -----------------------------------------------------------------------------------------------
+def code_of(entry: Entry, own: Source, caller: Callable[[], int]) -> Code:
+    """The code in this process; positions in the model's own text are in `own`. Raises OSError where the system lets no
+    process make code."""
+    fields, arrays = entry.fields, iter(entry.arrays)
+    loaded = loaded_image(fields["image"], next(arrays))
+    address = loaded.address(ENTRY)
+    constants = tuple(next(arrays) for _ in range(fields["constants"]))
+    place = functools.partial(position_of, own=own)
+    return Code(
+        Signature(fields["name"], tuple(map(tensor_of, fields["inputs"])), tuple(map(tensor_of, fields["outputs"]))),
+        function_at(address), loaded.close, fields["arena"][0], fields["arena"][1], tuple(fields["pools"]), constants,
+        tuple(declaration_of(*v, arrays=arrays, place=place) for v in fields["variables"]),
+        tuple(Failure(message, place(at), help) for message, help, at in fields["failures"]), address,
+        math.inf if fields["steps"] is None else fields["steps"], caller)
+
+
+def loaded_image(fields: Fields, code: Array) -> LoadedCode:
+    """An image in this process, without LLVM where it is linked."""
+    image = Image(code.tobytes(), fields["symbols"], tuple((name, at) for name, at in fields["imports"]), fields["form"])
+    if image.form == "linked":
+        return MappedCode(image)
+    from ...lowering.native.machine import load_image
+    return load_image(image)
+
+
+def tensor_of(fields: list[Any]) -> Tensor:
+    name, dtype, shape, element = fields
+    return Tensor(name, dtype, tuple(shape), element)
+
+
+def declaration_of(tensor: list[Any], has_initial: bool, at: list[Any] | None, *, arrays: Iterator[Array],
+                   place: Callable[[list[Any] | None], Position | None]) -> Declaration:
+    found = tensor_of(tensor)
+    initial = next(arrays).view(found.numpy_dtype).reshape(found.shape) if has_initial else None
+    return Declaration(found, initial, place(at))
+
+
+def position_of(fields: list[Any] | None, own: Source) -> Position | None:
+    if fields is None:
+        return None
+    name, line, column, width, path = fields
+    source = own if name is None else Source(name)
+    if path is None:
+        return Position(source, line, column, width)
+    from ...lowering.flatbuffer.position import FilePosition
+    return FilePosition(source, line, column, width, tuple(path))
+
+
+def own_source(positions: Iterator[Position | None]) -> Source:
+    """The text that a model was read from, if one of its positions knows it."""
+    known = (p.source for p in positions if p is not None and p.source.text is not None)
+    return next(known, Source("<model>", ""))
+

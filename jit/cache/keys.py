@@ -1,0 +1,21 @@
+"""What keys are made of: digests of plain values, and what cannot be in one."""
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+PACKAGE = __name__.partition(".")[0] + "."
+
+
+class NotKept(Exception):
+    """What is to be compiled depends on something that no key can hold, such as a user's own code."""
+
+
+def digest(value: object) -> bytes:
+    """SHA-256 of nested tuples of texts, bytes, numbers, bools and None."""
+    return hashlib.sha256(repr(value).encode(errors="surrogatepass")).digest()
+
+
+def is_own(definition: Any) -> bool:
+    """Whether a class or function is tosaic's."""
+    return str(definition.__module__).startswith(PACKAGE)

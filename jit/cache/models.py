@@ -1,0 +1,163 @@
+"""Model files in the cache: what is known of one by its bytes alone, so that it need not be parsed.
+
+A `KnownFile` stands for bytes, an `Origin` for what is read from them. A large file's digest is remembered by the file's
+identity, size and times, as Make and git do, so that it need not be read: only of one that has rested for a while, because a
+change within the clock's resolution would not show.
+"""
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import sys
+import time
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from ...runtime.variables import Context
+from ..later import Later
+from .code import LaterSource, own_source
+from .folder import Folder, folder
+from .keys import PACKAGE, NotKept, digest, is_own
+from .programs import Request, compile, positions, recall
+from .versions import package_version, versions
+
+if TYPE_CHECKING:
+    from ..stages import Compiled, Traced
+
+Form = Literal["text", "bytes", "tflite"]
+OPERATORS = PACKAGE + "lowering.graph.operator"
+"""The module with the table of operators, where a process has needed it."""
+Shapes = tuple[tuple[str, tuple[int, ...]], ...]
+LARGE = 1 << 20
+"""Bytes of a file from which its digest is remembered."""
+RESTED_NS = 2_000_000_000
+"""Nanoseconds that a file must not have changed for."""
+
+
+class Outline(NamedTuple):
+    """An entry function of a model, as far as calling it needs: whether an input has open extents, the inputs' names."""
+    name: str
+    is_dynamic: bool
+    inputs: tuple[str, ...]
+
+
+class Origin(NamedTuple):
+    """A model's bytes, by what stands for them in keys."""
+    digest: str
+
+    @property
+    def key(self) -> bytes:
+        return digest(("model", versions(), self.digest))
+
+    def recall(self) -> CachedModel | None:
+        """The model, where a process has compiled one of its functions."""
+        where = usable_folder()
+        found = where.read("model", self.key) if where else None
+        if found is None:
+            return None
+        return CachedModel(self, tuple(Outline(name, is_dynamic, tuple(inputs))
+                                       for name, is_dynamic, inputs in found.fields["entries"]), True)
+
+
+class CachedModel(NamedTuple):
+    """A model that the cache may know: where it comes from, its entry functions, and whether these are kept already."""
+    origin: Origin
+    outlines: tuple[Outline, ...]
+    is_kept: bool = False
+
+    def compile(self, name: str, shapes: Shapes, request: Request, context: Context | None,
+                traced: Later[Traced]) -> Compiled:
+        """One of its functions for these shapes, compiled; from the cache, `traced` is not even asked for."""
+        lowered = Later(lambda: traced().lower(request.target, request.memory))
+        source = LaterSource(lambda: own_source(positions(traced().module)))
+        key = self.code_key(name, shapes, request)
+        found = recall(key, context, lowered, None, source) if key else None
+        if found is not None:
+            self.keep_outlines()
+            return found
+        compiled, code = compile(traced(), request, context)
+        if code is not None and code != key:
+            self.keep(name, shapes, request, code)
+        return compiled
+
+    def code_key(self, name: str, shapes: Shapes, request: Request) -> bytes | None:
+        """The key of a function's code, where a process has compiled it."""
+        where, key = usable_folder(), self.entry_key(name, shapes, request)
+        found = where.read("entry", key) if where and key else None
+        return bytes.fromhex(found.fields["code"]) if found else None
+
+    def entry_key(self, name: str, shapes: Shapes, request: Request) -> bytes | None:
+        """What a function is found by; None where it is not kept."""
+        try:
+            return digest(("entry", request.settings(), self.origin.digest, name, shapes))
+        except NotKept:
+            return None
+
+    def keep(self, name: str, shapes: Shapes, request: Request, code: bytes) -> None:
+        """Remember the key of a function's code, and the model's functions."""
+        where, key = usable_folder(), self.entry_key(name, shapes, request)
+        if where is None or key is None:
+            return
+        where.write("entry", key, {"code": code.hex()})
+        self.keep_outlines()
+
+    def keep_outlines(self) -> None:
+        """Remember the model's functions."""
+        where = None if self.is_kept else usable_folder()
+        if where is not None and where.read("model", self.origin.key) is None:
+            where.write("model", self.origin.key, {"entries": [[o.name, o.is_dynamic, o.inputs] for o in self.outlines]})
+
+
+def usable_folder() -> Folder | None:
+    """The cache's folder, if models mean in this process what they mean in every other."""
+    loaded = sys.modules.get(OPERATORS)
+    return folder() if versions() and (loaded is None or all(map(is_own, loaded.OPERATORS.values()))) else None
+
+
+# ---- bytes and files -----------------------------------------------------------------------------------------------
+class KnownFile(NamedTuple):
+    """What a file holds: how it is read (a text of Python always as MLIR), and its digest."""
+    form: Form
+    sha256: str
+
+    @property
+    def origin(self) -> Origin | None:
+        """None where it goes through a converter of no known version."""
+        converter = package_version("tosa_converter_for_tflite") if self.form == "tflite" else ""
+        return None if converter is None else Origin(f"{self.form} {converter} {self.sha256}")
+
+
+def known_data(data: str | bytes) -> KnownFile | None:
+    """A model's text or bytes; None where the cache is off."""
+    if usable_folder() is None:
+        return None
+    form: Form = "text" if isinstance(data, str) else "tflite" if data[4:8] == b"TFL3" else "bytes"
+    encoded = data.encode(errors="surrogatepass") if isinstance(data, str) else data
+    return KnownFile(form, hashlib.sha256(encoded).hexdigest())
+
+
+def known_file(key: bytes | None) -> KnownFile | None:
+    """The file of that key, if it has been read before."""
+    where = usable_folder()
+    found = where.read("file", key) if where and key else None
+    return KnownFile(found.fields["form"], found.fields["sha256"]) if found else None
+
+
+def remember_file(path: str, key: bytes | None, file: KnownFile) -> None:
+    """Remember what a file holds that had this key when it was opened, unless it has changed since."""
+    where = usable_folder()
+    if where is not None and key is not None and file_key(path) == key:
+        where.write("file", key, {"form": file.form, "sha256": file.sha256})
+
+
+def file_key(path: str) -> bytes | None:
+    """What tells a large file that has rested from every other, without reading it; None for others, and where the system has
+    no time of a file's last change."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    rested = time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) > RESTED_NS
+    if os.name != "posix" or not stat.S_ISREG(status.st_mode) or status.st_size < LARGE or not rested:
+        return None
+    return digest(("file", versions(), status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))

@@ -1,0 +1,108 @@
+"""Compiling through the cache: the key of a function's code, and the code from an entry or from the compiler."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...runtime.errors import Position, Source
+from ...runtime.executable import Code, Executable
+from ...runtime.function_object import LONGEST
+from ...runtime.machine_code import Image
+from ...runtime.variables import Context, process
+from ..later import Later
+from ..structure import Structure
+from .caller import caller, keep_caller
+from .code import code_of, fields_of, own_source
+from .folder import folder
+from .keys import NotKept, digest, is_own
+from .versions import machine, versions
+
+if TYPE_CHECKING:
+    from ...lowering.graph.graph import Module
+    from ...lowering.memory.planner import PlanOptions
+    from ...lowering.native.target import Target
+    from ..stages import Compiled, Lowered, Traced
+
+
+class Request(NamedTuple):
+    """What code is made for, besides the graph: None for a target is this machine, for a memory one of any size."""
+    target: Target | None = None
+    memory: PlanOptions | None = None
+
+    def settings(self) -> object:
+        """All that the code depends on but the graph, as nested tuples. Raises NotKept where no key can hold it."""
+        known = versions()
+        if known is None or folder() is None:
+            raise NotKept
+        where: object = machine()
+        if self.target is None and self.memory is None:
+            return known, where, None
+        from .graph_digest import Walk
+        plain = Walk().plain
+        if self.memory is not None:
+            from ...lowering.memory.algorithms import find_algorithm
+            algorithm = self.memory.algorithm
+            if not isinstance(algorithm, str) or not is_own(find_algorithm(algorithm)):
+                raise NotKept
+        return known, where if self.target is None else plain(self.target), plain(self.memory)
+
+
+def key_of(traced: Traced, request: Request) -> bytes | None:
+    """The key of a function's code; None where it is not kept."""
+    from .graph_digest import graph_digest
+    try:
+        settings = request.settings()
+        return digest(("code", settings, traced.name, graph_digest(traced.module)))
+    except NotKept:
+        return None
+
+
+def compile(traced: Traced, request: Request, context: Context | None) -> tuple[Compiled, bytes | None]:
+    """The function compiled, or its code from the cache, and the key under which the cache has it now."""
+    key = key_of(traced, request) if folder() else None
+    if key is not None:
+        found = recall(key, context, Later(lambda: traced.lower(request.target, request.memory)), traced.results,
+                       own_source(positions(traced.module)))
+        if found is not None:
+            return found, key
+    lowered = traced.lower(request.target, request.memory)
+    if key is None:
+        return lowered.compile(context), None
+    compiled, image = lowered.compile_with_image(context)
+    return compiled, key if keep(key, compiled.executable.code, image) else None
+
+
+def recall(key: bytes, context: Context | None, lowered: Later[Lowered], results: Structure | None,
+           own: Source) -> Compiled | None:
+    """The code of that key as a function, None where the cache does not have it. `lowered` is called where somebody asks for
+    the stages before."""
+    from ..stages import Compiled
+    where = folder()
+    entry = where.read("code", key) if where else None
+    if entry is None:
+        return None
+    try:
+        code = code_of(entry, own, caller)
+    except OSError:
+        return None
+    return Compiled(lowered, Executable(code, process if context is None else context), results)
+
+
+def keep(key: bytes, code: Code, image: Image) -> bool:
+    """Write code to the cache; whether it could be."""
+    where = folder()
+    if where is None or not where.write("code", key, *fields_of(code, image)):
+        return False
+    if code.steps <= LONGEST:
+        keep_caller(where)
+    return True
+
+
+def positions(module: Module) -> Iterator[Position | None]:
+    """The positions that errors of a run may name."""
+    for operation in module.declarations:
+        yield operation.position
+    for function in module.functions:
+        for operation in function.body.walk():
+            if operation.op.variable_effect:
+                yield operation.position

@@ -1,0 +1,63 @@
+"""Reading a model's bytes, and the graphs in them.
+
+What a file is shows in its bytes: `TOSA` at byte 4 is a .tosa, `TFL3` there is a .tflite, which the converter bridge turns
+into MLIR; everything else has to be MLIR text.
+"""
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import TYPE_CHECKING, Any
+
+from ..runtime.errors import Problem
+
+if TYPE_CHECKING:
+    from ..lowering.graph.graph import Module
+
+
+def is_text(source: Any) -> bool:
+    """Whether a source is MLIR text, not the path of a file."""
+    return isinstance(source, str) and ("\n" in source or "{" in source)
+
+
+def read_module(data: str | bytes, name: str) -> Module:
+    """The module of a text or of a file's bytes, not verified yet. `name` is what problems call it."""
+    from ..lowering.text.reader import read_module as read_mlir
+    if isinstance(data, str):
+        return read_mlir(data, name)
+    match data[4:8]:
+        case b"TOSA":
+            from ..lowering.flatbuffer.reader import read_module as read_flatbuffer
+            return read_flatbuffer(data, name)
+        case b"TFL3":
+            from .bridges.tflite import mlir_of_tflite
+            return read_mlir(mlir_of_tflite(data, name), f"{name} (as MLIR)")
+        case _:
+            return read_mlir(data, name)
+
+
+def read_bytes(source: Any) -> tuple[bytes, str]:
+    """The bytes of a source, and its name for messages."""
+    if isinstance(source, bytes | bytearray | memoryview):
+        return bytes(source), "<bytes>"
+    if hasattr(source, "read"):
+        data = source.read()
+        return data.encode() if isinstance(data, str) else data, str(getattr(source, "name", "<stream>"))
+    if not isinstance(source, str | os.PathLike):
+        raise Problem(f"a model cannot be read from a {type(source).__name__}", kind="argument",
+                      help="pass a path, an open file, bytes, or MLIR text")
+    path = os.fspath(source)
+    try:
+        with open(path, "rb") as file:
+            return file.read(), str(path)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise Problem(f"{path} cannot be read: {reason}", kind="file") from None
+
+
+def read_again(path: str, sha256: str) -> bytes:
+    """The bytes of a file that the cache knew; a Problem where they are others now."""
+    data, _ = read_bytes(path)
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise Problem(f"{path} has changed since it was loaded", kind="file", help="load it again")
+    return data

@@ -1,0 +1,82 @@
+"""Machine code in memory: an `Image` as the linker or a cache gives it, mapped so that it can be called.
+
+An image runs at any address: what is in it finds each other by distance. What it needs from outside are a few functions of
+the C library, whose addresses are written into slots before the memory becomes executable; it is never writable and
+executable at once.
+"""
+from __future__ import annotations
+
+import ctypes
+import functools
+import mmap
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """Code and its read-only data. `symbols` are the functions' offsets; `imports` names the C functions that it calls and
+    the offset of the 8 bytes that hold each one's address. In the form "object" it is a relocatable object that LLVM's own
+    loader takes, on systems for which tosaic does not link."""
+    code: bytes = field(repr=False)
+    symbols: Mapping[str, int] = field(default_factory=dict)
+    imports: tuple[tuple[str, int], ...] = ()
+    form: Literal["linked", "object"] = "linked"
+
+
+class LoadedCode(Protocol):
+    """Code in this process."""
+
+    def address(self, name: str) -> int:
+        """Where a function starts; 0 where there is none of that name."""
+
+    def close(self) -> None:
+        """Give the memory back. Nothing may run in it any more."""
+
+
+class MappedCode:
+    """A linked image in this process, given back with `close` or when it is dropped. Nothing may run in it by then. Raises
+    OSError where the system lets no process make code."""
+
+    def __init__(self, image: Image) -> None:
+        assert image.form == "linked"
+        self._symbols = image.symbols
+        self._memory = mmap.mmap(-1, len(image.code), prot=mmap.PROT_READ | mmap.PROT_WRITE,
+                                 flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        self._memory[:] = image.code
+        for name, offset in image.imports:
+            self._memory[offset:offset + 8] = c_function(name).to_bytes(8, "little")
+        self._base = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
+        protect(self._base, len(image.code), mmap.PROT_READ | mmap.PROT_EXEC)
+
+    def address(self, name: str) -> int:
+        return self._base + self._symbols[name] if name in self._symbols else 0
+
+    def close(self) -> None:
+        self._memory.close()
+
+
+def function_at(address: int) -> Callable[[int], int]:
+    """The function i32(ptr) there, callable with an address; it runs without the interpreter's lock."""
+    return ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_size_t)(address)
+
+
+@functools.cache
+def c_library() -> Any:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+@functools.cache
+def c_function(name: str) -> int:
+    """The address of a function of the C library."""
+    return ctypes.cast(getattr(c_library(), name), ctypes.c_void_p).value or 0
+
+
+def protect(address: int, nbytes: int, protection: int) -> None:
+    call = c_library().mprotect
+    call.argtypes = ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int
+    if call(address, nbytes, protection):
+        number = ctypes.get_errno()
+        raise OSError(number, f"memory cannot be made executable: {os.strerror(number)}")

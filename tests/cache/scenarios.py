@@ -1,0 +1,201 @@
+"""What the tests of the cache do in processes of their own: each function here gives answers that a process with a full cache
+must give, too. Run with the functions' names; prints JSON."""
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import numpy as np
+import tosaic
+from models import ADD, OPEN, SEVERAL, product  # type: ignore[import-not-found]
+
+Answers = dict[str, Any]
+X = np.array([1, -1, 2], np.float32)
+
+
+def written(name: str, text: str) -> str:
+    """A model file, which both processes write alike."""
+    Path(name).write_text(text)
+    return name
+
+
+# ---- without parsing, lowering or LLVM in a second process -----------------------------------------------------------
+def call() -> Answers:
+    model, x = tosaic.load(written("add.mlir", ADD)), np.ones(4, np.float32)
+    return {"first": model(x), "again": model(x * 2), "entry": model.main(x)}
+
+
+def weights() -> Answers:
+    a = np.arange(9 * 64, dtype=np.float32).reshape(1, 9, 64) % 13 / 97
+    return {"bits": tosaic.load(written("product.mlir", product(9)))(a).view(np.int32)}
+
+
+def sources() -> Answers:
+    x = np.zeros(4, np.float32)
+    data = ADD.encode()
+    return {"text": tosaic.load(ADD)(x), "bytes": tosaic.load(data)(x), "file": tosaic.load(io.BytesIO(data))(x)}
+
+
+def state() -> Answers:
+    model, x = tosaic.load(written("several.mlir", SEVERAL)), np.ones(2, np.float32)
+    model.count(x)
+    return {"total": model.count(x), "kept": tosaic.variables.read("cache.total"),
+            "names": [v.name for v in tosaic.variables.list()], "own": model.count(x, context=tosaic.Context("own"))}
+
+
+def entries() -> Answers:
+    model = tosaic.load(written("several.mlir", SEVERAL))
+    e, a = model["both"](np.array([0, -2], np.float32))
+    out = np.empty(2, np.float32), np.empty(2, np.float32)
+    again = model.both({"x": np.array([0, -3], np.float32)}, out=out)
+    return {"names": [entry.name for entry in model], "e": e, "a": a, "out": out[1], "is_out": again[1] is out[1],
+            "is_dynamic": model.both.is_dynamic, "is_listed": "both" in dir(model), "length": len(model)}
+
+
+def wrong_arguments() -> Answers:
+    model = tosaic.load(written("add.mlir", ADD))
+    wrong = (np.zeros(5, np.float32), np.zeros(4), [1, 2], np.zeros(8, np.float32)[::2])
+    return {"messages": [message(lambda w=w: model(w)) for w in wrong]}  # type: ignore[misc]
+
+
+def open_extents() -> Answers:
+    model, x = tosaic.load(written("open.mlir", OPEN)), np.ones((2, 3), np.float32)
+    special = model.main.specialize({"x": (2, 3), "y": (2, 3)})
+    return {"called": model(x, x), "special": special(x, x), "is_dynamic": [model.main.is_dynamic, special.is_dynamic]}
+
+
+# ---- without LLVM, at least ------------------------------------------------------------------------------------------
+def memories() -> Answers:
+    memory = tosaic.Memory(pools=(tosaic.Pool("fast", 64), tosaic.Pool("slow")), alignment=16)
+    compiled = tosaic.load(written("add.mlir", ADD)).main.compile(tosaic.target("x86-64"), tosaic.Context("c"), memory)
+    return {"y": compiled(np.zeros(4, np.float32))}
+
+
+def traced() -> Answers:
+    from tosaic import ops
+    total = tosaic.variable("cache.jit", initial=np.zeros(3, np.float32))
+
+    @tosaic.jit
+    def step(x: Any, scale: Any) -> Any:
+        total.write(total.read() + ops.maximum(x, 0) * scale)
+        return {"total": total.read(), "pair": (x * 2, scale)}
+
+    step(X, 2.0)
+    found = step(X, 2.0)
+    return {"total": found["total"], "pair": list(map(plain, found["pair"])), "compiles": step.cache_info().compiles}
+
+
+def fault_of_a_model() -> Answers:
+    return {"text": message(lambda: tosaic.load(written("several.mlir", SEVERAL)).fails(np.ones(2, np.float32)))}
+
+
+def fault_of_a_function() -> Answers:
+    unset = tosaic.variable("cache.unset_too", shape=(3,), dtype="f32")
+
+    @tosaic.jit
+    def fails(x: Any) -> Any:
+        return unset.read() + x
+
+    return {"text": message(lambda: fails(X))}
+
+
+def wrong_shapes() -> Answers:
+    return {"text": message(lambda: tosaic.load(written("open.mlir", OPEN)).main.specialize({"z": (2, 3)}))}
+
+
+def stages() -> Answers:
+    compiled = tosaic.load(written("add.mlir", ADD)).main.compile()
+    return {"kernels": compiled.show("kernels"), "arena": compiled.report().arena, "name": compiled.name,
+            "is_same": compiled.lowered is compiled.lowered, "inputs": compiled.inputs, "outputs": compiled.outputs,
+            "repr": repr(compiled)}
+
+
+def model_text() -> Answers:
+    model = tosaic.load(written("several.mlir", SEVERAL))
+    return {"text": model.show(), "inputs": model.both.inputs, "outputs": model.both.outputs, "repr": repr(model)}
+
+
+# ---- not run by default ----------------------------------------------------------------------------------------------
+def other_shapes() -> Answers:
+    x = np.ones((5, 3), np.float32)
+    return {"y": tosaic.load(written("open.mlir", OPEN))(x, x)}
+
+
+def own_algorithm() -> Answers:
+    from tosaic.lowering.memory.algorithms import greedy_by_size
+    memory = tosaic.Memory(algorithm=lambda buffers, pools: greedy_by_size(buffers, pools))
+    return {"y": tosaic.load(ADD).main.compile(memory=memory)(np.zeros(4, np.float32))}
+
+
+def own_operator() -> Answers:
+    @tosaic.custom("cache", "twice")
+    class Twice(tosaic.Op):
+        def infer(self, x: Any) -> Any: return x.type
+        def element(self, out: Any, x: Any) -> Any: return lambda *index: x[index] * 2.0
+
+    use = 'tosa.custom %x {operator_name = "twice", domain_name = "cache", implementation_attrs = ""} :'
+    lines = ("func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {", f"  %y = {use} (tensor<2xf32>) -> tensor<2xf32>",
+             "  return %y : tensor<2xf32>", "}")
+    return {"y": tosaic.load("\n".join(lines))(np.ones(2, np.float32))}
+
+
+def own_operator_in_tosa_s_place() -> Answers:
+    from tosaic.lowering.dialects import tosa as _  # noqa: F401  fills the table
+    from tosaic.lowering.graph.operator import OPERATORS
+
+    class Add(OPERATORS["tosa.add"], name="tosa.add"):  # type: ignore[misc, call-arg]
+        def element(self, out: Any, *operands: Any) -> Any:
+            inner = super().element(out, *operands)
+            return lambda *index: inner(*index) + 100.0
+
+    return call()
+
+
+def digests() -> Answers:
+    from tosaic.jit.cache.graph_digest import graph_digest
+    texts = (ADD, SEVERAL, OPEN)
+    return {"digests": [graph_digest(tosaic.load(text).module) for text in texts],
+            "files": sorted(p.name for p in Path("cache").iterdir())}
+
+
+QUICK = (call, weights, sources, state, entries, wrong_arguments, open_extents)
+AGAIN = (memories, traced, fault_of_a_model, fault_of_a_function, wrong_shapes, model_text, stages)
+
+
+# ---- running ---------------------------------------------------------------------------------------------------------
+def message(wrong: Callable[[], object]) -> str:
+    """The text of the problem that a call ends in."""
+    try:
+        wrong()
+    except tosaic.Problem as problem:
+        return str(problem)
+    raise AssertionError("no problem")
+
+
+def plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def loaded() -> list[str]:
+    """What a process with a full cache does not need."""
+    return [name for name in ("llvmlite", "lark", "tosaic.lowering.fuse.fuse", "tosaic.lowering.graph.graph")
+            if name in sys.modules]
+
+
+def main() -> None:
+    chosen = [globals()[name] for name in sys.argv[1:]] or [*QUICK, *AGAIN]
+    found: dict[str, Any] = {}
+    for scenario in chosen:
+        found[scenario.__name__] = {name: plain(value) for name, value in scenario().items()}
+        found[f"{scenario.__name__} loaded"] = loaded()
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
