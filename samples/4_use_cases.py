@@ -22,7 +22,7 @@ import tosaic
 from tosaic.jit.cli import main as command
 
 HERE = pathlib.Path(__file__).parent
-POOLS = ["--workspace-pools", "dtcm,sram", "--workspace-pool-dtcm", "size=4K,access=c:rw",
+POOLS = ["--workspace-pools", "dtcm,sram", "--workspace-pool-dtcm", "size=2K,access=c:rw",
          "--parameter-pools", "itcm,flash", "--parameter-pool-itcm", "size=1000"]
 CASES = {"1_self_contained": {"classifier": ["--self-contained"]},
          "2_shared_workspace": {"classifier": ["--workspace-pools", "sram"], "detector": ["--workspace-pools", "sram"]},
