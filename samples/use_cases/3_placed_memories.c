@@ -1,7 +1,7 @@
 /* Use case 3: buffers in memories that the user places with section attributes. What does not fit the small fast ones goes to
    the next ones. The constants of itcm come as a macro; those of flash are assembled from classifier_flash.S.
 
-       tosaic compile classifier.mlir --workspace-pools dtcm,sram --workspace-pool-dtcm "size=4K,access=c:rw" \
+       tosaic compile classifier.mlir --workspace-pools dtcm,sram --workspace-pool-dtcm "size=2K,access=c:rw" \
            --parameter-pools itcm,flash --parameter-pool-itcm "size=1000"
        cc -c classifier_flash.S -DTOSAIC_CLASSIFIER_FLASH_CONSTANT_POOL_SECTION=FLASH */
 #include "console.h"
