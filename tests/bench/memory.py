@@ -6,7 +6,8 @@ that is not there, or refuses the model, says so in its column.
 
 What is counted: inputs, outputs and everything between them, without weights and without the state of variables. TFLite
 Micro's figure is the head of its arena (activations and scratch), LiteRT's the span of its arena without delegates, IREE's
-the transient memory of its stream (inputs and outputs lie outside of it), Vela's the SRAM that it reports.
+the transient memory of its stream and the new copies of variables that a call makes (inputs and outputs lie outside), Vela's
+the SRAM that it reports.
 """
 from __future__ import annotations
 
@@ -75,10 +76,12 @@ OPERATION = re.compile(r"^(\s*(?:%[\w:]+ = )?)tosa\.(\w+)\s*([^{:]*?)\s*(?:\{(.*
 
 
 def generic(line: str) -> str:
-    """A line of TOSA text in MLIR's generic form, which every version reads."""
+    """A line of TOSA text in MLIR's generic form, which every version reads; batches of any size have size 1."""
+    line = line.replace("tensor<?x", "tensor<1x")
     if not (match := OPERATION.match(line)):
         return line
     result, name, operands, attributes, types = match.groups()
+    attributes = re.sub(r"(rounding_mode|nan_mode) = ([A-Z_]+)", r"\1 = #tosa.\1<\2>", attributes or "")
     return f'{result}"tosa.{name}"({operands})' + (f" <{{{attributes}}}>" if attributes else "") + f" : {types}"
 
 
@@ -93,8 +96,9 @@ def iree(path: str) -> int:
         raise RuntimeError(done.stderr.decode(errors="replace").strip().splitlines()[0][-80:])
     stream = done.stdout.decode(errors="replace")
     constants = {name: int(value) for name, value in re.findall(r"(%\w+) = arith\.constant (\d+) : index", stream)}
-    transient = re.findall(r"stream\.resource\.alloca .*?: !stream\.resource<transient>\{(%\w+)\}", stream)
-    sizes = [constants[name] for name in transient if name in constants]
+    calls = "".join(part for part in re.split(r"(?m)^  (?=util\.)", stream) if part.startswith("util.func"))
+    taken = re.findall(r"stream\.resource\.alloca .*?!stream\.resource<(?:transient|variable)>\{(%\w+)\}", calls)
+    sizes = [constants[name] for name in taken if name in constants]
     if not sizes:
         raise RuntimeError("no transient memory of a known size")
     return sum(sizes)

@@ -1,4 +1,5 @@
-"""Compile time and time of a call beside LiteRT's, in one run: `python tests/bench/peers.py`.
+"""Compile time and time of a call beside LiteRT's, in one run: `python tests/bench/peers.py [--batches N] [FILE.tflite...]`,
+by default of three models that packages of PyPI have. Random inputs; batches of any size have size 1.
 
 Calls of the two are interleaved, in batches of a few milliseconds; the figures are medians over the batches, with the
 quartiles, and the ratio of each pair of batches. LiteRT runs one thread, with XNNPACK where it takes the model, and is timed
@@ -39,16 +40,27 @@ def quartiles(values: list[float]) -> str:
     return f"{middle * 1e6:9.1f} us  ({low * 1e6:.1f} to {high * 1e6:.1f})"
 
 
+def random_input(model: bytes, rng: np.random.Generator) -> np.ndarray:
+    """For the model's only input."""
+    (tensor,) = Interpreter(model_content=model).get_input_details()
+    if tensor["dtype"] == np.int8:
+        return rng.integers(-128, 128, tensor["shape"]).astype(np.int8)
+    return rng.uniform(-1, 1, tensor["shape"]).astype(tensor["dtype"])
+
+
 def litert(model: bytes, x: np.ndarray) -> Callable[[], None]:
     interpreter = Interpreter(model_content=model, num_threads=1)
+    interpreter.resize_tensor_input(interpreter.get_input_details()[0]["index"], x.shape)
     interpreter.allocate_tensors()
     interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
     return interpreter.invoke
 
 
 def compare(name: str, model: bytes, x: np.ndarray, batches: int) -> None:
-    text = tosaic.load(model, name=name)  # the converter's time is not ours
-    source = text.main.trace()
+    entry = tosaic.load(model, name=name).main  # the converter's time is not ours
+    if entry.is_dynamic:
+        entry = entry.specialize({entry.trace().function.arguments[0].name: x.shape})
+    source = entry.trace()
     times = []
     for _ in range(5):
         start = time.perf_counter()
@@ -78,8 +90,13 @@ def compare(name: str, model: bytes, x: np.ndarray, batches: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batches", type=int, default=101)
-    batches = parser.parse_args().batches
-    rng = np.random.default_rng(0)
+    parser.add_argument("files", nargs="*", type=pathlib.Path, help="models with one input, instead of the default ones")
+    options = parser.parse_args()
+    batches, rng = options.batches, np.random.default_rng(0)
+    for file in options.files:
+        compare(file.stem, file.read_bytes(), random_input(file.read_bytes(), rng), batches)
+    if options.files:
+        return
     for name in ("okay_nabu", "alexa"):
         compare(name, wake_word_model(name), rng.integers(-128, 128, (1, 3, 40)).astype(np.int8), batches)
     compare("face_detection_front", face_detection_front(), rng.uniform(-1, 1, (1, 128, 128, 3)).astype(np.float32), batches)
