@@ -147,6 +147,21 @@ def tensor(name: str, number: str) -> str:
             f"  %{name} = getelementptr i64, ptr %tensors, i64 %{name}.words")
 
 
+def checked(name: str, number: str, objects: str, wanted: int) -> str:
+    """One turn of the loop %NAME: the object of that number in the list fits the tensor %NUMBER, or the call is slow; its data
+    go to the tensor's place. Ends in block NAME.fits."""
+    return f"""
+{tensor(f"{name}.tensor", number)}
+  %{name}.object.at = getelementptr ptr, ptr {objects}, i64 %{name}
+  %{name}.object = load ptr, ptr %{name}.object.at
+  %{name}.data = call ptr @fits(ptr %{name}.tensor, ptr %{name}.object, ptr %ndarray, i32 {wanted})
+  %{name}.is.null = icmp eq ptr %{name}.data, null
+  br i1 %{name}.is.null, label %slow, label %{name}.fits
+{name}.fits:
+  %{name}.place = getelementptr ptr, ptr %at, i64 {number}
+  store ptr %{name}.data, ptr %{name}.place"""
+
+
 def ready() -> str:
     """Nothing stands in the way: the workspace is free, nobody traces, the variables are those of the table and free."""
     return f"""
@@ -181,16 +196,7 @@ def inputs() -> str:
     return f"""
 {word("ndarray", Word.NDARRAY)}
   %tensors = getelementptr i64, ptr %table, i64 {int(Word.TENSORS)}
-  br label %in.head""" + loop("in", "inputs", "lock.end", f"""
-{tensor("in.tensor", "%in")}
-  %in.object.at = getelementptr ptr, ptr %objects, i64 %in
-  %in.object = load ptr, ptr %in.object.at
-  %in.data = call ptr @fits(ptr %in.tensor, ptr %in.object, ptr %ndarray, i32 {READABLE})
-  %in.is.null = icmp eq ptr %in.data, null
-  br i1 %in.is.null, label %slow, label %in.fits
-in.fits:
-  %in.place = getelementptr ptr, ptr %at, i64 %in
-  store ptr %in.data, ptr %in.place""", "in.fits")
+  br label %in.head""" + loop("in", "inputs", "lock.end", checked("in", "%in", "%objects", READABLE), "in.fits")
 
 
 def new_results() -> str:
@@ -265,18 +271,9 @@ look:
   br i1 %is.right, label %take, label %slow
 take:
   br label %res.head""" + loop("res", "outputs", "take", f"""
-  %res.number = add i64 %inputs, %res
-{tensor("res.tensor", "%res.number")}
-  %res.object.at = getelementptr ptr, ptr %list, i64 %res
-  %res.object = load ptr, ptr %res.object.at
-  %res.data = call ptr @fits(ptr %res.tensor, ptr %res.object, ptr %ndarray, i32 {WRITABLE})
-  %res.is.null = icmp eq ptr %res.data, null
-  br i1 %res.is.null, label %slow, label %res.fits
-res.fits:
+  %res.number = add i64 %inputs, %res{checked("res", "%res.number", "%list", WRITABLE)}
   %res.keep = getelementptr ptr, ptr %results, i64 %res
-  store ptr %res.object, ptr %res.keep
-  %res.place = getelementptr ptr, ptr %at, i64 %res.number
-  store ptr %res.data, ptr %res.place""", "res.fits") + f"""
+  store ptr %res.object, ptr %res.keep""", "res.fits") + f"""
   %are.apart = call i1 @apart(ptr %tensors, ptr %at, i64 %inputs, i64 %all)
   br i1 %are.apart, label %hold, label %slow
 hold:
