@@ -3,6 +3,7 @@
     @tosaic.jit                                 a Python function of tensors, compiled for each signature
     tosaic.load("model.mlir")                   a model: MLIR text or .tflite
     tosaic.ops, tosaic.tosa                     functions of traced tensors: as in NumPy, as in the specification
+    tosaic.set_num_threads(2)                   how many threads a call may use; 1 unless said otherwise
 
 Importing it costs little more than NumPy; the compiler is imported when it is first used.
 """
@@ -24,21 +25,24 @@ if TYPE_CHECKING:
     from .lowering.memory.buffers import PoolInfo as Pool
     from .lowering.memory.planner import PlanOptions as Memory
     from .lowering.native.features import target
+    from .runtime.threads import get_num_threads, set_num_threads
     from .runtime.variables import Context
     from .runtime.variables import process as variables
 
     tosa: Namespace
     __version__: str
 
-__all__ = ["Context", "Memory", "Op", "Pool", "Problem", "TensorSpec", "__version__", "compile", "cond", "custom", "jit",
-           "load", "ops", "target", "tosa", "variable", "variables", "while_loop"]
+__all__ = ["Context", "Memory", "Op", "Pool", "Problem", "TensorSpec", "__version__", "compile", "cond", "custom",
+           "get_num_threads", "jit", "load", "ops", "set_num_threads", "target", "tosa", "variable", "variables", "while_loop"]
 
 _PLACES = {"ops": ("jit.ops", None), "cond": ("jit.control", "cond"), "while_loop": ("jit.control", "while_loop"),
            "TensorSpec": ("jit.decorator", "TensorSpec"), "variable": ("jit.variable", "variable"),
            "variables": ("runtime.variables", "process"), "Op": ("lowering.graph.operator", "Op"),
            "Memory": ("lowering.memory.planner", "PlanOptions"), "Pool": ("lowering.memory.buffers", "PoolInfo"),
            "target": ("lowering.native.features", "target"), "Context": ("runtime.variables", "Context"),
-           "custom": ("lowering.dialects.tosa.custom", "custom")}
+           "custom": ("lowering.dialects.tosa.custom", "custom"),
+           "get_num_threads": ("runtime.threads", "get_num_threads"),
+           "set_num_threads": ("runtime.threads", "set_num_threads")}
 """Where the names that are imported on first use come from: a module, and a name in it (None: the module)."""
 
 

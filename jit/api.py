@@ -23,13 +23,13 @@ def jit(function: Callable[..., Any]) -> Jit: ...
 
 @overload
 def jit(*, static: str | int | Iterable[str | int] = (), static_argnums: int | Iterable[int] = (),
-        target: Target | None = None, context: Context | None = None,
-        memory: PlanOptions | None = None) -> Callable[[Callable[..., Any]], Jit]: ...
+        target: Target | None = None, context: Context | None = None, memory: PlanOptions | None = None,
+        num_threads: int | None = None) -> Callable[[Callable[..., Any]], Jit]: ...
 
 
 def jit(function: Callable[..., Any] | None = None, *, static: str | int | Iterable[str | int] = (),
         static_argnums: int | Iterable[int] = (), target: Target | None = None, context: Context | None = None,
-        memory: PlanOptions | None = None) -> Any:
+        memory: PlanOptions | None = None, num_threads: int | None = None) -> Any:
     """Compile a Python function of tensors, once for every signature that it is called with.
 
         @tosaic.jit
@@ -39,9 +39,11 @@ def jit(function: Callable[..., Any] | None = None, *, static: str | int | Itera
         def power(x, n): ...
 
     `static` names (or numbers) parameters whose values Python needs; `target` is another machine to compile for,
-    `context` the namespace of the variables that the function uses, `memory` the memories that it works in.
+    `context` the namespace of the variables that the function uses, `memory` the memories that it works in. A call may use
+    `num_threads` threads (without it, as many as `set_num_threads` says), if it has work enough for them.
     """
     from .decorator import Jit
+    memory = with_threads(memory, num_threads)
     chosen = [*each(static), *each(static_argnums)]
     if function is not None:
         return Jit(function, chosen, target, context, memory)
@@ -50,6 +52,13 @@ def jit(function: Callable[..., Any] | None = None, *, static: str | int | Itera
 
 def each(values: Any) -> list[Any]:
     return [values] if isinstance(values, str | int) else list(values)
+
+
+def with_threads(memory: PlanOptions | None, number: int | None) -> PlanOptions | None:
+    if number is None:
+        return memory
+    from ..lowering.memory.planner import with_threads
+    return with_threads(memory, number)
 
 
 def load(source: Any, name: str | None = None) -> Model:
@@ -63,8 +72,9 @@ def load(source: Any, name: str | None = None) -> Model:
 
 
 def compile(source: Any, *arguments: Any, entry: str | None = None, target: Target | None = None,
-            context: Context | None = None, memory: PlanOptions | None = None) -> Compiled:
+            context: Context | None = None, memory: PlanOptions | None = None, num_threads: int | None = None) -> Compiled:
     """Compile a model (as `load` takes it), or a Python function for these arguments."""
+    memory = with_threads(memory, num_threads)
     if callable(source):
         compiled: Compiled = jit(target=target, context=context, memory=memory)(source).compile(*arguments)
         return compiled

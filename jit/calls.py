@@ -40,10 +40,10 @@ class Calls:
             is_flat = structure.form == "tuple" and all(child.form == "leaf" for child in structure.children)
             self._in_tuple = False if structure == LEAF else True if is_flat else None
 
-    def ordinary(self, *inputs: Any, out: Any = None, context: Context | None = None) -> Any:
+    def ordinary(self, *inputs: Any, out: Any = None, context: Context | None = None, num_threads: int | None = None) -> Any:
         """Run it; a Problem for a wrong argument, or an error that only a run shows (then no variable has changed)."""
         run = self.executable if context is None else self.bound(context)
-        return self._rebuild(run(*inputs, out=out))
+        return self._rebuild(run(*inputs, out=out, num_threads=num_threads))
 
     def quick(self, slow: Call | None = None, gate: ctypes.c_int64 = NEVER) -> Call | None:
         """The built-in function, which leaves to `slow` what it cannot do, and everything while `gate` is not 0; None where

@@ -142,7 +142,7 @@ def compile(options: argparse.Namespace) -> Answer:
         lowered = []
         for entry in entries:
             progress.update(f"compiling {entry.name}")
-            lowered.append(entry.lower(target, memory))
+            lowered.append(entry.lower(target, aot.for_object(memory)))
         name = options.name or (Path(options.model).stem if options.model != "-" else "") or "model"
         written = aot.save(lowered, options.output, name, aot.Form(options.self_contained, options.library, options.main))
     lines = [f"{path}: {path.stat().st_size:,} bytes" for path in written.paths]

@@ -45,7 +45,7 @@ ACCESS = ("access", "target")
 SWITCHES = ("workspace-io", "overlap", "order")
 """Settings that are true or false."""
 
-SETTINGS = ("workspace-pools", "parameter-pools", "pin", "planner", "alignment", "rows", *SWITCHES)
+SETTINGS = ("workspace-pools", "parameter-pools", "pin", "planner", "alignment", "rows", "threads", *SWITCHES)
 """What a file may set, besides workspace-pool-NAME and parameter-pool-NAME."""
 
 POOL = re.compile(r"(workspace|parameter)-pool-(.+)", re.DOTALL)
@@ -72,6 +72,8 @@ def add_memory(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--no-overlap", dest="overlap", action="store_false", default=None,
                        help="buffers that are live together share no byte")
     group.add_argument("--no-order", dest="order", action="store_false", default=None, help="kernels stay in the graph's order")
+    group.add_argument("--threads", type=int, metavar="N", help="steps with work enough run in N parts at most, at the same "
+                       "time where there are threads for them")
     group.add_argument("--rows", metavar="cache|memory|never", help="which kernels run in turns, some rows each: those whose "
                        "tensors outgrow the cache, those that save memory (the default on microcontrollers), or none")
     group.add_argument("--planner", metavar="NAME", help="the planner's algorithm (default: portfolio)")
@@ -92,7 +94,8 @@ def plain(arguments: Sequence[str]) -> list[str]:
 def memory_of(options: argparse.Namespace) -> PlanOptions | None:
     """What a command line says of memory; None where it says nothing."""
     settings = read_settings(options.memory) if options.memory else {}
-    for name in ("workspace_pools", "parameter_pools", "planner", "alignment", "rows", "workspace_io", "overlap", "order"):
+    for name in ("workspace_pools", "parameter_pools", "planner", "alignment", "rows", "threads", "workspace_io", "overlap",
+                 "order"):
         if getattr(options, name) is not None:
             settings[name.replace("_", "-")] = getattr(options, name)
     for kind in KINDS:
@@ -132,6 +135,8 @@ def plan_options(settings: Mapping[str, Any]) -> PlanOptions:
         given["alignment"] = nbytes(settings["alignment"], "alignment")
     if "rows" in settings:
         given["rows"] = word(settings["rows"], "rows")
+    if "threads" in settings:
+        given["threads"] = settings["threads"]
     given |= {name.replace("-", "_"): truth(settings[name], name) for name in SWITCHES if name in settings}
     return PlanOptions(constant_pools=constant, **given)
 

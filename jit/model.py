@@ -34,7 +34,8 @@ class Entry:
     """An entry function of a model. The first call compiles it."""
     __slots__ = ("__call__", "__dict__", "__weakref__")
     if TYPE_CHECKING:
-        def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None) -> Any: ...
+        def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None,
+                     num_threads: int | None = None) -> Any: ...
 
     def __init__(self, outline: Outline, traced: Later[Traced], cached: CachedModel | None, shapes: Shapes = ()) -> None:
         self._outline, self._traced, self._cached, self._shapes = outline, traced, cached, shapes
@@ -86,11 +87,12 @@ class Entry:
             return self._traced().compile(request.target, context, request.memory)
         return self._cached.compile(self.name, self._shapes, request, context, self._traced)
 
-    def _call(self, *inputs: Any, out: Any = None, context: Context | None = None) -> Any:
+    def _call(self, *inputs: Any, out: Any = None, context: Context | None = None, num_threads: int | None = None) -> Any:
         """One array, or a tuple of several, for arrays in the order of `inputs` or one mapping by name."""
         if self.is_dynamic:
-            return self.specialize(shapes_of(self._outline.inputs, inputs))(*inputs, out=out, context=context)
-        return (self._compiled or self.compile())(*inputs, out=out, context=context)
+            return self.specialize(shapes_of(self._outline.inputs, inputs))(
+                *inputs, out=out, context=context, num_threads=num_threads)
+        return (self._compiled or self.compile())(*inputs, out=out, context=context, num_threads=num_threads)
 
     def _quick(self) -> Callable[..., Any] | None:
         """What calls can do once it is compiled."""
@@ -134,7 +136,8 @@ class Model:
     """The entry functions of a module. Called itself, it is its only entry, or `main`."""
     __slots__ = ("__call__", "__dict__", "__weakref__")
     if TYPE_CHECKING:
-        def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None) -> Any: ...
+        def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None,
+                     num_threads: int | None = None) -> Any: ...
 
     def __init__(self, module: Later[Module], outlines: Sequence[Outline], cached: CachedModel | None = None) -> None:
         self._module = module
@@ -176,9 +179,9 @@ class Model:
     def __len__(self) -> int:
         return len(self.entries)
 
-    def _call(self, *inputs: Any, out: Any = None, context: Context | None = None) -> Any:
+    def _call(self, *inputs: Any, out: Any = None, context: Context | None = None, num_threads: int | None = None) -> Any:
         """A call of the only entry, or of `main`."""
-        return self.entry()(*inputs, out=out, context=context)
+        return self.entry()(*inputs, out=out, context=context, num_threads=num_threads)
 
     def _quick(self) -> Callable[..., Any] | None:
         """What calls can do once the entry is compiled."""
@@ -188,8 +191,8 @@ class Model:
              memory: PlanOptions | None = None, *, self_contained: bool = False, library: bool = False,
              main: bool = False) -> Artifact:
         """Write all entry functions as one object with its C header, as `Lowered.save` does for one."""
-        from .aot import Form, save
-        lowered = [entry.lower(target, memory) for entry in self]
+        from .aot import Form, for_object, save
+        lowered = [entry.lower(target, for_object(memory)) for entry in self]
         return save(lowered, directory, name, Form(self_contained, library, main))
 
     def show(self, whole: bool = False) -> str:

@@ -1,7 +1,8 @@
 """Where a compiled function spends its time: each kernel's share, from notes of a processor's counter around every step
 (`lowering/native/timed_driver.py`), as a table, as JSON, and as a trace for Chrome's viewer.
 
-A profile is of code that is the function's own but for the notes; each kernel's time has a few nanoseconds of them in it.
+A profile is of code that is the function's own but for the notes; each kernel's time has a few nanoseconds of them in it. Steps
+in parts run one part after the other.
 """
 from __future__ import annotations
 
@@ -120,7 +121,7 @@ def timed(lowered: Lowered, events: Array) -> Callable[[Sequence[Array]], Any]:
     text = timed_text(lowered.program, lowered.plan, lowered.target)
     code, _ = native_code(lowered.program, lowered.plan, lowered.target, lowered.elements(), text)
     executable = Executable(dataclasses.replace(code, constants=(*code.constants, events)), Context("profile"))
-    return lambda inputs: executable(*inputs)
+    return lambda inputs: executable(*inputs, num_threads=1)
 
 
 def measured(run: Callable[[], Any], events: Array, calls: int) -> tuple[list[Array], float, int]:

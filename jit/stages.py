@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ..runtime.errors import Problem
+from ..runtime.threads import get_num_threads
 from .calls import Calls, until_quick
 from .later import Later, now
 from .structure import Structure
@@ -200,11 +201,13 @@ class Compiled:
     """A function as machine code. Call it with arrays, in the order of `inputs` or as one mapping by name.
 
     It returns one array, a tuple of several, or the nest of arrays that the Python function returned. `out=` takes the
-    arrays that the outputs are written to, `context=` the namespace of variables of this call.
+    arrays that the outputs are written to, `context=` the namespace of variables of this call, `num_threads=` how many threads
+    it may use at most (no more than it has been compiled for).
     """
     __slots__ = ("__call__", "__weakref__", "_lowered", "calls", "executable")
     if TYPE_CHECKING:
-        def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None) -> Any: ...
+        def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None,
+                     num_threads: int | None = None) -> Any: ...
 
     def __init__(self, lowered: Later[Lowered], executable: Executable, results: Structure | None = None) -> None:
         self._lowered, self.executable = lowered, executable
@@ -266,10 +269,10 @@ def lower(traced: Traced, target: Target | None, memory: PlanOptions | None = No
     from ..lowering.fuse.fuse import fuse
     from ..lowering.fuse.order import ordered
     from ..lowering.loops.verify import verify_program
-    from ..lowering.memory.planner import PlanOptions, plan
+    from ..lowering.memory.planner import PlanOptions, smallest_plan
     from ..lowering.native.data import alignment_of
     from ..lowering.native.features import host
-    from ..lowering.schedule.schedule import lower as schedule
+    from ..lowering.schedule.schedule import lower_each_way
     machine, clock = target or host(), Clock()
     with clock.step("graph"):
         module = prepared(traced.module)
@@ -278,11 +281,14 @@ def lower(traced: Traced, target: Target | None, memory: PlanOptions | None = No
         kernels = fuse(module, module.function(traced.name))
         kernels = ordered(kernels) if options.order else kernels
     with clock.step("loops"):
-        program = schedule(kernels, machine, options.rows)
+        threads = options.threads or (get_num_threads() if target is None else 1)
+        programs = lower_each_way(kernels, machine, options.rows, threads, options.workspace_io)
     with clock.step("verify"):
-        verify_program(program)
+        for program in programs:
+            verify_program(program)
     with clock.step("plan"):
-        planned = plan(program, replace(options, alignment=options.alignment or alignment_of(machine)))
+        options = replace(options, alignment=options.alignment or alignment_of(machine))
+        program, planned = smallest_plan(programs, options)
     return Lowered(traced, module, kernels, program, planned, machine, clock.seconds)
 
 

@@ -17,6 +17,8 @@ from typing import Any, NoReturn
 from .arena import ALIGNMENT, Array, Workspace, address
 from .arguments import Signature
 from .errors import Position, Problem
+from .threads import PoolCode, checked
+from .threads import process as threads
 from .variables import Context, Declaration, Locks, process
 
 
@@ -34,7 +36,8 @@ class Code:
 
     `run` takes a frame's address: pointers to the inputs, the outputs, the variables' data, the variables' written
     flags, then `pools` (offsets in an arena of `arena_nbytes` bytes) and `constants`. It returns 0, or 1 + the number
-    of a failure. `release` gives the code's memory back. `run_address` is where `run` starts, `steps` bounds how much one
+    of a failure. With steps in `parts` above 1 the pools are followed by a pool of threads, whose code `thread_pool` gives.
+    `release` gives the code's memory back. `run_address` is where `run` starts, `steps` bounds how much one
     run computes, and `caller` gives the address of the code for function objects (`function_object.py`), or 0.
     """
     signature: Signature
@@ -49,6 +52,14 @@ class Code:
     run_address: int = 0
     steps: float = float("inf")
     caller: Callable[[], int] = int
+    parts: int = 1
+    thread_pool: Callable[[], PoolCode | None] | None = None
+
+    def threads(self, most: int | None = None) -> int:
+        """The address of the pool of threads for a call with that many at most; 0 where it runs without."""
+        if self.thread_pool is None:
+            return 0
+        return threads.structure(self.thread_pool, self.parts if most is None else min(most, self.parts))
 
 
 class Workspaces:
@@ -58,7 +69,9 @@ class Workspaces:
     def __init__(self, code: Code) -> None:
         self._code = code
         self._bound = len(code.signature.inputs) + len(code.signature.outputs) + 2 * len(code.variables)
-        self._fixed = tuple(address(c) for c in code.constants)
+        threads = (code.threads(),) if code.parts > 1 else ()
+        self._fixed = (*threads, *(address(c) for c in code.constants))
+        self.threads_at = self._bound + len(code.pools)
         self._free: list[Workspace] = []
         self._made = 0
         self._lock = threading.Lock()
@@ -174,10 +187,10 @@ class Executable:
     def __repr__(self) -> str:
         return f"<Executable {self._signature}{' (closed)' if self.is_closed else ''}>"
 
-    def __call__(self, *inputs: Any, out: Any = None) -> tuple[Array, ...]:
+    def __call__(self, *inputs: Any, out: Any = None, num_threads: int | None = None) -> tuple[Array, ...]:
         """Run it. `inputs` are arrays in order, or one mapping from names to arrays; `out` may give the arrays that
-        the outputs are written to. Raises a Problem for a wrong argument, and for an error that the run itself shows;
-        then no variable has changed."""
+        the outputs are written to, `num_threads` how many threads it may use at most. Raises a Problem for a wrong
+        argument, and for an error that the run itself shows; then no variable has changed."""
         signature = self._signature
         arrays = signature.arrays(inputs)
         pointers = [address(a) for a in arrays]
@@ -190,16 +203,25 @@ class Executable:
         workspace = self.workspaces.take()
         try:
             workspace.bind(pointers)
+            if num_threads is not None:
+                self.limit(workspace, checked(num_threads))
             if binding.pointers:
                 with binding.locks:
                     status = self._run(workspace.frame_address)
             else:
                 status = self._run(workspace.frame_address)
         finally:
+            if num_threads is not None:
+                self.limit(workspace, None)
             self.workspaces.give(workspace)
         if status:
             self.fault(status)
         return results
+
+    def limit(self, workspace: Workspace, threads: int | None) -> None:
+        """Let what runs in a workspace use so many threads, or as many as it is compiled for."""
+        if self.code.parts > 1:
+            workspace.frame[self.workspaces.threads_at] = self.code.threads(threads)
 
     def bind(self, context: Context) -> Executable:
         """The same code with the variables of another context. Closing one closes both."""

@@ -24,6 +24,8 @@ class Image:
     symbols: Mapping[str, int] = field(default_factory=dict)
     imports: tuple[tuple[str, int], ...] = ()
     form: Literal["linked", "object"] = "linked"
+    tiles: bool = False
+    """Whether it uses the tiles of a matrix unit, which a process has to ask for (`tiles.py`)."""
 
 
 class LoadedCode(Protocol):

@@ -1,29 +1,32 @@
-"""The machine code behind all quick calls (`lowering.native.function_object`), kept like that of a program: where it comes from
-the cache, a process makes quick calls without LLVM."""
+"""Machine code that a process has once for all programs, kept like that of a program: what stands behind quick calls
+(`lowering.native.function_object`), and the pool of threads (`lowering.native.thread_pool`). Where they come from the cache, a
+process has them without LLVM."""
 from __future__ import annotations
 
 import functools
 
 import numpy as np
 
-from ...runtime.machine_code import LoadedCode
+from ...runtime.machine_code import Image, LoadedCode
 from ...runtime.python_layout import is_known
+from ...runtime.threads import PoolCode
 from .code import image_fields, loaded_image
 from .folder import Folder, folder
 from .keys import digest
 from .versions import machine, versions
 
-NAME = "tosaic.call"
+CALLER, POOL = "caller", "thread pool"
 
 
+# ---- quick calls -----------------------------------------------------------------------------------------------------
 @functools.cache
 def caller() -> int:
     """The address of the function, from the cache or made; 0 where the layout of objects is not known."""
     if not is_known():
         return 0
-    loaded = loaded_caller()
+    loaded = loaded_code(CALLER)
     if loaded is not None:
-        return loaded.address(NAME)
+        return loaded.address("tosaic.call")
     where = folder()
     if where is not None:
         keep_caller(where)
@@ -32,9 +35,37 @@ def caller() -> int:
 
 
 @functools.cache
-def loaded_caller() -> LoadedCode | None:
-    """The code from the cache, which stays for as long as the process."""
-    where, key = folder(), caller_key()
+def keep_caller(where: Folder) -> None:
+    """Write the code, where it is not there; it is made, which every quick call would do."""
+    if is_known() and lacks(where, CALLER):
+        from ...lowering.native import function_object
+        write(where, CALLER, function_object.engine().image)
+
+
+# ---- threads ---------------------------------------------------------------------------------------------------------
+@functools.cache
+def thread_pool() -> PoolCode | None:
+    """The pool's functions, from the cache or made; None where this process can have no pool."""
+    loaded = loaded_code(POOL)
+    if loaded is not None:
+        return PoolCode(loaded.address("pool.parallel"), loaded.address("pool.stop"), loaded)
+    from ...lowering.native import thread_pool
+    return thread_pool.thread_pool()
+
+
+@functools.cache
+def keep_pool(where: Folder) -> None:
+    """Write the code, where it is not there."""
+    from ...lowering.native import thread_pool
+    if thread_pool.is_supported() and lacks(where, POOL):
+        write(where, POOL, thread_pool.engine().image)
+
+
+# ---- the cache -------------------------------------------------------------------------------------------------------
+@functools.cache
+def loaded_code(name: str) -> LoadedCode | None:
+    """Code from the cache, which stays for as long as the process."""
+    where, key = folder(), key_of(name)
     entry = where.read("code", key) if where and key else None
     try:
         return loaded_image(entry.fields["image"], entry.arrays[0]) if entry else None
@@ -42,17 +73,17 @@ def loaded_caller() -> LoadedCode | None:
         return None
 
 
-@functools.cache
-def keep_caller(where: Folder) -> None:
-    """Write the code, where it is not there; it is made, which every quick call would do."""
-    key = caller_key()
-    if key and is_known() and where.read("code", key) is None:
-        from ...lowering.native import function_object
-        image = function_object.engine().image
+def lacks(where: Folder, name: str) -> bool:
+    key = key_of(name)
+    return key is not None and where.read("code", key) is None
+
+
+def write(where: Folder, name: str, image: Image) -> None:
+    if key := key_of(name):
         where.write("code", key, {"image": image_fields(image)}, [np.frombuffer(image.code, np.uint8)])
 
 
-def caller_key() -> bytes | None:
-    """Its key: the code is written for one layout of objects, and used where that is found."""
+def key_of(name: str) -> bytes | None:
+    """Its key: the code of quick calls is written for one layout of objects, and used where that is found."""
     known = versions()
-    return digest(("caller", known, machine())) if known else None
+    return digest((name, known, machine())) if known else None

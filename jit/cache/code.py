@@ -13,6 +13,8 @@ from ...runtime.arguments import Signature, Tensor
 from ...runtime.errors import Position, Source
 from ...runtime.executable import Code, Failure
 from ...runtime.machine_code import Image, LoadedCode, MappedCode, function_at
+from ...runtime.threads import PoolCode
+from ...runtime.tiles import may_use_tiles
 from ...runtime.variables import Declaration
 from .entry import Entry, Fields
 
@@ -51,13 +53,14 @@ def fields_of(code: Code, image: Image) -> tuple[Fields, list[Array]]:
         "constants": len(code.constants),
         "variables": [[tensor_fields(v.tensor), v.initial is not None, position_fields(v.position)] for v in code.variables],
         "failures": [[f.message, f.help, position_fields(f.position)] for f in code.failures],
+        "parts": code.parts,
         "steps": None if math.isinf(code.steps) else code.steps,
     }
     return fields, arrays + initials
 
 
 def image_fields(image: Image) -> Fields:
-    return {"form": image.form, "symbols": dict(image.symbols), "imports": image.imports}
+    return {"form": image.form, "symbols": dict(image.symbols), "imports": image.imports, "tiles": image.tiles}
 
 
 def tensor_fields(tensor: Tensor) -> list[Any]:
@@ -73,7 +76,7 @@ def position_fields(position: Position | None) -> list[Any] | None:
 
 
 # ---- from an entry -----------------------------------------------------------------------------------------------
-def code_of(entry: Entry, own: Source, caller: Callable[[], int]) -> Code:
+def code_of(entry: Entry, own: Source, caller: Callable[[], int], pool: Callable[[], PoolCode | None]) -> Code:
     """The code in this process; positions in the model's own text are in `own`. Raises OSError where the system lets no
     process make code."""
     fields, arrays = entry.fields, iter(entry.arrays)
@@ -86,12 +89,16 @@ def code_of(entry: Entry, own: Source, caller: Callable[[], int]) -> Code:
         function_at(address), loaded.close, fields["arena"][0], fields["arena"][1], tuple(fields["pools"]), constants,
         tuple(declaration_of(*v, arrays=arrays, place=place) for v in fields["variables"]),
         tuple(Failure(message, place(at), help) for message, help, at in fields["failures"]), address,
-        math.inf if fields["steps"] is None else fields["steps"], caller)
+        math.inf if fields["steps"] is None else fields["steps"], caller, fields["parts"],
+        pool if fields["parts"] > 1 else None)
 
 
 def loaded_image(fields: Fields, code: Array) -> LoadedCode:
     """An image in this process, without LLVM where it is linked."""
-    image = Image(code.tobytes(), fields["symbols"], tuple((name, at) for name, at in fields["imports"]), fields["form"])
+    imports = tuple((name, at) for name, at in fields["imports"])
+    image = Image(code.tobytes(), fields["symbols"], imports, fields["form"], fields["tiles"])
+    if image.tiles and not may_use_tiles():
+        raise OSError("this process may not use the tiles that the code needs")
     if image.form == "linked":
         return MappedCode(image)
     from ...lowering.native.machine import load_image

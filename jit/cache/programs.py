@@ -8,10 +8,11 @@ from ...runtime.errors import Position, Source
 from ...runtime.executable import Code, Executable
 from ...runtime.function_object import LONGEST
 from ...runtime.machine_code import Image
+from ...runtime.threads import get_num_threads
 from ...runtime.variables import Context, process
 from ..later import Later
 from ..structure import Structure
-from .caller import caller, keep_caller
+from .caller import caller, keep_caller, keep_pool, thread_pool
 from .code import code_of, fields_of, own_source
 from .folder import folder
 from .keys import NotKept, digest, is_own
@@ -35,6 +36,9 @@ class Request(NamedTuple):
         if known is None or folder() is None:
             raise NotKept
         where: object = machine()
+        threads = get_num_threads() if self.target is None and (self.memory is None or self.memory.threads is None) else 1
+        if threads > 1:
+            where = where, threads
         if self.target is None and self.memory is None:
             return known, where, None
         from .graph_digest import Walk
@@ -82,7 +86,7 @@ def recall(key: bytes, context: Context | None, lowered: Later[Lowered], results
     if entry is None:
         return None
     try:
-        code = code_of(entry, own, caller)
+        code = code_of(entry, own, caller, thread_pool)
     except OSError:
         return None
     return Compiled(lowered, Executable(code, process if context is None else context), results)
@@ -95,6 +99,8 @@ def keep(key: bytes, code: Code, image: Image) -> bool:
         return False
     if code.steps <= LONGEST:
         keep_caller(where)
+    if code.parts > 1:
+        keep_pool(where)
     return True
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ...lowering.elements.expression import Buffer
-from ...lowering.fuse.kernel import Branch, CheckWritten, Compute, Loop, MarkWritten, Step
+from ...lowering.fuse.kernel import Branch, CheckWritten, Compute, Loop, MarkWritten, Parallel, Step
 from ...lowering.loops.program import Program
 from ...lowering.memory.lifetimes import access_of
 from ...lowering.memory.plan import Plan, PlannedBuffer, names_of
@@ -46,6 +46,8 @@ def ticks(steps: Sequence[Step]) -> Iterator[StepLine]:
         match step:
             case Compute(kernel, rows):
                 yield StepLine("compute", kernel, rows)
+            case Parallel(parts):  # one step, named after the kernel that the others are for
+                yield StepLine("compute", parts[0][-1].kernel)
             case Branch(_, then, otherwise):
                 yield StepLine("test")
                 yield from ticks((*then, *otherwise))

@@ -38,9 +38,21 @@ def _divide(a: Array, b: Array) -> Array:
     return np.asarray((a - np.fmod(a, divisor)) // divisor).astype(a.dtype)
 
 
+def _scaleb(x: Array, n: Array) -> Array:
+    return np.asarray(np.ldexp(x, np.nan_to_num(n).astype("i4")), x.dtype)
+
+
 def _shift_right_logical(a: Array, b: Array) -> Array:
     unsigned = a.view(f"u{a.dtype.itemsize}")
     return np.right_shift(unsigned, b.astype(unsigned.dtype)).view(a.dtype)
+
+
+def _multiply_high(x: Array, y: Array, z: Array) -> Array:
+    return np.asarray((x.astype("i8") * y + z) >> 32).astype("i4")
+
+
+def _multiply_high_nudged(x: Array, y: Array, z: Array) -> Array:
+    return _multiply_high(x, y, z - np.where(x < 0, 1 << 31, 0))
 
 
 def _of_quiet(choose: Callable[[Any, Any], Any]) -> Callable[[Array, Array], Array]:
@@ -62,6 +74,9 @@ PRIMITIVES: dict[str, Callable[..., Any]] = {
     "select": np.where, "fma": _fma, "rint": np.rint, "floor": np.floor, "ceil": np.ceil, "sqrt": np.sqrt, "abs": np.abs,
     "shl": np.left_shift, "ashr": np.right_shift, "lshr": _shift_right_logical,  # 0 <= shift < bits
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "clz": _clz,
+    "scaleb": _scaleb,                                   # x * 2**n: n is whole, at most 252 in size; NaN only where x is
+    "multiply_high": _multiply_high,                     # upper half of x * y + z: two int32 and an int64 make an int32
+    "multiply_high_nudged": _multiply_high_nudged,       # the same, of 2^31 less where x is negative
 }
 COMPARISONS = frozenset({"lt", "le", "eq"})
 IDENTITIES = {"add": 0, "mul": 1, "or": 0, "and": -1, "xor": 0}
@@ -93,12 +108,14 @@ Role = Literal["argument", "result", "temporary", "constant", "variable", "scrat
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Buffer:
-    """Memory of one tensor, row-major. A constant carries its data; a variable's name is its symbol."""
+    """Memory of one tensor, row-major. A constant carries its data; a variable's name is its symbol. Where steps run in
+    parts at the same time, it may hold so many `copies`, one behind the other: each part sees its own as the whole."""
     name: str
     dtype: str
     shape: tuple[int, ...]
     role: Role = "temporary"
     data: Array | None = None
+    copies: int = 1
 
     @property
     def size(self) -> int:
@@ -236,6 +253,11 @@ def apply(primitive: str, *args: Expr | float | int) -> Expr:
     """A primitive of operands of one dtype (numbers take the dtype of the others); `select` has a bool first."""
     like = next(a for a in reversed(args) if isinstance(a, Expr)).dtype
     exprs = tuple(literal(a, like) for a in args)
+    match primitive, exprs:
+        case ("max", (x, Const(bound))) if bound == extreme(like, "min"):
+            return x
+        case ("min", (x, Const(bound))) if bound == extreme(like, "max"):
+            return x
     return Apply(primitive, exprs, "bool" if primitive in COMPARISONS else exprs[-1].dtype)
 
 
@@ -294,5 +316,5 @@ def multiplies(e: Expr) -> bool:
         e = e.arg
     if not isinstance(e, Apply) or e.primitive != "mul":
         return False
-    one, other = ({id(load) for load in loads(factor)} for factor in e.args)
+    one, other = ({(load.buffer, load.index) for load in loads(factor)} for factor in e.args)
     return bool(one and other and not one & other)

@@ -65,9 +65,9 @@ def from_bits(x: Expr) -> Expr:
     return cast(x, "float32", bits=True)
 
 
-def power_of_two(exponent: Expr) -> Expr:
-    """2**exponent for -126 <= exponent <= 127."""
-    return from_bits((exponent + 127) << 23)
+def scaleb(x: Expr, exponent: Expr) -> Expr:
+    """x * 2**exponent, rounded once, for a whole exponent of at most 252 in size."""
+    return apply("scaleb", x, exponent)
 
 
 def with_sign(magnitude: Expr, x: Expr) -> Expr:
@@ -82,36 +82,41 @@ def nearest_integer(x: Expr, factor: float) -> tuple[Expr, Expr]:
 
 
 def reduced_exponent(x: Expr) -> tuple[Expr, Expr]:
-    """(n, r) with x = n * ln 2 + r, |r| <= ln(2) / 2."""
-    real, integer = nearest_integer(x, LOG2_E)
-    return integer, fma(real, -LN2_LOW, fma(real, -LN2_HIGH, x))
+    """(n, r) with x = n * ln 2 + r, n whole, |r| <= ln(2) / 2."""
+    n, _ = nearest_integer(x, LOG2_E)
+    return n, fma(n, -LN2_LOW, fma(n, -LN2_HIGH, x))
 
 
-def expm1_near_zero(r: Expr) -> Expr:
-    """exp(r) - 1 for |r| <= ln(2) / 2."""
-    return r * fma(polynomial(r, EXP), r, 1.0)
+def expm1_over(r: Expr) -> Expr:
+    """(exp(r) - 1) / r for |r| <= ln(2) / 2."""
+    return fma(polynomial(r, EXP), r, 1.0)
 
 
 def exponential(x: Expr, rest: Expr | None = None) -> Expr:
     """exp(x), or exp(x + rest) for a rest far below the rounding of x. Results underflow gradually."""
-    integer, r = reduced_exponent(clamp(x, -105.0, 89.5))
-    near_one = expm1_near_zero(r if rest is None else r + rest) + 1.0
-    half = integer >> 1  # 2**n itself may be beyond the range of normal numbers
-    return near_one * power_of_two(half) * power_of_two(integer - half)
+    n, r = reduced_exponent(clamp(x, -105.0, 89.5))
+    r = r if rest is None else r + rest
+    return scaleb(fma(r, expm1_over(r), 1.0), n)
+
+
+def tail(x: Expr) -> tuple[Expr, Expr]:
+    """exp(-|x|) and exp(-|x|) - 1, each with a small relative error. What tanh and sigmoid of one number share."""
+    n, r = reduced_exponent(apply("max", from_bits(bits(x) | SIGN), number(-105.0)))
+    scale, above_one = scaleb(number(1.0), n), r * expm1_over(r)
+    return fma(scale, above_one, scale), fma(scale, above_one, scale - 1.0)
 
 
 def tanh(x: Expr) -> Expr:
-    """expm1(2x) / (expm1(2x) + 2): relative error small near zero too."""
-    integer, r = reduced_exponent(apply("min", apply("abs", x), number(9.5)) * 2.0)
-    scale = power_of_two(integer)
-    above_one = fma(scale, expm1_near_zero(r), scale - 1.0)
-    return with_sign(above_one / (above_one + 2.0), x)
+    """(1 - e) / (1 + e) of e = exp(-2|x|), with e - 1 from exp(-|x|) - 1: relative error small near zero too."""
+    _, below_zero = tail(x)
+    doubled = fma(below_zero, below_zero, below_zero + below_zero)
+    return from_bits((bits(doubled / (doubled + 2.0)) & ~SIGN) | (bits(x) & SIGN))
 
 
 def sigmoid(x: Expr) -> Expr:
     """1 / (1 + exp(-x)), from exp(-|x|) so that both tails are right."""
-    tail = exponential(apply("abs", x) * -1.0)
-    return select(x < 0.0, tail, number(1.0)) / (tail + 1.0)
+    small, _ = tail(x)
+    return select(x < 0.0, small, number(1.0)) / (small + 1.0)
 
 
 def erf(x: Expr) -> Expr:

@@ -23,6 +23,7 @@ from ..graph.types import INDEX, Array, TensorType
 from .inline import Inlining
 from .kernel import CheckWritten, Compute, Fault, Kernel, Kernels, Step
 from .partial_sums import PartialSums, partial_sums
+from .row_fusion import fuse_rows
 from .values import axes_of, static
 
 FOLD_BYTES = 1 << 20
@@ -33,7 +34,7 @@ def fuse(module: Module, function: Function) -> Kernels:
     """The kernels and steps of one function; `module` says which variables it declares."""
     fuser = Fuser(module, function)
     fuser.block(function.body)
-    return fuser.finish()
+    return fuse_rows(fuser.finish())
 
 
 @dataclass(slots=True)

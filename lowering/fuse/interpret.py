@@ -11,7 +11,7 @@ from ...runtime.errors import Problem
 from ..elements.expression import Buffer
 from ..elements.interpret import evaluate
 from ..graph.types import Array
-from .kernel import Branch, CheckWritten, Compute, Kernels, Loop, MarkWritten, Step
+from .kernel import Branch, CheckWritten, Compute, Kernels, Loop, MarkWritten, Parallel, Step
 
 
 class State:
@@ -52,6 +52,9 @@ def execute(kernels: Kernels, steps: Sequence[Step], data: dict[Buffer, Array], 
                     axis = next(d for d, n in enumerate(kernel.out.shape) if n > 1)
                     part = (slice(None),) * axis + (slice(*rows),)
                     data.setdefault(kernel.out, np.zeros(kernel.out.shape, values.dtype))[part] = values[part]
+            case Parallel(parts):
+                for part in parts:
+                    execute(kernels, part, data, state)
             case Branch(condition, then, otherwise):
                 execute(kernels, then if data[condition].reshape(-1)[0] else otherwise, data, state)
             case Loop(test, condition, body):

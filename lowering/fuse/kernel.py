@@ -3,7 +3,7 @@ run them. The steps are data: a table that the planner, the driver, threads and 
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ...runtime.errors import Position
@@ -24,9 +24,18 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """Run kernel number `kernel`, all of it or rows low to high of its outermost axis."""
+    """Run kernel number `kernel`, all of it or rows low to high of its outermost axis. With `parts` above 1 its loops are
+    divided into so many, which may run at the same time."""
     kernel: int
     rows: tuple[int, int] | None = None
+    parts: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Parallel:
+    """Run all parts, at the same time or in any order; each runs its steps one after the other. Buffers with `copies` are
+    there once for each part."""
+    parts: tuple[tuple[Compute, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +67,7 @@ class MarkWritten:
     variable: Buffer
 
 
-Step = Compute | Branch | Loop | CheckWritten | MarkWritten
+Step = Compute | Parallel | Branch | Loop | CheckWritten | MarkWritten
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +99,29 @@ class Kernels:
     faults: tuple[Fault, ...] = ()
 
 
+def rebuilt(steps: tuple[Step, ...], change: Callable[[Step], Step]) -> tuple[Step, ...]:
+    """The steps with each one, those inside branches and loops too (not those of parts), replaced by what `change` makes of
+    it."""
+    def one(step: Step) -> Step:
+        match step:
+            case Branch(condition, then, otherwise):
+                return Branch(condition, rebuilt(then, change), rebuilt(otherwise, change))
+            case Loop(test, condition, body):
+                return Loop(rebuilt(test, change), condition, rebuilt(body, change))
+            case _:
+                return change(step)
+
+    return tuple(map(one, steps))
+
+
 def walk(steps: tuple[Step, ...]) -> Iterator[Step]:
     """Every step, those inside branches and loops too, in order."""
     for step in steps:
         yield step
         match step:
+            case Parallel(parts):
+                for part in parts:
+                    yield from part
             case Branch(_, then, otherwise):
                 yield from walk(then)
                 yield from walk(otherwise)

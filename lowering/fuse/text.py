@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ..elements.affine import Affine, Axis, Computed, Range, Wrapped
 from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Guard, IndexValue, Likely, Load, Reduce
 from ..elements.traverse import children, nodes
-from .kernel import Branch, CheckWritten, Compute, Kernel, Kernels, Loop, MarkWritten, Step
+from .kernel import Branch, CheckWritten, Compute, Kernel, Kernels, Loop, MarkWritten, Parallel, Step
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "eq": "==", "and": "&", "or": "|",
          "xor": "^", "shl": "<<", "ashr": ">>"}
@@ -51,8 +51,14 @@ def print_kernel(number: int, kernel: Kernel) -> Iterator[str]:
 def print_steps(steps: Sequence[Step], indent: str) -> Iterator[str]:
     for step in steps:
         match step:
-            case Compute(kernel, rows):
-                yield f"{indent}compute {kernel}" + (f" rows {rows[0]} to {rows[1]}" if rows else "")
+            case Compute(kernel, rows, parts):
+                yield (f"{indent}compute {kernel}" + (f" rows {rows[0]} to {rows[1]}" if rows else "")
+                       + (f" in {parts} parts" if parts > 1 else ""))
+            case Parallel(own):
+                yield f"{indent}parallel"
+                for part in own:
+                    yield f"{indent}  part"
+                    yield from print_steps(part, indent + "    ")
             case Branch(condition, then, otherwise):
                 yield f"{indent}if {condition.name}"
                 yield from print_steps(then, indent + "  ")

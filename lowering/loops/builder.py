@@ -23,12 +23,18 @@ from .ir import (
     Let,
     Literal,
     LoadFrom,
+    LoadTile,
+    MultiplyTiles,
     Operand,
+    Prefetch,
+    ShapeTiles,
     Shuffle,
     Stmt,
+    StoreTile,
     StoreTo,
     Type,
     Var,
+    ZeroTile,
 )
 
 
@@ -42,10 +48,11 @@ class Scope:
 
 
 class Builder:
-    """One function. With `by_rows` it takes the bounds of its outermost loop as arguments."""
+    """One function. With `by_rows` it takes the bounds of its outermost loop as arguments. Up to the depth `keeps` loops that
+    run once stay loops, so that they can be divided (`schedule.divide`)."""
 
-    def __init__(self, name: str, by_rows: bool = False) -> None:
-        self.name = name
+    def __init__(self, name: str, by_rows: bool = False, keeps: int = 0) -> None:
+        self.name, self.keeps = name, keeps
         self._ids = itertools.count()
         self._scopes = [Scope()]
         self.rows: tuple[Var, Var] | None = (self._var(INDEX), self._var(INDEX)) if by_rows else None
@@ -190,9 +197,34 @@ class Builder:
               streaming: bool = False) -> None:
         count = value.type.lanes if active is None else active
         self._scopes[-1].block.append(StoreTo(self._address(buffer, i), value, count, streaming))
-        for scope in self._scopes:  # what was loaded from it is known no more
+        self._changed(buffer)
+
+    def _changed(self, buffer: Buffer) -> None:
+        """What was loaded from a buffer is known no more."""
+        for scope in self._scopes:
             for key in scope.loads.pop(buffer, ()):
                 del scope.known[key]
+
+    # ---- tiles of a matrix unit --------------------------------------------------------------------------------------
+    def shape_tiles(self, shapes: tuple[tuple[int, int], ...]) -> None:
+        self._scopes[-1].block.append(ShapeTiles(shapes))
+
+    def zero_tile(self, tile: int) -> None:
+        self._scopes[-1].block.append(ZeroTile(tile))
+
+    def load_tile(self, tile: int, buffer: Buffer, i: Affine, stride: int) -> None:
+        self._scopes[-1].block.append(LoadTile(tile, self._address(buffer, i), stride))
+
+    def store_tile(self, tile: int, buffer: Buffer, i: Affine, stride: int) -> None:
+        self._scopes[-1].block.append(StoreTile(tile, self._address(buffer, i), stride))
+        self._changed(buffer)
+
+    def multiply_tiles(self, total: int, x: int, y: int, signed: bool) -> None:
+        self._scopes[-1].block.append(MultiplyTiles(total, x, y, signed))
+
+    def prefetch(self, buffer: Buffer, i: Affine) -> None:
+        """Say that buffer[i] is read soon; i may be outside."""
+        self._scopes[-1].block.append(Prefetch(self._address(buffer, i)))
 
     # ---- control -----------------------------------------------------------------------------------------------------
     def when(self, condition: Operand, body: Callable[[], None], likely: bool | None = None) -> None:
@@ -204,7 +236,7 @@ class Builder:
     def loop(self, axis: Axis, body: Callable[..., Sequence[Operand] | None], inits: Sequence[Operand] = (),
              low: Operand | None = None, high: Operand | None = None) -> tuple[Operand, ...]:
         """Run body(carried values) for each value of axis; a loop that runs once leaves no loop behind."""
-        if axis.extent == 1 and low is None:
+        if axis.extent == 1 and low is None and (inits or self.depth >= self.keeps):
             self._index[axis] = Literal(0, INDEX)
             return tuple(body(*inits) or ())
         self._scopes.append(Scope())

@@ -14,7 +14,27 @@ import numpy as np
 from ...runtime.errors import Problem
 from ..elements.expression import Buffer
 from ..graph.types import ITEM_SIZES, NUMPY_NAMES, Array
-from .ir import Block, For, Function, GatherFrom, If, Let, Literal, LoadFrom, Operand, Shuffle, StoreTo, Type, Var
+from .ir import (
+    Address,
+    Block,
+    For,
+    Function,
+    GatherFrom,
+    If,
+    Let,
+    Literal,
+    LoadFrom,
+    LoadTile,
+    MultiplyTiles,
+    Operand,
+    ShapeTiles,
+    Shuffle,
+    StoreTile,
+    StoreTo,
+    Type,
+    Var,
+    ZeroTile,
+)
 from .operations import apply, converted
 
 POISON = 0xA5
@@ -48,14 +68,16 @@ class Memory:
         return self.arrays[buffer].reshape(buffer.shape)
 
 
-def run_function(function: Function, memory: Memory, rows: tuple[int, int] | None = None) -> None:
-    """Run a function over the memory of its parameters. Scratch is made anew, so that nothing is kept between calls; so
-    are parameters that `memory` lacks: constants from their data, others with nothing written."""
+def run_function(function: Function, memory: Memory, rows: tuple[int, int] | None = None, keep: bool = False) -> None:
+    """Run a function over the memory of its parameters. Scratch is made anew, so that nothing is kept between calls (unless
+    one is to `keep` what all parts share); so are parameters that `memory` lacks: constants from their data, others with
+    nothing written."""
     for b in function.params:
         if b not in memory.arrays:
             memory.add(b, b.data)
     for b in function.scratch:
-        memory.add(b)
+        if not keep or b.copies > 1:
+            memory.add(b)
     run = Run(function.name, memory)
     if function.rows:
         if rows is None:
@@ -71,6 +93,8 @@ class Run:
     name: str
     memory: Memory
     values: dict[Var, Array] = field(default_factory=dict)
+    tiles: list[Array] = field(default_factory=list)
+    """Bytes of the tile registers, row by row."""
 
     def fail(self, what: str) -> NoReturn:
         raise Problem(f"{self.name}: {what}", kind="internal")
@@ -103,6 +127,17 @@ class Run:
                 case If(condition, body):
                     if self.value(condition)[0]:
                         self.block(body)
+                case ShapeTiles(shapes):
+                    self.tiles = [np.zeros(shape, np.uint8) for shape in shapes]
+                case ZeroTile(tile):
+                    self.tiles[tile][:] = 0
+                case LoadTile(tile, address, stride):
+                    self.load_tile(self.tiles[tile], address, stride)
+                case StoreTile(tile, address, stride):
+                    held = self.tiles[tile].view(dtype_of(address.buffer.dtype))
+                    self.write(address.buffer, self.rows(held, address, stride), held)
+                case MultiplyTiles(total, x, y, signed):
+                    self.tiles[total] = multiply_tiles(self.tiles[total], self.tiles[x], self.tiles[y], signed)
 
     def let(self, type: Type, op: str, args: list[Array]) -> Array:
         if op == "cast":
@@ -135,23 +170,45 @@ class Run:
         on = np.arange(type.lanes) < active
         if mask is not None:
             on &= self.value(mask)
-        self.checked(buffer, indices[on], "reads")
-        fresh = indices[on][~self.memory.written[buffer][indices[on]]]
-        if fresh.size:
-            self.fail(f"reads element {fresh[0]} of {buffer!r}, which nothing has written")
         result = np.zeros(type.lanes, dtype_of(type.dtype))
-        result[on] = self.memory.arrays[buffer][indices[on]]
+        result[on] = self.elements(buffer, indices[on])
         return result
 
+    def elements(self, buffer: Buffer, indices: Array) -> Array:
+        """What the buffer holds there."""
+        self.checked(buffer, indices, "reads")
+        fresh = indices[~self.memory.written[buffer][indices]]
+        if fresh.size:
+            self.fail(f"reads element {fresh[0]} of {buffer!r}, which nothing has written")
+        return np.asarray(self.memory.arrays[buffer][indices])
+
     def store(self, stmt: StoreTo) -> None:
-        buffer = stmt.address.buffer
         first = self.number(stmt.address.base) + stmt.address.offset
-        indices = np.arange(first, first + stmt.active)
+        self.write(stmt.address.buffer, np.arange(first, first + stmt.active), self.value(stmt.value)[:stmt.active])
+
+    def write(self, buffer: Buffer, indices: Array, values: Array) -> None:
         self.checked(buffer, indices, "writes")
         if buffer.role in ("argument", "constant"):
             self.fail(f"writes {buffer.name}, which is read only")
-        self.memory.arrays[buffer][indices] = self.value(stmt.value)[:stmt.active]
+        self.memory.arrays[buffer][indices] = values
         self.memory.written[buffer][indices] = True
+
+    def rows(self, tile: Array, address: Address, stride: int) -> Array:
+        """The places of a tile's elements."""
+        rows, count = tile.shape
+        first = self.number(address.base) + address.offset
+        return first + np.arange(rows)[:, None] * stride + np.arange(count)
+
+    def load_tile(self, tile: Array, address: Address, stride: int) -> None:
+        held = tile.view(dtype_of(address.buffer.dtype))
+        held[:] = self.elements(address.buffer, self.rows(held, address, stride))
+
+
+def multiply_tiles(total: Array, x: Array, y: Array, signed: bool) -> Array:
+    """The bytes of total + x * y; y has four rows of the product in one of its own."""
+    a = (x.view(np.int8) if signed else x).astype(np.int64)
+    columns = y.view(np.int8).astype(np.int64).reshape(len(y), -1, 4).transpose(0, 2, 1).reshape(4 * len(y), -1)
+    return np.asarray((total.view(np.int32) + a @ columns).astype(np.int32)).view(np.uint8)
 
 
 def literal(x: Literal) -> Array:

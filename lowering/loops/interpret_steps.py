@@ -1,6 +1,7 @@
 """Runs a program of the loop IR in NumPy: its table of steps, each function through `interpret`."""
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -8,9 +9,10 @@ import numpy as np
 from ...runtime.errors import Problem
 from ..elements.expression import Buffer
 from ..fuse.interpret import State
-from ..fuse.kernel import Branch, CheckWritten, Compute, Loop, MarkWritten, Step
+from ..fuse.kernel import Branch, CheckWritten, Compute, Loop, MarkWritten, Parallel, Step
 from ..graph.types import Array
 from .interpret import Memory, dtype_of, run_function
+from .ir import Function
 from .program import Program
 from .verify_steps import row_count
 
@@ -44,6 +46,13 @@ def load_variable(memory: Memory, buffer: Buffer, initial: Buffer | None, state:
 def execute(program: Program, steps: Sequence[Step], memory: Memory, state: State) -> None:
     for step in steps:
         match step:
+            case Compute(kernel, _, parts) if parts > 1:
+                run_parts(program.functions[kernel], parts, memory)
+            case Parallel(parts):
+                for part in reversed(parts):  # any order is right
+                    for own in {b for s in part for b in program.functions[s.kernel].params if b.copies > 1}:
+                        memory.arrays.pop(own, None)
+                    execute(program, part, memory, state)
             case Compute(kernel, rows):
                 function = program.functions[kernel]
                 if rows is None and function.rows is not None:
@@ -62,6 +71,14 @@ def execute(program: Program, steps: Sequence[Step], memory: Memory, state: Stat
                     raise Problem(fault.message, fault.position, kind="variable", help=fault.help)
             case MarkWritten(variable):
                 state.written.add(variable.name)
+
+
+def run_parts(function: Function, parts: int, memory: Memory) -> None:
+    """Each phase in parts, the last one first: any order is right."""
+    for number, (start, end) in enumerate(itertools.pairwise((0, *function.phases))):
+        for i in reversed(range(parts)):
+            low, high = (start + (end - start) * n // parts for n in (i, i + 1))
+            run_function(function, memory, (low, high), keep=number > 0 or i < parts - 1)
 
 
 def holds(memory: Memory, condition: Buffer) -> bool:

@@ -67,8 +67,9 @@ class Address:
 class Let:
     """result = op(args). Beside the primitives of expressions: splat (scalar to vector), cast, bits (reinterpretation),
     lanes (scalar i to i, i+1, ...), any_false (vector of bool to bool), dot4 (acc + products of u8 and s8, four to a
-    lane), reduce_add, reduce_mul, reduce_min, reduce_max, reduce_minimum, reduce_maximum, reduce_minnum, reduce_maxnum,
-    reduce_and, reduce_or (vector to scalar; floats by halves: lane i with lane i + n/2, until one is left)."""
+    lane), lookup (int8 x and a table of 256 in four vectors: the entry x + 128), reduce_add, reduce_mul, reduce_min,
+    reduce_max, reduce_minimum, reduce_maximum, reduce_minnum, reduce_maxnum, reduce_and, reduce_or (vector to scalar;
+    floats by halves: lane i with lane i + n/2, until one is left)."""
     result: Var
     op: str
     args: tuple[Operand, ...]
@@ -112,6 +113,13 @@ class StoreTo:
 
 
 @dataclass(frozen=True, slots=True)
+class Prefetch:
+    """The line of a cache that holds an element is wanted soon. It changes no value, and the element may be outside of its
+    buffer."""
+    address: Address
+
+
+@dataclass(frozen=True, slots=True)
 class For:
     """index runs from low to high; params start as inits, and are the yields of the iteration before; results are the
     last ones (inits if there was no iteration)."""
@@ -133,19 +141,63 @@ class If:
     likely: bool | None = None
 
 
-Stmt = Let | Shuffle | LoadFrom | GatherFrom | StoreTo | For | If
+@dataclass(frozen=True, slots=True)
+class ShapeTiles:
+    """Tile registers 0, 1, ... of a matrix unit have so many (rows, bytes of a row) from here on, and hold zeros. It stands
+    outside of loops and conditions."""
+    shapes: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ZeroTile:
+    tile: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoadTile:
+    """The rows of a tile, each `stride` elements of the buffer behind the one before."""
+    tile: int
+    address: Address
+    stride: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoreTile:
+    tile: int
+    address: Address
+    stride: int
+
+
+@dataclass(frozen=True, slots=True)
+class MultiplyTiles:
+    """total[m, n] += sum of x[m, 4 k + i] * y[k, 4 n + i] over k and i < 4: int32 that wrap around, of bytes; y's are signed,
+    and x's where `signed`."""
+    total: int
+    x: int
+    y: int
+    signed: bool
+
+
+TileAccess = LoadTile | StoreTile
+TileStmt = ShapeTiles | ZeroTile | LoadTile | StoreTile | MultiplyTiles
+MOST_TILES, TILE_ROWS, TILE_BYTES = 8, 16, 64
+"""Tile registers, and rows and bytes of a row of one, at most."""
+
+Stmt = Let | Shuffle | LoadFrom | GatherFrom | StoreTo | Prefetch | For | If | TileStmt
 Block = list[Stmt]
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Function:
     """One kernel. `params` are the buffers that it reads and writes, `scratch` memory that is its own while it runs;
-    `rows` are the bounds of the outermost loop if the function can do a part."""
+    `rows` are the bounds of the outermost loop if the function can do a part. One with `phases` does a share of its work:
+    `rows` are then units of it, phases say where each ends, and all of a phase is done before the next one begins."""
     name: str
     params: tuple[Buffer, ...]
     scratch: tuple[Buffer, ...]
     body: Block
     rows: tuple[Var, Var] | None = None
+    phases: tuple[int, ...] = ()
 
 
 def walk(block: Block) -> Iterator[Stmt]:
@@ -179,11 +231,11 @@ def access(function: Function) -> Access:
             if isinstance(stmt, VALUES):
                 continue
             match stmt:
-                case LoadFrom(address=address):
+                case LoadFrom(address=address) | LoadTile(address=address):
                     read.add(address.buffer)
                 case GatherFrom(buffer=buffer):
                     read.add(buffer)
-                case StoreTo(address=address):
+                case StoreTo(address=address) | StoreTile(address=address):
                     written.add(address.buffer)
                 case For(body=body) | If(body=body):
                     blocks.append(body)

@@ -88,6 +88,17 @@ def fused_double(x: float, y: float, z: float) -> float:
         return float("inf") if exact > 0 else float("-inf")
 
 
+def entries(x: Array, *parts: Array) -> Array:
+    """The entries of a table in parts, counted from -128."""
+    return np.concatenate(parts)[x.astype(np.int64) + 128]
+
+
+def scaled(x: Array, n: Array) -> Array:
+    """x * 2**n for whole numbers n; a NaN stays."""
+    exact = x.astype(np.float64) * 2.0 ** np.where(np.isnan(n), 0.0, n.astype(np.float64))
+    return exact.astype(np.float32)
+
+
 def divide(x: Array, y: Array) -> Array:
     """Integers toward zero; by 0, and of the least value by -1, the result is x."""
     if x.dtype.kind == "f":
@@ -108,6 +119,16 @@ def leading_zeros(x: Array) -> Array:
 def logical_shift(x: Array, by: Array) -> Array:
     width = f"u{x.dtype.itemsize}"
     return np.right_shift(x.view(width), by.view(width)).view(x.dtype)
+
+
+def upper_half(x: Array, y: Array, z: Array) -> Array:
+    """Bits 32 to 63 of x * y + z."""
+    total = [(a * b + c >> 32) & 0xFFFF_FFFF for a, b, c in zip(x.tolist(), y.tolist(), z.tolist())]
+    return np.array(total, np.uint32).view(np.int32)
+
+
+def upper_half_nudged(x: Array, y: Array, z: Array) -> Array:
+    return upper_half(x, y, z - np.where(x < 0, np.int64(1 << 31), np.int64(0)))
 
 
 # ---- the smaller and the larger ----------------------------------------------------------------------------------
@@ -135,4 +156,5 @@ OPERATIONS: dict[str, Lanes] = {
     "rint": np.rint, "floor": np.floor, "ceil": np.ceil, "sqrt": np.sqrt, "abs": np.absolute,
     "shl": np.left_shift, "ashr": np.right_shift, "lshr": logical_shift,
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "clz": leading_zeros,
+    "lookup": entries, "scaleb": scaled, "multiply_high": upper_half, "multiply_high_nudged": upper_half_nudged,
 }

@@ -14,7 +14,25 @@ import numpy as np
 import numpy.typing as npt
 
 from ..elements.expression import Buffer
-from .ir import Address, Block, For, Function, GatherFrom, If, Let, Literal, LoadFrom, Operand, StoreTo, Var
+from ..graph.types import ITEM_SIZES
+from .ir import (
+    Address,
+    Block,
+    For,
+    Function,
+    GatherFrom,
+    If,
+    Let,
+    Literal,
+    LoadFrom,
+    LoadTile,
+    Operand,
+    ShapeTiles,
+    StoreTile,
+    StoreTo,
+    TileAccess,
+    Var,
+)
 
 Integers = npt.NDArray[np.int64]
 NEVER = np.iinfo(np.int64).max
@@ -116,10 +134,27 @@ Alike = dict[tuple[Buffer, bool, Operand, int], list[tuple[int, int]]]
 
 
 @dataclass(frozen=True, slots=True)
+class TileRows:
+    """An access to the rows of a tile: so many, of `active` elements each."""
+    access: TileAccess
+    rows: int
+    active: int
+
+    @property
+    def addresses(self) -> list[Address]:
+        """Where each row begins."""
+        first = self.access.address
+        return [Address(first.buffer, first.base, first.offset + i * self.access.stride) for i in range(self.rows)]
+
+
+Touching = LoadFrom | GatherFrom | StoreTo | TileRows | For | If
+
+
+@dataclass(frozen=True, slots=True)
 class Inside:
     """Of a block: the accesses in it and what has some inside, the buffers that those touch, and no less time than one turn
     takes: one for each access, loops with as many turns as they may have."""
-    touching: list[LoadFrom | GatherFrom | StoreTo | For | If]
+    touching: list[Touching]
     buffers: set[Buffer]
     time: int
 
@@ -129,6 +164,7 @@ class Outline:
     """What of a function matters here: its blocks, by their identity, and where its values come from."""
     blocks: dict[int, Inside] = field(default_factory=dict)
     definitions: dict[Var, Let] = field(default_factory=dict)
+    shapes: tuple[tuple[int, int], ...] = ()
 
     @staticmethod
     def of(function: Function) -> Outline:
@@ -140,7 +176,7 @@ class Outline:
         return _outlines.setdefault(function, found)
 
     def add(self, block: Block) -> Inside:
-        touching: list[LoadFrom | GatherFrom | StoreTo | For | If] = []
+        touching: list[Touching] = []
         buffers: set[Buffer] = set()
         time = 0
         for stmt in block:
@@ -150,6 +186,13 @@ class Outline:
                 case (LoadFrom(address=Address(buffer=buffer)) | GatherFrom(buffer=buffer)
                       | StoreTo(address=Address(buffer=buffer))):
                     touching.append(stmt)
+                    buffers.add(buffer)
+                    time += 1
+                case ShapeTiles(shapes):
+                    self.shapes = shapes
+                case LoadTile(tile, Address(buffer=buffer)) | StoreTile(tile, Address(buffer=buffer)):
+                    rows, nbytes = self.shapes[tile]
+                    touching.append(TileRows(stmt, rows, nbytes // ITEM_SIZES[buffer.dtype]))
                     buffers.add(buffer)
                     time += 1
                 case For(body=body) | If(body=body):
@@ -183,14 +226,14 @@ class Walk:
         for stmt in self.blocks[id(block)].touching:
             match stmt:
                 case LoadFrom(address=address, active=active) | StoreTo(address=address, active=active):
-                    if address.buffer not in self.found:
-                        continue
-                    self.left -= len(turns.times) * active
-                    if self.left < 0:
-                        raise TooMany
-                    key = address.buffer, isinstance(stmt, StoreTo), address.base, active
-                    alike.setdefault(key, []).append((address.offset, time))
-                    time += 1
+                    if address.buffer in self.found:
+                        self.note(alike, address, isinstance(stmt, StoreTo), active, turns, time)
+                        time += 1
+                case TileRows(access, _, active):
+                    if access.address.buffer in self.found:
+                        for address in stmt.addresses:
+                            self.note(alike, address, isinstance(access, StoreTile), active, turns, time)
+                        time += 1
                 case GatherFrom(buffer=buffer) if buffer in self.found:
                     last = self.found[buffer].last_load
                     np.maximum(last, turns.times.max(initial=-1) + time, out=last)
@@ -201,6 +244,13 @@ class Walk:
                     time += self.loop(stmt, turns, time)
         self.mark(alike, turns)
         return time
+
+    def note(self, alike: Alike, address: Address, is_store: bool, active: int, turns: Turns, time: int) -> None:
+        """An access, to be marked with those like it."""
+        self.left -= len(turns.times) * active
+        if self.left < 0:
+            raise TooMany
+        alike.setdefault((address.buffer, is_store, address.base, active), []).append((address.offset, time))
 
     def loop(self, stmt: For, turns: Turns, start: int) -> int:
         """All turns of a loop in all turns around it: how much time they take at most."""

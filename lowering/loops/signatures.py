@@ -101,9 +101,25 @@ def dot4(result: Type, total: Type, x: Type, y: Type) -> str | None:
     return None if fits else "four bytes for each lane are needed"
 
 
+def multiply_high(result: Type, x: Type, y: Type, z: Type) -> str | None:
+    right = result == x == y and result.dtype == "int32" and z == Type("int64", result.lanes)
+    return None if right else "two int32 and an int64 are needed, and int32 is the result"
+
+
+def lookup(result: Type, x: Type, *parts: Type) -> str | None:
+    right = x == result and x.dtype == "int8" and all(t == Type("int8", 64) for t in parts)
+    return None if right else "int8 and a table of four times 64 int8 are needed, and int8 is the result"
+
+
+def scaleb(result: Type, x: Type, n: Type) -> str | None:
+    return None if x == n == result and result.dtype == "float32" else "two float32 are needed, and float32 is the result"
+
+
 Rule = Callable[..., str | None]
 OTHERS: dict[str, tuple[int, Rule]] = {
     **dict.fromkeys(("lt", "le", "eq"), (2, compare)), "select": (3, select), "splat": (1, splat), "lanes": (1, lanes),
     "cast": (1, cast), "bits": (1, bits), "any_false": (1, any_false), "dot4": (3, dot4),
+    **dict.fromkeys(("multiply_high", "multiply_high_nudged"), (3, multiply_high)),
+    "scaleb": (2, scaleb), "lookup": (5, lookup),
 }
 """Operations of several types: how many operands, and what is wrong with them."""

@@ -27,7 +27,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from ..elements.expression import Buffer
-from ..fuse.kernel import Branch, CheckWritten, Compute, Fault, Kernel, Loop, MarkWritten, Step, VariableUse
+from ..fuse.kernel import Branch, CheckWritten, Compute, Fault, Kernel, Loop, MarkWritten, Parallel, Step, VariableUse
 from .ir import (
     INDEX,
     Address,
@@ -39,11 +39,17 @@ from .ir import (
     Let,
     Literal,
     LoadFrom,
+    LoadTile,
+    MultiplyTiles,
     Operand,
+    Prefetch,
+    ShapeTiles,
     Shuffle,
     Stmt,
+    StoreTile,
     StoreTo,
     Var,
+    ZeroTile,
 )
 from .program import Program
 
@@ -86,6 +92,8 @@ def quoted(name: str) -> str:
 def declaration(label: str, b: Buffer, constants: bool) -> str:
     title = "" if label == f"@{b.name}" else f" {json.dumps(b.name)}"
     text = f"buffer {label}{title}: {b.dtype}[{', '.join(map(str, b.shape))}] {b.role}"
+    if b.copies > 1:
+        text += f" copies {b.copies}"
     if b.data is None:
         return text
     shown = constants or b.nbytes <= SHORT
@@ -139,7 +147,8 @@ class Names:
     def function(self, f: Function) -> Iterator[str]:
         scratch = f" scratch({self.listed(f.scratch)})" if f.scratch else ""
         rows = f" rows({', '.join(map(operand, f.rows))})" if f.rows else ""
-        yield f"function {quoted(f.name)}({self.listed(f.params)}){scratch}{rows} {{"
+        phases = f" phases [{', '.join(map(str, f.phases))}]" if f.phases else ""
+        yield f"function {quoted(f.name)}({self.listed(f.params)}){scratch}{rows}{phases} {{"
         yield from self.block(f.body, "  ")
         yield "}"
 
@@ -181,6 +190,18 @@ class Names:
             case StoreTo(address, value, active, streaming):
                 return (f"store {self.address(address)} = {operand(value)}{lanes_of(value, active, None)}"
                         f"{' streaming' if streaming else ''}")
+            case Prefetch(address):
+                return f"prefetch {self.address(address)}"
+            case ShapeTiles(shapes):
+                return f"shape_tiles [{', '.join(f'{rows}, {nbytes}' for rows, nbytes in shapes)}]"
+            case ZeroTile(tile):
+                return f"zero_tile {tile}"
+            case LoadTile(tile, address, stride):
+                return f"load_tile {tile} = {self.address(address)} stride {stride}"
+            case StoreTile(tile, address, stride):
+                return f"store_tile {self.address(address)} = {tile} stride {stride}"
+            case MultiplyTiles(total, x, y, signed):
+                return f"multiply_tiles {total} = {x}, {y} {'signed' if signed else 'unsigned'}"
         raise TypeError(stmt)
 
     def address(self, a: Address) -> str:
@@ -192,8 +213,16 @@ class Names:
     def steps(self, steps: Sequence[Step], indent: str) -> Iterator[str]:
         for step in steps:
             match step:
-                case Compute(kernel, rows):
-                    yield f"{indent}compute {kernel}" + (f" rows {rows[0]} to {rows[1]}" if rows else "")
+                case Compute(kernel, rows, parts):
+                    yield (f"{indent}compute {kernel}" + (f" rows {rows[0]} to {rows[1]}" if rows else "")
+                           + (f" parts {parts}" if parts > 1 else ""))
+                case Parallel(own):
+                    yield f"{indent}parallel {{"
+                    for part in own:
+                        yield f"{indent}  part {{"
+                        yield from self.steps(part, indent + "    ")
+                        yield f"{indent}  }}"
+                    yield f"{indent}}}"
                 case Branch(condition, then, otherwise):
                     yield f"{indent}if {self.buffer(condition)} {{"
                     yield from self.steps(then, indent + "  ")

@@ -15,12 +15,18 @@ from .ir import (
     Let,
     Literal,
     LoadFrom,
+    LoadTile,
+    MultiplyTiles,
     Operand,
+    Prefetch,
+    ShapeTiles,
     Shuffle,
     Stmt,
+    StoreTile,
     StoreTo,
     Type,
     Var,
+    ZeroTile,
 )
 from .signatures import FAMILIES
 from .text_tokens import Tokens
@@ -64,7 +70,8 @@ class FunctionReader(Tokens):
             self.expect(",")
             rows = low, self.row()
             self.expect(")")
-        return Function(name, params, scratch, self.block(), rows)
+        phases = tuple(self.numbers()) if self.accept("phases") else ()
+        return Function(name, params, scratch, self.block(), rows, phases)
 
     def fresh(self) -> str:
         """The number of a value that is defined here."""
@@ -124,10 +131,15 @@ class FunctionReader(Tokens):
         match self.next:
             case "store":
                 return self.store()
+            case "prefetch":
+                self.expect("prefetch")
+                return Prefetch(self.address())
             case "for":
                 return self.loop()
             case "if":
                 return self.when()
+        if self.next.endswith(("_tile", "_tiles")):
+            return self.of_tiles(self.take())
         return self.definition()
 
     def definition(self) -> Stmt:
@@ -185,6 +197,43 @@ class FunctionReader(Tokens):
         if mask is not None:
             raise self.problem("a store has no mask")
         return StoreTo(address, value, active, self.accept("streaming"))
+
+    def of_tiles(self, what: str) -> Stmt:
+        """A statement of a matrix unit."""
+        match what:
+            case "shape_tiles":
+                numbers = self.numbers()
+                if len(numbers) % 2:
+                    raise self.problem("each tile has rows and bytes of a row")
+                return ShapeTiles(tuple(zip(numbers[::2], numbers[1::2])))
+            case "zero_tile":
+                return ZeroTile(self.number())
+            case "load_tile":
+                tile = self.number()
+                self.expect("=")
+                address = self.address()
+                return LoadTile(tile, address, self.stride())
+            case "store_tile":
+                address = self.address()
+                self.expect("=")
+                return StoreTile(self.number(), address, self.stride())
+            case "multiply_tiles":
+                return self.multiply_tiles()
+        raise self.problem(f"there is no statement {what}")
+
+    def stride(self) -> int:
+        self.expect("stride")
+        return self.number()
+
+    def multiply_tiles(self) -> MultiplyTiles:
+        total = self.number()
+        self.expect("=")
+        x = self.number()
+        self.expect(",")
+        y, signed = self.number(), self.accept("signed")
+        if not signed:
+            self.expect("unsigned")
+        return MultiplyTiles(total, x, y, signed)
 
     def loop(self) -> For:
         self.expect("for")

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..elements.affine import Affine, Axis
 from ..elements.expression import Buffer, Load, Role
-from ..fuse.kernel import Branch, CheckWritten, Compute, Fault, Kernel, Loop, MarkWritten, Step, VariableUse
+from ..fuse.kernel import Branch, CheckWritten, Compute, Fault, Kernel, Loop, MarkWritten, Parallel, Step, VariableUse
 from ..graph.types import ITEM_SIZES, Array
 from .interpret import dtype_of
 from .ir import Function
@@ -66,7 +66,10 @@ class Reader(FunctionReader):
         shape, role = tuple(self.numbers()), self.take()
         if role not in get_args(Role) or min(shape, default=0) < 0:
             raise self.problem(f"expected a shape and one of {', '.join(get_args(Role))}")
-        buffer = Buffer(name, dtype, shape, role)  # type: ignore[arg-type]
+        copies = self.number() if self.accept("copies") else 1
+        buffer = Buffer(name, dtype, shape, role, None, copies)  # type: ignore[arg-type]
+        if copies < 1 or buffer.size % copies:
+            raise self.problem(f"{buffer.size} elements are no {copies} copies")
         if self.accept("="):
             buffer = Buffer(name, dtype, shape, role, self.data(buffer))  # type: ignore[arg-type]
         self.buffers[label] = buffer
@@ -115,7 +118,9 @@ class Reader(FunctionReader):
                     low = self.number()
                     self.expect("to")
                     rows = low, self.number()
-                return Compute(kernel, rows)
+                return Compute(kernel, rows, self.number() if self.accept("parts") else 1)
+            case "parallel":
+                return self.parallel()
             case "if":
                 condition, then = self.label(), self.steps()
                 self.expect("else")
@@ -132,3 +137,15 @@ class Reader(FunctionReader):
                 return MarkWritten(self.label())
             case other:
                 raise self.problem(f"expected a step, found {other}")
+
+    def parallel(self) -> Parallel:
+        self.expect("{")
+        parts: list[tuple[Compute, ...]] = []
+        while not self.accept("}"):
+            self.expect("part")
+            steps = self.steps()
+            own = tuple(s for s in steps if isinstance(s, Compute))
+            if len(own) < len(steps) or not own:
+                raise self.problem("a part computes, and nothing else")
+            parts.append(own)
+        return Parallel(tuple(parts))

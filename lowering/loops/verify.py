@@ -24,6 +24,7 @@ from .ir import (
     Let,
     LoadFrom,
     Operand,
+    Prefetch,
     Shuffle,
     StoreTo,
     Type,
@@ -33,6 +34,7 @@ from .ir import (
 from .program import Program
 from .ranges import LIMITS, Facts, Form, Interval, Ranges, by_newest
 from .signatures import FAMILIES, mismatch
+from .verify_tiles import TILE_RULES, Tiles
 
 WRITABLE = frozenset({"result", "temporary", "variable", "scratch"})
 
@@ -79,6 +81,7 @@ class Verifier:
     known: dict[tuple, Interval] = field(default_factory=dict)
     depth: int = 0
     conditions: int = 0
+    tiles: Tiles = field(default_factory=Tiles)
     dead: bool = False
     accesses: int = 0
     guarded: int = 0
@@ -89,7 +92,7 @@ class Verifier:
         if len(self.memory) != len(f.params) + len(f.scratch):
             self.fail("a buffer is a parameter twice")
         if f.rows:
-            low, high = rows or (0, row_limit(f))
+            low, high = rows or (0, f.phases[-1] if f.phases else row_limit(f))
             for var in f.rows:
                 self.define(var)
                 self.ranges.given(var, (low, high))
@@ -180,6 +183,11 @@ class Verifier:
         self.access(stmt.address.buffer, type, "written")
         self.place(stmt.address, type.lanes, stmt.active, None)
 
+    def prefetch(self, stmt: Prefetch) -> None:
+        self.index(stmt.address.base)
+        if stmt.address.buffer not in self.memory:
+            self.fail(f"{stmt.address.buffer.name} is prefetched, and is no parameter")
+
     def shuffle(self, stmt: Shuffle) -> None:
         a, b = stmt.args
         self.use(a)
@@ -198,7 +206,7 @@ class Verifier:
         self.lanes(type, stmt.active, stmt.mask)
         self.access(stmt.buffer, type, "read")
         low, high = self.ranges.span(stmt.indices)
-        if low < 0 or high >= stmt.buffer.size:
+        if low < 0 or high >= size_of(stmt.buffer):
             low, high = self.bounds(stmt.indices, type.lanes, stmt.active, stmt.mask)
         self.prove(stmt.buffer, low, high, stmt.mask, lambda: self.cases(stmt.indices, type.lanes, stmt.active, stmt.mask))
         self.define(stmt.result)
@@ -258,12 +266,14 @@ class Verifier:
 
     def place(self, address: Address, lanes: int, active: int, mask: Operand | None) -> None:
         """That buffer[base + offset] and its neighbours are inside; in most cases intervals alone say so."""
-        base, offset, size = address.base, address.offset, address.buffer.size
+        base, offset, size = address.base, address.offset, size_of(address.buffer)
         low, high = self.ranges.span(base)
         if low + offset >= 0 and high + offset + active <= size:
             self.accesses += 1
             return
         low, high = self.bounds(base, lanes, active, mask, step=1)
+        if active > lanes:  # rows of a tile
+            high += active - 1
         self.prove(address.buffer, low + offset, high + offset, mask, lambda: [
             (a + offset, b + offset) for a, b in self.cases(base, lanes, active, mask, step=1)])
 
@@ -278,8 +288,13 @@ class Verifier:
     def cases(self, base: Operand, lanes: int, active: int, mask: Operand | None, step: int = 0) -> list[Interval]:
         """`bounds` in each case of the mask that can be."""
         found = [self.least_and_greatest(base, lanes, active, facts, step)
-                 for facts in (self.ranges.cases(mask) if mask is not None else [[]])]
+                 for facts in (self.ranges.cases(mask) if mask is not None else [[]]) if self.is_possible(facts)]
         return [(low, high) for low, high in found if low <= high]
+
+    def is_possible(self, facts: list[Form]) -> bool:
+        """Whether nothing shows that these facts cannot all hold."""
+        together = by_newest(facts, self.facts)
+        return all(self.ranges.least(f.times(-1), together) <= 0 for f in facts)
 
     def least_and_greatest(self, base: Operand, lanes: int, active: int, facts: list[Form], step: int) -> Interval:
         """The least and greatest of base + step * lane where these facts hold beside what is known here."""
@@ -296,15 +311,22 @@ class Verifier:
         """That an access from low to high is in range; one that a condition guards may be outside, but not for sure
         in all cases of the mask that can be."""
         self.accesses += 1
-        if self.dead or (low >= 0 and high < buffer.size):
+        size = size_of(buffer)
+        if self.dead or (low >= 0 and high < size):
             return
-        if (self.conditions or mask is not None) and low < buffer.size and high >= 0:
+        if (self.conditions or mask is not None) and low < size and high >= 0:
             self.guarded += 1
-        elif low <= high and (mask is None or ((found := cases()) and all(b < 0 or a >= buffer.size for a, b in found))):
-            self.fail(f"{buffer!r} is accessed at {low} to {high}, and has {buffer.size} elements")
+        elif low <= high and (mask is None or ((found := cases()) and all(b < 0 or a >= size for a, b in found))):
+            self.fail(f"{buffer!r} is accessed at {low} to {high}, and has {size} elements")
+
+
+def size_of(buffer: Buffer) -> int:
+    """Elements of a buffer that a function sees: of one with copies, those of its own."""
+    return buffer.size // buffer.copies
 
 
 RULES: dict[type, Callable[[Verifier, Any], None]] = {
     Let: Verifier.let, LoadFrom: Verifier.load, StoreTo: Verifier.store, GatherFrom: Verifier.gather,
-    Shuffle: Verifier.shuffle, For: Verifier.loop, If: Verifier.when,
+    Shuffle: Verifier.shuffle, For: Verifier.loop, If: Verifier.when, Prefetch: Verifier.prefetch,
+    **TILE_RULES,
 }

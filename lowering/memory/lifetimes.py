@@ -2,9 +2,9 @@
 something that is still wanted. What the planner's conflicts follow from.
 
 Steps are numbered in the order they are written: the parts of a branch one after the other, a loop's test, its
-condition, its body. Executing takes some of the steps in that order, and goes back only at the end of a loop's body. So
-a buffer lives from its first use to its last; only what a later turn of a loop may still read, or what is read after
-the loop, has to live over all of it.
+condition, its body; parts that run at the same time are one step. Executing takes some of the steps in that order, and
+goes back only at the end of a loop's body. So a buffer lives from its first use to its last; only what a later turn of a
+loop may still read, or what is read after the loop, has to live over all of it.
 """
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ..elements.expression import Buffer
-from ..fuse.kernel import Branch, CheckWritten, Compute, Loop, MarkWritten, Step
+from ..fuse.kernel import Branch, CheckWritten, Compute, Loop, MarkWritten, Parallel, Step
 from ..loops.ir import Function, buffers_read, buffers_written
 from .buffers import Ticks
 
@@ -31,6 +31,14 @@ def access_of(function: Function) -> Access:
     read, written = buffers_read(function), buffers_written(function)
     return Access(tuple(b for b in function.params if b in read), tuple(b for b in function.params if b in written),
                   function.scratch)
+
+
+def at_once(accesses: Iterable[Access]) -> Access:
+    """What kernels do together that run in turns, in parts: what one of them writes, the others find there."""
+    every = list(dict.fromkeys(accesses))
+    writes = dict.fromkeys(b for a in every for b in a.writes)
+    return Access(tuple(dict.fromkeys(b for a in every for b in a.reads if b not in writes)), tuple(writes),
+                  tuple(dict.fromkeys(b for a in every for b in a.scratch)))
 
 
 @dataclass(slots=True)
@@ -68,6 +76,8 @@ class Timeline:
         match step:
             case Compute(kernel, rows):
                 return self.compute(self.accesses[kernel], continues=rows is not None and rows[0] > 0)
+            case Parallel(parts):
+                return self.compute(at_once([self.accesses[s.kernel] for part in parts for s in part]), continues=False)
             case Branch(condition, then, otherwise):
                 tested, first, second = self.read(condition), self.run(then), self.run(otherwise)
                 return tested.then(Flow(first.exposed | second.exposed, first.written & second.written))

@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from ..elements.affine import Affine
 from ..elements.expression import Buffer, Load, Reduce
-from ..elements.traverse import nodes
-from ..fuse.interleave import row_dimension, rows_read
+from ..elements.traverse import free_axes, loads, nodes
 from ..fuse.kernel import Branch, Compute, Kernel, Loop, Step, walk
+from ..fuse.row_access import row_dimension, rows_read
 from ..loops.ir import buffers_read
 from ..loops.order import may_overwrite
 from ..loops.program import Program
@@ -42,7 +42,8 @@ class Occupied(NamedTuple):
 
 
 def timed(steps: Sequence[Step]) -> Iterator[tuple[int, Compute]]:
-    """The steps that compute, outside of branches and loops, each with its tick in the line of `lifetimes`."""
+    """The steps that compute, outside of branches and loops, each with its tick in the line of `lifetimes`; not those that run
+    in parts at the same time."""
     tick = 0
     for step in steps:
         if isinstance(step, Compute):
@@ -61,7 +62,7 @@ def length(step: Step) -> int:
 
 
 def used_elsewhere(program: Program) -> set[Buffer]:
-    """Buffers that branches and loops use: these have no more than a lifetime."""
+    """Buffers that branches, loops and parts use: these have no more than a lifetime."""
     found: set[Buffer] = set()
     for outer in program.steps:
         for step in walk((outer,)):
@@ -165,7 +166,7 @@ def in_place(program: Program, live: Mapping[Buffer, tuple[Ticks, ...]]) -> Iter
     """Pairs (operand, result) that may lie on the same bytes: a kernel reads the one for the last time and writes the other
     for the first, each element after it has been read."""
     for tick, step in timed(program.steps) if program.kernels else ():
-        if step.rows is not None:
+        if step.rows is not None or step.parts > 1:  # another part may read what one has overwritten
             continue
         kernel, function = program.kernels[step.kernel], program.functions[step.kernel]
         out = kernel.out
@@ -180,8 +181,13 @@ def in_place(program: Program, live: Mapping[Buffer, tuple[Ticks, ...]]) -> Iter
 
 
 def read_elsewhere(kernel: Kernel) -> set[Buffer]:
-    """Buffers of which not every element is read for the element at the same place alone: a quick test, before the order of
-    the loops is looked at."""
+    """Buffers of which not every element is read for the element at the same place alone, or for the row that it is in: a
+    quick test, before the order of the loops is looked at."""
     place, found = tuple(map(Affine.of, kernel.axes)), list(nodes(kernel.value))
-    inside = {id(e) for r in found if isinstance(r, Reduce) for e in nodes(r.body)}
-    return {e.buffer for e in found if isinstance(e, Load) and (id(e) in inside or e.index != place)}
+    outside = {id(e): place for e in found if isinstance(e, Load)}
+    for r in (e for e in found if isinstance(e, Reduce)):
+        free, along = free_axes(r), {Affine.of(a) for a in r.axes}
+        for e in loads(r.body):
+            if len(e.index) == len(place):  # along the row, where the reduction is the same for all that is written there
+                outside[id(e)] = tuple([i if i in along and not p.axes & free else p for i, p in zip(e.index, place)])
+    return {e.buffer for e in found if isinstance(e, Load) and e.index != outside[id(e)]}

@@ -3,9 +3,8 @@ orders, so that a plan may be smaller than everything that is live at one time.
 """
 from __future__ import annotations
 
-import functools
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +14,7 @@ from ..elements.expression import Buffer
 from ..loops.program import Program
 from .algorithms import Key, area_first, birth_first, conflicts_first, death_last, lifetime_first, ordered, size_first
 from .buffers import BufferInfo, PoolAllocation, PoolInfo, Ticks, aligned
+from .climb import Climb
 from .lower_bound import lower_bound
 from .occupancy import Occupied, Spacing, in_place, occupancy, spacing_of, table
 from .placement import Bytes, Placement
@@ -62,17 +62,22 @@ class Sharing:
         if not self.spacings:
             return None
         best: Overlapping | None = None
-        bound = self.bound(buffers)
-        for attempt in attempts(buffers, pools, both_ways(self.spacings)):
+        order: Sequence[BufferInfo] = ()
+        bound, spacings = self.bound(buffers), both_ways(self.spacings)
+        for some in orders(buffers):
             try:
-                found = attempt()
+                found = place_all(some, pools, spacings)
             except Problem:
                 continue
             if best is None or sizes(found) < sizes(best):
-                best = found
+                best, order = found, some
             if sum(best.sizes.values()) <= bound:
                 break
-        return None if best is None else {b.name: best.allocations[b.name] for b in buffers}
+        if best is None:
+            return None
+        if len(pools) == 1 and (better := climbed(order, spacings, sizes(best)[0], bound)):
+            return {b.name: PoolAllocation(pools[0].name, better[b.name]) for b in buffers}
+        return {b.name: best.allocations[b.name] for b in buffers}
 
     def bound(self, buffers: Sequence[BufferInfo]) -> int:
         """Bytes that no plan of these buffers can do without."""
@@ -123,21 +128,28 @@ def sizes(placement: Placement) -> list[int]:
     return [placement.sizes[p.name] for p in reversed(placement.pools)]
 
 
-def attempts(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo],
-             spacings: Spacings) -> Iterable[Callable[[], Overlapping]]:
-    def run(order: Sequence[BufferInfo]) -> Overlapping:
-        placement = Overlapping(pools, spacings)
-        for buffer in order:
-            placement.place(buffer)
-        return placement
-
+def orders(buffers: Sequence[BufferInfo]) -> Iterable[Sequence[BufferInfo]]:
+    """Different orders to place the buffers in."""
     seen = set()
     for key in ORDERS:
         order = ordered(buffers, key)
         names = tuple(b.name for b in order)
         if names not in seen:
             seen.add(names)
-            yield functools.partial(run, order)
+            yield order
+
+
+def place_all(order: Sequence[BufferInfo], pools: Sequence[PoolInfo], spacings: Spacings) -> Overlapping:
+    placement = Overlapping(pools, spacings)
+    for buffer in order:
+        placement.place(buffer)
+    return placement
+
+
+def climbed(order: Sequence[BufferInfo], spacings: Spacings, size: int, bound: int) -> dict[str, int] | None:
+    """The offset of each buffer in a plan of one pool that takes less than `size` bytes, if a search finds one."""
+    offsets = Climb(order, spacings).search(range(len(order)), size, bound)
+    return None if offsets is None else {b.name: offset for b, offset in zip(order, offsets)}
 
 
 def most_occupied(occupied: Iterable[Sequence[Occupied]], shared: Mapping[int, int]) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import get_args
 
 from ...runtime.errors import Problem
+from ...runtime.threads import checked
 from ..elements.expression import Buffer
 from ..fuse.interleave import RowPolicy
 from ..graph.types import ITEM_SIZES
@@ -36,9 +37,10 @@ class PlanOptions:
     until the run ends. With `overlap`, the default algorithm lets buffers share bytes while both are live, where the order
     of loops and rows allows it.
 
-    Two options are for the stages before the planner: `order` puts kernels in the order that needs the least memory, `rows`
+    Three options are for the stages before the planner: `order` puts kernels in the order that needs the least memory, `rows`
     says which kernels run in turns, some rows each (None: as the machine needs it, "memory" on microcontrollers and else
-    "cache").
+    "cache"). Steps with work enough are divided into parts for so many `threads` (None: as many as the process uses); 1 gives
+    a plan for one thread.
     """
     algorithm: str | Algorithm = "portfolio"
     pools: tuple[PoolInfo, ...] = (PoolInfo("workspace"),)
@@ -50,12 +52,15 @@ class PlanOptions:
     overlap: bool = True
     order: bool = True
     rows: RowPolicy | None = None
+    threads: int | None = None
 
     def __post_init__(self) -> None:
         if self.alignment is not None and not is_alignment(self.alignment):
             raise Problem(f"an alignment of {self.alignment} bytes is not a power of two", kind="option")
         if isinstance(self.algorithm, str):
             find_algorithm(self.algorithm)
+        if self.threads is not None:
+            checked(self.threads)
         if self.rows not in (None, *get_args(RowPolicy)):
             raise Problem(f"rows is {self.rows!r}", kind="option", help=f"it may be {', '.join(get_args(RowPolicy))}")
         names = [p.name for p in (*self.pools, *self.constant_pools)]
@@ -68,6 +73,11 @@ class PlanOptions:
         if isinstance(self.algorithm, str):
             return self.algorithm
         return getattr(self.algorithm, "__name__", "custom")
+
+
+def with_threads(options: PlanOptions | None, number: int | None) -> PlanOptions | None:
+    """The options for so many threads; as they are where the number is None."""
+    return options if number is None else replace(options or PlanOptions(), threads=number)
 
 
 def plan(program: Program, options: PlanOptions | None = None) -> Plan:
@@ -86,6 +96,27 @@ def plan(program: Program, options: PlanOptions | None = None) -> Plan:
                       options.constant_pools, sharing.bound if sharing else lower_bound)
     verify(found, program)
     return found
+
+
+def smallest_plan(programs: Sequence[Program], options: PlanOptions) -> tuple[Program, Plan]:
+    """Of programs that do the same, the one that needs the least memory, and its plan; raises as `plan` does where none fits."""
+    found: list[tuple[list[int], int]] = []
+    plans: list[Plan | Problem] = []
+    for number, program in enumerate(programs):
+        try:
+            planned = plan(program, options)
+        except Problem as problem:
+            plans.append(problem)
+            continue
+        plans.append(planned)
+        found.append(([p.size_bytes for p in reversed(planned.workspace_pools)], number))
+    if not found:
+        assert isinstance(plans[0], Problem)
+        raise plans[0]
+    _, best = min(found)
+    chosen = plans[best]
+    assert isinstance(chosen, Plan)
+    return programs[best], chosen
 
 
 def placed(buffers: Sequence[BufferInfo], options: PlanOptions, sharing: Sharing | None) -> Mapping[str, PoolAllocation]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ..elements.expression import Buffer
-from ..fuse.kernel import Branch, CheckWritten, Compute, Loop, MarkWritten, Step
+from ..fuse.kernel import Branch, CheckWritten, Compute, Loop, MarkWritten, Parallel, Step
 from ..loops.order import may_overwrite
 from ..loops.program import Program
 from .contents import Contents
@@ -44,8 +44,10 @@ class Replay:
     def run(self, steps: Iterable[Step]) -> None:
         for step in steps:
             match step:
-                case Compute(kernel, rows):
-                    self.compute(kernel, rows)
+                case Compute(kernel, rows, parts):
+                    self.compute(kernel, rows, parts)
+                case Parallel():
+                    self.parallel(step)
                 case Branch(condition, then, otherwise):
                     self.read(self.layout.whole(condition), "a branch")
                     before = self.now.copy()
@@ -72,11 +74,21 @@ class Replay:
                 return
             self.now = met
 
-    def compute(self, kernel: int, rows: tuple[int, int] | None) -> None:
+    def compute(self, kernel: int, rows: tuple[int, int] | None, parts: int) -> None:
         step = self.known.get((kernel, rows))
         if step is None:
             step = self.known[kernel, rows] = self.uses.touched(kernel, rows)
-            self.check_at_once(kernel, rows, step)
+            self.check_at_once(step, None if rows is not None or parts > 1 else kernel)
+        self.take(step)
+
+    def parallel(self, parallel: Parallel) -> None:
+        """Parts that run at the same time: one step, in which no two buffers share a byte. What the parts write for each other
+        to read, each has its own of."""
+        step = self.uses.together(tuple(dict.fromkeys(s.kernel for part in parallel.parts for s in part)))
+        self.check_at_once(step, None)
+        self.take(step)
+
+    def take(self, step: Touched) -> None:
         for use in step.reads:
             self.read(use, step.name)
         for use in step.writes + step.scratch:
@@ -86,12 +98,13 @@ class Replay:
         if (by := self.now.clobbered(use)) is not None:
             self.faults.append(f"{reader} reads {self.layout.name(use.buffer)}, whose bytes {by} has overwritten")
 
-    def check_at_once(self, kernel: int, rows: tuple[int, int] | None, step: Touched) -> None:
-        """What one step writes shares no byte with what else it uses, unless its loops read each byte before."""
+    def check_at_once(self, step: Touched, kernel: int | None) -> None:
+        """What one step writes shares no byte with what else it uses, unless the loops of `kernel` (all of them, in their
+        order) read each byte before."""
         uses = step.uses if step.pairs else ()
         for i, j in step.pairs:
             one, other = uses[i], uses[j]
-            if self.layout.share(one, other) and not (rows is None and other in step.reads and one in step.writes
+            if self.layout.share(one, other) and not (kernel is not None and other in step.reads and one in step.writes
                                                       and self.is_over(kernel, other.buffer, one.buffer)):
                 pair = f"{self.layout.name(other.buffer)} and {self.layout.name(one.buffer)}"
                 self.faults.append(f"{step.name} uses {pair} at once, which share bytes")

@@ -80,6 +80,16 @@ class StepUses:
         self.whole_known[kernel] = Touched(function.name, reads, writes, scratch, self.pairs(reads, writes + scratch))
         return self.whole_known[kernel]
 
+    def together(self, kernels: Sequence[int]) -> Touched:
+        """What kernels touch that run in turns, in parts at the same time: what one of them writes, it is not said to read."""
+        found = [self.whole_known.get(k) or self.whole(k) for k in kernels]
+        writes, scratch = ({u.buffer: u for u in uses} for uses in (
+            [u for t in found for u in t.writes], [u for t in found for u in t.scratch]))
+        reads = {u.buffer: u for t in found for u in t.reads if u.buffer not in writes}
+        written = (*writes.values(), *scratch.values())
+        return Touched(found[-1].name, tuple(reads.values()), tuple(writes.values()), tuple(scratch.values()),
+                       self.pairs(tuple(reads.values()), written))
+
     def pairs(self, reads: Sequence[Use], written: Sequence[Use]) -> tuple[tuple[int, int], ...]:
         """See `Touched`."""
         uses = *reads, *written

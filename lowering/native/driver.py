@@ -7,15 +7,17 @@ loop walks; branches, loops and faults are real ones.
 """
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..elements.expression import Buffer
-from ..fuse.kernel import Branch, CheckWritten, Compute, Kernel, Loop, MarkWritten, Step
+from ..fuse.kernel import Branch, CheckWritten, Compute, Kernel, Loop, MarkWritten, Parallel, Step
 from ..loops.ir import buffers_written
 from ..loops.program import Program
 from .backup import Backup, backup_of
 from .emit import quoted
+from .parts import in_parts, parts_text
 
 MOST_CALLS = 16
 """Calls in a row, without a table: so few take less code than what walks one."""
@@ -41,10 +43,12 @@ Place = Slot | Symbol
 @dataclass(frozen=True, slots=True)
 class Places:
     """Where a program finds its memory: `buffers` each buffer, `flags` the byte of each variable that says whether it
-    has been written, `backup` room for `Backup.nbytes` bytes where the program needs it."""
+    has been written, `backup` room for `Backup.nbytes` bytes where the program needs it, `pool` the pointer to the pool of
+    threads (or null) where it has steps in parts."""
     buffers: Mapping[Buffer, Place]
     flags: Mapping[Buffer, Place]
     backup: Place | None = None
+    pool: Place | None = None
 
 
 # ---- text ------------------------------------------------------------------------------------------------------------
@@ -110,7 +114,9 @@ class Driver:
         self.linkage = "" if exported else "internal "
         self.prefix, self.program, self.names, self.places = prefix, program, names, places
         self.table: list[str] = []
+        self.bounds: list[int] = []
         self.used: dict[int, None] = {}
+        self.in_parts = in_parts(program)
 
     @property
     def entry(self) -> str:
@@ -122,7 +128,7 @@ class Driver:
         steps = (self.function(f"{self.prefix}.steps", "internal ") if backup.variables else
                  self.function(self.entry, self.linkage))
         undo = self.undoing(backup) if backup.variables else []
-        return self.calling() + self.walking() + steps + undo
+        return self.calling() + self.walking() + (self.parting() if self.in_parts else []) + steps + undo
 
     # ---- kernels -----------------------------------------------------------------------------------------------------
     def calling(self) -> list[str]:
@@ -135,19 +141,32 @@ class Driver:
         w.do(f"switch i32 %number, label %none [{cases}]")
         for kernel in self.used:
             w.start(f"kernel{kernel}")
-            self.call(w, kernel, "%low", "%high")
+            self.call(w, kernel, "%low", "%high", "%part")
             w.do("ret void")
         w.start("none")
         w.do("unreachable")
         name = f"{self.prefix}.kernel"
-        return [f"define internal void @{name}(ptr %frame, i32 %number, i64 %low, i64 %high) #0 {{", *w.lines, "}"]
+        return [f"define internal void @{name}(ptr %frame, i32 %number, i64 %low, i64 %high{self.part_parameter}) #0 {{",
+                *w.lines, "}"]
 
-    def call(self, w: Writer, kernel: int, low: str, high: str) -> None:
-        """Call a kernel with its pointers, which are in the frame."""
+    @property
+    def part_parameter(self) -> str:
+        """What functions take more in a program with steps in parts: the number of the part."""
+        return ", i64 %part" if self.in_parts else ""
+
+    def call(self, w: Writer, kernel: int, low: str, high: str, part: str) -> None:
+        """Call a kernel with its pointers, which are in the frame; of buffers with copies, to that of the part."""
         function = self.program.functions[kernel]
-        passed = [f"ptr {w.pointer(self.places.buffers[b])}" for b in (*function.params, *function.scratch)]
+        passed = [f"ptr {self.copy_of(w, b, part)}" for b in (*function.params, *function.scratch)]
         passed += [f"i64 {low}", f"i64 {high}"] if function.rows is not None else []
         w.do(f"call void @{quoted(self.names[kernel])}({', '.join(passed)})")
+
+    def copy_of(self, w: Writer, buffer: Buffer, part: str) -> str:
+        pointer = w.pointer(self.places.buffers[buffer])
+        if buffer.copies == 1 or part == "0":
+            return pointer
+        distance = w.put(f"mul i64 {part}, {buffer.nbytes // buffer.copies}")
+        return w.put(f"getelementptr i8, ptr {pointer}, i64 {distance}")
 
     def rows(self, step: Compute) -> tuple[int, int]:
         """The rows that a step computes."""
@@ -159,9 +178,9 @@ class Driver:
         """The table of steps, and the loop that runs a part of it."""
         if not self.table:
             return []
-        p, row = self.prefix, "{ i32, i32, i32 }"
+        p, row, part = self.prefix, "{ i32, i32, i32 }", ", i64 %part" if self.in_parts else ""
         return [f"@{p}.table = internal unnamed_addr constant [{len(self.table)} x {row}] [{', '.join(self.table)}]",
-                f"define internal void @{p}.walk(ptr %frame, i64 %first, i64 %end) #0 {{",
+                f"define internal void @{p}.walk(ptr %frame, i64 %first, i64 %end{self.part_parameter}) #0 {{",
                 "entry:",
                 " br label %next",
                 "next:",
@@ -174,7 +193,7 @@ class Driver:
                 " %high_row = load i32, ptr %high_at",
                 " %low = zext i32 %low_row to i64",
                 " %high = zext i32 %high_row to i64",
-                f" call void @{p}.kernel(ptr %frame, i32 %kernel, i64 %low, i64 %high)",
+                f" call void @{p}.kernel(ptr %frame, i32 %kernel, i64 %low, i64 %high{part})",
                 " %following = add i64 %i, 1",
                 " %more = icmp ult i64 %following, %end",
                 " br i1 %more, label %next, label %done",
@@ -191,7 +210,7 @@ class Driver:
     def steps(self, w: Writer, steps: tuple[Step, ...]) -> None:
         run: list[Compute] = []
         for step in steps:
-            if isinstance(step, Compute):
+            if isinstance(step, Compute) and step.parts == 1:
                 run.append(step)
                 continue
             self.run(w, run)
@@ -204,15 +223,27 @@ class Driver:
         calls = [(step.kernel, *self.rows(step)) for step in steps]
         if len(calls) <= MOST_CALLS and len({kernel for kernel, _, _ in calls}) == len(calls):
             for kernel, low, high in calls:
-                self.call(w, kernel, f"{low}", f"{high}")
+                self.call(w, kernel, f"{low}", f"{high}", "0")
         else:
-            self.used |= dict.fromkeys(kernel for kernel, _, _ in calls)
-            first = len(self.table)
-            self.table += [f"{{ i32, i32, i32 }} {{ i32 {k}, i32 {low}, i32 {high} }}" for k, low, high in calls]
-            w.do(f"call void @{self.prefix}.walk(ptr %frame, i64 {first}, i64 {len(self.table)})")
+            first, end = self.listed(calls)
+            part = ", i64 0" if self.in_parts else ""
+            w.do(f"call void @{self.prefix}.walk(ptr %frame, i64 {first}, i64 {end}{part})")
+
+    def listed(self, calls: Sequence[tuple[int, int, int]]) -> tuple[int, int]:
+        """Put calls (kernel, first row, end row) into the table: the first row of it, and the end."""
+        self.used |= dict.fromkeys(kernel for kernel, _, _ in calls)
+        first = len(self.table)
+        self.table += [f"{{ i32, i32, i32 }} {{ i32 {k}, i32 {low}, i32 {high} }}" for k, low, high in calls]
+        return first, len(self.table)
 
     def step(self, w: Writer, step: Step) -> None:
         match step:
+            case Compute(kernel, _, parts):
+                for low, high in itertools.pairwise((0, *self.program.functions[kernel].phases)):
+                    edges = [low + (high - low) * i // parts for i in range(parts + 1)]
+                    self.fork(w, [[(kernel, *span)] for span in itertools.pairwise(edges)])
+            case Parallel(own):
+                self.fork(w, [[(s.kernel, *self.rows(s)) for s in part] for part in own])
             case Branch(condition, then, otherwise):
                 yes, no, end = w.labels("then", "else", "end")
                 w.split(w.is_set(w.pointer(self.places.buffers[condition])), yes, no)
@@ -239,6 +270,25 @@ class Driver:
                 w.start(passed)
             case MarkWritten(variable):
                 w.do(f"store i8 1, ptr {w.pointer(self.places.flags[variable])}")
+
+    # ---- parts -------------------------------------------------------------------------------------------------------
+    def fork(self, w: Writer, parts: Sequence[Sequence[tuple[int, int, int]]]) -> None:
+        """Parts that may run at the same time, each some rows of the table."""
+        first = len(self.bounds)
+        for calls in parts:
+            begin, end = self.listed(calls)
+            self.bounds += [begin] if len(self.bounds) == first else []
+            self.bounds.append(end)
+        w.do(f"call void @{self.prefix}.fork(ptr %frame, i64 {first}, i64 {len(parts)})")
+
+    def parting(self) -> list[str]:
+        """What runs parts, where there are some."""
+        if not self.bounds:
+            return []
+        assert self.places.pool is not None, f"{self.program.name} has no place for its pool of threads"
+        w = Writer()
+        pool = w.pointer(self.places.pool)
+        return parts_text(self.prefix, self.bounds, w.lines, pool)
 
     # ---- failing without a trace -------------------------------------------------------------------------------------
     def undoing(self, backup: Backup) -> list[str]:

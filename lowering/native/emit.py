@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..elements.expression import Buffer
+from ..graph.types import ITEM_SIZES
 from ..loops.ir import (
     Address,
     Block,
@@ -17,10 +18,16 @@ from ..loops.ir import (
     Let,
     Literal,
     LoadFrom,
+    LoadTile,
+    MultiplyTiles,
     Operand,
+    Prefetch,
+    ShapeTiles,
     Shuffle,
+    StoreTile,
     StoreTo,
     Var,
+    ZeroTile,
     buffers_written,
 )
 from .accesses import Accesses
@@ -28,6 +35,7 @@ from .instructions import Instructions
 from .llvm_text import SCALARS, Writer, literal, llvm_type, spelled
 from .pointers import Pointers
 from .target import Target
+from .tile_instructions import TileInstructions
 
 POSTPONED = frozenset({"add"}), frozenset({"add", "splat", "cast"})
 """Operations on indices, scalars and vectors, that pointers mostly take the place of."""
@@ -96,12 +104,14 @@ class Emitter:
     values: dict[Var, str] = field(default_factory=dict)
     postponed: dict[Var, tuple[Let, int]] = field(default_factory=dict)
     streams: bool = False
+    tiles: TileInstructions = field(init=False)
 
     def __post_init__(self) -> None:
         self.writer = Writer(self.declared)
         self.accesses = Accesses(self.writer, self.target)
         self.instructions = Instructions(self.writer, self.target, self.target.enabled)
         self.pointers = Pointers(self.writer, self.index, self.value)
+        self.tiles = TileInstructions(self.writer)
 
     def function(self, f: Function, over: frozenset[Buffer] = frozenset()) -> list[str]:
         """The function from its parameters on: equal texts are the same function. `over` are buffers that others lie on."""
@@ -117,6 +127,7 @@ class Emitter:
         self.block(f.body)
         if self.streams:  # what was written past the caches is seen by other threads once this is through
             self.writer.call("llvm.x86.sse.sfence", "void", [])
+        self.tiles.release()
         return [*filter(None, self.writer.lines), " ret void", "}"]
 
     # ---- values, and how wide an index is ----------------------------------------------------------------------------
@@ -171,12 +182,24 @@ class Emitter:
                     self.load(stmt)
                 case StoreTo():
                     self.store(stmt)
+                case Prefetch(address):
+                    self.accesses.prefetch(self.address(address))
                 case GatherFrom():
                     self.gather(stmt)
                 case For():
                     self.loop(stmt)
                 case If():
                     self.when(stmt)
+                case ShapeTiles(shapes):
+                    self.tiles.shape(shapes)
+                case ZeroTile(tile):
+                    self.tiles.zero(tile)
+                case LoadTile(tile, address, stride):
+                    self.tiles.load(tile, self.address(address), stride * ITEM_SIZES[address.buffer.dtype])
+                case StoreTile(tile, address, stride):
+                    self.tiles.store(tile, self.address(address), stride * ITEM_SIZES[address.buffer.dtype])
+                case MultiplyTiles(total, x, y, signed):
+                    self.tiles.multiply(total, x, y, signed)
 
     def inner(self, block: Block) -> None:
         """A block of its own: pointers are made again where they are used, so that none is kept across a loop."""

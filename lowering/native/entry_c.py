@@ -7,21 +7,25 @@ from collections.abc import Mapping, Sequence
 
 from .data import ObjectVariable
 from .driver import Writer
-from .interface_c import ALIGNMENT, NULL, SIZE, VARIABLE, Entry, Given, Interface
+from .interface_c import ALIGNMENT, MACHINE, NULL, SIZE, THREAD_POOL, VARIABLE, Entry, Given, Interface
+from .tiles_c import refused, uses_tiles
 
 
 def entry_lines(interface: Interface, entry: Entry, checksum: int) -> list[str]:
     """The function that runs a program, by the name that the header gives it, and by its plain name."""
-    w, structures, given = Writer(), interface.structures(entry), interface.given(entry)
+    w, arguments, given = Writer(), interface.arguments(entry), interface.given(entry)
     pointers = checked(w, given, interface.word)
     used = [interface.variables[use.buffer.name] for use in entry.program.variables]
     refuse_other_types(w, used)
-    frame = w.put(f"alloca [{max(len(given), 1)} x ptr]")
-    for i, g in enumerate(given):
-        w.do(f"store ptr {pointers[g]}, ptr {w.offset(frame, i, 'ptr')}")
+    if uses_tiles(entry.program):
+        refuse(w, [refused(w)], MACHINE)
+    held = [pointers[g] for g in given] + [f"%{THREAD_POOL}"] * (THREAD_POOL in arguments)
+    frame = w.put(f"alloca [{max(len(held), 1)} x ptr]")
+    for i, pointer in enumerate(held):
+        w.do(f"store ptr {pointer}, ptr {w.offset(frame, i, 'ptr')}")
     w.do(f"ret i32 {w.put(f'call i32 @{entry.name}.run(ptr {frame})')}")
-    name, types = f"{entry.name}_run", ", ".join("ptr" for _ in structures)
-    return [f"define i32 @{linked(name, checksum)}({', '.join(f'ptr %{s}' for s in structures)}) #0 {{", *w.lines, "}",
+    name, types = f"{entry.name}_run", ", ".join("ptr" for _ in arguments)
+    return [f"define i32 @{linked(name, checksum)}({', '.join(f'ptr %{s}' for s in arguments)}) #0 {{", *w.lines, "}",
             f"@{name} = alias i32 ({types}), ptr @{linked(name, checksum)}"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from collections.abc import Set
 from dataclasses import replace
 
 from ...runtime.errors import Problem
+from ...runtime.tiles import may_use_tiles
 from .target import Target
 
 SSE2 = "+64bit,+cmov,+cx8,+fxsr,+mmx,+sse,+sse2"
@@ -20,6 +22,7 @@ V3 = V2 + ",+avx,+avx2,+bmi,+bmi2,+crc32,+f16c,+fma,+lzcnt,+movbe,+xsave"
 V4 = V3 + ",+avx512bw,+avx512cd,+avx512dq,+avx512f,+avx512vl"
 LINUX = "x86_64-unknown-linux-gnu"
 AVX512 = frozenset({"avx512f", "avx512bw", "avx512dq", "avx512vl"})
+TILES = frozenset({"amx-tile", "amx-int8"})
 
 
 def x86(triple: str, cpu: str, features: str) -> Target:
@@ -31,7 +34,7 @@ def x86(triple: str, cpu: str, features: str) -> Target:
 
 
 def has_dot4(on: Set[str]) -> bool:
-    return on >= AVX512 | {"avx512vnni"} or "avxvnni" in on
+    return "avx512vnni" in on if on >= AVX512 else "avxvnni" in on
 
 
 def microcontroller(triple: str, cpu: str, features: str) -> Target:
@@ -55,7 +58,8 @@ PRESETS = {
 def target(name: str = "host", cpu: str | None = None, features: str = "") -> Target:
     """A machine by its name: "host", or one of the presets; `cpu` is another processor of its family, by LLVM's name, and
     `features` are added to the target's ("+dsp,-fp64"). What vectors and dot products are used follows from the features;
-    the processor decides what LLVM makes of them. Raises Problem for names that are not known."""
+    the processor decides what LLVM makes of them. The matrix unit (AMX) is used on the host only, where the system lets this
+    process use it; no preset has one. Raises Problem for names that are not known."""
     if name != "host" and name not in PRESETS:
         raise Problem(f"there is no target {name!r}", kind="option", help=f"one of host, {', '.join(PRESETS)}")
     found = host() if name == "host" else PRESETS[name]
@@ -70,7 +74,9 @@ def specific(base: Target, cpu: str, features: str) -> Target:
     merged = ",".join({f[1:]: f for f in f"{base.features},{features}".split(",") if f}.values())
     check_names(base.triple, cpu, merged)
     if base.architecture == "x86":
-        return replace(x86(base.triple, cpu, merged), l2_bytes=base.l2_bytes)
+        changed = x86(base.triple, cpu, merged)
+        return replace(changed, l1_bytes=base.l1_bytes, block_bytes=base.block_bytes, l2_bytes=base.l2_bytes,
+                       has_tiles=base.has_tiles and has_tiles(changed))
     return replace(base, cpu=cpu, features=merged)
 
 
@@ -97,7 +103,14 @@ def host() -> Target:
     except RuntimeError:  # LLVM cannot ask this operating system
         features = ""
     found = described(llvm.get_process_triple(), llvm.get_host_cpu_name(), features)
-    return replace(found, l2_bytes=cache_bytes("SC_LEVEL2_CACHE_SIZE") or found.l2_bytes)
+    return replace(found, l1_bytes=data_cache(1) or found.l1_bytes, block_bytes=data_cache(2) // 2 or found.block_bytes,
+                   l2_bytes=cache_bytes("SC_LEVEL2_CACHE_SIZE") or found.l2_bytes,
+                   has_tiles=has_tiles(found) and may_use_tiles())
+
+
+def has_tiles(found: Target) -> bool:
+    """Whether a machine has a matrix unit for bytes, and the vectors that go with it."""
+    return found.enabled >= TILES and found.has_dot4 and found.has_masked
 
 
 def described(triple: str, cpu: str, features: str) -> Target:
@@ -116,3 +129,15 @@ def cache_bytes(name: str) -> int:
     if name not in getattr(os, "sysconf_names", {}):
         return 0
     return max(0, os.sysconf(name))
+
+
+def data_cache(level: int) -> int:
+    """Bytes of this processor's cache for data of a level, as Linux says; 0 where it does not."""
+    for folder in pathlib.Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"):
+        try:
+            found, kind, size = ((folder / name).read_text().strip() for name in ("level", "type", "size"))
+        except OSError:
+            continue
+        if found == str(level) and kind != "Instruction" and size[:-1].isdigit() and size[-1] == "K":
+            return int(size[:-1]) << 10
+    return 0

@@ -11,6 +11,8 @@ from ...runtime.errors import Problem
 from .entry_c import linked
 from .header_parts_c import checks, comment, functions, maps, model_functions, pool_parts, tensor_parts, variable_parts
 from .interface_c import ALIGNMENT, CONSTANTS, NULL, SIZE, STATE, VARIABLE, VERSION, Interface
+from .thread_pool_c import thread_parts
+from .tiles_c import tile_parts
 
 __all__ = ["comment", "header", "header_checksum"]
 
@@ -41,9 +43,9 @@ def header(interface: Interface, checksum: int, needs: Sequence[str]) -> str:
     """The header's text; `needs` are the functions that the object calls and does not define."""
     guard = f"{interface.prefix.upper()}_H"
     parts = [f"#ifndef {guard}\n#define {guard}", introduction(interface, needs), INCLUDES, CODES,
-             belonging(interface, checksum)]
+             *tile_parts(interface), belonging(interface, checksum)]
     parts += [part for entry in interface.entries for part in tensor_parts(interface, entry)]
-    parts += pool_parts(interface)
+    parts += pool_parts(interface) + thread_parts(interface)
     parts += [part for entry in interface.entries for part in (*maps(interface, entry), *functions(interface, entry))]
     parts += variable_parts(interface) + model_functions(interface) + checks(interface)
     parts += ["#ifdef __cplusplus\n}\n#endif", f"#endif /* {guard} */"]

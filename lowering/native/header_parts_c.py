@@ -10,7 +10,7 @@ from ...runtime.arguments import tensor_text
 from ...runtime.errors import printable
 from ..elements.expression import Buffer
 from ..graph.quantized import Quantized, real
-from .interface_c import Entry, Interface
+from .interface_c import THREAD_POOL, Entry, Interface
 from .names_c import c_type, macro, size_member
 from .pools_c import Pool
 from .state_c import state_of
@@ -155,8 +155,9 @@ def declaration(start: str, parameters: Sequence[str]) -> str:
 
 
 def parameters(interface: Interface, entry: Entry) -> list[str]:
-    return [f"const struct {interface.prefix if s.endswith('_pools') else entry.name}_{s} *{s}"
-            for s in interface.structures(entry)]
+    given = [f"const struct {interface.prefix if s.endswith('_pools') else entry.name}_{s} *{s}"
+             for s in interface.structures(entry)]
+    return given + [f"const struct tosaic_{THREAD_POOL} *{THREAD_POOL}"] * (THREAD_POOL in interface.arguments(entry))
 
 
 def maps(interface: Interface, entry: Entry) -> list[str]:

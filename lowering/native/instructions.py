@@ -9,9 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..loops.ir import Literal, Operand, Type
+from .byte_permutations import lookup
 from .conversions import convert
+from .high_products import multiply_high
 from .llvm_text import BITS, KINDS, SCALARS, Arithmetic, Writer, llvm_type, spelled, suffix
 from .long_division import LONG_DIVISION
+from .powers_of_two import scaled
 from .target import Target
 
 SAME = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor"}
@@ -265,6 +268,10 @@ class Instructions:
 Handler = Callable[[Instructions, Type, tuple[Operand, ...], list[str]], str]
 
 
+def high_product(nudged: bool) -> Handler:
+    return lambda i, result, args, v: multiply_high(i.writer, i.target, result, v, nudged)
+
+
 def extreme(name: str) -> Handler:
     return lambda i, result, args, v: i.extreme(name, result, v[0], v[1])
 
@@ -289,6 +296,8 @@ OTHERS: dict[str, Handler] = {
     "div": quotient,
     "select": lambda i, result, args, v: i.choice(args, v),
     "fma": lambda i, result, args, v: i.fused(result, v),
+    "lookup": lambda i, result, args, v: lookup(i.writer, i.enabled, result, v),
+    "scaleb": lambda i, result, args, v: scaled(i.writer, i.enabled, i.target.vector_bytes, result, v[0], v[1]),
     "sqrt": lambda i, result, args, v: i.over(result).call("sqrt", SCALARS[result.dtype], v[0]),
     "abs": lambda i, result, args, v: i.absolute(result, v[0]),
     "clz": lambda i, result, args, v: i.over(result).leading_zeros(SCALARS[result.dtype], v[0]),
@@ -298,4 +307,5 @@ OTHERS: dict[str, Handler] = {
     "cast": lambda i, result, args, v: convert(i.over(result), i.target, v[0], args[0].type.dtype, result.dtype),
     "any_false": lambda i, result, args, v: i.any_false(args[0].type, v[0]),
     "dot4": lambda i, result, args, v: i.dot4(result, args, v),
+    "multiply_high": high_product(False), "multiply_high_nudged": high_product(True),
 }

@@ -11,6 +11,8 @@ and an argument is there if the caller has something to give in it:
 * inputs, outputs: a pointer to each tensor. They are left out where tensors lie in the workspace (`workspace_io`); then
   `tosaic_m_map_inputs(workspace_pools)` and `_map_outputs` return the same structures, and say where.
 * workspace_pools: a pointer to each memory that a run works in. It is left out where the object is self-contained.
+* thread_pool: how to run parts of steps at the same time (`thread_pool_c`); null for one after the other. It comes last, and is
+  there where the model has been compiled for several threads and has steps with work enough for them.
 * constant_pools: a pointer to each memory that holds constants. It is there where the user has named such memories and the
   object is not self-contained; otherwise constants are symbols of the object.
 
@@ -40,6 +42,7 @@ from .data import Constants, ObjectVariable, variables_of, workspace_lines
 from .driver import Place, Places, Slot, Symbol
 from .module import Part, constants_read, module_text
 from .names_c import by_own_name, c_name, c_type, distinct, macro, members
+from .parts import in_parts
 from .pools_c import At, Memories, Pool, memories
 from .target import Target
 
@@ -48,9 +51,12 @@ __all__ = ["Entry", "Given", "Interface", "c_name", "c_type", "macro"]
 VERSION = 1
 """Of the interface that this module describes; headers state it."""
 
-NULL, ALIGNMENT, VARIABLE, SIZE, STATE, CONSTANTS = -1, -2, -3, -4, -5, -6
+THREAD_POOL = "thread_pool"
+"""The argument with which a caller gives threads; the last one, and the last pointer of the frame."""
+
+NULL, ALIGNMENT, VARIABLE, SIZE, STATE, CONSTANTS, MACHINE = -1, -2, -3, -4, -5, -6, -7
 """What functions return for a null pointer, a misaligned one, a variable that has another type elsewhere, a wrong size, a state
-that is no state of the model, constant pools that hold something else."""
+that is no state of the model, constant pools that hold something else, a unit of the machine that may not be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +167,10 @@ class Interface:
         """The arguments of a run: pointers to structures."""
         return list(dict.fromkeys(g.structure for g in self.given(entry)))
 
+    def arguments(self, entry: Entry) -> list[str]:
+        """All arguments of a run."""
+        return [*self.structures(entry), *([THREAD_POOL] if in_parts(entry.program) else [])]
+
     def pool_symbol(self, pool: Pool) -> str:
         """The symbol of a pool, where the object or a file for the linker has it."""
         return f"{self.prefix}_{pool.stem}"
@@ -200,7 +210,8 @@ class Interface:
         own = {use.buffer: self.variables[use.buffer.name] for use in program.variables}
         buffers |= {b: Symbol(v.symbol) for b, v in own.items()}
         backup = self._place(entry.backup, len(given)) if entry.backup else None
-        return Places(buffers, {b: Symbol(v.flag) for b, v in own.items()}, backup)
+        pool = Slot(len(self.given(entry))) if in_parts(program) else None
+        return Places(buffers, {b: Symbol(v.flag) for b, v in own.items()}, backup, pool)
 
     def _place(self, at: At, first: int) -> Place:
         """Bytes of a pool: of a symbol, or behind a pointer of the frame, where pools begin at `first`."""

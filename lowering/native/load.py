@@ -22,7 +22,9 @@ from .features import host
 from .function_object import caller
 from .machine import Engine
 from .module import Part, constants_read, module_text, pool_slots, pools_used
+from .parts import in_parts, most_parts
 from .target import Target
+from .thread_pool import thread_pool
 
 
 def load(program: Program, plan: Plan, target: Target | None = None, context: Context = process,
@@ -51,7 +53,7 @@ def native_code(program: Program, plan: Plan, target: Target | None = None,
         tuple(Declaration(tensor(v.buffer, v.element), None if v.initial is None else v.initial.data, v.position)
               for v in program.variables),
         tuple(Failure(f.message, f.position, f.help) for f in program.faults), engine.address("program.run"),
-        steps_of(program), caller), engine.image
+        steps_of(program), caller, most_parts(program), thread_pool if in_parts(program) else None), engine.image
 
 
 def steps_of(program: Program) -> float:
@@ -83,7 +85,7 @@ def native_text(program: Program, plan: Plan, target: Target) -> str:
 
 def frame_places(program: Program, plan: Plan) -> Places:
     """The frame of `runtime.executable.Code`: inputs, outputs, variables, their flags, pools (and the room for copies
-    of variables), constants."""
+    of variables), the pool of threads if there are steps in parts, constants."""
     variables = [v.buffer for v in program.variables]
     order = [*program.inputs, *program.outputs, *variables]
     buffers: dict[Buffer, Place] = {b: Slot(i) for i, b in enumerate(order)}
@@ -91,8 +93,16 @@ def frame_places(program: Program, plan: Plan) -> Places:
     first = len(order) + len(variables)
     buffers |= pool_slots(program, plan, first)
     after = first + len(pools_used(plan))
-    buffers |= {b: Slot(after + 1 + i) for i, b in enumerate(constants_read(program))}
-    return Places(buffers, flags, Slot(after))
+    threads = in_parts(program)
+    buffers |= {b: Slot(after + 1 + threads + i) for i, b in enumerate(constants_read(program))}
+    return Places(buffers, flags, Slot(after), Slot(after + 1) if threads else None)
+
+
+def frame_size(program: Program, plan: Plan) -> int:
+    """Pointers in the frame."""
+    places = frame_places(program, plan)
+    assert isinstance(places.backup, Slot)
+    return places.backup.index + 1 + in_parts(program) + len(constants_read(program))
 
 
 def arena_layout(program: Program, plan: Plan) -> tuple[tuple[int, ...], int, int]:

@@ -11,13 +11,18 @@ import functools
 import os
 import struct
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, Literal
 
 from ...runtime.machine_code import Image, LoadedCode, MappedCode, function_at
 from .arm_attributes import linkable_with_either
-from .link import image_of
+from .link import image_of, is_supported
+from .processes import compiled, parts_of
+from .split import defined, split
 from .target import Target
 
+SHAPES_TILES = "@llvm.x86.ldtilecfg"
+"""Stands in the text of every module that uses tiles."""
 ALLOWED = frozenset({"memcpy", "memset"})
 """Functions outside the module that it may declare, besides LLVM's intrinsics."""
 
@@ -40,8 +45,8 @@ def fork_between_calls(llvm: Any) -> None:
         os.register_at_fork(before=lock.__enter__, after_in_parent=lock.__exit__, after_in_child=lock.__exit__)
 
 
-def parse(text: str) -> Any:
-    """The module of a text, verified; both ways to fail are errors of tosaic's own."""
+def parse(text: str, allowed: frozenset[str] = ALLOWED) -> Any:
+    """The module of a text, verified; both ways to fail are errors of tosaic's own. It may call the C functions `allowed`."""
     llvm = binding()
     try:
         module = llvm.parse_assembly(text)
@@ -49,7 +54,7 @@ def parse(text: str) -> Any:
     except RuntimeError as error:
         raise AssertionError(f"tosaic wrote LLVM IR that LLVM refuses: {error}") from error
     unknown = [f.name for f in module.functions
-               if f.is_declaration and not f.name.startswith("llvm.") and f.name not in ALLOWED]
+               if f.is_declaration and not f.name.startswith("llvm.") and f.name not in allowed]
     assert not unknown, f"the module calls {', '.join(unknown)}, which nobody defines"
     return module
 
@@ -84,11 +89,27 @@ def load_image(image: Image) -> LoadedCode:
     return MappedCode(image) if image.form == "linked" else ObjectEngine(image.code)
 
 
+def compiled_image(text: str, target: Target, allowed: frozenset[str] = ALLOWED) -> Image:
+    """A module's machine code, by several processes where it is long."""
+    def compile(part: str, allowed: frozenset[str] = allowed) -> bytes:
+        return bytes(target_machine(target, "pic", "default").emit_object(parse(part, allowed)))
+
+    texts = split(text, parts_of(text)) if is_supported() else [text]
+    if len(texts) > 1:
+        others = allowed | {name for part in texts[1:] for name in defined(part)}
+        found = image_of(compiled(texts, lambda part: compile(part, others)))
+    else:
+        found = None
+    image = found or image_of([compile(text)])
+    assert image is not None
+    return replace(image, tiles=SHAPES_TILES in text)
+
+
 class Engine:
     """Machine code in this process, made from one module, given back with `close`. Nothing may run in it by then."""
 
-    def __init__(self, text: str, target: Target) -> None:
-        self.image = image_of(bytes(target_machine(target, "pic", "default").emit_object(parse(text))))
+    def __init__(self, text: str, target: Target, allowed: frozenset[str] = ALLOWED) -> None:
+        self.image = compiled_image(text, target, allowed)
         self._loaded = load_image(self.image)
 
     def function(self, name: str) -> Callable[[int], int]:

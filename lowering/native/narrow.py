@@ -24,7 +24,7 @@ class NarrowEmitter(Emitter):
 
     def enter(self, f: Function) -> None:
         for row in f.rows or ():
-            self.ranges.given(row, (0, row_limit(f)))
+            self.ranges.given(row, (0, f.phases[-1] if f.phases else row_limit(f)))
 
     def fits(self, x: Operand) -> bool:
         low, high = self.ranges.span(x)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ..elements.expression import Buffer
 from .header_parts_c import constant_file, pool_macro
-from .interface_c import Entry, Interface
+from .interface_c import THREAD_POOL, Entry, Interface
 from .names_c import c_type, macro
 from .pools_c import Pool
 
@@ -74,7 +74,7 @@ def caller(interface: Interface, entry: Entry) -> list[str]:
             declared += [array(entry, kind, name, held, buffer) for name, (held, buffer) in arrays.items()]
             members = ", ".join(f"{held}, sizeof {held}" for held, _ in arrays.values())
             body.append(f"    const struct {entry.name}_{kind} {kind} = {{{members}}};")
-    passed = ", ".join(f"&{s}" for s in interface.structures(entry))
+    passed = ", ".join("0" if s == THREAD_POOL else f"&{s}" for s in interface.arguments(entry))
     function = [f"static int32_t call_{entry.name}(void) {{", *body, f"    return {entry.name}_run({passed});", "}"]
     return ["\n".join(declared)] * bool(declared) + ["\n".join(function)]
 

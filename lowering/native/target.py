@@ -23,10 +23,16 @@ class Target:
     fma_latency: int = 4
     has_cache: bool = True
     """Without one, memory is what counts: by default kernels run in turns where that needs less of it."""
+    l1_bytes: int = 32 << 10
+    """Of the first-level cache for data."""
+    block_bytes: int = 1 << 19
+    """What a large product reads again and again: half of the second-level cache."""
     l2_bytes: int = 1 << 20
     streaming_bytes: int = 8 << 20
     has_dot4: bool = False
     """u8 x s8 products summed four a lane (VNNI)."""
+    has_tiles: bool = False
+    """A matrix unit for bytes (AMX) that this process may use."""
     has_masked: bool = False
     """Masked vector loads and stores cost as much as plain ones."""
 

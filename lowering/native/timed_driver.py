@@ -15,8 +15,8 @@ from ..graph.types import Array
 from ..loops.program import Program
 from ..memory.plan import Plan
 from .driver import Driver, Places, Slot, Writer
-from .load import frame_places
-from .module import Part, constants_read, module_text
+from .load import frame_places, frame_size
+from .module import Part, module_text
 from .target import Target
 
 FIELDS = ("kernel", "low", "high", "begin", "end")
@@ -53,10 +53,10 @@ class TimedDriver(Driver):
     def lines(self) -> list[str]:
         return [*super().lines(), "declare i64 @llvm.readcyclecounter()"]
 
-    def call(self, w: Writer, kernel: int, low: str, high: str) -> None:
+    def call(self, w: Writer, kernel: int, low: str, high: str, part: str) -> None:
         clock = COUNTERS[self.target.architecture]
         begin = w.put(clock)
-        super().call(w, kernel, low, high)
+        super().call(w, kernel, low, high, part)
         end = w.put(clock)
         events = w.pointer(self.events)
         count = w.put(f"load i64, ptr {events}")
@@ -75,5 +75,5 @@ def timed_text(program: Program, plan: Plan, target: Target) -> str:
                       kind="unsupported")
     places = frame_places(program, plan)
     assert isinstance(places.backup, Slot)
-    events = Slot(places.backup.index + 1 + len(constants_read(program)))
+    events = Slot(frame_size(program, plan))
     return module_text([Part("program", program, places, exported=True, events=events)], target)

@@ -14,12 +14,13 @@ from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type
 from ..native.target import Target
+from .blocking import Blocks, choose_blocks
 from .borders import heights, together
 from .conditions import Conditions, kept_in_range
 from .nest import Nest, free_axes
 from .panels import Cut, Panels, is_constant, pack_at_run_time, packed, unpacked
 from .reduce_loops import alike, reduce_loops, unsettled
-from .register_tile import Tile, choose_tile, panels
+from .register_tile import BLOCK_PRICES, Tile, choose_tile, panels
 from .rows import Rows, nested
 from .tiles import Piece, Tiles, interior, over, pieces
 from .vectorize import At, Vectorizer
@@ -74,19 +75,20 @@ class Contraction:
 
 @dataclass(frozen=True, slots=True)
 class ContractionChoice:
-    """`step` is how one step of K is done: "fma", "multiply" or "dot4". `packing` is when b is packed: "compiling",
+    """`step` is how one step of K is done: "fma", "multiply", "dot4" or "tiles". `packing` is when b is packed: "compiling",
     "running" or "never". With `columns_first` each panel stays in the cache while all rows pass."""
     tile: Tile
     lanes: int
     step: str
     packing: str
     columns_first: bool
+    blocks: Blocks | None = None
 
     def __str__(self) -> str:
         when = {"compiling": "packed while compiling", "running": "packed while running", "never": "not packed"}
-        order = "columns" if self.columns_first else "rows"
+        order = str(self.blocks) if self.blocks else ("columns" if self.columns_first else "rows") + " outermost"
         tile = f"tiles of {self.tile.rows} rows by {self.tile.vectors} vectors of {self.lanes}"
-        return f"contraction: {self.step}, {tile}, {when[self.packing]}, {order} outermost"
+        return f"contraction: {self.step}, {tile}, {when[self.packing]}, {order}"
 
 
 def recognise(nest: Nest, rows: bool) -> Contraction | None:
@@ -137,14 +139,21 @@ def contiguous(form: Contraction) -> bool:
 
 def choose(form: Contraction, target: Target) -> ContractionChoice:
     from .dot import bytes_of
+    from .tile_shape import choose_tiles
     lanes = target.lanes(ITEM_SIZES[form.reduce.dtype])
     tile = choose_tile(form.rows, form.n.extent, lanes, target, aliased(form))
     step = "fma" if is_float(form.reduce.dtype) else "multiply"
     if target.has_dot4 and bytes_of(form) and lanes >= 4 and places_with_conditions(form) <= MOST_PLACES:
         step = "dot4"
     packing = "compiling" if is_constant(form.b) else "running"
-    if packing == "running" and contiguous(form) and form.passes < 4 * tile.rows:
+    if step == "dot4" and (tiles := choose_tiles(form, target)):
+        return ContractionChoice(tiles, lanes, "tiles", packing, False)
+    if packing == "running" and step != "dot4" and contiguous(form) and form.passes < 4 * tile.rows:
         packing = "never"
+    whole = choose_tile(form.rows, form.n.extent, lanes, target, False, BLOCK_PRICES)
+    if step != "dot4" and (blocks := choose_blocks(form, whole, lanes, packing == "compiling", target)):
+        when = packing if packing == "compiling" else "running" if blocks.filled else "never"
+        return ContractionChoice(whole, lanes, step, when, False, blocks)
     size = ITEM_SIZES["int8" if step == "dot4" else form.reduce.dtype]
     large = form.n.extent * form.depth * size > target.l2_bytes // 3
     return ContractionChoice(tile, lanes, step, packing, large and step != "dot4" and form.rows > tile.rows)
@@ -176,8 +185,8 @@ class Step(Protocol):
     def stage(self, at: At, rows: int) -> None:
         """Prepare a tile of rows."""
 
-    def initial(self, at: At, piece: Piece) -> Operand:
-        """What the sums of a vector start from."""
+    def initial(self, at: At, row: int, piece: Piece) -> Operand:
+        """What the sums of a vector, in a row of the tile, start from."""
 
     def row(self, at: At, row: int) -> Callable[[int], Operand]:
         """The element of a (or a group of them) in so many lanes."""
@@ -201,7 +210,7 @@ class Multiply:
     def stage(self, at: At, rows: int) -> None:
         pass
 
-    def initial(self, at: At, piece: Piece) -> Operand:
+    def initial(self, at: At, row: int, piece: Piece) -> Operand:
         return Literal(0, Type(self.form.reduce.dtype, piece.lanes))
 
     def row(self, at: At, row: int) -> Callable[[int], Operand]:
@@ -217,14 +226,23 @@ class Multiply:
 
 # ---- the loops ---------------------------------------------------------------------------------------------------
 def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Target, rows: Rows | None) -> None:
+    from .blocked import lower as lower_blocked
     from .dot import Dot4
+    from .tile_products import lower as lower_tiles
+    if choice.step == "tiles":
+        lower_tiles(b, form, target, rows)
+        return
+    if choice.blocks:
+        lower_blocked(b, form, choice, choice.blocks, target, rows)
+        return
     conditions, widths = Conditions.of(form.reduce, form.m, form.n), columns(form, choice, target)
     wide = widths if choice.columns_first or choice.tile.rows == 1 else together(widths)
     name, dtype, fill = form.nest.name, form.reduce.dtype, None
+    known: Expr = form.reduce
     step: Step = Multiply(b, target, form, conditions)
     if choice.step == "dot4":
         step = dot = Dot4.of(b, form, choice.tile.rows, target, widths)
-        panels = dot.panels
+        panels, fill, known = dot.panels, dot.fill, dot.packed.known
     elif choice.packing == "compiling":
         panels, _ = packed(name, form.b, form.n, form.reduce.axes, form.batch, widths, dtype)
     elif choice.packing == "running":
@@ -234,7 +252,7 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
         panels = unpacked(form.b, form.n, form.reduce.axes, dtype)
     largest = max(count * sum(p.lanes for p in vectors) for count, cut in ((choice.tile.rows, widths), (1, wide))
                   for _, vectors in cut)
-    product = Product(b, form, step, panels, target, Writer(b, target, form.nest, form.reduce, largest))
+    product = Product(b, form, step, panels, target, Writer(b, target, form.nest, form.reduce, largest, known=known))
     outer, lines = form.outer, [Tiles(0, 1, 1)]
     if form.m:
         lines = heights(form.rows, interior(form.m, conditions.rows), choice.tile, conditions.by_single_rows, wide,
@@ -299,7 +317,7 @@ class Product:
         single = line.size == 1  # then the loops' bounds hold them
         bounds = (*conditions.bounds, *failing) if single else conditions.bounds
         apart = alike(conditions.tapped, failing, places) if failing and not single else {}
-        inits = [self.step.initial(block.place(row, piece.start), piece) for row, piece in block.vectors]
+        inits = [self.step.initial(block.place(row, piece.start), row, piece) for row, piece in block.vectors]
         many = len(inits) >= ENOUGH_SUMS
         sums = reduce_loops(self.b, self.step.axes, bounds, at, inits, lambda at, acc: self.products(
             at, acc, () if single else failing, line.size, vectors, panel), apart, 1 if many else 2, self.step.group)

@@ -1,39 +1,41 @@
 """Products of bytes, four at a time (VNNI): sum of u8 * s8 into i32.
 
-The rows of a tile are copied to scratch as unsigned bytes, the sign bit of signed ones flipped, which adds 128;
-padding is filled with the zero point. What that and the zero point add to a sum depends on the column only, and is
-taken off in the sums' initial value. So any convolution of bytes becomes a plain product of matrices.
+The rows of a tile are staged as unsigned bytes, the sign bit of signed ones flipped, which adds 128. What that and the zero
+points add to a sum depends on its column, and is in the sums' initial values, or on its row, where b has a zero point.
 """
 from __future__ import annotations
 
-import functools
-import itertools
-import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ..elements.affine import Affine, Axis, Range
-from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Load, guard
+from ..elements.expression import Apply, Cast, Const, Expr, Load
 from ..elements.traverse import computed
 from ..loops.builder import Builder
-from ..loops.ir import Literal, Operand, Type
+from ..loops.ir import Operand, Type
 from ..native.target import Target
+from .byte_panels import GROUP, BytePanels, at_run_time, of_constants
 from .conditions import Conditions
-from .panels import Cut, Panels, is_constant, packed
-from .reduce_loops import alike, bounds
-from .rows import nested
-from .tiles import Piece, Tiles, chunks, over, pieces
+from .panels import Cut, Panels, is_constant
+from .staging import Staging
+from .tiles import Piece
 from .vectorize import At
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from .contraction import Contraction
 
-GROUP = 4
+ENOUGH_PASSES = 4
+"""Rows that make up for packing b at run time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """The factors of a product of bytes: x less its zero point is a, y less its own is b; y is of int8."""
+    x: Load
+    of_x: int
+    y: Load
+    of_y: int
 
 
 def byte(e: Expr) -> tuple[Load, int] | None:
@@ -46,15 +48,26 @@ def byte(e: Expr) -> tuple[Load, int] | None:
     return None
 
 
-def bytes_of(form: Contraction) -> tuple[Load, int] | None:
-    """The signed or unsigned bytes of a and their zero point, if a and b are products for `dot4`."""
-    a, w = byte(form.a), byte(form.b)
-    if not a or not w or w[1] or w[0].dtype != "int8" or not is_constant(form.b):
+def bytes_of(form: Contraction) -> Bytes | None:
+    """The factors, if a and b are products for `dot4`: a's bytes lie along K, zero points are bytes themselves, and b is
+    constant, or worth being packed at run time."""
+    a, b = byte(form.a), byte(form.b)
+    if not a or not b or b[0].dtype != "int8":
         return None
-    x, zero_point = a
+    x, of_x = a
+    y, of_y = b
     lowest = -128 if x.dtype == "int8" else 0
     plain = not computed(x.index) and x.index[0].coefficient(form.reduce.axes[-1]) == 1
-    return a if plain and lowest <= zero_point < lowest + 256 else None
+    if not plain or not lowest <= of_x < lowest + 256 or not -128 <= of_y < 128 or (form.inside and of_y):
+        return None
+    return Bytes(x, of_x, y, of_y) if is_constant(y) or can_pack(form, y) else None
+
+
+def can_pack(form: Contraction, y: Load) -> bool:
+    """Whether panels can be packed at run time, and that pays."""
+    *outer, last = form.reduce.axes
+    whole = not outer or last.extent % GROUP == 0
+    return whole and not form.inside and not computed(y.index) and form.passes >= ENOUGH_PASSES
 
 
 def prefixes(form: Contraction, flat: Axis) -> tuple[Range, ...] | None:
@@ -82,150 +95,54 @@ def prefixes(form: Contraction, flat: Axis) -> tuple[Range, ...] | None:
 class Dot4:
     """One step of K: total += dot product of four staged bytes with four of b, in each lane."""
     b: Builder
-    target: Target
     form: Contraction
-    x: Load
-    zero_point: int
-    panels: Panels
-    staged: Buffer
-    """One tile of rows."""
-    correction: Buffer
+    cut: Cut
+    packed: BytePanels
+    rows: Staging
     conditions: Conditions
     group: int = GROUP
 
     @staticmethod
     def of(b: Builder, form: Contraction, rows: int, target: Target, cut: Cut) -> Dot4:
-        name, found = form.nest.name, bytes_of(form)
+        found = bytes_of(form)
         assert found
-        x, zero_point = found
-        known = guard(form.inside, form.b, 0) if form.inside else form.b
-        panels, data = packed(name, known, form.n, form.reduce.axes, form.batch, cut, "int8", GROUP)
-        depth = panels.axes[0].extent
-        staged = b.scratch(Buffer(f"{name}.rows", "int8", (rows * depth,), "scratch"))
-        flipped = 128 if x.dtype == "int8" else 0
-        sums = -(flipped + zero_point) * data.astype(np.int64).sum(axis=2)
-        filled = sum(t.count * sum(p.lanes for p in vectors) for t, vectors in cut)
-        sums = np.pad(sums, ((0, 0), (0, filled - sums.shape[1]))).astype(np.int32)
-        correction = Buffer(f"{name}.initial", "int32", (sums.size,), "constant", sums.reshape(-1))
-        conditions = Conditions((), prefixes(form, panels.axes[0]) or (), (), frozenset())
-        return Dot4(b, target, form, x, zero_point, panels, staged, correction, conditions)
+        stored = found.of_x + 128 if found.x.dtype == "int8" else found.of_x
+        zero_points = stored, found.of_y
+        packed = of_constants(form, found.y, zero_points, cut) if is_constant(found.y) else at_run_time(
+            b, form, found.y, zero_points, cut, target)
+        (k,) = packed.panels.axes
+        staging = Staging.of(b, form, found.x, (found.of_x, found.of_y), rows, k.extent, k.extent, True, target)
+        conditions = Conditions((), prefixes(form, k) or (), (), frozenset())
+        return Dot4(b, form, cut, packed, staging, conditions)
+
+    @property
+    def panels(self) -> Panels:
+        return self.packed.panels
+
+    @property
+    def fill(self) -> Callable[[At], None] | None:
+        """What packs b for the batch at a place, where it is not constant."""
+        fill = self.packed.fill
+        return None if fill is None else lambda at: fill(at, Affine(), self.cut)
 
     @property
     def axes(self) -> tuple[Axis, ...]:
         """K, flat and filled up to a multiple of four."""
         return self.panels.axes
 
-    @property
-    def depth(self) -> int:
-        return self.axes[0].extent
-
-    # ---- staging -----------------------------------------------------------------------------------------------------
     def stage(self, at: At, rows: int) -> None:
-        """staged[r, k] = a[m + r, k] + 128; the zero point where a condition fails. Axes of K in conditions on the rows of
-        the tile are taken apart, so that these are settled when compiling; others are tested once for many elements."""
-        where = [w for w in self.form.reduce.where if w not in self.form.inside and any(
-            w.substitute(self.row_at(at, r)).known is not True for r in (0, rows - 1))]
-        axes = self.form.reduce.axes
-        apart = [a for a in axes if any(w.index.coefficient(a) for w in where if self.on_rows(w))]
-        run = self.run_of([a for a in axes if any(w.index.coefficient(a) for w in where)])
-        looped = [a for a in axes[:len(axes) - len(run)] if a not in apart]
-        runs = alike(apart, where, [self.row_at(at, r) for r in range(rows)])
-        for position in itertools.product(*(runs[a] for a in apart)):
-            loops = [Axis(a.name, len(values)) for a, values in zip(apart, position)]
-            here = {**at, **{a: Affine.of(loop) + values.start for a, loop, values in zip(apart, loops, position)},
-                    **{a: Affine() for a in run}}
-            for members, condition in self.cases(here, rows, where):
-                nested(self.b, tuple(loops), {}, lambda _: self.part(here, members, condition, looped, run))
-        if rest := self.depth - self.form.depth:  # what fills K up meets zeros of b
-            over(self.b, [Tiles(0, 1, rows)], lambda start, _: self.vectors(
-                Affine(), start * self.depth + self.form.depth, rest, False))
+        self.rows.stage(at, rows)
 
-    def on_rows(self, w: Range) -> bool:
-        return self.form.m is not None and bool(w.index.coefficient(self.form.m))
-
-    def run_of(self, apart: Sequence[Axis]) -> tuple[Axis, ...]:
-        """The last axes of K, as many as lie in memory as one run; none of those `apart`."""
-        axes, i = self.form.reduce.axes, self.x.index[0]
-        first = len(axes) if axes[-1] in apart else len(axes) - 1
-        while 0 < first < len(axes) and axes[first - 1] not in apart and (
-                i.coefficient(axes[first - 1]) == i.coefficient(axes[first]) * axes[first].extent):
-            first -= 1
-        return axes[first:]
-
-    def cases(self, at: At, rows: int, where: Sequence[Range]) -> list[tuple[range, tuple[Range, ...] | None]]:
-        """Neighbouring rows with the conditions that must be tested for them; None where one fails for sure."""
-        result: list[tuple[range, tuple[Range, ...] | None]] = []
-        if not where:
-            return [(range(rows), ())]
-        for r in range(rows):
-            placed = [w.substitute(self.row_at(at, r)) for w in where]
-            failing = any(w.known is False for w in placed)
-            condition = None if failing else tuple(w for w in placed if w.known is None)
-            if result and result[-1][1] == condition:
-                result[-1] = (range(result[-1][0].start, r + 1), condition)
-            else:
-                result.append((range(r, r + 1), condition))
-        return result
-
-    def part(self, at: At, rows: range, condition: tuple[Range, ...] | None, looped: Sequence[Axis],
-             run: tuple[Axis, ...]) -> None:
-        """Copy, or fill, these rows for all values of the axes `looped`."""
-        if looped:
-            axis, *rest = looped
-            loop, low, high = Axis(axis.name, axis.extent), None, None
-            inside = {**at, axis: Affine.of(loop)}
-            if mine := [w.substitute(inside) for w in self.form.inside if w.index.coefficient(axis)]:
-                low, high = bounds(self.b, loop, mine)
-            self.b.loop(loop, lambda: self.part(inside, rows, condition, rest, run), (), low, high)
-            return
-        copy = functools.partial(self.copy, at, rows, math.prod(a.extent for a in run))
-        if condition:
-            holds = self.b.holds([w.substitute(at) for w in condition])
-            self.b.when(holds, lambda: copy(True))
-            self.b.when(self.b.op("xor", holds, Literal(1, holds.type)), lambda: copy(False))
-        else:
-            copy(condition is not None)
-
-    def copy(self, at: At, rows: range, length: int, inside: bool) -> None:
-        """One run of each row."""
-        k = Affine()
-        for axis in self.form.reduce.axes:
-            k = k * axis.extent + at[axis]
-
-        def line(start: Affine, _: Tiles) -> None:
-            source = self.x.index[0].substitute(self.row_at(at, start))
-            over(self.b, chunks(length, 4 * self.target.vector_bytes), lambda s, t: self.vectors(
-                source + s, start * self.depth + k + s, t.size, inside))
-
-        over(self.b, [Tiles(rows.start, 1, len(rows))], line)
-
-    def vectors(self, source: Affine, target: Affine, length: int, inside: bool) -> None:
-        signed = self.x.dtype == "int8"
-        fill = (self.zero_point + (128 if signed else 0) + 128) % 256 - 128
-        for piece in pieces(length, self.target.vector_bytes, self.target.has_masked):
-            value: Operand = Literal(fill, Type("int8", piece.lanes))
-            if inside:
-                value = self.b.load(self.x.buffer, source + piece.start, piece.lanes, piece.active)
-                if signed:
-                    value = self.b.op("xor", value, Literal(-128, value.type))
-                else:
-                    value = self.b.op("bits", value, type=Type("int8", piece.lanes))
-            self.b.store(self.staged, target + piece.start, value, piece.active)
-
-    def row_at(self, at: At, row: Affine | int) -> At:
-        return {**at, self.form.m: at[self.form.m] + row} if self.form.m else at
-
-    # ---- the step ----------------------------------------------------------------------------------------------------
-    def initial(self, at: At, piece: Piece) -> Operand:
-        which = Affine()
-        for a in self.panels.batch:
-            which = which * a.extent + at[a]
-        count = self.correction.size // math.prod(a.extent for a in self.panels.batch)
-        return self.b.load(self.correction, which * count + at[self.form.n], piece.lanes)
+    def initial(self, at: At, row: int, piece: Piece) -> Operand:
+        value = self.b.load(self.packed.initial, self.packed.start(at, at[self.form.n]), piece.lanes)
+        if self.rows.terms:
+            term = self.b.load(self.rows.terms, Affine.of(row))
+            value = self.b.op("add", value, self.b.splat(term, piece.lanes))
+        return value
 
     def row(self, at: At, row: int) -> Callable[[int], Operand]:
         (k,) = self.axes
-        four = self.b.load(self.staged, at[k] + row * k.extent, GROUP)
+        four = self.b.load(self.rows.buffer, at[k] + row * k.extent, GROUP)
         word = self.b.op("bits", four, type=Type("int32"))
 
         def lanes(count: int) -> Operand:

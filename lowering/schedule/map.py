@@ -11,20 +11,27 @@ from ..elements.traverse import children, nodes
 from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
 from ..native.target import Target
+from .byte_table import looked_up
 from .loading import MOST_STRIDE
 from .nest import Nest, exposed, free_axes, indices_of
 from .rows import Rows
 from .tiles import Tiles, chunks, over, pieces
-from .vectorize import NARROW, At, Vectorizer
+from .vectorize import NARROW, At, Vectorizer, together
 from .write import Block, Writer
+
+LONG, LONGEST = 16, 150
+"""Operations so many that those of the next vector wait too long for them, unless they come by turns; and so many that one
+vector is code enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class MapChoice:
-    """`unroll` vectors of `lanes` neighbouring outputs at a time; `streaming` past the caches."""
+    """`unroll` vectors of `lanes` neighbouring outputs at a time, with `by_turns` an operation of each after the other;
+    `streaming` past the caches."""
     lanes: int
     unroll: int
     streaming: bool
+    by_turns: bool = False
 
     def __str__(self) -> str:
         return f"map: {self.unroll} vectors of {self.lanes}" + ", streaming stores" * self.streaming
@@ -40,6 +47,9 @@ def lanes_of(nest: Nest, target: Target) -> int:
             continue
         seen.add(id(e))
         sizes.add(ITEM_SIZES[e.dtype])
+        if (byte := looked_up(e, target)) is not None:
+            stack.append(byte)
+            continue
         if isinstance(e, IndexValue) or any(isinstance(t, Computed) for i in indices_of(e) for t, _ in i.terms):
             sizes.add(4)
         stack.extend(children(e) if not isinstance(e, Likely) else (e.valid, e.fast))
@@ -53,18 +63,28 @@ def choose(nest: Nest, target: Target, rows: bool) -> MapChoice:
         return MapChoice(1, 1, False)
     lanes = lanes_of(nest, target)
     operations = sum(isinstance(e, (Apply, Reduce)) for e in nodes(nest.value))
-    whole = lanes * ITEM_SIZES[nest.out.dtype] == target.vector_bytes and nest.out.nbytes >= target.streaming_bytes
-    streaming = whole and inner[-1].extent % lanes == 0 and all(
-        c % lanes == 0 for t, c in nest.index.terms if t is not inner[-1]) and nest.index.const % lanes == 0
-    if scattered(nest.value, inner[-1]):
+    streaming = streams(nest, lanes, target)
+    if scattered(nest.value, inner[-1], target):
         return MapChoice(min(lanes, target.lanes(4)), 1, False)
-    return MapChoice(lanes, 1 if lanes == 1 or operations > 16 else 2 if operations > 8 else 4, streaming)
+    plain = LONG < operations <= LONGEST and not any(isinstance(e, (Reduce, Likely)) for e in nodes(nest.value))
+    unroll = 1 if lanes == 1 else 2 if plain or 8 < operations <= LONG else 4 if operations <= 8 else 1
+    return MapChoice(lanes, unroll, streaming, plain)
 
 
-def scattered(value: Expr, axis: Axis) -> bool:
+def streams(nest: Nest, lanes: int, target: Target) -> bool:
+    """Whether the outputs go past the caches: more than these hold, in whole vectors, and not what another kernel is going
+    to read."""
+    n = nest.axes[-1] if nest.axes else None
+    large = nest.out.role != "temporary" and nest.out.nbytes >= target.streaming_bytes
+    whole = lanes * ITEM_SIZES[nest.out.dtype] == target.vector_bytes
+    return large and whole and n is not None and n.extent % lanes == 0 and all(
+        c % lanes == 0 for t, c in nest.index.terms if t is not n) and nest.index.const % lanes == 0
+
+
+def scattered(value: Expr, axis: Axis, target: Target | None = None) -> bool:
     """Whether neighbours along the axis read small elements too far apart for shuffles, or anywhere: one by one, so more lanes
     are only more code."""
-    return any(isinstance(e, Load) and e.dtype in NARROW and (
+    return any(isinstance(e, Load) and e.dtype in NARROW and not (target and looked_up(e, target)) and (
         axis in e.index[0].hidden or abs(e.index[0].coefficient(axis)) > MOST_STRIDE) for e in nodes(value))
 
 
@@ -107,8 +127,15 @@ def lower(b: Builder, nest: Nest, choice: MapChoice, target: Target, rows: Rows 
 
     def vectors(axis: Axis, at: At, outer: Vectorizer | None) -> None:
         def tile(start: Affine, t: Tiles) -> None:
+            here = {**at, axis: start}
             parts = pieces(t.size, lanes, target.has_masked)
-            writer.write(Block({**at, axis: start}, None, 1, axis, parts), outer=outer)
+            if len(parts) == 1 or not choice.by_turns:
+                writer.write(Block(here, None, 1, axis, parts), outer=outer)
+                return
+            places = [Vectorizer(b, target, {**here, axis: start + p.start}, axis, p.lanes, p.active, outer=outer)
+                      for p in parts]
+            for piece, value in zip(parts, together(places, nest.value)):
+                writer.write(Block(here, None, 1, axis, (piece,)), outer=outer, given={nest.value: value})
 
         over(b, chunks(axis.extent, lanes * choice.unroll), tile)
 

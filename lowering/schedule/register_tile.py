@@ -10,6 +10,8 @@ from .tiles import Tiles, balanced, chunks
 FEW_ROWS = 8
 """Rows of a tile where they lie a multiple of 4096 bytes apart: more would not fit the ways of the first-level
 cache."""
+PRICES, BLOCK_PRICES = (0.05, 0.3), (0.1, 0.8)
+"""Cycles that a row's element and a panel's vector cost beside others; and in products so large that nothing else counts."""
 SHAPE_PRICE = 0.02
 """How much faster the whole has to be for one more shape of tile."""
 
@@ -31,7 +33,8 @@ def panels(columns: int, lanes: int, tile: Tile) -> list[Tiles]:
 
 
 @functools.lru_cache(maxsize=1024)
-def choose_tile(rows: int, columns: int, lanes: int, target: Target, few: bool) -> Tile:
+def choose_tile(rows: int, columns: int, lanes: int, target: Target, few: bool, prices: tuple[float, float] = PRICES
+                ) -> Tile:
     """The tile with the fewest cycles for one step of K over the whole matrix. The prices of loads say that rows are in
     the first-level cache and panels in the second; a further shape of tile is code that must pay for itself."""
     def cycles(tile: Tile) -> float:
@@ -40,7 +43,7 @@ def choose_tile(rows: int, columns: int, lanes: int, target: Target, few: bool) 
         for m in heights:
             for n in widths:
                 vectors = -(-n.size // lanes)
-                total += m.count * n.count * (steps(m.size, vectors, target) + 0.05 * m.size + 0.3 * vectors)
+                total += m.count * n.count * (steps(m.size, vectors, target) + prices[0] * m.size + prices[1] * vectors)
         return total * (1 + SHAPE_PRICE * (len(heights) * len(widths) - 1))
 
     free = target.vector_registers - 1

@@ -6,28 +6,41 @@ transpose, map. A choice is a small frozen value, a pure function of form and ta
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ..elements.affine import Affine
-from ..elements.expression import Buffer, Load
-from ..fuse.interleave import RowPolicy, interleave
-from ..fuse.kernel import Kernel, Kernels
+from ..elements.expression import Buffer, Load, Reduce
+from ..elements.traverse import loads, nodes
+from ..fuse.interleave import Interleaved, RowPolicy, interleave, ways
+from ..fuse.kernel import Compute, Kernel, Kernels, Parallel, Step, rebuilt, walk
+from ..fuse.rings import copied
 from ..loops.builder import Builder
 from ..loops.ir import Function, buffers_read
 from ..loops.order import may_overwrite
 from ..loops.program import Program
+from ..loops.substitute import substituted
 from ..native.target import Target
-from . import contraction, map, transpose, window
+from . import byte_window, byte_window_loops, contraction, map, matrix_vector, row_passes, transpose, window
+from .byte_window import ByteWindowChoice
 from .contraction import Contraction, ContractionChoice
+from .divide import DEEPEST, divide, parts_of
 from .map import MapChoice
+from .matrix_vector import MatrixVectorChoice
 from .nest import Nest, flatten
 from .parts import collapse, split
+from .row_passes import RowChoice
 from .rows import Rows
 from .transpose import TransposeChoice
 from .window import WindowChoice
 
-Choice = ContractionChoice | WindowChoice | TransposeChoice | MapChoice
+Choice = (ContractionChoice | ByteWindowChoice | RowChoice | MatrixVectorChoice | WindowChoice | TransposeChoice
+          | MapChoice)
+
+
+MUCH = 1 << 20
+"""Terms of a kernel that is surely worth dividing, so that it is scheduled for that at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,25 +63,46 @@ def parts(kernel: Kernel, target: Target, by_rows: bool = False, rings: Mapping[
 
 
 def choose(nest: Nest, target: Target, by_rows: bool) -> Part:
+    if passes := row_passes.recognise(nest, target, by_rows):
+        return Part(nest, passes)
     if form := contraction.recognise(nest, by_rows):
         return Part(nest, contraction.choose(form, target), form)
     if nest.axes and nest.index.coefficient(nest.axes[-1]) != 1:  # neighbours lie apart: in a part of a concat, a pad
         return Part(nest, map.choose(nest, target, by_rows))
-    choice = (window.recognise(nest, target, by_rows) or transpose.recognise(nest, target, by_rows)
+    choice = (matrix_vector.recognise(nest, target, by_rows) or byte_window.recognise(nest, target, by_rows)
+              or window.recognise(nest, target, by_rows) or transpose.recognise(nest, target, by_rows)
               or map.choose(nest, target, by_rows))
     return Part(nest, choice)
 
 
-def schedule(kernel: Kernel, target: Target, by_rows: bool = False, rings: Mapping[Buffer, Buffer] = {}) -> Function:
+def schedule(kernel: Kernel, target: Target, by_rows: bool = False, rings: Mapping[Buffer, Buffer] = {},
+             keeps: int = 0) -> Function:
     """The loops of a kernel. With `by_rows` the function takes the first and the last of the rows to compute: values
     of the first axis with an extent above 1. `rings` says which buffers keep only their last rows, and where
-    (`fuse.interleave`)."""
-    b = Builder(kernel.out.name, by_rows)
+    (`fuse.interleave`); `keeps` down to which depth loops stay that run once."""
+    b = Builder(kernel.out.name, by_rows, keeps)
     lower_into(b, kernel, target, by_rows, rings)
     function = b.finish()
     if kernel.out in buffers_read(function) and not may_overwrite(function, kernel.out, kernel.out):
         return through_scratch(kernel, target)
     return function
+
+
+def divided(kernel: Kernel, target: Target, threads: int) -> tuple[Function, int]:
+    """The loops of a kernel for so many threads: divided into parts, and how many; or those for one thread."""
+    plain = None if work(kernel) >= MUCH else schedule(kernel, target)
+    if any(x.buffer is kernel.out for x in loads(kernel.value)) or (plain and parts_of(plain, threads) == 1):
+        return plain or schedule(kernel, target), 1
+    function = schedule(kernel, target, keeps=DEEPEST)
+    parts = parts_of(function, threads)
+    found = divide(function, parts) if parts > 1 else None
+    return (found, parts) if found else (plain or schedule(kernel, target), 1)
+
+
+def work(kernel: Kernel) -> int:
+    """Elements, and terms of sums, that a kernel computes."""
+    sums = {a for e in nodes(kernel.value) if isinstance(e, Reduce) for a in e.axes}
+    return math.prod(a.extent for a in {*kernel.axes, *sums})
 
 
 def through_scratch(kernel: Kernel, target: Target) -> Function:
@@ -89,6 +123,12 @@ def lower_into(b: Builder, kernel: Kernel, target: Target, by_rows: bool = False
         match part.choice:
             case ContractionChoice() as choice if part.form:
                 contraction.lower(b, part.form, choice, target, rows)
+            case ByteWindowChoice() as choice:
+                byte_window_loops.lower(b, nest, choice, target, rows)
+            case RowChoice() as choice:
+                row_passes.lower(b, nest, choice, target, rows)
+            case MatrixVectorChoice() as choice:
+                matrix_vector.lower(b, nest, choice, target, rows)
             case WindowChoice() as choice:
                 window.lower(b, nest, choice, target, rows)
             case TransposeChoice() as choice:
@@ -106,10 +146,42 @@ def describe(kernel: Kernel, target: Target) -> str:
     return "\n".join(lines)
 
 
-def lower(kernels: Kernels, target: Target, rows: RowPolicy | None = None) -> Program:
+def lower(kernels: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1) -> Program:
     """Every kernel as loops. Kernels whose values in between are too large for the cache run together, some rows at a
-    time; with `rows` "memory" those with which the least memory is needed, with "never" none."""
-    together = interleave(kernels, target, rows)
-    functions = tuple(schedule(k, target, i in together.by_rows, together.rings) for i, k in enumerate(kernels.kernels))
-    return Program(kernels.name, kernels.inputs, kernels.outputs, kernels.kernels, functions, together.steps,
-                   kernels.variables, kernels.faults)
+    time; with `rows` "memory" those with which the least memory is needed, with "never" none. With `threads`, steps with work
+    enough are divided into so many parts at most."""
+    return program_of(kernels, target, interleave(kernels, target, rows, threads), threads)
+
+
+def lower_each_way(kernels: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1, workspace_io: bool = False
+                   ) -> list[Program]:
+    """`lower`, with every order of the steps of which only a plan can tell which needs the least memory."""
+    return [program_of(kernels, target, way, threads) for way in ways(kernels, target, rows, threads, workspace_io)]
+
+
+def program_of(kernels: Kernels, target: Target, together: Interleaved, threads: int) -> Program:
+    if threads > 1:
+        functions, steps = in_parts(kernels, together, target, threads)
+    else:
+        functions = tuple(schedule(k, target, i in together.by_rows, together.rings) for i, k in enumerate(kernels.kernels))
+        steps = together.steps
+    return Program(kernels.name, kernels.inputs, kernels.outputs, kernels.kernels, functions, steps, kernels.variables,
+                   kernels.faults)
+
+
+def in_parts(kernels: Kernels, together: Interleaved, target: Target, threads: int
+             ) -> tuple[tuple[Function, ...], tuple[Step, ...]]:
+    """The functions for several threads, and the steps that run them."""
+    beside = {s.kernel: len(group.parts) for group in walk(together.steps) if isinstance(group, Parallel)
+              for part in group.parts for s in part}
+
+    def scheduled(i: int, kernel: Kernel) -> tuple[Function, int]:
+        if i not in together.by_rows:
+            return divided(kernel, target, threads)
+        function = schedule(kernel, target, True, together.rings)
+        own = {b: copied(b, beside[i]) for b in function.scratch if i in beside}
+        return substituted(function, {**together.copies, **own}), 1
+
+    found = [scheduled(i, kernel) for i, kernel in enumerate(kernels.kernels)]
+    return tuple(f for f, _ in found), rebuilt(together.steps, lambda step: dataclasses.replace(
+        step, parts=found[step.kernel][1]) if isinstance(step, Compute) else step)

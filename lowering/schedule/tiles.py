@@ -108,7 +108,7 @@ def breaks(axis: Axis, where: Iterable[Range]) -> list[int]:
 def over(b: Builder, tiles: Iterable[Tiles], run: Callable[[Affine, Tiles], None]) -> None:
     """Run for the start of each tile; tiles of one size are a loop."""
     for t in tiles:
-        if t.count == 1:
+        if t.count == 1 and b.depth >= b.keeps:
             run(Affine.of(t.start), t)
         else:
             axis = Axis("tile", t.count)

@@ -5,7 +5,7 @@ inside an epilogue) comes out right here. Schedules make it fast by asking at pl
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..elements.affine import Affine, Axis, Computed, Range, Term, Wrapped
 from ..elements.expression import (
@@ -23,6 +23,7 @@ from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
 from ..loops.ir import INDEX, Literal, Operand, Type
 from ..native.target import Target
+from .byte_table import look_up, looked_up
 from .loading import gathered, spread
 from .nest import operands
 from .positions import value_bounds
@@ -277,6 +278,8 @@ class Vectorizer:
 
     # ---- memory ------------------------------------------------------------------------------------------------------
     def load(self, e: Load) -> Operand:
+        if (byte := looked_up(e, self.target)) is not None and (x := self.value(byte)).type.lanes > 1:
+            return look_up(self.b, e, x)
         i, stride, vectors = self.place(e.index[0])
         if vectors:
             return self.b.gather(e.buffer, self.index_vector(i, stride, vectors), self.active, self.mask_of(self.lanes))
@@ -301,6 +304,25 @@ class Vectorizer:
         if self.mask is None:
             return None
         return self.b.splat(self.mask, lanes) if lanes > 1 else self.uniform_mask()
+
+
+def together(places: Sequence[Vectorizer], e: Expr) -> list[Operand]:
+    """The value of e at each place, operation by operation: none waits for the one before."""
+    order: list[Expr] = []
+    seen: set[int] = set()
+    stack = [(e, False)]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            order.append(node)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            stack.append((node, True))
+            stack.extend([(x, False) for x in reversed(operands(node))])
+    for node in order:
+        for v in places:
+            v.value(node)
+    return [v.vector(e) for v in places]
 
 
 NARROW = frozenset(dtype for dtype, size in ITEM_SIZES.items() if size <= 2)

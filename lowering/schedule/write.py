@@ -21,13 +21,13 @@ from .nest import Nest
 from .tiles import Piece
 from .vectorize import At, Vectorizer
 
-MOST_OPERATIONS, ENOUGH_STEPS = 150, 24
+MOST_OPERATIONS, ENOUGH_STEPS = 300, 24
 """Where so much is done with the sums of a tile, a loop does it, if a sum has steps enough to make up for the loop."""
 Given = Mapping[Expr, Operand]
 NOTHING: Given = {}
 
 
-def operations(value: Expr, known: Reduce | None = None) -> int:
+def operations(value: Expr, known: Expr | None = None) -> int:
     """About how many instructions the value of a vector takes, where `known` is known."""
     total, seen, stack = 0, set[int](), [value]
     while stack:
@@ -68,16 +68,17 @@ class Block:
 
 
 class Writer:
-    """Writes the blocks of one nest. `reduce` is the reduction whose values come with each block, if there is one;
-    `largest` how many elements a block has at most."""
+    """Writes the blocks of one nest. `reduce` is the reduction whose values come with each block, if there is one, and
+    `known` what these are the values of, if that is more than it; `largest` how many elements a block has at most."""
 
     def __init__(self, b: Builder, target: Target, nest: Nest, reduce: Reduce | None = None, largest: int = 0,
-                 streaming: bool = False) -> None:
-        self.b, self.target, self.nest, self.reduce, self.streaming = b, target, nest, reduce, streaming
+                 streaming: bool = False, known: Expr | None = None) -> None:
+        self.b, self.target, self.nest, self.streaming = b, target, nest, streaming
+        self.known = known or reduce
         self.largest = largest
         self.doubtful = any(isinstance(e, Likely) for e in nodes(nest.value))
         self.long = reduce is not None and not self.doubtful and math.prod(a.extent for a in reduce.axes) >= ENOUGH_STEPS
-        self.operations = operations(nest.value, reduce)
+        self.operations = operations(nest.value, self.known)
         self.scratch: Buffer | None = None
 
     def write(self, block: Block, sums: Sequence[Operand] = (), outer: Vectorizer | None = None,
@@ -89,7 +90,7 @@ class Writer:
             return
         valid: dict[Type, Operand] = {}
         for number, (row, piece) in enumerate(block.vectors):
-            known: Given = given if self.reduce is None else {self.reduce: sums[number]}
+            known: Given = given if self.known is None else {self.known: sums[number]}
             v = self.store(block, row, piece.start, piece, known, outer, exact=not self.doubtful)
             for x in v.valid or ():
                 valid[x.type] = self.b.op("and", valid[x.type], x) if x.type in valid else x
@@ -110,7 +111,7 @@ class Writer:
         """The block from exact values, one vector after the other; the sums wait in memory."""
         if block.rows * len(block.pieces) == 1:
             piece = block.pieces[0]
-            known: Given = given if self.reduce is None else {self.reduce: sums[0]}
+            known: Given = given if self.known is None else {self.known: sums[0]}
             self.store(block, 0, piece.start, piece, known, outer, exact=True)
             return
         width = block.pieces[-1].start + block.pieces[-1].lanes
@@ -128,15 +129,15 @@ class Writer:
 
             def one() -> None:
                 start = Affine.of(number) * lanes + same[0].start
-                known: Given = {} if self.reduce is None else {
-                    self.reduce: self.b.load(self.spilled(), row * width + start, lanes)}
+                known: Given = {} if self.known is None else {
+                    self.known: self.b.load(self.spilled(), row * width + start, lanes)}
                 self.store(block, row, start, same[0], known, outer, exact=True)
 
             self.b.loop(number, one)
 
     def spilled(self) -> Buffer:
         if self.scratch is None:
-            assert self.reduce is not None
-            sums = Buffer(f"{self.nest.name}.sums", self.reduce.dtype, (self.largest,), "scratch")
+            assert self.known is not None
+            sums = Buffer(f"{self.nest.name}.sums", self.known.dtype, (self.largest,), "scratch")
             self.scratch = self.b.scratch(sums)
         return self.scratch

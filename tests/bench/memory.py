@@ -1,8 +1,7 @@
-"""Bytes of working memory beside the peers', in one run: `python tests/bench/memory.py [--peers PYTHON] [MODEL...]`.
+"""Bytes of working memory beside the peers', in one run: `python tests/bench/memory.py [MODEL...]`.
 
-PYTHON is the interpreter of an environment with the peers (they need other versions of NumPy than each other's users):
-`pip install tflite-micro ai-edge-litert iree-base-compiler ethos-u-vela`. Each peer is asked in a process of its own; one
-that is not there, or refuses the model, says so in its column.
+A MODEL is a .tflite file, or the name of a model of `python tests/bench/peers`, whose environments and models these are. Each
+peer is asked in a process of its own; one that is not there, or refuses the model, says so in its column.
 
 What is counted: inputs, outputs and everything between them, without weights and without the state of variables. TFLite
 Micro's figure is the head of its arena (activations and scratch), LiteRT's the span of its arena without delegates, IREE's
@@ -22,6 +21,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+
+from peers.environment import ensure, python
+from peers.tosa_text import generic_text
 
 GAP = 1 << 16
 """Bytes between tensors that are not in one arena, at least."""
@@ -72,22 +74,8 @@ def arena(spans: list[tuple[int, int]], inside: int) -> int:
     return high - low
 
 
-OPERATION = re.compile(r"^(\s*(?:%[\w:]+ = )?)tosa\.(\w+)\s*([^{:]*?)\s*(?:\{(.*)\}\s*)?: (\(.*)$")
-
-
-def generic(line: str) -> str:
-    """A line of TOSA text in MLIR's generic form, which every version reads; batches of any size have size 1."""
-    line = line.replace("tensor<?x", "tensor<1x")
-    if not (match := OPERATION.match(line)):
-        return line
-    result, name, operands, attributes, types = match.groups()
-    attributes = re.sub(r"(rounding_mode|nan_mode) = ([A-Z_]+)", r"\1 = #tosa.\1<\2>", attributes or "")
-    return f'{result}"tosa.{name}"({operands})' + (f" <{{{attributes}}}>" if attributes else "") + f" : {types}"
-
-
 def iree(path: str) -> int:
-    lines = pathlib.Path(path).with_suffix(".mlir").read_text().splitlines()
-    text = "\n".join(map(generic, lines)).encode()
+    text = generic_text(pathlib.Path(path).with_suffix(".mlir").read_text()).encode()
     command = [str(pathlib.Path(sys.executable).with_name("iree-compile")), "-", "--iree-hal-target-device=local",
                "--iree-hal-local-target-device-backends=llvm-cpu", "--iree-llvmcpu-target-cpu=host", "--iree-opt-level=O2",
                "--compile-to=stream", "-o", "-"]
@@ -119,7 +107,7 @@ def vela(path: str) -> int:
     return used
 
 
-PEERS: dict[str, Callable[[str], int]] = {"tflite micro": tflite_micro, "litert": litert, "iree": iree, "vela": vela}
+PEERS: dict[str, Callable[[str], int]] = {"tflite-micro": tflite_micro, "litert": litert, "iree": iree, "vela": vela}
 
 
 @contextlib.contextmanager
@@ -140,9 +128,9 @@ def printed() -> Iterator[list[str]]:
             text.append(file.read().decode(errors="replace"))
 
 
-def peer(python: str | None, name: str, model: pathlib.Path) -> int | str:
+def peer(name: str, model: pathlib.Path) -> int | str:
     """A peer's bytes, or why there are none."""
-    command = [python or sys.executable, __file__, "--peer", name, str(model)]
+    command = [str(python("peers")), __file__, "--peer", name, str(model)]
     done = subprocess.run(command, capture_output=True, text=True)
     lines = done.stdout.strip().splitlines()
     try:
@@ -175,37 +163,41 @@ def own(model: pathlib.Path, rows: str, target: str | None) -> tuple[int, int, f
     return lowered.plan.size_bytes, lowered.plan.lower_bound, lowered.seconds["plan"]
 
 
+DEFAULT = ("okay_nabu", "hey_jarvis", "face_detection_front", "face_landmark", "mobilenet_v2_f32", "mobilenet_v2_i8")
+
+
 def models(given: list[str], folder: pathlib.Path) -> Iterator[pathlib.Path]:
     """The models' files, each with its TOSA text beside it."""
-    sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
-    from models.sources import WAKE_WORDS, convert, face_detection_front, wake_word_model
-    named: dict[str, Callable[[], bytes]] = {name: (lambda n=name: wake_word_model(n)) for name in WAKE_WORDS}  # type: ignore[misc]
-    named["face_detection_front"] = face_detection_front
-    for name in given or [*named]:
-        data = named[name]() if name in named else pathlib.Path(name).read_bytes()
-        path = folder / f"{pathlib.Path(name).stem}.tflite"
-        path.write_bytes(data)
-        path.with_suffix(".mlir").write_text(convert(data))
+    from peers.models import converted, file, make
+    named = [name for name in given or DEFAULT if not name.endswith(".tflite")]
+    make(named)
+    for name in given or DEFAULT:
+        if name in named:
+            yield file(name, "tflite")
+            continue
+        path = folder / pathlib.Path(name).name
+        path.write_bytes(pathlib.Path(name).read_bytes())
+        path.with_suffix(".mlir").write_text(converted(path))
         yield path
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("models", nargs="*", metavar="MODEL", help="files, or names of the models that the tests use")
-    parser.add_argument("--peers", metavar="PYTHON", help="interpreter of the environment with the peers")
+    parser.add_argument("models", nargs="*", metavar="MODEL", help="files, or names of the comparison's models")
     parser.add_argument("--target", help="of tosaic (default: this machine)")
     parser.add_argument("--peer", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.peer:
         print(json.dumps(asked(options.peer, options.models[0])))
         return
+    missing = ensure("peers", PEERS)
     with tempfile.TemporaryDirectory() as folder:
         for model in models(options.models, pathlib.Path(folder)):
             print(model.stem, flush=True)
             best: int | None = None
             for name in PEERS:
                 start = time.perf_counter()
-                found = peer(options.peers, name, model)
+                found = missing.get(name) or peer(name, model)
                 best = min(best or found, found) if isinstance(found, int) and found else best
                 print(f"  {name:<22}{found if isinstance(found, str) else f'{found:>12,}'}"
                       f"  ({time.perf_counter() - start:.1f} s)", flush=True)

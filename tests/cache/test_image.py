@@ -64,16 +64,16 @@ def test_calls_constants_and_c_functions_are_linked(form: str) -> None:
 
 @X86
 def test_an_image_names_the_functions_and_what_it_calls() -> None:
-    image = linked(object_file(COPY, host()))
+    image = linked([object_file(COPY, host())])
     assert image is not None and set(image.symbols) == {"run", "other"}
     assert {name for name, _ in image.imports} == {"memcpy", "memset"}
-    assert linked(object_file(COPY, host())) == image  # the same in every process
+    assert linked([object_file(COPY, host())]) == image  # the same in every process
     assert all(offset % 8 == 0 for _, offset in image.imports)
 
 
 @X86
 def test_mapped_code_cannot_be_written() -> None:
-    image = linked(object_file(COPY, host()))
+    image = linked([object_file(COPY, host())])
     assert image is not None
     code = MappedCode(image)
     with open("/proc/self/maps") as maps:
@@ -87,10 +87,10 @@ def test_what_the_linker_does_not_know_is_left_alone() -> None:
     pointer = '@f.at = constant ptr @f\ndefine i32 @f(ptr %p) {\n  ret i32 1\n}\n'
     host_text = f'target triple = "{PRESETS["x86-64"].triple}"\n'
     for text in (writable, pointer):
-        assert linked(object_file(host_text + text, PRESETS["x86-64"])) is None
+        assert linked([object_file(host_text + text, PRESETS["x86-64"])]) is None
     for name in ("thumbv7em", "aarch64", "riscv64"):
-        assert linked(object_file(f'target triple = "{PRESETS[name].triple}"\n{pointer}', PRESETS[name])) is None
-    assert linked(b"") is None and linked(b"MZ" + bytes(200)) is None
+        assert linked([object_file(f'target triple = "{PRESETS[name].triple}"\n{pointer}', PRESETS[name])]) is None
+    assert linked([b""]) is None and linked([b"MZ" + bytes(200)]) is None
 
 
 def test_code_from_the_cache_goes_as_soon_as_its_function_is_dropped(cache: Folder, form: str) -> None:

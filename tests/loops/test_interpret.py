@@ -37,7 +37,8 @@ def rejects(f: Function, data: dict[Buffer, Array], message: str) -> None:
 
 # ---- operations ------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("dtype", ["float32", "int8", "int32", "uint8", "int64", "bool"])
-@pytest.mark.parametrize("op", sorted(PRIMITIVES.keys() - {"select", "fma"}))
+@pytest.mark.parametrize("op", sorted(PRIMITIVES.keys() - {
+    "select", "fma", "scaleb", "multiply_high", "multiply_high_nudged"}))
 def test_operations_mean_what_the_primitives_of_expressions_mean(op: str, dtype: str) -> None:
     """Two tables written apart; for values where both must agree, without zeros of two signs."""
     unary = op in ("rint", "floor", "ceil", "sqrt", "abs", "clz")
@@ -59,6 +60,25 @@ def test_operations_mean_what_the_primitives_of_expressions_mean(op: str, dtype:
     with np.errstate(all="ignore"):
         ours, theirs = (table[op](*([x] if unary else [x, y])) for table in (OPERATIONS, PRIMITIVES))
     np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_number_times_a_power_of_two_means_what_the_primitive_means() -> None:
+    x, n = (a.reshape(-1).astype(np.float32) for a in np.meshgrid([1.0, 0.7, 1.99, -1.4, np.nan], np.arange(-200, 150)))
+    with np.errstate(over="ignore"):
+        ours, theirs = (table["scaleb"](x, n) for table in (OPERATIONS, PRIMITIVES))
+    np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_array_equal(ours[(n == -3) & (x == 1)], np.float32(0.125))
+
+
+@pytest.mark.parametrize("op", ["multiply_high", "multiply_high_nudged"])
+def test_upper_halves_mean_what_the_primitives_mean(op: str) -> None:
+    rng, ends = np.random.default_rng(0), [-1 << 31, (1 << 31) - 1, 0, -1]
+    x, y = (np.array([*ends, *rng.integers(-1 << 31, 1 << 31, 200)], np.int32) for _ in "xy")
+    z = rng.integers(-1 << 61, 1 << 61, len(x))
+    nudge = (1 << 31) * (x < 0) * (op == "multiply_high_nudged")
+    expected = [int(a) * int(b) + int(c) - int(n) >> 32 for a, b, c, n in zip(x, y, z, nudge)]
+    for table in (OPERATIONS, PRIMITIVES):
+        np.testing.assert_array_equal(table[op](x, y, z), expected)
 
 
 def test_the_interpreter_knows_every_primitive() -> None:

@@ -114,6 +114,28 @@ def test_native_operations_agree_with_the_interpreter(dtype: str, name: str) -> 
 
 
 @native_x86
+@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("op", ["multiply_high", "multiply_high_nudged"])
+def test_upper_halves_of_products_agree_with_the_interpreter(op: str, name: str) -> None:
+    """Of operands of 32 bits and an addend that leaves room for their product."""
+    functions, inputs = [], {}
+    for lanes in (1, 2, 4, 8, 16, 32):
+        b, axis = Builder(f"{op}_{lanes}"), Axis("i", 512 // lanes)
+        ins = [Buffer(f"x{i}", dtype, (512,), "argument") for i, dtype in enumerate(("int32", "int32", "int64"))]
+        out = Buffer("out", "int32", (512,), "result")
+
+        def body() -> None:
+            args: list[Operand] = [b.load(x, Affine.of(axis) * lanes, lanes) for x in ins]
+            b.store(out, Affine.of(axis) * lanes, b.op(op, *args, type=Type("int32", lanes)))
+
+        b.loop(axis, body)
+        functions.append(b.finish())
+        x, y = (values("int32", 512, i) for i in range(2))
+        inputs[functions[-1].name] = {0: x, 1: y, 2: values("int64", 512, 3) >> 2}
+    check(functions, inputs, name)
+
+
+@native_x86
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("lanes", [1, 4, 16])
 def test_fma_rounds_once_where_the_target_has_it(dtype: str, lanes: int) -> None:

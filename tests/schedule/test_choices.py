@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tosaic.lowering.elements.affine import Affine, Axis, Range
 from tosaic.lowering.elements.expression import Buffer, Cast, Const, Expr, Load, Reduce, apply, cast, guard, reduce
-from tosaic.lowering.elements.functions import exponential
+from tosaic.lowering.elements.functions import exponential, tanh
 from tosaic.lowering.fuse.kernel import Kernel
 from tosaic.lowering.loops.ir import For, Function, If, Let, StoreTo, walk
 from tosaic.lowering.native.target import Target
@@ -47,12 +47,13 @@ def test_bytes_are_multiplied_by_what_the_target_has(target: Target, expected: s
     assert f"contraction: {expected}" in describe(product(140, 64, 32, "int8"), target)
 
 
-def test_a_zero_point_of_the_weight_needs_plain_products() -> None:
+@pytest.mark.parametrize(("zero_point", "step"), [(3, "dot4"), (-128, "dot4"), (128, "multiply")])
+def test_a_zero_point_of_the_weight_is_taken_off_by_rows_if_it_is_a_byte(zero_point: int, step: str) -> None:
     k = product(20, 16, 8, "int8")
     assert isinstance(k.value, Reduce)
     x, w = k.value.body.args  # type: ignore[attr-defined]
-    k = replace(k, value=reduce("add", k.value.axes, x * (w - 3)))
-    assert "multiply" in describe(k, DOT4)
+    k = replace(k, value=reduce("add", k.value.axes, x * (w - zero_point)))
+    assert f"contraction: {step}" in describe(k, DOT4)
     check([k])
 
 
@@ -98,7 +99,7 @@ def test_a_packed_weight_takes_the_place_of_the_original() -> None:
 
 
 def test_a_large_second_operand_is_read_by_columns_first() -> None:
-    k = product(512, 512, 512)
+    k = product(100, 512, 512)
     assert "columns outermost" in describe(k, V4)
     assert "rows outermost" in describe(k, replace(V4, l2_bytes=1 << 24))
 
@@ -114,6 +115,8 @@ def test_an_output_past_the_caches_is_streamed() -> None:
         Affine.of(i),)) + 1)
     streams = [s.streaming for s in walk(schedule(k, replace(V4, streaming_bytes=1 << 12)).body) if isinstance(s, StoreTo)]
     assert streams and all(streams)
+    read_again = replace(k, out=replace(k.out, role="temporary"))
+    assert "streaming" not in describe(read_again, replace(V4, streaming_bytes=1 << 12))
     check([k], targets={"streaming": replace(V4, streaming_bytes=1 << 12)})
 
 
@@ -157,6 +160,15 @@ def test_reductions_that_do_not_change_in_a_loop_stand_before_it() -> None:
 
 def nesting(loop: For) -> int:
     return 1 + max((nesting(s) for s in loop.body if isinstance(s, For)), default=0)
+
+
+def test_the_operations_of_two_vectors_come_by_turns_where_a_chain_is_long() -> None:
+    i = Axis("i", 1 << 10)
+    x = Load(Buffer("x", "float32", (1 << 10,), "argument"), (Affine.of(i),))
+    k = Kernel(Buffer("y", "float32", (1 << 10,), "result"), (i,), tanh(x))
+    lines = [s.op for s in walk(schedule(k, V4).body) if isinstance(s, Let) and s.result.type.lanes == 16]
+    assert lines[::2] == lines[1::2] and lines.count("div") == 2
+    check([k, replace(k, value=tanh(exponential(x)))])
 
 
 def test_a_long_chain_of_operations_needs_no_recursion() -> None:

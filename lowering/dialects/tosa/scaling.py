@@ -1,8 +1,8 @@
 """How an integer is multiplied by a fraction multiplier / 2**shift, exactly, as an expression; RESCALE and the integer
 average pool use it.
 
-Three ways give the same: a shift where the multiplier is a power of two; float32, where that shows that its own errors
-do not matter (`Likely`); else 64-bit integers.
+Four ways give the same: a shift where the multiplier is a power of two; float32, where that is right for each of a few
+values; the upper half of a product, where the shifts are constants that are large enough; else 64-bit integers.
 """
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from ...elements.affine import Affine
-from ...elements.expression import Const, Expr, Likely, apply, cast, clamp, select
+from ...elements.expression import Apply, Const, Expr, apply, cast, clamp, select
 from ...elements.functions import ROUNDER, ROUNDER_BITS, SIGN
 from ...elements.tensor import Table, Tensor
 from ...graph.types import Array
@@ -50,6 +50,8 @@ class Constants:
     """Factors known when compiling: vectors with one entry per channel, or one for all."""
     multiplier: Array
     shift: Array
+    up: Array
+    """What rounds values that are not negative."""
     is_double: bool
     tables: dict[str, Table]
 
@@ -64,7 +66,7 @@ class Constants:
                   "up": Table(half + nudge, "int64"), "down": Table(half - nudge, "int64"),
                   "scale": Table(factor * powers, "float32"),
                   "nudge": Table((nudge * powers).astype(np.float32).view(np.int32), "int32")}
-        return Constants(factor, amount, is_double and bool(nudge.any()), tables)
+        return Constants(factor, amount, half + nudge, is_double and bool(nudge.any()), tables)
 
     @property
     def uniform(self) -> tuple[int, int] | None:
@@ -84,6 +86,12 @@ class Constants:
             rounding = select(value < 0, self.tables["down"](channel), rounding)
         product = cast(value, "int64") * self.tables["multiplier"](channel) + rounding
         return product >> self.tables["shift"](channel)
+
+    def for_upper_half(self, ahead: int, offset: int) -> tuple[Table, Table, Table]:
+        """Multiplier, rounding with the offset, and what is left to shift, of products that have 2**ahead in them."""
+        shift = self.shift + ahead
+        addend = np.left_shift(self.up, ahead) + np.left_shift(offset, shift)
+        return Table(self.multiplier, "int32"), Table(addend, "int64"), Table(shift - 32, "int32")
 
     def as_float(self, value: Expr, channel: Affine) -> Expr:
         """value * scale + nudge in float32: each rounding is off by at most 2^-24 of the result."""
@@ -109,15 +117,38 @@ class Scaling:
         by_shift = self.by_shift(value, factors)
         if by_shift is not None:
             return by_shift
-        if self.high - self.low > 0xFF or not isinstance(self.offset, int):
-            return self.exact(value, factors, channel)
-        least, greatest = self.domain
-        if greatest - least > 0xFF:
-            valid, fast = self.in_float(value, factors, channel)
-            return Likely(valid, fast, self.exact(value, factors, channel))
-        if isinstance(zero_point, int) and self.is_always_valid(factors, zero_point):
-            return self.in_float(value, factors, channel)[1]
-        return self.exact(value, factors, channel)
+        few = max(self.domain[1] - self.domain[0], self.high - self.low) <= 0xFF
+        if few and isinstance(zero_point, int) and isinstance(self.offset, int) and self.is_always_valid(factors, zero_point):
+            return self.in_float(value, factors, channel)
+        upper = self.by_upper_half(value, factors, channel)
+        return self.exact(value, factors, channel) if upper is None else upper
+
+    def by_upper_half(self, value: Expr, factors: Constants, channel: Affine) -> Expr | None:
+        """The upper half of product and rounding, shifted by what is left: where all shifts are 32 or more, or become it by
+        shifting operands that have the bits to spare. The offset goes into the rounding where there is room."""
+        ahead = max(0, 32 - int(factors.shift.min()))
+        last = int(factors.shift.max()) + ahead
+        room = not ahead or max(map(abs, self.domain)) << ahead + 1 < 1 << 31
+        if not room or last > 62 or (self.is_nudged(factors) and not (factors.shift > 31).all()):
+            return None
+        is_short = self.high - self.low <= 0xFFFF
+        folded = self.offset if is_short and isinstance(self.offset, int) and abs(self.offset) << last < 1 << 60 else 0
+        multiplier, addend, shift = factors.for_upper_half(ahead, folded)
+        primitive = "multiply_high_nudged" if self.is_nudged(factors) else "multiply_high"
+        x = value << ahead if ahead else value
+        high = Apply(primitive, (x, multiplier(channel), addend(channel)), "int32")
+        result = high >> shift(channel) if last > 32 else high
+        if not is_short:
+            return result
+        if folded or (isinstance(self.offset, int) and not self.offset):
+            return clamp(result, self.low, self.high)
+        if isinstance(self.offset, int):
+            return clamp(result, self.low - self.offset, self.high - self.offset) + self.offset
+        return clamp(clamp(result, -1 << 30, 1 << 30) + self.offset, self.low, self.high)
+
+    def is_nudged(self, factors: Constants) -> bool:
+        """Whether the nudge's sign matters: not for results that are clipped below zero."""
+        return factors.is_double and not (isinstance(self.offset, int) and self.low >= self.offset)
 
     def exact(self, value: Expr, factors: Factors, channel: Affine) -> Expr:
         """In int64. Results of 32 bits are not clipped: what the specification defines fits."""
@@ -155,14 +186,11 @@ class Scaling:
         assert isinstance(self.offset, int)
         return (max(abs(self.low - self.offset), abs(self.high - self.offset)) + 1) * 2.0**-22
 
-    def in_float(self, value: Expr, factors: Constants, channel: Affine) -> tuple[Expr, Expr]:
-        """(whether it is right for sure, the result). Clipping the real number first keeps integers small, and a
-        clipped one is an integer, far from a half."""
+    def in_float(self, value: Expr, factors: Constants, channel: Affine) -> Expr:
+        """In float32. Clipping the real number first keeps integers small."""
         assert isinstance(self.offset, int)
         real = clamp(factors.as_float(value, channel), float(self.low - self.offset), float(self.high - self.offset))
-        rounded = real + ROUNDER  # the integer is in the low bits
-        distance = apply("abs", real - (rounded - ROUNDER))
-        return distance < 0.5 - self.margin, cast(rounded, "int32", bits=True) + (self.offset - ROUNDER_BITS)
+        return cast(real + ROUNDER, "int32", bits=True) + (self.offset - ROUNDER_BITS)  # the integer is in the low bits
 
     def is_always_valid(self, factors: Constants, zero_point: int) -> bool:
         """Whether float32 is right for every value of a small domain."""

@@ -1,0 +1,264 @@
+"""Kernels that work on the same rows become one: the maximum of each row, the exponentials, their sum and the quotients of a
+softmax; mean, variance and result of a normalisation. So a row is read from memory once and written once.
+
+Stands behind fusion, and does what fusion does, inlining; only that values read twice, and reductions in reductions, are
+inlined too, where the schedule of rows (`schedule.row_form`) computes no element twice.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ..elements.affine import Affine, Axis
+from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Load, Reduce
+from ..elements.traverse import children, free_axes, loads, nodes, rewrite, substitute
+from ..graph.types import ITEM_SIZES
+from .kernel import Branch, Compute, Kernel, Kernels, Loop, Step, walk
+
+MOST_NODES = 300
+"""Of an expression: longer ones stay as they are."""
+LONGEST = 1 << 16
+"""Elements of a row without others beside it: a longer one is shared out to threads, which all need its sums."""
+BESIDE, ACROSS, SAME_SETS, PAGE = 1 << 20, 1 << 12, 1 << 7, 1 << 12
+"""Elements of one among other rows: whose elements are neighbours, whose elements lie apart, and lie a multiple of so many
+bytes apart."""
+
+
+def fuse_rows(kernels: Kernels) -> Kernels:
+    """The same function with kernels put together."""
+    merger = Merger(kernels)
+    steps = merger.block(kernels.steps)
+    if not merger.merged:
+        return kernels
+    used = sorted({s.kernel for s in walk(steps) if isinstance(s, Compute)})
+    numbers = {old: new for new, old in enumerate(used)}
+    kept = tuple(merger.merged.get(i, kernels.kernels[i]) for i in used)
+    return replace(kernels, kernels=kept, steps=renumbered(steps, numbers))
+
+
+def renumbered(steps: Sequence[Step], numbers: Mapping[int, int]) -> tuple[Step, ...]:
+    result: list[Step] = []
+    for step in steps:
+        match step:
+            case Compute(kernel, rows):
+                result.append(Compute(numbers[kernel], rows))
+            case Branch(condition, then, otherwise):
+                result.append(Branch(condition, renumbered(then, numbers), renumbered(otherwise, numbers)))
+            case Loop(test, condition, body):
+                result.append(Loop(renumbered(test, numbers), condition, renumbered(body, numbers)))
+            case _:
+                result.append(step)
+    return tuple(result)
+
+
+class Merger:
+    """The search for groups in one function. `merged` are the kernels that stand for a group, by the number of its last."""
+
+    def __init__(self, kernels: Kernels) -> None:
+        self.kernels = kernels
+        self.merged: dict[int, Kernel] = {}
+        self.readers: dict[Buffer, set[int]] = {}
+        self.writers: dict[Buffer, list[int]] = {}
+        for number, kernel in enumerate(kernels.kernels):
+            self.writers.setdefault(kernel.out, []).append(number)
+            for load in loads(kernel.value):
+                self.readers.setdefault(load.buffer, set()).add(number)
+        self.needed = {*kernels.outputs, *(s.condition for s in walk(kernels.steps) if isinstance(s, (Branch, Loop)))}
+
+    def block(self, steps: Sequence[Step]) -> tuple[Step, ...]:
+        result: list[Step] = []
+        run: list[int] = []
+        for step in (*steps, None):
+            if isinstance(step, Compute) and step.rows is None:
+                run.append(step.kernel)
+                continue
+            result += [Compute(i) for i in self.run(run)]
+            run = []
+            match step:
+                case Branch(condition, then, otherwise):
+                    result.append(Branch(condition, self.block(then), self.block(otherwise)))
+                case Loop(test, condition, body):
+                    result.append(Loop(self.block(test), condition, self.block(body)))
+                case None:
+                    pass
+                case _:
+                    result.append(step)
+        return tuple(result)
+
+    def run(self, run: Sequence[int]) -> list[int]:
+        """What is left of kernels that run one after the other: the last of each group, from the end on."""
+        left = list(run)
+        for number in reversed(run):
+            if number in left:
+                gone = self.group(number, left)
+                left = [i for i in left if i not in gone]
+        return left
+
+    def group(self, last: int, run: Sequence[int]) -> set[int]:
+        """The kernels that become a part of kernel `last`."""
+        kernel = self.kernels.kernels[last]
+        if not plain(kernel.value) or any(contracts(r) for r in reductions(kernel.value)):
+            return set()
+        value, gone = kernel.value, set[int]()
+        while (found := self.next(kernel, value, last, run, gone)) is not None:
+            number, value = found
+            gone.add(number)
+        if gone and reads_again(value):
+            origins = [self.kernels.kernels[i].origin for i in (last, *sorted(gone, reverse=True))]
+            origin = " ".join(" ".join(origins).split()[:8])
+            self.merged[last] = replace(kernel, value=aligned(value), origin=origin)
+            return gone
+        return set()
+
+    def next(self, kernel: Kernel, value: Expr, last: int, run: Sequence[int], gone: set[int]) -> tuple[int, Expr] | None:
+        """A kernel that can be put into `value` next, and what `value` is then."""
+        for buffer in dict.fromkeys(x.buffer for x in loads(value)):
+            number = self.producer(buffer, {last, *gone}, run)
+            if number is not None and self.may_move(number, last, run):
+                inside = inlined(kernel, value, self.kernels.kernels[number])
+                if inside is not None:
+                    return number, inside
+        return None
+
+    def producer(self, buffer: Buffer, group: set[int], run: Sequence[int]) -> int | None:
+        """The kernel that writes a buffer which nothing but the group reads."""
+        writers = self.writers.get(buffer, [])
+        if buffer.role != "temporary" or buffer in self.needed or len(writers) != 1 or writers[0] not in run:
+            return None
+        return writers[0] if self.readers[buffer] <= group else None
+
+    def may_move(self, number: int, last: int, run: Sequence[int]) -> bool:
+        """Whether nothing that a kernel reads is written between it and `last`."""
+        kernel = self.kernels.kernels[number]
+        between = run[run.index(number) + 1:run.index(last) + 1]
+        read = {x.buffer for x in loads(kernel.value)}
+        return plain(kernel.value) and not any(self.kernels.kernels[i].out in read for i in between) and not any(
+            contracts(r) for r in reductions(kernel.value))
+
+
+# ---- expressions -----------------------------------------------------------------------------------------------------
+def reductions(e: Expr) -> list[Reduce]:
+    return [n for n in nodes(e) if isinstance(n, Reduce)]
+
+
+def plain(e: Expr) -> bool:
+    """Whether no condition, no index from data and no rarely needed value is in it."""
+    for n in nodes(e):
+        match n:
+            case Const() | Apply() | Cast():
+                pass
+            case Load(index=index):
+                if not all(isinstance(t, Axis) for i in index for t, _ in i.terms):
+                    return False
+            case Reduce(where=where):
+                if where:
+                    return False
+            case _:
+                return False
+    return True
+
+
+def contracts(r: Reduce) -> bool:
+    """Whether it sums products of tensors that do not run along the same axes, which has schedules of its own."""
+    e = r.body
+    while isinstance(e, Cast):
+        e = e.arg
+    match e:
+        case Apply("mul", (x, y)) if r.primitive == "add" and loads(x) and loads(y):
+            return free_axes(x) != free_axes(y)
+    return False
+
+
+def inlined(kernel: Kernel, value: Expr, producer: Kernel) -> Expr | None:
+    """`value`, what `kernel` computes, with that of `producer` where its buffer was read; None where they are not to be put
+    together."""
+    read = [load.index for load in loads(value) if load.buffer is producer.out]
+    many = sum(1 for e in (value, producer.value) for _ in nodes(e)) > MOST_NODES
+    if many or any(len(index) != len(producer.axes) for index in read) or not (
+            reductions(value) or reductions(producer.value)):
+        return None
+    known: dict[tuple[Affine, ...], Expr] = {}
+
+    def change(e: Expr) -> Expr | None:
+        if not isinstance(e, Load) or e.buffer is not producer.out:
+            return None
+        if e.index not in known:
+            known[e.index] = substitute(producer.value, dict(zip(producer.axes, e.index)))
+        return known[e.index]
+
+    inside = rewrite(value, change)
+    outer = rows_of(kernel, inside)
+    whole = outer is not None and all(outer <= frozenset().union(*(i.axes for i in index)) for index in read)
+    return inside if whole else None
+
+
+def rows_of(kernel: Kernel, value: Expr) -> frozenset[Axis] | None:
+    """The axes of the rows, where all reductions of `value` are over whole rows of the same tensor, and the outputs are as
+    many to a row, or one: then the schedule of rows computes each element once."""
+    found = reductions(value)
+    if not found:
+        return None
+    outer = free(found[0])
+    long = [a for a in kernel.axes if a.extent > 1]
+    inner = [a for a in long if a not in outer]
+    if not outer <= set(long) or any(free(r) != outer for r in found):
+        return None
+    row = {math.prod(a.extent for a in r.axes) for r in found} | ({math.prod(a.extent for a in inner)} if inner else set())
+    if len(row) > 1 or (len(found) == 1 and not inner):
+        return None
+    if not outer:
+        return outer if row.pop() <= LONGEST and len(inner) < 3 else None
+    return outer if long[0] in outer and row.pop() <= longest(kernel, inner) else None
+
+
+def longest(kernel: Kernel, inner: Sequence[Axis]) -> int:
+    """Elements of a row that may lie in the cache while it is walked along again; fewer, where neighbours in it lie so far
+    apart that they share a few sets of it."""
+    behind = kernel.axes[kernel.axes.index(inner[-1]) + 1:] if inner else ()
+    apart = math.prod(a.extent for a in behind) * ITEM_SIZES[kernel.out.dtype]
+    if apart == ITEM_SIZES[kernel.out.dtype]:
+        return BESIDE
+    return SAME_SETS if apart % PAGE == 0 else ACROSS
+
+
+def reads_again(value: Expr) -> bool:
+    """Whether two walks along a row read the same tensor: else kernels of their own read no more memory."""
+    bodies = [r.body for r in reductions(value)]
+    walks = [{x.buffer for x in own_loads(e)} for e in (value, *bodies)]
+    return sum(map(len, walks)) > len(set().union(*walks))
+
+
+def own_loads(e: Expr) -> list[Load]:
+    """What is read for one element, reductions left out."""
+    inside = {id(x) for r in reductions(e) for x in nodes(r.body)}
+    return [x for x in loads(e) if id(x) not in inside]
+
+
+def free(r: Reduce) -> frozenset[Axis]:
+    """Axes of the rows that a reduction runs over."""
+    bound = {a for n in reductions(r) for a in n.axes}
+    return frozenset(a for a in free_axes(r) - bound if a.extent > 1)
+
+
+def aligned(value: Expr) -> Expr:
+    """Reductions that do not stand in each other run along the same axes, so that one loop does for them."""
+    depth: dict[Expr, int] = {}
+    axes: dict[tuple[int, ...], tuple[Axis, ...]] = {}
+    done: dict[Expr, Expr] = {}
+
+    def change(e: Expr) -> Expr | None:
+        if not isinstance(e, Reduce):
+            return None
+        if e not in done:
+            own = axes.setdefault((deep(e), *(a.extent for a in e.axes)), e.axes)
+            moved = {a: Affine.of(b) for a, b in zip(e.axes, own) if a is not b}
+            done[e] = Reduce(e.primitive, own, substitute(rewrite(e.body, change), moved))
+        return done[e]
+
+    def deep(e: Expr) -> int:
+        if e not in depth:
+            depth[e] = max(map(deep, children(e)), default=0) + isinstance(e, Reduce)
+        return depth[e]
+
+    return rewrite(value, change)

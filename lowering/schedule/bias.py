@@ -1,0 +1,25 @@
+"""What a sum of integers is added to first of all: constants that its accumulators can as well start from."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..elements.affine import Axis
+from ..elements.expression import Apply, Expr, Reduce, is_float
+from ..elements.traverse import children, nodes
+from ..graph.types import Array
+from .nest import Nest, free_axes
+from .panels import constant, is_constant
+
+
+def biased(nest: Nest, reduce: Reduce, axes: Sequence[Axis]) -> tuple[Expr, Array | None]:
+    """The expression whose value the sums have if they start from the constants, [axes]; the reduction itself and None
+    where there are none. Integers only: sums of floats depend on their order."""
+    users = [e for e in nodes(nest.value) if any(x is reduce for x in children(e))]
+    match users:
+        case [Apply("add", (x, y)) as total] if not is_float(reduce.dtype) and x is not y:
+            other = y if x is reduce else x
+            if is_constant(other) and free_axes(other) <= set(axes):
+                return total, np.broadcast_to(constant(other, tuple(axes)), [a.extent for a in axes])
+    return reduce, None

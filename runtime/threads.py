@@ -1,0 +1,153 @@
+"""The threads of this process that compiled programs may use: how many, and the pool itself, whose code is native
+(`lowering/native/thread_pool.py`).
+
+The pool starts its threads when the first job needs them. A child of `fork` has none of its parent's threads, and starts its
+own. Only one job runs at a time: of several Python threads that call at once, one uses the pool and the others run their jobs
+by themselves. Results do not depend on any of this: they are equal to the bit for every number of threads.
+"""
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .arena import address, empty
+from .errors import Problem
+
+MOST = 64
+"""Threads that a program may use at most; of the pool's words, one has a bit for each part of a job."""
+
+POOL_BYTES = 4096
+SPIN_WORD, SPIN = 52, 4000
+"""The word of a pool's memory that says how often an idle worker looks for work before it sleeps: for about 100
+microseconds, so that it is awake between the steps of a program, and between calls that follow each other."""
+
+VARIABLE = "TOSAIC_NUM_THREADS"
+
+
+@dataclass(frozen=True, slots=True)
+class PoolCode:
+    """Addresses of the pool's functions; `kept` must live as long as they may run."""
+    parallel: int
+    stop: int
+    kept: Any
+
+
+class Pool:
+    """The pool of a process. Its memory and its code are never given back, because threads run there."""
+
+    def __init__(self, code: PoolCode) -> None:
+        self.code, self.most = code, MOST
+        self.memory = empty((POOL_BYTES,), np.uint8)
+        self.words = self.memory.view(np.int32)
+        self.views: dict[int, np.ndarray[Any, np.dtype[np.int64]]] = {}
+        for kept in (self, code.kept):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+        self.reset()
+
+    def reset(self) -> None:
+        """As before the first job: there are no threads."""
+        self.memory[:] = 0
+        self.words[SPIN_WORD] = SPIN
+
+    def of(self, threads: int) -> int:
+        """The address of the structure that a program is given for so many threads: the function, its first argument, and
+        behind them what that points to."""
+        view = self.views.get(threads)
+        if view is None:
+            view = np.array([self.code.parallel, 0, address(self.memory), min(threads, self.most)], np.int64)
+            view[1] = view.ctypes.data + 16
+            view = self.views.setdefault(threads, view)
+        return view.ctypes.data
+
+    def limit(self, most: int) -> None:
+        """Let no program use more threads than that, whatever it is given."""
+        self.most = most
+        for threads, view in self.views.items():
+            view[3] = min(threads, most)
+
+    @property
+    def started(self) -> int:
+        """Threads that there are beside those of the program."""
+        return int(self.words[49])
+
+    def stop(self) -> None:
+        """End the threads; jobs run serially from now on."""
+        ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_size_t)(self.code.stop)(address(self.memory))
+
+
+class Threads:
+    """How many threads programs of this process use, and its pool."""
+
+    def __init__(self) -> None:
+        self.pool: Pool | None = None
+        self.lock = threading.Lock()
+        self.number: int | None = None
+        self.most = MOST
+
+    def set(self, number: int) -> None:
+        """Use so many, and no more, from now on."""
+        with self.lock:
+            self.number = self.most = number
+            if self.pool is not None:
+                self.pool.limit(number)
+
+    def count(self) -> int:
+        """What was set, else what the environment says, else 1."""
+        if self.number is None:
+            self.number = of_environment(os.environ.get(VARIABLE))
+        return self.number
+
+    def structure(self, code: Callable[[], PoolCode | None], most: int) -> int:
+        """The address of the structure for a program with steps in `most` parts; 0 where there is no pool."""
+        with self.lock:
+            if self.pool is None and (found := code()) is not None:
+                self.pool = Pool(found)
+                self.pool.limit(self.most)
+                atexit.register(self.pool.stop)
+        return 0 if self.pool is None or most < 2 else self.pool.of(most)
+
+    def after_fork(self) -> None:
+        """In the child: the parent's threads are not there."""
+        self.lock = threading.Lock()
+        if self.pool is not None:
+            self.pool.reset()
+
+
+process = Threads()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=process.after_fork)
+
+
+def checked(number: Any) -> int:
+    """A number of threads; a Problem where it is none."""
+    if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= MOST:
+        raise Problem(f"the number of threads is {number!r}", kind="option", help=f"it may be 1 to {MOST}")
+    return number
+
+
+def of_environment(text: str | None) -> int:
+    if not text:
+        return 1
+    if not text.strip().isdigit():
+        raise Problem(f"{VARIABLE} is {text!r}", kind="option", help=f"it may be 1 to {MOST}")
+    return checked(int(text))
+
+
+def set_num_threads(number: int) -> None:
+    """Let calls use so many threads at most from now on, and compile functions for so many (unless they say otherwise
+    themselves). 1, which is the default, gives code and memory plans without any threads."""
+    process.set(checked(number))
+
+
+def get_num_threads() -> int:
+    """How many threads functions use that are compiled now: what was set, or the environment variable TOSAIC_NUM_THREADS, or
+    1."""
+    return process.count()

@@ -1,0 +1,1 @@
+"""The comparison with other compilers and libraries: `python tests/bench/peers`."""

@@ -1,0 +1,84 @@
+"""Asking for memory ahead of its use: it reads and changes nothing, may point outside, and is left out where a machine
+cannot."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tosaic.lowering.elements.affine import Affine, Axis
+from tosaic.lowering.elements.expression import Buffer
+from tosaic.lowering.loops.builder import Builder
+from tosaic.lowering.loops.interpret import Memory, run_function
+from tosaic.lowering.loops.ir import Address, Function, Literal, Prefetch, Type, buffers_read
+from tosaic.lowering.loops.order import may_overwrite
+from tosaic.lowering.loops.text import print_program, read_program
+from tosaic.lowering.loops.verify import verify
+from tosaic.lowering.native.emit import emit_functions
+from tosaic.lowering.native.features import target
+from tosaic.lowering.native.machine import assembly
+
+from .functions import argument, program, result
+from .test_verify import rejects
+
+X, Y = argument("x", 8), result("y", 8)
+
+
+def ahead(distance: int) -> Function:
+    """y = abs(x), with what is `distance` further on asked for."""
+    b, i = Builder("y"), Axis("i", 8)
+
+    def body() -> None:
+        b.prefetch(X, Affine.of(i) + distance)
+        b.store(Y, Affine.of(i), b.op("abs", b.load(X, Affine.of(i))))
+
+    b.loop(i, body)
+    return b.finish()
+
+
+@pytest.mark.parametrize("distance", [1, -100, 1 << 40])
+def test_it_changes_no_value_wherever_it_points(distance: int) -> None:
+    f = ahead(distance)
+    assert verify(f).accesses == 2
+    memory = Memory()
+    memory.add(X, np.arange(-4, 4, dtype=np.float32))
+    run_function(f, memory)
+    np.testing.assert_array_equal(memory.array(Y), np.abs(np.arange(-4, 4)))
+
+
+def test_its_text_reads_back() -> None:
+    written = print_program(program([ahead(3)], [X], [Y]))
+    assert "    prefetch @x[%0 + 3]\n" in written
+    assert print_program(read_program(written)) == written
+
+
+def test_a_buffer_of_nobody_is_refused() -> None:
+    f = ahead(3)
+    other = Prefetch(Address(Buffer("other", "float32", (8,), "argument"), Literal(0, Type("int64")), 0))
+    rejects(replace(f, body=[other, *f.body]), "other is prefetched, and is no parameter")
+
+
+def test_it_is_no_read() -> None:
+    b = Builder("y")
+    b.prefetch(Y, Affine())
+    b.store(Y, Affine(), b.load(X, Affine()))
+    f = b.finish()
+    assert buffers_read(f) == {X}
+    assert may_overwrite(f, X, Y)
+
+
+def lines_of(name: str) -> list[str]:
+    t = target(name)
+    emitted = emit_functions([ahead(64)], t)
+    text = "\n".join([f'target triple = "{t.triple}"', *emitted.declarations, *emitted.definitions, *emitted.attributes,
+                      "define void @run(ptr %p, ptr %q) { call void @y(ptr %p, ptr %q) ret void }"])
+    return assembly(text, t).splitlines()
+
+
+@pytest.mark.parametrize(("name", "instruction"), [("x86-64", "prefetcht1"), ("x86-64-v4", "prefetcht1"), ("aarch64", "prfm")])
+def test_machines_that_can_have_an_instruction_for_it(name: str, instruction: str) -> None:
+    assert sum(instruction in line for line in lines_of(name)) >= 1
+
+
+def test_a_machine_without_such_an_instruction_leaves_it_out() -> None:
+    assert not any("pref" in line for line in lines_of("riscv32"))

@@ -1,0 +1,96 @@
+"""Modules compiled in parts by several processes: the same results, whatever a process does."""
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import tosaic
+from tosaic.lowering.native import processes
+from tosaic.lowering.native.features import host
+from tosaic.lowering.native.link import is_supported
+from tosaic.lowering.native.load import native_text
+from tosaic.lowering.native.machine import compiled_image
+from tosaic.lowering.native.split import defined, split
+
+WIDTHS = (40, 24, 17, 9, 30)
+WEIGHTS = [np.random.default_rng(7).standard_normal(shape).astype(np.float32) for shape in itertools.pairwise(WIDTHS)]
+linked_here = pytest.mark.skipif(not is_supported(), reason="code is linked by tosaic on x86-64 Linux")
+
+
+def chain(x: tosaic.Tensor) -> tosaic.Tensor:
+    """Several kernels: products with sums over rows between them."""
+    for weight in WEIGHTS:
+        x = tosaic.ops.tanh(x @ weight)
+        x = x - tosaic.ops.max(x, axis=1, keepdims=True)
+    return x
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    lowered = tosaic.jit(chain).lower(np.zeros((13, 40), np.float32))
+    return native_text(lowered.program, lowered.plan, host())
+
+
+@pytest.fixture
+def in_parts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every module is long enough for as many parts as this pretends to have processors."""
+    monkeypatch.setattr(processes, "LINES_OF_A_PART", 1)
+    monkeypatch.setattr(processes, "processors", lambda: 3)
+    yield
+
+
+def test_each_function_is_in_one_part_and_declared_where_it_is_called(text: str) -> None:
+    parts = split(text, 3)
+    names = [defined(part) for part in parts]
+    assert len(parts) == 3 and all(names[1:])
+    assert set.union(*names) == defined(text) and sum(map(len, names)) == len(defined(text))
+    for other in set.union(*names[1:]):
+        assert f"declare hidden void @{other}(" in parts[0] or f'declare hidden void @"{other}"(' in parts[0]
+    assert split(text, 1) == [text]
+
+
+def test_a_module_of_one_function_stays_whole() -> None:
+    whole = 'declare void @f()\ndefine i32 @main(ptr %frame) {\n call void @f()\n ret i32 0\n}'
+    assert split(whole, 2) == [whole]
+
+
+@linked_here
+def test_code_in_parts_gives_the_same_results(in_parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.random.default_rng(8).standard_normal((13, 40)).astype(np.float32)
+    result = np.asarray(tosaic.jit(chain).lower(x).compile()(x))
+    monkeypatch.setattr(processes, "processors", lambda: 1)
+    assert np.array_equal(result, np.asarray(tosaic.jit(chain).lower(x).compile()(x)))
+    assert result.shape == (13, 30) and result.max() == 0
+
+
+@linked_here
+@pytest.mark.parametrize("how", ["exit", "error", "killed"])
+def test_a_process_that_fails_is_made_up_for(text: str, how: str) -> None:
+    parent = os.getpid()
+
+    def compile(part: str) -> bytes:
+        if os.getpid() != parent:
+            match how:
+                case "exit":
+                    os._exit(0)
+                case "error":
+                    raise AssertionError("no code today")
+                case "killed":
+                    os.kill(os.getpid(), 9)
+        return part.encode()
+
+    parts = split(text, 3)
+    assert processes.compiled(parts, compile) == [part.encode() for part in parts]
+
+
+@linked_here
+def test_images_are_the_same_every_time(text: str, in_parts: None) -> None:
+    assert compiled_image(text, host()) == compiled_image(text, host())
+    assert compiled_image(text, host()).form == "linked"
+
+
+def test_small_modules_take_no_process(text: str) -> None:
+    assert processes.parts_of(text) == 1

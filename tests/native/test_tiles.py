@@ -1,0 +1,84 @@
+"""Tiles of a matrix unit as machine code: the same as the interpreter of loops, and only where the machine lets us."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tosaic.lowering.elements.affine import Affine, Axis
+from tosaic.lowering.elements.expression import Buffer
+from tosaic.lowering.loops.builder import Builder
+from tosaic.lowering.loops.ir import Function
+from tosaic.lowering.loops.verify import verify
+from tosaic.lowering.native import features
+from tosaic.lowering.native.features import PRESETS, host, target
+from tosaic.lowering.native.tile_instructions import configuration
+
+from .harness import Native, differences, interpreted
+
+needs_tiles = pytest.mark.skipif(not host().has_tiles, reason="this machine has no matrix unit, or does not let us use it")
+
+
+def product(rows: int, groups: int, columns: int, dtype: str, steps: int) -> Function:
+    """c[rows, 2 columns] += x * w by tiles, from what c holds at first; a row of x has some bytes to spare."""
+    b, step, depth = Builder("product"), Axis("step", steps), 4 * groups
+    x = Buffer("x", dtype, (rows, steps * depth + 3), "argument")
+    w = Buffer("w", "int8", (2, steps, groups, columns, 4), "argument")
+    c = Buffer("c", "int32", (rows, 2 * columns), "variable")
+    b.shape_tiles(((rows, 4 * columns), (rows, 4 * columns), (rows, depth), (groups, 4 * columns)))
+    for j in range(2):
+        b.load_tile(j, c, Affine.of(j * columns), 2 * columns)
+
+    def body() -> None:
+        b.load_tile(2, x, Affine.of(step) * depth + 3, x.shape[1])
+        for j in range(2):
+            b.load_tile(3, w, (Affine.of(step) + j * steps) * (groups * columns * 4), columns * 4)
+            b.multiply_tiles(j, 2, 3, dtype == "int8")
+
+    b.loop(step, body)
+    for j in range(2):
+        b.store_tile(j, c, Affine.of(j * columns), 2 * columns)
+    return b.finish()
+
+
+@needs_tiles
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize(("rows", "groups", "columns", "steps"), [(16, 16, 16, 3), (1, 1, 1, 1), (7, 5, 9, 2), (16, 1, 3, 4)])
+def test_products_are_what_the_interpreter_says(rows: int, groups: int, columns: int, steps: int, dtype: str) -> None:
+    f, rng = product(rows, groups, columns, dtype, steps), np.random.default_rng(rows)
+    verify(f)
+    data = {b: rng.integers(np.iinfo(b.dtype).min, np.iinfo(b.dtype).max, b.shape, b.dtype, endpoint=True) for b in f.params}
+    with Native([f], host()) as native:
+        assert not differences(native.run(f, data), interpreted(f, data))
+
+
+@needs_tiles
+def test_shapes_may_change_between_loops() -> None:
+    b, x, y = Builder("twice"), Buffer("x", "int8", (4, 8), "argument"), Buffer("y", "int8", (4, 8), "result")
+    for first, rows in ((0, 3), (3, 1)):
+        b.shape_tiles(((rows, 8),))
+        b.load_tile(0, x, Affine.of(8 * first), 8)
+        b.store_tile(0, y, Affine.of(8 * first), 8)
+    f = b.finish()
+    data = {x: np.arange(32, dtype=np.int8)}
+    with Native([f], host()) as native:
+        assert not differences(native.run(f, data), interpreted(f, data))
+
+
+def test_a_configuration_is_what_the_instruction_loads() -> None:
+    data = configuration(((16, 64), (3, 20)))
+    assert len(data) == 64 and data[0] == 1 and data[16:20] == b"\x40\x00\x14\x00" and data[48:50] == b"\x10\x03"
+    assert sum(data) == 1 + 64 + 20 + 16 + 3
+
+
+def test_only_a_process_that_may_use_tiles_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not any(t.has_tiles for t in PRESETS.values())
+    assert not target("x86-64-v4", features="+avx512vnni,+amx-tile,+amx-int8").has_tiles
+    assert not features.may_use_tiles("aarch64-unknown-linux-gnu") and not features.may_use_tiles("x86_64-pc-windows-msvc")
+    monkeypatch.setattr(features, "may_use_tiles", lambda _: False)
+    assert not host.__wrapped__().has_tiles
+
+
+@needs_tiles
+@pytest.mark.parametrize("feature", ["amx-int8", "amx-tile", "avx512vnni"])
+def test_a_feature_that_is_off_takes_tiles_away(feature: str) -> None:
+    assert target("host", features="+amx-int8").has_tiles
+    assert not target("host", features=f"-{feature}").has_tiles

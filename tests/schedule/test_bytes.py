@@ -1,0 +1,153 @@
+"""Products of bytes: constant and run-time operands, zero points, ends of every axis, on every unit that there is for them."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tosaic.lowering.elements.affine import Affine, Axis
+from tosaic.lowering.elements.expression import Buffer, Load, cast, reduce
+from tosaic.lowering.fuse.fuse import fuse
+from tosaic.lowering.fuse.kernel import Kernel
+from tosaic.lowering.graph.graph import Value
+from tosaic.lowering.loops.ir import MultiplyTiles, ShapeTiles, walk
+from tosaic.lowering.loops.program import Program
+from tosaic.lowering.loops.text import print_program, read_program
+from tosaic.lowering.native.target import Target
+from tosaic.lowering.schedule import describe, lower, schedule, tile_shape
+
+from ..fuse.graphs import Graph, conv, rescale
+from .kernels import TARGETS, V3, check
+
+DOT4 = TARGETS["512 bits, dot4"]
+TILES = replace(DOT4, has_tiles=True, features=DOT4.features + ",+amx-tile,+amx-int8", block_bytes=1 << 14)
+"""The cache is small, so that columns are done in groups."""
+UNITS: dict[str, Target] = {name: TARGETS[name] for name in ("512 bits, dot4", "256 bits, no masks, dot4")} | {
+    "256 bits, no masks": V3}
+SHAPES = [(1, 5, 7, 9), (2, 33, 47, 65), (1, 64, 64, 64), (3, 17, 130, 100), (1, 31, 33, 127), (2, 40, 15, 3)]
+"""Batch, rows, columns, terms."""
+Shape = tuple[int, int, int, int]
+ZERO_POINTS = [(0, 0), (3, 0), (0, -5), (-128, 127)]
+RNG = np.random.default_rng(3)
+
+
+@pytest.fixture
+def always_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiles even where products are too small for them."""
+    monkeypatch.setattr(tile_shape, "cycles_of_dot4", lambda *_: float("inf"))
+
+
+def matmul(g: Graph, shape: Shape, zero_points: tuple[int, int], turned: bool) -> Value:
+    batch, rows, columns, terms = shape
+    b = g.input(batch, *((columns, terms) if turned else (terms, columns)), dtype="int8")
+    if turned:
+        b = g.op("transpose", b, perms=(0, 2, 1))
+    a = g.input(batch, rows, terms, dtype="int8")
+    return g.op("matmul", a, b, *(np.array([z], np.int8) for z in zero_points))
+
+
+def kernels_of(g: Graph, value: Value) -> tuple[Kernel, ...]:
+    module = g.module(value)
+    return fuse(module, module.function("main")).kernels
+
+
+def product(m: int, n: int, k: int, dtype: str, zero_points: tuple[int, int], bias: bool = False) -> Kernel:
+    """x[m, k] * w[n, k], constant w."""
+    i, j, l = Axis("m", m), Axis("n", n), Axis("k", k)
+    x = Load(Buffer("x", dtype, (m, k), "argument"), (Affine.of(i), Affine.of(l)))
+    w = Load(Buffer("w", "int8", (n, k), "constant", RNG.integers(-128, 128, (n, k)).astype(np.int8)),
+             (Affine.of(j), Affine.of(l)))
+    factors = [cast(e, "int32") - z if z else cast(e, "int32") for e, z in zip((x, w), zero_points)]
+    value = reduce("add", (l,), factors[0] * factors[1])
+    if bias:
+        biases = RNG.integers(-999, 999, n).astype(np.int32)
+        value = value + Load(Buffer("bias", "int32", (n,), "constant", biases), (Affine.of(j),))
+    return Kernel(Buffer("y", "int32", (m, n), "result"), (i, j), value)
+
+
+@pytest.mark.parametrize("turned", [False, True], ids=["", "turned"])
+@pytest.mark.parametrize("zero_points", ZERO_POINTS, ids=str)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_a_product_of_run_time_bytes_is_exact(shape: Shape, zero_points: tuple[int, int], turned: bool) -> None:
+    g = Graph()
+    check(kernels_of(g, matmul(g, shape, zero_points, turned)), targets=UNITS, interpret=np.prod(shape) < 9000)
+
+
+@pytest.mark.parametrize("turned", [False, True], ids=["", "turned"])
+@pytest.mark.parametrize("zero_points", ZERO_POINTS, ids=str)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.usefixtures("always_tiles")
+def test_a_product_of_run_time_bytes_by_tiles_is_exact(shape: Shape, zero_points: tuple[int, int], turned: bool) -> None:
+    g = Graph()
+    kernels = kernels_of(g, matmul(g, shape, zero_points, turned))
+    assert "contraction: tiles" in describe(kernels[-1], TILES)
+    check(kernels, targets={"512 bits, dot4": TILES}, interpret=np.prod(shape) < 140_000)
+
+
+@pytest.mark.parametrize("bias", [False, True], ids=["", "bias"])
+@pytest.mark.parametrize("zero_points", ZERO_POINTS, ids=str)
+@pytest.mark.parametrize(("shape", "dtype"), [
+    ((49, 40, 96), "int8"), ((33, 16, 64), "uint8"), ((7, 24, 20), "int8"), ((64, 65, 131), "int8"), ((5, 48, 18), "uint8"),
+    ((70, 30, 512), "int8"), ((2, 3, 4), "int8")], ids=str)
+@pytest.mark.usefixtures("always_tiles")
+def test_a_product_with_constant_bytes_is_exact(shape: tuple[int, int, int], dtype: str, zero_points: tuple[int, int],
+                                                bias: bool) -> None:
+    if dtype == "uint8":
+        zero_points = zero_points[0] % 256, zero_points[1]
+    kernel = product(*shape, dtype, zero_points, bias)
+    assert "contraction: tiles" in describe(kernel, TILES)
+    small = np.prod(shape) < 150_000
+    check([kernel], targets={"512 bits, dot4": TILES}, interpret=bool(small))
+    check([kernel], targets={"512 bits, dot4": DOT4}, interpret=False)
+
+
+def window(channels: int, out: int, size: tuple[int, int], image: tuple[int, int] = (9, 13), zero_point: int = 3,
+           **how: tuple[int, ...]) -> Callable[[Graph], Value]:
+    def build(g: Graph) -> Value:
+        weight = RNG.integers(-127, 128, (out, *size, channels)).astype(np.int8)
+        bias = RNG.integers(-999, 999, out).astype(np.int32)
+        x = conv(g, g.input(1, *image, channels, dtype="int8"), weight, bias, zero_point, **how)
+        return rescale(g, x, out, RNG)
+    return build
+
+
+CONVOLUTIONS: dict[str, Callable[[Graph], Value]] = {
+    "1x1": window(72, 40, (1, 1)), "1x1 of 3": window(3, 17, (1, 1)), "1x1 s2": window(64, 33, (1, 1), stride=(2, 2)),
+    "3x3": window(16, 24, (3, 3)), "3x3 padded": window(16, 40, (3, 3), pad=(1, 1, 1, 1)),
+    "3x3 s2 padded": window(5, 24, (3, 3), (10, 14), -128, pad=(0, 1, 0, 1), stride=(2, 2)),
+    "3x3 dilated": window(8, 16, (3, 3), pad=(2, 2, 2, 2), dilation=(2, 2)),
+    "5x1 far padded": window(4, 16, (5, 1), pad=(4, 4, 0, 0)), "1x7 wide": window(4, 16, (1, 7), (2, 70), pad=(0, 0, 3, 3)),
+}
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+@pytest.mark.usefixtures("always_tiles")
+def test_a_convolution_by_tiles_is_exact(name: str) -> None:
+    g = Graph()
+    kernels = kernels_of(g, CONVOLUTIONS[name](g))
+    assert any("contraction: tiles" in describe(k, TILES) for k in kernels)
+    check(kernels, targets={"512 bits, dot4": TILES}, interpret=kernels[-1].out.size < 2000)
+
+
+def test_rows_of_tiles_that_fall_into_the_same_sets_of_the_cache_are_staged() -> None:
+    staged, direct = (schedule(product(64, 64, k, "int8", (0, 0)), TILES) for k in (4096, 4032))
+    assert any(b.name == "y.rows" for b in staged.scratch) and not direct.scratch
+
+
+def test_short_products_keep_to_vectors() -> None:
+    assert "contraction: tiles" in describe(product(512, 512, 512, "int8", (0, 0)), TILES)
+    assert "contraction: dot4" in describe(product(512, 512, 8, "int8", (0, 0)), TILES)
+    assert "contraction: dot4" in describe(product(512, 512, 512, "int8", (0, 0)), DOT4)
+
+
+def test_loops_with_tiles_read_back() -> None:
+    kernel = product(49, 40, 96, "int8", (3, 0))
+    g = Graph()
+    module = g.module(matmul(g, (1, 64, 64, 64), (0, 0), False))
+    program = lower(fuse(module, module.function("main")), TILES)
+    assert isinstance(program, Program) and any(isinstance(s, MultiplyTiles) for f in program.functions for s in walk(f.body))
+    text = print_program(program, constants=True)
+    assert print_program(read_program(text), constants=True) == text
+    f = schedule(kernel, TILES)
+    assert sum(isinstance(s, ShapeTiles) for s in walk(f.body)) == 1
