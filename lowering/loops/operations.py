@@ -23,6 +23,8 @@ def apply(op: str, lanes: int, args: Sequence[Array]) -> Array:
             return (args[0] + np.arange(lanes, dtype=args[0].dtype)).astype(args[0].dtype)
         case "dot4":
             return dot4(*args)
+        case "lookup":
+            return entries(*args)
         case "any_false":
             return np.array([not args[0].all()])
     if op.startswith("reduce_"):
@@ -156,5 +158,5 @@ OPERATIONS: dict[str, Lanes] = {
     "rint": np.rint, "floor": np.floor, "ceil": np.ceil, "sqrt": np.sqrt, "abs": np.absolute,
     "shl": np.left_shift, "ashr": np.right_shift, "lshr": logical_shift,
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "clz": leading_zeros,
-    "lookup": entries, "scaleb": scaled, "multiply_high": upper_half, "multiply_high_nudged": upper_half_nudged,
+    "scaleb": scaled, "multiply_high": upper_half, "multiply_high_nudged": upper_half_nudged,
 }

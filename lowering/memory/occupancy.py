@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..elements.affine import Affine
+from ..elements.affine import Affine, Axis
 from ..elements.expression import Buffer, Load, Reduce
 from ..elements.traverse import free_axes, loads, nodes
 from ..fuse.kernel import Branch, Compute, Kernel, Loop, Step, walk
@@ -184,10 +184,11 @@ def read_elsewhere(kernel: Kernel) -> set[Buffer]:
     """Buffers of which not every element is read for the element at the same place alone, or for the row that it is in: a
     quick test, before the order of the loops is looked at."""
     place, found = tuple(map(Affine.of, kernel.axes)), list(nodes(kernel.value))
-    outside = {id(e): place for e in found if isinstance(e, Load)}
-    for r in (e for e in found if isinstance(e, Reduce)):
-        free, along = free_axes(r), {Affine.of(a) for a in r.axes}
-        for e in loads(r.body):
-            if len(e.index) == len(place):  # along the row, where the reduction is the same for all that is written there
-                outside[id(e)] = tuple([i if i in along and not p.axes & free else p for i, p in zip(e.index, place)])
-    return {e.buffer for e in found if isinstance(e, Load) and e.index != outside[id(e)]}
+    reductions = [e for e in found if isinstance(e, Reduce)]
+    along = {Affine.of(a) for r in reductions for a in r.axes}
+    free: dict[Load, frozenset[Axis]] = {}  # along axes on which no reduction around a load depends its values are one row
+    for r in reductions:
+        axes = free_axes(r)
+        free |= {e: free.get(e, frozenset()) | axes for e in loads(r.body)}
+    return {e.buffer for e in found if isinstance(e, Load) and (len(e.index) != len(place) or any(
+        i != p and (e not in free or i not in along or p.axes & free[e]) for i, p in zip(e.index, place)))}

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..elements.expression import Load
+from ..elements.expression import Load, is_float
 from ..elements.traverse import loads
 from ..graph.types import ITEM_SIZES
 from ..native.target import Target
@@ -21,6 +21,8 @@ SET_BYTES = 4096
 the address is translated."""
 LINE = 64
 """Bytes of a line of a cache."""
+MANY = 3
+"""Panels for which a value of a is computed again and again."""
 FEW_LINES, LINES = 8, 32
 """Where b is read as it lies, so many terms of it at a time, all columns of each: memory gives neighbours fastest. Fewer if
 nothing is read again."""
@@ -42,20 +44,20 @@ class Blocks:
 
 
 def choose_blocks(form: Contraction, tile: Tile, lanes: int, constant: bool, target: Target) -> Blocks | None:
-    """Blocks where b is much for the second-level cache, and so is a, or b comes while running; else None. With few rows b is
-    read as it lies."""
+    """Blocks where b is much for the second-level cache, and so is a, or b comes while running, or where many panels would
+    compute a again and again; else None. With few rows b is read as it lies."""
     size = ITEM_SIZES[form.reduce.dtype]
     a, b = form.rows * form.depth * size, form.n.extent * form.depth * size
-    if not can_block(form, lanes, constant, target) or b <= target.l2_bytes // 3:
+    if not can_block(form, lanes, constant, target):
         return None
-    few = form.rows < 4 * tile.rows
-    if constant and (few or a <= target.l2_bytes // 4):
-        return None
-    width = tile.vectors * lanes
-    if few and contiguous(form):
+    few, width, large = form.rows < 4 * tile.rows, tile.vectors * lanes, b > target.l2_bytes // 3
+    if few and not constant and large and contiguous(form):
         lines = FEW_LINES if form.rows <= tile.rows else LINES
         panels = target.block_bytes // (max(form.rows, lines) * width * size)
         return Blocks(lines, even(-(-form.n.extent // width), max(1, panels), 1), filled=False)
+    again = is_float(form.reduce.dtype) and not isinstance(form.a, Load) and form.n.extent >= MANY * width
+    if not (large and not constant) and (few or not (again or (large and a > target.l2_bytes // 4))):
+        return None
     most = max(lanes, target.l1_bytes * 5 // 8 // (tile.rows * size))
     depth = even(form.depth, most, lanes)
     panels = even(-(-form.n.extent // width), max(1, target.block_bytes // (depth * width * size)), 1)

@@ -38,8 +38,8 @@ class Pass:
 
     @property
     def computed(self) -> list[Expr]:
-        """What the pass computes or loads for each element, but what an earlier one has stored."""
-        return list(below(self.roots, self.loaded))
+        """What the pass computes or loads for each element; not what an earlier one has stored, nor what a row has once."""
+        return list(below(self.roots, {*self.loaded, *self.uniform}))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
