@@ -61,7 +61,8 @@ def ways(program: Kernels, target: Target, rows: RowPolicy | None = None, thread
         return [grouped(program, found, larger_than(found, most), threads)]
     uses, whole = Uses.of(program, workspace_io), larger_than(found, 0)
     sizes = sorted({f.kernel.out.nbytes for f in found if f is not None})
-    tried = [Interleaved(program.steps), *(grouped(program, found, larger_than(found, size - 1)) for size in sizes[-MOST_TRIED:])]
+    tried = [Interleaved(program.steps)]
+    tried += [grouped(program, found, larger_than(found, size - 1)) for size in sizes[-MOST_TRIED:]]
     every = grouped(program, found, whole).rings
     tried += [grouped(program, found, smallest(program, uses, whole, every, sharing)) for sharing in (True, False)]
     reads = [None if f is None else f.reads for f in found]

@@ -99,7 +99,7 @@ def plan(program: Program, options: PlanOptions | None = None) -> Plan:
 
 
 def smallest_plan(programs: Sequence[Program], options: PlanOptions) -> tuple[Program, Plan]:
-    """Of programs that do the same, the one that needs the least memory, and its plan; raises as `plan` does where none fits."""
+    """Of programs that do the same the one that needs the least memory, and its plan; raises as `plan` does where none fits."""
     found: list[tuple[list[int], int]] = []
     plans: list[Plan | Problem] = []
     for number, program in enumerate(programs):

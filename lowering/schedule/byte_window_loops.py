@@ -15,8 +15,8 @@ from ..loops.builder import Builder
 from ..loops.ir import INDEX, Literal, Operand, Type
 from ..native.target import Target
 from .bias import biased
-from .byte_window import ByteWindow, ByteWindowChoice, Tap, lines_of, moved
 from .byte_panels import GROUP
+from .byte_window import ByteWindow, ByteWindowChoice, Tap, lines_of, moved
 from .nest import Nest
 from .panels import constant
 from .rows import Rows, nested

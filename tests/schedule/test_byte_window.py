@@ -98,7 +98,7 @@ def test_a_window_with_too_many_taps_or_weights_of_a_run_takes_plain_products() 
     g = Graph()
     x, weight = g.input(1, 6, 6, 16, dtype="int8"), g.input(3, 3, 16, 1, dtype="int8")
     point = np.zeros(1, np.int8)
-    y = g.op("depthwise_conv2d", x, weight, np.zeros(16, np.int32), point, point, pad=(1, 1, 1, 1), stride=(1, 1), dilation=(1, 1),
-             acc_type=I32)
+    y = g.op("depthwise_conv2d", x, weight, np.zeros(16, np.int32), point, point, pad=(1, 1, 1, 1), stride=(1, 1),
+             dilation=(1, 1), acc_type=I32)
     module = g.module(y)
     assert all("dot4" not in describe(k, t) for k in fuse(module, module.function("main")).kernels)
