@@ -100,7 +100,7 @@ def tune(traced: Traced, inputs: Sequence[Array], memory: PlanOptions | None = N
     return Tuning(together, tuple(sorted(changes, key=lambda c: c.number)), before, after, len(rounds))
 
 
-def candidates(lowered: Lowered) -> list[Mapping[str, tuple[str, ...]]]:
+def candidates(lowered: Lowered) -> Sequence[Mapping[str, tuple[str, ...]]]:
     """For each trial the choices of those kernels that have so many alternatives."""
     from ..lowering.schedule.alternatives import alternatives, name_of, text_of
     from ..lowering.schedule.schedule import parts

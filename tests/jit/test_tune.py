@@ -70,7 +70,7 @@ def test_what_is_faster_is_found_and_put_together(clock: dict[str, float]) -> No
     assert result.changes and result.after < result.before and result.trials > 2
     assert len(result.findings) == len(result.changes)
     for change in result.changes:
-        assert change.before != change.after and change.ratio == pytest.approx(2.0) or change.ratio == pytest.approx(1.25)
+        assert change.before != change.after and change.ratio in (pytest.approx(2.0), pytest.approx(1.25))
     text = str(result)
     assert f"in {result.trials} trials" in text and "x2.00" in text and " -> " in text
     tuned = found.lower(dataclasses.replace(host(), findings=result.findings)).compile()

@@ -30,7 +30,8 @@ def ways(kernel: Kernel, target: Target) -> list[Target]:
     each = {by_rows: [alternatives(p, target) for p in own] for by_rows, own in plain.items()}
     for number in range(1, max((len(a) for own in each.values() for a in own), default=1)):
         found.append(replace(target, findings=tuple(
-            (name_of(kernel, by_rows), tuple(text_of(a[min(number, len(a) - 1)]) for a in own)) for by_rows, own in each.items())))
+            (name_of(kernel, by_rows), tuple(text_of(a[min(number, len(a) - 1)]) for a in own))
+            for by_rows, own in each.items())))
     return found
 
 
