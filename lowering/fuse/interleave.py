@@ -19,7 +19,7 @@ from ..native.target import Target
 from .grouping import Groups, Uses, bytes_needed, smallest
 from .kernel import Branch, Compute, Kernels, Loop, Step, walk
 from .rings import copies, rings
-from .row_access import RowAccess, rows_of
+from .row_access import RowAccess, row_dimension, rows_of
 from .turns import in_turns
 
 RowPolicy = Literal["cache", "memory", "never"]
@@ -58,7 +58,7 @@ def ways(program: Kernels, target: Target, rows: RowPolicy | None = None, thread
     found = [rows_of(k) for k in program.kernels]
     if rows == "cache":
         most = target.l2_bytes // 5 * threads  # each has a cache of its own
-        return [grouped(program, found, larger_than(found, most), threads)]
+        return [grouped(program, found, larger_than(found, most, rereads=False), threads)]
     uses, whole = Uses.of(program, workspace_io), larger_than(found, 0)
     sizes = sorted({f.kernel.out.nbytes for f in found if f is not None})
     tried = [Interleaved(program.steps)]
@@ -71,9 +71,10 @@ def ways(program: Kernels, target: Target, rows: RowPolicy | None = None, thread
     return best if best[0] is not best[1] else best[:1]
 
 
-def larger_than(found: Sequence[RowAccess | None], most: int) -> Groups:
-    """Kernels run in turns where what lies between them has more than `most` bytes."""
-    return lambda run: groups(run, found, most)
+def larger_than(found: Sequence[RowAccess | None], most: int, rereads: bool = True) -> Groups:
+    """Kernels run in turns where what lies between them has more than `most` bytes, without `rereads` only where no more than
+    that is read again in each turn."""
+    return lambda run: groups(run, found, most, rereads)
 
 
 def grouped(program: Kernels, found: Sequence[RowAccess | None], apart: Groups, threads: int = 1) -> Interleaved:
@@ -116,19 +117,32 @@ def grouped(program: Kernels, found: Sequence[RowAccess | None], apart: Groups, 
     return Interleaved(steps, frozenset(by_rows), smaller, copies(program, steps, smaller))
 
 
-def groups(run: Sequence[int], found: Sequence[RowAccess | None], most: int) -> Iterator[list[int]]:
+def groups(run: Sequence[int], found: Sequence[RowAccess | None], most: int, rereads: bool) -> Iterator[list[int]]:
     """Chains of kernels of which the tensors in between have more than `most` bytes."""
     group: list[int] = []
     for number in run:
         last, kernel = found[group[-1]] if group else None, found[number]
-        joined = (last and kernel and last.kernel.out in kernel.reads
-                  and last.kernel.out.nbytes > most and number not in group)
+        joined = (last and kernel and begins_early(kernel, last) and last.kernel.out.nbytes > most and number not in group
+                  and (rereads or max(read_again(last), read_again(kernel)) <= 2 * last.kernel.out.nbytes))
         if not joined and group:
             yield group
             group = []
         group.append(number)
     if group:
         yield group
+
+
+def read_again(kernel: RowAccess) -> int:
+    """Bytes that other rows read again, of tensors that each row reads whole."""
+    whole = [b for b, (first, ends) in kernel.reads.items() if b.role != "constant" and row_dimension(b)[1] > 1
+             and not first.any() and bool((ends == row_dimension(b)[1]).all())]
+    return sum(b.nbytes for b in whole) * (kernel.rows - 1)
+
+
+def begins_early(reader: RowAccess, producer: RowAccess) -> bool:
+    """Whether the reader's first row needs only some rows of the producer's: else nothing is won by turns."""
+    ends = reader.reads.get(producer.kernel.out)
+    return ends is not None and (producer.rows == 1 or int(ends[1][0]) < producer.rows)
 
 
 def separate(program: Kernels, group: Sequence[int]) -> Iterator[list[int]]:

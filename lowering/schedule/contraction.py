@@ -29,6 +29,8 @@ from .write import Block, Writer
 
 MOST_PLACES = 512
 """Kernels with more places, of which padding leaves some out, take no products of four bytes."""
+LONG = 4
+"""Of an axis that is not the innermost, and is worth the tiles of rows that lie apart."""
 ENOUGH_SUMS = 8
 """With so many sums a step of K hides what its loop costs; more than one step would only be more code."""
 
@@ -97,12 +99,17 @@ def recognise(nest: Nest, rows: bool) -> Contraction | None:
     reduction = main_reduction(nest, n) if n else None
     match reduction:
         case Reduce("add", _, Apply("mul", factors)) if n and nest.index.coefficient(n) == 1:
-            for a, b in (factors, factors[::-1]):
-                m = inner[-2] if len(inner) > 1 else None
-                form = Contraction(nest, reduction, a, b, m, n, nest.axes[:-2] if m else nest.axes[:-1])
-                if fits(form):
-                    return form
+            for m in tiled(inner[:-1]):
+                for a, b in (factors, factors[::-1]):
+                    form = Contraction(nest, reduction, a, b, m, n, tuple(x for x in nest.axes[:-1] if x is not m))
+                    if fits(form):
+                        return form
     return None
+
+
+def tiled(axes: tuple[Axis, ...]) -> Sequence[Axis | None]:
+    """Axes that tiles may run along: the innermost, else a long one around it."""
+    return (axes[-1], *sorted((a for a in axes[:-1] if a.extent > LONG), key=lambda a: -a.extent)) if axes else (None,)
 
 
 def fits(form: Contraction) -> bool:

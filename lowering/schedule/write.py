@@ -10,8 +10,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..elements.affine import Affine, Axis
-from ..elements.expression import Apply, Buffer, Cast, Expr, Guard, Likely, Reduce, is_float
+from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Guard, Likely, Reduce, is_float
 from ..elements.traverse import children, nodes
 from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
@@ -118,10 +120,10 @@ class Writer:
         if sums:
             for x, (row, piece) in zip(sums, block.vectors):
                 self.b.store(self.spilled(), Affine.of(row * width + piece.start), x)
-        loop = Axis("row", block.rows)
-        self.b.loop(loop, lambda: self.row_again(block, Affine.of(loop), width, outer))
+        loop, constants = Axis("row", block.rows), self.constants() if self.long else NOTHING
+        self.b.loop(loop, lambda: self.row_again(block, Affine.of(loop), width, outer, constants))
 
-    def row_again(self, block: Block, row: Affine, width: int, outer: Vectorizer | None) -> None:
+    def row_again(self, block: Block, row: Affine, width: int, outer: Vectorizer | None, constants: Given) -> None:
         for _, group in itertools.groupby(block.pieces, key=lambda p: (p.lanes, p.active)):
             same = list(group)
             lanes = same[0].lanes
@@ -131,9 +133,19 @@ class Writer:
                 start = Affine.of(number) * lanes + same[0].start
                 known: Given = {} if self.known is None else {
                     self.known: self.b.load(self.spilled(), row * width + start, lanes)}
-                self.store(block, row, start, same[0], known, outer, exact=True)
+                self.store(block, row, start, same[0], {**constants, **known}, outer, exact=True)
 
             self.b.loop(number, one)
+
+    def constants(self) -> Given:
+        """The constants of a long computation, read from memory here: as constants they would take registers from the loops
+        around."""
+        found = [e for e in nodes(self.nest.value) if isinstance(e, Const) and e.dtype == "float32"]
+        if not found:
+            return NOTHING
+        values = np.array([e.value for e in found], np.float32)
+        table = Buffer(f"{self.nest.name}.constants", "float32", values.shape, "constant", values)
+        return {e: self.b.load(table, Affine.of(i)) for i, e in enumerate(found)}
 
     def spilled(self) -> Buffer:
         if self.scratch is None:
