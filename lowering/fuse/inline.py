@@ -50,12 +50,9 @@ class Inlining:
         if len(operations) < len(users) or any(self.places[u][0] != block for u in operations):
             return False
         last = max(operations, key=lambda u: self.places[u][1])
-        found = (ways for end in self.chain(last) if None not in (ways := [self.way(u, end) for u in operations]))
-        ways = next(found, None)
-        if ways is None:
-            return False
+        ways = next((found for end in self.chain(last) if None not in (found := [self.way(u, end) for u in operations])), [])
         between = {o for way in ways if way for o in way}
-        return self.reads_once(sorted(between, key=lambda o: self.places[o][1]), value)
+        return bool(between) and self.reads_once(sorted(between, key=lambda o: self.places[o][1]), value)
 
     def way(self, user: Operation, last: Operation) -> list[Operation] | None:
         """The operations from `user` to `last`, each the only one that reads the one before; None where there are others."""

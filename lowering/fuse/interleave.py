@@ -9,8 +9,8 @@ own; the few rows of the others that two parts need are computed by both.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ..elements.expression import Buffer
@@ -19,7 +19,8 @@ from ..native.target import Target
 from .grouping import Groups, Uses, bytes_needed, smallest
 from .kernel import Branch, Compute, Kernels, Loop, Step, walk
 from .rings import copies, rings
-from .row_access import RowAccess, row_dimension, rows_of
+from .row_access import RowAccess, begins_early, row_dimension, rows_of
+from .row_blocks import Chain, chains
 from .turns import in_turns
 
 RowPolicy = Literal["cache", "memory", "never"]
@@ -34,11 +35,17 @@ MOST_TRIED = 16
 @dataclass(frozen=True, slots=True)
 class Interleaved:
     """The steps in their new order, which kernels run by rows, and the smaller buffers of those that became rings. `copies`
-    are the buffers that each part has for itself, all of them in one."""
+    are the buffers that each part has for itself, all of them in one. `blocks` are chains of kernels each of which runs as a
+    part of its last one."""
     steps: tuple[Step, ...]
     by_rows: frozenset[int] = frozenset()
     rings: Mapping[Buffer, Buffer] = field(default_factory=dict)
     copies: Mapping[Buffer, Buffer] = field(default_factory=dict)
+    blocks: tuple[Chain, ...] = ()
+
+    def chain(self, kernel: int) -> Chain | None:
+        """The chain that a kernel is in."""
+        return next((c for c in self.blocks if kernel in c.kernels), None)
 
 
 def interleave(program: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1) -> Interleaved:
@@ -58,7 +65,11 @@ def ways(program: Kernels, target: Target, rows: RowPolicy | None = None, thread
     found = [rows_of(k) for k in program.kernels]
     if rows == "cache":
         most = target.l2_bytes // 5 * threads  # each has a cache of its own
-        return [grouped(program, found, larger_than(found, most, rereads=False), threads)]
+        blocks = tuple(chains(program, target))
+        alone = {i for c in blocks for i in c.kernels}
+        found = [None if i in alone else f for i, f in enumerate(found)]
+        way = grouped(program, found, larger_than(found, most, rereads=False), threads)
+        return [replace(way, blocks=blocks, steps=without(way.steps, {i for c in blocks for i in c.kernels[:-1]}))]
     uses, whole = Uses.of(program, workspace_io), larger_than(found, 0)
     sizes = sorted({f.kernel.out.nbytes for f in found if f is not None})
     tried = [Interleaved(program.steps)]
@@ -69,6 +80,22 @@ def ways(program: Kernels, target: Target, rows: RowPolicy | None = None, thread
     best = [min(tried, key=lambda i: (bytes_needed(program, i.steps, i.rings, uses, known), len(i.steps)))
             for known in (reads, [None] * len(reads))]
     return best if best[0] is not best[1] else best[:1]
+
+
+def without(steps: Sequence[Step], numbers: Set[int]) -> tuple[Step, ...]:
+    """The steps but those of some kernels."""
+    result: list[Step] = []
+    for step in steps:
+        match step:
+            case Compute(kernel) if kernel in numbers:
+                pass
+            case Branch(condition, then, otherwise):
+                result.append(Branch(condition, without(then, numbers), without(otherwise, numbers)))
+            case Loop(test, condition, body):
+                result.append(Loop(without(test, numbers), condition, without(body, numbers)))
+            case _:
+                result.append(step)
+    return tuple(result)
 
 
 def larger_than(found: Sequence[RowAccess | None], most: int, rereads: bool = True) -> Groups:
@@ -137,12 +164,6 @@ def read_again(kernel: RowAccess) -> int:
     whole = [b for b, (first, ends) in kernel.reads.items() if b.role != "constant" and row_dimension(b)[1] > 1
              and not first.any() and bool((ends == row_dimension(b)[1]).all())]
     return sum(b.nbytes for b in whole) * (kernel.rows - 1)
-
-
-def begins_early(reader: RowAccess, producer: RowAccess) -> bool:
-    """Whether the reader's first row needs only some rows of the producer's: else nothing is won by turns."""
-    ends = reader.reads.get(producer.kernel.out)
-    return ends is not None and (producer.rows == 1 or int(ends[1][0]) < producer.rows)
 
 
 def separate(program: Kernels, group: Sequence[int]) -> Iterator[list[int]]:

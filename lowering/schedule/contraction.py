@@ -293,10 +293,18 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
 
     def batch(at: At) -> None:
         if fill:
-            fill(at)
+            b.outside(depth_of_panels(b, form), lambda: fill(at))
         inner(rest, at, None if first else rows)
 
     nested(b, first, {}, batch, rows if first else None, form.nest.where)
+
+
+def depth_of_panels(b: Builder, form: Contraction) -> int:
+    """How many of the open loops panels depend on: they are packed before the others, unless these store what is packed."""
+    if any(x.buffer.role == "scratch" for x in loads(form.b)):
+        return b.depth
+    outer = {*free_axes(form.b), *(a for w in form.inside for a in w.index.axes)} - {form.n, *form.reduce.axes}
+    return b.depth_of(outer)
 
 
 def columns(form: Contraction, choice: ContractionChoice, target: Target) -> Cut:
