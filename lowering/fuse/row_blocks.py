@@ -99,9 +99,9 @@ class Finder:
             return None
         for buffer in sorted(dict.fromkeys(x.buffer for x in self.read[reader]), key=lambda b: -b.nbytes):
             writer = self.writer(buffer, reader)
-            if writer is not None and writer in run and self.may_move(writer, last, run):
-                if link := shared_rows(self.kernels[reader], self.kernels[writer]):
-                    return writer, link
+            if writer is not None and writer in run and self.may_move(writer, last, run) and (
+                    link := shared_rows(self.kernels[reader], self.kernels[writer])):
+                return writer, link
         return None
 
     def writer(self, buffer: Buffer, reader: int) -> int | None:
