@@ -27,7 +27,8 @@ TENSOR_WORDS = 4
 """Words of a tensor in the table: dtype, rank, pointer to the extents, bytes."""
 
 LONGEST = 200_000
-"""Steps of a run for which the interpreter's lock may be held: well under a millisecond."""
+"""Steps of a run (terms of sums, or cycles where vectors make those fewer) for which the interpreter's lock may be held: well
+under a millisecond."""
 
 NEVER = ctypes.c_int64(0)
 """A word that is 0 for ever."""

@@ -43,28 +43,34 @@ class Inlining:
         return is_plain(user) and self.reads_once([user], value)
 
     def meets(self, value: Value, users: Sequence[Operation | None]) -> bool:
-        """Whether all that is computed from a value, element by element, comes together in the last of its users: then it is
-        part of one kernel, which computes it once."""
+        """Whether all that is computed from a value, element by element, comes together in the last of its users, or soon
+        behind it: then it is part of one kernel, which computes it once."""
         operations = [u for u in users if u is not None]
         block = self.places[self.fuser.definitions[value]][0] if value in self.fuser.definitions else None
         if len(operations) < len(users) or any(self.places[u][0] != block for u in operations):
             return False
         last = max(operations, key=lambda u: self.places[u][1])
-        ways = [self.way(u, last) for u in operations]
-        if None in ways:
-            return False
+        ways = next((found for end in self.chain(last) if None not in (found := [self.way(u, end) for u in operations])), [])
         between = {o for way in ways if way for o in way}
-        return self.reads_once(sorted(between, key=lambda o: self.places[o][1]), value)
+        return bool(between) and self.reads_once(sorted(between, key=lambda o: self.places[o][1]), value)
 
     def way(self, user: Operation, last: Operation) -> list[Operation] | None:
         """The operations from `user` to `last`, each the only one that reads the one before; None where there are others."""
-        found = [user]
-        while found[-1] is not last:
-            following = self.fuser.uses.get(found[-1].results[0], []) if len(found[-1].results) == 1 else []
-            if len(following) != 1 or following[0] is None or len(found) > MOST_BETWEEN:
-                return None
-            found.append(following[0])
+        found = self.chain(user)
+        if last not in found:
+            return None
+        found = found[:found.index(last) + 1]
         return found if all(is_plain(o) for o in found) else None
+
+    def chain(self, first: Operation) -> list[Operation]:
+        """An operation, and those behind it of which each is the only one that reads the one before."""
+        found = [first]
+        while len(found) <= MOST_BETWEEN:
+            following = self.fuser.uses.get(found[-1].results[0], []) if len(found[-1].results) == 1 else []
+            if len(following) != 1 or following[0] is None:
+                break
+            found.append(following[0])
+        return found
 
     def reads_once(self, users: Sequence[Operation], value: Value) -> bool:
         """Whether `users`, each part of the next, read each element of `value` at most once: at one index, in an iteration

@@ -9,8 +9,8 @@ own; the few rows of the others that two parts need are computed by both.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ..elements.expression import Buffer
@@ -19,7 +19,8 @@ from ..native.target import Target
 from .grouping import Groups, Uses, bytes_needed, smallest
 from .kernel import Branch, Compute, Kernels, Loop, Step, walk
 from .rings import copies, rings
-from .row_access import RowAccess, rows_of
+from .row_access import RowAccess, begins_early, row_dimension, rows_of
+from .row_blocks import Chain, chains
 from .turns import in_turns
 
 RowPolicy = Literal["cache", "memory", "never"]
@@ -34,11 +35,17 @@ MOST_TRIED = 16
 @dataclass(frozen=True, slots=True)
 class Interleaved:
     """The steps in their new order, which kernels run by rows, and the smaller buffers of those that became rings. `copies`
-    are the buffers that each part has for itself, all of them in one."""
+    are the buffers that each part has for itself, all of them in one. `blocks` are chains of kernels each of which runs as a
+    part of its last one."""
     steps: tuple[Step, ...]
     by_rows: frozenset[int] = frozenset()
     rings: Mapping[Buffer, Buffer] = field(default_factory=dict)
     copies: Mapping[Buffer, Buffer] = field(default_factory=dict)
+    blocks: tuple[Chain, ...] = ()
+
+    def chain(self, kernel: int) -> Chain | None:
+        """The chain that a kernel is in."""
+        return next((c for c in self.blocks if kernel in c.kernels), None)
 
 
 def interleave(program: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1) -> Interleaved:
@@ -58,7 +65,11 @@ def ways(program: Kernels, target: Target, rows: RowPolicy | None = None, thread
     found = [rows_of(k) for k in program.kernels]
     if rows == "cache":
         most = target.l2_bytes // 5 * threads  # each has a cache of its own
-        return [grouped(program, found, larger_than(found, most), threads)]
+        blocks = tuple(chains(program, target))
+        alone = {i for c in blocks for i in c.kernels}
+        found = [None if i in alone else f for i, f in enumerate(found)]
+        way = grouped(program, found, larger_than(found, most, rereads=False), threads)
+        return [replace(way, blocks=blocks, steps=without(way.steps, {i for c in blocks for i in c.kernels[:-1]}))]
     uses, whole = Uses.of(program, workspace_io), larger_than(found, 0)
     sizes = sorted({f.kernel.out.nbytes for f in found if f is not None})
     tried = [Interleaved(program.steps)]
@@ -71,9 +82,26 @@ def ways(program: Kernels, target: Target, rows: RowPolicy | None = None, thread
     return best if best[0] is not best[1] else best[:1]
 
 
-def larger_than(found: Sequence[RowAccess | None], most: int) -> Groups:
-    """Kernels run in turns where what lies between them has more than `most` bytes."""
-    return lambda run: groups(run, found, most)
+def without(steps: Sequence[Step], numbers: Set[int]) -> tuple[Step, ...]:
+    """The steps but those of some kernels."""
+    result: list[Step] = []
+    for step in steps:
+        match step:
+            case Compute(kernel) if kernel in numbers:
+                pass
+            case Branch(condition, then, otherwise):
+                result.append(Branch(condition, without(then, numbers), without(otherwise, numbers)))
+            case Loop(test, condition, body):
+                result.append(Loop(without(test, numbers), condition, without(body, numbers)))
+            case _:
+                result.append(step)
+    return tuple(result)
+
+
+def larger_than(found: Sequence[RowAccess | None], most: int, rereads: bool = True) -> Groups:
+    """Kernels run in turns where what lies between them has more than `most` bytes, without `rereads` only where no more than
+    that is read again in each turn."""
+    return lambda run: groups(run, found, most, rereads)
 
 
 def grouped(program: Kernels, found: Sequence[RowAccess | None], apart: Groups, threads: int = 1) -> Interleaved:
@@ -116,19 +144,26 @@ def grouped(program: Kernels, found: Sequence[RowAccess | None], apart: Groups, 
     return Interleaved(steps, frozenset(by_rows), smaller, copies(program, steps, smaller))
 
 
-def groups(run: Sequence[int], found: Sequence[RowAccess | None], most: int) -> Iterator[list[int]]:
+def groups(run: Sequence[int], found: Sequence[RowAccess | None], most: int, rereads: bool) -> Iterator[list[int]]:
     """Chains of kernels of which the tensors in between have more than `most` bytes."""
     group: list[int] = []
     for number in run:
         last, kernel = found[group[-1]] if group else None, found[number]
-        joined = (last and kernel and last.kernel.out in kernel.reads
-                  and last.kernel.out.nbytes > most and number not in group)
+        joined = (last and kernel and begins_early(kernel, last) and last.kernel.out.nbytes > most and number not in group
+                  and (rereads or max(read_again(last), read_again(kernel)) <= 2 * last.kernel.out.nbytes))
         if not joined and group:
             yield group
             group = []
         group.append(number)
     if group:
         yield group
+
+
+def read_again(kernel: RowAccess) -> int:
+    """Bytes that other rows read again, of tensors that each row reads whole."""
+    whole = [b for b, (first, ends) in kernel.reads.items() if b.role != "constant" and row_dimension(b)[1] > 1
+             and not first.any() and bool((ends == row_dimension(b)[1]).all())]
+    return sum(b.nbytes for b in whole) * (kernel.rows - 1)
 
 
 def separate(program: Kernels, group: Sequence[int]) -> Iterator[list[int]]:

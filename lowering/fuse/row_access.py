@@ -71,3 +71,9 @@ def first_needed(reader: RowAccess, out: Buffer) -> list[int]:
     first, _ = reader.reads[out]
     needed: list[int] = np.minimum.accumulate(first[::-1])[::-1].tolist()
     return needed
+
+
+def begins_early(reader: RowAccess, producer: RowAccess) -> bool:
+    """Whether the reader's first row needs only some rows of the producer's: else nothing is won by turns."""
+    ends = reader.reads.get(producer.kernel.out)
+    return ends is not None and (producer.rows == 1 or int(ends[1][0]) < producer.rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ..elements.affine import Affine, Axis, Computed, Range, Term, Wrapped
@@ -248,6 +248,18 @@ class Builder:
         first, end = low or Literal(0, INDEX), high or Literal(axis.extent, INDEX)
         self._scopes[-1].block.append(For(index, first, end, params, tuple(inits), results, block, yields))
         return results
+
+
+    def depth_of(self, axes: Iterable[Axis]) -> int:
+        """How many loops are around where all of these axes, as far as they are those of open loops, have their values."""
+        return max((self._index[a].depth for a in axes if a in self._index), default=0)
+
+    def outside(self, depth: int, body: Callable[[], None]) -> None:
+        """Run body as if only `depth` loops were open: what it does stands before the loops inside of these."""
+        inner = self._scopes[depth + 1:]
+        del self._scopes[depth + 1:]
+        body()
+        self._scopes += inner
 
 
 def literal_key(x: Literal) -> tuple:

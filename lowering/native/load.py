@@ -13,6 +13,8 @@ from ..elements.affine import Axis
 from ..elements.expression import Buffer, Expr, Reduce
 from ..elements.traverse import nodes
 from ..fuse.kernel import Kernel, Loop, walk
+from ..loops.cost import cycles
+from ..loops.ir import Function
 from ..loops.program import Program
 from ..memory.buffers import aligned as rounded
 from ..memory.plan import Plan
@@ -57,10 +59,16 @@ def native_code(program: Program, plan: Plan, target: Target | None = None,
 
 
 def steps_of(program: Program) -> float:
-    """How many elements, and terms of sums, one run computes at most; infinitely many where a loop may run for ever."""
+    """How many elements, and terms of sums, one run computes at most, or about how many cycles it takes where those are fewer;
+    infinitely many where a loop may run for ever."""
     if not program.kernels or any(isinstance(s, Loop) for s in walk(program.steps)):
         return float("inf")
-    return sum(map(terms_of, program.kernels))
+    return sum(map(work_of, program.kernels, program.functions))
+
+
+def work_of(kernel: Kernel, function: Function) -> float:
+    """Elements and terms, or cycles where those are fewer because vectors hold many; rows that come later are not known."""
+    return terms_of(kernel) if function.rows else min(terms_of(kernel), cycles(function))
 
 
 def terms_of(kernel: Kernel) -> int:

@@ -31,6 +31,8 @@ MOST_PLACES = 512
 """Kernels with more places, of which padding leaves some out, take no products of four bytes."""
 TRIED = 5
 """Tiles that a measured search tries."""
+LONG = 4
+"""Of an axis that is not the innermost, and is worth the tiles of rows that lie apart."""
 ENOUGH_SUMS = 8
 """With so many sums a step of K hides what its loop costs; more than one step would only be more code."""
 
@@ -99,12 +101,17 @@ def recognise(nest: Nest, rows: bool) -> Contraction | None:
     reduction = main_reduction(nest, n) if n else None
     match reduction:
         case Reduce("add", _, Apply("mul", factors)) if n and nest.index.coefficient(n) == 1:
-            for a, b in (factors, factors[::-1]):
-                m = inner[-2] if len(inner) > 1 else None
-                form = Contraction(nest, reduction, a, b, m, n, nest.axes[:-2] if m else nest.axes[:-1])
-                if fits(form):
-                    return form
+            for m in tiled(inner[:-1]):
+                for a, b in (factors, factors[::-1]):
+                    form = Contraction(nest, reduction, a, b, m, n, tuple(x for x in nest.axes[:-1] if x is not m))
+                    if fits(form):
+                        return form
     return None
+
+
+def tiled(axes: tuple[Axis, ...]) -> Sequence[Axis | None]:
+    """Axes that tiles may run along: the innermost, else a long one around it."""
+    return (axes[-1], *sorted((a for a in axes[:-1] if a.extent > LONG), key=lambda a: -a.extent)) if axes else (None,)
 
 
 def fits(form: Contraction) -> bool:
@@ -303,10 +310,18 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
 
     def batch(at: At) -> None:
         if fill:
-            fill(at)
+            b.outside(depth_of_panels(b, form), lambda: fill(at))
         inner(rest, at, None if first else rows)
 
     nested(b, first, {}, batch, rows if first else None, form.nest.where)
+
+
+def depth_of_panels(b: Builder, form: Contraction) -> int:
+    """How many of the open loops panels depend on: they are packed before the others, unless these store what is packed."""
+    if any(x.buffer.role == "scratch" for x in loads(form.b)):
+        return b.depth
+    outer = {*free_axes(form.b), *(a for w in form.inside for a in w.index.axes)} - {form.n, *form.reduce.axes}
+    return b.depth_of(outer)
 
 
 def columns(form: Contraction, choice: ContractionChoice, target: Target) -> Cut:

@@ -63,14 +63,15 @@ def plain(x: Load, m: Axis, k: Axis) -> bool:
 
 
 def recognise(nest: Nest, target: Target, rows: bool) -> MatrixVectorChoice | None:
-    """Where the matrix is more than the second-level cache holds: memory is then what takes the time."""
+    """Where rows have vectors of terms. Integers whose products take longer than their loads: only where the matrix is more
+    than the second-level cache holds."""
     inner = nest.axes[1:] if rows else nest.axes
     form = form_of(nest) if inner and not nest.where else None
     if form is None or not target.has_cache:
         return None
     lanes = target.lanes(max(ITEM_SIZES[e.dtype] for e in nodes(form.reduce.body)))
     size = inner[-1].extent * form.k.extent * max(ITEM_SIZES[x.dtype] for x in loads(form.a))
-    if lanes == 1 or form.k.extent < VECTORS * lanes or size <= target.l2_bytes:
+    if lanes == 1 or form.k.extent < VECTORS * lanes or not (is_float(form.reduce.dtype) or size > target.l2_bytes):
         return None
     most = (target.vector_registers - 1) // (VECTORS + 1)
     return MatrixVectorChoice(min(ROWS, most, inner[-1].extent), VECTORS, lanes)

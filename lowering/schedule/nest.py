@@ -129,13 +129,17 @@ def flatten(kernel: Kernel, rings: Mapping[Buffer, Buffer] = {}) -> Nest:
             return buffer, load.index[0]
         return rings.get(buffer, buffer), flat_index(buffer, load.index, rings)
 
-    units = {a: Affine() for a in kernel.axes if a.extent == 1}
-    units |= {a: Affine() for e in nodes(kernel.value) if isinstance(e, Reduce) for a in e.axes if a.extent == 1}
-    rewriter = Rewriter(units, flat)
+    rewriter = Rewriter(units(kernel), flat)
     index = rewriter.index(flat_index(kernel.out, tuple(map(Affine.of, kernel.axes)), rings))
     out = rings.get(kernel.out, kernel.out)
     axes = tuple(a for a in kernel.axes if a.extent != 1)
     return Nest(kernel.out.name, out, axes, index, rewriter.value(kernel.value))
+
+
+def units(kernel: Kernel) -> dict[Axis, Affine]:
+    """The axes with one value, which it stands for."""
+    reduced = (a for e in nodes(kernel.value) if isinstance(e, Reduce) for a in e.axes)
+    return {a: Affine() for a in (*kernel.axes, *reduced) if a.extent == 1}
 
 
 def flat_index(buffer: Buffer, index: tuple[Affine, ...], rings: Mapping[Buffer, Buffer]) -> Affine:

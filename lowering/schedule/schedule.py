@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..elements.affine import Affine
@@ -22,7 +22,7 @@ from ..loops.order import may_overwrite
 from ..loops.program import Program
 from ..loops.substitute import substituted
 from ..native.target import Target
-from . import byte_window, byte_window_loops, contraction, map, matrix_vector, row_passes, transpose, window
+from . import byte_window, byte_window_loops, contraction, map, matrix_vector, row_blocks, row_passes, transpose, window
 from .alternatives import chosen
 from .byte_window import ByteWindowChoice
 from .contraction import Contraction, ContractionChoice
@@ -54,12 +54,16 @@ class Part:
 
 def parts(kernel: Kernel, target: Target, by_rows: bool = False, rings: Mapping[Buffer, Buffer] = {}) -> Sequence[Part]:
     """The parts of a kernel, in order; together they write each output once."""
-    nest = flatten(kernel, rings)
-    by_rows = by_rows and bool(nest.axes)
     if 0 in kernel.out.shape:
         return ()
+    return chosen(kernel, by_rows, parts_of_nest(flatten(kernel, rings), target, by_rows), target)
+
+
+def parts_of_nest(nest: Nest, target: Target, by_rows: bool) -> Sequence[Part]:
+    """The same of a nest."""
+    by_rows = by_rows and bool(nest.axes)
     small = [collapse(piece, piece.axes[0] if by_rows else None) for piece in split(nest, by_rows, target)]
-    return chosen(kernel, by_rows, [choose(piece, target, by_rows) for piece in small], target)
+    return [choose(piece, target, by_rows) for piece in small]
 
 
 def choose(nest: Nest, target: Target, by_rows: bool) -> Part:
@@ -93,10 +97,14 @@ def divided(kernel: Kernel, target: Target, threads: int) -> tuple[Function, int
     plain = None if work(kernel) >= MUCH else schedule(kernel, target)
     if any(x.buffer is kernel.out for x in loads(kernel.value)) or (plain and parts_of(plain, threads) == 1):
         return plain or schedule(kernel, target), 1
-    function = schedule(kernel, target, keeps=DEEPEST)
+    return shared_out(schedule(kernel, target, keeps=DEEPEST), lambda: plain or schedule(kernel, target), threads)
+
+
+def shared_out(function: Function, plain: Callable[[], Function], threads: int) -> tuple[Function, int]:
+    """A function with all of its loops, divided into parts, and how many; where that does not pay, the plain one."""
     parts = parts_of(function, threads)
     found = divide(function, parts) if parts > 1 else None
-    return (found, parts) if found else (plain or schedule(kernel, target), 1)
+    return (found, parts) if found else (plain(), 1)
 
 
 def work(kernel: Kernel) -> int:
@@ -118,23 +126,33 @@ def through_scratch(kernel: Kernel, target: Target) -> Function:
 def lower_into(b: Builder, kernel: Kernel, target: Target, by_rows: bool = False, rings: Mapping[Buffer, Buffer] = {}) -> None:
     """All parts of a kernel, one after the other."""
     for part in parts(kernel, target, by_rows, rings):
-        nest = part.nest
-        rows = Rows.of(b, nest.low, nest.axes[0].extent) if by_rows and nest.axes else None
-        match part.choice:
-            case ContractionChoice() as choice if part.form:
-                contraction.lower(b, part.form, choice, target, rows)
-            case ByteWindowChoice() as choice:
-                byte_window_loops.lower(b, nest, choice, target, rows)
-            case RowChoice() as choice:
-                row_passes.lower(b, nest, choice, target, rows)
-            case MatrixVectorChoice() as choice:
-                matrix_vector.lower(b, nest, choice, target, rows)
-            case WindowChoice() as choice:
-                window.lower(b, nest, choice, target, rows)
-            case TransposeChoice() as choice:
-                transpose.lower(b, nest, choice, target, rows)
-            case MapChoice() as choice:
-                map.lower(b, nest, choice, target, rows)
+        lower_part(b, part, target, by_rows)
+
+
+def lower_nest(b: Builder, nest: Nest, target: Target) -> None:
+    """All parts of a nest, inside of the loops that are open."""
+    for part in parts_of_nest(nest, target, by_rows=False):
+        lower_part(b, part, target, by_rows=False)
+
+
+def lower_part(b: Builder, part: Part, target: Target, by_rows: bool) -> None:
+    nest = part.nest
+    rows = Rows.of(b, nest.low, nest.axes[0].extent) if by_rows and nest.axes else None
+    match part.choice:
+        case ContractionChoice() as choice if part.form:
+            contraction.lower(b, part.form, choice, target, rows)
+        case ByteWindowChoice() as choice:
+            byte_window_loops.lower(b, nest, choice, target, rows)
+        case RowChoice() as choice:
+            row_passes.lower(b, nest, choice, target, rows)
+        case MatrixVectorChoice() as choice:
+            matrix_vector.lower(b, nest, choice, target, rows)
+        case WindowChoice() as choice:
+            window.lower(b, nest, choice, target, rows)
+        case TransposeChoice() as choice:
+            transpose.lower(b, nest, choice, target, rows)
+        case MapChoice() as choice:
+            map.lower(b, nest, choice, target, rows)
 
 
 def describe(kernel: Kernel, target: Target) -> str:
@@ -163,10 +181,19 @@ def program_of(kernels: Kernels, target: Target, together: Interleaved, threads:
     if threads > 1:
         functions, steps = in_parts(kernels, together, target, threads)
     else:
-        functions = tuple(schedule(k, target, i in together.by_rows, together.rings) for i, k in enumerate(kernels.kernels))
+        functions = tuple(whole(kernels, i, together, target) for i in range(len(kernels.kernels)))
         steps = together.steps
     return Program(kernels.name, kernels.inputs, kernels.outputs, kernels.kernels, functions, steps, kernels.variables,
                    kernels.faults)
+
+
+def whole(kernels: Kernels, number: int, together: Interleaved, target: Target, keeps: int = 0) -> Function:
+    """The function of a kernel, not divided; without anything in it, where that of another kernel does its work."""
+    if (chain := together.chain(number)) is None:
+        return schedule(kernels.kernels[number], target, number in together.by_rows, together.rings)
+    if number == chain.kernels[-1]:
+        return row_blocks.schedule(kernels.kernels, chain, target, keeps)
+    return Function(kernels.kernels[number].out.name, (), (), [])
 
 
 def in_parts(kernels: Kernels, together: Interleaved, target: Target, threads: int
@@ -176,6 +203,9 @@ def in_parts(kernels: Kernels, together: Interleaved, target: Target, threads: i
               for part in group.parts for s in part}
 
     def scheduled(i: int, kernel: Kernel) -> tuple[Function, int]:
+        if together.chain(i):
+            deep = whole(kernels, i, together, target, DEEPEST)
+            return shared_out(deep, lambda: whole(kernels, i, together, target), threads)
         if i not in together.by_rows:
             return divided(kernel, target, threads)
         function = schedule(kernel, target, True, together.rings)

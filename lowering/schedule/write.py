@@ -10,9 +10,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..elements.affine import Affine, Axis
-from ..elements.expression import Apply, Buffer, Cast, Expr, Guard, Reduce, is_float
-from ..elements.traverse import children
+from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Guard, Reduce, is_float
+from ..elements.traverse import children, nodes
 from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
 from ..loops.ir import Operand
@@ -104,10 +106,10 @@ class Writer:
         width = block.pieces[-1].start + block.pieces[-1].lanes
         for x, (row, piece) in zip(sums, block.vectors):
             self.b.store(self.spilled(), Affine.of(row * width + piece.start), x)
-        loop = Axis("row", block.rows)
-        self.b.loop(loop, lambda: self.row_in_loops(block, Affine.of(loop), width, outer))
+        loop, constants = Axis("row", block.rows), self.constants()
+        self.b.loop(loop, lambda: self.row_in_loops(block, Affine.of(loop), width, outer, constants))
 
-    def row_in_loops(self, block: Block, row: Affine, width: int, outer: Vectorizer | None) -> None:
+    def row_in_loops(self, block: Block, row: Affine, width: int, outer: Vectorizer | None, constants: Given) -> None:
         for _, group in itertools.groupby(block.pieces, key=lambda p: (p.lanes, p.active)):
             same = list(group)
             lanes = same[0].lanes
@@ -117,9 +119,19 @@ class Writer:
                 start = Affine.of(number) * lanes + same[0].start
                 assert self.known is not None
                 known = {self.known: self.b.load(self.spilled(), row * width + start, lanes)}
-                self.store(block, row, start, same[0], known, outer)
+                self.store(block, row, start, same[0], {**constants, **known}, outer)
 
             self.b.loop(number, one)
+
+    def constants(self) -> Given:
+        """The constants of a long computation, read from memory here: as constants they would take registers from the loops
+        around."""
+        found = [e for e in nodes(self.nest.value) if isinstance(e, Const) and e.dtype == "float32"]
+        if not found:
+            return NOTHING
+        values = np.array([e.value for e in found], np.float32)
+        table = Buffer(f"{self.nest.name}.constants", "float32", values.shape, "constant", values)
+        return {e: self.b.load(table, Affine.of(i)) for i, e in enumerate(found)}
 
     def spilled(self) -> Buffer:
         if self.scratch is None:

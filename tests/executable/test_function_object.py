@@ -257,12 +257,26 @@ def test_long_runs_and_unknown_objects_are_called_the_ordinary_way(monkeypatch: 
     def product(x: Any) -> Any:
         return x @ x
 
-    small, large = (product.compile(np.zeros((n, n), np.float32)) for n in (8, 128))
-    for compiled, n in ((small, 8), (large, 128)):
+    small, large = (product.compile(np.zeros((n, n), np.float32)) for n in (8, 512))
+    for compiled, n in ((small, 8), (large, 512)):
         compiled(np.eye(n, dtype=np.float32))
     assert isinstance(small.__call__, BUILT_IN) and not isinstance(large.__call__, BUILT_IN)
     monkeypatch.setattr(runtime, "is_known", lambda: False)
     assert function_object(small.executable, print, False) is None
+
+
+def test_a_run_that_vectors_make_short_is_called_directly() -> None:
+    """A product of 512 by 512 numbers and a vector has more terms than a short run, but not so many cycles."""
+    weights = np.ones((512, 512), np.float32)
+
+    @tosaic.jit
+    def product(x: Any) -> Any:
+        return x @ weights
+
+    x = np.ones((1, 512), np.float32)
+    compiled = product.compile(x)
+    assert weights.size > runtime.LONGEST > compiled.executable.code.steps
+    assert np.array_equal(compiled(x), x @ weights) and isinstance(compiled.__call__, BUILT_IN)
 
 
 def test_an_object_of_another_layout_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

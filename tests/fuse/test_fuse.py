@@ -75,6 +75,16 @@ def test_a_value_whose_readers_come_together_is_never_stored() -> None:
     assert sum(isinstance(e, Load) and e.buffer.role == "argument" for e in nodes(kernels.kernels[0].value)) == 1
 
 
+def test_a_value_whose_readers_come_together_behind_the_last_of_them_is_never_stored() -> None:
+    """A GELU: the half of x, read last, meets what was computed of x before in a product behind it."""
+    g = Graph()
+    x = g.op("exp", g.input(3, 5))
+    curve = g.op("tanh", g.op("add", x, g.op("mul", x, x, zero("int8"))))
+    half = g.op("mul", x, np.full((1, 1), 0.5, np.float32), zero("int8"))
+    kernels = agree(g.module(g.op("mul", half, curve, zero("int8"))))
+    assert len(kernels.kernels) == 1
+
+
 def test_a_value_read_at_two_places_by_what_comes_together_is_stored() -> None:
     g = Graph()
     x = g.op("exp", g.input(3, 5))

@@ -9,7 +9,7 @@ from tosaic.lowering.elements.affine import Affine, Axis, Range
 from tosaic.lowering.elements.expression import Buffer, Cast, Const, Expr, Load, Reduce, apply, cast, guard, reduce
 from tosaic.lowering.elements.functions import exponential, tanh
 from tosaic.lowering.fuse.kernel import Kernel
-from tosaic.lowering.loops.ir import For, Function, If, Let, StoreTo, walk
+from tosaic.lowering.loops.ir import For, Function, If, Let, Literal, StoreTo, walk
 from tosaic.lowering.native.target import Target
 from tosaic.lowering.schedule import describe, schedule
 
@@ -156,6 +156,29 @@ def test_reductions_that_do_not_change_in_a_loop_stand_before_it() -> None:
     depth = max(nesting(s) for s in loops)
     assert depth == 2
     check([softmax(5, 100), softmax(3, 7)])
+
+
+@pytest.mark.parametrize(("rows", "form"), [(40, "contraction"), (3, "window")])
+def test_the_rows_of_a_tile_run_along_an_axis_around_the_innermost(rows: int, form: str) -> None:
+    """Values of attention, put together from their heads: the second operand differs from head to head."""
+    m, h, n, k = Axis("m", rows), Axis("h", 6), Axis("n", 32), Axis("k", 20)
+    at = {a: Affine.of(a) for a in (m, h, n, k)}
+    scores = Load(Buffer("p", "float32", (6, rows, 20), "argument"), (at[h], at[m], at[k]))
+    values = Load(Buffer("v", "float32", (6, 20, 32), "argument"), (at[h], at[k], at[n]))
+    kernel = Kernel(Buffer("y", "float32", (rows, 6, 32), "result"), (m, h, n), reduce("add", (k,), scores * values))
+    assert form in describe(kernel, V4)
+    check([kernel])
+
+
+def test_the_constants_of_a_long_epilogue_come_from_memory() -> None:
+    """In registers they would take the place of sums."""
+    k = product(30, 64, 40)
+    k = replace(k, value=tanh(k.value))
+    f = schedule(k, V4)
+    assert any(b.name.endswith("constants") for b in f.params)
+    long = [s for s in walk(f.body) if isinstance(s, Let) and s.op == "fma" and s.result.type.lanes == 16]
+    assert not any(isinstance(a, Literal) and a.type.dtype == "float32" for s in long for a in s.args)
+    check([k])
 
 
 def nesting(loop: For) -> int:

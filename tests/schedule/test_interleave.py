@@ -66,9 +66,9 @@ def residual(g: Graph) -> Value:
 
 
 def turned_over(g: Graph) -> Value:
-    """One of two convolutions reads the rows of the first from the last to the first."""
+    """The last of three convolutions is added to the rows of the first from the last to the first."""
     x = convolution(g, g.input(1, 12, 9, 4), 8, pad=SAME)
-    return g.op("add", convolution(g, g.op("reverse", x, axis=1), 4, 1), convolution(g, x, 4, 1))
+    return g.op("add", g.op("reverse", x, axis=1), convolution(g, convolution(g, x, 8, pad=SAME), 8, 1))
 
 
 Case = Callable[[Graph], Value]
@@ -137,6 +137,34 @@ def test_rows_read_in_reverse_are_all_kept() -> None:
     kernels, program = lowered(CASES["turned over"], tiny(target("x86-64-v4")))
     assert any(isinstance(s, Compute) and s.rows for s in program.steps)
     assert kernels.kernels[0].out.name not in rings_of(kernels, tiny(target("x86-64-v4")))
+
+
+def kernels_of(make: Case) -> Kernels:
+    g = Graph()
+    module = g.module(make(g))
+    return fuse(module, module.functions[0])
+
+
+def test_rows_that_need_all_of_what_lies_before_do_not_run_in_turns() -> None:
+    def transposed(g: Graph) -> Value:
+        x = convolution(g, g.input(1, 12, 12, 4), 8)
+        return convolution(g, g.op("transpose", x, perms=(0, 2, 1, 3)), 4)
+
+    assert not interleave(kernels_of(transposed), tiny(target("x86-64-v4"))).by_rows
+
+
+def test_a_tensor_that_each_turn_would_read_whole_keeps_its_reader_out_of_turns() -> None:
+    """The first product has its columns in rows of the second: each of these needs all of x again."""
+    def scores(g: Graph) -> Value:
+        x = convolution(g, g.input(1, 40, 1, 64), 48, 1)
+        heads = g.op("reshape", g.op("transpose", g.op("reshape", x, g.shape(40, 6, 8)), perms=(1, 2, 0)), g.shape(6, 8, 40))
+        zeros = np.zeros(1, np.float32)
+        return g.op("exp", g.op("matmul", g.input(6, 40, 8), heads, zeros, zeros))
+
+    found = kernels_of(scores)
+    assert len(found.kernels) == 2
+    assert not interleave(found, tiny(target("x86-64-v4")), "cache").by_rows
+    assert interleave(found, tiny(target("x86-64-v4")), "memory").by_rows
 
 
 def test_small_tensors_are_computed_whole() -> None:
