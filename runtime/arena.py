@@ -43,11 +43,31 @@ address = _address_by_field if _field_is_right() else _address_by_interface
 known."""
 
 
-def empty(shape: Sequence[int], dtype: npt.DTypeLike, alignment: int = ALIGNMENT) -> Array:
-    """An array at an address that is a multiple of `alignment` bytes; its contents are anything."""
+PAGE = 4096
+"""Bytes after which addresses look alike to a processor that compares only their lower bits."""
+
+BEHIND = 256
+"""Bytes that a store is followed too closely by a load of an address that looks like its own."""
+
+
+def empty(shape: Sequence[int], dtype: npt.DTypeLike, alignment: int = ALIGNMENT, offset: int = 0) -> Array:
+    """An array at an address that is `offset` bytes above a multiple of `alignment`; its contents are anything."""
     dtype = np.dtype(dtype)
     raw = np.empty(math.prod(shape) * dtype.itemsize + alignment, np.uint8)
-    return np.ndarray(tuple(shape), dtype, raw, -address(raw) % alignment)
+    return np.ndarray(tuple(shape), dtype, raw, (offset - address(raw)) % alignment)
+
+
+def apart(shape: Sequence[int], dtype: npt.DTypeLike, others: Iterable[int]) -> Array:
+    """An array that can be written while arrays at the addresses `others` are read, element by element.
+
+    A load waits for an earlier store whose address agrees with its own in the lower bits (12 of the virtual address, 20 of the
+    physical one on processors of Intel), as if it read what the store writes. Where a result starts a little behind an input, by
+    these bits, every load meets the store of the iteration before: that takes three times as long. So it starts elsewhere in its
+    page.
+    """
+    near = [a % PAGE for a in others]
+    free = (p for p in range(0, PAGE, PAGE // 16) if not any(0 < (p - a) % PAGE < BEHIND for a in near))
+    return empty(shape, dtype, PAGE, next(free, 0))
 
 
 def copy(array: Array) -> Array:

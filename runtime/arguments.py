@@ -5,13 +5,13 @@ instead.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from .arena import Array, address, empty
+from .arena import Array, address, apart, empty
 from .errors import Problem
 
 MLIR_NAMES = {"bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "ui8",
@@ -30,6 +30,9 @@ GUESSED = (bool, int, float, complex, str, bytes, list, tuple, dict, set, type(N
 LARGE = 1 << 16
 """Bytes from which a result is put at a multiple of 64; below, NumPy's own alignment costs nothing and is made
 faster."""
+
+VERY_LARGE = 1 << 20
+"""Bytes from which a result is put where no store delays a load of an input."""
 
 
 def dtype_of(name: str) -> np.dtype[Any]:
@@ -69,8 +72,10 @@ class Tensor:
     def __str__(self) -> str:
         return f"{self.name}: {self.type}"
 
-    def new(self) -> Array:
-        """An array for a result; its contents are anything."""
+    def new(self, inputs: Iterable[int] = ()) -> Array:
+        """An array for a result of a run that reads from the addresses `inputs`; its contents are anything."""
+        if self.nbytes >= VERY_LARGE:
+            return apart(self.shape, self.numpy_dtype, inputs)
         return np.empty(self.shape, self.numpy_dtype) if self.nbytes < LARGE else empty(self.shape, self.numpy_dtype)
 
     def fits(self, value: Any) -> bool:
@@ -172,7 +177,7 @@ class Signature:
         type, layout, writable, and no byte shared with an input or with each other. `inputs` are the addresses of the
         inputs."""
         if out is None:
-            return tuple([t.new() for t in self.outputs])
+            return tuple([t.new(inputs) for t in self.outputs])
         if is_mapping(out):
             out = by_name(self.name, "output", self.outputs, out)
         values = tuple(out) if isinstance(out, (list, tuple)) else (out,)

@@ -52,6 +52,9 @@ def renumbered(steps: Sequence[Step], numbers: Mapping[int, int]) -> tuple[Step,
     return tuple(result)
 
 
+Index = tuple[Affine, ...]
+
+
 class Merger:
     """The search for groups in one function. `merged` are the kernels that stand for a group, by the number of its last."""
 
@@ -100,8 +103,8 @@ class Merger:
         kernel = self.kernels.kernels[last]
         if not plain(kernel.value) or any(contracts(r) for r in reductions(kernel.value)):
             return set()
-        value, gone = kernel.value, set[int]()
-        while (found := self.next(kernel, value, last, run, gone)) is not None:
+        value, gone, read = kernel.value, set[int](), list[Index]()
+        while (found := self.next(kernel, value, last, run, gone, read)) is not None:
             number, value = found
             gone.add(number)
         if gone and reads_again(value):
@@ -111,15 +114,41 @@ class Merger:
             return gone
         return set()
 
-    def next(self, kernel: Kernel, value: Expr, last: int, run: Sequence[int], gone: set[int]) -> tuple[int, Expr] | None:
-        """A kernel that can be put into `value` next, and what `value` is then."""
+    def next(self, kernel: Kernel, value: Expr, last: int, run: Sequence[int], gone: set[int], read: list[Index]
+             ) -> tuple[int, Expr] | None:
+        """A kernel that can be put into `value` next, and what `value` is then: one that makes a form of rows of it, else one
+        that leads to such a kernel. `read` collects where the group reads what it now computes."""
+        way: tuple[int, Expr, list[Index]] | None = None
         for buffer in dict.fromkeys(x.buffer for x in loads(value)):
             number = self.producer(buffer, {last, *gone}, run)
-            if number is not None and self.may_move(number, last, run):
-                inside = inlined(kernel, value, self.kernels.kernels[number])
-                if inside is not None:
+            if number is None or not self.may_move(number, last, run):
+                continue
+            producer = self.kernels.kernels[number]
+            inside, places = inlined(value, producer)
+            if inside is None:
+                continue
+            if reductions(inside):
+                if has_rows(kernel, inside, [*read, *places]):
+                    read += places
                     return number, inside
-        return None
+            elif way is None and self.leads_to_sums(producer, run):
+                way = number, inside, places
+        if way is None:
+            return None
+        read += way[2]
+        return way[:2]
+
+    def leads_to_sums(self, kernel: Kernel, run: Sequence[int]) -> bool:
+        """Whether what a kernel reads is computed, element by element, from reductions of the same run."""
+        stack, seen = [kernel], set[int]()
+        while stack:
+            for buffer in {x.buffer for x in loads(stack.pop().value)}:
+                for number in {*self.writers.get(buffer, ())}.intersection(run) - seen:
+                    if reductions(self.kernels.kernels[number].value):
+                        return True
+                    seen.add(number)
+                    stack.append(self.kernels.kernels[number])
+        return False
 
     def producer(self, buffer: Buffer, group: set[int], run: Sequence[int]) -> int | None:
         """The kernel that writes a buffer which nothing but the group reads."""
@@ -170,15 +199,13 @@ def contracts(r: Reduce) -> bool:
     return False
 
 
-def inlined(kernel: Kernel, value: Expr, producer: Kernel) -> Expr | None:
-    """`value`, what `kernel` computes, with that of `producer` where its buffer was read; None where they are not to be put
-    together."""
+def inlined(value: Expr, producer: Kernel) -> tuple[Expr | None, list[Index]]:
+    """`value` with what `producer` computes where its buffer was read, and where that is; None where it would be too long."""
     read = [load.index for load in loads(value) if load.buffer is producer.out]
     many = sum(1 for e in (value, producer.value) for _ in nodes(e)) > MOST_NODES
-    if many or any(len(index) != len(producer.axes) for index in read) or not (
-            reductions(value) or reductions(producer.value)):
-        return None
-    known: dict[tuple[Affine, ...], Expr] = {}
+    if many or any(len(index) != len(producer.axes) for index in read):
+        return None, []
+    known: dict[Index, Expr] = {}
 
     def change(e: Expr) -> Expr | None:
         if not isinstance(e, Load) or e.buffer is not producer.out:
@@ -187,10 +214,14 @@ def inlined(kernel: Kernel, value: Expr, producer: Kernel) -> Expr | None:
             known[e.index] = substitute(producer.value, dict(zip(producer.axes, e.index)))
         return known[e.index]
 
-    inside = rewrite(value, change)
-    outer = rows_of(kernel, inside)
-    whole = outer is not None and all(outer <= frozenset().union(*(i.axes for i in index)) for index in read)
-    return inside if whole else None
+    return rewrite(value, change), read
+
+
+def has_rows(kernel: Kernel, value: Expr, read: Sequence[Index]) -> bool:
+    """Whether a value of the kernel's axes has the form of rows, and what it computes instead of reading it, at the places
+    `read`, is not the same for several rows."""
+    outer = rows_of(kernel, value)
+    return outer is not None and all(outer <= frozenset().union(*(i.axes for i in index)) for index in read)
 
 
 def rows_of(kernel: Kernel, value: Expr) -> frozenset[Axis] | None:

@@ -222,9 +222,9 @@ class Builder:
     def multiply_tiles(self, total: int, x: int, y: int, signed: bool) -> None:
         self._scopes[-1].block.append(MultiplyTiles(total, x, y, signed))
 
-    def prefetch(self, buffer: Buffer, i: Affine) -> None:
+    def prefetch(self, buffer: Buffer, i: Affine, near: bool = False) -> None:
         """Say that buffer[i] is read soon; i may be outside."""
-        self._scopes[-1].block.append(Prefetch(self._address(buffer, i)))
+        self._scopes[-1].block.append(Prefetch(self._address(buffer, i), near))
 
     # ---- control -----------------------------------------------------------------------------------------------------
     def when(self, condition: Operand, body: Callable[[], None], likely: bool | None = None) -> None:

@@ -114,9 +114,10 @@ class StoreTo:
 
 @dataclass(frozen=True, slots=True)
 class Prefetch:
-    """The line of a cache that holds an element is wanted soon. It changes no value, and the element may be outside of its
-    buffer."""
+    """The line of a cache that holds an element is wanted soon; with `near` so soon that it belongs in the cache nearest to the
+    core. It changes no value, and the element may be outside of its buffer."""
     address: Address
+    near: bool = False
 
 
 @dataclass(frozen=True, slots=True)

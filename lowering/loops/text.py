@@ -190,8 +190,8 @@ class Names:
             case StoreTo(address, value, active, streaming):
                 return (f"store {self.address(address)} = {operand(value)}{lanes_of(value, active, None)}"
                         f"{' streaming' if streaming else ''}")
-            case Prefetch(address):
-                return f"prefetch {self.address(address)}"
+            case Prefetch(address, near):
+                return f"prefetch {self.address(address)}{' near' if near else ''}"
             case ShapeTiles(shapes):
                 return f"shape_tiles [{', '.join(f'{rows}, {nbytes}' for rows, nbytes in shapes)}]"
             case ZeroTile(tile):

@@ -133,7 +133,7 @@ class FunctionReader(Tokens):
                 return self.store()
             case "prefetch":
                 self.expect("prefetch")
-                return Prefetch(self.address())
+                return Prefetch(self.address(), self.accept("near"))
             case "for":
                 return self.loop()
             case "if":

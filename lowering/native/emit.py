@@ -182,8 +182,8 @@ class Emitter:
                     self.load(stmt)
                 case StoreTo():
                     self.store(stmt)
-                case Prefetch(address):
-                    self.accesses.prefetch(self.address(address))
+                case Prefetch(address, near):
+                    self.accesses.prefetch(self.address(address), near)
                 case GatherFrom():
                     self.gather(stmt)
                 case For():

@@ -11,7 +11,7 @@ from ...runtime.machine_code import Image
 from ...runtime.variables import Context, Declaration, process
 from ..elements.affine import Axis
 from ..elements.expression import Buffer, Expr, Reduce
-from ..elements.traverse import nodes
+from ..elements.traverse import free_axes, nodes
 from ..fuse.kernel import Kernel, Loop, walk
 from ..loops.cost import cycles
 from ..loops.ir import Function
@@ -72,11 +72,12 @@ def work_of(kernel: Kernel, function: Function) -> float:
 
 
 def terms_of(kernel: Kernel) -> int:
-    """How many elements, and terms of sums, a kernel computes."""
-    return math.prod(a.extent for a in {*kernel.axes, *reduced(kernel.value)})
+    """How many elements, and terms of sums, a kernel computes: a sum that is the same for several elements is computed once."""
+    sums = [{*free_axes(e) - bound(e), *e.axes} for e in nodes(kernel.value) if isinstance(e, Reduce)]
+    return sum(math.prod(a.extent for a in axes) for axes in [set(kernel.axes), *sums])
 
 
-def reduced(e: Expr) -> set[Axis]:
+def bound(e: Expr) -> set[Axis]:
     """The axes of all reductions."""
     return {a for node in nodes(e) if isinstance(node, Reduce) for a in node.axes}
 

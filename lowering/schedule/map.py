@@ -19,6 +19,11 @@ from .tiles import Tiles, chunks, over, pieces
 from .vectorize import NARROW, At, Vectorizer, together
 from .write import Block, Writer
 
+LINE, AHEAD = 64, 1024
+"""Bytes of a line of a cache; and how far ahead memory is asked for where more is written than the caches hold. The processor
+looks ahead by itself, but not into its nearest cache, and not far where stores take their turns with the loads."""
+MOST_AHEAD = 4
+"""Tensors that are asked for ahead of their use."""
 LONG, LONGEST = 16, 150
 """Operations so many that those of the next vector wait too long for them, unless they come by turns; and so many that one
 vector is code enough."""
@@ -67,7 +72,8 @@ def choose(nest: Nest, target: Target, rows: bool) -> MapChoice:
     if scattered(nest.value, inner[-1], target):
         return MapChoice(min(lanes, target.lanes(4)), 1, False)
     plain = LONG < operations <= LONGEST and not any(isinstance(e, Reduce) for e in nodes(nest.value))
-    unroll = 1 if lanes == 1 else 2 if plain or 8 < operations <= LONG else 4 if operations <= 8 else 1
+    few = 2 if streaming else 4
+    unroll = 1 if lanes == 1 else 2 if plain or 8 < operations <= LONG else few if operations <= 8 else 1
     return MapChoice(lanes, unroll, streaming, plain)
 
 
@@ -79,6 +85,13 @@ def streams(nest: Nest, lanes: int, target: Target) -> bool:
     whole = lanes * ITEM_SIZES[nest.out.dtype] == target.vector_bytes
     return large and whole and n is not None and n.extent % lanes == 0 and all(
         c % lanes == 0 for t, c in nest.index.terms if t is not n) and nest.index.const % lanes == 0
+
+
+def large_inputs(nest: Nest, target: Target) -> list[Load]:
+    """What is read from memory along the last axis, and from no cache."""
+    found = {e.buffer: e for e in nodes(nest.value) if isinstance(e, Load) and e.buffer.nbytes > target.l2_bytes // 2
+             and all(isinstance(t, Axis) for t, _ in e.index[0].terms) and e.index[0].coefficient(nest.axes[-1]) == 1}
+    return [e for e in found.values() if e.index[0].axes <= set(nest.axes)][:MOST_AHEAD]
 
 
 def scattered(value: Expr, axis: Axis, target: Target | None = None) -> bool:
@@ -105,6 +118,7 @@ def lower(b: Builder, nest: Nest, choice: MapChoice, target: Target, rows: Rows 
     lanes = choice.lanes
     writer = Writer(b, target, nest, streaming=choice.streaming)
     reductions = bool(exposed(nest.value))
+    early = large_inputs(nest, target) if choice.streaming else []
 
     def level(axes: tuple[Axis, ...], at: At, outer: Vectorizer | None, first: bool = False) -> None:
         outer = hoisted(at, outer) if reductions else None
@@ -129,6 +143,9 @@ def lower(b: Builder, nest: Nest, choice: MapChoice, target: Target, rows: Rows 
         def tile(start: Affine, t: Tiles) -> None:
             here = {**at, axis: start}
             parts = pieces(t.size, lanes, target.has_masked)
+            for e in early:
+                for line in range(0, t.size, LINE // ITEM_SIZES[e.dtype]):
+                    b.prefetch(e.buffer, e.index[0].substitute(here) + (line + AHEAD // ITEM_SIZES[e.dtype]), near=True)
             if len(parts) == 1 or not choice.by_turns:
                 writer.write(Block(here, None, 1, axis, parts), outer=outer)
                 return

@@ -241,7 +241,8 @@ class Along:
         given = self.scratch.load(p, at, 0, piece.lanes, piece.active)
         here = Vectorizer(self.b, self.target, at, p.axes[-1], piece.lanes, piece.active, given, outer=v)
         for e, ahead in self.early.get(p, {}).items():
-            self.b.prefetch(e.buffer, here.place(e.index[0])[0] + ahead)
+            near = ahead * ITEM_SIZES[e.dtype] <= self.target.l1_bytes // 3  # beside this row, and what is stored of it
+            self.b.prefetch(e.buffer, here.place(e.index[0])[0] + ahead, near)
         return here
 
     def together(self, r: Reduce, sums: Sums) -> Operand:

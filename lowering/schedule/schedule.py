@@ -22,7 +22,18 @@ from ..loops.order import may_overwrite
 from ..loops.program import Program
 from ..loops.substitute import substituted
 from ..native.target import Target
-from . import byte_window, byte_window_loops, contraction, map, matrix_vector, row_blocks, row_passes, transpose, window
+from . import (
+    byte_window,
+    byte_window_loops,
+    contraction,
+    map,
+    matrix_vector,
+    outer_sums,
+    row_blocks,
+    row_passes,
+    transpose,
+    window,
+)
 from .alternatives import chosen
 from .byte_window import ByteWindowChoice
 from .contraction import Contraction, ContractionChoice
@@ -30,14 +41,15 @@ from .divide import DEEPEST, divide, parts_of
 from .map import MapChoice
 from .matrix_vector import MatrixVectorChoice
 from .nest import Nest, flatten
+from .outer_sums import OuterSumsChoice
 from .parts import collapse, split
 from .row_passes import RowChoice
 from .rows import Rows
 from .transpose import TransposeChoice
 from .window import WindowChoice
 
-Choice = (ContractionChoice | ByteWindowChoice | RowChoice | MatrixVectorChoice | WindowChoice | TransposeChoice
-          | MapChoice)
+Choice = (ContractionChoice | ByteWindowChoice | RowChoice | OuterSumsChoice | MatrixVectorChoice | WindowChoice
+          | TransposeChoice | MapChoice)
 
 
 MUCH = 1 << 20
@@ -73,7 +85,8 @@ def choose(nest: Nest, target: Target, by_rows: bool) -> Part:
         return Part(nest, contraction.choose(form, target), form)
     if nest.axes and nest.index.coefficient(nest.axes[-1]) != 1:  # neighbours lie apart: in a part of a concat, a pad
         return Part(nest, map.choose(nest, target, by_rows))
-    choice = (matrix_vector.recognise(nest, target, by_rows) or byte_window.recognise(nest, target, by_rows)
+    choice = (outer_sums.recognise(nest, target, by_rows)
+              or matrix_vector.recognise(nest, target, by_rows) or byte_window.recognise(nest, target, by_rows)
               or window.recognise(nest, target, by_rows) or transpose.recognise(nest, target, by_rows)
               or map.choose(nest, target, by_rows))
     return Part(nest, choice)
@@ -145,6 +158,8 @@ def lower_part(b: Builder, part: Part, target: Target, by_rows: bool) -> None:
             byte_window_loops.lower(b, nest, choice, target, rows)
         case RowChoice() as choice:
             row_passes.lower(b, nest, choice, target, rows)
+        case OuterSumsChoice() as choice:
+            outer_sums.lower(b, nest, choice, target)
         case MatrixVectorChoice() as choice:
             matrix_vector.lower(b, nest, choice, target, rows)
         case WindowChoice() as choice:

@@ -298,7 +298,8 @@ class Vectorizer:
 
 
 def together(places: Sequence[Vectorizer], e: Expr) -> list[Operand]:
-    """The value of e at each place, operation by operation: none waits for the one before."""
+    """The value of e at each place, operation by operation: none waits for the one before. What is known of all places is not
+    computed, nor what only that is made of."""
     order: list[Expr] = []
     seen: set[int] = set()
     stack = [(e, False)]
@@ -306,7 +307,7 @@ def together(places: Sequence[Vectorizer], e: Expr) -> list[Operand]:
         node, ready = stack.pop()
         if ready:
             order.append(node)
-        elif id(node) not in seen:
+        elif id(node) not in seen and any(v.known(node) is None for v in places):
             seen.add(id(node))
             stack.append((node, True))
             stack.extend([(x, False) for x in reversed(operands(node))])

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tosaic.runtime.arena import address, empty
 from tosaic.runtime.arguments import Tensor
 from tosaic.runtime.errors import Problem
 from tosaic.runtime.executable import Executable
@@ -226,3 +227,17 @@ def test_large_results_start_at_a_cache_line() -> None:
     executable = p.load(p.compute(r, copy, x))
     results = [executable(np.zeros(1 << 15, np.float32))[0] for _ in range(5)]
     assert all(r.__array_interface__["data"][0] % 64 == 0 for r in results)
+
+
+@pytest.mark.parametrize("place", [0, 16, 64, 2048, 3904, 4032])
+def test_very_large_results_do_not_follow_an_input_closely(place: int) -> None:
+    """By the lower bits of their addresses, where a load would wait for the store before."""
+    p = Programs("very large")
+    x, y, r = p.input("x", (1 << 18,)), p.input("y", (1 << 18,)), p.output("r", (1 << 18,))
+    executable = p.load(p.compute(r, add, x, y))
+    inputs = [empty((1 << 18,), np.float32, 4096, offset) for offset in (place, (place + 3900) % 4096)]
+    for array in inputs:
+        array[...] = 1
+    result, = executable(*inputs)
+    assert (result == 2).all() and address(result) % 64 == 0
+    assert not any(0 < (address(result) - address(x)) % 4096 < 256 for x in inputs)

@@ -43,6 +43,16 @@ def normalized(g: Graph, x: Value, axis: int) -> Value:
     return mul(g, away, g.op("rsqrt", g.op("add", mean(g, mul(g, away, away), axis), EPSILON)))
 
 
+def scaled_before(g: Graph, x: Value, axis: int) -> Value:
+    """A normalisation as converters write it: x * s - mean * s, where s is the factor of the row by that of the element."""
+    middle = mean(g, x, axis)
+    away = g.op("sub", x, middle)
+    factor = g.op("rsqrt", g.op("add", mean(g, mul(g, away, away), axis), EPSILON))
+    gain = np.linspace(0.5, 2, x.tensor.dims[2], dtype=np.float32).reshape(1, 1, -1)
+    scale, zero = mul(g, factor, gain), np.zeros(1, np.float32)
+    return g.op("add", mul(g, x, scale), mul(g, g.op("negate", middle, zero, zero), scale))
+
+
 def by_root_mean_square(g: Graph, x: Value, axis: int) -> Value:
     gain = np.linspace(0.5, 2, x.tensor.dims[2], dtype=np.float32).reshape(1, 1, -1)
     return mul(g, mul(g, x, g.op("rsqrt", g.op("add", mean(g, mul(g, x, x), axis), EPSILON))), gain)
@@ -54,7 +64,7 @@ def log_of_the_sum(g: Graph, x: Value, axis: int) -> Value:
     return g.op("add", most, g.op("log", g.op("reduce_sum", powers, axis=axis)))
 
 
-FORMS = [softmax, log_softmax, normalized, by_root_mean_square, log_of_the_sum]
+FORMS = [softmax, log_softmax, normalized, scaled_before, by_root_mean_square, log_of_the_sum]
 
 
 def count(kernels: Kernels) -> int:
@@ -117,6 +127,15 @@ def test_rows_that_are_no_rows_of_the_result_stay_apart() -> None:
     scaled = mul(g, x, g.op("reciprocal", g.op("reduce_sum", x, axis=2)))
     kernels = agree(g.module(g.op("sub", scaled, g.op("reduce_max", scaled, axis=1))))
     assert count(kernels) > 1
+
+
+def test_what_is_the_same_for_several_rows_stays_apart() -> None:
+    """A tensor of exponentials that every row is divided by, and that comes from sums along another axis."""
+    g = Graph()
+    x, y = g.input(3, 5, 7), g.input(5, 7)
+    shared = g.op("reshape", g.op("exp", g.op("exp", g.op("reduce_sum", y, axis=0))), g.shape(1, 1, 7))
+    kernels = agree(g.module(mul(g, softmax(g, x, 2), shared)))
+    assert all(k.out.shape != (3, 5, 7) or "exp exp" not in k.origin for k in kernels.kernels)
 
 
 def test_one_long_row_stays_apart() -> None:

@@ -24,12 +24,12 @@ from .test_verify import rejects
 X, Y = argument("x", 8), result("y", 8)
 
 
-def ahead(distance: int) -> Function:
+def ahead(distance: int, near: bool = False) -> Function:
     """y = abs(x), with what is `distance` further on asked for."""
     b, i = Builder("y"), Axis("i", 8)
 
     def body() -> None:
-        b.prefetch(X, Affine.of(i) + distance)
+        b.prefetch(X, Affine.of(i) + distance, near)
         b.store(Y, Affine.of(i), b.op("abs", b.load(X, Affine.of(i))))
 
     b.loop(i, body)
@@ -46,9 +46,10 @@ def test_it_changes_no_value_wherever_it_points(distance: int) -> None:
     np.testing.assert_array_equal(memory.array(Y), np.abs(np.arange(-4, 4)))
 
 
-def test_its_text_reads_back() -> None:
-    written = print_program(program([ahead(3)], [X], [Y]))
-    assert "    prefetch @x[%0 + 3]\n" in written
+@pytest.mark.parametrize(("near", "line"), [(False, "prefetch @x[%0 + 3]"), (True, "prefetch @x[%0 + 3] near")])
+def test_its_text_reads_back(near: bool, line: str) -> None:
+    written = print_program(program([ahead(3, near)], [X], [Y]))
+    assert f"    {line}\n" in written
     assert print_program(read_program(written)) == written
 
 
@@ -67,17 +68,19 @@ def test_it_is_no_read() -> None:
     assert may_overwrite(f, X, Y)
 
 
-def lines_of(name: str) -> list[str]:
+def lines_of(name: str, near: bool = False) -> list[str]:
     t = target(name)
-    emitted = emit_functions([ahead(64)], t)
+    emitted = emit_functions([ahead(64, near)], t)
     text = "\n".join([f'target triple = "{t.triple}"', *emitted.declarations, *emitted.definitions, *emitted.attributes,
                       "define void @run(ptr %p, ptr %q) { call void @y(ptr %p, ptr %q) ret void }"])
     return assembly(text, t).splitlines()
 
 
-@pytest.mark.parametrize(("name", "instruction"), [("x86-64", "prefetcht1"), ("x86-64-v4", "prefetcht1"), ("aarch64", "prfm")])
-def test_machines_that_can_have_an_instruction_for_it(name: str, instruction: str) -> None:
-    assert sum(instruction in line for line in lines_of(name)) >= 1
+@pytest.mark.parametrize(("name", "near", "instruction"), [
+    ("x86-64", False, "prefetcht1"), ("x86-64-v4", False, "prefetcht1"), ("x86-64", True, "prefetcht0"),
+    ("aarch64", False, "pldl2keep"), ("aarch64", True, "pldl1keep")])
+def test_machines_that_can_have_an_instruction_for_it(name: str, near: bool, instruction: str) -> None:
+    assert sum(instruction in line for line in lines_of(name, near)) >= 1
 
 
 def test_a_machine_without_such_an_instruction_leaves_it_out() -> None:

@@ -9,7 +9,8 @@ from tosaic.lowering.elements.affine import Affine, Axis, Range
 from tosaic.lowering.elements.expression import Buffer, Cast, Const, Expr, Load, Reduce, apply, cast, guard, reduce
 from tosaic.lowering.elements.functions import exponential, tanh
 from tosaic.lowering.fuse.kernel import Kernel
-from tosaic.lowering.loops.ir import For, Function, If, Let, Literal, StoreTo, walk
+from tosaic.lowering.graph.types import ITEM_SIZES
+from tosaic.lowering.loops.ir import For, Function, If, Let, Literal, LoadFrom, Prefetch, StoreTo, walk
 from tosaic.lowering.native.target import Target
 from tosaic.lowering.schedule import describe, schedule
 
@@ -118,6 +119,23 @@ def test_an_output_past_the_caches_is_streamed() -> None:
     read_again = replace(k, out=replace(k.out, role="temporary"))
     assert "streaming" not in describe(read_again, replace(V4, streaming_bytes=1 << 12))
     check([k], targets={"streaming": replace(V4, streaming_bytes=1 << 12)})
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_what_a_streamed_output_needs_is_asked_for_a_thousand_bytes_ahead(dtype: str) -> None:
+    """Line by line, if it comes from memory."""
+    i, j, size = Axis("i", 1 << 4), Axis("j", 1 << 15), ITEM_SIZES[dtype]
+    x = Load(Buffer("x", dtype, (1 << 4, 1 << 15), "argument"), (Affine.of(i), Affine.of(j)))
+    y = Load(Buffer("y", "float32", (1 << 15,), "argument"), (Affine.of(j),))
+    k = Kernel(Buffer("z", "float32", (1 << 4, 1 << 15), "result"), (i, j), cast(x, "float32") + y)
+    t = replace(V4, streaming_bytes=1 << 12, l2_bytes=size << 19)
+    f = schedule(k, t)
+    early = [s for s in walk(f.body) if isinstance(s, Prefetch)]
+    read = [s.address.offset for s in walk(f.body) if isinstance(s, LoadFrom) and s.address.buffer is x.buffer]
+    assert {s.address.buffer for s in early} == {x.buffer} and all(s.near for s in early)
+    assert [s.address.offset for s in early] == [o + 1024 // size for o in read if o * size % 64 == 0]
+    assert not any(isinstance(s, Prefetch) for s in walk(schedule(k, V4).body))
+    check([k], targets={"streaming": t})
 
 
 def test_padding_costs_no_test_in_the_interior() -> None:

@@ -16,6 +16,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import tosaic
+
 from .roster import Peer
 from .task import Refused, Task
 
@@ -27,11 +29,14 @@ BATCH_SECONDS = 60.0
 PROGRAM = Path(__file__).parent, "--worker"
 
 
-def variables(threads: int, kept: str) -> dict[str, str]:
-    """The environment of a worker: one number of threads for every library, and the cache that tosaic keeps."""
+def variables(threads: int, kept: str, is_own: bool) -> dict[str, str]:
+    """The environment of a worker: one number of threads for every library, and the cache that tosaic keeps. Our own worker
+    imports the tosaic that this process has."""
     names = ("OMP", "OPENBLAS", "MKL", "TOSAIC")
     count = {f"{name}_NUM_THREADS": str(threads) for name in names}
     ours = {name: value for name, value in os.environ.items() if not name.startswith(("OPENBLAS_", "TOSAIC_", "PYTHONPATH"))}
+    if is_own:
+        ours["PYTHONPATH"] = str(Path(tosaic.__file__).parents[1])
     return {**ours, **count, "NPROC": str(threads), "TOSAIC_CACHE": f"{kept}/tosaic",
             "TF_CPP_MIN_LOG_LEVEL": "3"}
 
@@ -52,7 +57,7 @@ class Worker:
         self.peer, self.task, self.pending = peer, task, b""
         processors = sorted(os.sched_getaffinity(0))[:None if task.is_cold else task.threads]
         self.process = subprocess.Popen([peer.interpreter, *PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, env=variables(task.threads, task.kept),
+                                        stderr=subprocess.DEVNULL, env=variables(task.threads, task.kept, not peer.part),
                                         preexec_fn=lambda: begin(processors))
 
     def load(self) -> dict[str, Any]:
