@@ -8,6 +8,7 @@ one consumer computes with, what control flow or a write to a variable must not 
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -28,6 +29,8 @@ from .values import axes_of, static
 
 FOLD_BYTES = 1 << 20
 """Results of operators on constants are computed while compiling up to this size, or as long as they do not grow."""
+FOLD_TERMS = 1 << 15
+"""And up to so many terms of their sums, or a few for each element that is read: one takes up to a microsecond."""
 
 
 def fuse(module: Module, function: Function) -> Kernels:
@@ -264,7 +267,10 @@ class Fuser:
         size = static(value).nbytes
         if isinstance(expression, Load) and size > expression.buffer.nbytes:
             return False  # a constant that is only repeated is read where it lies
-        if size > max(FOLD_BYTES, 4 * sum(b.nbytes for b in {load.buffer for load in read})):
+        buffers = {load.buffer for load in read}
+        if size > max(FOLD_BYTES, 4 * sum(b.nbytes for b in buffers)):
+            return False
+        if terms(expression, axes) > max(FOLD_TERMS, 4 * sum(b.size for b in buffers)):
             return False
         data = evaluate(expression, axes).copy()
         data.flags.writeable = False
@@ -358,6 +364,12 @@ class Fuser:
     def is_folded(self, value: Value) -> bool:
         home = self.homes.get(value)
         return home is not None and home.role == "constant"
+
+
+def terms(e: Expr, axes: Iterable[Axis]) -> int:
+    """How many terms the sums of an expression have over these axes; 0 where there is none."""
+    sums = {a for node in nodes(e) if isinstance(node, Reduce) for a in node.axes}
+    return math.prod(a.extent for a in {*axes, *sums}) if sums else 0
 
 
 def shared(element: Element) -> Element:

@@ -19,11 +19,17 @@ MOST_VECTORS = 8
 """Vectors of a single row: as many as make two sums start each cycle, with some to spare."""
 
 
-def heights(extent: int, inside: tuple[int, int], tile: Tile, single: bool, cut: Cut, passes: int, target: Target
-            ) -> list[Tiles]:
+def heights(extent: int, inside: tuple[int, int], tile: Tile, single: bool, cut: Cut, passes: int, target: Target,
+            tested: bool = False) -> list[Tiles]:
     """The tiles of `extent` rows, of which those `inside` meet no condition. With `single` the border goes by single
-    rows in any case; `cut` is how these cut the columns, `passes` how often all is done."""
+    rows in any case; `cut` is how these cut the columns, `passes` how often all is done. With `tested` some rows at the border
+    are none, so that they are tested one by one."""
     low, high = inside
+    if tested:
+        if low == high:
+            return [Tiles(0, 1, extent)]
+        middle = [Tiles(low + t.start, t.size, t.count) for t in balanced(high - low, tile.rows)]
+        return [t for t in (Tiles(0, 1, low), *middle, Tiles(high, 1, extent - high)) if t.count]
     whole = peel(balanced(extent, tile.rows), low, high, single)
     if low == high or high - low == extent:
         return whole

@@ -16,16 +16,17 @@ from ..loops.ir import Literal, Operand, Type
 from ..native.target import Target
 from .blocking import Blocks, choose_blocks
 from .borders import heights, together
+from .code_size import LINE_CYCLES, Code
 from .conditions import Conditions, kept_in_range
 from .nest import Nest, free_axes
 from .panels import Cut, Panels, is_constant, pack_at_run_time, packed, unpacked
 from .reduce_loops import alike, reduce_loops, unsettled
-from .register_tile import BLOCK_PRICES, Tile, choose_tile, panels
+from .register_tile import BLOCK_PRICES, PRICES, Tile, choose_tile, panels
 from .rows import Rows, nested
 from .tiles import Piece, Tiles, interior, over, pieces
 from .vectorize import At, Vectorizer
 from .window import main_reduction
-from .write import Block, Writer
+from .write import Block, Writer, operations
 
 MOST_PLACES = 512
 """Kernels with more places, of which padding leaves some out, take no products of four bytes."""
@@ -66,6 +67,11 @@ class Contraction:
         """The conditions on b alone: with them its index stays in range."""
         known = {*self.batch, *self.reduce.axes}
         return tuple(w for w in self.reduce.where if w.index.axes <= known and not w.index.hidden)
+
+    @property
+    def tested(self) -> tuple[Range, ...]:
+        """The conditions on rows of outputs: those for which one fails are none."""
+        return tuple(w for w in self.nest.where if self.m in w.index.axes)
 
     @property
     def passes(self) -> int:
@@ -117,12 +123,19 @@ def fits(form: Contraction) -> bool:
     return in_range(form) and (form.passes >= 4 or contiguous(form))
 
 
+def run_by_turns(nests: Sequence[Nest], target: Target) -> bool:
+    """Whether the parts of a nest are contractions that can run over the places where conditions on their outer axes and their
+    rows hold, and over just the values of K that these leave; others may be without sums."""
+    sums = [nest for nest in nests if any(isinstance(e, Reduce) for e in nodes(nest.value))]
+    return bool(sums) and all(runs_by_turns(nest, target) for nest in sums)
+
+
 def runs_by_turns(nest: Nest, target: Target) -> bool:
-    """Whether the nest is a contraction that can run over the places of its outer axes where its conditions hold, and over
-    just the values of K that these leave."""
     from .dot import bytes_of, prefixes
     form = recognise(nest, False)
-    if form is None or not all(w.index.axes <= {*form.outer} for w in nest.where):
+    if form is None or not all(w.index.axes <= {*form.outer, form.m} for w in nest.where):
+        return False
+    if form.tested and choose(form, target).step == "tiles":
         return False
     return not (target.has_dot4 and bytes_of(form)) or prefixes(form, Axis("k", form.depth)) is not None
 
@@ -141,7 +154,7 @@ def choose(form: Contraction, target: Target) -> ContractionChoice:
     from .dot import bytes_of
     from .tile_shape import choose_tiles
     lanes = target.lanes(ITEM_SIZES[form.reduce.dtype])
-    tile = choose_tile(form.rows, form.n.extent, lanes, target, aliased(form))
+    tile = choose_tile(form.rows, form.n.extent, lanes, target, aliased(form), PRICES, code_of(form))
     step = "fma" if is_float(form.reduce.dtype) else "multiply"
     if target.has_dot4 and bytes_of(form) and lanes >= 4 and places_with_conditions(form) <= MOST_PLACES:
         step = "dot4"
@@ -157,6 +170,12 @@ def choose(form: Contraction, target: Target) -> ContractionChoice:
     size = ITEM_SIZES["int8" if step == "dot4" else form.reduce.dtype]
     large = form.n.extent * form.depth * size > target.l2_bytes // 3
     return ContractionChoice(tile, lanes, step, packing, large and step != "dot4" and form.rows > tile.rows)
+
+
+def code_of(form: Contraction) -> Code:
+    """What the code of a tile costs, beside its work."""
+    steps = form.depth * math.prod(a.extent for a in form.outer)
+    return Code(LINE_CYCLES / steps, operations(form.a), operations(form.nest.value, form.reduce))
 
 
 def places_with_conditions(form: Contraction) -> int:
@@ -255,11 +274,19 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
     product = Product(b, form, step, panels, target, Writer(b, target, form.nest, form.reduce, largest, known=known))
     outer, lines = form.outer, [Tiles(0, 1, 1)]
     if form.m:
-        lines = heights(form.rows, interior(form.m, conditions.rows), choice.tile, conditions.by_single_rows, wide,
-                        form.depth * math.prod(a.extent for a in outer), target)
+        lines = heights(form.rows, interior(form.m, (*conditions.rows, *form.tested)), choice.tile,
+                        conditions.by_single_rows, wide, form.depth * math.prod(a.extent for a in outer), target,
+                        bool(form.tested))
 
     def over_rows(at: At, run: Callable[[At, Tiles], None]) -> None:
-        over(b, lines, lambda start, t: run({**at, form.m: start} if form.m else at, t))
+        def rows(start: Affine, t: Tiles) -> None:
+            place = {**at, form.m: start} if form.m else at
+            tests = [w for r in form.tested if (w := r.substitute(place)).known is None]
+            if tests:
+                b.when(b.holds(tests), lambda: run(place, t))
+            else:
+                run(place, t)
+        over(b, lines, rows)
 
     def over_columns(at: At, run: Callable[[At, tuple[Piece, ...], int], None], cut: Cut) -> None:
         for (t, vectors), (panel, _) in zip(cut, widths):

@@ -14,7 +14,7 @@ from ..native.target import Target
 from .byte_table import looked_up
 from .loading import MOST_STRIDE
 from .nest import Nest, exposed, free_axes, indices_of
-from .rows import Rows
+from .rows import Rows, nested
 from .tiles import Tiles, chunks, over, pieces
 from .vectorize import NARROW, At, Vectorizer, together
 from .write import Block, Writer
@@ -110,11 +110,10 @@ def lower(b: Builder, nest: Nest, choice: MapChoice, target: Target, rows: Rows 
         outer = hoisted(at, outer) if reductions else None
         if not axes:
             writer.write(Block(at, None, 1, None, pieces(1, 1, True)), outer=outer)
-        elif len(axes) == 1 and not (first and rows):
+        elif len(axes) == 1 and not (first and rows) and not any(axes[0] in w.index.axes for w in nest.where):
             vectors(axes[0], at, outer)
         else:
-            low, high = (rows.low, rows.high) if first and rows else (None, None)
-            b.loop(axes[0], lambda: level(axes[1:], {**at, axes[0]: Affine.of(axes[0])}, outer), (), low, high)
+            nested(b, axes[:1], at, lambda at: level(axes[1:], at, outer), rows if first else None, nest.where)
 
     def hoisted(at: At, outer: Vectorizer | None) -> Vectorizer:
         """What reductions are known from here on inwards."""

@@ -5,6 +5,7 @@ import functools
 from dataclasses import dataclass
 
 from ..native.target import Target
+from .code_size import Code
 from .tiles import Tiles, balanced, chunks
 
 FEW_ROWS = 8
@@ -33,10 +34,11 @@ def panels(columns: int, lanes: int, tile: Tile) -> list[Tiles]:
 
 
 @functools.lru_cache(maxsize=1024)
-def choose_tile(rows: int, columns: int, lanes: int, target: Target, few: bool, prices: tuple[float, float] = PRICES
-                ) -> Tile:
+def choose_tile(rows: int, columns: int, lanes: int, target: Target, few: bool, prices: tuple[float, float] = PRICES,
+                code: Code | None = None) -> Tile:
     """The tile with the fewest cycles for one step of K over the whole matrix. The prices of loads say that rows are in
-    the first-level cache and panels in the second; a further shape of tile is code that must pay for itself."""
+    the first-level cache and panels in the second; a further shape of tile is code that must pay for itself, and so is, with
+    `code`, a larger tile."""
     def cycles(tile: Tile) -> float:
         total = 0.0
         heights, widths = balanced(rows, tile.rows), panels(columns, lanes, tile)
@@ -44,6 +46,8 @@ def choose_tile(rows: int, columns: int, lanes: int, target: Target, few: bool, 
             for n in widths:
                 vectors = -(-n.size // lanes)
                 total += m.count * n.count * (steps(m.size, vectors, target) + prices[0] * m.size + prices[1] * vectors)
+                if code:
+                    total += code.price * code.lines(m.size, vectors)
         return total * (1 + SHAPE_PRICE * (len(heights) * len(widths) - 1))
 
     free = target.vector_registers - 1
