@@ -6,12 +6,15 @@ row of few vectors waits for its own sums.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from ..elements.affine import Affine, Axis
+from ..loops.builder import Builder
 from ..native.target import Target
+from .code_size import Code
 from .panels import Cut
 from .register_tile import Tile, steps
-from .tiles import Piece, Tiles, balanced, peel
+from .tiles import Piece, Tiles, balanced, over, peel
 
 ONE_BY_ONE, FEW_CYCLES = 1.2, 4000
 """How much longer, in relation or in cycles, all may take for the smaller code."""
@@ -20,23 +23,60 @@ MOST_VECTORS = 8
 
 
 def heights(extent: int, inside: tuple[int, int], tile: Tile, single: bool, cut: Cut, passes: int, target: Target,
-            tested: bool = False) -> list[Tiles]:
+            tested: bool = False, code: Code | None = None) -> list[Tiles]:
     """The tiles of `extent` rows, of which those `inside` meet no condition. With `single` the border goes by single
     rows in any case; `cut` is how these cut the columns, `passes` how often all is done. With `tested` some rows at the border
     are none, so that they are tested one by one."""
     low, high = inside
+
+    def cost(tiles: Sequence[Tiles]) -> float:
+        """Cycles of one step of K, and the price of the code."""
+        assert code
+        lines = {t.size: max(code.lines(t.size, len(vectors)) for _, vectors in cut) for t in tiles}
+        return sum(lasting(t, tile, cut, target) for t in tiles) + code.price * sum(lines.values())
+
     if tested:
-        if low == high:
-            return [Tiles(0, 1, extent)]
-        middle = [Tiles(low + t.start, t.size, t.count) for t in balanced(high - low, tile.rows)]
-        return [t for t in (Tiles(0, 1, low), *middle, Tiles(high, 1, extent - high)) if t.count]
+        return [Tiles(0, 1, extent)] if low == high else one_by_one(extent, inside, tile, cost if code else None)
     whole = peel(balanced(extent, tile.rows), low, high, single)
     if low == high or high - low == extent:
         return whole
-    middle = [Tiles(low + t.start, t.size, t.count) for t in balanced(high - low, tile.rows)]
-    apart = [t for t in (Tiles(0, 1, low), *middle, Tiles(high, 1, extent - high)) if t.count]
+    apart = one_by_one(extent, inside, tile, cost if code else None)
     fewest, cycles = (sum(lasting(t, tile, cut, target) for t in tiles) for tiles in (whole, apart))
     return apart if cycles <= ONE_BY_ONE * fewest or (cycles - fewest) * passes <= FEW_CYCLES else whole
+
+
+def one_by_one(extent: int, inside: tuple[int, int], tile: Tile, cost: Callable[[Sequence[Tiles]], float] | None = None
+               ) -> list[Tiles]:
+    """Single rows at the border; at both ends as many, so that these share their code, if there are some. With a `cost`, tiles
+    of one size and more single rows where that costs less."""
+    low, high = inside
+    both = max(low, extent - high)
+    if low and high < extent and 2 * both < extent:
+        low, high = both, extent - both
+    found = [with_middle(extent, low, high, balanced(high - low, tile.rows))]
+    for size in range(2, tile.rows + 1) if cost else ():
+        count, rest = divmod(high - low, size)
+        if count and (not rest or low == 0 or high == extent or rest % 2 == 0):
+            before = 0 if low == 0 else rest if high == extent else rest // 2
+            found.append(with_middle(extent, low + before, high - rest + before, [Tiles(0, size, count)]))
+    return min(found, key=cost) if cost else found[0]
+
+
+def with_middle(extent: int, low: int, high: int, middle: Sequence[Tiles]) -> list[Tiles]:
+    """Single rows but in the middle."""
+    tiles = [Tiles(low + t.start, t.size, t.count) for t in middle]
+    return [t for t in (Tiles(0, 1, low), *tiles, Tiles(high, 1, extent - high)) if t.count]
+
+
+def over_both_ends(b: Builder, lines: Sequence[Tiles], run: Callable[[Affine, Tiles], None]) -> None:
+    """Run for the start of each tile of rows; as many single rows at one end as at the other share their code."""
+    first, last = lines[0], lines[-1]
+    if len(lines) < 3 or (first.size, first.count) != (1, last.count) or last.size != 1:
+        over(b, lines, run)
+        return
+    end = Axis("end", 2)
+    b.loop(end, lambda: over(b, [first], lambda start, t: run(start + Affine.of(end) * (last.start - first.start), t)))
+    over(b, lines[1:-1], run)
 
 
 def lasting(rows: Tiles, tile: Tile, cut: Cut, target: Target) -> float:

@@ -15,7 +15,7 @@ from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type
 from ..native.target import Target
 from .blocking import Blocks, choose_blocks
-from .borders import heights, together
+from .borders import heights, over_both_ends, together
 from .code_size import LINE_CYCLES, Code
 from .conditions import Conditions, kept_in_range
 from .nest import Nest, free_axes
@@ -276,7 +276,7 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
     if form.m:
         lines = heights(form.rows, interior(form.m, (*conditions.rows, *form.tested)), choice.tile,
                         conditions.by_single_rows, wide, form.depth * math.prod(a.extent for a in outer), target,
-                        bool(form.tested))
+                        bool(form.tested), code_of(form))
 
     def over_rows(at: At, run: Callable[[At, Tiles], None]) -> None:
         def rows(start: Affine, t: Tiles) -> None:
@@ -286,7 +286,7 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
                 b.when(b.holds(tests), lambda: run(place, t))
             else:
                 run(place, t)
-        over(b, lines, rows)
+        over_both_ends(b, lines, rows)
 
     def over_columns(at: At, run: Callable[[At, tuple[Piece, ...], int], None], cut: Cut) -> None:
         for (t, vectors), (panel, _) in zip(cut, widths):
