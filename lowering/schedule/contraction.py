@@ -15,8 +15,8 @@ from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type
 from ..native.target import Target
 from .blocking import Blocks, choose_blocks
-from .borders import heights, over_both_ends, together
-from .code_size import LINE_CYCLES, Code
+from .borders import heights, over_both_ends, sums_beside, together
+from .code_size import Code
 from .conditions import Conditions, kept_in_range
 from .nest import Nest, free_axes
 from .panels import Cut, Panels, is_constant, pack_at_run_time, packed, unpacked
@@ -127,7 +127,7 @@ def run_by_turns(nests: Sequence[Nest], target: Target) -> bool:
     """Whether the parts of a nest are contractions that can run over the places where conditions on their outer axes and their
     rows hold, and over just the values of K that these leave; others may be without sums."""
     sums = [nest for nest in nests if any(isinstance(e, Reduce) for e in nodes(nest.value))]
-    return bool(sums) and all(runs_by_turns(nest, target) for nest in sums)
+    return all(runs_by_turns(nest, target) for nest in sums)
 
 
 def runs_by_turns(nest: Nest, target: Target) -> bool:
@@ -172,10 +172,12 @@ def choose(form: Contraction, target: Target) -> ContractionChoice:
     return ContractionChoice(tile, lanes, step, packing, large and step != "dot4" and form.rows > tile.rows)
 
 
-def code_of(form: Contraction) -> Code:
+def code_of(form: Contraction, group: int = 1) -> Code:
     """What the code of a tile costs, beside its work."""
     steps = form.depth * math.prod(a.extent for a in form.outer)
-    return Code(LINE_CYCLES / steps, operations(form.a), operations(form.nest.value, form.reduce))
+    taps = math.prod(a.extent for a in Conditions.of(form.reduce, form.m, form.n).tapped)
+    last = form.reduce.axes[-1].extent if group == 1 else -(-form.depth // group)
+    return Code(steps, operations(form.a), operations(form.nest.value, form.reduce), taps, last)
 
 
 def places_with_conditions(form: Contraction) -> int:
@@ -276,7 +278,7 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
     if form.m:
         lines = heights(form.rows, interior(form.m, (*conditions.rows, *form.tested)), choice.tile,
                         conditions.by_single_rows, wide, form.depth * math.prod(a.extent for a in outer), target,
-                        bool(form.tested), code_of(form))
+                        bool(form.tested), code_of(form, step.group))
 
     def over_rows(at: At, run: Callable[[At, Tiles], None]) -> None:
         def rows(start: Affine, t: Tiles) -> None:
@@ -346,9 +348,26 @@ class Product:
         apart = alike(conditions.tapped, failing, places) if failing and not single else {}
         inits = [self.step.initial(block.place(row, piece.start), row, piece) for row, piece in block.vectors]
         many = len(inits) >= ENOUGH_SUMS
-        sums = reduce_loops(self.b, self.step.axes, bounds, at, inits, lambda at, acc: self.products(
-            at, acc, () if single else failing, line.size, vectors, panel), apart, 1 if many else 2, self.step.group)
-        self.writer.write(block, sums)
+        last, group = self.step.axes[-1], self.step.group
+        whole = single and not any(w.index.coefficient(last) for w in bounds)
+        beside, tested, n = sums_beside(len(inits), last.extent // group) if whole else 1, () if single else failing, len(inits)
+
+        def products(at: At, acc: Sequence[Operand]) -> list[Operand]:
+            """A step for each of the sums that run beside each other."""
+            return [total for i in range(beside) for total in self.products(
+                {**at, last: at[last] + i * group}, acc[i * n:(i + 1) * n], tested, line.size, vectors, panel)]
+
+        zeros = [Literal(0, x.type) for x in inits] * (beside - 1)
+        sums = reduce_loops(
+            self.b, self.step.axes, bounds, at, [*inits, *zeros], products, apart, 1 if many else 2, group * beside)
+        self.writer.write(block, [self.added(sums[i::n]) for i in range(n)])
+
+    def added(self, sums: Sequence[Operand]) -> Operand:
+        """The sum of some."""
+        total = sums[0]
+        for x in sums[1:]:
+            total = self.b.op("add", total, x)
+        return total
 
     def products(self, at: At, sums: Sequence[Operand], failing: Sequence[Range], rows: int, vectors: tuple[Piece, ...],
                  panel: int) -> list[Operand]:

@@ -69,9 +69,9 @@ def turns(nest: Nest, last: int) -> Nest:
 
 
 def repeating(nest: Nest, by_rows: bool) -> Nest:
-    """The nest with two axes for each that goes through the same places again and again: which time, and the place. Its quotient
-    and its remainder are then axes (a tile, rows that are gathered). Where there are reductions, `turns` and `phases` do
-    better."""
+    """The nest with two axes for each that goes through the same places again and again: which time, and the place. Its
+    quotient and its remainder are then axes (a tile, rows that are gathered). Where there are reductions, `turns` and
+    `phases` do better."""
     every = list(nodes(nest.value))
     if any(isinstance(e, Reduce) for e in every):
         return nest
@@ -153,8 +153,8 @@ def cut(nest: Nest, by_rows: bool) -> list[Nest]:
 
 
 def apart(nest: Nest, chosen: Sequence[Axis], by_rows: bool) -> list[Nest]:
-    """Parts along the chosen axes, outermost first. What a cut has settled is not cut again along the others: of a padding there
-    are two parts for each axis, and what is inside."""
+    """Parts along the chosen axes, outermost first. What a cut has settled is not cut again along the others: of a padding
+    there are two parts for each axis, and what is inside."""
     if any(r.known is False for r in nest.where):
         return []
     where = [*deciding(nest.value), *nest.where]

@@ -5,7 +5,7 @@ import functools
 from dataclasses import dataclass
 
 from ..native.target import Target
-from .code_size import Code
+from .code_size import Code, cheapest
 from .tiles import Tiles, balanced, chunks
 
 FEW_ROWS = 8
@@ -46,13 +46,19 @@ def choose_tile(rows: int, columns: int, lanes: int, target: Target, few: bool, 
             for n in widths:
                 vectors = -(-n.size // lanes)
                 total += m.count * n.count * (steps(m.size, vectors, target) + prices[0] * m.size + prices[1] * vectors)
-                if code:
-                    total += code.price * code.lines(m.size, vectors)
         return total * (1 + SHAPE_PRICE * (len(heights) * len(widths) - 1))
+
+    def lines(tile: Tile) -> int:
+        assert code
+        return sum(code.lines(m.size, -(-n.size // lanes)) for m in balanced(rows, tile.rows)
+                   for n in panels(columns, lanes, tile))
 
     free = target.vector_registers - 1
     most = FEW_ROWS if few else free
     tiles = [Tile(max(1, min(rows, most, (free - v) // v)), v) for v in range(1, 7) if free > v]
     if rows == 1:
         tiles.append(Tile(1, min(8, free // 2)))
+    if code:
+        tiles += [Tile(n, t.vectors) for t in tiles for n in range(2, t.rows)]
+        return cheapest(tiles, cycles, lines, code.passes)
     return min(tiles, key=cycles)

@@ -14,7 +14,7 @@ from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type
 from ..native.target import Target
 from .borders import one_by_one, over_both_ends
-from .code_size import LINE_CYCLES, SUM_LINES, TURN_LINES
+from .code_size import LINE_CYCLES, SUM_LINES, TURN_LINES, cheapest, tolerated
 from .conditions import Conditions
 from .map import lanes_of
 from .nest import Nest, exposed, free_axes
@@ -72,12 +72,10 @@ def rows_of(nest: Nest, r: Reduce, most: int, lanes: int) -> int:
     """How many rows a tile has: those whose code and whose cycles cost least."""
     work = Work.of(nest, r, lanes)
 
-    def cost(rows: int) -> float:
-        tiles = balanced(nest.axes[-2].extent, rows)
-        lines = work.shapes * sum(work.lines(t.size, FEW_STEPS) for t in tiles)
-        return work.cycles * (1 + work.waiting * (most / rows - 1)) + LINE_CYCLES * lines
+    def lines(rows: int) -> int:
+        return work.shapes * sum(work.lines(t.size, FEW_STEPS) for t in balanced(nest.axes[-2].extent, rows))
 
-    return min(range(most, 0, -1), key=cost)
+    return cheapest(range(most, 0, -1), lambda rows: work.cycles * (1 + work.waiting * (most / rows - 1)), lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +92,9 @@ class Work:
     def of(nest: Nest, r: Reduce, lanes: int) -> Work:
         n = nest.axes[-1].extent
         rows = math.prod(a.extent for a in nest.axes[:-1])
-        return Work(math.prod(a.extent for a in r.axes), 1 + operations(r.body), operations(nest.value, r), rows * -(-n // lanes),
-                    len(columns_of(n, lanes)), WAITING_FLOAT if is_float(r.dtype) else WAITING)
+        steps, vectors = math.prod(a.extent for a in r.axes), rows * -(-n // lanes)
+        return Work(steps, 1 + operations(r.body), operations(nest.value, r), vectors, len(columns_of(n, lanes)),
+                    WAITING_FLOAT if is_float(r.dtype) else WAITING)
 
     @property
     def each(self) -> float:
@@ -148,7 +147,8 @@ def heights(work: Work, extent: int, inside: tuple[int, int], choice: WindowChoi
     taps = math.prod(a.extent for a in conditions.tapped)
     code = sum(work.lines(t.size, taps) for t in border) - work.lines(1, FEW_STEPS)
     slower = (extent - high + low) * work.cycles / extent * work.waiting * (choice.rows - 1)
-    return one_by_one(extent, inside, Tile(choice.rows, 1)) if slower <= LINE_CYCLES * work.shapes * code else whole
+    few = min(LINE_CYCLES * work.shapes * code, tolerated(work.cycles))
+    return one_by_one(extent, inside, Tile(choice.rows, 1)) if slower <= few else whole
 
 
 @dataclass(frozen=True, slots=True)
