@@ -66,8 +66,14 @@ def reduce_loops(b: Builder, axes: tuple[Axis, ...], where: Sequence[Range], at:
         """Some values of an axis."""
         loop = Axis(axes[depth].name, len(run))
         place = {**at, axes[depth]: Affine.of(loop) + run.start}
-        if any(w.substitute(place).known is False for w in mine):
+        known = [w.substitute(place).known for w in mine]
+        if False in known:
             return acc
+        if None in known:
+            low, high = bounds(b, axes[depth], [w.substitute(at) for w in mine])
+            low, high = (b.op("sub", x, Literal(run.start, INDEX), hoist=True) for x in (low, high))
+            low, high = (b.op("max", low, Literal(0, INDEX), hoist=True), b.op("min", high, Literal(len(run), INDEX), hoist=True))
+            return b.loop(loop, lambda *acc: level(depth + 1, place, acc), acc, low, high)
         return level(depth + 1, place, acc) if len(run) == 1 else b.loop(
             loop, lambda *acc: level(depth + 1, place, acc), acc)
 
