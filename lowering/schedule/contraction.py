@@ -163,8 +163,12 @@ def choose(form: Contraction, target: Target) -> ContractionChoice:
         return ContractionChoice(tiles, lanes, "tiles", packing, False)
     if packing == "running" and step != "dot4" and contiguous(form) and form.passes < 4 * tile.rows:
         packing = "never"
-    whole = choose_tile(form.rows, form.n.extent, lanes, target, False, BLOCK_PRICES)
-    if step != "dot4" and (blocks := choose_blocks(form, whole, lanes, packing == "compiling", target)):
+    found = [(whole, choose_blocks(form, whole, lanes, packing == "compiling", target)) for whole in (
+        choose_tile(form.rows, form.n.extent, lanes, target, False, BLOCK_PRICES, code) for code in (None, code_of(form)))]
+    (whole, blocks), (less, others) = found
+    if step != "dot4" and blocks:
+        if others and (others.filled, others.copied) == (blocks.filled, blocks.copied):
+            whole, blocks = less, others
         when = packing if packing == "compiling" else "running" if blocks.filled else "never"
         return ContractionChoice(whole, lanes, step, when, False, blocks)
     size = ITEM_SIZES["int8" if step == "dot4" else form.reduce.dtype]

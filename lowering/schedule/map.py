@@ -3,17 +3,20 @@ reductions inside are computed where the axes that they depend on are known.
 """
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from ..elements.affine import Affine, Axis, Computed
-from ..elements.expression import Apply, Expr, IndexValue, Likely, Load, Reduce
+from ..elements.expression import Apply, Cast, Expr, IndexValue, Likely, Load, Reduce
 from ..elements.traverse import children, nodes
 from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
 from ..native.target import Target
 from .byte_table import looked_up
+from .code_size import cheapest
 from .loading import MOST_STRIDE
 from .nest import Nest, exposed, free_axes, indices_of
+from .reduce_loops import SHORT
 from .rows import Rows, nested
 from .tiles import Tiles, chunks, over, pieces
 from .vectorize import NARROW, At, Vectorizer, together
@@ -22,6 +25,10 @@ from .write import Block, Writer
 LONG, LONGEST = 16, 150
 """Operations so many that those of the next vector wait too long for them, unless they come by turns; and so many that one
 vector is code enough."""
+HEAVY = 12
+"""Instructions for a vector from which on it is asked how many vectors at a time are worth their code."""
+AT_A_TIME, BY_TURNS = 0.3, 1.0
+"""How much longer one vector at a time takes than many, beside what these take; and where they come by turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +75,33 @@ def choose(nest: Nest, target: Target, rows: bool) -> MapChoice:
         return MapChoice(min(lanes, target.lanes(4)), 1, False)
     plain = LONG < operations <= LONGEST and not any(isinstance(e, (Reduce, Likely)) for e in nodes(nest.value))
     unroll = 1 if lanes == 1 else 2 if plain or 8 < operations <= LONG else 4 if operations <= 8 else 1
-    return MapChoice(lanes, unroll, streaming, plain)
+    unroll = vectors_at_a_time(nest, inner[-1], lanes, unroll, plain)
+    return MapChoice(lanes, unroll, streaming, plain and unroll > 1)
+
+
+def vectors_at_a_time(nest: Nest, axis: Axis, lanes: int, most: int, plain: bool) -> int:
+    """So many vectors or fewer: where each is much code, and there are few."""
+    each = weight(nest.value, axis)
+    if each < HEAVY:
+        return most
+    count, n = math.prod(a.extent for a in nest.axes) / lanes, axis.extent
+
+    def cycles(unroll: int) -> float:
+        return count * each / 2 * (1 + (BY_TURNS if plain else AT_A_TIME) * (1 / unroll - 1 / most))
+
+    def lines(unroll: int) -> int:
+        return 2 * each * (unroll * (n >= unroll * lanes) + -(-(n % (unroll * lanes)) // lanes))
+
+    return cheapest([u for u in (4, 2, 1) if u <= most], cycles, lines)
+
+
+def weight(value: Expr, axis: Axis) -> int:
+    """About how many instructions a vector takes; a term of a short sum counts for each time."""
+    every = list(nodes(value))
+    terms = math.prod(a.extent for e in every if isinstance(e, Reduce) for a in e.axes[-1:] if a.extent <= SHORT)
+    apart = sum(3 * min(abs(e.index[0].coefficient(axis)), MOST_STRIDE) for e in every if isinstance(e, Load)
+                and abs(e.index[0].coefficient(axis)) > 1)
+    return (sum(isinstance(e, (Apply, Cast, Load)) for e in every) + apart) * terms
 
 
 def streams(nest: Nest, lanes: int, target: Target) -> bool:

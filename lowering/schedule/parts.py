@@ -20,6 +20,8 @@ from .tiles import breaks, interior
 MOST_PARTS, FEWER_PARTS, LARGE = 64, 16, 1 << 16
 """A nest is cut into no more parts than this, unless one axis alone needs more (a concatenation of many); into fewer, if it
 has less than so many elements."""
+SHORT_ROW = 96
+"""A row of fewer elements is not cut, too, but tested element by element."""
 LEAST_PLACES = 4
 """As few neighbours as this are worth a turn of the innermost loop."""
 
@@ -143,6 +145,8 @@ def cut(nest: Nest, by_rows: bool) -> list[Nest]:
     cuts = {a: len(breaks(a, where)) for a in nest.axes}
     most = MOST_PARTS if math.prod(a.extent for a in nest.axes) >= LARGE else FEWER_PARTS
     chosen = sorted((a for a in nest.axes if cuts[a] > 2), key=lambda a: -cuts[a])
+    if len(chosen) > 1 and nest.axes[-1].extent < SHORT_ROW and not any(isinstance(e, Reduce) for e in nodes(nest.value)):
+        chosen = [a for a in chosen if a is not nest.axes[-1]]
     pieces = apart(nest, chosen, by_rows)
     while len(pieces) > most and len(chosen) > 1:
         chosen.pop()

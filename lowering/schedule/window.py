@@ -28,8 +28,9 @@ from .write import Block, Writer, operations
 
 MOST_OPERATIONS = 8
 """Of a term, for tiles of the full size."""
-WAITING, WAITING_FLOAT = 0.05, 0.2
-"""How much longer all takes with tiles of half as many rows, because sums wait for themselves."""
+WAITING, WAITING_MORE = 0.05, 0.2
+"""How much longer all takes with tiles of half as many rows, because sums wait for themselves; more so for floats, and where rows
+share what they read."""
 FEW_STEPS = 2
 """So many steps of a window are written one after the other where that is not taken apart."""
 
@@ -94,7 +95,7 @@ class Work:
         rows = math.prod(a.extent for a in nest.axes[:-1])
         steps, vectors = math.prod(a.extent for a in r.axes), rows * -(-n // lanes)
         return Work(steps, 1 + operations(r.body), operations(nest.value, r), vectors, len(columns_of(n, lanes)),
-                    WAITING_FLOAT if is_float(r.dtype) else WAITING)
+                    WAITING_MORE if is_float(r.dtype) or shares(r, nest.axes[-2]) else WAITING)
 
     @property
     def each(self) -> float:
@@ -178,15 +179,16 @@ class Window:
 
         moves = [{a: place[a] for a in (self.m, self.n) if a} for place in places]
         inits = [Literal(self.reduce.identity, Type(self.reduce.dtype, piece.lanes)) for _, piece in block.vectors]
-        unroll = 8 if len(inits) == 1 or self.shares() else 2
+        unroll = 8 if len(inits) == 1 or shares(self.reduce, self.m) else 2
         self.writer.write(block, reduce_loops(self.b, self.reduce.axes, bounds, at, inits, step, apart, unroll))
 
-    def shares(self) -> bool:
-        """Whether neighbouring rows read some of the same elements, which are loaded once where the steps are unrolled."""
-        k = self.reduce.axes[-1]
-        for x in nodes(self.reduce.body):
-            if isinstance(x, Load) and self.m and (step := abs(x.index[0].coefficient(k))):
-                row = abs(x.index[0].coefficient(self.m))
-                if row % step == 0 and 0 < row // step < k.extent:
-                    return True
-        return False
+
+def shares(r: Reduce, m: Axis | None) -> bool:
+    """Whether neighbouring rows read some of the same elements, which are loaded once where the steps are unrolled."""
+    k = r.axes[-1]
+    for x in nodes(r.body):
+        if isinstance(x, Load) and m and (step := abs(x.index[0].coefficient(k))):
+            row = abs(x.index[0].coefficient(m))
+            if row % step == 0 and 0 < row // step < k.extent:
+                return True
+    return False
