@@ -18,7 +18,7 @@ from .code_size import LINE_CYCLES, SUM_LINES, TURN_LINES, cheapest, tolerated
 from .conditions import Conditions
 from .map import lanes_of
 from .nest import Nest, exposed, free_axes
-from .reduce_loops import reduce_loops, taken_apart, unsettled
+from .reduce_loops import alike, reduce_loops, unsettled
 from .reduction import add
 from .register_tile import Tile
 from .rows import Rows, nested
@@ -29,8 +29,8 @@ from .write import Block, Writer, operations
 MOST_OPERATIONS = 8
 """Of a term, for tiles of the full size."""
 WAITING, WAITING_MORE = 0.05, 0.2
-"""How much longer all takes with tiles of half as many rows, because sums wait for themselves; more so for floats, and where rows
-share what they read."""
+"""How much longer all takes with tiles of half as many rows, because sums wait for themselves; more for floats, and where
+what they read is shared."""
 FEW_STEPS = 2
 """So many steps of a window are written one after the other where that is not taken apart."""
 
@@ -170,7 +170,7 @@ class Window:
         single = line.size == 1  # then the loops' bounds hold them
         tests = self.conditions.tests if single else (*self.conditions.tests, *failing)
         bounds = (*self.conditions.bounds, *failing) if single else self.conditions.bounds
-        apart = taken_apart(self.conditions.tapped) if failing and not single else {}
+        apart = alike(self.conditions.tapped, failing, places) if failing and not single else {}
 
         def step(here: At, acc: Sequence[Operand]) -> list[Operand]:
             return [add(Vectorizer(self.b, self.target, {**here, **place}, self.n, piece.lanes, piece.active),
