@@ -12,7 +12,7 @@ from typing import TypeVar
 
 LINE_CYCLES = 100
 """Cycles of a run that a line of code must save."""
-TOLERATED, FREE_CYCLES = 0.05, 10_000
+TOLERATED, FREE_CYCLES = 0.03, 5_000
 """How much longer a kernel may take for less code, in relation or in cycles."""
 Choice = TypeVar("Choice")
 

@@ -67,7 +67,8 @@ def reduce_loops(b: Builder, axes: tuple[Axis, ...], where: Sequence[Range], at:
         if None in known:
             low, high = bounds(b, axes[depth], [w.substitute(at) for w in mine])
             low, high = (b.op("sub", x, Literal(run.start, INDEX), hoist=True) for x in (low, high))
-            first, end = b.op("max", low, Literal(0, INDEX), hoist=True), b.op("min", high, Literal(len(run), INDEX), hoist=True)
+            first = b.op("max", low, Literal(0, INDEX), hoist=True)
+            end = b.op("min", high, Literal(len(run), INDEX), hoist=True)
             return b.loop(loop, lambda *acc: level(depth + 1, place, acc), acc, first, end)
         return level(depth + 1, place, acc) if len(run) == 1 else b.loop(
             loop, lambda *acc: level(depth + 1, place, acc), acc)
