@@ -30,7 +30,8 @@ from .values import axes_of, static
 FOLD_BYTES = 1 << 20
 """Results of operators on constants are computed while compiling up to this size, or as long as they do not grow."""
 FOLD_TERMS = 1 << 15
-"""And up to so many terms of their sums, or a few for each element that is read: one takes up to a microsecond."""
+"""And sums up to so many terms, or a few for each element that is read: one takes up to a microsecond. What leaves the function
+is computed then only up to so many elements, or terms."""
 
 
 def fuse(module: Module, function: Function) -> Kernels:
@@ -270,7 +271,9 @@ class Fuser:
         buffers = {load.buffer for load in read}
         if size > max(FOLD_BYTES, 4 * sum(b.nbytes for b in buffers)):
             return False
-        if terms(expression, axes) > max(FOLD_TERMS, 4 * sum(b.size for b in buffers)):
+        if value in self.results and terms(expression, axes) > FOLD_TERMS:
+            return False  # nothing else that is computed from it could be known, too
+        if has_sums(expression) and terms(expression, axes) > max(FOLD_TERMS, 4 * sum(b.size for b in buffers)):
             return False
         data = evaluate(expression, axes).copy()
         data.flags.writeable = False
@@ -367,9 +370,13 @@ class Fuser:
 
 
 def terms(e: Expr, axes: Iterable[Axis]) -> int:
-    """How many terms the sums of an expression have over these axes; 0 where there is none."""
+    """How many elements an expression has over these axes; the terms of its sums."""
     sums = {a for node in nodes(e) if isinstance(node, Reduce) for a in node.axes}
-    return math.prod(a.extent for a in {*axes, *sums}) if sums else 0
+    return math.prod(a.extent for a in {*axes, *sums})
+
+
+def has_sums(e: Expr) -> bool:
+    return any(isinstance(node, Reduce) for node in nodes(e))
 
 
 def shared(element: Element) -> Element:

@@ -60,5 +60,5 @@ def choose_tile(rows: int, columns: int, lanes: int, target: Target, few: bool, 
         tiles.append(Tile(1, min(8, free // 2)))
     if code:
         tiles += [Tile(n, t.vectors) for t in tiles for n in range(2, t.rows)]
-        return cheapest(tiles, cycles, lines, code.passes)
+        return cheapest([t for t in tiles if t.rows > 1] or tiles, cycles, lines, code.passes)
     return min(tiles, key=cycles)

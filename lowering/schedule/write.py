@@ -17,16 +17,12 @@ from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
 from ..loops.ir import Operand, Type
 from ..native.target import Target
-from .code_size import FREE_CYCLES, LINE_CYCLES
 from .nest import Nest
 from .tiles import Piece
 from .vectorize import At, Vectorizer
 
 MOST_OPERATIONS, ENOUGH_STEPS = 300, 24
 """Where so much is done with the sums of a tile, a loop does it, if a sum has steps enough to make up for the loop."""
-LOOP_LINES, LOOP_CYCLES, STORE_LINES = 30, 6, 1
-"""Lines of that loop, the cycles that it adds for each vector, and the lines that a sum has beside its operations if there is
-none."""
 Given = Mapping[Expr, Operand]
 NOTHING: Given = {}
 
@@ -83,15 +79,13 @@ class Writer:
         self.doubtful = any(isinstance(e, Likely) for e in nodes(nest.value))
         self.long = reduce is not None and not self.doubtful and math.prod(a.extent for a in reduce.axes) >= ENOUGH_STEPS
         self.operations = operations(nest.value, self.known)
-        self.looping = reduce is not None and not self.doubtful
-        self.size = math.prod(a.extent for a in nest.axes)
         self.scratch: Buffer | None = None
 
     def write(self, block: Block, sums: Sequence[Operand] = (), outer: Vectorizer | None = None,
               given: Given = NOTHING) -> None:
         """Compute and store a block; `sums` are the reduction's values, vector by vector. `outer` knows what is
         computed around it, `given` what is known of a block of one vector."""
-        if self.is_by_loop(len(sums), block.pieces):
+        if self.long and self.operations * len(sums) > MOST_OPERATIONS:
             self.again(block, sums, outer, given)
             return
         valid: dict[Type, Operand] = {}
@@ -103,15 +97,6 @@ class Writer:
         for doubt in valid.values():
             wrong = self.b.op("any_false", doubt, type=Type("bool"))
             self.b.when(wrong, lambda: self.again(block, sums, outer, given), likely=False)
-
-    def is_by_loop(self, sums: int, pieces: Sequence[Piece]) -> bool:
-        """Whether a loop over the vectors of a block does what is done with its sums: where that is so much, or so much less
-        code that it pays."""
-        if self.long and self.operations * sums > MOST_OPERATIONS:
-            return True
-        less = sums * (2 * self.operations + STORE_LINES) - LOOP_LINES
-        return self.looping and less > 0 and self.size / pieces[0].lanes * LOOP_CYCLES <= min(
-            LINE_CYCLES * less, FREE_CYCLES)
 
     def store(self, block: Block, row: Affine | int, start: Affine | int, piece: Piece, given: Given,
               outer: Vectorizer | None, exact: bool) -> Vectorizer:
