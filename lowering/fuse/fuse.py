@@ -8,6 +8,7 @@ one consumer computes with, what control flow or a write to a variable must not 
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -28,6 +29,9 @@ from .values import axes_of, static
 
 FOLD_BYTES = 1 << 20
 """Results of operators on constants are computed while compiling up to this size, or as long as they do not grow."""
+FOLD_TERMS = 1 << 15
+"""And sums up to so many terms, or a few for each element that is read: one takes up to a microsecond. What leaves the function
+is computed then only up to so many elements, or terms."""
 
 
 def fuse(module: Module, function: Function) -> Kernels:
@@ -262,7 +266,12 @@ class Fuser:
         size = static(value).nbytes
         if isinstance(expression, Load) and size > expression.buffer.nbytes:
             return False  # a constant that is only repeated is read where it lies
-        if size > max(FOLD_BYTES, 4 * sum(b.nbytes for b in {load.buffer for load in read})):
+        buffers = {load.buffer for load in read}
+        if size > max(FOLD_BYTES, 4 * sum(b.nbytes for b in buffers)):
+            return False
+        if value in self.results and terms(expression, axes) > FOLD_TERMS:
+            return False  # nothing else that is computed from it could be known, too
+        if has_sums(expression) and terms(expression, axes) > max(FOLD_TERMS, 4 * sum(b.size for b in buffers)):
             return False
         data = evaluate(expression, axes).copy()
         data.flags.writeable = False
@@ -356,6 +365,16 @@ class Fuser:
     def is_folded(self, value: Value) -> bool:
         home = self.homes.get(value)
         return home is not None and home.role == "constant"
+
+
+def terms(e: Expr, axes: Iterable[Axis]) -> int:
+    """How many elements an expression has over these axes; the terms of its sums."""
+    sums = {a for node in nodes(e) if isinstance(node, Reduce) for a in node.axes}
+    return math.prod(a.extent for a in {*axes, *sums})
+
+
+def has_sums(e: Expr) -> bool:
+    return any(isinstance(node, Reduce) for node in nodes(e))
 
 
 def shared(element: Element) -> Element:

@@ -6,39 +6,109 @@ row of few vectors waits for its own sums.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from ..elements.affine import Affine, Axis
+from ..loops.builder import Builder
 from ..native.target import Target
+from .code_size import LINE_CYCLES, Code, cheapest, tolerated
 from .panels import Cut
 from .register_tile import Tile, steps
-from .tiles import Piece, Tiles, balanced, peel
+from .tiles import Piece, Tiles, balanced, over, peel
 
 ONE_BY_ONE, FEW_CYCLES = 1.2, 4000
 """How much longer, in relation or in cycles, all may take for the smaller code."""
+MOST_BESIDE = 6
+"""Sums beside each other of a row that are enough."""
 MOST_VECTORS = 8
 """Vectors of a single row: as many as make two sums start each cycle, with some to spare."""
 
 
-def heights(extent: int, inside: tuple[int, int], tile: Tile, single: bool, cut: Cut, passes: int, target: Target
-            ) -> list[Tiles]:
+def heights(extent: int, inside: tuple[int, int], tile: Tile, single: bool, cut: Cut, passes: int, target: Target,
+            tested: bool = False, code: Code | None = None) -> list[Tiles]:
     """The tiles of `extent` rows, of which those `inside` meet no condition. With `single` the border goes by single
-    rows in any case; `cut` is how these cut the columns, `passes` how often all is done."""
+    rows in any case; `cut` is how these cut the columns, `passes` how often all is done. With `tested` some rows at the border
+    are none, so that they are tested one by one."""
     low, high = inside
+    last = code.last if code else 1
+
+    def cheap(found: Sequence[list[Tiles]]) -> list[Tiles]:
+        """What costs least, its cycles and its code."""
+        return cheapest(found, lambda tiles: sum(lasting(t, tile, cut, target, last) for t in tiles),
+                        lambda tiles: lines(tiles, (0, extent), cut, code), code.passes) if code else found[0]
+
+    if tested:
+        return [Tiles(0, 1, extent)] if low == high else one_by_one(extent, inside, tile, cheap)
     whole = peel(balanced(extent, tile.rows), low, high, single)
     if low == high or high - low == extent:
         return whole
-    middle = [Tiles(low + t.start, t.size, t.count) for t in balanced(high - low, tile.rows)]
-    apart = [t for t in (Tiles(0, 1, low), *middle, Tiles(high, 1, extent - high)) if t.count]
-    fewest, cycles = (sum(lasting(t, tile, cut, target) for t in tiles) for tiles in (whole, apart))
-    return apart if cycles <= ONE_BY_ONE * fewest or (cycles - fewest) * passes <= FEW_CYCLES else whole
+    apart = one_by_one(extent, inside, tile, cheap)
+    fewest, cycles = (sum(lasting(t, tile, cut, target, last) for t in tiles) for tiles in (whole, apart))
+    less = lines(whole, inside, cut, code) - lines(apart, inside, cut, code) if code else 0
+    few = max(FEW_CYCLES, min(LINE_CYCLES * less, tolerated(fewest * passes)))
+    return apart if cycles <= ONE_BY_ONE * fewest or (cycles - fewest) * passes <= few else whole
 
 
-def lasting(rows: Tiles, tile: Tile, cut: Cut, target: Target) -> float:
-    """Cycles of one step of K for some rows and all columns."""
+def lines(tiles: Sequence[Tiles], inside: tuple[int, int], cut: Cut, code: Code) -> int:
+    """Lines of the code of tiles: each size once, and each at the border that is no single row."""
+    vectors = max(len(pieces) for _, pieces in cut)
+    alike = {t.size for t in tiles if t.size == 1 or inside[0] <= t.start <= t.start + t.size * t.count <= inside[1]}
+    apart = [t.size for t in tiles if t.size > 1 and not inside[0] <= t.start <= t.start + t.size * t.count <= inside[1]]
+    return sum(code.lines(n, vectors) for n in alike) + sum(code.border(n, vectors) for n in apart)
+
+
+def one_by_one(extent: int, inside: tuple[int, int], tile: Tile,
+               cheap: Callable[[Sequence[list[Tiles]]], list[Tiles]] = lambda found: found[0]) -> list[Tiles]:
+    """Single rows at the border; at both ends as many, so that these share their code, if there are some. `cheap` chooses: what
+    is inside may be tiles of one size and more single rows."""
+    low, high = inside
+    both = max(low, extent - high)
+    if low and high < extent and 2 * both < extent:
+        low, high = both, extent - both
+    found = [with_middle(extent, low, high, balanced(high - low, tile.rows))]
+    for size in range(2, tile.rows + 1):
+        count, rest = divmod(high - low, size)
+        if count and (not rest or low == 0 or high == extent or rest % 2 == 0):
+            before = 0 if low == 0 else rest if high == extent else rest // 2
+            found.append(with_middle(extent, low + before, high - rest + before, [Tiles(0, size, count)]))
+    return cheap(found)
+
+
+def with_middle(extent: int, low: int, high: int, middle: Sequence[Tiles]) -> list[Tiles]:
+    """Single rows but in the middle."""
+    tiles = [Tiles(low + t.start, t.size, t.count) for t in middle]
+    return [t for t in (Tiles(0, 1, low), *tiles, Tiles(high, 1, extent - high)) if t.count]
+
+
+def over_both_ends(b: Builder, lines: Sequence[Tiles], run: Callable[[Affine, Tiles], None]) -> None:
+    """Run for the start of each tile of rows; as many single rows at one end as at the other share their code."""
+    first, last = lines[0], lines[-1]
+    if len(lines) < 3 or (first.size, first.count) != (1, last.count) or last.size != 1:
+        over(b, lines, run)
+        return
+    end = Axis("end", 2)
+    b.loop(end, lambda: over(b, [first], lambda start, t: run(start + Affine.of(end) * (last.start - first.start), t)))
+    over(b, lines[1:-1], run)
+
+
+def lasting(rows: Tiles, tile: Tile, cut: Cut, target: Target, last: int = 1) -> float:
+    """Cycles of one step of K for some rows and all columns; `last` is how many steps the last axis has."""
     if rows.size == 1:
-        return rows.count * sum(t.count * steps(1, len(vectors), target) for t, vectors in cut)
+        return rows.count * sum(t.count * alone(len(vectors), last, target) for t, vectors in cut)
     vectors = sum(t.count * len(pieces) for t, pieces in cut)
     return rows.count * -(-vectors // tile.vectors) * steps(rows.size, min(tile.vectors, vectors), target)
+
+
+def alone(vectors: int, last: int, target: Target) -> float:
+    """Cycles of one step of a single row."""
+    beside = sums_beside(vectors, last)
+    return steps(beside, vectors, target) / beside
+
+
+def sums_beside(vectors: int, last: int) -> int:
+    """How many sums of a single row run beside each other, so that none waits for the one before: as many steps of the last
+    axis, of which it has a multiple of that."""
+    return max(n for n in range(1, 6) if last % n == 0 and (n == 1 or n * vectors <= MOST_BESIDE))
 
 
 def together(cut: Cut) -> Cut:

@@ -15,17 +15,18 @@ from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type
 from ..native.target import Target
 from .blocking import Blocks, choose_blocks
-from .borders import heights, together
+from .borders import heights, over_both_ends, sums_beside, together
+from .code_size import Code
 from .conditions import Conditions, kept_in_range
 from .nest import Nest, free_axes
 from .panels import Cut, Panels, is_constant, pack_at_run_time, packed, unpacked
 from .reduce_loops import alike, reduce_loops, unsettled
-from .register_tile import BLOCK_PRICES, Tile, choose_tile, panels, ranked_tiles
+from .register_tile import BLOCK_PRICES, PRICES, Tile, choose_tile, panels, ranked_tiles
 from .rows import Rows, nested
 from .tiles import Piece, Tiles, interior, over, pieces
 from .vectorize import At, Vectorizer
 from .window import main_reduction
-from .write import Block, Writer
+from .write import Block, Writer, operations
 
 MOST_PLACES = 512
 """Kernels with more places, of which padding leaves some out, take no products of four bytes."""
@@ -70,6 +71,11 @@ class Contraction:
         """The conditions on b alone: with them its index stays in range."""
         known = {*self.batch, *self.reduce.axes}
         return tuple(w for w in self.reduce.where if w.index.axes <= known and not w.index.hidden)
+
+    @property
+    def tested(self) -> tuple[Range, ...]:
+        """The conditions on rows of outputs: those for which one fails are none."""
+        return tuple(w for w in self.nest.where if self.m in w.index.axes)
 
     @property
     def passes(self) -> int:
@@ -126,12 +132,19 @@ def fits(form: Contraction) -> bool:
     return in_range(form) and (form.passes >= 4 or contiguous(form))
 
 
+def run_by_turns(nests: Sequence[Nest], target: Target) -> bool:
+    """Whether the parts of a nest are contractions that can run over the places where conditions on their outer axes and their
+    rows hold, and over just the values of K that these leave; others may be without sums."""
+    sums = [nest for nest in nests if any(isinstance(e, Reduce) for e in nodes(nest.value))]
+    return all(runs_by_turns(nest, target) for nest in sums)
+
+
 def runs_by_turns(nest: Nest, target: Target) -> bool:
-    """Whether the nest is a contraction that can run over the places of its outer axes where its conditions hold, and over
-    just the values of K that these leave."""
     from .dot import bytes_of, prefixes
     form = recognise(nest, False)
-    if form is None or not all(w.index.axes <= {*form.outer} for w in nest.where):
+    if form is None or not all(w.index.axes <= {*form.outer, form.m} for w in nest.where):
+        return False
+    if form.tested and choose(form, target).step == "tiles":
         return False
     return not (target.has_dot4 and bytes_of(form)) or prefixes(form, Axis("k", form.depth)) is not None
 
@@ -150,7 +163,7 @@ def choose(form: Contraction, target: Target) -> ContractionChoice:
     from .dot import bytes_of
     from .tile_shape import choose_tiles
     lanes = target.lanes(ITEM_SIZES[form.reduce.dtype])
-    tile = choose_tile(form.rows, form.n.extent, lanes, target, aliased(form))
+    tile = choose_tile(form.rows, form.n.extent, lanes, target, aliased(form), PRICES, code_of(form))
     step = "fma" if is_float(form.reduce.dtype) else "multiply"
     if target.has_dot4 and bytes_of(form) and lanes >= 4 and places_with_conditions(form) <= MOST_PLACES:
         step = "dot4"
@@ -159,8 +172,12 @@ def choose(form: Contraction, target: Target) -> ContractionChoice:
         return ContractionChoice(tiles, lanes, "tiles", packing, False)
     if packing == "running" and step != "dot4" and contiguous(form) and form.passes < 4 * tile.rows:
         packing = "never"
-    whole = choose_tile(form.rows, form.n.extent, lanes, target, False, BLOCK_PRICES)
-    if step != "dot4" and (blocks := choose_blocks(form, whole, lanes, packing == "compiling", target)):
+    found = [(whole, choose_blocks(form, whole, lanes, packing == "compiling", target)) for whole in (
+        choose_tile(form.rows, form.n.extent, lanes, target, False, BLOCK_PRICES, code) for code in (None, code_of(form)))]
+    (whole, blocks), (less, others) = found
+    if step != "dot4" and blocks:
+        if others and (others.filled, others.copied) == (blocks.filled, blocks.copied):
+            whole, blocks = less, others
         when = packing if packing == "compiling" else "running" if blocks.filled else "never"
         return ContractionChoice(whole, lanes, step, when, False, blocks)
     size = ITEM_SIZES["int8" if step == "dot4" else form.reduce.dtype]
@@ -181,6 +198,14 @@ def others(form: Contraction, choice: ContractionChoice, target: Target) -> Iter
     elif choice.packing == "compiling":
         plain = choose_tile(form.rows, form.n.extent, choice.lanes, target, aliased(form))
         yield from (replace(choice, tile=plain, columns_first=first, blocks=None) for first in (True, False))
+
+
+def code_of(form: Contraction, group: int = 1) -> Code:
+    """What the code of a tile costs, beside its work."""
+    steps = form.depth * math.prod(a.extent for a in form.outer)
+    taps = math.prod(a.extent for a in Conditions.of(form.reduce, form.m, form.n).tapped)
+    last = form.reduce.axes[-1].extent if group == 1 else -(-form.depth // group)
+    return Code(steps, operations(form.a), operations(form.nest.value, form.reduce), taps, last)
 
 
 def places_with_conditions(form: Contraction) -> int:
@@ -279,11 +304,19 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
     product = Product(b, form, step, panels, target, Writer(b, target, form.nest, form.reduce, largest, known=known))
     outer, lines = form.outer, [Tiles(0, 1, 1)]
     if form.m:
-        lines = heights(form.rows, interior(form.m, conditions.rows), choice.tile, conditions.by_single_rows, wide,
-                        form.depth * math.prod(a.extent for a in outer), target)
+        lines = heights(form.rows, interior(form.m, (*conditions.rows, *form.tested)), choice.tile,
+                        conditions.by_single_rows, wide, form.depth * math.prod(a.extent for a in outer), target,
+                        bool(form.tested), code_of(form, step.group))
 
     def over_rows(at: At, run: Callable[[At, Tiles], None]) -> None:
-        over(b, lines, lambda start, t: run({**at, form.m: start} if form.m else at, t))
+        def rows(start: Affine, t: Tiles) -> None:
+            place = {**at, form.m: start} if form.m else at
+            tests = [w for r in form.tested if (w := r.substitute(place)).known is None]
+            if tests:
+                b.when(b.holds(tests), lambda: run(place, t))
+            else:
+                run(place, t)
+        over_both_ends(b, lines, rows)
 
     def over_columns(at: At, run: Callable[[At, tuple[Piece, ...], int], None], cut: Cut) -> None:
         for (t, vectors), (panel, _) in zip(cut, widths):
@@ -351,9 +384,26 @@ class Product:
         apart = alike(conditions.tapped, failing, places) if failing and not single else {}
         inits = [self.step.initial(block.place(row, piece.start), row, piece) for row, piece in block.vectors]
         many = len(inits) >= ENOUGH_SUMS
-        sums = reduce_loops(self.b, self.step.axes, bounds, at, inits, lambda at, acc: self.products(
-            at, acc, () if single else failing, line.size, vectors, panel), apart, 1 if many else 2, self.step.group)
-        self.writer.write(block, sums)
+        last, group = self.step.axes[-1], self.step.group
+        whole = single and not any(w.index.coefficient(last) for w in bounds)
+        beside, tested, n = sums_beside(len(inits), last.extent // group) if whole else 1, () if single else failing, len(inits)
+
+        def products(at: At, acc: Sequence[Operand]) -> list[Operand]:
+            """A step for each of the sums that run beside each other."""
+            return [total for i in range(beside) for total in self.products(
+                {**at, last: at[last] + i * group}, acc[i * n:(i + 1) * n], tested, line.size, vectors, panel)]
+
+        zeros = [Literal(0, x.type) for x in inits] * (beside - 1)
+        sums = reduce_loops(
+            self.b, self.step.axes, bounds, at, [*inits, *zeros], products, apart, 1 if many else 2, group * beside)
+        self.writer.write(block, [self.added(sums[i::n]) for i in range(n)])
+
+    def added(self, sums: Sequence[Operand]) -> Operand:
+        """The sum of some."""
+        total = sums[0]
+        for x in sums[1:]:
+            total = self.b.op("add", total, x)
+        return total
 
     def products(self, at: At, sums: Sequence[Operand], failing: Sequence[Range], rows: int, vectors: tuple[Piece, ...],
                  panel: int) -> list[Operand]:

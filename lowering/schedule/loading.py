@@ -14,7 +14,7 @@ def spread(b: Builder, buffer: Buffer, i: Affine, stride: int, lanes: int, activ
     """buffer[i + stride * lane] for a small stride: the vectors that cover them, put in order by shuffles. Nothing
     outside the first and the last element is read. None where that is not worth it."""
     span = abs(stride) * (active - 1) + 1
-    if abs(stride) > MOST_STRIDE or (active < lanes and span > lanes):
+    if abs(stride) > MOST_STRIDE:
         return None
     first = i if stride > 0 else i + stride * (active - 1)
     starts = [*range(0, span - lanes + 1, lanes)]

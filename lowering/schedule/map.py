@@ -3,18 +3,21 @@ reductions inside are computed where the axes that they depend on are known.
 """
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from ..elements.affine import Affine, Axis, Computed
-from ..elements.expression import Apply, Expr, IndexValue, Load, Reduce
+from ..elements.expression import Apply, Cast, Expr, IndexValue, Load, Reduce
 from ..elements.traverse import children, nodes
 from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
 from ..native.target import Target
 from .byte_table import looked_up
+from .code_size import cheapest
 from .loading import MOST_STRIDE
 from .nest import Nest, exposed, free_axes, indices_of
-from .rows import Rows
+from .reduce_loops import SHORT
+from .rows import Rows, nested
 from .tiles import Tiles, chunks, over, pieces
 from .vectorize import NARROW, At, Vectorizer, together
 from .write import Block, Writer
@@ -27,6 +30,10 @@ MOST_AHEAD = 4
 LONG, LONGEST = 16, 150
 """Operations so many that those of the next vector wait too long for them, unless they come by turns; and so many that one
 vector is code enough."""
+HEAVY = 12
+"""Instructions for a vector from which on it is asked how many vectors at a time are worth their code."""
+AT_A_TIME, BY_TURNS = 0.3, 1.0
+"""How much longer one vector at a time takes than many, beside what these take; and where they come by turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +81,33 @@ def choose(nest: Nest, target: Target, rows: bool) -> MapChoice:
     plain = LONG < operations <= LONGEST and not any(isinstance(e, Reduce) for e in nodes(nest.value))
     few = 2 if streaming else 4
     unroll = 1 if lanes == 1 else 2 if plain or 8 < operations <= LONG else few if operations <= 8 else 1
-    return MapChoice(lanes, unroll, streaming, plain)
+    unroll = vectors_at_a_time(nest, inner[-1], lanes, unroll, plain)
+    return MapChoice(lanes, unroll, streaming, plain and unroll > 1)
+
+
+def vectors_at_a_time(nest: Nest, axis: Axis, lanes: int, most: int, plain: bool) -> int:
+    """So many vectors or fewer: where each is much code, and there are few."""
+    each = weight(nest.value, axis)
+    if each < HEAVY:
+        return most
+    count, n = math.prod(a.extent for a in nest.axes) / lanes, axis.extent
+
+    def cycles(unroll: int) -> float:
+        return count * each / 2 * (1 + (BY_TURNS if plain else AT_A_TIME) * (1 / unroll - 1 / most))
+
+    def lines(unroll: int) -> int:
+        return 2 * each * (unroll * (n >= unroll * lanes) + -(-(n % (unroll * lanes)) // lanes))
+
+    return cheapest([u for u in (4, 2, 1) if u <= most], cycles, lines)
+
+
+def weight(value: Expr, axis: Axis) -> int:
+    """About how many instructions a vector takes; a term of a short sum counts for each time."""
+    every = list(nodes(value))
+    terms = math.prod(a.extent for e in every if isinstance(e, Reduce) for a in e.axes[-1:] if a.extent <= SHORT)
+    apart = sum(3 * min(abs(e.index[0].coefficient(axis)), MOST_STRIDE) for e in every if isinstance(e, Load)
+                and abs(e.index[0].coefficient(axis)) > 1)
+    return (sum(isinstance(e, (Apply, Cast, Load)) for e in every) + apart) * terms
 
 
 def streams(nest: Nest, lanes: int, target: Target) -> bool:
@@ -124,11 +157,10 @@ def lower(b: Builder, nest: Nest, choice: MapChoice, target: Target, rows: Rows 
         outer = hoisted(at, outer) if reductions else None
         if not axes:
             writer.write(Block(at, None, 1, None, pieces(1, 1, True)), outer=outer)
-        elif len(axes) == 1 and not (first and rows):
+        elif len(axes) == 1 and not (first and rows) and not any(axes[0] in w.index.axes for w in nest.where):
             vectors(axes[0], at, outer)
         else:
-            low, high = (rows.low, rows.high) if first and rows else (None, None)
-            b.loop(axes[0], lambda: level(axes[1:], {**at, axes[0]: Affine.of(axes[0])}, outer), (), low, high)
+            nested(b, axes[:1], at, lambda at: level(axes[1:], at, outer), rows if first else None, nest.where)
 
     def hoisted(at: At, outer: Vectorizer | None) -> Vectorizer:
         """What reductions are known from here on inwards."""

@@ -20,8 +20,9 @@ from ..elements.interpret import evaluate, numpy_dtype
 from ..elements.traverse import loads
 from ..graph.types import ITEM_SIZES, Array
 from ..loops.builder import Builder
-from ..loops.ir import Operand, Type
+from ..loops.ir import Literal, Operand, Type
 from ..native.target import Target
+from .code_size import LINE_CYCLES
 from .map import scattered
 from .reduce_loops import reduce_loops
 from .tiles import Piece, Tiles, over
@@ -29,6 +30,10 @@ from .vectorize import At, Vectorizer
 
 Cut = list[tuple[Tiles, tuple[Piece, ...]]]
 """The panels of the columns, and the vectors of each."""
+GATHER_LINES = 500
+"""Lines that put vectors together from elements that are far apart."""
+SLOWLY_CONVERTED = 8
+"""Cycles that it takes to convert one of a byte alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,20 +141,30 @@ def pack_at_run_time(b: Builder, name: str, source: Expr, n: Axis, axes: tuple[A
         for t, vectors in cut:
             over(b, [t], lambda start, _: panel(at, start, vectors))
 
+    singly = scattered(source, n) and pack_singly(source, n.extent * depth)
+
     def panel(at: At, start: Affine, vectors: tuple[Piece, ...]) -> None:
-        width = sum(piece.lanes for piece in vectors)
+        width, columns = sum(piece.lanes for piece in vectors), Axis("column", sum(piece.active for piece in vectors))
 
         def row(at: At, _: Sequence[Operand]) -> tuple[()]:
             k = Affine()
             for axis in axes:
                 k = k * axis.extent + at[axis]
+            row = start * depth + k * width
+            if singly:
+                if width > columns.extent:
+                    b.store(scratch, row + vectors[-1].start, Literal(0, Type(source.dtype, vectors[-1].lanes)))
+                column = Affine.of(columns)
+                b.loop(columns, lambda: b.store(scratch, row + column, Vectorizer(
+                    b, target, {**at, n: start + column}).value(source)))
+                return ()
             for piece, count in repeated(vectors, scattered(source, n)):
                 number = Axis("vector", count)
 
                 def store() -> None:
                     first = Affine.of(number) * piece.lanes + piece.start
                     v = Vectorizer(b, target, {**at, n: start + first}, n, piece.lanes, piece.active)
-                    b.store(scratch, start * depth + k * width + first, v.vector(source))
+                    b.store(scratch, row + first, v.vector(source))
 
                 b.loop(number, store)
             return ()
@@ -157,6 +172,12 @@ def pack_at_run_time(b: Builder, name: str, source: Expr, n: Axis, axes: tuple[A
         reduce_loops(b, axes, where, at, (), row, unroll=1)
 
     return Panels(n, axes, dtype, source, scratch), fill
+
+
+def pack_singly(source: Expr, size: int) -> bool:
+    """Whether elements that are far apart are packed one by one, which is little code: where that takes hardly longer."""
+    slower = SLOWLY_CONVERTED if any(ITEM_SIZES[x.dtype] == 1 and is_float(x.dtype) for x in loads(source)) else 0.5
+    return size * slower <= LINE_CYCLES * GATHER_LINES
 
 
 def repeated(vectors: tuple[Piece, ...], alike: bool) -> list[tuple[Piece, int]]:

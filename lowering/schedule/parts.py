@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..elements.affine import Affine, Axis, Range
@@ -20,16 +20,22 @@ from .tiles import breaks, interior
 MOST_PARTS, FEWER_PARTS, LARGE = 64, 16, 1 << 16
 """A nest is cut into no more parts than this, unless one axis alone needs more (a concatenation of many); into fewer, if it
 has less than so many elements."""
+SHORT_ROW = 96
+"""A row of fewer elements is not cut, too, but tested element by element."""
+LEAST_PLACES = 4
+"""As few neighbours as this are worth a turn of the innermost loop."""
 
 
 def split(nest: Nest, by_rows: bool, target: Target) -> list[Nest]:
     """Parts in which guards on one output axis are settled: a padding, its border; a concatenation, its operands. And
     parts in which a quotient of an axis is affine: the phases of a transposed convolution. With `by_rows` the first
     axis stays, even with an extent of 1."""
-    if not by_rows and (together := turns(nest)) is not nest:
-        pieces = phases(together, by_rows)
-        if all(contraction.runs_by_turns(collapse(piece), target) for piece in pieces):
-            return pieces
+    nest = repeating(nest, by_rows)
+    for last in () if by_rows else (1, 2):
+        if (together := turns(nest, last)) is not nest:
+            pieces = phases(together, by_rows)
+            if contraction.run_by_turns([collapse(piece) for piece in pieces], target):
+                return pieces
     return phases(nest, by_rows)
 
 
@@ -43,13 +49,13 @@ def phases(nest: Nest, by_rows: bool) -> list[Nest]:
         phase(nest, f"{nest.name}.{number}", start, steps), by_rows)]
 
 
-def turns(nest: Nest) -> Nest:
-    """The nest with a loop over the phases of each outer axis with a quotient, which makes one body of code of them. The
-    last two axes are those of a contraction's tile, whose extents must be known; their phases are parts."""
+def turns(nest: Nest, last: int) -> Nest:
+    """The nest with a loop over the phases of each axis with a quotient, but the `last` ones, which makes one body of code of
+    them."""
     at: dict[Axis, Affine] = {}
     outermost, axes, where = [], list(nest.axes), list(nest.where)
     for a, found in quotients(nest).items():
-        if a in nest.axes[:-2] and found.index.terms == ((a, 1),):
+        if a in nest.axes[:-last] and found.index.terms == ((a, 1),):
             by, before = found.divisor, found.index.const % found.divisor
             phase, turn = Axis(f"{a.name}_phase", by), Axis(a.name, -(-(a.extent + before) // by))
             at[a] = Affine.of(turn) * by + phase - before
@@ -62,6 +68,31 @@ def turns(nest: Nest) -> Nest:
     kept = tuple(a for a in (*outermost, *axes) if a.extent > 1)
     return Nest(nest.name, nest.out, kept, rewriter.index(nest.index), rewriter.value(nest.value), nest.low,
                 tuple(r for r in where if r.known is not True))
+
+
+def repeating(nest: Nest, by_rows: bool) -> Nest:
+    """The nest with two axes for each that goes through the same places again and again: which time, and the place. Its
+    quotient and its remainder are then axes (a tile, rows that are gathered). Where there are reductions, `turns` and
+    `phases` do better."""
+    every = list(nodes(nest.value))
+    if any(isinstance(e, Reduce) for e in every):
+        return nest
+    at: dict[Axis, Affine] = {}
+    axes = list(nest.axes)
+    for e in every:
+        match e:
+            case Apply("div", (IndexValue(Affine(terms=((Axis() as a, 1),), const=0)), Const(value))) if a in axes:
+                places = int(value)
+                least = LEAST_PLACES if a is nest.axes[-1] else 2
+                if least <= places < a.extent and a.extent % places == 0 and not (by_rows and a is nest.axes[0]):
+                    turn, place = Axis(f"{a.name}_turn", a.extent // places), Axis(a.name, places)
+                    at[a] = Affine.of(turn) * places + place
+                    axes[axes.index(a):axes.index(a) + 1] = [turn, place]
+    if not at:
+        return nest
+    rewriter = Rewriter(at)
+    return Nest(nest.name, nest.out, tuple(axes), rewriter.index(nest.index), rewriter.value(nest.value), nest.low,
+                rewriter.conditions(nest.where))
 
 
 def shortened(nest: Nest) -> Nest:
@@ -110,19 +141,32 @@ def phase(nest: Nest, name: str, starts: tuple[int, ...], steps: Mapping[Axis, i
 def cut(nest: Nest, by_rows: bool) -> list[Nest]:
     """Parts in which guards on one output axis are settled."""
     nest = shortened(nest)
-    where = deciding(nest.value)
-    cuts = {a: breaks(a, where) for a in nest.axes}
+    where = [*deciding(nest.value), *nest.where]
+    cuts = {a: len(breaks(a, where)) for a in nest.axes}
     most = MOST_PARTS if math.prod(a.extent for a in nest.axes) >= LARGE else FEWER_PARTS
-    chosen: set[Axis] = set()
-    parts = 1
-    for axis in sorted((a for a in nest.axes if len(cuts[a]) > 2), key=lambda a: -len(cuts[a])):
-        if not chosen or parts * (len(cuts[axis]) - 1) <= most:
-            chosen.add(axis)
-            parts *= len(cuts[axis]) - 1
-    if not chosen:
-        return [nest]
-    spans = [list(zip(cuts[a], cuts[a][1:])) if a in chosen else [(0, a.extent)] for a in nest.axes]
-    return [part(nest, f"{nest.name}.{number}", span, by_rows) for number, span in enumerate(itertools.product(*spans))]
+    chosen = sorted((a for a in nest.axes if cuts[a] > 2), key=lambda a: -cuts[a])
+    if len(chosen) > 1 and nest.axes[-1].extent < SHORT_ROW and not any(isinstance(e, Reduce) for e in nodes(nest.value)):
+        chosen = [a for a in chosen if a is not nest.axes[-1]]
+    pieces = apart(nest, chosen, by_rows)
+    while len(pieces) > most and len(chosen) > 1:
+        chosen.pop()
+        pieces = apart(nest, chosen, by_rows)
+    if pieces == [nest]:
+        return pieces
+    return [dataclasses.replace(piece, name=f"{nest.name}.{number}") for number, piece in enumerate(pieces)]
+
+
+def apart(nest: Nest, chosen: Sequence[Axis], by_rows: bool) -> list[Nest]:
+    """Parts along the chosen axes, outermost first. What a cut has settled is not cut again along the others: of a padding
+    there are two parts for each axis, and what is inside."""
+    if any(r.known is False for r in nest.where):
+        return []
+    where = [*deciding(nest.value), *nest.where]
+    for a in nest.axes:
+        if a in chosen and len(cuts := breaks(a, where)) > 2:
+            return [piece for low, high in itertools.pairwise(cuts) for piece in apart(
+                part(nest, a, low, high, by_rows), chosen, by_rows)]
+    return [nest]
 
 
 def deciding(value: Expr) -> list[Range]:
@@ -133,13 +177,15 @@ def deciding(value: Expr) -> list[Range]:
         isinstance(inner, Reduce) for inner in nodes(e)))) for r in e.where]
 
 
-def part(nest: Nest, name: str, spans: tuple[tuple[int, int], ...], by_rows: bool) -> Nest:
-    axes = [a if high - low == a.extent else Axis(a.name, high - low) for a, (low, high) in zip(nest.axes, spans)]
-    at = {a: Affine.of(b) + low for a, b, (low, _) in zip(nest.axes, axes, spans) if a is not b}
-    rewriter = Rewriter(at)
-    kept = tuple(b for d, b in enumerate(axes) if b.extent > 1 or (by_rows and d == 0))
-    return Nest(name, nest.out, kept, rewriter.index(nest.index), rewriter.value(nest.value), spans[0][0],
-                rewriter.conditions(nest.where))
+def part(nest: Nest, axis: Axis, low: int, high: int, by_rows: bool) -> Nest:
+    """The part where the axis is in [low, high)."""
+    shorter = Axis(axis.name, high - low)
+    rewriter = Rewriter({axis: Affine.of(shorter) + low})
+    axes = tuple(shorter if a is axis else a for a in nest.axes)
+    kept = tuple(a for d, a in enumerate(axes) if a.extent > 1 or (by_rows and d == 0))
+    return Nest(nest.name, nest.out, kept, rewriter.index(nest.index), rewriter.value(nest.value),
+                nest.low + (low if axis is nest.axes[0] else 0),
+                tuple(r for r in rewriter.conditions(nest.where) if r.known is not True))
 
 
 def collapse(nest: Nest, keep: Axis | None = None) -> Nest:

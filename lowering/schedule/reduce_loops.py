@@ -30,11 +30,6 @@ def unsettled(where: Iterable[Range], places: Sequence[At]) -> tuple[Range, ...]
     return tuple(w for w in where if any(w.substitute(p).known is not True for p in places))
 
 
-def taken_apart(axes: Iterable[Axis]) -> Runs:
-    """Axes all of whose values are constants."""
-    return {a: [range(i, i + 1) for i in range(a.extent)] for a in axes}
-
-
 def alike(axes: Iterable[Axis], where: Sequence[Range], places: Sequence[At]) -> Runs:
     """Axes whose neighbouring values share a run if the conditions, which hold or fail at each of them, hold and fail at
     the same places."""
@@ -66,8 +61,15 @@ def reduce_loops(b: Builder, axes: tuple[Axis, ...], where: Sequence[Range], at:
         """Some values of an axis."""
         loop = Axis(axes[depth].name, len(run))
         place = {**at, axes[depth]: Affine.of(loop) + run.start}
-        if any(w.substitute(place).known is False for w in mine):
+        known = [w.substitute(place).known for w in mine]
+        if False in known:
             return acc
+        if None in known:
+            low, high = bounds(b, axes[depth], [w.substitute(at) for w in mine])
+            low, high = (b.op("sub", x, Literal(run.start, INDEX), hoist=True) for x in (low, high))
+            first = b.op("max", low, Literal(0, INDEX), hoist=True)
+            end = b.op("min", high, Literal(len(run), INDEX), hoist=True)
+            return b.loop(loop, lambda *acc: level(depth + 1, place, acc), acc, first, end)
         return level(depth + 1, place, acc) if len(run) == 1 else b.loop(
             loop, lambda *acc: level(depth + 1, place, acc), acc)
 

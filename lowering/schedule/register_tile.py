@@ -5,6 +5,7 @@ import functools
 from dataclasses import dataclass
 
 from ..native.target import Target
+from .code_size import Code, cheapest
 from .tiles import Tiles, balanced, chunks
 
 FEW_ROWS = 8
@@ -33,28 +34,52 @@ def panels(columns: int, lanes: int, tile: Tile) -> list[Tiles]:
 
 
 @functools.lru_cache(maxsize=1024)
-def choose_tile(rows: int, columns: int, lanes: int, target: Target, few: bool, prices: tuple[float, float] = PRICES
-                ) -> Tile:
-    """The tile with the fewest cycles for one step of K over the whole matrix."""
-    return ranked_tiles(rows, columns, lanes, target, few, prices)[0]
+def choose_tile(rows: int, columns: int, lanes: int, target: Target, few: bool, prices: tuple[float, float] = PRICES,
+                code: Code | None = None) -> Tile:
+    """The tile with the fewest cycles for one step of K over the whole matrix. The prices of loads say that rows are in
+    the first-level cache and panels in the second; a further shape of tile is code that must pay for itself, and so is, with
+    `code`, a larger tile."""
+    product = Product(rows, columns, lanes, target, prices)
+    tiles = product.tiles(few)
+    if code is None:
+        return min(tiles, key=product.cycles)
+    tiles += [Tile(n, t.vectors) for t in tiles for n in range(2, t.rows)]
+    return cheapest([t for t in tiles if t.rows > 1] or tiles, product.cycles, lambda t: product.lines(t, code), code.passes)
 
 
-def ranked_tiles(rows: int, columns: int, lanes: int, target: Target, few: bool, prices: tuple[float, float] = PRICES
-                 ) -> list[Tile]:
-    """Tiles by their cycles for one step of K over the whole matrix, the fewest first. The prices of loads say that rows are in
-    the first-level cache and panels in the second; a further shape of tile is code that must pay for itself."""
-    def cycles(tile: Tile) -> float:
+def ranked_tiles(rows: int, columns: int, lanes: int, target: Target, few: bool) -> list[Tile]:
+    """Tiles by their cycles for one step of K over the whole matrix, the fewest first."""
+    product = Product(rows, columns, lanes, target)
+    return sorted(product.tiles(few), key=product.cycles)
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A matrix of sums, `rows` by `columns`."""
+    rows: int
+    columns: int
+    lanes: int
+    target: Target
+    prices: tuple[float, float] = PRICES
+
+    def tiles(self, few: bool) -> list[Tile]:
+        """Those whose sums and a panel's vectors fill the registers."""
+        free = self.target.vector_registers - 1
+        most = FEW_ROWS if few else free
+        tiles = [Tile(max(1, min(self.rows, most, (free - v) // v)), v) for v in range(1, 7) if free > v]
+        return [*tiles, Tile(1, min(8, free // 2))] if self.rows == 1 else tiles
+
+    def cycles(self, tile: Tile) -> float:
         total = 0.0
-        heights, widths = balanced(rows, tile.rows), panels(columns, lanes, tile)
+        heights, widths = balanced(self.rows, tile.rows), panels(self.columns, self.lanes, tile)
         for m in heights:
             for n in widths:
-                vectors = -(-n.size // lanes)
-                total += m.count * n.count * (steps(m.size, vectors, target) + prices[0] * m.size + prices[1] * vectors)
+                vectors = -(-n.size // self.lanes)
+                loads = self.prices[0] * m.size + self.prices[1] * vectors
+                total += m.count * n.count * (steps(m.size, vectors, self.target) + loads)
         return total * (1 + SHAPE_PRICE * (len(heights) * len(widths) - 1))
 
-    free = target.vector_registers - 1
-    most = FEW_ROWS if few else free
-    tiles = [Tile(max(1, min(rows, most, (free - v) // v)), v) for v in range(1, 7) if free > v]
-    if rows == 1:
-        tiles.append(Tile(1, min(8, free // 2)))
-    return sorted(tiles, key=cycles)
+    def lines(self, tile: Tile, code: Code) -> int:
+        """Of code, for all shapes of tile that there are."""
+        return sum(code.lines(m.size, -(-n.size // self.lanes)) for m in balanced(self.rows, tile.rows)
+                   for n in panels(self.columns, self.lanes, tile))

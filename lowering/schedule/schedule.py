@@ -83,7 +83,7 @@ def choose(nest: Nest, target: Target, by_rows: bool) -> Part:
         return Part(nest, passes)
     if form := contraction.recognise(nest, by_rows):
         return Part(nest, contraction.choose(form, target), form)
-    if nest.axes and nest.index.coefficient(nest.axes[-1]) != 1:  # neighbours lie apart: in a part of a concat, a pad
+    if nest.where or (nest.axes and nest.index.coefficient(nest.axes[-1]) != 1):  # neighbours lie apart: in a part of a pad
         return Part(nest, map.choose(nest, target, by_rows))
     choice = (outer_sums.recognise(nest, target, by_rows)
               or matrix_vector.recognise(nest, target, by_rows) or byte_window.recognise(nest, target, by_rows)

@@ -1,6 +1,7 @@
 """out[.., i, .., j] = f(x[.., j, .., i]): square blocks of x are turned in registers by rounds of shuffles."""
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
 from ..loops.ir import Operand
 from ..native.target import Target
+from .code_size import cheapest
 from .nest import Nest, indices_of
 from .rows import Rows, nested
 from .tiles import Piece, chunks, over
@@ -45,7 +47,21 @@ def recognise(nest: Nest, target: Target, rows: bool) -> TransposeChoice | None:
     size = min(LARGEST, target.lanes(max(widest, ITEM_SIZES[turned[0].dtype])))
     if d is None or size < 4 or nest.axes[d] in turned[0].index[0].hidden or min(j.extent, nest.axes[d].extent) < 3:
         return None
-    return TransposeChoice(size, d)
+    return TransposeChoice(block_size(nest, nest.axes[d].extent, j.extent, size), d)
+
+
+def block_size(nest: Nest, height: int, width: int, most: int) -> int:
+    """Lines of a block: fewer where their code is not worth it."""
+    count = math.prod(a.extent for a in nest.axes)
+
+    def instructions(size: int) -> int:
+        return size * (size.bit_length() - 1) + 2 * size
+
+    def lines(size: int) -> int:
+        return (instructions(size) + 2 * size) * len(chunks(height, size)) * len(chunks(width, size))
+
+    sizes = [size for size in (16, 8, 4) if size <= most]
+    return cheapest(sizes, lambda size: count / size ** 2 * instructions(size), lines)
 
 
 def lower(b: Builder, nest: Nest, choice: TransposeChoice, target: Target, rows: Rows | None) -> None:

@@ -3,20 +3,24 @@ outputs has its sums in registers, and loads that its rows share are made once.
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..elements.affine import Axis
-from ..elements.expression import Load, Reduce
+from ..elements.expression import Load, Reduce, is_float
 from ..elements.traverse import nodes
 from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type
 from ..native.target import Target
+from .borders import one_by_one, over_both_ends
+from .code_size import LINE_CYCLES, SUM_LINES, TURN_LINES, cheapest, tolerated
 from .conditions import Conditions
 from .map import lanes_of
 from .nest import Nest, exposed, free_axes
-from .reduce_loops import reduce_loops, taken_apart, unsettled
+from .reduce_loops import alike, reduce_loops, unsettled
 from .reduction import add
+from .register_tile import Tile
 from .rows import Rows, nested
 from .tiles import Piece, Tiles, balanced, chunks, interior, over, peel, pieces
 from .vectorize import At, Vectorizer
@@ -24,6 +28,11 @@ from .write import Block, Writer, operations
 
 MOST_OPERATIONS = 8
 """Of a term, for tiles of the full size."""
+WAITING, WAITING_MORE = 0.05, 0.2
+"""How much longer all takes with tiles of half as many rows, because sums wait for themselves; more for floats, and where
+what they read is shared."""
+FEW_STEPS = 2
+"""So many steps of a window are written one after the other where that is not taken apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +66,54 @@ def recognise(nest: Nest, target: Target, rows: bool) -> WindowChoice | None:
         if isinstance(x, Load) and (abs(x.index[0].coefficient(inner[-1])) > 1 or inner[-1] in x.index[0].hidden):
             return None
     most, lanes = 8 if operations(r.body) <= MOST_OPERATIONS else 4, lanes_of(nest, target)
-    return WindowChoice(most, 1, lanes) if len(inner) > 1 else WindowChoice(1, most // 2, lanes)
+    return WindowChoice(rows_of(nest, r, most, lanes), 1, lanes) if len(inner) > 1 else WindowChoice(1, most // 2, lanes)
+
+
+def rows_of(nest: Nest, r: Reduce, most: int, lanes: int) -> int:
+    """How many rows a tile has: those whose code and whose cycles cost least."""
+    work = Work.of(nest, r, lanes)
+
+    def lines(rows: int) -> int:
+        return work.shapes * sum(work.lines(t.size, FEW_STEPS) for t in balanced(nest.axes[-2].extent, rows))
+
+    return cheapest(range(most, 0, -1), lambda rows: work.cycles * (1 + work.waiting * (most / rows - 1)), lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a window costs: cycles of one output vector, and of all; its code, in which columns have so many `shapes`."""
+    steps: int
+    term: int
+    result: int
+    vectors: int
+    shapes: int
+    waiting: float
+
+    @staticmethod
+    def of(nest: Nest, r: Reduce, lanes: int) -> Work:
+        n = nest.axes[-1].extent
+        rows = math.prod(a.extent for a in nest.axes[:-1])
+        steps, vectors = math.prod(a.extent for a in r.axes), rows * -(-n // lanes)
+        return Work(steps, 1 + operations(r.body), operations(nest.value, r), vectors, len(columns_of(n, lanes)),
+                    WAITING_MORE if is_float(r.dtype) or shares(r, nest.axes[-2]) else WAITING)
+
+    @property
+    def each(self) -> float:
+        return (self.steps * self.term + self.result) / 2
+
+    @property
+    def cycles(self) -> float:
+        return self.vectors * self.each
+
+    def lines(self, rows: int, steps: int) -> int:
+        """Of a tile that takes so many steps at a time."""
+        return TURN_LINES + rows * (SUM_LINES + 2 * self.result + steps * 2 * self.term)
+
+
+def columns_of(extent: int, size: int) -> list[Tiles]:
+    """Vectors of columns: all alike, where they can be."""
+    count = -(-extent // size)
+    return [Tiles(0, extent // count, count)] if extent % count == 0 else chunks(extent, size)
 
 
 def lower(b: Builder, nest: Nest, choice: WindowChoice, target: Target, rows: Rows | None) -> None:
@@ -70,14 +126,30 @@ def lower(b: Builder, nest: Nest, choice: WindowChoice, target: Target, rows: Ro
     window = Window(b, target, r, conditions, m, n, Writer(b, target, nest, r, choice.largest))
     lines = [Tiles(0, 1, 1)]
     if m:
-        lines = peel(balanced(m.extent, choice.rows), *interior(m, conditions.rows), conditions.by_single_rows)
-    columns = peel(chunks(n.extent, choice.lanes * choice.vectors), *interior(n, conditions.tests))
+        lines = heights(Work.of(nest, r, choice.lanes), m.extent, interior(m, conditions.rows), choice, conditions)
+    cut = columns_of if target.has_masked and choice.vectors == 1 else chunks
+    columns = peel(cut(n.extent, choice.lanes * choice.vectors), *interior(n, conditions.tests))
 
     def tile(at: At) -> None:
-        over(b, lines, lambda y, line: over(b, columns, lambda x, column: window.tile(
+        over_both_ends(b, lines, lambda y, line: over(b, columns, lambda x, column: window.tile(
             {**at, **({m: y} if m else {}), n: x}, line, pieces(column.size, choice.lanes, target.has_masked))))
 
     nested(b, (*outer, *more), {}, tile, rows)
+
+
+def heights(work: Work, extent: int, inside: tuple[int, int], choice: WindowChoice, conditions: Conditions) -> list[Tiles]:
+    """How the rows are cut: tiles at the border have their windows taken apart, or single rows are there, where that is so much
+    less code that it pays."""
+    low, high = inside
+    whole = peel(balanced(extent, choice.rows), low, high, conditions.by_single_rows)
+    border = [t for t in whole if t.size > 1 and not low <= t.start <= t.start + t.size * t.count <= high]
+    if not border or low == high:
+        return whole
+    taps = math.prod(a.extent for a in conditions.tapped)
+    code = sum(work.lines(t.size, taps) for t in border) - work.lines(1, FEW_STEPS)
+    slower = (extent - high + low) * work.cycles / extent * work.waiting * (choice.rows - 1)
+    few = min(LINE_CYCLES * work.shapes * code, tolerated(work.cycles))
+    return one_by_one(extent, inside, Tile(choice.rows, 1)) if slower <= few else whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +170,7 @@ class Window:
         single = line.size == 1  # then the loops' bounds hold them
         tests = self.conditions.tests if single else (*self.conditions.tests, *failing)
         bounds = (*self.conditions.bounds, *failing) if single else self.conditions.bounds
-        apart = taken_apart(self.conditions.tapped) if failing and not single else {}
+        apart = alike(self.conditions.tapped, failing, places) if failing and not single else {}
 
         def step(here: At, acc: Sequence[Operand]) -> list[Operand]:
             return [add(Vectorizer(self.b, self.target, {**here, **place}, self.n, piece.lanes, piece.active),
@@ -107,15 +179,16 @@ class Window:
 
         moves = [{a: place[a] for a in (self.m, self.n) if a} for place in places]
         inits = [Literal(self.reduce.identity, Type(self.reduce.dtype, piece.lanes)) for _, piece in block.vectors]
-        unroll = 8 if len(inits) == 1 or self.shares() else 2
+        unroll = 8 if len(inits) == 1 or shares(self.reduce, self.m) else 2
         self.writer.write(block, reduce_loops(self.b, self.reduce.axes, bounds, at, inits, step, apart, unroll))
 
-    def shares(self) -> bool:
-        """Whether neighbouring rows read some of the same elements, which are loaded once where the steps are unrolled."""
-        k = self.reduce.axes[-1]
-        for x in nodes(self.reduce.body):
-            if isinstance(x, Load) and self.m and (step := abs(x.index[0].coefficient(k))):
-                row = abs(x.index[0].coefficient(self.m))
-                if row % step == 0 and 0 < row // step < k.extent:
-                    return True
-        return False
+
+def shares(r: Reduce, m: Axis | None) -> bool:
+    """Whether neighbouring rows read some of the same elements, which are loaded once where the steps are unrolled."""
+    k = r.axes[-1]
+    for x in nodes(r.body):
+        if isinstance(x, Load) and m and (step := abs(x.index[0].coefficient(k))):
+            row = abs(x.index[0].coefficient(m))
+            if row % step == 0 and 0 < row // step < k.extent:
+                return True
+    return False

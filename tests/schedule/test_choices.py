@@ -13,6 +13,8 @@ from tosaic.lowering.graph.types import ITEM_SIZES
 from tosaic.lowering.loops.ir import For, Function, If, Let, Literal, LoadFrom, Prefetch, StoreTo, walk
 from tosaic.lowering.native.target import Target
 from tosaic.lowering.schedule import describe, schedule
+from tosaic.lowering.schedule.code_size import Code, cheapest, tolerated
+from tosaic.lowering.schedule.register_tile import PRICES, choose_tile
 
 from .kernels import TARGETS, V2, V3, V4, check
 
@@ -45,7 +47,7 @@ def statements(f: Function, kind: type) -> int:
     (V2, "multiply, tiles of"),
 ])
 def test_bytes_are_multiplied_by_what_the_target_has(target: Target, expected: str) -> None:
-    assert f"contraction: {expected}" in describe(product(140, 64, 32, "int8"), target)
+    assert f"contraction: {expected}" in describe(product(14_000, 64, 32, "int8"), target)
 
 
 @pytest.mark.parametrize(("zero_point", "step"), [(3, "dot4"), (-128, "dot4"), (128, "multiply")])
@@ -106,8 +108,24 @@ def test_a_large_second_operand_is_read_by_columns_first() -> None:
 
 
 def test_rows_that_share_cache_sets_make_shorter_tiles() -> None:
-    assert "tiles of 14 rows" in describe(product(512, 64, 100), V4)
-    assert "tiles of 8 rows" in describe(product(512, 64, 1024), V4)
+    assert "tiles of 14 rows" in describe(product(5040, 64, 100), V4)
+    assert "tiles of 8 rows" in describe(product(5040, 64, 1024), V4)
+
+
+def test_small_products_have_smaller_tiles_large_ones_the_fastest() -> None:
+    """Code size against work."""
+    assert statements(schedule(product(28, 64, 9), V4), Let) < statements(schedule(product(28_000, 64, 9), V4), Let)
+    assert choose_tile(28, 64, 16, V4, False, PRICES, Code(1_000_000, 0, 1)) == choose_tile(28, 64, 16, V4, False)
+    assert choose_tile(28, 64, 16, V4, False, PRICES, Code(9, 0, 1)).rows < choose_tile(28, 64, 16, V4, False).rows
+
+
+def test_less_code_takes_only_a_little_longer() -> None:
+    sizes, lines = (8, 4, 2, 1), {8: 800, 4: 400, 2: 200, 1: 100}
+    for work in (100, 10_000, 1_000_000, 100_000_000):
+        chosen = cheapest(sizes, lambda size: work * (1 + 0.1 * (8 / size - 1)), lambda size: lines[size])
+        assert work * 0.1 * (8 / chosen - 1) <= tolerated(work)
+    assert cheapest(sizes, lambda size: 100 / size, lambda size: lines[size]) == 1
+    assert cheapest(sizes, lambda size: 1e8 / size, lambda size: lines[size]) == 8
 
 
 def test_an_output_past_the_caches_is_streamed() -> None:
@@ -204,12 +222,16 @@ def nesting(loop: For) -> int:
 
 
 def test_the_operations_of_two_vectors_come_by_turns_where_a_chain_is_long() -> None:
-    i = Axis("i", 1 << 10)
-    x = Load(Buffer("x", "float32", (1 << 10,), "argument"), (Affine.of(i),))
-    k = Kernel(Buffer("y", "float32", (1 << 10,), "result"), (i,), tanh(x))
+    def chain(n: int) -> Kernel:
+        i = Axis("i", n)
+        x = Load(Buffer("x", "float32", (n,), "argument"), (Affine.of(i),))
+        return Kernel(Buffer("y", "float32", (n,), "result"), (i,), tanh(x))
+
+    k, small = chain(1 << 14), chain(1 << 6)
+    assert statements(schedule(small, V4), Let) < 0.6 * statements(schedule(k, V4), Let)
     lines = [s.op for s in walk(schedule(k, V4).body) if isinstance(s, Let) and s.result.type.lanes == 16]
     assert lines[::2] == lines[1::2] and lines.count("div") == 2
-    check([k, replace(k, value=tanh(exponential(x)))])
+    check([small, replace(small, value=tanh(exponential(small.value)))])
 
 
 def test_a_long_chain_of_operations_needs_no_recursion() -> None:

@@ -1,4 +1,4 @@
-"""Strided transposed convolutions: their phases along rows run in turns through one body of code."""
+"""Strided transposed convolutions: their phases run in turns through one body of code."""
 from __future__ import annotations
 
 import dataclasses
@@ -71,12 +71,34 @@ def test_random_phases_give_what_the_expression_means(seed: int) -> None:
                       r.random() < 0.6, 0 if floating else r.randint(-128, 127))], seed, interpret=seed % 8 == 0)
 
 
-@pytest.mark.parametrize("constant", [True, False])
-@pytest.mark.parametrize("dtype", ["float32", "int8"])
 @pytest.mark.parametrize("target", [V4, DOT4], ids=["plain", "dot4"])
-def test_only_phases_along_columns_are_parts(target: Target, dtype: str, constant: bool) -> None:
-    for stride, out_pad in (((2, 2), (0, 0, 0, 0)), ((2, 3), (-1, -1, 0, 0)), ((2, 1), (1, 0, 0, 0))):
-        assert parts(transposed(stride=stride, out_pad=out_pad, dtype=dtype, constant=constant), target) == stride[1]
+@pytest.mark.parametrize(("stride", "out_pad"), [((2, 2), (0, 0, 0, 0)), ((2, 3), (-1, -1, 0, 0)), ((2, 1), (1, 0, 0, 0))])
+def test_phases_are_loops_around_one_part(target: Target, stride: tuple[int, int], out_pad: tuple[int, ...]) -> None:
+    for constant in (True, False):
+        assert parts(transposed(stride=stride, out_pad=out_pad, constant=constant), target) == 1
+
+
+def test_phases_along_columns_of_products_of_four_bytes_are_parts_where_they_have_other_columns_of_the_kernel() -> None:
+    assert parts(transposed(kernel=(4, 3), stride=(2, 2), dtype="int8"), DOT4) == 2
+    assert parts(transposed(kernel=(4, 4), stride=(2, 2), dtype="int8"), DOT4) == 1
+    assert parts(transposed(kernel=(4, 3), stride=(2, 2), dtype="int8"), V4) == 1
+
+
+def test_phases_that_no_part_of_the_kernel_reaches_hold_the_bias() -> None:
+    k = transposed((1, 4, 9, 3), 6, (3, 3), (8, 8), (0, 0, 0, 0))
+    assert parts(k, V4) == 3  # rows and columns of both, and what is left along each
+    check([k], interpret=False)
+
+
+@pytest.mark.parametrize(("shape", "filters", "kernel", "stride", "out_pad"), [
+    ((1, 3, 9, 13), 6, (1, 3), (1, 2), (0, 0, 0, 9)), ((1, 3, 9, 13), 6, (5, 5), (1, 2), (-2, -2, 0, 1)),
+    ((1, 3, 40, 5), 6, (5, 5), (1, 1), (0, -3, 0, -3)), ((1, 3, 17, 4), 3, (5, 7), (2, 3), (0, 0, -2, 1)),
+])
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_borders_of_phases(shape: tuple[int, ...], filters: int, kernel: tuple[int, int], stride: tuple[int, int],
+                           out_pad: tuple[int, ...], dtype: str) -> None:
+    for constant in (True, False):
+        check([transposed(shape, filters, kernel, stride, out_pad, dtype, constant)], interpret=False)
 
 
 def test_phases_of_products_of_four_bytes_are_parts_where_how_far_they_go_changes_unevenly() -> None:

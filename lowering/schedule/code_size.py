@@ -1,0 +1,60 @@
+"""What code costs: a rule for all schedules that weigh the size of code against the cycles it saves.
+
+A line of LLVM's text takes about as long to compile as a hundred thousand cycles, and a program is run a thousand times for
+each time that it is compiled: so that a line must save a hundred cycles of a run. Large work has all the code that makes it
+fast, and what is between is at most a little slower for less code; small work has little code.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeVar
+
+LINE_CYCLES = 100
+"""Cycles of a run that a line of code must save."""
+TOLERATED, FREE_CYCLES = 0.03, 5_000
+"""How much longer a kernel may take for less code, in relation or in cycles."""
+Choice = TypeVar("Choice")
+
+
+def tolerated(cycles: float) -> float:
+    """Cycles that may be added to these for less code."""
+    return max(TOLERATED * cycles, FREE_CYCLES)
+
+
+def cheapest(choices: Iterable[Choice], cycles: Callable[[Choice], float], lines: Callable[[Choice], float], passes: float = 1
+             ) -> Choice:
+    """The choice that costs least, its cycles and its lines, of those that are not much slower than the fastest. All is done
+    `passes` times in as many cycles."""
+    found = [(cycles(choice) * passes, choice) for choice in choices]
+    least = min(each for each, _ in found)
+    allowed = least + tolerated(least)
+    return min((f for f in found if f[0] <= allowed), key=lambda f: f[0] + LINE_CYCLES * lines(f[1]))[1]
+
+
+TURN_LINES, SUM_LINES, ROW_LINES, VECTOR_LINES = 40, 6, 4, 3
+"""Lines of a tile of a contraction: for its loops; for each sum, which loops carry and which is stored; for an element of a
+row, which goes to all lanes; for a vector of a panel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """How many steps of K there are over the whole matrix, and how many operations for each element of a row, and for each
+    vector of results; how many places of a window have code of their own at a border, and how many steps the last axis has."""
+    passes: int
+    row: int
+    result: int
+    taps: int = 1
+    last: int = 1
+
+    def lines(self, rows: int, vectors: int) -> int:
+        """About how many lines the code of a tile has."""
+        return TURN_LINES + rows * vectors * (SUM_LINES + self.result) + self.step(rows, vectors)
+
+    def step(self, rows: int, vectors: int) -> int:
+        """Of these, those of one step of K."""
+        return rows * vectors + rows * (ROW_LINES + self.row) + VECTOR_LINES * vectors
+
+    def border(self, rows: int, vectors: int) -> int:
+        """Of a tile at a border whose window is taken apart."""
+        return self.lines(rows, vectors) + (self.taps - 1) * (self.step(rows, vectors) + 2 * rows * vectors)
