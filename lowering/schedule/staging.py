@@ -39,6 +39,8 @@ class Staging:
     flipped: bool
     factor: int = 0
     terms: Buffer | None = None
+    first: Affine = Affine()
+    """Where the first row goes."""
 
     @staticmethod
     def of(b: Builder, form: Contraction, x: Load, zero_points: tuple[int, int], rows: int, depth: int, stride: int,
@@ -68,9 +70,9 @@ class Staging:
                 nested(self.b, tuple(loops), {}, lambda _: self.part(here, members, condition, looped, run))
         if rest := self.depth - self.form.depth:
             over(self.b, [Tiles(0, 1, rows)], lambda start, _: self.vectors(
-                Affine(), start * self.stride + self.form.depth, rest, 0))
+                Affine(), (self.first + start) * self.stride + self.form.depth, rest, 0))
         if self.terms:
-            over(self.b, [Tiles(0, 1, rows)], lambda start, _: self.term(start))
+            over(self.b, [Tiles(0, 1, rows)], lambda start, _: self.term(self.first + start))
 
     def on_rows(self, w: Range) -> bool:
         return self.form.m is not None and bool(w.index.coefficient(self.form.m))
@@ -122,7 +124,7 @@ class Staging:
         def line(start: Affine, _: Tiles) -> None:
             source = self.x.index[0].substitute(self.row_at(at, start))
             over(self.b, chunks(length, 4 * self.target.vector_bytes), lambda s, t: self.vectors(
-                source + s, start * self.stride + k + s, t.size, None if inside else self.fill))
+                source + s, (self.first + start) * self.stride + k + s, t.size, None if inside else self.fill))
 
         over(self.b, [Tiles(rows.start, 1, len(rows))], line)
 
