@@ -1,5 +1,5 @@
-"""One panel of a product on a matrix unit (`tile_products`): the steps of its sums, and what is done with these, vector by vector,
-between the steps of the panel after it.
+"""One panel of a product on a matrix unit (`tile_products`): the steps of its sums, and what is done with these, vector by
+vector, between the steps of the panel after it.
 """
 from __future__ import annotations
 
@@ -66,21 +66,27 @@ class TilePanels:
         short = self.form.depth % self.shape.step if self.staging is None else 0
         self.begin(panel, first == 0)
         count = self.shape.count - first - bool(short)
-        pace = self.shape.pace(count) if before else None
+        pace = self.shape.pace(count) if before and self.shape.slots == 1 else None
         if before and pace:
             self.steps_and_outputs(panel, first, count, before, pace)
         else:
-            if before:
+            if before and self.shape.slots == 1:
                 self.finish(before)
             self.steps(panel, Affine.of(first), count)
         if short:  # the last step begins earlier, and b has zeros for what comes again
             self.step(panel, Affine.of(self.shape.count - 1), Affine.of(self.form.depth - self.shape.step))
-        if self.plain:
-            assert self.form.m
-            stride = self.form.nest.index.coefficient(self.form.m)
-            self.store(self.form.nest.out, self.form.nest.index.substitute(panel.at), stride)
-        else:
+        self.store_sums(panel)
+        if before and self.shape.slots > 1:
+            self.finish(before)
+
+    def store_sums(self, panel: Panel) -> None:
+        """They are outputs, or are kept."""
+        if not self.plain:
             self.keep(panel)
+            return
+        assert self.form.m
+        stride = self.form.nest.index.coefficient(self.form.m)
+        self.store(self.form.nest.out, self.form.nest.index.substitute(panel.at), stride)
 
     @property
     def halves(self) -> list[tuple[int, int]]:

@@ -12,7 +12,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..elements.affine import Affine, Axis
+from ..elements.affine import Affine, Axis, Wrapped
 from ..elements.expression import Buffer
 from ..loops.builder import Builder
 from ..loops.ir import TILE_BYTES
@@ -30,6 +30,8 @@ from .write import Writer
 
 if TYPE_CHECKING:
     from .contraction import Contraction
+
+START = Affine()
 
 
 def lower(b: Builder, form: Contraction, target: Target, rows: Rows | None) -> None:
@@ -65,9 +67,10 @@ class TileProduct:
             stride = shape.depth + (TILE_BYTES if shape.depth % 512 == 0 else 0)
             staging = Staging.of(b, form, found.x, zero_points, shape.rows, shape.depth, stride, False, target)
         line = outer[-1] if shape.lines > 1 else None
-        plain = is_plain(form, found, packed.known)
-        panels = TilePanels(b, form, found, target, shape, packed, staging, line, sums_of(b, form, shape, together, plain), plain,
-                            Writer(b, target, form.nest, form.reduce, LANES, known=packed.known))
+        plain, writer = is_plain(form, found, packed.known), Writer(
+            b, target, form.nest, form.reduce, LANES, known=packed.known)
+        sums = sums_of(b, form, shape, together, plain)
+        panels = TilePanels(b, form, found, target, shape, packed, staging, line, sums, plain, writer)
         return TileProduct(b, form, shape, together, packed, staging, line, panels)
 
     def lower(self, rows: Rows | None) -> None:
@@ -125,8 +128,12 @@ class TileProduct:
         place = {**at, line: at[line] + number}
         self.b.loop(number, lambda: dataclasses.replace(staging, first=Affine.of(number) * width).stage(place, width))
 
-    def panel(self, at: At, first: Affine, start: Affine, piece: Piece) -> Panel:
-        slot = start * self.shape.rows if self.shape.chunks > 1 else Affine()
+    def panel(self, at: At, first: Affine, start: Affine, piece: Piece, number: Affine = START) -> Panel:
+        """The panel of columns from first + start on; `number` counts those that are finished one after the other."""
+        if self.shape.chunks > 1:
+            slot = start * self.shape.rows
+        else:
+            slot = Affine.of(Wrapped(number, self.shape.slots)).substitute({}) * (self.shape.rows * LANES)
         return Panel({**at, self.form.n: first + start}, start if self.packed.fill else first + start, slot, piece)
 
     def chunk(self, at: At, first: Affine, cut: Cut, number: Affine, begins: bool) -> None:
@@ -143,18 +150,19 @@ class TileProduct:
                 self.panels.finish(panel)
             over(self.b, [t], alone)
             return
-        self.panels.end(self.panel(at, first, Affine.of(t.start), piece), None)
+        def panel(number: Affine) -> Panel:
+            return self.panel(at, first, number * t.size + t.start, piece, number)
+
+        self.panels.end(panel(Affine()), None)
+        number = Axis("panel", t.count - 1)
         if t.count > 1:
-            number = Axis("panel", t.count - 1)
-            before, after = (Affine.of(number) * t.size + t.start + offset for offset in (0, t.size))
-            self.b.loop(number, lambda: self.panels.end(
-                self.panel(at, first, after, piece), self.panel(at, first, before, piece)))
-        self.panels.finish(self.panel(at, first, Affine.of(t.start + (t.count - 1) * t.size), piece))
+            self.b.loop(number, lambda: self.panels.end(panel(Affine.of(number) + 1), panel(Affine.of(number))))
+        self.panels.finish(panel(Affine.of(t.count - 1)))
 
 
 def sums_of(b: Builder, form: Contraction, shape: Shape, together: list[tuple[Tiles, Cut]], plain: bool) -> Buffer | None:
     """Scratch for the sums of a panel, or of as many as there are in a group, where K is done in chunks."""
     if plain and shape.chunks == 1:
         return None
-    panels = max(sum(t.count for t, _ in cut) for _, cut in together) if shape.chunks > 1 else 1
+    panels = max(sum(t.count for t, _ in cut) for _, cut in together) if shape.chunks > 1 else shape.slots
     return b.scratch(Buffer(f"{form.nest.name}.tiles", "int32", (panels * shape.rows * LANES,), "scratch"))

@@ -36,6 +36,8 @@ SET_BYTES = 4096
 """Rows so far apart fall into the same sets of the first-level cache."""
 MANY_COLUMNS, MANY_TERMS = 8 * LANES, 4 * TILE_BYTES
 """With so many, rows that lie across lines of the cache are worth a copy that does not."""
+FEW_STEPS = 2
+"""With so few, a panel has its sums before the outputs of the one before are made, which these wait for in the cache."""
 SET_UP_CYCLES, PANEL_CYCLES = 300, 40
 """What it costs to give tiles their shapes, and a panel of a block beside its steps and its sums."""
 
@@ -81,6 +83,11 @@ class Shape:
     @property
     def chunks(self) -> int:
         return -(-self.count // self.chunk)
+
+    @property
+    def slots(self) -> int:
+        """Panels whose sums are kept at a time, where K is done at once."""
+        return 2 if self.count <= FEW_STEPS else 1
 
     @property
     def tiles(self) -> tuple[tuple[int, int], ...]:
@@ -207,7 +214,7 @@ def columns(extent: int) -> Cut:
 def groups(form: Contraction, shape: Shape, cut: Cut, target: Target) -> list[tuple[Tiles, Cut]]:
     """The columns in groups that stay in the second-level cache, and the panels of a group."""
     (whole, vectors), *rest = cut
-    most = max(1, target.block_bytes // 2 // (whole.size * shape.depth))
+    most = max(1, target.block_bytes // (whole.size * shape.depth))
     if whole.count <= most:
         return [(Tiles(0, form.n.extent, 1), cut)]
     each = -(-whole.count // -(-whole.count // most))
