@@ -57,17 +57,21 @@ def of_constants(form: Contraction, y: Load, zero_points: tuple[int, int], cut: 
     name, (of_a, of_b) = form.nest.name, zero_points
     known = guard(form.inside, y, of_b) if form.inside else y
     data = constant(known, (*form.batch, form.n, *form.reduce.axes)).reshape(-1, form.n.extent, form.depth)
-    flat = in_panels(in_steps(data.astype(np.int8), step, overlap), cut)
-    buffer = Buffer(f"{name}.packed", "int8", (flat.size,), "constant", flat.reshape(-1))
     sums = form.depth * of_a * of_b - of_a * data.astype(np.int64).sum(axis=2)
     total, bias = biased(form.nest, form.reduce, (*form.batch, form.n))
     if bias is not None:
         sums += bias.astype(np.int64).reshape(sums.shape)
-    sums = np.pad(sums, ((0, 0), (0, filled(cut) - sums.shape[1])))
-    initial = Buffer(f"{name}.initial", "int32", (sums.size,), "constant", wrapped(sums).reshape(-1))
+    buffer, initial = constants(name, in_steps(data.astype(np.int8), step, overlap), sums, cut)
     depth = Axis("k", -(-form.depth // step) * step)
-    return BytePanels(Panels(form.n, (depth,), "int8", y, buffer, form.batch, flat.shape[1], GROUP), initial, total,
+    return BytePanels(Panels(form.n, (depth,), "int8", y, buffer, form.batch, buffer.size // len(data), GROUP), initial, total,
                       not sums.any())
+
+
+def constants(name: str, data: Array, sums: Array, cut: Cut) -> tuple[Buffer, Buffer]:
+    """[batch, n, k] as panels, and [batch, n] initial sums; columns that are filled up, at the end of each, are 0."""
+    flat, initial = in_panels(data, cut), wrapped(np.pad(sums, ((0, 0), (0, filled(cut) - sums.shape[1]))))
+    return (Buffer(f"{name}.packed", "int8", (flat.size,), "constant", flat.reshape(-1)),
+            Buffer(f"{name}.initial", "int32", (initial.size,), "constant", initial.reshape(-1)))
 
 
 def wrapped(sums: Array) -> Array:

@@ -15,10 +15,10 @@ from ..loops.builder import Builder
 from ..loops.ir import INDEX, Literal, Operand, Type
 from ..native.target import Target
 from .bias import biased
-from .byte_panels import GROUP
+from .byte_panels import GROUP, constants
 from .byte_window import ByteWindow, ByteWindowChoice, Tap, lines_of, moved
 from .nest import Nest
-from .panels import constant
+from .panels import Cut, constant
 from .rows import Rows, nested
 from .tiles import Piece, Tiles, chunks, over, pieces
 from .vectorize import At
@@ -57,15 +57,9 @@ def packed(name: str, form: ByteWindow, columns: list[Tiles], lanes: int, target
             place: tuple[slice | int, ...] = (slice(None), *(tap[a].const for a in form.reduce.axes))
             words[:, number, position] = data[place]
     sums = -form.fill * words.astype(np.int64).sum(axis=(1, 2)) + (0 if bias is None else bias)
-    vectors = [(t.start + i * t.size + p.start, p) for t in columns for i in range(t.count) for p in cut(t.size, lanes, target)]
-    parts, starts = [], []
-    for first, p in vectors:
-        missing = 0, p.lanes - p.active
-        parts.append(np.pad(words[first:first + p.active], (missing, (0, 0), (0, 0))).transpose(1, 0, 2).reshape(-1))
-        starts.append(np.pad(sums[first:first + p.active], missing))
-    flat, sums = np.concatenate(parts), np.concatenate(starts).astype(np.int32)
-    return (Buffer(f"{name}.packed", "int8", (flat.size,), "constant", flat),
-            Buffer(f"{name}.initial", "int32", (sums.size,), "constant", sums))
+    vectors: Cut = [(Tiles(t.start + i * t.size + p.start, p.active, 1), (Piece(0, p.lanes, p.active),))
+                    for t in columns for i in range(t.count) for p in cut(t.size, lanes, target)]
+    return constants(name, words.reshape(1, form.n.extent, -1), sums[None], vectors)
 
 
 @dataclass(frozen=True, slots=True)

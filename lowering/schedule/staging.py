@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from .contraction import Contraction
 
 
+START = Affine()
+
+
 @dataclass(frozen=True, slots=True)
 class Staging:
     """Where rows of `x` go: `depth` elements each, `stride` apart. With `flipped` signed bytes become unsigned ones, 128
@@ -39,6 +42,8 @@ class Staging:
     flipped: bool
     factor: int = 0
     terms: Buffer | None = None
+    first: Affine = START
+    """Where the first row goes."""
 
     @staticmethod
     def of(b: Builder, form: Contraction, x: Load, zero_points: tuple[int, int], rows: int, depth: int, stride: int,
@@ -51,26 +56,36 @@ class Staging:
         return Staging(b, target, form, x, zero_points[0], buffer, depth, stride, flipped, -zero_points[1], terms)
 
     def stage(self, at: At, rows: int) -> None:
-        """buffer[r, k] = a[m + r, k]; the zero point where a condition fails. Axes of K in conditions on the rows of
-        the tile are taken apart, so that these are settled when compiling; others are tested once for many elements."""
+        """buffer[r, k] = a[m + r, k]; the zero point where a condition fails. Rows whose conditions hold for all of K
+        are copied in longer runs than those around."""
         where = [w for w in self.form.reduce.where if w not in self.form.inside and any(
             w.substitute(self.row_at(at, r)).known is not True for r in (0, rows - 1))]
+        free = [r for r in range(rows) if all(w.substitute(self.row_at(at, r)).known for w in where if self.on_rows(w))]
+        low, high = (free[0], free[-1] + 1) if free else (0, 0)
+        around = [w for w in where if not self.on_rows(w)]
+        for part, conditions in ((range(low), where), (range(low, high), around), (range(high, rows), where)):
+            if part:
+                self.lines(at, part, conditions)
+        if rest := self.depth - self.form.depth:
+            over(self.b, [Tiles(0, 1, rows)], lambda start, _: self.vectors(
+                Affine(), (self.first + start) * self.stride + self.form.depth, rest, 0))
+        if self.terms:
+            over(self.b, [Tiles(0, 1, rows)], lambda start, _: self.term(self.first + start))
+
+    def lines(self, at: At, rows: range, where: Sequence[Range]) -> None:
+        """These rows. Axes of K in conditions on them are taken apart, so that these are settled when compiling; others are
+        tested once for many elements."""
         axes = self.form.reduce.axes
         apart = [a for a in axes if any(w.index.coefficient(a) for w in where if self.on_rows(w))]
         run = self.run_of([a for a in axes if any(w.index.coefficient(a) for w in where)])
         looped = [a for a in axes[:len(axes) - len(run)] if a not in apart]
-        runs = alike(apart, where, [self.row_at(at, r) for r in range(rows)])
+        runs = alike(apart, where, [self.row_at(at, r) for r in rows])
         for position in itertools.product(*(runs[a] for a in apart)):
             loops = [Axis(a.name, len(values)) for a, values in zip(apart, position)]
             here = {**at, **{a: Affine.of(loop) + values.start for a, loop, values in zip(apart, loops, position)},
                     **{a: Affine() for a in run}}
             for members, condition in self.cases(here, rows, where):
                 nested(self.b, tuple(loops), {}, lambda _: self.part(here, members, condition, looped, run))
-        if rest := self.depth - self.form.depth:
-            over(self.b, [Tiles(0, 1, rows)], lambda start, _: self.vectors(
-                Affine(), start * self.stride + self.form.depth, rest, 0))
-        if self.terms:
-            over(self.b, [Tiles(0, 1, rows)], lambda start, _: self.term(start))
 
     def on_rows(self, w: Range) -> bool:
         return self.form.m is not None and bool(w.index.coefficient(self.form.m))
@@ -79,12 +94,12 @@ class Staging:
         """The last axes of K, as many as lie in memory as one run; none of those `apart`."""
         return run_of(self.x, self.form.reduce.axes, apart)
 
-    def cases(self, at: At, rows: int, where: Sequence[Range]) -> list[tuple[range, tuple[Range, ...] | None]]:
+    def cases(self, at: At, rows: range, where: Sequence[Range]) -> list[tuple[range, tuple[Range, ...] | None]]:
         """Neighbouring rows with the conditions that must be tested for them; None where one fails for sure."""
         result: list[tuple[range, tuple[Range, ...] | None]] = []
         if not where:
-            return [(range(rows), ())]
-        for r in range(rows):
+            return [(rows, ())]
+        for r in rows:
             placed = [w.substitute(self.row_at(at, r)) for w in where]
             failing = any(w.known is False for w in placed)
             condition = None if failing else tuple(w for w in placed if w.known is None)
@@ -122,7 +137,7 @@ class Staging:
         def line(start: Affine, _: Tiles) -> None:
             source = self.x.index[0].substitute(self.row_at(at, start))
             over(self.b, chunks(length, 4 * self.target.vector_bytes), lambda s, t: self.vectors(
-                source + s, start * self.stride + k + s, t.size, None if inside else self.fill))
+                source + s, (self.first + start) * self.stride + k + s, t.size, None if inside else self.fill))
 
         over(self.b, [Tiles(rows.start, 1, len(rows))], line)
 

@@ -2,14 +2,18 @@
 writes the loops.
 
 All blocks have the same number of rows, so that tiles keep their shapes, whose setting takes hundreds of cycles: the last block
-computes some rows again.
+computes some rows again. A block has few tiles, two of sums, one of a and one of b, where eight would need fewer loads: two
+threads of a processor share the memory behind the tile registers, and where the other one uses it, each instruction waits for
+one that writes a tile to end. With half as many tiles in use there is room for those to come.
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..elements.expression import Expr
+from ..elements.affine import Axis
+from ..elements.expression import Expr, Load
 from ..loops.ir import TILE_BYTES, TILE_ROWS
 from ..native.target import Target
 from .byte_panels import GROUP
@@ -25,12 +29,17 @@ if TYPE_CHECKING:
 
 LANES = 16
 """Sums in a row of a tile."""
+MOST_ROWS = 2 * TILE_ROWS
 MOST_APART = 6
 """Blocks of rows whose conditions are settled one by one at most."""
 SET_BYTES = 4096
 """Rows so far apart fall into the same sets of the first-level cache."""
-SET_UP_CYCLES, BLOCK_CYCLES = 300, 80
-"""What it costs to give tiles their shapes, and a block beside its steps and its sums."""
+MANY_COLUMNS, MANY_TERMS = 8 * LANES, 4 * TILE_BYTES
+"""With so many, rows that lie across lines of the cache are worth a copy that does not."""
+FEW_STEPS = 2
+"""With so few, a panel has its sums before the outputs of the one before are made, which these wait for in the cache."""
+SET_UP_CYCLES, PANEL_CYCLES = 300, 40
+"""What it costs to give tiles their shapes, and a panel of a block beside its steps and its sums."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +50,30 @@ class Shape:
     step: int
     count: int
     """Steps."""
+    chunk: int
+    """Steps of which a block's rows stay in the first-level cache; the last chunk may have fewer."""
+    lines: int = 1
+    """Places of the axis around m in a block; if that is more than one, a block has all of m."""
 
     @staticmethod
-    def of(form: Contraction) -> Shape:
-        blocks = -(-form.rows // (2 * TILE_ROWS))
-        rows = -(-form.rows // blocks)
+    def of(form: Contraction, found: Bytes, target: Target, outer: tuple[Axis, ...]) -> Shape:
+        """`outer` are the axes around m that a block may take in."""
+        lines = lines_of(form, found, outer)
+        blocks = -(-form.rows // MOST_ROWS)
+        rows = -(-form.rows // blocks) * lines
         first = rows if rows <= TILE_ROWS else -(-rows // 2)
         step = min(TILE_BYTES, -(-form.depth // GROUP) * GROUP)
-        return Shape((first, rows - first), step, -(-form.depth // step))
+        count = -(-form.depth // step)
+        return Shape((first, rows - first), step, count, chunk_of(count, target.l1_bytes * 2 // 3 // (rows * step)), lines)
 
     @property
     def rows(self) -> int:
         return sum(self.heights)
+
+    @property
+    def width(self) -> int:
+        """Rows of one line."""
+        return self.rows // self.lines
 
     @property
     def depth(self) -> int:
@@ -60,11 +81,41 @@ class Shape:
         return self.step * self.count
 
     @property
+    def chunks(self) -> int:
+        return -(-self.count // self.chunk)
+
+    @property
+    def slots(self) -> int:
+        """Panels whose sums are kept at a time, where K is done at once."""
+        return 2 if self.count <= FEW_STEPS else 1
+
+    @property
     def tiles(self) -> tuple[tuple[int, int], ...]:
-        """Rows and bytes of tiles 0 to 7."""
-        first, second = self.heights[0], self.heights[1] or 1
-        return (*[(first, TILE_BYTES)] * 2, *[(second, TILE_BYTES)] * 2, (first, self.step), (second, self.step),
-                *[(self.step // GROUP, TILE_BYTES)] * 2)
+        """Rows and bytes of the tiles: two of sums, one or two of a, one of b."""
+        (first, second), high = self.heights, self.step // GROUP
+        if second in (0, first):
+            return (first, TILE_BYTES), (first, TILE_BYTES), (first, self.step), (high, TILE_BYTES)
+        return (first, TILE_BYTES), (second, TILE_BYTES), (first, self.step), (high, TILE_BYTES), (second, self.step)
+
+    def pace(self, steps: int) -> int | None:
+        """Rows of another panel that are finished in each of the first steps: a divisor of a line, so that all are finished;
+        None where there are too few steps."""
+        return next((n for n in range(1, self.width + 1)
+                     if self.width % n == 0 and self.lines * (self.width // n) <= steps), None)
+
+
+def chunk_of(count: int, most: int) -> int:
+    """Chunks of equal size but for the last, and little over `most` rather than two."""
+    number = -(-count // max(most, 1)) if count > most + most // 4 else 1
+    return -(-count // number)
+
+
+def lines_of(form: Contraction, found: Bytes, outer: tuple[Axis, ...]) -> int:
+    """How many places of the last of these axes fill the rows of a block: where a is staged, and its rows are few."""
+    few = form.rows <= TILE_ROWS and outer and not form.nest.where and not is_direct(form, found)
+    if not few or outer[-1] in form.batch or any(w.index.hidden for w in form.reduce.where):
+        return 1
+    return min(MOST_ROWS // form.rows, outer[-1].extent)
 
 
 def choose_tiles(form: Contraction, target: Target) -> Tile | None:
@@ -74,18 +125,17 @@ def choose_tiles(form: Contraction, target: Target) -> Tile | None:
         return None
     if not is_direct(form, found) and len(apart(form)) > MOST_APART:
         return None
-    faster = cycles_of_tiles(form, found) < cycles_of_dot4(form, target)
-    return Tile(Shape.of(form).rows, min(2, -(-form.n.extent // LANES))) if faster else None
+    faster = cycles_of_tiles(form, found, target) < cycles_of_dot4(form, target)
+    return Tile(Shape.of(form, found, target, form.outer).rows, 1) if faster else None
 
 
-def cycles_of_tiles(form: Contraction, found: Bytes) -> float:
+def cycles_of_tiles(form: Contraction, found: Bytes, target: Target) -> float:
     """Cycles for all rows and columns: a product takes as long as a has rows, a tile half a cycle for each row it loads."""
-    shape = Shape.of(form)
-    blocks, wide = -(-form.rows // shape.rows), -(-form.n.extent // (2 * LANES))
-    loads = shape.rows + 2 * (shape.step // GROUP)
-    step = max(2 * shape.rows, loads / 1.5)
+    shape = Shape.of(form, found, target, form.outer)
+    blocks, panels = -(-form.rows // shape.width) / shape.lines, -(-form.n.extent // LANES)
+    step = max(shape.rows, (shape.rows + shape.step // GROUP) / 1.5)
     staging = 0.0 if is_direct(form, found) else shape.rows * shape.depth / TILE_BYTES * 2
-    return SET_UP_CYCLES + blocks * (wide * (shape.count * step + 4 * shape.rows + BLOCK_CYCLES) + staging)
+    return SET_UP_CYCLES + blocks * (panels * (shape.count * step + 2 * shape.rows + PANEL_CYCLES) + staging)
 
 
 def cycles_of_dot4(form: Contraction, target: Target) -> float:
@@ -96,8 +146,8 @@ def cycles_of_dot4(form: Contraction, target: Target) -> float:
 
 
 def is_direct(form: Contraction, found: Bytes) -> bool:
-    """Whether tiles can be loaded from a where it lies: K is one run, nothing is left out, no sums of rows are needed, and rows
-    do not fall into the same few sets of the cache."""
+    """Whether tiles are loaded from a where it lies: K is one run, nothing is left out, no sums of rows are needed, and rows
+    fall neither into the same few sets of the cache, nor, where they are read often, across its lines."""
     axes, x = form.reduce.axes, found.x
     if form.reduce.where or found.of_y or len(run_of(x, axes, ())) < len(axes) or form.m is None or (
             form.m in x.index[0].hidden):
@@ -105,8 +155,17 @@ def is_direct(form: Contraction, found: Bytes) -> bool:
     stride = x.index[0].coefficient(form.m)
     if form.depth < TILE_BYTES:
         return stride > 0 and form.depth % GROUP == 0
+    if form.n.extent >= MANY_COLUMNS and form.depth >= MANY_TERMS and not is_aligned(form, x):
+        return False
     whole = form.depth % TILE_BYTES == 0 or is_constant(found.y)
     return stride > 0 and whole and stride % SET_BYTES != 0
+
+
+def is_aligned(form: Contraction, x: Load) -> bool:
+    """Whether rows begin with a line of the cache. Who calls may pass arrays that do not."""
+    index = x.index[0]
+    strides = [c for term, c in index.terms if term not in form.reduce.axes]
+    return x.buffer.role in ("temporary", "constant", "scratch") and not any(n % TILE_BYTES for n in (index.const, *strides))
 
 
 def is_plain(form: Contraction, found: Bytes, known: Expr) -> bool:
@@ -120,9 +179,14 @@ def is_plain(form: Contraction, found: Bytes, known: Expr) -> bool:
 def apart(form: Contraction) -> list[int]:
     """Starts of blocks of which some rows meet conditions, and some do not."""
     assert form.m
-    rows = Shape.of(form).rows
+    rows = rows_of(form)
     low, high = interior(form.m, Conditions.of(form.reduce, form.m, form.n).rows)
     return [s for s in starts(form.rows, rows) if not low <= s <= high - rows]
+
+
+def rows_of(form: Contraction) -> int:
+    """Rows of m in a block."""
+    return -(-form.rows // -(-form.rows // MOST_ROWS))
 
 
 def starts(extent: int, rows: int) -> list[int]:
@@ -130,10 +194,10 @@ def starts(extent: int, rows: int) -> list[int]:
     return [*range(0, extent - rows, rows), extent - rows]
 
 
-def lines(form: Contraction, rows: int) -> list[Tiles]:
-    """Blocks of rows: those that meet conditions each on their own."""
-    alone, result = set(apart(form)), list[Tiles]()
-    for start in starts(form.rows, rows):
+def blocks_of(extent: int, rows: int, apart: Sequence[int] = ()) -> list[Tiles]:
+    """Blocks of so many rows; those that are `apart` each on their own."""
+    alone, result = set(apart), list[Tiles]()
+    for start in starts(extent, rows):
         last = result[-1] if result else None
         if last and start not in alone and last.start not in alone and start == last.start + last.count * rows:
             result[-1] = Tiles(last.start, rows, last.count + 1)
@@ -142,21 +206,15 @@ def lines(form: Contraction, rows: int) -> list[Tiles]:
     return result
 
 
-def columns(extent: int, width: int) -> Cut:
-    """Panels of so many columns, then what is left."""
-    return [(t, tuple(Piece(s, LANES, min(LANES, t.size - s)) for s in range(0, t.size, LANES)))
-            for t in chunks(extent, width)]
-
-
-def narrow(cut: Cut) -> Cut:
-    """Panels of one tile, as they are packed."""
-    return columns(sum(t.size * t.count for t, _ in cut), LANES)
+def columns(extent: int) -> Cut:
+    """Panels of one tile, then what is left."""
+    return [(t, (Piece(0, LANES, t.size),)) for t in chunks(extent, LANES)]
 
 
 def groups(form: Contraction, shape: Shape, cut: Cut, target: Target) -> list[tuple[Tiles, Cut]]:
     """The columns in groups that stay in the second-level cache, and the panels of a group."""
     (whole, vectors), *rest = cut
-    most = max(1, target.block_bytes // 2 // (whole.size * shape.depth))
+    most = max(1, target.block_bytes // (whole.size * shape.depth))
     if whole.count <= most:
         return [(Tiles(0, form.n.extent, 1), cut)]
     each = -(-whole.count // -(-whole.count // most))

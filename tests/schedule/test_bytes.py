@@ -21,7 +21,7 @@ from ..fuse.graphs import Graph, conv, rescale
 from .kernels import TARGETS, V3, check
 
 DOT4 = TARGETS["512 bits, dot4"]
-TILES = replace(DOT4, has_tiles=True, features=DOT4.features + ",+amx-tile,+amx-int8", block_bytes=1 << 14)
+TILES = replace(DOT4, has_tiles=True, features=DOT4.features + ",+amx-tile,+amx-int8", block_bytes=1 << 13)
 """The cache is small, so that columns are done in groups."""
 UNITS: dict[str, Target] = {name: TARGETS[name] for name in ("512 bits, dot4", "256 bits, no masks, dot4")} | {
     "256 bits, no masks": V3}
@@ -89,7 +89,7 @@ def test_a_product_of_run_time_bytes_by_tiles_is_exact(shape: Shape, zero_points
 @pytest.mark.parametrize("zero_points", ZERO_POINTS, ids=str)
 @pytest.mark.parametrize(("shape", "dtype"), [
     ((49, 40, 96), "int8"), ((33, 16, 64), "uint8"), ((7, 24, 20), "int8"), ((64, 65, 131), "int8"), ((5, 48, 18), "uint8"),
-    ((70, 30, 512), "int8"), ((2, 3, 4), "int8")], ids=str)
+    ((70, 30, 512), "int8"), ((2, 3, 4), "int8"), ((37, 48, 1100), "int8"), ((64, 128, 256), "int8")], ids=str)
 @pytest.mark.usefixtures("always_tiles")
 def test_a_product_with_constant_bytes_is_exact(shape: tuple[int, int, int], dtype: str, zero_points: tuple[int, int],
                                                 bias: bool) -> None:
@@ -103,11 +103,11 @@ def test_a_product_with_constant_bytes_is_exact(shape: tuple[int, int, int], dty
 
 
 def window(channels: int, out: int, size: tuple[int, int], image: tuple[int, int] = (9, 13), zero_point: int = 3,
-           **how: tuple[int, ...]) -> Callable[[Graph], Value]:
+           batch: int = 1, **how: tuple[int, ...]) -> Callable[[Graph], Value]:
     def build(g: Graph) -> Value:
         weight = RNG.integers(-127, 128, (out, *size, channels)).astype(np.int8)
         bias = RNG.integers(-999, 999, out).astype(np.int32)
-        x = conv(g, g.input(1, *image, channels, dtype="int8"), weight, bias, zero_point, **how)
+        x = conv(g, g.input(batch, *image, channels, dtype="int8"), weight, bias, zero_point, **how)
         return rescale(g, x, out, RNG)
     return build
 
@@ -117,6 +117,9 @@ CONVOLUTIONS: dict[str, Callable[[Graph], Value]] = {
     "3x3": window(16, 24, (3, 3)), "3x3 padded": window(16, 40, (3, 3), pad=(1, 1, 1, 1)),
     "3x3 s2 padded": window(5, 24, (3, 3), (10, 14), -128, pad=(0, 1, 0, 1), stride=(2, 2)),
     "3x3 dilated": window(8, 16, (3, 3), pad=(2, 2, 2, 2), dilation=(2, 2)),
+    "3x3 of 7x7": window(64, 33, (3, 3), (7, 7), pad=(1, 1, 1, 1)),
+    "3x3 of 14x14, batch": window(16, 24, (3, 3), (14, 14), batch=2, pad=(1, 1, 1, 1)),
+    "3x3 s2 of 10x5, batch": window(8, 40, (3, 3), (10, 5), -7, 3, pad=(1, 0, 1, 1), stride=(2, 2)),
     "5x1 far padded": window(4, 16, (5, 1), pad=(4, 4, 0, 0)), "1x7 wide": window(4, 16, (1, 7), (2, 70), pad=(0, 0, 3, 3)),
 }
 
@@ -132,7 +135,42 @@ def test_a_convolution_by_tiles_is_exact(name: str) -> None:
 
 def test_rows_of_tiles_that_fall_into_the_same_sets_of_the_cache_are_staged() -> None:
     staged, direct = (schedule(product(64, 64, k, "int8", (0, 0)), TILES) for k in (4096, 4032))
-    assert any(b.name == "y.rows" for b in staged.scratch) and not direct.scratch
+    assert ["y.rows" in [b.name for b in f.scratch] for f in (staged, direct)] == [True, False]
+
+
+def test_rows_that_may_lie_across_lines_of_the_cache_are_staged_where_they_are_read_often() -> None:
+    often, seldom = (schedule(product(64, n, 320, "int8", (0, 0)), TILES) for n in (128, 64))
+    assert ["y.rows" in [b.name for b in f.scratch] for f in (often, seldom)] == [True, False]
+
+
+def test_a_long_sum_is_done_in_chunks_of_which_rows_stay_in_the_nearest_cache() -> None:
+    large = replace(TILES, block_bytes=1 << 19)
+    short, long = (schedule(product(64, 64, k, "int8", (0, 0)), large) for k in (576, 2112))
+    sums = [next((b.size for b in f.scratch if b.name == "y.tiles"), 0) for f in (short, long)]
+    assert sums == [0, 4 * 32 * 16]  # of the panels of a group
+
+
+@pytest.mark.parametrize("zero_points", ZERO_POINTS, ids=str)
+@pytest.mark.parametrize("terms", [1100, 2560])
+@pytest.mark.usefixtures("always_tiles")
+def test_a_product_in_chunks_is_exact(terms: int, zero_points: tuple[int, int]) -> None:
+    large = {"512 bits, dot4": replace(TILES, block_bytes=1 << 19)}
+    check([product(35, 52, terms, "int8", zero_points, bias=True)], targets=large, interpret=terms == 1100 and not any(zero_points))
+    g = Graph()
+    check(kernels_of(g, matmul(g, (2, 33, 48, terms), zero_points, False)), targets=large, interpret=False)
+
+
+def shapes_of(name: str) -> list[tuple[int, int]]:
+    g = Graph()
+    (kernel,) = kernels_of(g, CONVOLUTIONS[name](g))
+    (shapes,) = [s.shapes for s in walk(schedule(kernel, TILES).body) if isinstance(s, ShapeTiles)]
+    return list(shapes[:2])
+
+
+@pytest.mark.usefixtures("always_tiles")
+def test_a_block_takes_in_several_lines_of_a_small_image() -> None:
+    assert [shapes_of(name) for name in ("3x3 of 7x7", "3x3 of 14x14, batch", "3x3 padded")] == [
+        [(14, 64), (14, 64)], [(14, 64), (14, 64)], [(13, 64), (13, 64)]]
 
 
 def test_short_products_keep_to_vectors() -> None:
