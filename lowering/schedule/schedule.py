@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ..elements.affine import Affine
-from ..elements.expression import Buffer, Load, Reduce
+from ..elements.expression import Buffer, Load, Reduce, is_float
 from ..elements.traverse import loads, nodes
 from ..fuse.interleave import Interleaved, RowPolicy, interleave, ways
 from ..fuse.kernel import Compute, Kernel, Kernels, Parallel, Step, rebuilt, walk
@@ -22,7 +22,7 @@ from ..loops.order import may_overwrite
 from ..loops.program import Program
 from ..loops.substitute import substituted
 from ..native.target import Target
-from . import byte_window, byte_window_loops, contraction, map, matrix_vector, row_passes, transpose, window
+from . import byte_window, byte_window_loops, contraction, float_parts, map, matrix_vector, row_passes, transpose, window
 from .byte_window import ByteWindowChoice
 from .contraction import Contraction, ContractionChoice
 from .divide import DEEPEST, divide, parts_of
@@ -57,9 +57,20 @@ def parts(kernel: Kernel, target: Target, by_rows: bool = False, rings: Mapping[
     by_rows = by_rows and bool(nest.axes)
     if 0 in kernel.out.shape:
         return
+    if target.precision != "f32" and in_floats(kernel, target) is not None:
+        target = dataclasses.replace(target, precision="f32")
     for piece in split(nest, by_rows, target):
         small = collapse(piece, piece.axes[0] if by_rows else None)
         yield choose(small, target, by_rows)
+
+
+def in_floats(kernel: Kernel, target: Target) -> str | None:
+    """Why a kernel is computed in float32 though bfloat16 parts are allowed. It does not depend on how rows are cut."""
+    pieces = split(flatten(kernel), False, target)
+    if len(pieces) != 1:
+        return "it has several parts"
+    form = contraction.recognise(collapse(pieces[0]), False)
+    return float_parts.refusal(form, target) if form else "it is no product of matrices"
 
 
 def choose(nest: Nest, target: Target, by_rows: bool) -> Part:
@@ -142,7 +153,8 @@ def describe(kernel: Kernel, target: Target) -> str:
     lines = []
     for part in parts(kernel, target):
         axes = " ".join(f"{a.name}<{a.extent}" for a in part.nest.axes) or "one element"
-        lines.append(f"{part.nest.name} [{axes}] {part.choice}")
+        why = in_floats(kernel, target) if target.precision != "f32" and part.form and is_float(part.form.reduce.dtype) else None
+        lines.append(f"{part.nest.name} [{axes}] {part.choice}{f', in f32: {why}' if why else ''}")
     return "\n".join(lines)
 
 
