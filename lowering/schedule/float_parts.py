@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..elements.affine import Axis
 from ..elements.expression import Load
 from ..elements.traverse import computed, loads
 from ..loops.ir import TILE_BYTES, TILE_ROWS
@@ -152,7 +151,7 @@ def is_possible(form: Contraction) -> bool:
     """Whether rows of a can be split: by vectors along K, or copied before; and b packed."""
     if form.reduce.dtype != "float32" or form.inside or any(computed(x.index) for x in loads(form.b)):
         return False
-    return is_direct(form) or is_staged(form)
+    return is_direct(form) or (is_staged(form) and is_constant(form.b))
 
 
 def is_direct(form: Contraction) -> bool:
@@ -175,8 +174,8 @@ def cycles_of_parts(form: Contraction, target: Target) -> float:
     """Of 32 rows, in cycles. A product of tiles takes one for each row; the rest is measured."""
     steps, panels = -(-form.depth // STEP), -(-form.n.extent // (2 * LANES))
     products = len(PRODUCTS[target.precision]) * 4 * TILE_ROWS * 1.25
-    split = form.depth / LANES * 32 * (8 if is_direct(form) else 10)
-    packed = 0.0 if is_constant(form.b) else 32 / form.passes * form.depth * form.n.extent / LANES * 8
+    split = form.depth / LANES * 32 * (12 if is_direct(form) else 16)
+    packed = 0.0 if is_constant(form.b) else 32 / form.passes * form.depth * form.n.extent / LANES * 22
     return steps * panels * products + split + packed + panels * 250
 
 
@@ -241,12 +240,4 @@ def row_groups(form: Contraction, shape: Shape) -> list[Tiles]:
             result[-1] = Tiles(last.start, rows, last.count + 1)
         else:
             result.append(Tiles(start, rows, 1))
-    return result
-
-
-def k_at(form: Contraction, flat: int) -> dict[Axis, int]:
-    """The axes of K at a place of it, flat."""
-    result = {}
-    for axis in reversed(form.reduce.axes):
-        flat, result[axis] = divmod(flat, axis.extent)
     return result

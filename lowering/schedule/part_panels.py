@@ -19,13 +19,15 @@ from ..native.target import Target
 from .float_parts import LANES, STEP, TILE, Shape, constants
 from .panels import Cut
 from .splitting import BITS, FLOATS, HALF, NOTHING, UPPER, Seen, out_of_range, seen, split
-from .tiles import Piece, over
+from .tiles import Piece, chunks, over
 from .vectorize import At, Vectorizer
 
 if TYPE_CHECKING:
     from .contraction import Contraction
 
 PAIRS = STEP // 2
+TOGETHER = 4
+"""Vectors of columns that are split at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,57 +94,61 @@ class PartPanels:
         return total
 
     # ---- filled while running ----------------------------------------------------------------------------------------
-    def fill(self, at: At, first: Affine, cut: Cut) -> None:
-        """The panels of columns from `first` on, in all blocks of K."""
+    def fill(self, at: At, first: Affine, extent: int) -> None:
+        """So many columns from `first` on, in all blocks of K: some at a time, since neighbours lie together in memory."""
         block = Axis("block", self.shape.blocks)
-        self.b.loop(block, lambda: self.fill_block({**at, self.form.n: first}, Affine.of(block), cut))
+        at = {**at, self.form.n: first}
+        for t, vectors in cut_of(extent, TOGETHER * LANES):
+            over(self.b, [t], lambda start, _: self.b.loop(block, lambda: self.columns(at, Affine.of(block), start, vectors)))
 
-    def fill_block(self, at: At, block: Affine, cut: Cut) -> None:
-        for t, vectors in cut:
-            over(self.b, [t], lambda start, _: self.panel(at, block, start, vectors))
-
-    def panel(self, at: At, block: Affine, start: Affine, vectors: Sequence[Piece]) -> None:
-        for first, count, active in runs(vectors):
-            number = Axis("vector", count)
-            self.b.loop(number, lambda: self.columns(
-                at, block, start + Affine.of(number) * LANES + first, number_of(start, first) + Affine.of(number), active))
-
-    def columns(self, at: At, block: Affine, column: Affine, number: Affine, active: int) -> None:
-        """16 columns, of which so many exist."""
+    def columns(self, at: At, block: Affine, column: Affine, vectors: Sequence[Piece]) -> None:
+        """Some vectors of columns, in a block of K."""
         whole, rest = divmod(self.shape.depth, STEP)
-        steps, found = Axis("step", whole), NOTHING
+        steps = Axis("step", whole)
         at = {**at, self.form.n: at[self.form.n] + column}
+        found: Sequence[Operand] = NOTHING * len(vectors)
 
-        def one(step: Affine, terms: int, *before: Operand) -> Seen:
-            return self.step(at, column, block * self.shape.steps + step, active, terms, (before[0], before[1]))
+        def one(step: Affine, terms: int, before: Sequence[Operand]) -> Sequence[Operand]:
+            return self.step(at, column, block * self.shape.steps + step, vectors, terms, before)
 
         if whole:
-            found = self.b.loop(steps, lambda *before: one(Affine.of(steps), STEP, *before), found)  # type: ignore[assignment]
+            found = self.b.loop(steps, lambda *before: one(Affine.of(steps), STEP, before), found)
         if rest:
-            found = one(Affine.of(whole), rest, *found)
-        outside = out_of_range(self.b, found, self.power)
+            found = one(Affine.of(whole), rest, found)
+        for i, piece in enumerate(vectors):
+            self.finish(column + piece.start, number_of(column, piece.start), block, (found[2 * i], found[2 * i + 1]))
+
+    def finish(self, column: Affine, number: Affine, block: Affine, found: Seen) -> None:
+        """Note whether columns are out of range; then they are zeros."""
         assert self.flags
+        outside = out_of_range(self.b, found, self.power)
         self.b.store(self.flags, self.flag_place(number, block), outside)
         self.b.when(self.b.op("lt", Literal(0, outside.type), outside), lambda: self.clear(column, block), likely=False)
 
-    def step(self, at: At, column: Affine, step: Affine, active: int, terms: int, found: Seen) -> Seen:
+    def step(self, at: At, column: Affine, step: Affine, vectors: Sequence[Piece], terms: int, found: Sequence[Operand]
+             ) -> Sequence[Operand]:
         """32 terms, of which so many exist."""
         whole, odd = divmod(terms, 2)
         pairs = Axis("pair", whole)
+
+        def pair(pair: Affine, count: int, before: Sequence[Operand]) -> Sequence[Operand]:
+            return [x for i, piece in enumerate(vectors) for x in self.two(
+                at, column, step, pair, piece, count, (before[2 * i], before[2 * i + 1]))]
+
         if whole:
-            found = self.b.loop(pairs, lambda *before: self.two(  # type: ignore[assignment]
-                at, column, step, Affine.of(pairs), active, 2, (before[0], before[1])), found)
+            found = self.b.loop(pairs, lambda *before: pair(Affine.of(pairs), 2, before), found)
         if odd:
-            found = self.two(at, column, step, Affine.of(whole), active, 1, found)
-        if terms > STEP or (self.shape.depth > STEP and whole + odd < PAIRS):
+            found = pair(Affine.of(whole), 1, found)
+        if self.shape.depth > STEP and whole + odd < PAIRS:
             rest = Axis("pair", PAIRS - whole - odd)
-            self.b.loop(rest, lambda: self.zeros(column, step, Affine.of(rest) + whole + odd))
+            self.b.loop(rest, lambda: [self.zeros(column + piece.start, step, Affine.of(rest) + whole + odd)
+                                       for piece in vectors] and None)
         return found
 
-    def two(self, at: At, column: Affine, step: Affine, pair: Affine, active: int, terms: int, found: Seen) -> Seen:
-        """A pair of terms, or one and 0."""
-        (*_, k), n = self.form.reduce.axes, self.form.n
-        parts = []
+    def two(self, at: At, column: Affine, step: Affine, pair: Affine, piece: Piece, terms: int, found: Seen) -> Seen:
+        """A pair of terms of a vector of columns, or one and 0."""
+        (*_, k), n, active = self.form.reduce.axes, self.form.n, piece.active
+        at, column, parts = {**at, n: at[n] + piece.start}, column + piece.start, []
         for i in range(terms):
             place = {**at, k: step * STEP + pair * 2 + i}
             x = Vectorizer(self.b, self.target, place, n, LANES, active).vector(self.form.b)
@@ -189,12 +195,7 @@ def number_of(start: Affine, first: int) -> Affine:
     return Affine(tuple((t, c // LANES) for t, c in start.terms), (start.const + first) // LANES)
 
 
-def runs(vectors: Sequence[Piece]) -> list[tuple[int, int, int]]:
-    """Neighbouring vectors that are alike: first column, how many, active columns of each."""
-    result: list[tuple[int, int, int]] = []
-    for p in vectors:
-        if result and result[-1][2] == p.active:
-            result[-1] = (result[-1][0], result[-1][1] + 1, p.active)
-        else:
-            result.append((p.start, 1, p.active))
-    return result
+def cut_of(extent: int, width: int) -> Cut:
+    """Panels of so many columns, then what is left."""
+    return [(t, tuple(Piece(s, LANES, min(LANES, t.size - s)) for s in range(0, t.size, LANES)))
+            for t in chunks(extent, width)]

@@ -13,9 +13,9 @@ from ..elements.expression import Buffer
 from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type
 from ..native.target import Target
-from .float_parts import LANES, STEP, Shape, k_at, power_of, row_groups
+from .float_parts import LANES, STEP, Shape, power_of, row_groups
 from .panels import Cut, is_constant
-from .part_panels import PartPanels, number_of
+from .part_panels import PartPanels, cut_of, number_of
 from .rows import Rows, nested
 from .splitting import FLOATS, SplitRows
 from .staging import Staging
@@ -92,12 +92,12 @@ class PartProduct:
 
     def product(self, at: At, axes: tuple[Axis, ...], rows: Rows | None) -> None:
         for t, cut in self.groups:
-            over(self.b, [t], lambda start, _: self.columns(at, axes, rows, start, cut))
+            over(self.b, [t], lambda start, t: self.columns(at, axes, rows, start, t.size, cut))
 
-    def columns(self, at: At, axes: tuple[Axis, ...], rows: Rows | None, first: Affine, cut: Cut) -> None:
-        """All rows, for the panels of columns from `first` on."""
+    def columns(self, at: At, axes: tuple[Axis, ...], rows: Rows | None, first: Affine, extent: int, cut: Cut) -> None:
+        """All rows, for the panels of so many columns from `first` on."""
         if self.packed.flags:
-            self.packed.fill(at, first, cut)
+            self.packed.fill(at, first, extent)
         nested(self.b, axes, at, lambda at: self.rows(at, first, cut), rows, self.form.nest.where)
 
     # ---- blocks of rows ----------------------------------------------------------------------------------------------
@@ -121,9 +121,7 @@ class PartProduct:
 
     def terms(self, at: At, terms: Affine, count: int, first: Affine, cut: Cut) -> None:
         """One block of K."""
-        here = {**at, **({a: Affine.of(k) for a, k in k_at(self.form, 0).items()})}
-        if self.shape.blocks > 1:
-            here[self.form.reduce.axes[0]] = terms * self.shape.depth
+        here = at if self.split.staging else {**at, self.form.reduce.axes[0]: terms * self.shape.depth}
         self.over_blocks(count, lambda block: self.split.fill(self.row_at(here, block * self.shape.rows), block))
         self.over_panels(here, first, cut, lambda panel: self.over_blocks(
             count, lambda block: self.block(self.moved(panel, block), block, terms)))
@@ -317,12 +315,6 @@ def is_plain(form: Contraction) -> bool:
     nest, m = form.nest, form.m
     straight = m is not None and m not in nest.index.hidden and nest.index.coefficient(m) > 0
     return nest.value is form.reduce and straight and form.n.extent % LANES == 0
-
-
-def cut_of(extent: int, width: int) -> Cut:
-    """Panels of so many columns, then what is left."""
-    return [(t, tuple(Piece(s, LANES, min(LANES, t.size - s)) for s in range(0, t.size, LANES)))
-            for t in chunks(extent, width)]
 
 
 def groups(form: Contraction, shape: Shape, target: Target) -> list[tuple[Tiles, Cut]]:
