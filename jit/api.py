@@ -43,9 +43,9 @@ def jit(function: Callable[..., Any] | None = None, *, static: str | int | Itera
     `num_threads` threads (without it, as many as `set_num_threads` says), if it has work enough for them.
 
     `precision` is that of matrix products and convolutions of f32. "f32", the default, adds exact products, each sum rounded.
-    "bf16x6" adds products of bfloat16 parts on a matrix unit (AMX), where there is one and that is faster: with K terms the
-    result is within (17 + 6 ceil(K / 32) + 2) 2^-24 of the sum of |a b|, where f32 is within K 2^-24; what is subnormal, nearly
-    infinite or NaN is computed in f32, row by row. "bf16x3" is faster still, within (768 + 17 + 3 ceil(K / 32)) 2^-24.
+    "bf16x6" adds products of bfloat16 parts on a matrix unit (AMX), where there is one and that is faster: a sum of K terms is
+    within (17 + 6.2 ceil(K / 32)) 2^-24 of the sum of |a b|, f32 within K 2^-24; rows with values that are subnormal, nearly
+    infinite, infinite or NaN are computed in f32. "bf16x3" is faster still, within (528 + 3.1 ceil(K / 32)) 2^-24.
     `tosaic show schedule` says what takes it.
     """
     from .decorator import Jit

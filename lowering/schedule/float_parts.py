@@ -1,19 +1,19 @@
 """When a contraction of float32 is done by products of bfloat16 on a matrix unit, where the user allows it
 (`Target.precision`), and in which shapes: a choice by form and target. `part_products` writes the loops.
 
-A number is the sum of its parts: it rounded to 8 bits, what is left rounded to 8 bits, and so on. Three parts hold 24 bits, all
-of a float32. Of the nine products of three parts by three the six largest are summed, "bf16x6"; of two parts by two the three
-largest, "bf16x3". With u = 2^-24, K terms of which 32 are done in a step, and S the sum of |a| |b|, a result differs from the
-exact one by at most (for bf16x6, if all of a row and a column is in range)
+A number is the sum of its parts: it rounded to 8 bits, what is left rounded to 8 bits, and what is left then: three parts hold
+all 24 bits of a float32. Of the nine products of three parts by three the six largest are summed, "bf16x6"; of two parts by two
+the three largest, "bf16x3". With u = 2^-24, K terms of which 32 are done in a step, s = ceil(K / 32) steps, and S the sum of
+|a| |b|, a result differs from the exact one by at most
 
-    (19 + 6 ceil(K / 32)) u S + 8 K 2^-126
+    bf16x6: (17 + 6.2 s) u S + 224 s 2^-126        bf16x3: (528 + 3.1 s) u S + 112 s 2^-126
 
-19 is 16 + 1 roundings within a step, one unit for the products that are left out and one for second-order terms; each
-product of tiles adds one rounding. For bf16x3 it is (786 + 3 ceil(K / 32)) u S + 8 K 2^-126. A sum of K rounded one by one has
-K u S. The second term is for results that are subnormal, which the unit makes zeros.
+What is left out is u S (512 u S); a product goes through 15 roundings in its step, and one for each product of tiles in its own
+step and later ones; the products of parts together are 1.016 S at most. A chain of fused multiply-adds has K u S, which is more
+than bf16x6 from K = 29 on. The last term is for sums below 2^-126, which the unit makes zeros.
 
-In range is 0, and what has three parts that are normal numbers and sums that do not overflow. A row, or columns, with anything
-else (subnormal, nearly infinite, infinite, NaN) are computed in float32 as without parts: found while they are split.
+In range is 0, and what has three parts that are normal numbers and sums that cannot overflow. A row of a, or 16 columns of b,
+with anything else (subnormal, nearly infinite, infinite, NaN) are found while they are split, and computed in float32.
 
 Whether parts are taken is a choice for a whole kernel, by what is the same however its rows are cut, so that results do not
 depend on that or on the number of threads.

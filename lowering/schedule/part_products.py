@@ -321,7 +321,7 @@ def groups(form: Contraction, shape: Shape, target: Target) -> list[tuple[Tiles,
     """The columns in groups, and the panels of each; one group where b is constant, or fits."""
     width = shape.wide * LANES
     each = width * shape.blocks * shape.steps * shape.parts * 2 * STEP
-    most = max(1, MOST_COLUMNS * target.block_bytes // each)
+    most = max(1, int(MOST_COLUMNS * target.block_bytes / each))
     if is_constant(form.b) or form.n.extent <= most * width:
         return [(Tiles(0, form.n.extent, 1), cut_of(form.n.extent, width))]
     return [(t, cut_of(t.size, width)) for t in chunks(form.n.extent, most * width)]
