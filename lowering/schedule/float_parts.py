@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..elements.affine import Axis
 from ..elements.expression import Load
 from ..elements.traverse import computed, loads
 from ..loops.ir import TILE_BYTES, TILE_ROWS
@@ -34,6 +35,7 @@ from ..native.target import Target
 from .conditions import Conditions
 from .panels import constant, is_constant
 from .register_tile import Tile
+from .staging import run_of
 from .tiles import Tiles, chunks, interior
 
 if TYPE_CHECKING:
@@ -58,6 +60,8 @@ MOST_APART = 6
 """Blocks of rows whose conditions are settled one by one at most."""
 FEW_PASSES = 16
 """With fewer rows, weights come from memory for hardly any work: their parts are larger than they are."""
+FAR_BYTES = 10
+"""That come from the third-level cache in a cycle."""
 DEEPEST = 1024
 """Terms of K for which rows are split at a time, where K may be cut."""
 
@@ -65,13 +69,15 @@ DEEPEST = 1024
 @dataclass(frozen=True, slots=True)
 class Shape:
     """How a product is cut. `heights` are the rows of the tiles of a block of rows, `wide` how many tiles of columns go with
-    them; `depth` terms of K are done at a time (all of it, or a part without rest), for `together` blocks of rows."""
+    them; `depth` terms of K are done at a time (all of it, or a part without rest), for `together` blocks of rows, and for so
+    many values of the last outer axis: `lines`."""
     products: tuple[tuple[int, int], ...]
     heights: tuple[int, ...]
     wide: int
     depth: int
     blocks: int
     together: int
+    lines: int = 1
 
     @property
     def parts(self) -> int:
@@ -103,7 +109,8 @@ class Shape:
         return (*sums, *[(n, 2 * self.width) for n in self.heights], *[(self.width // 2, TILE_BYTES)] * (4 - count))
 
     @staticmethod
-    def of(form: Contraction, target: Target) -> Shape:
+    def of(form: Contraction, target: Target, by_rows: bool = False) -> Shape:
+        """With `by_rows` the first outer axis is not cut."""
         products = PRODUCTS[target.precision]
         parts, blocks = 1 + max(i for i, _ in products), -(-form.rows // (2 * TILE_ROWS))
         rows = -(-form.rows // blocks)
@@ -111,8 +118,20 @@ class Shape:
         depth = even_part(form.depth) if is_direct(form) else form.depth
         regular = form.rows // rows
         most = max(1, target.block_bytes * 3 // 4 // (-(-depth // STEP) * parts * 2 * STEP * rows))
-        together = even(regular, min(most, regular)) if is_direct(form) else 1
-        return Shape(products, heights, 4 // len(heights), depth, form.depth // depth, together)
+        together, lines = even(regular, min(most, regular)) if is_direct(form) else 1, 1
+        if depth == form.depth and (last := last_outer(form, by_rows)) and form.rows % rows == 0 and regular <= most:
+            together, lines = regular, even(last.extent, min(last.extent, most // regular))
+        return Shape(products, heights, 4 // len(heights), depth, form.depth // depth, together, lines)
+
+
+def last_outer(form: Contraction, by_rows: bool) -> Axis | None:
+    """The outer axis of which some values may be done together."""
+    *others, last = form.outer or (None,)
+    if last is None or last in form.batch or (by_rows and not others) or form.m is None:
+        return None
+    if any(w.index.coefficient(last) for w in form.nest.where) or last in form.nest.index.hidden:
+        return None
+    return last
 
 
 def even_part(depth: int) -> int:
@@ -138,8 +157,6 @@ def refusal(form: Contraction, target: Target) -> str | None:
         return "its operands are not read along rows"
     if form.passes < FEW_PASSES:
         return "it has few rows"
-    if not is_direct(form) and form.n.extent * form.depth * 6 > target.block_bytes:
-        return "its weights are many"
     if TILE * 2 * 6 * -(-even_part(form.depth) // STEP) > target.block_bytes:
         return "its rows are long"
     if cycles_of_parts(form, target) > cycles_of_floats(form, target):
@@ -172,9 +189,15 @@ def is_staged(form: Contraction) -> bool:
 
 def cycles_of_parts(form: Contraction, target: Target) -> float:
     """Of 32 rows, in cycles. A product of tiles takes one for each row; the rest is measured."""
-    steps, panels = -(-form.depth // STEP), -(-form.n.extent // (2 * LANES))
+    steps, panels, shape = -(-form.depth // STEP), -(-form.n.extent // (2 * LANES)), Shape.of(form, target)
     products = len(PRODUCTS[target.precision]) * 4 * TILE_ROWS * 1.25
-    split = form.depth / LANES * 32 * (12 if is_direct(form) else 16)
+    split = form.depth / LANES * 32 * 12
+    if not is_direct(form):
+        run = math.prod(a.extent for a in run_of(form.a, form.reduce.axes, ()))  # type: ignore[arg-type]
+        split += form.depth / run * (-(-run // LANES) * 4 + 12) * 32
+    size = form.n.extent * form.depth * 2 * shape.parts
+    if size > target.block_bytes:  # then columns come from the third-level cache for each group of rows
+        split += 32 / (shape.rows * shape.together * shape.lines) * size / FAR_BYTES
     packed = 0.0 if is_constant(form.b) else 32 / form.passes * form.depth * form.n.extent / LANES * 22
     return steps * panels * products + split + packed + panels * 250
 
@@ -228,12 +251,16 @@ def starts(extent: int, rows: int) -> list[int]:
 
 
 def row_groups(form: Contraction, shape: Shape) -> list[Tiles]:
-    """Groups of blocks of rows: so many rows each, how many groups. The last block may compute some rows again."""
-    rows, result = shape.rows, list[Tiles]()
-    if shape.together > 1 or form.m is None:
-        whole = chunks(form.rows // rows * rows, shape.together * rows)
-        return whole + ([Tiles(form.rows - rows, rows, 1)] if form.rows % rows else [])
-    alone = set(apart(form))
+    """Groups of blocks of rows that are done together: how many rows each has, how many groups. The last block may compute some
+    rows again."""
+    rows = shape.rows
+    whole = chunks(form.rows // rows * rows, shape.together * rows)
+    return whole + ([Tiles(form.rows - rows, rows, 1)] if form.rows % rows else [])
+
+
+def row_blocks(form: Contraction, rows: int) -> list[Tiles]:
+    """Blocks of rows: those that meet conditions each on their own."""
+    alone, result = set(apart(form)), list[Tiles]()
     for start in starts(form.rows, rows):
         last = result[-1] if result else None
         if last and start not in alone and last.start not in alone and start == last.start + last.count * rows:

@@ -4,7 +4,7 @@ where nothing is done with them. What is out of range is added in float32 afterw
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from ..elements.expression import Buffer
 from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type
 from ..native.target import Target
-from .float_parts import LANES, STEP, Shape, power_of, row_groups
+from .float_parts import LANES, STEP, Shape, power_of, row_blocks, row_groups
 from .panels import Cut, is_constant
 from .part_panels import PartPanels, cut_of, number_of
 from .rows import Rows, nested
@@ -30,9 +30,12 @@ if TYPE_CHECKING:
 MOST_COLUMNS = 8
 """Blocks of the second-level cache that the parts of columns may fill which are split while running."""
 
+Row = Callable[[Affine, Affine, int], Sequence[Operand]]
+"""So many terms of a row: those of a pair in a step of K."""
+
 
 def lower(b: Builder, form: Contraction, target: Target, rows: Rows | None) -> None:
-    PartProduct.of(b, form, target).lower(rows)
+    PartProduct.of(b, form, Shape.of(form, target, rows is not None), target).lower(rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +62,8 @@ class PartProduct:
     writer: Writer
 
     @staticmethod
-    def of(b: Builder, form: Contraction, target: Target) -> PartProduct:
-        shape, power, name = Shape.of(form, target), power_of(form), form.nest.name
+    def of(b: Builder, form: Contraction, shape: Shape, target: Target) -> PartProduct:
+        power, name = power_of(form), form.nest.name
         assert power is not None
         together = groups(form, shape, target)
         most = max(t.size for t, _ in together)
@@ -86,6 +89,8 @@ class PartProduct:
         if self.packed.flags:
             first = tuple(a for d, a in enumerate(form.outer) if a in form.batch or (rows and d == 0 and form.batch))
         rest = tuple(a for a in form.outer if a not in first)
+        if self.line:
+            rest = rest[:-1]
         self.b.shape_tiles(self.shape.tiles)
         nested(self.b, first, {}, lambda at: self.product(at, rest, None if first else rows), rows if first else None,
                form.nest.where)
@@ -102,46 +107,78 @@ class PartProduct:
 
     # ---- blocks of rows ----------------------------------------------------------------------------------------------
     def rows(self, at: At, first: Affine, cut: Cut) -> None:
+        """All rows, for the places of outer axes but the last one, if some of its values are done together."""
         m = self.form.m
         if m is None:
-            self.group(at, 1, first, cut)
+            self.group(at, 1, 1, first, cut)
             return
-        over(self.b, row_groups(self.form, self.shape), lambda start, t: self.group(
-            {**at, m: start}, t.size // self.shape.rows, first, cut))
 
-    def group(self, at: At, count: int, first: Affine, cut: Cut) -> None:
-        """So many blocks of rows: K block by block, for all panels."""
+        alone = self.split.staging and self.shape.together == 1
+        tiles = row_blocks(self.form, self.shape.rows) if alone else row_groups(self.form, self.shape)
+
+        def group(at: At, lines: int) -> None:
+            over(self.b, tiles, lambda start, t: self.group(
+                {**at, m: start}, lines, t.size // self.shape.rows, first, cut))
+
+        if self.line is None:
+            group(at, 1)
+        else:
+            over(self.b, chunks(self.line.extent, self.shape.lines), lambda start, t: group({**at, self.line: start}, t.size))
+
+    @property
+    def line(self) -> Axis | None:
+        return self.form.outer[-1] if self.shape.lines > 1 else None
+
+    def group(self, at: At, lines: int, count: int, first: Affine, cut: Cut) -> None:
+        """So many blocks of rows, of so many lines: K block by block, for all panels."""
         terms = Axis("terms", self.shape.blocks)
         if self.shape.blocks > 1:
             self.zero(count)
-        self.b.loop(terms, lambda: self.terms(at, Affine.of(terms), count, first, cut))
+        self.b.loop(terms, lambda: self.terms(at, Affine.of(terms), lines, count, first, cut))
         if self.shape.blocks > 1:
-            self.over_panels(at, first, cut, lambda panel: self.over_blocks(
-                count, lambda block: self.write(self.moved(panel, block), block)))
+            self.over_panels(at, first, cut, lambda panel: self.over_blocks(panel, lines, count, self.write))
 
-    def terms(self, at: At, terms: Affine, count: int, first: Affine, cut: Cut) -> None:
+    def terms(self, at: At, terms: Affine, lines: int, count: int, first: Affine, cut: Cut) -> None:
         """One block of K."""
         here = at if self.split.staging else {**at, self.form.reduce.axes[0]: terms * self.shape.depth}
-        self.over_blocks(count, lambda block: self.split.fill(self.row_at(here, block * self.shape.rows), block))
+        line = Axis("line", lines)
+        self.b.loop(line, lambda: self.fill(self.line_at(here, Affine.of(line)), Affine.of(line), count))
         self.over_panels(here, first, cut, lambda panel: self.over_blocks(
-            count, lambda block: self.block(self.moved(panel, block), block, terms)))
+            panel, lines, count, lambda panel, block: self.block(panel, block, terms)))
 
-    def over_blocks(self, count: int, run: object) -> None:
-        block = Axis("block", count)
-        self.b.loop(block, lambda: run(Affine.of(block)))  # type: ignore[operator]
+    def fill(self, at: At, line: Affine, count: int) -> None:
+        """The parts of all blocks of a line."""
+        m, rows, before = self.form.m, self.shape.rows, line * self.shape.together
+        if not (m and self.split.staging and self.shape.together > 1):
+            block = Axis("block", count)
+            self.b.loop(block, lambda: self.split.fill(self.row_at(at, Affine.of(block) * rows), before + Affine.of(block)))
+            return
+        for t in row_blocks(self.form, rows):  # conditions are settled at constant places
+            number = Axis("block", t.count)
+            self.b.loop(number, lambda: self.split.fill(
+                {**at, m: Affine.of(number) * rows + t.start}, before + Affine.of(number) + t.start // rows))
 
-    def over_panels(self, at: At, first: Affine, cut: Cut, run: object) -> None:
+    def over_blocks(self, panel: Panel, lines: int, count: int, run: Callable[[Panel, Affine], None]) -> None:
+        """Run for the panel at each block."""
+        line, block = Axis("line", lines), Axis("block", count)
+
+        def one() -> None:
+            at = self.row_at(self.line_at(panel.at, Affine.of(line)), Affine.of(block) * self.shape.rows)
+            run(replace(panel, at=at), Affine.of(line) * self.shape.together + Affine.of(block))
+
+        self.b.loop(line, lambda: self.b.loop(block, one))
+
+    def over_panels(self, at: At, first: Affine, cut: Cut, run: Callable[[Panel], None]) -> None:
         n = self.form.n
         for t, vectors in cut:
-            over(self.b, [t], lambda column, _: run(Panel(  # type: ignore[operator]
+            over(self.b, [t], lambda column, _: run(Panel(
                 {**at, n: first + column}, column if self.packed.flags else first + column, vectors)))
 
     def row_at(self, at: At, row: Affine) -> At:
         return {**at, self.form.m: at[self.form.m] + row} if self.form.m else at
 
-    def moved(self, panel: Panel, block: Affine) -> Panel:
-        """The panel at a block of rows."""
-        return replace(panel, at=self.row_at(panel.at, block * self.shape.rows))
+    def line_at(self, at: At, line: Affine) -> At:
+        return {**at, self.line: at[self.line] + line} if self.line else at
 
     # ---- one block of rows, one panel --------------------------------------------------------------------------------
     def block(self, panel: Panel, block: Affine, terms: Affine) -> None:
@@ -212,14 +249,18 @@ class PartProduct:
             for piece in panel.vectors:
                 columns = self.b.op("or", columns, self.column_flag(panel, piece, terms))
         some = self.b.op("or", columns, self.b.load(flags, self.split.block_flag(block)))
-        row = Axis("row", self.shape.rows)
 
-        def one() -> None:
-            flag = self.b.load(flags, self.split.flag(block, Affine.of(row)))
-            self.b.when(self.is_set(self.b.op("or", flag, columns)), lambda: self.row(
-                panel, block, Affine.of(row), terms, flag), likely=False)
+        def rows(first: int, tile: int, height: int) -> None:
+            row = Axis("row", height)
 
-        self.b.when(self.is_set(some), lambda: self.b.loop(row, one), likely=False)
+            def one() -> None:
+                flag = self.b.load(flags, self.split.flag(block, Affine.of(row) + first))
+                self.b.when(self.is_set(self.b.op("or", flag, columns)), lambda: self.row(
+                    panel, block, tile, Affine.of(row), terms, flag), likely=False)
+
+            self.b.loop(row, one)
+
+        self.b.when(self.is_set(some), lambda: [rows(*half) for half in self.shape.halves] and None, likely=False)
 
     def column_flag(self, panel: Panel, piece: Piece, terms: Affine) -> Operand:
         assert self.packed.flags
@@ -228,12 +269,14 @@ class PartProduct:
     def is_set(self, flag: Operand) -> Operand:
         return self.b.op("lt", Literal(0, flag.type), flag)
 
-    def row(self, panel: Panel, block: Affine, row: Affine, terms: Affine, flag: Operand) -> None:
-        """One row of a panel in float32, term by term; stored where the row is out of range, or the columns are."""
-        sums = self.in_floats(panel, row, terms)
+    def row(self, panel: Panel, block: Affine, tile: int, row: Affine, terms: Affine, flag: Operand) -> None:
+        """One row of a tile of a panel in float32, term by term; stored where the row is out of range, or the columns are."""
+        first, _, _ = self.shape.halves[tile]
+        sums = self.in_floats(panel, lambda step, pair, count: [
+            self.split.element(panel.at, block, tile, row, step, pair * 2 + i) for i in range(count)], terms)
         for piece, x in zip(panel.vectors, sums, strict=True):
             def add(piece: Piece = piece, x: Operand = x) -> None:
-                buffer, place, _ = self.sum_at(panel, block, row, piece.start)
+                buffer, place, _ = self.sum_at(panel, block, row + first, piece.start)
                 total = x if self.shape.blocks == 1 else self.b.op("add", self.b.load(buffer, place, LANES), x)
                 self.b.store(buffer, place, total)
 
@@ -242,7 +285,7 @@ class PartProduct:
             else:
                 add()
 
-    def in_floats(self, panel: Panel, row: Affine, terms: Affine) -> Sequence[Operand]:
+    def in_floats(self, panel: Panel, row: Row, terms: Affine) -> Sequence[Operand]:
         """Sums of one row of a panel, over a block of K."""
         whole, rest = divmod(self.shape.depth, STEP)
         steps, pairs = Axis("step", whole), Axis("pair", STEP // 2)
@@ -258,12 +301,10 @@ class PartProduct:
             sums = self.pair(panel, row, terms, Affine.of(whole), Affine.of(rest // 2), 1, sums)
         return sums
 
-    def pair(self, panel: Panel, row: Affine, terms: Affine, step: Affine, pair: Affine, count: int,
+    def pair(self, panel: Panel, row: Row, terms: Affine, step: Affine, pair: Affine, count: int,
              sums: Sequence[Operand]) -> list[Operand]:
         """Two terms, or one."""
-        k = step * STEP + pair * 2
-        factors = [self.split.element(panel.at, row, k + i) for i in range(count)]
-        result = []
+        factors, result = row(step, pair, count), []
         for piece, total in zip(panel.vectors, sums, strict=True):
             for x, y in zip(factors, self.terms_of(panel, piece, terms, step, pair, count)):
                 total = self.b.op("fma", self.b.splat(x, LANES), y, total)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 HALF, UPPER = 1 << 15, -1 << 16
 """Of the bits of a float32: half of the last that stays, and those that stay."""
 BITS, SIZES, FLOATS = Type("int32", LANES), Type("uint32", LANES), Type("float32", LANES)
-ODD = tuple(range(1, 4 * LANES, 2))
+ODD, EVEN = tuple(range(1, 4 * LANES, 2)), tuple(range(0, 4 * LANES, 2))
 Seen = tuple[Operand, Operand]
 """The least and the greatest of twice the bits of all values, less 1 in the least: so the sign does not count, nor does 0."""
 NOTHING: Seen = (Literal(0xFFFF_FFFF, SIZES), Literal(0, SIZES))
@@ -73,7 +73,7 @@ class SplitRows:
 
     @staticmethod
     def of(b: Builder, form: Contraction, shape: Shape, power: int, staging: Staging | None, target: Target) -> SplitRows:
-        name, blocks = form.nest.name, shape.together
+        name, blocks = form.nest.name, shape.together * shape.lines
         size = blocks * shape.steps * shape.parts * len(shape.heights) * TILE
         buffer = b.scratch(Buffer(f"{name}.rows", "bfloat16", (size,), "scratch"))
         flags = b.scratch(Buffer(f"{name}.flags", "int32", (blocks * (shape.rows + 1),), "scratch"))
@@ -88,7 +88,7 @@ class SplitRows:
         return block * self.shape.rows + row
 
     def block_flag(self, block: Affine) -> Affine:
-        return block + self.shape.together * self.shape.rows
+        return block + self.shape.together * self.shape.lines * self.shape.rows
 
     def fill(self, at: At, block: Affine) -> None:
         """A block of rows, which begins where `at` is; K from at[k] on where K is one axis."""
@@ -116,7 +116,7 @@ class SplitRows:
             found = one(Affine.of(whole), rest, *found)
         outside = out_of_range(self.b, found, self.power)
         self.b.store(self.flags, self.flag(block, row + first), outside)
-        self.b.when(self.b.op("lt", Literal(0, outside.type), outside), lambda: self.clear(block, tile, row), likely=False)
+        self.b.when(self.b.op("lt", Literal(0, outside.type), outside), lambda: self.replace(block, tile, first, row), likely=False)
         return outside
 
     def step(self, at: At, row: Affine, to: Affine, step: Affine, active: int, before: Sequence[Operand]) -> Seen:
@@ -148,23 +148,49 @@ class SplitRows:
         exists = self.b.op("lt", number, Literal(active, BITS))
         return self.b.op("select", exists, value, Literal(0.0, FLOATS))
 
-    def clear(self, block: Affine, tile: int, row: Affine) -> None:
-        """Zeros for all of a row."""
+    def replace(self, block: Affine, tile: int, first: int, row: Affine) -> None:
+        """A row that is out of range: zeros; or, since rows copied before are not kept, the halves of each number's bits, of which
+        the unit makes sums that nobody uses."""
         steps = Axis("step", self.shape.steps)
+        whole, rest = divmod(self.shape.depth, STEP)
 
-        def one() -> None:
-            for part in range(self.shape.parts):
-                to = self.place(block, Affine.of(steps), part, tile) + row * STEP
-                self.b.store(self.buffer, to, Literal(0.0, Type("bfloat16", STEP)))
+        def one(step: Affine, active: int) -> None:
+            halves: list[Operand] = [Literal(0.0, Type("bfloat16", STEP))] * self.shape.parts
+            if self.staging:
+                halves[:2] = self.halves(row + first, step * STEP, active)
+            for part, value in enumerate(halves):
+                self.b.store(self.buffer, self.place(block, step, part, tile) + row * STEP, value)
 
-        self.b.loop(steps, one)
+        if not self.staging:
+            self.b.loop(steps, lambda: one(Affine.of(steps), STEP))
+            return
+        steps = Axis("step", whole)
+        if whole:
+            self.b.loop(steps, lambda: one(Affine.of(steps), STEP))
+        if rest:
+            one(Affine.of(whole), rest)
+
+    def halves(self, row: Affine, k: Affine, active: int) -> list[Operand]:
+        """Upper and lower halves of the bits of 32 terms."""
+        words = [self.b.op("bits", self.vector({}, row, k + start, min(max(active - start, 0), LANES)), type=Type("int16", STEP))
+                 for start in (0, LANES)]
+        return [self.b.op("bits", self.b.shuffle(words[0], words[1], lanes), type=Type("bfloat16", STEP))
+                for lanes in (ODD, EVEN)]
 
     def row_at(self, at: At, row: Affine) -> At:
         return {**at, self.form.m: at[self.form.m] + row} if self.form.m else at
 
-    def element(self, at: At, row: Affine, k: Affine) -> Operand:
-        """A term of a row as it is: for what is computed in float32. Rows copied before are those of the last block."""
+    def element(self, at: At, block: Affine, tile: int, row: Affine, step: Affine, term: Affine) -> Operand:
+        """A term of a row out of range as it is, for what is computed in float32. `at` is where the block begins, `row` counts
+        from its tile's first one."""
         if self.staging:
-            return self.b.load(self.staging.buffer, row * self.staging.stride + k)
+            upper, lower = (self.half(self.place(block, step, part, tile) + row * STEP + term) for part in range(2))
+            both = self.b.op("or", self.b.op("shl", upper, Literal(16, Type("int32"))), lower)
+            return self.b.op("bits", both, type=Type("float32"))
         (axis,) = self.form.reduce.axes
-        return Vectorizer(self.b, self.target, {**self.row_at(at, row), axis: at[axis] + k}).value(self.form.a)
+        place = self.row_at(at, row + self.shape.halves[tile][0])
+        return Vectorizer(self.b, self.target, {**place, axis: at[axis] + step * STEP + term}).value(self.form.a)
+
+    def half(self, place: Affine) -> Operand:
+        bits = self.b.op("bits", self.b.load(self.buffer, place), type=Type("uint16"))
+        return self.b.op("cast", bits, type=Type("int32"))
