@@ -75,8 +75,8 @@ class Contraction:
 
 @dataclass(frozen=True, slots=True)
 class ContractionChoice:
-    """`step` is how one step of K is done: "fma", "multiply", "dot4", "tiles", "bf16x6" or "bf16x3". `packing` is when b is packed: "compiling",
-    "running" or "never". With `columns_first` each panel stays in the cache while all rows pass."""
+    """`step` is how one step of K is done: "fma", "multiply", "dot4", "tiles", "bf16x6" or "bf16x3". `packing` is when b is
+    packed: "compiling", "running" or "never". With `columns_first` each panel stays in the cache while all rows pass."""
     tile: Tile
     lanes: int
     step: str

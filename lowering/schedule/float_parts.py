@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -183,7 +183,7 @@ def is_direct(form: Contraction) -> bool:
 def is_staged(form: Contraction) -> bool:
     """Whether rows can be copied first, so that K lies in one run and conditions are settled."""
     x = form.a
-    return (isinstance(x, Load) and x.dtype == "float32" and form.m is not None and not computed(x.index)
+    return (isinstance(x, Load) and x.dtype == "float32" and not computed(x.index)
             and x.index[0].coefficient(form.reduce.axes[-1]) == 1 and len(apart(form)) <= MOST_APART)
 
 
@@ -193,19 +193,25 @@ def cycles_of_parts(form: Contraction, target: Target) -> float:
     products = len(PRODUCTS[target.precision]) * 4 * TILE_ROWS * 1.25
     split = form.depth / LANES * 32 * 12
     if not is_direct(form):
-        run = math.prod(a.extent for a in run_of(form.a, form.reduce.axes, ()))  # type: ignore[arg-type]
+        run = math.prod(a.extent for a in run_of(cast(Load, form.a), form.reduce.axes, ()))
         split += form.depth / run * (-(-run // LANES) * 4 + 12) * 32
-    size = form.n.extent * form.depth * 2 * shape.parts
-    if size > target.block_bytes:  # then columns come from the third-level cache for each group of rows
-        split += 32 / (shape.rows * shape.together * shape.lines) * size / FAR_BYTES
+    far = form.n.extent * form.depth * 2 * shape.parts / (shape.rows * shape.together * shape.lines)
     packed = 0.0 if is_constant(form.b) else 32 / form.passes * form.depth * form.n.extent / LANES * 22
-    return steps * panels * products + split + packed + panels * 250
+    return max(steps * panels * products, from_afar(form, far, 2 * shape.parts, target)) + split + packed + panels * 250
+
+
+def from_afar(form: Contraction, nbytes: float, size: int, target: Target) -> float:
+    """What it takes to read so many bytes of columns for each row, of `size` bytes a number, where they are too many for the
+    second-level cache."""
+    return 32 * nbytes / FAR_BYTES if form.n.extent * form.depth * size > target.block_bytes else 0.0
 
 
 def cycles_of_floats(form: Contraction, target: Target) -> float:
     """Of 32 rows."""
     packed = 0.0 if is_constant(form.b) else 32 / form.passes * form.depth * form.n.extent / LANES
-    return 32 * form.depth * -(-form.n.extent // LANES) / target.fma_per_cycle * 1.1 + packed
+    products = 32 * form.depth * -(-form.n.extent // LANES) / target.fma_per_cycle * 1.1
+    far = form.n.extent * form.depth * 4 / form.rows if form.rows < FEW_PASSES else 0.0  # with more, panels stay
+    return max(products, from_afar(form, far, 4, target)) + packed
 
 
 def power_of(form: Contraction) -> int | None:
@@ -239,7 +245,8 @@ def choose_parts(form: Contraction, target: Target) -> Tile | None:
 # ---- how rows are cut ------------------------------------------------------------------------------------------------
 def apart(form: Contraction) -> list[int]:
     """Starts of blocks of which some rows meet conditions, and some do not."""
-    assert form.m
+    if form.m is None:
+        return []
     rows = -(-form.rows // -(-form.rows // (2 * TILE_ROWS)))
     low, high = interior(form.m, Conditions.of(form.reduce, form.m, form.n).rows)
     return [s for s in starts(form.rows, rows) if not low <= s <= high - rows]

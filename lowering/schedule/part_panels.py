@@ -1,6 +1,6 @@
-"""The columns of b in parts of bfloat16, as tiles are loaded: [block of 16 columns][step of K][part][pair of terms][column][term],
-filled up with zeros. Constants are split while compiling; other data by loops, where columns with a value that is out of range
-(`float_parts`) become zeros, block by block, and are noted.
+"""The columns of b in parts of bfloat16, as tiles are loaded: [block of 16 columns][step of K][part][pair of terms][column]
+[term], filled up with zeros. Constants are split while compiling; other data by loops, where columns with a value that is out
+of range (`float_parts`) become zeros, block by block, and are noted.
 """
 from __future__ import annotations
 
@@ -98,8 +98,12 @@ class PartPanels:
         """So many columns from `first` on, in all blocks of K: some at a time, since neighbours lie together in memory."""
         block = Axis("block", self.shape.blocks)
         at = {**at, self.form.n: first}
+
+        def panel(start: Affine, vectors: Sequence[Piece]) -> None:
+            self.b.loop(block, lambda: self.columns(at, Affine.of(block), start, vectors))
+
         for t, vectors in cut_of(extent, TOGETHER * LANES):
-            over(self.b, [t], lambda start, _: self.b.loop(block, lambda: self.columns(at, Affine.of(block), start, vectors)))
+            over(self.b, [t], lambda start, _: panel(start, vectors))
 
     def columns(self, at: At, block: Affine, column: Affine, vectors: Sequence[Piece]) -> None:
         """Some vectors of columns, in a block of K."""
@@ -141,9 +145,12 @@ class PartPanels:
             found = pair(Affine.of(whole), 1, found)
         if self.shape.depth > STEP and whole + odd < PAIRS:
             rest = Axis("pair", PAIRS - whole - odd)
-            self.b.loop(rest, lambda: [self.zeros(column + piece.start, step, Affine.of(rest) + whole + odd)
-                                       for piece in vectors] and None)
+            self.b.loop(rest, lambda: self.fill_up(column, step, Affine.of(rest) + whole + odd, vectors))
         return found
+
+    def fill_up(self, column: Affine, step: Affine, pair: Affine, vectors: Sequence[Piece]) -> None:
+        for piece in vectors:
+            self.zeros(column + piece.start, step, pair)
 
     def two(self, at: At, column: Affine, step: Affine, pair: Affine, piece: Piece, terms: int, found: Seen) -> Seen:
         """A pair of terms of a vector of columns, or one and 0."""

@@ -1,6 +1,6 @@
-"""Products of float32 by parts of bfloat16 on a matrix unit (`float_parts`): rows of a are split as they are needed, some blocks
-of rows at a time, which stay in the second-level cache while all columns pass. Sums go to scratch, or straight to the output
-where nothing is done with them. What is out of range is added in float32 afterwards: its parts are zeros.
+"""Products of float32 by parts of bfloat16 on a matrix unit (`float_parts`): rows of a are split as they are needed, some
+blocks of rows at a time, which stay in the second-level cache while all columns pass. Sums go to scratch, or straight to the
+output where nothing is done with them. What is out of range is computed in float32 afterwards.
 """
 from __future__ import annotations
 
@@ -120,10 +120,11 @@ class PartProduct:
             over(self.b, tiles, lambda start, t: self.group(
                 {**at, m: start}, lines, t.size // self.shape.rows, first, cut))
 
-        if self.line is None:
+        line = self.line
+        if line is None:
             group(at, 1)
         else:
-            over(self.b, chunks(self.line.extent, self.shape.lines), lambda start, t: group({**at, self.line: start}, t.size))
+            over(self.b, chunks(line.extent, self.shape.lines), lambda start, t: group({**at, line: start}, t.size))
 
     @property
     def line(self) -> Axis | None:
@@ -260,7 +261,11 @@ class PartProduct:
 
             self.b.loop(row, one)
 
-        self.b.when(self.is_set(some), lambda: [rows(*half) for half in self.shape.halves] and None, likely=False)
+        def all_rows() -> None:
+            for first, tile, height in self.shape.halves:
+                rows(first, tile, height)
+
+        self.b.when(self.is_set(some), all_rows, likely=False)
 
     def column_flag(self, panel: Panel, piece: Piece, terms: Affine) -> Operand:
         assert self.packed.flags

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ..elements.affine import Affine
-from ..elements.expression import Buffer, Load, Reduce, is_float
+from ..elements.expression import Buffer, Load, Reduce
 from ..elements.traverse import loads, nodes
 from ..fuse.interleave import Interleaved, RowPolicy, interleave, ways
 from ..fuse.kernel import Compute, Kernel, Kernels, Parallel, Step, rebuilt, walk
@@ -66,11 +66,14 @@ def parts(kernel: Kernel, target: Target, by_rows: bool = False, rings: Mapping[
 
 def in_floats(kernel: Kernel, target: Target) -> str | None:
     """Why a kernel is computed in float32 though bfloat16 parts are allowed. It does not depend on how rows are cut."""
-    pieces = split(flatten(kernel), False, target)
-    if len(pieces) != 1:
+    nest = flatten(kernel)
+    if not nest.axes or any(len(split(nest, by_rows, target)) != 1 for by_rows in (False, True)):
         return "it has several parts"
-    form = contraction.recognise(collapse(pieces[0]), False)
-    return float_parts.refusal(form, target) if form else "it is no product of matrices"
+    whole, rows = (split(nest, by_rows, target)[0] for by_rows in (False, True))
+    form, by_row = contraction.recognise(collapse(whole), False), contraction.recognise(collapse(rows, rows.axes[0]), True)
+    if form is None or by_row is None or not float_parts.is_possible(by_row):
+        return "its operands are not read along rows"
+    return float_parts.refusal(form, target)
 
 
 def choose(nest: Nest, target: Target, by_rows: bool) -> Part:
@@ -153,9 +156,16 @@ def describe(kernel: Kernel, target: Target) -> str:
     lines = []
     for part in parts(kernel, target):
         axes = " ".join(f"{a.name}<{a.extent}" for a in part.nest.axes) or "one element"
-        why = in_floats(kernel, target) if target.precision != "f32" and part.form and is_float(part.form.reduce.dtype) else None
-        lines.append(f"{part.nest.name} [{axes}] {part.choice}{f', in f32: {why}' if why else ''}")
+        lines.append(f"{part.nest.name} [{axes}] {part.choice}{instead(kernel, part, target)}")
     return "\n".join(lines)
+
+
+def instead(kernel: Kernel, part: Part, target: Target) -> str:
+    """Why a contraction is done in float32 where another precision is allowed."""
+    if target.precision == "f32" or part.form is None or part.form.reduce.dtype != "float32":
+        return ""
+    why = in_floats(kernel, target)
+    return f", in f32: {why}" if why else ""
 
 
 def lower(kernels: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1) -> Program:

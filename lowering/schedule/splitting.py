@@ -1,5 +1,5 @@
-"""Splits float32 into parts of bfloat16, and copies the rows of a block so, as tiles are loaded: [block][step of K][part][tile of
-rows][row][term]. A row with a value that is out of range (`float_parts`) becomes zeros, and is noted.
+"""Splits float32 into parts of bfloat16, and copies the rows of a block so, as tiles are loaded: [block][step of K][part]
+[tile of rows][row][term]. A row with a value that is out of range (`float_parts`) becomes zeros, and is noted.
 """
 from __future__ import annotations
 
@@ -116,7 +116,8 @@ class SplitRows:
             found = one(Affine.of(whole), rest, *found)
         outside = out_of_range(self.b, found, self.power)
         self.b.store(self.flags, self.flag(block, row + first), outside)
-        self.b.when(self.b.op("lt", Literal(0, outside.type), outside), lambda: self.replace(block, tile, first, row), likely=False)
+        is_outside = self.b.op("lt", Literal(0, outside.type), outside)
+        self.b.when(is_outside, lambda: self.replace(block, tile, first, row), likely=False)
         return outside
 
     def step(self, at: At, row: Affine, to: Affine, step: Affine, active: int, before: Sequence[Operand]) -> Seen:
@@ -129,7 +130,7 @@ class SplitRows:
             vectors.append(split(self.b, x, self.shape.parts))
         for part, (one, other) in enumerate(zip(*vectors)):
             halves = [self.b.op("bits", x, type=Type("int16", 2 * LANES)) for x in (one, other)]
-            packed = self.b.shuffle(*halves, ODD)
+            packed = self.b.shuffle(halves[0], halves[1], ODD)
             value = self.b.op("bits", packed, type=Type("bfloat16", STEP))
             self.b.store(self.buffer, to + part * len(self.shape.heights) * TILE, value)
         return found
@@ -149,8 +150,8 @@ class SplitRows:
         return self.b.op("select", exists, value, Literal(0.0, FLOATS))
 
     def replace(self, block: Affine, tile: int, first: int, row: Affine) -> None:
-        """A row that is out of range: zeros; or, since rows copied before are not kept, the halves of each number's bits, of which
-        the unit makes sums that nobody uses."""
+        """A row that is out of range: zeros; or, since rows copied before are not kept, the halves of each number's bits, of
+        which the unit makes sums that nobody uses."""
         steps = Axis("step", self.shape.steps)
         whole, rest = divmod(self.shape.depth, STEP)
 
@@ -172,8 +173,8 @@ class SplitRows:
 
     def halves(self, row: Affine, k: Affine, active: int) -> list[Operand]:
         """Upper and lower halves of the bits of 32 terms."""
-        words = [self.b.op("bits", self.vector({}, row, k + start, min(max(active - start, 0), LANES)), type=Type("int16", STEP))
-                 for start in (0, LANES)]
+        vectors = [self.vector({}, row, k + start, min(max(active - start, 0), LANES)) for start in (0, LANES)]
+        words = [self.b.op("bits", x, type=Type("int16", STEP)) for x in vectors]
         return [self.b.op("bits", self.b.shuffle(words[0], words[1], lanes), type=Type("bfloat16", STEP))
                 for lanes in (ODD, EVEN)]
 

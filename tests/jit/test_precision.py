@@ -17,7 +17,8 @@ ZERO = np.zeros(1, np.float32)
 X, W = (np.random.default_rng(i).standard_normal((1, 128, 128)).astype(np.float32) for i in range(2))
 MODEL = """func.func @main(%x: tensor<1x64x128xf32>, %y: tensor<1x128x64xf32>) -> tensor<1x64x64xf32> {
   %z = "tosa.const"() {values = dense<0.0> : tensor<1xf32>} : () -> tensor<1xf32>
-  %0 = tosa.matmul %x, %y, %z, %z : (tensor<1x64x128xf32>, tensor<1x128x64xf32>, tensor<1xf32>, tensor<1xf32>) -> tensor<1x64x64xf32>
+  %0 = "tosa.matmul"(%x, %y, %z, %z)
+    : (tensor<1x64x128xf32>, tensor<1x128x64xf32>, tensor<1xf32>, tensor<1xf32>) -> tensor<1x64x64xf32>
   return %0 : tensor<1x64x64xf32>
 }
 """
@@ -33,7 +34,8 @@ def test_the_schedule_says_what_takes_it() -> None:
     shown = {p: product(p).lower(X).show("schedule") for p in (None, "f32", "bf16x6", "bf16x3")}
     assert shown[None] == shown["f32"] and "fma" in shown["f32"] and "in f32" not in shown["f32"]
     for precision in ("bf16x6", "bf16x3"):
-        assert (f"contraction: {precision}" if has_tiles else "in f32: this machine has no tiles of bfloat16") in shown[precision]
+        expected = f"contraction: {precision}" if has_tiles else "in f32: this machine has no tiles of bfloat16"
+        assert expected in shown[precision]
 
 
 def test_a_machine_without_tiles_computes_in_f32() -> None:
@@ -75,7 +77,7 @@ def test_compile_takes_it() -> None:
 @pytest.mark.parametrize("make", [lambda: tosaic.jit(precision="bf16"), lambda: PlanOptions(precision="x"),  # type: ignore[arg-type]
                                   lambda: plan_options({"precision": "f16"})])
 def test_another_precision_is_a_problem(make: object) -> None:
-    with pytest.raises(tosaic.Problem, match="precision is '.*'"):
+    with pytest.raises(tosaic.Problem, match=r"precision is '.*'"):
         make()  # type: ignore[operator]
 
 
