@@ -45,7 +45,7 @@ ACCESS = ("access", "target")
 SWITCHES = ("workspace-io", "overlap", "order")
 """Settings that are true or false."""
 
-SETTINGS = ("workspace-pools", "parameter-pools", "pin", "planner", "alignment", "rows", "threads", *SWITCHES)
+SETTINGS = ("workspace-pools", "parameter-pools", "pin", "planner", "alignment", "rows", "threads", "precision", *SWITCHES)
 """What a file may set, besides workspace-pool-NAME and parameter-pool-NAME."""
 
 POOL = re.compile(r"(workspace|parameter)-pool-(.+)", re.DOTALL)
@@ -74,6 +74,9 @@ def add_memory(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--no-order", dest="order", action="store_false", default=None, help="kernels stay in the graph's order")
     group.add_argument("--threads", type=int, metavar="N", help="steps with work enough run in N parts at most, at the same "
                        "time where there are threads for them")
+    group.add_argument("--precision", metavar="f32|bf16x6|bf16x3", help="of products of f32: each term exact and added in f32 "
+                       "(the default); or, on a matrix unit, six products of bfloat16 parts, with an error like f32's, or "
+                       "three, with about 2^-15 of the sum of absolute values")
     group.add_argument("--rows", metavar="cache|memory|never", help="which kernels run in turns, some rows each: those whose "
                        "tensors outgrow the cache, those that save memory (the default on microcontrollers), or none")
     group.add_argument("--planner", metavar="NAME", help="the planner's algorithm (default: portfolio)")
@@ -94,8 +97,8 @@ def plain(arguments: Sequence[str]) -> list[str]:
 def memory_of(options: argparse.Namespace) -> PlanOptions | None:
     """What a command line says of memory; None where it says nothing."""
     settings = read_settings(options.memory) if options.memory else {}
-    for name in ("workspace_pools", "parameter_pools", "planner", "alignment", "rows", "threads", "workspace_io", "overlap",
-                 "order"):
+    for name in ("workspace_pools", "parameter_pools", "planner", "alignment", "rows", "threads", "precision", "workspace_io",
+                 "overlap", "order"):
         if getattr(options, name) is not None:
             settings[name.replace("_", "-")] = getattr(options, name)
     for kind in KINDS:
@@ -135,6 +138,8 @@ def plan_options(settings: Mapping[str, Any]) -> PlanOptions:
         given["alignment"] = nbytes(settings["alignment"], "alignment")
     if "rows" in settings:
         given["rows"] = word(settings["rows"], "rows")
+    if "precision" in settings:
+        given["precision"] = word(settings["precision"], "precision")
     if "threads" in settings:
         given["threads"] = settings["threads"]
     given |= {name.replace("-", "_"): truth(settings[name], name) for name in SWITCHES if name in settings}

@@ -289,6 +289,7 @@ def lower(traced: Traced, target: Target | None, memory: PlanOptions | None = No
     with clock.step("graph"):
         module = prepared(traced.module)
     options = memory or PlanOptions()
+    machine = replace(machine, precision=options.precision) if options.precision != "f32" else machine
     with clock.step("kernels"):
         kernels = fuse(module, module.function(traced.name))
         kernels = ordered(kernels) if options.order else kernels

@@ -24,6 +24,7 @@ from .ir import (
     Literal,
     LoadFrom,
     LoadTile,
+    MultiplyFloatTiles,
     MultiplyTiles,
     Operand,
     Prefetch,
@@ -221,6 +222,9 @@ class Builder:
 
     def multiply_tiles(self, total: int, x: int, y: int, signed: bool) -> None:
         self._scopes[-1].block.append(MultiplyTiles(total, x, y, signed))
+
+    def multiply_float_tiles(self, total: int, x: int, y: int) -> None:
+        self._scopes[-1].block.append(MultiplyFloatTiles(total, x, y))
 
     def prefetch(self, buffer: Buffer, i: Affine, near: bool = False) -> None:
         """Say that buffer[i] is read soon; i may be outside."""

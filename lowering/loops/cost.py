@@ -16,6 +16,7 @@ from .ir import (
     Literal,
     LoadFrom,
     LoadTile,
+    MultiplyFloatTiles,
     MultiplyTiles,
     Operand,
     Stmt,
@@ -70,7 +71,7 @@ class Costs:
                 return 1.0
             case GatherFrom(active=active):
                 return float(active)
-            case MultiplyTiles() | StoreTile():
+            case MultiplyTiles() | MultiplyFloatTiles() | StoreTile():
                 return 16.0
             case LoadTile():
                 return 8.0

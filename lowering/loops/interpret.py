@@ -25,6 +25,7 @@ from .ir import (
     Literal,
     LoadFrom,
     LoadTile,
+    MultiplyFloatTiles,
     MultiplyTiles,
     Operand,
     ShapeTiles,
@@ -36,6 +37,7 @@ from .ir import (
     ZeroTile,
 )
 from .operations import apply, converted
+from .tile_products import multiply_float_tiles, multiply_tiles
 
 POISON = 0xA5
 
@@ -138,6 +140,8 @@ class Run:
                     self.write(address.buffer, self.rows(held, address, stride), held)
                 case MultiplyTiles(total, x, y, signed):
                     self.tiles[total] = multiply_tiles(self.tiles[total], self.tiles[x], self.tiles[y], signed)
+                case MultiplyFloatTiles(total, x, y):
+                    self.tiles[total] = multiply_float_tiles(self.tiles[total], self.tiles[x], self.tiles[y])
 
     def let(self, type: Type, op: str, args: list[Array]) -> Array:
         if op == "cast":
@@ -202,13 +206,6 @@ class Run:
     def load_tile(self, tile: Array, address: Address, stride: int) -> None:
         held = tile.view(dtype_of(address.buffer.dtype))
         held[:] = self.elements(address.buffer, self.rows(held, address, stride))
-
-
-def multiply_tiles(total: Array, x: Array, y: Array, signed: bool) -> Array:
-    """The bytes of total + x * y; y has four rows of the product in one of its own."""
-    a = (x.view(np.int8) if signed else x).astype(np.int64)
-    columns = y.view(np.int8).astype(np.int64).reshape(len(y), -1, 4).transpose(0, 2, 1).reshape(4 * len(y), -1)
-    return np.asarray((total.view(np.int32) + a @ columns).astype(np.int32)).view(np.uint8)
 
 
 def literal(x: Literal) -> Array:

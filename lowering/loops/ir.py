@@ -179,8 +179,19 @@ class MultiplyTiles:
     signed: bool
 
 
+@dataclass(frozen=True, slots=True)
+class MultiplyFloatTiles:
+    """total[m, n] += sum of x[m, 2 k + i] * y[k, 2 n + i] over k and i < 2: float32 of bfloat16. Terms are added in this order,
+    each step a fused multiply-add from 0 on: those with i = 0 by rising k, those with i = 1, then both sums, then that and
+    the total. Each result is rounded to nearest, ties to even, without exceptions; operands and results that are
+    subnormal are taken as zeros of their sign."""
+    total: int
+    x: int
+    y: int
+
+
 TileAccess = LoadTile | StoreTile
-TileStmt = ShapeTiles | ZeroTile | LoadTile | StoreTile | MultiplyTiles
+TileStmt = ShapeTiles | ZeroTile | LoadTile | StoreTile | MultiplyTiles | MultiplyFloatTiles
 MOST_TILES, TILE_ROWS, TILE_BYTES = 8, 16, 64
 """Tile registers, and rows and bytes of a row of one, at most."""
 

@@ -40,6 +40,7 @@ from .ir import (
     Literal,
     LoadFrom,
     LoadTile,
+    MultiplyFloatTiles,
     MultiplyTiles,
     Operand,
     Prefetch,
@@ -202,6 +203,8 @@ class Names:
                 return f"store_tile {self.address(address)} = {tile} stride {stride}"
             case MultiplyTiles(total, x, y, signed):
                 return f"multiply_tiles {total} = {x}, {y} {'signed' if signed else 'unsigned'}"
+            case MultiplyFloatTiles(total, x, y):
+                return f"multiply_float_tiles {total} = {x}, {y}"
         raise TypeError(stmt)
 
     def address(self, a: Address) -> str:

@@ -16,6 +16,7 @@ from .ir import (
     Literal,
     LoadFrom,
     LoadTile,
+    MultiplyFloatTiles,
     MultiplyTiles,
     Operand,
     Prefetch,
@@ -218,22 +219,28 @@ class FunctionReader(Tokens):
                 self.expect("=")
                 return StoreTile(self.number(), address, self.stride())
             case "multiply_tiles":
-                return self.multiply_tiles()
+                return MultiplyTiles(*self.three_tiles(), self.signed())
+            case "multiply_float_tiles":
+                return MultiplyFloatTiles(*self.three_tiles())
         raise self.problem(f"there is no statement {what}")
 
     def stride(self) -> int:
         self.expect("stride")
         return self.number()
 
-    def multiply_tiles(self) -> MultiplyTiles:
+    def three_tiles(self) -> tuple[int, int, int]:
+        """A total and what is multiplied."""
         total = self.number()
         self.expect("=")
         x = self.number()
         self.expect(",")
-        y, signed = self.number(), self.accept("signed")
+        return total, x, self.number()
+
+    def signed(self) -> bool:
+        signed = self.accept("signed")
         if not signed:
             self.expect("unsigned")
-        return MultiplyTiles(total, x, y, signed)
+        return signed
 
     def loop(self) -> For:
         self.expect("for")

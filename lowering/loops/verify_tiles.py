@@ -11,6 +11,7 @@ from .ir import (
     TILE_BYTES,
     TILE_ROWS,
     LoadTile,
+    MultiplyFloatTiles,
     MultiplyTiles,
     ShapeTiles,
     StoreTile,
@@ -22,7 +23,7 @@ from .ir import (
 if TYPE_CHECKING:
     from .verify import Verifier
 
-ELEMENTS = frozenset({"int8", "uint8", "int32"})
+ELEMENTS = frozenset({"int8", "uint8", "int32", "bfloat16", "float32"})
 """What rows of tiles are made of."""
 
 
@@ -56,7 +57,7 @@ class Tiles:
         rows, nbytes = self.shapes[stmt.tile]
         return (rows - 1) * stmt.stride + nbytes // ITEM_SIZES[stmt.address.buffer.dtype]
 
-    def product_fault(self, stmt: MultiplyTiles) -> str | None:
+    def product_fault(self, stmt: MultiplyTiles | MultiplyFloatTiles) -> str | None:
         if fault := self.missing(stmt.total, stmt.x, stmt.y):
             return fault
         if len({stmt.total, stmt.x, stmt.y}) < 3:
@@ -76,7 +77,7 @@ def zero_tile(v: Verifier, stmt: ZeroTile) -> None:
     refuse(v, v.tiles.missing(stmt.tile))
 
 
-def multiply_tiles(v: Verifier, stmt: MultiplyTiles) -> None:
+def multiply_tiles(v: Verifier, stmt: MultiplyTiles | MultiplyFloatTiles) -> None:
     refuse(v, v.tiles.product_fault(stmt))
 
 
@@ -94,5 +95,6 @@ def refuse(v: Verifier, fault: str | None) -> None:
 
 
 TILE_RULES: dict[type, Callable[[Verifier, Any], None]] = {
-    ShapeTiles: shape_tiles, ZeroTile: zero_tile, MultiplyTiles: multiply_tiles, LoadTile: move_tile, StoreTile: move_tile,
+    ShapeTiles: shape_tiles, ZeroTile: zero_tile, MultiplyTiles: multiply_tiles,
+    MultiplyFloatTiles: multiply_tiles, LoadTile: move_tile, StoreTile: move_tile,
 }

@@ -12,6 +12,7 @@ from ..elements.expression import Buffer
 from ..fuse.interleave import RowPolicy
 from ..graph.types import ITEM_SIZES
 from ..loops.program import Program
+from ..native.target import Precision
 from .algorithms import Algorithm, find_algorithm, run_algorithm
 from .buffers import BufferInfo, Kind, PoolAccess, PoolAllocation, PoolInfo, Ticks, is_alignment, own_alignment, with_conflicts
 from .lifetimes import Access, access_of, lifetimes
@@ -37,10 +38,11 @@ class PlanOptions:
     until the run ends. With `overlap`, the default algorithm lets buffers share bytes while both are live, where the order
     of loops and rows allows it.
 
-    Three options are for the stages before the planner: `order` puts kernels in the order that needs the least memory, `rows`
+    Four options are for the stages before the planner: `order` puts kernels in the order that needs the least memory, `rows`
     says which kernels run in turns, some rows each (None: as the machine needs it, "memory" on microcontrollers and else
     "cache"). Steps with work enough are divided into parts for so many `threads` (None: as many as the process uses); 1 gives
-    a plan for one thread.
+    a plan for one thread. `precision` lets contractions of f32 be sums of products of bfloat16 parts on a matrix unit: "bf16x6"
+    with about the error of f32, "bf16x3" with 2^-15 of the sums of absolute values (`schedule.float_parts`).
     """
     algorithm: str | Algorithm = "portfolio"
     pools: tuple[PoolInfo, ...] = (PoolInfo("workspace"),)
@@ -53,6 +55,7 @@ class PlanOptions:
     order: bool = True
     rows: RowPolicy | None = None
     threads: int | None = None
+    precision: Precision = "f32"
 
     def __post_init__(self) -> None:
         if self.alignment is not None and not is_alignment(self.alignment):
@@ -63,6 +66,8 @@ class PlanOptions:
             checked(self.threads)
         if self.rows not in (None, *get_args(RowPolicy)):
             raise Problem(f"rows is {self.rows!r}", kind="option", help=f"it may be {', '.join(get_args(RowPolicy))}")
+        if self.precision not in get_args(Precision):
+            raise Problem(f"precision is {self.precision!r}", kind="option", help=f"it may be {', '.join(get_args(Precision))}")
         names = [p.name for p in (*self.pools, *self.constant_pools)]
         for name in names:
             if names.count(name) > 1:
@@ -78,6 +83,11 @@ class PlanOptions:
 def with_threads(options: PlanOptions | None, number: int | None) -> PlanOptions | None:
     """The options for so many threads; as they are where the number is None."""
     return options if number is None else replace(options or PlanOptions(), threads=number)
+
+
+def with_precision(options: PlanOptions | None, precision: str | None) -> PlanOptions | None:
+    """The options with a precision of contractions; as they are where it is None."""
+    return options if precision is None else replace(options or PlanOptions(), precision=precision)  # type: ignore[arg-type]
 
 
 def plan(program: Program, options: PlanOptions | None = None) -> Plan:

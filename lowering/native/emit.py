@@ -19,6 +19,7 @@ from ..loops.ir import (
     Literal,
     LoadFrom,
     LoadTile,
+    MultiplyFloatTiles,
     MultiplyTiles,
     Operand,
     Prefetch,
@@ -200,6 +201,8 @@ class Emitter:
                     self.tiles.store(tile, self.address(address), stride * ITEM_SIZES[address.buffer.dtype])
                 case MultiplyTiles(total, x, y, signed):
                     self.tiles.multiply(total, x, y, signed)
+                case MultiplyFloatTiles(total, x, y):
+                    self.tiles.multiply_floats(total, x, y)
 
     def inner(self, block: Block) -> None:
         """A block of its own: pointers are made again where they are used, so that none is kept across a loop."""

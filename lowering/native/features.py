@@ -23,6 +23,7 @@ V4 = V3 + ",+avx512bw,+avx512cd,+avx512dq,+avx512f,+avx512vl"
 LINUX = "x86_64-unknown-linux-gnu"
 AVX512 = frozenset({"avx512f", "avx512bw", "avx512dq", "avx512vl"})
 TILES = frozenset({"amx-tile", "amx-int8"})
+FLOAT_TILES = frozenset({"amx-tile", "amx-bf16"})
 
 
 def x86(triple: str, cpu: str, features: str) -> Target:
@@ -76,7 +77,8 @@ def specific(base: Target, cpu: str, features: str) -> Target:
     if base.architecture == "x86":
         changed = x86(base.triple, cpu, merged)
         return replace(changed, l1_bytes=base.l1_bytes, block_bytes=base.block_bytes, l2_bytes=base.l2_bytes,
-                       has_tiles=base.has_tiles and has_tiles(changed))
+                       has_tiles=base.has_tiles and has_tiles(changed),
+                       has_float_tiles=base.has_float_tiles and has_float_tiles(changed))
     return replace(base, cpu=cpu, features=merged)
 
 
@@ -105,12 +107,18 @@ def host() -> Target:
     found = described(llvm.get_process_triple(), llvm.get_host_cpu_name(), features)
     return replace(found, l1_bytes=data_cache(1) or found.l1_bytes, block_bytes=data_cache(2) // 2 or found.block_bytes,
                    l2_bytes=cache_bytes("SC_LEVEL2_CACHE_SIZE") or found.l2_bytes,
-                   has_tiles=has_tiles(found) and may_use_tiles())
+                   has_tiles=has_tiles(found) and may_use_tiles(),
+                   has_float_tiles=has_float_tiles(found) and may_use_tiles())
 
 
 def has_tiles(found: Target) -> bool:
     """Whether a machine has a matrix unit for bytes, and the vectors that go with it."""
     return found.enabled >= TILES and found.has_dot4 and found.has_masked
+
+
+def has_float_tiles(found: Target) -> bool:
+    """Whether that unit has products of bfloat16."""
+    return found.enabled >= FLOAT_TILES and found.has_masked
 
 
 def described(triple: str, cpu: str, features: str) -> Target:

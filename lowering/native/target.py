@@ -3,6 +3,10 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from typing import Literal
+
+Precision = Literal["f32", "bf16x6", "bf16x3"]
+"""Of contractions of f32: exact products and one rounding for each term; or sums of products of bfloat16 parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,10 @@ class Target:
     """u8 x s8 products summed four a lane (VNNI)."""
     has_tiles: bool = False
     """A matrix unit for bytes (AMX) that this process may use."""
+    has_float_tiles: bool = False
+    """That unit has products of bfloat16, too."""
+    precision: Precision = "f32"
+    """How contractions of f32 are computed where the schedule may choose (`schedule.float_parts`)."""
     has_masked: bool = False
     """Masked vector loads and stores cost as much as plain ones."""
     findings: tuple[tuple[str, tuple[str, ...]], ...] = ()

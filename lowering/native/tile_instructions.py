@@ -47,6 +47,10 @@ class TileInstructions:
         """Of signed or unsigned bytes with signed ones."""
         self.writer.call(f"llvm.x86.tdpb{'s' if signed else 'u'}sd", "void", [("i8", f"{t}") for t in (total, x, y)])
 
+    def multiply_floats(self, total: int, x: int, y: int) -> None:
+        """Of pairs of bfloat16."""
+        self.writer.call("llvm.x86.tdpbf16ps", "void", [("i8", f"{t}") for t in (total, x, y)])
+
 
 def configuration(shapes: Sequence[tuple[int, int]]) -> bytes:
     """Palette, bytes of a row from byte 16 on, rows from byte 48 on."""

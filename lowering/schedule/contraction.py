@@ -85,8 +85,8 @@ class Contraction:
 
 @dataclass(frozen=True, slots=True)
 class ContractionChoice:
-    """`step` is how one step of K is done: "fma", "multiply", "dot4" or "tiles". `packing` is when b is packed: "compiling",
-    "running" or "never". With `columns_first` each panel stays in the cache while all rows pass."""
+    """`step` is how one step of K is done: "fma", "multiply", "dot4", "tiles", "bf16x6" or "bf16x3". `packing` is when b is
+    packed: "compiling", "running" or "never". With `columns_first` each panel stays in the cache while all rows pass."""
     tile: Tile
     lanes: int
     step: str
@@ -161,6 +161,7 @@ def contiguous(form: Contraction) -> bool:
 
 def choose(form: Contraction, target: Target) -> ContractionChoice:
     from .dot import bytes_of
+    from .float_parts import choose_parts
     from .tile_shape import choose_tiles
     lanes = target.lanes(ITEM_SIZES[form.reduce.dtype])
     tile = choose_tile(form.rows, form.n.extent, lanes, target, aliased(form), PRICES, code_of(form))
@@ -168,6 +169,8 @@ def choose(form: Contraction, target: Target) -> ContractionChoice:
     if target.has_dot4 and bytes_of(form) and lanes >= 4 and places_with_conditions(form) <= MOST_PLACES:
         step = "dot4"
     packing = "compiling" if is_constant(form.b) else "running"
+    if step == "fma" and (tiles := choose_parts(form, target)):
+        return ContractionChoice(tiles, lanes, target.precision, packing, False)
     if step == "dot4" and (tiles := choose_tiles(form, target)):
         return ContractionChoice(tiles, lanes, "tiles", packing, False)
     if packing == "running" and step != "dot4" and contiguous(form) and form.passes < 4 * tile.rows:
@@ -187,7 +190,7 @@ def choose(form: Contraction, target: Target) -> ContractionChoice:
 
 def others(form: Contraction, choice: ContractionChoice, target: Target) -> Iterator[ContractionChoice]:
     """The same with the other tiles that the cost model thinks most of, with the other order of loops, and without blocks."""
-    if choice.step == "tiles":
+    if choice.step not in ("fma", "multiply", "dot4"):
         return
     if choice.blocks is None:
         few = aliased(form)
@@ -277,9 +280,14 @@ class Multiply:
 def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Target, rows: Rows | None) -> None:
     from .blocked import lower as lower_blocked
     from .dot import Dot4
+    from .float_parts import PRODUCTS
+    from .part_products import lower as lower_parts
     from .tile_products import lower as lower_tiles
     if choice.step == "tiles":
         lower_tiles(b, form, target, rows)
+        return
+    if choice.step in PRODUCTS:
+        lower_parts(b, form, target, rows)
         return
     if choice.blocks:
         lower_blocked(b, form, choice, choice.blocks, target, rows)

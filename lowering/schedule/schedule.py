@@ -26,6 +26,7 @@ from . import (
     byte_window,
     byte_window_loops,
     contraction,
+    float_parts,
     map,
     matrix_vector,
     outer_sums,
@@ -68,6 +69,8 @@ def parts(kernel: Kernel, target: Target, by_rows: bool = False, rings: Mapping[
     """The parts of a kernel, in order; together they write each output once."""
     if 0 in kernel.out.shape:
         return ()
+    if target.precision != "f32" and in_floats(kernel, target) is not None:
+        target = dataclasses.replace(target, precision="f32")
     return chosen(kernel, by_rows, parts_of_nest(flatten(kernel, rings), target, by_rows), target)
 
 
@@ -76,6 +79,18 @@ def parts_of_nest(nest: Nest, target: Target, by_rows: bool) -> Sequence[Part]:
     by_rows = by_rows and bool(nest.axes)
     small = [collapse(piece, piece.axes[0] if by_rows else None) for piece in split(nest, by_rows, target)]
     return [choose(piece, target, by_rows) for piece in small]
+
+
+def in_floats(kernel: Kernel, target: Target) -> str | None:
+    """Why a kernel is computed in float32 though bfloat16 parts are allowed. It does not depend on how rows are cut."""
+    nest = flatten(kernel)
+    if not nest.axes or any(len(split(nest, by_rows, target)) != 1 for by_rows in (False, True)):
+        return "it has several parts"
+    whole, rows = (split(nest, by_rows, target)[0] for by_rows in (False, True))
+    form, by_row = contraction.recognise(collapse(whole), False), contraction.recognise(collapse(rows, rows.axes[0]), True)
+    if form is None or by_row is None or not float_parts.is_possible(by_row):
+        return "its operands are not read along rows"
+    return float_parts.refusal(form, target)
 
 
 def choose(nest: Nest, target: Target, by_rows: bool) -> Part:
@@ -143,7 +158,8 @@ def lower_into(b: Builder, kernel: Kernel, target: Target, by_rows: bool = False
 
 
 def lower_nest(b: Builder, nest: Nest, target: Target) -> None:
-    """All parts of a nest, inside of the loops that are open."""
+    """All parts of a nest, inside of the loops that are open; in floats as they are."""
+    target = dataclasses.replace(target, precision="f32")
     for part in parts_of_nest(nest, target, by_rows=False):
         lower_part(b, part, target, by_rows=False)
 
@@ -175,8 +191,16 @@ def describe(kernel: Kernel, target: Target) -> str:
     lines = []
     for part in parts(kernel, target):
         axes = " ".join(f"{a.name}<{a.extent}" for a in part.nest.axes) or "one element"
-        lines.append(f"{part.nest.name} [{axes}] {part.choice}")
+        lines.append(f"{part.nest.name} [{axes}] {part.choice}{instead(kernel, part, target)}")
     return "\n".join(lines)
+
+
+def instead(kernel: Kernel, part: Part, target: Target) -> str:
+    """Why a contraction is done in float32 where another precision is allowed."""
+    if target.precision == "f32" or part.form is None or part.form.reduce.dtype != "float32":
+        return ""
+    why = in_floats(kernel, target)
+    return f", in f32: {why}" if why else ""
 
 
 def lower(kernels: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1) -> Program:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..elements.affine import Affine, Axis, Range
 from ..elements.expression import Buffer, Load
+from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type
 from ..native.target import Target
@@ -136,7 +137,7 @@ class Staging:
 
         def line(start: Affine, _: Tiles) -> None:
             source = self.x.index[0].substitute(self.row_at(at, start))
-            over(self.b, chunks(length, 4 * self.target.vector_bytes), lambda s, t: self.vectors(
+            over(self.b, chunks(length, 4 * self.lanes), lambda s, t: self.vectors(
                 source + s, (self.first + start) * self.stride + k + s, t.size, None if inside else self.fill))
 
         over(self.b, [Tiles(rows.start, 1, len(rows))], line)
@@ -151,7 +152,7 @@ class Staging:
     def vectors(self, source: Affine, target: Affine, length: int, filled: int | None) -> None:
         """Copy, or store a number."""
         dtype = self.buffer.dtype
-        for piece in pieces(length, self.target.vector_bytes, self.target.has_masked):
+        for piece in pieces(length, self.lanes, self.target.has_masked):
             value: Operand = Literal(filled or 0, Type(dtype, piece.lanes))
             if filled is None:
                 value = self.b.load(self.x.buffer, source + piece.start, piece.lanes, piece.active)
@@ -160,6 +161,10 @@ class Staging:
                 elif value.type.dtype != dtype:
                     value = self.b.op("bits", value, type=Type(dtype, piece.lanes))
             self.b.store(self.buffer, target + piece.start, value, piece.active)
+
+    @property
+    def lanes(self) -> int:
+        return self.target.lanes(ITEM_SIZES[self.buffer.dtype])
 
     def term(self, row: Affine) -> None:
         """What b's zero point adds to the sums of a row: factor * its sum."""

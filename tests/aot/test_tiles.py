@@ -40,6 +40,9 @@ __attribute__((constructor)) static void forbid(void) {
 """
 needs_tiles = pytest.mark.skipif(not host().has_tiles, reason="this machine has no matrix unit, or does not let us use it")
 
+needs_float_tiles = pytest.mark.skipif(not host().has_float_tiles, reason="this machine has no tiles of bfloat16, or does not "
+                                       "let us use them")
+
 
 def lowered(features: str = "") -> Lowered:
     """A product that is large enough for tiles."""
@@ -47,6 +50,25 @@ def lowered(features: str = "") -> Lowered:
     zeros = np.zeros(1, np.int8)
     function = tosaic.jit(lambda x: tosaic.tosa.matmul(x, weight, zeros, zeros), target=target("host", features=features))
     return function.lower(np.zeros((1, 64, 128), np.int8))
+
+
+def in_parts(precision: str = "bf16x6") -> Lowered:
+    """A product of float32, by parts of bfloat16."""
+    weight, zeros = np.random.default_rng(4).standard_normal((1, 128, 64)).astype(np.float32), np.zeros(1, np.float32)
+    function = tosaic.jit(precision=precision)(lambda x: tosaic.tosa.matmul(x, weight, zeros, zeros))
+    return function.lower(np.zeros((1, 64, 128), np.float32))
+
+
+@needs_gcc
+@needs_float_tiles
+def test_an_object_with_products_of_parts_gives_the_bits_of_a_call(tmp_path: Path) -> None:
+    entry = in_parts()
+    assert uses_tiles(entry.program) and not uses_tiles(in_parts("f32").program)
+    artifact = save([entry], tmp_path, "model", Form())
+    assert "TOSAIC_ERROR_MACHINE" in artifact.header.read_text()
+    calls = random_calls([entry], 2)
+    (tmp_path / "main.c").write_text(Caller([entry], artifact).source(calls))
+    assert HOST.run(HOST.build(tmp_path, [tmp_path / "main.c", artifact.object])) == printed([entry], calls)
 
 
 @needs_gcc

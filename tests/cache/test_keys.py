@@ -59,7 +59,7 @@ def key(cache: Folder) -> bytes:
 
 OPTIONS = {"algorithm": "greedy_by_size", "pools": (PoolInfo("other"),), "alignment": 32, "target": "a",
            "constant_pools": (PoolInfo("rom"),), "pins": {"a": "workspace"}, "workspace_io": True, "overlap": False,
-           "order": False, "rows": "memory", "threads": 2}
+           "order": False, "rows": "memory", "threads": 2, "precision": "bf16x6"}
 POOL = {"name": "w", "size_hint_bytes": 64, "alignment": 64, "target_access": {"a": "rw"}, "clock_frequency_hz": 1,
         "read_bandwidth_bytes_per_cycle": 1, "write_bandwidth_bytes_per_cycle": 1, "read_latency_cycles": 1,
         "write_latency_cycles": 1}

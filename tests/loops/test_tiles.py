@@ -12,6 +12,7 @@ from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.interpret import Memory, run_function
 from tosaic.lowering.loops.ir import (
     Function,
+    MultiplyFloatTiles,
     MultiplyTiles,
     ShapeTiles,
     StoreTile,
@@ -29,6 +30,9 @@ from .test_verify import rejects
 RNG = np.random.default_rng(2)
 X, W, C = (Buffer(name, dtype, shape, role) for name, dtype, shape, role in (
     ("x", "int8", (3, 24), "argument"), ("w", "int8", (6, 5, 4), "argument"), ("c", "int32", (3, 5), "result")))
+
+HALVES, PAIRS, TOTAL = Buffer("h", "bfloat16", (2, 4), "argument"), Buffer("p", "bfloat16", (2, 3, 2), "argument"), Buffer(
+    "t", "float32", (2, 3), "temporary")
 
 
 def product(x: Buffer = X, w: Buffer = W, c: Buffer = C, steps: int = 3) -> Function:
@@ -58,6 +62,78 @@ def test_tiles_multiply_bytes(dtype: str) -> None:
     run_function(f, memory)
     assert np.array_equal(memory.array(C), a.astype(np.int64) @ w)
     assert (buffers_read(f), buffers_written(f)) == ({x, W}, {C})
+
+
+def float_product(x: Buffer = HALVES) -> Function:
+    """total += x * y by tiles of 2 x 4 and 2 x 6 bfloat16; y is packed in pairs of rows."""
+    b = Builder("floats")
+    b.shape_tiles(((2, 12), (2, 8), (2, 12)))
+    b.load_tile(0, TOTAL, Affine(), 3)
+    b.load_tile(1, x, Affine(), 4)
+    b.load_tile(2, PAIRS, Affine(), 6)
+    b.multiply_float_tiles(0, 1, 2)
+    b.store_tile(0, TOTAL, Affine(), 3)
+    return b.finish()
+
+
+def float_sums(x: object, y: object, total: object = 0.0) -> np.ndarray:
+    """What that makes of numbers: [2, 4], [4, 3] and one for all totals."""
+    memory = Memory()
+    memory.add(HALVES, np.asarray(x, np.float32))
+    memory.add(PAIRS, np.asarray(y, np.float32).reshape(2, 2, 3).transpose(0, 2, 1))
+    memory.add(TOTAL, np.full((2, 3), total, np.float32))
+    f = float_product()
+    assert verify(f).guarded == 0
+    run_function(f, memory)
+    return memory.array(TOTAL)
+
+
+def test_tiles_multiply_pairs_of_floats() -> None:
+    x, y = RNG.integers(-9, 10, (2, 4)) / 4, RNG.integers(-9, 10, (4, 3)) / 2
+    np.testing.assert_array_equal(float_sums(x, y, 0.5), x @ y + 0.5)
+
+
+def test_float_sums_go_by_pairs_first() -> None:
+    """Terms 0 and 2, then 1 and 3, then both, then the total: each sum is rounded."""
+    big, x = 2.0**24, np.ones((2, 4))
+    for terms, total, expected in (((big, 1, -big, 1), 0, 2), ((big, -big, 1, 0), 0, 0), ((1, 0, big, -big), 0, 0),
+                                   ((big, -big, 0, 0), 1, 1), ((1, 0, 0, 0), big, big), ((1, 1, 0, 0), big, big + 2)):
+        assert (float_sums(x, np.repeat(terms, 3), total) == expected).all()
+
+
+def test_subnormal_floats_are_zeros_of_their_sign() -> None:
+    x, least = np.zeros((2, 4)), 2.0**-126
+    x[:, 0] = 1
+    one = np.zeros((4, 3))
+    one[0] = 1
+    assert (float_sums(x * 2.0**-130, one * 2.0**100) == 0).all()  # an operand
+    assert (float_sums(x * 2.0**-100, one * 2.0**-27) == 0).all() and (float_sums(x * least, one) == least).all()
+    assert (float_sums(x, one * 0, 2.0**-127) == 0).all()  # a total
+    assert np.signbit(float_sums(x * 0, one, -(2.0**-127))).sum() == 0  # plus what is 0
+
+
+def test_an_exponent_is_too_small_once_the_result_is_rounded() -> None:
+    """2^-126 less 2^-151 is halfway between two numbers of 24 bits, if the exponent had no bound, and goes to 2^-126."""
+    x, y = np.zeros((2, 4)), np.zeros((4, 3))
+    x[:, 0], y[0] = 2.0**-63, 2.0**-63
+    for factor, expected in ((1, 2.0**-126), (1.5, 0)):
+        x[:, 2], y[2] = -factor * 2.0**-75, 2.0**-76
+        assert (float_sums(x, y) == expected).all()
+
+
+def test_floats_that_are_not_finite_stay() -> None:
+    x, y = np.zeros((2, 4)), np.ones((4, 3))
+    x[0, 1] = np.inf
+    y[1, 2] = 0
+    with np.errstate(invalid="ignore"):
+        found = float_sums(x, y)
+    assert np.isinf(found[0, :2]).all() and np.isnan(found[0, 2]) and not found[1].any()
+
+
+def test_the_text_of_products_of_floats_reads_back() -> None:
+    text = print_program(program([float_product()], [HALVES, PAIRS], [], [TOTAL]))
+    assert "multiply_float_tiles 0 = 1, 2\n" in text
+    assert print_program(read_program(text)) == text
 
 
 def test_rows_without_a_stride_are_the_same() -> None:
@@ -111,7 +187,8 @@ FAULTS: dict[str, Callable[[], Function]] = {
     "9 tiles get shapes": lambda: swapped(product(), ShapeTiles, shapes=((3, 20),) * 9),
     "is accessed at": lambda: product(steps=4),
     "elements apart": lambda: swapped(product(), StoreTile, stride=-5),
-    "is moved to or from": lambda: product(x=replace(X, dtype="float32")),
+    "is moved to or from": lambda: product(x=replace(X, dtype="float64")),
+    "and 2 x 8 make none of": lambda: swapped(float_product(), MultiplyFloatTiles, y=1, x=2),
     "and has 15 elements": lambda: swapped(product(), StoreTile, stride=6),
     "and is an argument": lambda: product(c=replace(C, role="argument")),
     "tile 1 has no shape": lambda: swapped(product(), ShapeTiles, shapes=((3, 20),)),

@@ -1,6 +1,8 @@
 """Tiles of a matrix unit as machine code: the same as the interpreter of loops, and only where the machine lets us."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from tosaic.lowering.elements.affine import Affine, Axis
@@ -14,6 +16,8 @@ from tosaic.lowering.native.tile_instructions import configuration
 
 from .harness import Native, differences, interpreted
 
+needs_float_tiles = pytest.mark.skipif(not host().has_float_tiles, reason="this machine has no tiles of bfloat16, or does not "
+                                       "let us use them")
 needs_tiles = pytest.mark.skipif(not host().has_tiles, reason="this machine has no matrix unit, or does not let us use it")
 
 
@@ -63,6 +67,58 @@ def test_shapes_may_change_between_loops() -> None:
         assert not differences(native.run(f, data), interpreted(f, data))
 
 
+def halves(x: np.ndarray) -> np.ndarray:
+    import ml_dtypes
+    return np.asarray(x).astype(np.float32).astype(ml_dtypes.bfloat16)
+
+
+def wide(rng: np.random.Generator, shape: tuple[int, ...], low: int, high: int) -> np.ndarray:
+    return np.ldexp(rng.standard_normal(shape), rng.integers(low, high, shape))
+
+
+NUMBERS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]] = {
+    "normal": lambda rng, shape: rng.standard_normal(shape),
+    "of many sizes": lambda rng, shape: wide(rng, shape, -40, 40),
+    "with tiny products": lambda rng, shape: wide(rng, shape, -75, -55),
+    "around the least normal one": lambda rng, shape: np.where(rng.random(shape) < 0.2, wide(rng, shape, -66, -60), 0),
+    "that overflow": lambda rng, shape: wide(rng, shape, 55, 66),
+    "of any bits": lambda rng, shape: (rng.integers(0, 1 << 16, shape).astype(np.uint32) << 16).view(np.float32),
+}
+
+
+@needs_float_tiles
+@pytest.mark.parametrize("kind", NUMBERS)
+@pytest.mark.parametrize(("rows", "pairs", "columns"), [(16, 16, 16), (5, 7, 3)])
+def test_products_of_floats_are_what_the_interpreter_says(rows: int, pairs: int, columns: int, kind: str) -> None:
+    b, rng = Builder("floats"), np.random.default_rng(len(kind))
+    x, w = Buffer("x", "bfloat16", (rows, 2 * pairs), "argument"), Buffer("w", "bfloat16", (pairs, columns, 2), "argument")
+    c = Buffer("c", "float32", (rows, columns), "variable")
+    b.shape_tiles(((rows, 4 * columns), (rows, 4 * pairs), (pairs, 4 * columns)))
+    b.load_tile(0, c, Affine(), columns)
+    b.load_tile(1, x, Affine(), 2 * pairs)
+    b.load_tile(2, w, Affine(), 2 * columns)
+    b.multiply_float_tiles(0, 1, 2)
+    b.store_tile(0, c, Affine(), columns)
+    f = b.finish()
+    verify(f)
+    with Native([f], host()) as native, np.errstate(all="ignore"):
+        for _ in range(8):
+            numbers = NUMBERS[kind]
+            total = wide(rng, c.shape, *((-130, -120) if "tiny" in kind or "least" in kind else (-3, 3))).astype(np.float32)
+            data = {x: halves(numbers(rng, x.shape)), w: halves(numbers(rng, w.shape)), c: total}
+            found, right = native.run(f, data)[c].reshape(-1), interpreted(f, data).array(c).reshape(-1)
+            nan = np.isnan(right)
+            np.testing.assert_array_equal(np.isnan(found), nan)
+            np.testing.assert_array_equal(found.view(np.uint32)[~nan], right.view(np.uint32)[~nan])
+
+
+@needs_float_tiles
+@pytest.mark.parametrize("feature", ["amx-bf16", "amx-tile", "avx512bw"])
+def test_a_feature_that_is_off_takes_tiles_of_floats_away(feature: str) -> None:
+    assert target("host", features="+amx-bf16").has_float_tiles
+    assert not target("host", features=f"-{feature}").has_float_tiles
+
+
 def test_a_configuration_is_what_the_instruction_loads() -> None:
     data = configuration(((16, 64), (3, 20)))
     assert len(data) == 64 and data[0] == 1 and data[16:20] == b"\x40\x00\x14\x00" and data[48:50] == b"\x10\x03"
@@ -70,10 +126,10 @@ def test_a_configuration_is_what_the_instruction_loads() -> None:
 
 
 def test_only_a_process_that_may_use_tiles_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not any(t.has_tiles for t in PRESETS.values())
+    assert not any(t.has_tiles or t.has_float_tiles for t in PRESETS.values())
     assert not target("x86-64-v4", features="+avx512vnni,+amx-tile,+amx-int8").has_tiles
     monkeypatch.setattr(features, "may_use_tiles", lambda: False)
-    assert not host.__wrapped__().has_tiles
+    assert not host.__wrapped__().has_tiles and not host.__wrapped__().has_float_tiles
 
 
 @needs_tiles
