@@ -23,19 +23,18 @@ def is_text(source: Any) -> bool:
 
 def read_module(data: str | bytes, name: str) -> Module:
     """The module of a text or of a file's bytes, not verified yet. `name` is what problems call it."""
-    match data[4:8]:
-        case b"TOSA":
-            from ..lowering.flatbuffer.reader import read_module as read_flatbuffer
-            return read_flatbuffer(data, name)
-        case b"TFL3":
-            from .bridges.tflite import module_of_tflite
-            return module_of_tflite(data, name, import_compiler)
-        case _:
-            from ..lowering.text.reader import read_module as read_mlir
-            return read_mlir(data, name)
+    if isinstance(data, bytes) and data[4:8] == b"TOSA":
+        from ..lowering.flatbuffer.reader import read_module as read_flatbuffer
+        return read_flatbuffer(data, name)
+    if isinstance(data, bytes) and data[4:8] == b"TFL3":
+        from .bridges.tflite import module_of_tflite
+        return module_of_tflite(data, name, import_compiler)
+    from ..lowering.text.reader import read_module as read_mlir
+    return read_mlir(data, name)
 
 
-COMPILER = ("fuse.fuse", "fuse.order", "loops.verify", "memory.planner", "native.load", "rewrite", "schedule.schedule")
+COMPILER = ("fuse.fuse", "fuse.order", "loops.verify", "memory.planner", "native.ahead", "native.load", "rewrite",
+            "schedule.schedule")
 """Modules of lowering that bring all others."""
 
 

@@ -105,7 +105,8 @@ def converted(data: bytes, name: str, form: Literal["Bytecode", "Text"], seconds
         yield result
 
 
-def run(arguments: list[str], folder: str, name: str, seconds: float, meanwhile: Callable[[], None] | None) -> tuple[bytes, int]:
+def run(arguments: list[str], folder: str, name: str, seconds: float, meanwhile: Callable[[], None] | None
+        ) -> tuple[bytes, int]:
     """The converter's log and exit status."""
     path = json.dumps([os.path.abspath(entry) for entry in sys.path])
     with subprocess.Popen([sys.executable, "-S", "-c", PROGRAM, *arguments, path], stdin=subprocess.DEVNULL,

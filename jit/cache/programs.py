@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from ...lowering.graph.graph import Module
     from ...lowering.memory.planner import PlanOptions
     from ...lowering.native.target import Target
-    from ..stages import Compiled, Lowered, Traced
+    from ..compiled import Compiled
+    from ..stages import Lowered, Traced
 
 
 class Request(NamedTuple):
@@ -69,18 +70,16 @@ def compile(traced: Traced, request: Request, context: Context | None) -> tuple[
                        own_source(positions(traced.module)))
         if found is not None:
             return found, key
-    lowered = traced.lower(request.target, request.memory)
-    if key is None:
-        return lowered.compile(context), None
-    compiled, image = lowered.compile_with_image(context)
-    return compiled, key if keep(key, compiled.executable.code, image) else None
+    from ..stages import lower_and_compile
+    compiled, image = lower_and_compile(traced, request.target, request.memory, context)
+    return compiled, key if key and keep(key, compiled.executable.code, image) else None
 
 
 def recall(key: bytes, context: Context | None, lowered: Later[Lowered], results: Structure | None,
            own: Source) -> Compiled | None:
     """The code of that key as a function, None where the cache does not have it. `lowered` is called where somebody asks for
     the stages before."""
-    from ..stages import Compiled
+    from ..compiled import Compiled
     where = folder()
     entry = where.read("code", key) if where else None
     if entry is None:

@@ -69,7 +69,8 @@ class ModuleReader:
             raise Unreadable("this is not one module")
         record = self.records[0]
         name = self.property_values(record, ("sym_name?", "sym_visibility?")).get("sym_name")
-        functions, declarations = [], []
+        functions: list[Function] = []
+        declarations: list[Operation | None] = []
         for item in only_region(record).operations:
             if self.operators[item.operator] == FUNCTION:
                 functions.append(self.function(item))
@@ -131,9 +132,7 @@ class ModuleReader:
                 return None
             if not converts_nothing([v.type for v in operands], results):
                 raise Unreadable("a conversion between types")
-            op, rest = (Identity() if len(results) == 1 else IdentityN()), self.discardable(record)
-        else:
-            op, rest = self.operator(record, spelling, operands, results, position)
+        op, rest = self.operator(record, spelling, operands, results, position)
         regions = self.regions(record, op, names, position)
         constant = op.constant(operands)
         spelled = [str(name)] if len(results) == 1 else [f"{name}#{i}" for i in range(len(results))]
@@ -144,7 +143,7 @@ class ModuleReader:
     def regions(self, record: Record, op: Op, names: Names, position: FilePosition) -> tuple[Block, ...]:
         if len(record.regions) != op.regions or any(r.isolated for r in record.regions):
             raise Unreadable(f"the regions of {op.name}")
-        blocks = []
+        blocks: list[Block] = []
         for region in record.regions:
             inside = Names(dict(names.values), names.results, names.arguments)
             blocks.append(self.block(region, inside, YIELDS, position.inside(f"region {len(blocks)}")))
@@ -152,6 +151,8 @@ class ModuleReader:
 
     def operator(self, record: Record, spelling: str, operands: Sequence[Value], results: Sequence[Type],
                  position: FilePosition) -> tuple[Op, Dictionary]:
+        if spelling == CAST:
+            return Identity() if len(results) == 1 else IdentityN(), self.discardable(record)
         found = OPERATORS.get(spelling)
         if found is None:
             raise Unreadable(f"the operator {spelling}")
