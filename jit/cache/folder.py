@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from ...runtime.arena import Array
 from .entry import Entry, Fields, packed, unpacked
 
-Kind = Literal["code", "entry", "model", "file", "known"]
+Kind = Literal["code", "entry", "model", "file", "tuning", "known"]
 LIMIT = 1 << 30
 """Bytes that the folder may hold where nobody says another number."""
 ABANDONED = 3600
