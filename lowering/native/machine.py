@@ -11,7 +11,6 @@ import functools
 import os
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...runtime.machine_code import Image, LoadedCode, MappedCode, function_at
@@ -101,7 +100,7 @@ def compiled_image(text: str, target: Target, allowed: frozenset[str] = ALLOWED)
     """A module's machine code, by several processes where it is long."""
     image = image_of_parts(text, target, allowed) or image_of([object_of(text, target, allowed)])
     assert image is not None
-    return replace(image, tiles=SHAPES_TILES in text)
+    return image._replace(tiles=SHAPES_TILES in text)
 
 
 def image_of_parts(text: str, target: Target, allowed: frozenset[str], ahead: Ahead | None = None) -> Image | None:
@@ -118,7 +117,7 @@ def image_of_parts(text: str, target: Target, allowed: frozenset[str], ahead: Ah
 def image_with(ahead: Ahead, text: str, target: Target) -> Image | None:
     """The image of a module that declares what has been compiled `ahead`; None where they cannot be linked."""
     image = image_of_parts(text, target, ALLOWED, ahead)
-    return image and replace(image, tiles=SHAPES_TILES in text or any(SHAPES_TILES in t for t in ahead.definitions))
+    return image and image._replace(tiles=SHAPES_TILES in text or any(SHAPES_TILES in t for t in ahead.definitions))
 
 
 class Engine:
