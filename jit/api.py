@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from ..lowering.memory.planner import PlanOptions
     from ..lowering.native.target import Target
     from ..runtime.variables import Context
+    from .compiled import Compiled
     from .decorator import Jit
     from .model import Model
-    from .stages import Compiled
 
 IMPORTED = time.time()
 """When this process began to import tosaic: sources that are newer may be others than those that run."""

@@ -18,11 +18,12 @@ import numpy as np
 
 from ..lowering.graph.types import Array
 from ..runtime.errors import Problem
+from .compiled import Compiled
 from .dynamic import named_shape
 from .memory_options import memory_of
 from .model import Entry, Model, load_model
 from .progress import Progress
-from .stages import STAGES, Compiled, Lowered
+from .stages import STAGES, Lowered
 
 if TYPE_CHECKING:
     from ..lowering.graph.graph import Module

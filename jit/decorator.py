@@ -20,7 +20,8 @@ from ..lowering.graph.types import BY_STORAGE, F32, F64, I1, I32, Array, TensorT
 from ..runtime.errors import Position, Problem, Source
 from . import trace as tracing
 from .calls import through
-from .stages import Compiled, Lowered, Traced
+from .compiled import Compiled
+from .stages import Lowered, Traced
 from .structure import LEAF, Structure, flatten, leaf_names, unflatten
 from .tensor import Tensor
 

@@ -16,7 +16,6 @@ from .calls import through, until_quick
 from .dynamic import KEPT, Shape, is_dynamic, shapes_of, with_shapes
 from .later import Later, now
 from .reading import is_text, read_again, read_bytes, read_module
-from .stages import Compiled, Lowered, Traced, show_graph
 
 if TYPE_CHECKING:
     from ..lowering.graph.graph import Module
@@ -25,7 +24,9 @@ if TYPE_CHECKING:
     from ..lowering.native.target import Target
     from ..runtime.variables import Context
     from .aot import Artifact
+    from .compiled import Compiled
     from .crosscheck import CrossCheck
+    from .stages import Lowered, Traced
 
 Shapes = tuple[tuple[str, tuple[int, ...]], ...]
 
@@ -115,6 +116,7 @@ class Entry:
         traced, name, all_shapes = self._traced, self.name, (*self._shapes, *shapes)
 
         def rewritten() -> Traced:
+            from .stages import Traced
             whole = traced()
             return Traced(with_shapes(whole.module, whole.function, dict(shapes)), name)
 
@@ -197,6 +199,7 @@ class Model:
 
     def show(self, whole: bool = False) -> str:
         """The module as MLIR text, long constants elided unless `whole`."""
+        from .stages import show_graph
         return show_graph(self.module, whole)
 
     def __str__(self) -> str:
@@ -207,7 +210,10 @@ class Model:
 
 
 def traced(module: Later[Module], name: str) -> Later[Traced]:
-    return Later(lambda: Traced(module(), name))
+    def make() -> Traced:
+        from .stages import Traced
+        return Traced(module(), name)
+    return Later(make)
 
 
 def load_model(source: Any, name: str | None = None) -> Model:

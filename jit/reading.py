@@ -6,6 +6,7 @@ into MLIR; everything else has to be MLIR text.
 from __future__ import annotations
 
 import hashlib
+import importlib
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -22,18 +23,25 @@ def is_text(source: Any) -> bool:
 
 def read_module(data: str | bytes, name: str) -> Module:
     """The module of a text or of a file's bytes, not verified yet. `name` is what problems call it."""
+    if isinstance(data, bytes) and data[4:8] == b"TOSA":
+        from ..lowering.flatbuffer.reader import read_module as read_flatbuffer
+        return read_flatbuffer(data, name)
+    if isinstance(data, bytes) and data[4:8] == b"TFL3":
+        from .bridges.tflite import module_of_tflite
+        return module_of_tflite(data, name, import_compiler)
     from ..lowering.text.reader import read_module as read_mlir
-    if isinstance(data, str):
-        return read_mlir(data, name)
-    match data[4:8]:
-        case b"TOSA":
-            from ..lowering.flatbuffer.reader import read_module as read_flatbuffer
-            return read_flatbuffer(data, name)
-        case b"TFL3":
-            from .bridges.tflite import mlir_of_tflite
-            return read_mlir(mlir_of_tflite(data, name), f"{name} (as MLIR)")
-        case _:
-            return read_mlir(data, name)
+    return read_mlir(data, name)
+
+
+COMPILER = ("fuse.fuse", "fuse.order", "loops.verify", "memory.planner", "native.ahead", "native.load", "rewrite",
+            "schedule.schedule")
+"""Modules of lowering that bring all others."""
+
+
+def import_compiler() -> None:
+    """Import what compiles, where there is nothing else to do."""
+    for name in COMPILER:
+        importlib.import_module(f"..lowering.{name}", __package__)
 
 
 def read_bytes(source: Any) -> tuple[bytes, str]:

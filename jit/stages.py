@@ -12,14 +12,14 @@ import functools
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ..runtime.errors import Problem
 from ..runtime.threads import get_num_threads
-from .calls import Calls, until_quick
-from .later import Later, now
+from .compiled import Compiled
+from .later import now
 from .structure import Structure
 
 if TYPE_CHECKING:
@@ -28,12 +28,13 @@ if TYPE_CHECKING:
     from ..lowering.graph.graph import Function, Module, Value
     from ..lowering.graph.quantized import Quantized
     from ..lowering.graph.types import Array
+    from ..lowering.loops.ir import Function as LoopFunction
     from ..lowering.loops.program import Program
     from ..lowering.memory.plan import Plan
     from ..lowering.memory.planner import PlanOptions
+    from ..lowering.native.ahead import Ahead
     from ..lowering.native.target import Target
     from ..lowering.schedule.alternatives import Choices
-    from ..runtime.executable import Executable
     from ..runtime.machine_code import Image
     from ..runtime.variables import Context
     from .aot import Artifact
@@ -157,14 +158,14 @@ class Lowered:
         """Machine code in this process, with its variables in `context` or the process."""
         return self.compile_with_image(context)[0]
 
-    def compile_with_image(self, context: Context | None = None) -> tuple[Compiled, Image]:
-        """The same, and the machine code as data."""
+    def compile_with_image(self, context: Context | None = None, ahead: Ahead | None = None) -> tuple[Compiled, Image]:
+        """The same, and the machine code as data; `ahead` has functions that are compiled already."""
         from ..lowering.native.load import native_code
         from ..runtime.executable import Executable
         from ..runtime.variables import process
         clock = Clock(dict(self.seconds))
         with clock.step("native"):
-            code, image = native_code(self.program, self.plan, self.target, self.elements())
+            code, image = native_code(self.program, self.plan, self.target, self.elements(), ahead=ahead)
             executable = Executable(code, process if context is None else context)
         return Compiled(now(replace(self, seconds=clock.seconds)), executable, self.traced.results), image
 
@@ -208,61 +209,6 @@ class Lowered:
         return report(self, ladder, code)
 
 
-class Compiled:
-    """A function as machine code. Call it with arrays, in the order of `inputs` or as one mapping by name.
-
-    It returns one array, a tuple of several, or the nest of arrays that the Python function returned. `out=` takes the
-    arrays that the outputs are written to, `context=` the namespace of variables of this call, `num_threads=` how many threads
-    it may use at most (no more than it has been compiled for).
-    """
-    __slots__ = ("__call__", "__weakref__", "_lowered", "calls", "executable")
-    if TYPE_CHECKING:
-        def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None,
-                     num_threads: int | None = None) -> Any: ...
-
-    def __init__(self, lowered: Later[Lowered], executable: Executable, results: Structure | None = None) -> None:
-        self._lowered, self.executable = lowered, executable
-        self.calls = Calls(executable, results)
-        self.__call__ = until_quick(self, self.calls.ordinary, self.calls.quick)  # type: ignore[method-assign]
-
-    @property
-    def lowered(self) -> Lowered:
-        """The stage before. Where the code came from the cache, the function is lowered now."""
-        return self._lowered()
-
-    @property
-    def name(self) -> str:
-        return self.executable.signature.name
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """Names of the inputs, in order."""
-        return tuple(t.name for t in self.executable.signature.inputs)
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        """Names of the outputs, in order."""
-        return tuple(t.name for t in self.executable.signature.outputs)
-
-    def show(self, stage: str = "loops") -> str:
-        """One stage of how it was made, as text."""
-        return self.lowered.show(stage)
-
-    def __str__(self) -> str:
-        return f"{self.executable.signature}\n{self.report()}"
-
-    def __repr__(self) -> str:
-        return f"<Compiled {self.executable.signature}>"
-
-    def report(self) -> Report:
-        """Memory and time: the arena and its lower bound, constants, variables, kernels, seconds of each stage."""
-        return self.lowered.report()
-
-    def close(self) -> None:
-        """Give the code's memory back; it happens by itself when nobody refers to it any more."""
-        self.executable.close()
-
-
 @dataclass(frozen=True, slots=True)
 class Clock:
     """Seconds of steps, by name."""
@@ -275,8 +221,20 @@ class Clock:
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
 
-def lower(traced: Traced, target: Target | None, memory: PlanOptions | None = None, findings: Choices = ()) -> Lowered:
-    """A graph down to loops and a plan, every stage verified; with the `findings` of a measured search, if there was one."""
+def lower_and_compile(traced: Traced, target: Target | None, memory: PlanOptions | None, context: Context | None,
+                      findings: Choices = ()) -> tuple[Compiled, Image]:
+    """All stages, and the machine code as data: kernels are compiled while others are scheduled."""
+    from ..lowering.native.ahead import ahead_of
+    from ..lowering.native.features import host
+    with ahead_of(target or host()) or nullcontext() as ahead:
+        lowered = lower(traced, target, memory, findings, ahead.add if ahead else None)
+        return lowered.compile_with_image(context, ahead)
+
+
+def lower(traced: Traced, target: Target | None, memory: PlanOptions | None = None, findings: Choices = (),
+          ready: Callable[[LoopFunction], None] | None = None) -> Lowered:
+    """A graph down to loops and a plan, every stage verified; with the `findings` of a measured search, if there was one.
+    `ready` is called with functions as soon as they are scheduled, most of which the program will have."""
     from ..lowering.fuse.fuse import fuse
     from ..lowering.fuse.order import ordered
     from ..lowering.loops.verify import verify_program
@@ -295,7 +253,7 @@ def lower(traced: Traced, target: Target | None, memory: PlanOptions | None = No
         kernels = ordered(kernels) if options.order else kernels
     with clock.step("loops"):
         threads = options.threads or (get_num_threads() if target is None else 1)
-        programs = lower_each_way(kernels, machine, options.rows, threads, options.workspace_io)
+        programs = lower_each_way(kernels, machine, options.rows, threads, options.workspace_io, ready)
     with clock.step("verify"):
         for program in programs:
             verify_program(program)

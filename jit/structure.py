@@ -5,14 +5,12 @@ A `Structure` is the nest without its leaves; it is hashable, so it is part of a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 Form = Literal["leaf", "none", "tuple", "list", "dict", "named"]
 
 
-@dataclass(frozen=True, slots=True)
-class Structure:
+class Structure(NamedTuple):
     """What a value is without its leaves. `names` are a dict's keys, `type` the class of a named tuple."""
     form: Form
     children: tuple[Structure, ...] = ()

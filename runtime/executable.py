@@ -11,8 +11,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from .arena import ALIGNMENT, Array, Workspace, address
 from .arguments import Signature
@@ -22,16 +21,14 @@ from .threads import process as threads
 from .variables import Context, Declaration, Locks, process
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(NamedTuple):
     """An error that only a run can show."""
     message: str
     position: Position | None = None
     help: str | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Code:
+class Code(NamedTuple):
     """Native code, and what it needs.
 
     `run` takes a frame's address: pointers to the inputs, the outputs, the variables' data, the variables' written
@@ -144,8 +141,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(NamedTuple):
     """A program's variables in one context, as of one generation."""
     generation: int
     pointers: tuple[int, ...]

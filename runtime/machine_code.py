@@ -11,21 +11,22 @@ import functools
 import mmap
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(NamedTuple):
     """Code and its read-only data. `symbols` are the functions' offsets; `imports` names the C functions that it calls and
     the offset of the 8 bytes that hold each one's address. In the form "object" it is a relocatable object that LLVM's own
     loader takes, on systems for which tosaic does not link."""
-    code: bytes = field(repr=False)
-    symbols: Mapping[str, int] = field(default_factory=dict)
+    code: bytes
+    symbols: Mapping[str, int] = {}
     imports: tuple[tuple[str, int], ...] = ()
     form: Literal["linked", "object"] = "linked"
     tiles: bool = False
     """Whether it uses the tiles of a matrix unit, which a process has to ask for (`tiles.py`)."""
+
+    def __repr__(self) -> str:
+        return f"<{self.form} image of {len(self.code)} bytes with {', '.join(self.symbols)}>"
 
 
 class LoadedCode(Protocol):

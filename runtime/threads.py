@@ -12,8 +12,7 @@ import ctypes
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,8 +30,7 @@ microseconds, so that it is awake between the steps of a program, and between ca
 VARIABLE = "TOSAIC_NUM_THREADS"
 
 
-@dataclass(frozen=True, slots=True)
-class PoolCode:
+class PoolCode(NamedTuple):
     """Addresses of the pool's functions; `kept` must live as long as they may run."""
     parallel: int
     stop: int

@@ -15,7 +15,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,8 +24,7 @@ from .arguments import Tensor, as_array
 from .errors import Label, Position, Problem
 
 
-@dataclass(frozen=True, slots=True)
-class Declaration:
+class Declaration(NamedTuple):
     """What a program says of a variable: its type, its initial value if it has one, and where it says so."""
     tensor: Tensor
     initial: Array | None = None
@@ -36,8 +35,7 @@ class Declaration:
         return self.tensor.name
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(NamedTuple):
     """How a variable stands, for a list of them."""
     name: str
     type: str

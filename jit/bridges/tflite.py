@@ -1,27 +1,41 @@
 """TensorFlow Lite -> TOSA, through Arm's converter (the extra `tflite`).
 
 The converter is native code that may abort on a file that is wrong, so it runs in a process of its own: what it says
-becomes part of a Problem, and its end never ends this process.
+becomes part of a Problem, and its end never ends this process. It writes MLIR bytecode, in which constants are bytes; where
+that is not understood, or something is wrong with the graph, it writes text, to which messages have positions.
 """
 from __future__ import annotations
 
 import importlib.util
+import json
+import mmap
+import os
 import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from ...runtime.errors import Label, Problem
 
+if TYPE_CHECKING:
+    from ...lowering.graph.graph import Module
+
 PACKAGE = "tosa_converter_for_tflite"
+SECONDS = 600.0
+"""A converter that takes longer is given up."""
 
 PROGRAM = """
-import sys
+import json, sys
+sys.path[:] = json.loads(sys.argv[4])
 from tosa_converter_for_tflite import TosaConverterDebugInfo, TosaConverterOutputFormat
 from tosa_converter_for_tflite import tflite_flatbuffer_to_tosa_mlir as convert
-convert(sys.argv[1], sys.argv[2], TosaConverterOutputFormat.Text, TosaConverterDebugInfo.Disabled)
+convert(sys.argv[1], sys.argv[2], getattr(TosaConverterOutputFormat, sys.argv[3]), TosaConverterDebugInfo.Disabled)
 """
+"""Runs with the search path of this process, and without `site`, which takes longer than a small model."""
 
 STAMP = re.compile(r"^[IWEF]\d{4} [^\]]*\] ")
 """Level, time and place that TensorFlow writes before a line."""
@@ -32,27 +46,81 @@ LOG_LINES = 12
 """Lines of the converter's log that a message holds at most."""
 
 
-def mlir_of_tflite(data: bytes, name: str, seconds: float = 600) -> str:
+def module_of_tflite(data: bytes, name: str, meanwhile: Callable[[], None] | None = None) -> Module:
+    """The verified graph of a .tflite file's bytes; `meanwhile` is called while the converter works. Raises a Problem as
+    `mlir_of_tflite` does, and for what is wrong with the graph."""
+    from ...lowering.bytecode.binary import Unreadable
+    with converted(data, name, "Bytecode", SECONDS, meanwhile) as result:
+        try:
+            return module_of_bytecode(mapped(result), name)
+        except (Unreadable, Problem):
+            pass
+    from ...lowering.graph.verify import verify
+    from ...lowering.text.reader import read_module
+    module = read_module(mlir_of_tflite(data, name), f"{name} (as MLIR)")
+    verify(module)
+    return module
+
+
+def module_of_bytecode(data: memoryview, name: str) -> Module:
+    from ...lowering.bytecode.reader import read_module
+    from ...lowering.graph.verify import verify
+    module = read_module(data, name)
+    verify(module)
+    return module
+
+
+def mapped(path: Path) -> memoryview:
+    """A file's bytes, which stay when its name is gone; the module's constants are views of them."""
+    if os.name != "posix":
+        return memoryview(path.read_bytes())
+    with open(path, "rb") as file:
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def mlir_of_tflite(data: bytes, name: str, seconds: float = SECONDS) -> str:
     """The MLIR text of a .tflite file's bytes. Raises a Problem where the converter is missing, refuses the file, ends
     abnormally, or takes longer than `seconds`."""
-    if importlib.util.find_spec(PACKAGE) is None:
+    with converted(data, name, "Text", seconds) as result:
+        return result.read_text(encoding="utf-8", errors="replace")
+
+
+@contextmanager
+def converted(data: bytes, name: str, form: Literal["Bytecode", "Text"], seconds: float,
+              meanwhile: Callable[[], None] | None = None) -> Iterator[Path]:
+    """The file that the converter makes, which is gone when the context ends."""
+    spec = importlib.util.find_spec(PACKAGE)
+    if spec is None:
         raise Problem(f"{name} is a .tflite, and the converter to TOSA is not installed", kind="file",
                       help='pip install "tosaic[tflite]"')
     with tempfile.TemporaryDirectory(prefix="tosaic-") as folder:
         source, result = Path(folder, "model.tflite"), Path(folder, "model.mlir")
         source.write_bytes(data)
-        try:
-            done = subprocess.run([sys.executable, "-c", PROGRAM, str(source), str(result)], capture_output=True,
-                                  stdin=subprocess.DEVNULL, timeout=seconds, check=False, cwd=folder)
-        except subprocess.TimeoutExpired:
-            raise Problem(f"converting {name} took longer than {seconds:g} seconds", kind="file") from None
-        if done.returncode or not result.exists():
-            ended = f"was ended by signal {-done.returncode}" if done.returncode < 0 else "refused it"
-            log = readable(done.stderr, str(source), name)
+        log, status = run([str(source), str(result), form], folder, name, seconds, meanwhile)
+        if status or not result.exists():
+            ended = f"was ended by signal {-status}" if status < 0 else "refused it"
             raise Problem(f"{name} cannot be converted to TOSA: the converter {ended}", kind="file",
-                          labels=tuple(Label(None, line) for line in log),
+                          labels=tuple(Label(None, line) for line in readable(log, str(source), name)),
                           help="the file is damaged, or has an operator that the converter does not know")
-        return result.read_text(encoding="utf-8", errors="replace")
+        yield result
+
+
+def run(arguments: list[str], folder: str, name: str, seconds: float, meanwhile: Callable[[], None] | None
+        ) -> tuple[bytes, int]:
+    """The converter's log and exit status."""
+    path = json.dumps([os.path.abspath(entry) for entry in sys.path])
+    with subprocess.Popen([sys.executable, "-S", "-c", PROGRAM, *arguments, path], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=folder) as process:
+        try:
+            if meanwhile is not None:
+                meanwhile()
+            log = process.communicate(timeout=seconds)[1]
+        except BaseException as error:
+            process.kill()
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            raise Problem(f"converting {name} took longer than {seconds:g} seconds", kind="file") from None
+        return log, process.returncode
 
 
 def readable(log: bytes, path: str, name: str) -> list[str]:

@@ -2,9 +2,12 @@
 
     0    "tosaic cache" and the version of this format
     16   the key that the entry belongs to
-    48   SHA-256 of everything but these 32 bytes
+    48   SHA-256 of everything up to the first array's end but these 32 bytes
     80   bytes of the whole file, bytes of the JSON text (64 bits each, little endian)
-    96   the JSON text: the fields, and offset and length of each array
+    96   the JSON text: the fields, offset and length of each array, SHA-256 of all behind the first array
+
+The first array of code is what runs: it is always held against its digest. The others are constants, perhaps many bytes,
+which `folder` knows to be unchanged.
 """
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ import numpy as np
 
 from ...runtime.arena import ALIGNMENT, Array
 
-MAGIC = b"tosaic cache 1\n\0"
+MAGIC = b"tosaic cache 2\n\0"
 LENGTHS = struct.Struct("<QQ")
 KEY, DIGEST, LENGTHS_AT, TEXT = 16, 48, 80, 96
 Fields = Mapping[str, Any]
@@ -32,39 +35,51 @@ class Entry(NamedTuple):
 
 def packed(key: bytes, fields: Fields, arrays: Sequence[Array] = ()) -> list[bytes | memoryview]:
     """The parts of an entry's file."""
-    data = [np.ascontiguousarray(a).reshape(-1).view(np.uint8).data for a in arrays]
+    data: list[memoryview] = [np.ascontiguousarray(a).reshape(-1).view(np.uint8).data for a in arrays]
     places, end = [], 0
     for each in data:
         places.append([end, each.nbytes])
         end += padded(each.nbytes)
-    text = json.dumps({"fields": fields, "arrays": places}, separators=(",", ":")).encode()
-    parts: list[bytes | memoryview] = [text, padding(TEXT + len(text))]
-    for each in data:
-        parts += [each, padding(each.nbytes)]
+    filled = [part for each in data for part in (each, padding(each.nbytes))]
+    head, tail = filled[:2], filled[2:]
+    text = json.dumps({"fields": fields, "arrays": places, "rest": digest_of(tail).hex()}, separators=(",", ":")).encode()
+    head = [text, padding(TEXT + len(text)), *head]
     start = MAGIC + key
-    lengths = LENGTHS.pack(TEXT + sum(len(p) for p in parts), len(text))
-    whole = hashlib.sha256(start)
-    for part in (lengths, *parts):
-        whole.update(part)
-    return [start, whole.digest(), lengths, *parts]
+    lengths = LENGTHS.pack(TEXT + sum(len(p) for p in (*head, *tail)), len(text))
+    return [start, digest_of([start, lengths, *head]), lengths, *head, *tail]
 
 
-def unpacked(file: Any, key: bytes) -> Entry | None:
+def digest_of(parts: Sequence[bytes | memoryview]) -> bytes:
+    """SHA-256 of some bytes, one after the other."""
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(part)
+    return found.digest()
+
+
+def unpacked(file: Any, key: bytes, is_known: bool = False) -> Entry | None:
     """The entry in a file's bytes (an object with the buffer protocol, which the arrays keep); None where it is damaged, cut
-    off, or another key's."""
+    off, or another key's. Of one that `is_known` to be what was written, only what runs is looked at again."""
     view = memoryview(file)
     if len(view) < TEXT or view[:DIGEST] != MAGIC + key:
         return None
-    whole = hashlib.sha256(view[:DIGEST])
-    whole.update(view[LENGTHS_AT:])
-    if view[DIGEST:LENGTHS_AT] != whole.digest():
-        return None
     nbytes, length = LENGTHS.unpack_from(view, LENGTHS_AT)
-    if nbytes != len(view):
-        return None
-    found = json.loads(bytes(view[TEXT:TEXT + length]))
-    everything = np.frombuffer(file, np.uint8)
     first = padded(TEXT + length)
+    if nbytes != len(view) or first > nbytes:
+        return None
+    end = first
+    try:
+        found = json.loads(bytes(view[TEXT:TEXT + length]))
+        if found["arrays"]:
+            end += padded(found["arrays"][0][1])
+        rest = bytes.fromhex(found["rest"])
+    except (ValueError, LookupError, TypeError):
+        return None
+    if view[DIGEST:LENGTHS_AT] != digest_of([view[:DIGEST], view[LENGTHS_AT:end]]):
+        return None
+    if not is_known and rest != digest_of([view[end:]]):
+        return None
+    everything = np.frombuffer(file, np.uint8)
     return Entry(found["fields"], tuple(everything[first + at:first + at + size] for at, size in found["arrays"]))
 
 

@@ -5,6 +5,7 @@ Nothing here fails: what the file system refuses is not there.
 """
 from __future__ import annotations
 
+import functools
 import mmap
 import os
 import re
@@ -13,18 +14,22 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from ...runtime.arena import Array
 from .entry import Entry, Fields, packed, unpacked
 
-Kind = Literal["code", "entry", "model", "file", "tuning"]
+Kind = Literal["code", "entry", "model", "file", "tuning", "known"]
 LIMIT = 1 << 30
 """Bytes that the folder may hold where nobody says another number."""
 ABANDONED = 3600
 """Seconds after which a file that was never renamed belongs to a writer that is gone."""
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 PARTIAL = ".new-"
+LARGE = 1 << 20
+"""Bytes of an entry from which its constants are not read only to see that they are what they were."""
+SELDOM_TOUCHED = 3600
+"""Seconds that the time of an entry's last use may be late."""
 BLOCK = 4096
 """Bytes that a file takes a multiple of."""
 FEW = 1024
@@ -59,13 +64,36 @@ class Folder(NamedTuple):
         try:
             if not self.is_trusted():
                 return None
-            found = unpacked(mapped(path), key)
+            data, status = mapped(path)
+            is_known = status.st_size >= LARGE and self.knows(key, status)
+            found = unpacked(data, key, is_known)
         except (OSError, ValueError):
             return None
-        with suppress(OSError):
-            if found is not None:
-                os.utime(path)
+        if found is not None:
+            self.note_use(path, key, status, is_known)
         return found
+
+    def note_use(self, path: str, key: bytes, status: os.stat_result, is_known: bool) -> None:
+        """That a file has been used, and, of a large one, that it is what was written."""
+        with suppress(OSError):
+            if is_touched := time.time() - status.st_mtime > SELDOM_TOUCHED:
+                os.utime(path)
+            if status.st_size >= LARGE and (is_touched or not is_known):
+                now = os.stat(path)
+                if (now.st_dev, now.st_ino, now.st_size) == (status.st_dev, status.st_ino, status.st_size):
+                    self.remember(key, now)
+
+    def knows(self, key: bytes, status: os.stat_result) -> bool:
+        """Whether a large file is the one that has been written or read whole since the system was started, by its identity,
+        size and times, as git does. So a change by whatever writes files, and a crash, lead to another look."""
+        stamp = stamp_of(status)
+        found = self.read("known", key) if stamp else None
+        return found is not None and found.fields["stamp"] == stamp
+
+    def remember(self, key: bytes, status: os.stat_result) -> None:
+        stamp = stamp_of(status)
+        if stamp:
+            self.write("known", key, {"stamp": stamp})
 
     def write(self, kind: Kind, key: bytes, fields: Fields, arrays: Sequence[Array] = ()) -> bool:
         """Keep an entry; whether it could be. Other entries go where there is no room: looked for at every large entry, and
@@ -82,7 +110,10 @@ class Folder(NamedTuple):
                 return False
             with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | CLOSED_BY_EXEC, 0o600), "wb") as file:
                 file.writelines(parts)
+                written = os.fstat(file.fileno()).st_ino
             os.replace(partial, self.file(kind, key))
+            if sum(map(len, parts)) >= LARGE and (status := os.stat(self.file(kind, key))).st_ino == written:
+                self.remember(key, status)
         except OSError:
             return False
         finally:
@@ -153,16 +184,33 @@ CLOSED_BY_EXEC = getattr(os, "O_CLOEXEC", 0)
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 
-def mapped(path: str) -> mmap.mmap:
-    """A file's bytes; OSError where it is not this user's own, ValueError where it is empty."""
+def mapped(path: str) -> tuple[mmap.mmap, os.stat_result]:
+    """A file's bytes, and what the file system says of it; OSError where it is not this user's own, ValueError where it is
+    empty."""
     descriptor = os.open(path, os.O_RDONLY | CLOSED_BY_EXEC | NO_LINK | getattr(os, "O_BINARY", 0))
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or not is_own(path, status, "chmod 600"):
             raise PermissionError
-        return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+        return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ), status
     finally:
         os.close(descriptor)
+
+
+def stamp_of(status: os.stat_result) -> list[Any]:
+    """What a file has in common with itself alone, as long as it does not change; nothing where that cannot be said."""
+    started = boot()
+    return [started, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns] if started else []
+
+
+@functools.cache
+def boot() -> str:
+    """What names this run of the system: what its memory has of a file is what was written, and no half of it."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip()
+    except (OSError, ValueError):
+        return ""
 
 
 def is_own(path: str, status: os.stat_result, remedy: str) -> bool:

@@ -19,10 +19,11 @@ from .code import LaterSource, own_source
 from .folder import Folder, folder
 from .keys import PACKAGE, NotKept, digest, is_own
 from .programs import Request, compile, lowered, positions, recall
-from .versions import package_version, versions
+from .versions import RESTED_NS, package_version, versions
 
 if TYPE_CHECKING:
-    from ..stages import Compiled, Traced
+    from ..compiled import Compiled
+    from ..stages import Traced
 
 Form = Literal["text", "bytes", "tflite"]
 OPERATORS = PACKAGE + "lowering.graph.operator"
@@ -30,8 +31,6 @@ OPERATORS = PACKAGE + "lowering.graph.operator"
 Shapes = tuple[tuple[str, tuple[int, ...]], ...]
 LARGE = 1 << 20
 """Bytes of a file from which its digest is remembered."""
-RESTED_NS = 2_000_000_000
-"""Nanoseconds that a file must not have changed for."""
 
 
 class Outline(NamedTuple):

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from ...lowering.memory.planner import PlanOptions
     from ...lowering.native.target import Target
     from ...lowering.schedule.alternatives import Choices
-    from ..stages import Compiled, Lowered, Traced
+    from ..compiled import Compiled
+    from ..stages import Lowered, Traced
 
 
 class Request(NamedTuple):
@@ -70,11 +71,9 @@ def compile(traced: Traced, request: Request, context: Context | None) -> tuple[
                        own_source(positions(traced.module)))
         if kept is not None:
             return kept, key
-    found = lowered(traced, request, key)
-    if key is None:
-        return found.compile(context), None
-    compiled, image = found.compile_with_image(context)
-    return compiled, key if keep(key, compiled.executable.code, image) else None
+    from ..stages import lower_and_compile
+    compiled, image = lower_and_compile(traced, request.target, request.memory, context, findings_of(key))
+    return compiled, key if key and keep(key, compiled.executable.code, image) else None
 
 
 def lowered(traced: Traced, request: Request, key: bytes | None) -> Lowered:
@@ -103,7 +102,7 @@ def recall(key: bytes, context: Context | None, lowered: Later[Lowered], results
            own: Source) -> Compiled | None:
     """The code of that key as a function, None where the cache does not have it. `lowered` is called where somebody asks for
     the stages before."""
-    from ..stages import Compiled
+    from ..compiled import Compiled
     where = folder()
     entry = where.read("code", key) if where else None
     if entry is None:

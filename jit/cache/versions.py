@@ -11,15 +11,21 @@ import os
 import platform
 import struct
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from .. import api
+from .folder import folder
+from .keys import digest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOLDERS = ("jit", "lowering", "runtime")
 SOURCES = (".py", ".lark")
+RESTED_NS = 2_000_000_000
+"""Nanoseconds that a file must not have changed for, so that a change within the clock's resolution shows."""
 CPU_FIELDS = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags")
 """Lines of Linux's description of a processor that say what it can do; the others change from moment to moment."""
 
@@ -34,33 +40,60 @@ def versions() -> tuple[str, ...] | None:
 def source_digest() -> str | None:
     """SHA-256 of tosaic's sources, by content; None where there are none, or one has changed since this process began to
     import them and may be another than what it runs."""
-    found = hashlib.sha256()
-    newest = 0.0
     try:
-        paths = sorted(path for name in FOLDERS for path in files_below(os.path.join(ROOT, name)))
-        for path in paths:
-            descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-            try:
-                status = os.fstat(descriptor)
-                data = os.read(descriptor, status.st_size + 1)
-            finally:
-                os.close(descriptor)
-            newest = max(newest, status.st_mtime)
-            found.update(f"{path[len(ROOT):]} {len(data)}\n".encode())
-            found.update(data)
+        stamps = sorted(stamp for name in FOLDERS for stamp in stamps_below(os.path.join(ROOT, name)))
+        if not stamps or max(s.modified for s in stamps) >= api.IMPORTED * 1e9:
+            return None
+        key, where = key_of_stamps(stamps), folder()
+        known = where.read("file", key) if where and key else None
+        if known is not None:
+            return str(known.fields["sources"])
+        found = digest_of([s.path for s in stamps])
+        if where and key:
+            where.write("file", key, {"sources": found})
+        return found
     except OSError:
         return None
-    return found.hexdigest() if paths and newest < api.IMPORTED else None
 
 
-def files_below(folder: str) -> Iterator[str]:
+class Stamp(NamedTuple):
+    """What the file system says of a source; its times in nanoseconds."""
+    path: str
+    size: int
+    number: int
+    modified: int
+    changed: int
+
+
+def key_of_stamps(stamps: Sequence[Stamp]) -> bytes | None:
+    """What the digest of files is remembered by, if they have rested."""
+    newest = max(max(s.modified, s.changed) for s in stamps)
+    return digest(("sources", stamps)) if os.name == "posix" and time.time_ns() - newest > RESTED_NS else None
+
+
+def digest_of(paths: Sequence[str]) -> str:
+    """SHA-256 of files' contents and of their places below the root."""
+    found = hashlib.sha256()
+    for path in paths:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        try:
+            data = os.read(descriptor, os.fstat(descriptor).st_size + 1)
+        finally:
+            os.close(descriptor)
+        found.update(f"{path[len(ROOT):]} {len(data)}\n".encode())
+        found.update(data)
+    return found.hexdigest()
+
+
+def stamps_below(folder: str) -> Iterator[Stamp]:
     """tosaic's own files in a folder and those below."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith(SOURCES):
-                yield entry.path
+                s = entry.stat()
+                yield Stamp(entry.path, s.st_size, s.st_ino, s.st_mtime_ns, s.st_ctime_ns)
             elif entry.name != "__pycache__" and entry.is_dir(follow_symlinks=False):
-                yield from files_below(entry.path)
+                yield from stamps_below(entry.path)
 
 
 def llvm_version() -> str | None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakSet
 
 from ...runtime.errors import Label, Position, Problem, require
 from .agreement import check_agreement
@@ -24,14 +25,23 @@ MAXIMUM_RANK = 6
 MAXIMUM_BYTES = (1 << 31) - 1
 MAXIMUM_SHAPE = 16
 MAXIMUM_NESTING = 6
+SOUND: WeakSet[Module] = WeakSet()
+"""Modules that have been verified."""
 
 
 def verify(module: Module) -> None:
-    """Raise a Problem unless the module is sound.
+    """Raise a Problem unless the module is sound. One that was is not looked at again: it cannot change.
 
     Operators that are not in the table (`UnknownOp`) only have to be in SSA form. Where an extent is not known, types
     only have to be able to be equal.
     """
+    if module in SOUND:
+        return
+    check(module)
+    SOUND.add(module)
+
+
+def check(module: Module) -> None:
     symbols: dict[str, Position | None] = {}
     variables: dict[str, Operation] = {}
     for operation in module.declarations:

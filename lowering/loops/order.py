@@ -6,6 +6,7 @@ happens. Times only order accesses. Where an index is not known before a run, ev
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
@@ -49,22 +50,23 @@ class TooMany(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Touches:
-    """Of each element of a buffer: when it is stored for the first time (NEVER), and when it is loaded for the last time
-    (-1)."""
+    """Of each element of a buffer, or of each group of neighbours that are always touched together: when it is stored for the
+    first time (NEVER), and when it is loaded for the last time (-1)."""
     first_store: Integers
     last_load: Integers
 
 
 def touches(function: Function, buffers: Iterable[Buffer]) -> dict[Buffer, Touches] | None:
-    """When a whole run of `function` touches the elements of these buffers; None where that is too much to find out."""
-    found = {b: Touches(np.full(b.size, NEVER), np.full(b.size, -1)) for b in buffers}
+    """When a whole run of `function` touches the elements of these buffers; None where that is too much to find out. Groups
+    are as large in all of them."""
     if function.rows is not None:
         return None
+    walk = Walk(Outline.of(function), frozenset(buffers))
     try:
-        Walk(Outline.of(function), found).block(function.body, Turns(np.zeros(1, np.int64)), 0)
+        walk.block(function.body, Turns(np.zeros(1, np.int64)), 0)
     except TooMany:
         return None
-    return found
+    return walk.touches()
 
 
 _answers: WeakKeyDictionary[Function, dict[tuple[Buffer, Buffer], bool]] = WeakKeyDictionary()
@@ -213,11 +215,23 @@ def most_turns(loop: For) -> int:
         int(loop.high.value) - int(loop.low.value), 0)
 
 
-class Walk:
-    """Goes through a function once; `found` is filled in."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Mark:
+    """Accesses that differ in nothing but the place: `places` are the first elements of each, as many as `times`; None where
+    all elements of the buffer may be meant."""
+    buffer: Buffer
+    is_store: bool
+    active: int
+    places: Integers | None
+    times: Integers
 
-    def __init__(self, outline: Outline, found: dict[Buffer, Touches]) -> None:
+
+class Walk:
+    """Goes through a function once; `marks` are the accesses that it finds."""
+
+    def __init__(self, outline: Outline, found: frozenset[Buffer]) -> None:
         self.blocks, self.definitions, self.found = outline.blocks, outline.definitions, found
+        self.marks: list[Mark] = []
         self.left = MOST
 
     def block(self, block: Block, turns: Turns, start: int) -> int:
@@ -235,12 +249,11 @@ class Walk:
                             self.note(alike, address, isinstance(access, StoreTile), active, turns, time)
                         time += 1
                 case GatherFrom(buffer=buffer) if buffer in self.found:
-                    last = self.found[buffer].last_load
-                    np.maximum(last, turns.times.max(initial=-1) + time, out=last)
+                    self.marks.append(Mark(buffer, False, 1, None, turns.times + time))
                     time += 1
-                case If(body=body) if not self.found.keys().isdisjoint(self.blocks[id(body)].buffers):
+                case If(body=body) if not self.found.isdisjoint(self.blocks[id(body)].buffers):
                     time = self.block(body, Turns(turns.times, turns, np.ones(len(turns.times), np.int64)), time)
-                case For(body=body) if not self.found.keys().isdisjoint(self.blocks[id(body)].buffers):
+                case For(body=body) if not self.found.isdisjoint(self.blocks[id(body)].buffers):
                     time += self.loop(stmt, turns, time)
         self.mark(alike, turns)
         return time
@@ -272,16 +285,38 @@ class Walk:
     def mark(self, alike: Alike, turns: Turns) -> None:
         """The accesses of a block, to `active` neighbours in each turn: those that differ in nothing but the offset at once."""
         for (buffer, is_store, start, active), accesses in alike.items():
-            touched, size = self.found[buffer], buffer.size
             base, (offsets, times) = turns.of(start, self.definitions), np.array(accesses, np.int64).T
-            when = turns.times[:, None] + times
-            if base is None:
-                (np.minimum(touched.first_store, when.min(initial=NEVER), out=touched.first_store) if is_store else
-                 np.maximum(touched.last_load, when.max(initial=-1), out=touched.last_load))
-                continue
-            places = ((base[:, None] + offsets)[:, :, None] + np.arange(active)).reshape(-1)
-            inside, when = (places >= 0) & (places < size), np.repeat(when, active)  # masked lanes may lie outside
-            if is_store:
-                np.minimum.at(touched.first_store, places[inside], when[inside])
-            else:
-                np.maximum.at(touched.last_load, places[inside], when[inside])
+            places = None if base is None else (base[:, None] + offsets).reshape(-1)
+            self.marks.append(Mark(buffer, is_store, active, places, (turns.times[:, None] + times).reshape(-1)))
+
+    def touches(self) -> dict[Buffer, Touches]:
+        """What the accesses come to."""
+        grain = self.grain()
+        found = {b: Touches(np.full(b.size // grain, NEVER), np.full(b.size // grain, -1)) for b in self.found}
+        for mark in self.marks:
+            fill(found[mark.buffer], mark, grain)
+        return found
+
+    def grain(self) -> int:
+        """The size of the largest groups of elements, of each buffer as many, that are touched together."""
+        sizes = [b.size for b in self.found] + [m.active for m in self.marks if m.places is not None]
+        places = [int(np.gcd.reduce(m.places)) for m in self.marks if m.places is not None]
+        return math.gcd(*sizes, *places) or 1
+
+
+def fill(touched: Touches, mark: Mark, grain: int) -> None:
+    """Note accesses, group by group."""
+    first, last = touched.first_store, touched.last_load
+    if mark.places is None:
+        if mark.is_store:
+            np.minimum(first, mark.times.min(initial=NEVER), out=first)
+        else:
+            np.maximum(last, mark.times.max(initial=-1), out=last)
+        return
+    groups = mark.active // grain
+    places = (mark.places[:, None] // grain + np.arange(groups)).reshape(-1)
+    inside, times = (places >= 0) & (places < len(first)), np.repeat(mark.times, groups)  # masked lanes may lie outside
+    if mark.is_store:
+        np.minimum.at(first, places[inside], times[inside])
+    else:
+        np.maximum.at(last, places[inside], times[inside])

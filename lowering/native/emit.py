@@ -3,8 +3,10 @@ says what is a vector, what is hoisted and what is unrolled, so that LLVM needs 
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
+from typing import TYPE_CHECKING
 
 from ..elements.expression import Buffer
 from ..graph.types import ITEM_SIZES
@@ -38,13 +40,17 @@ from .pointers import Pointers
 from .target import Target
 from .tile_instructions import TileInstructions
 
+if TYPE_CHECKING:
+    from .ahead import Ahead
+
 POSTPONED = frozenset({"add"}), frozenset({"add", "splat", "cast"})
 """Operations on indices, scalars and vectors, that pointers mostly take the place of."""
 
 
 @dataclass(frozen=True, slots=True)
 class Emitted:
-    """Parts of an LLVM module. `names[i]` is the definition of functions[i]; equal functions share one."""
+    """Parts of an LLVM module. `names[i]` is the definition of functions[i], or what is declared and defined elsewhere; equal
+    functions share one."""
     definitions: list[str]
     names: list[str]
     declarations: list[str]
@@ -52,26 +58,42 @@ class Emitted:
     """The attribute group #0 of the definitions."""
 
 
-def emit_functions(functions: Sequence[Function], target: Target, over: Sequence[frozenset[Buffer]] = ()) -> Emitted:
+def emit_functions(functions: Sequence[Function], target: Target, over: Sequence[frozenset[Buffer]] = (),
+                   names: Sequence[str] = (), ahead: Ahead | None = None) -> Emitted:
     """Definitions `define internal void @name(ptr %p0, ..., i64 %low, i64 %high) #0`: a pointer for each of params and
     scratch, and the rows where the function takes them. `over[i]` are buffers that functions[i] writes over others that it
-    reads; what else it writes shares no byte with anything."""
-    from .narrow import NarrowEmitter
-    emitter = Emitter if target.has_int64 else NarrowEmitter
+    reads; what else it writes shares no byte with anything. `names[i]` is what it is called, if not by its own name; what
+    has been compiled `ahead` is declared."""
     declared: dict[str, str] = {}
     definitions: list[str] = []
     by_text: dict[str, str] = {}
-    names = []
-    for function, shared in zip(functions, over or [frozenset()] * len(functions)):
-        lines = emitter(target, declared).function(function, shared)
-        text = "\n".join(lines)
-        if text not in by_text:
-            by_text[text] = function.name
-            definitions += [f"define internal void @{quoted(function.name)}{lines[0]}", *lines[1:]]
-        names.append(by_text[text])
-    own = [line for text in declared.values() if text.startswith(("define", "@")) for line in text.splitlines()]
+    elsewhere: dict[str, None] = {}
+    found = []
+    for function, shared, name in zip(functions, over or repeat(frozenset()), names or [f.name for f in functions]):
+        text = ahead.texts.get(function) if ahead and not shared else None
+        text = text or emit_function(function, target, declared, shared)
+        known = ahead.definitions.get(text) if ahead else None
+        if known is not None:
+            by_text[text] = known.name.strip('"')
+            elsewhere[known.declaration] = None
+        elif text not in by_text:
+            by_text[text] = name
+            definitions += f"define internal void @{quoted(name)}{text}".split("\n")
+        found.append(by_text[text])
     declarations = [text for text in declared.values() if text.startswith("declare")]
-    return Emitted(own + definitions, names, declarations, [attributes(target)])
+    return Emitted(own_definitions(declared) + definitions, found, [*declarations, *elsewhere], [attributes(target)])
+
+
+def emit_function(function: Function, target: Target, declared: dict[str, str], over: frozenset[Buffer] = frozenset()) -> str:
+    """A function from its parameters on: equal texts are the same function. `declared` takes what else its module needs."""
+    from .narrow import NarrowEmitter
+    emitter = Emitter if target.has_int64 else NarrowEmitter
+    return "\n".join(emitter(target, declared).function(function, over))
+
+
+def own_definitions(declared: Mapping[str, str]) -> list[str]:
+    """Lines of what functions need, and is defined beside them."""
+    return [line for text in declared.values() if text.startswith(("define", "@")) for line in text.splitlines()]
 
 
 def quoted(name: str) -> str:

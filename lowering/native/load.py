@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from ...runtime.arena import ALIGNMENT, aligned
 from ...runtime.arguments import Signature, Tensor
@@ -22,11 +23,14 @@ from .backup import backup_of
 from .driver import Place, Places, Slot
 from .features import host
 from .function_object import caller
-from .machine import Engine
+from .machine import Engine, image_with
 from .module import Part, constants_read, module_text, pool_slots, pools_used
 from .parts import in_parts, most_parts
 from .target import Target
 from .thread_pool import thread_pool
+
+if TYPE_CHECKING:
+    from .ahead import Ahead
 
 
 def load(program: Program, plan: Plan, target: Target | None = None, context: Context = process,
@@ -40,11 +44,13 @@ def load(program: Program, plan: Plan, target: Target | None = None, context: Co
 
 
 def native_code(program: Program, plan: Plan, target: Target | None = None,
-                elements: Mapping[Buffer, str] | None = None, text: str | None = None) -> tuple[Code, Image]:
+                elements: Mapping[Buffer, str] | None = None, text: str | None = None,
+                ahead: Ahead | None = None) -> tuple[Code, Image]:
     """The code that `load` binds to variables, and its image, from which another process can have it again; `text` is
-    another module with the same entry."""
+    another module with the same entry, `ahead` has the functions that are compiled already."""
     target = target or host()
-    engine = Engine(text or native_text(program, plan, target), target)
+    image = image_with(ahead, native_text(program, plan, target, ahead), target) if ahead else None
+    engine = Engine(text or ("" if image else native_text(program, plan, target)), target, image=image)
     named = elements or {}
     signature = Signature(program.name, tuple(tensor(b, named.get(b, "")) for b in program.inputs),
                           tuple(tensor(b, named.get(b, "")) for b in program.outputs))
@@ -87,9 +93,10 @@ def tensor(buffer: Buffer, element: str = "") -> Tensor:
     return Tensor(buffer.name, buffer.dtype, buffer.shape, element)
 
 
-def native_text(program: Program, plan: Plan, target: Target) -> str:
-    """The program's module, in LLVM IR; its entry is `i32 @program.run(ptr %frame)`."""
-    return module_text([Part("program", program, frame_places(program, plan), exported=True)], target)
+def native_text(program: Program, plan: Plan, target: Target, ahead: Ahead | None = None) -> str:
+    """The program's module, in LLVM IR; its entry is `i32 @program.run(ptr %frame)`. What has been compiled `ahead` is only
+    declared."""
+    return module_text([Part("program", program, frame_places(program, plan), exported=True)], target, ahead=ahead)
 
 
 def frame_places(program: Program, plan: Plan) -> Places:

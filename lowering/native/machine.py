@@ -11,8 +11,7 @@ import functools
 import os
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ...runtime.machine_code import Image, LoadedCode, MappedCode, function_at
 from .arm_attributes import linkable_with_either
@@ -20,6 +19,9 @@ from .link import image_of, is_supported
 from .processes import compiled, parts_of
 from .split import defined, split
 from .target import Target
+
+if TYPE_CHECKING:
+    from .ahead import Ahead
 
 SHAPES_TILES = "@llvm.x86.ldtilecfg"
 """Stands in the text of every module that uses tiles."""
@@ -89,27 +91,41 @@ def load_image(image: Image) -> LoadedCode:
     return MappedCode(image) if image.form == "linked" else ObjectEngine(image.code)
 
 
+def object_of(text: str, target: Target, allowed: frozenset[str] = ALLOWED) -> bytes:
+    """The object of a module, for this process."""
+    return bytes(target_machine(target, "pic", "default").emit_object(parse(text, allowed)))
+
+
 def compiled_image(text: str, target: Target, allowed: frozenset[str] = ALLOWED) -> Image:
     """A module's machine code, by several processes where it is long."""
-    def compile(part: str, allowed: frozenset[str] = allowed) -> bytes:
-        return bytes(target_machine(target, "pic", "default").emit_object(parse(part, allowed)))
-
-    texts = split(text, parts_of(text)) if is_supported() else [text]
-    if len(texts) > 1:
-        others = allowed | {name for part in texts[1:] for name in defined(part)}
-        found = image_of(compiled(texts, lambda part: compile(part, others)))
-    else:
-        found = None
-    image = found or image_of([compile(text)])
+    image = image_of_parts(text, target, allowed) or image_of([object_of(text, target, allowed)])
     assert image is not None
-    return replace(image, tiles=SHAPES_TILES in text)
+    return image._replace(tiles=SHAPES_TILES in text)
+
+
+def image_of_parts(text: str, target: Target, allowed: frozenset[str], ahead: Ahead | None = None) -> Image | None:
+    """The image of a module that is compiled in parts, and of what has been compiled `ahead`; None where it is not in parts,
+    or they cannot be linked."""
+    texts = split(text, parts_of(text)) if is_supported() else [text]
+    if len(texts) == 1 and ahead is None:
+        return None
+    others = allowed | {name for part in texts[1:] for name in defined(part)} | (ahead.names if ahead else frozenset())
+    objects = compiled(texts, lambda part: object_of(part, target, others))
+    return image_of([*objects, *(ahead.finish() if ahead else ())])
+
+
+def image_with(ahead: Ahead, text: str, target: Target) -> Image | None:
+    """The image of a module that declares what has been compiled `ahead`; None where they cannot be linked."""
+    image = image_of_parts(text, target, ALLOWED, ahead)
+    return image and image._replace(tiles=SHAPES_TILES in text or any(SHAPES_TILES in t for t in ahead.definitions))
 
 
 class Engine:
-    """Machine code in this process, made from one module, given back with `close`. Nothing may run in it by then."""
+    """Machine code in this process, made from one module, given back with `close`. Nothing may run in it by then. `image` is
+    the module's, where it has been made already."""
 
-    def __init__(self, text: str, target: Target, allowed: frozenset[str] = ALLOWED) -> None:
-        self.image = compiled_image(text, target, allowed)
+    def __init__(self, text: str, target: Target, allowed: frozenset[str] = ALLOWED, image: Image | None = None) -> None:
+        self.image = image or compiled_image(text, target, allowed)
         self._loaded = load_image(self.image)
 
     def function(self, name: str) -> Callable[[int], int]:

@@ -1,9 +1,9 @@
 """The LLVM module of one or several programs, as text: the kernels' functions, and a driver for each program."""
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..elements.expression import Buffer
 from ..loops.ir import Function
@@ -12,6 +12,9 @@ from ..memory.plan import Plan, PlannedPool, names_of
 from .driver import Driver, Places, Slot
 from .emit import emit_functions
 from .target import Target
+
+if TYPE_CHECKING:
+    from .ahead import Ahead
 
 DECLARATIONS = ("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
                 "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
@@ -35,12 +38,13 @@ class Part:
         return TimedDriver(self.prefix, self.program, names, self.places, self.exported, self.events, target)
 
 
-def module_text(parts: Sequence[Part], target: Target, more: Sequence[str] = ()) -> str:
-    """LLVM IR of the parts; `more` are lines of the interface that calls `@<prefix>.run(ptr %frame)`."""
-    functions = [dataclasses.replace(f, name=f"{part.prefix}.kernel_{i}_{f.name}")
-                 for part in parts for i, f in enumerate(part.program.functions)]
+def module_text(parts: Sequence[Part], target: Target, more: Sequence[str] = (), ahead: Ahead | None = None) -> str:
+    """LLVM IR of the parts; `more` are lines of the interface that calls `@<prefix>.run(ptr %frame)`. What has been compiled
+    `ahead` is only declared."""
+    functions = [f for part in parts for f in part.program.functions]
+    spelled = [f"{part.prefix}.kernel_{i}_{f.name}" for part in parts for i, f in enumerate(part.program.functions)]
     over = [written_over(f, part.places) for part in parts for f in part.program.functions]
-    emitted = emit_functions(functions, target, over)
+    emitted = emit_functions(functions, target, over, spelled, ahead)
     names = iter(emitted.names)
     drivers = [line for part in parts
                for line in part.driver([next(names) for _ in part.program.functions], target).lines()]

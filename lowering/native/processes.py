@@ -4,13 +4,19 @@ of this process, which sends the object back and ends. Where a part fails there,
 from __future__ import annotations
 
 import os
+import signal
+import struct
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import IO
 
 LINES_OF_A_PART = 3000
 """A part with fewer takes LLVM less time than pays for a process."""
 Compile = Callable[[str], bytes]
+LENGTH = struct.Struct("<Q")
 
 
 def processors() -> int:
@@ -35,12 +41,17 @@ def compiled(texts: Sequence[str], compile: Compile) -> list[bytes]:
     return objects + [code or compile(text) for code, text in zip(received, texts[1:])]
 
 
+def forked() -> int:
+    """`os.fork`: the child runs LLVM and nothing else, so that what other threads were doing is nothing to it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
+
+
 def start(text: str, compile: Compile) -> tuple[int, int]:
     """A process that compiles the text: its number, and the pipe that the object comes from."""
     reading, writing = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of other threads; the child runs LLVM and nothing else
-        child = os.fork()
+    child = forked()
     if child:
         os.close(writing)
         return child, reading
@@ -60,3 +71,61 @@ def finish(child: int, reading: int) -> bytes:
         code = pipe.read()
     _, status = os.waitpid(child, 0)
     return code if status == 0 else b""
+
+
+class Worker:
+    """A fork of this process that compiles one text after the other, as it stands when it is made."""
+
+    def __init__(self, compile: Compile) -> None:
+        (texts, to_worker), (from_worker, objects) = os.pipe(), os.pipe()
+        self.number = forked()
+        if not self.number:
+            try:
+                os.close(to_worker)
+                os.close(from_worker)
+                serve(compile, os.fdopen(texts, "rb"), os.fdopen(objects, "wb"))
+            finally:
+                os._exit(0)
+        os.close(texts)
+        os.close(objects)
+        self._texts, self._objects = os.fdopen(to_worker, "wb"), os.fdopen(from_worker, "rb")
+        self._lock = threading.Lock()
+
+    def compiled(self, text: str) -> bytes:
+        """The object of a module; empty where the process cannot make it, or has ended."""
+        with self._lock, suppress(OSError, ValueError):
+            send(self._texts, text.encode())
+            return received(self._objects)
+        return b""
+
+    def end(self) -> None:
+        """Stop, whatever it does."""
+        with suppress(OSError):
+            os.kill(self.number, signal.SIGKILL)
+        with suppress(OSError):
+            os.waitpid(self.number, 0)
+        with self._lock:
+            for pipe in (self._texts, self._objects):
+                with suppress(OSError):
+                    pipe.close()
+
+
+def serve(compile: Compile, texts: IO[bytes], objects: IO[bytes]) -> None:
+    """What a worker does, until nobody writes to it any more."""
+    while text := received(texts):
+        send(objects, compile(text.decode()))
+
+
+def send(pipe: IO[bytes], data: bytes) -> None:
+    pipe.write(LENGTH.pack(len(data)) + data)
+    pipe.flush()
+
+
+def received(pipe: IO[bytes]) -> bytes:
+    """What `send` sent; empty where the other end is closed."""
+    head = pipe.read(LENGTH.size)
+    if len(head) < LENGTH.size:
+        return b""
+    length, = LENGTH.unpack(head)
+    data = pipe.read(length)
+    return data if len(data) == length else b""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...runtime.arena import empty
 from ..elements.affine import Affine, Axis, Range
 from ..elements.expression import PRIMITIVES, Apply, Buffer, Cast, Const, Expr, Load, is_float
 from ..elements.interpret import evaluate, numpy_dtype
@@ -75,14 +76,17 @@ def packed(name: str, b: Expr, n: Axis, axes: tuple[Axis, ...], batch: tuple[Axi
     """Panels of constant data, and the data itself, [batch, n, k]."""
     data = constant(b, (*batch, n, *axes)).reshape(-1, n.extent, math.prod(a.extent for a in axes))
     stored = narrowest(data, dtype)
-    filled = np.pad(data.astype(stored), ((0, 0), (0, 0), (0, -data.shape[2] % group)))
-    parts = []
+    filled = data if data.shape[2] % group == 0 else np.pad(data, ((0, 0), (0, 0), (0, -data.shape[2] % group)))
+    width = sum(t.count * sum(p.lanes for p in vectors) for t, vectors in cut)
+    flat = empty((len(filled), filled.shape[2] * width), numpy_dtype(stored))  # aligned, so that code reads it where it is
+    end = 0
     for t, vectors in cut:
         width, active = sum(p.lanes for p in vectors), sum(p.active for p in vectors)
         rows = filled[:, t.start:t.start + t.count * active].reshape(len(filled), t.count, active, -1, group)
-        rows = np.pad(rows, ((0, 0), (0, 0), (0, width - active), (0, 0), (0, 0)))
-        parts.append(rows.transpose(0, 1, 3, 2, 4).reshape(len(filled), -1))
-    flat = np.concatenate(parts, axis=1)
+        start, end = end, end + t.count * width * filled.shape[2]
+        part = flat[:, start:end].reshape(len(filled), t.count, -1, width, group)
+        part[:, :, :, :active] = rows.transpose(0, 1, 3, 2, 4)  # each weight is written once
+        part[:, :, :, active:] = 0
     buffer = Buffer(f"{name}.packed", flat.dtype.name, (flat.size,), "constant", flat.reshape(-1))
     depth = Axis("k", filled.shape[2])
     return Panels(n, axes if group == 1 else (depth,), dtype if group == 1 else buffer.dtype, b, buffer, batch,

@@ -53,6 +53,7 @@ Choice = (ContractionChoice | ByteWindowChoice | RowChoice | OuterSumsChoice | M
           | TransposeChoice | MapChoice)
 
 
+Ready = Callable[[Function], None]
 MUCH = 1 << 20
 """Terms of a kernel that is surely worth dividing, so that it is scheduled for that at once."""
 
@@ -210,17 +211,20 @@ def lower(kernels: Kernels, target: Target, rows: RowPolicy | None = None, threa
     return program_of(kernels, target, interleave(kernels, target, rows, threads), threads)
 
 
-def lower_each_way(kernels: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1, workspace_io: bool = False
-                   ) -> list[Program]:
-    """`lower`, with every order of the steps of which only a plan can tell which needs the least memory."""
-    return [program_of(kernels, target, way, threads) for way in ways(kernels, target, rows, threads, workspace_io)]
+def lower_each_way(kernels: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1,
+                   workspace_io: bool = False, ready: Ready | None = None) -> list[Program]:
+    """`lower`, with every order of the steps of which only a plan can tell which needs the least memory. `ready` is called
+    with each function of the first of them as soon as it is there."""
+    first, *others = ways(kernels, target, rows, threads, workspace_io)
+    return [program_of(kernels, target, first, threads, ready), *(program_of(kernels, target, w, threads) for w in others)]
 
 
-def program_of(kernels: Kernels, target: Target, together: Interleaved, threads: int) -> Program:
+def program_of(kernels: Kernels, target: Target, together: Interleaved, threads: int, ready: Ready | None = None) -> Program:
+    ready = ready or (lambda function: None)
     if threads > 1:
-        functions, steps = in_parts(kernels, together, target, threads)
+        functions, steps = in_parts(kernels, together, target, threads, ready)
     else:
-        functions = tuple(whole(kernels, i, together, target) for i in range(len(kernels.kernels)))
+        functions = tuple(told(whole(kernels, i, together, target), ready) for i in range(len(kernels.kernels)))
         steps = together.steps
     return Program(kernels.name, kernels.inputs, kernels.outputs, kernels.kernels, functions, steps, kernels.variables,
                    kernels.faults)
@@ -235,7 +239,13 @@ def whole(kernels: Kernels, number: int, together: Interleaved, target: Target, 
     return Function(kernels.kernels[number].out.name, (), (), [])
 
 
-def in_parts(kernels: Kernels, together: Interleaved, target: Target, threads: int
+def told(function: Function, ready: Ready) -> Function:
+    """The function, of which somebody has been told."""
+    ready(function)
+    return function
+
+
+def in_parts(kernels: Kernels, together: Interleaved, target: Target, threads: int, ready: Ready
              ) -> tuple[tuple[Function, ...], tuple[Step, ...]]:
     """The functions for several threads, and the steps that run them."""
     beside = {s.kernel: len(group.parts) for group in walk(together.steps) if isinstance(group, Parallel)
@@ -244,12 +254,14 @@ def in_parts(kernels: Kernels, together: Interleaved, target: Target, threads: i
     def scheduled(i: int, kernel: Kernel) -> tuple[Function, int]:
         if together.chain(i):
             deep = whole(kernels, i, together, target, DEEPEST)
-            return shared_out(deep, lambda: whole(kernels, i, together, target), threads)
+            function, parts = shared_out(deep, lambda: whole(kernels, i, together, target), threads)
+            return told(function, ready), parts
         if i not in together.by_rows:
-            return divided(kernel, target, threads)
+            function, parts = divided(kernel, target, threads)
+            return told(function, ready), parts
         function = schedule(kernel, target, True, together.rings)
         own = {b: copied(b, beside[i]) for b in function.scratch if i in beside}
-        return substituted(function, {**together.copies, **own}), 1
+        return told(substituted(function, {**together.copies, **own}), ready), 1
 
     found = [scheduled(i, kernel) for i, kernel in enumerate(kernels.kernels)]
     return tuple(f for f, _ in found), rebuilt(together.steps, lambda step: dataclasses.replace(

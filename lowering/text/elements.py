@@ -116,7 +116,7 @@ def stored_bytes(element: ElementType) -> int:
     return 6 if element.name == "i48" else element.itemsize
 
 
-def from_bytes(data: bytes, element: ElementType) -> Array:
+def from_bytes(data: bytes | memoryview, element: ElementType) -> Array:
     """The elements that a blob holds, in one dimension: i1 and i4 in a byte each, i48 in six."""
     match element.name:
         case "i1":

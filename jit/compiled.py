@@ -1,0 +1,71 @@
+"""A compiled function: what a caller gets, whether its code was made now or comes from the cache. The stages before it are in
+`stages`, which a start from the cache does not even import.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .calls import Calls, until_quick
+from .later import Later
+from .structure import Structure
+
+if TYPE_CHECKING:
+    from ..runtime.executable import Executable
+    from ..runtime.variables import Context
+    from .report import Report
+    from .stages import Lowered
+
+
+class Compiled:
+    """A function as machine code. Call it with arrays, in the order of `inputs` or as one mapping by name.
+
+    It returns one array, a tuple of several, or the nest of arrays that the Python function returned. `out=` takes the
+    arrays that the outputs are written to, `context=` the namespace of variables of this call, `num_threads=` how many threads
+    it may use at most (no more than it has been compiled for).
+    """
+    __slots__ = ("__call__", "__weakref__", "_lowered", "calls", "executable")
+    if TYPE_CHECKING:
+        def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None,
+                     num_threads: int | None = None) -> Any: ...
+
+    def __init__(self, lowered: Later[Lowered], executable: Executable, results: Structure | None = None) -> None:
+        self._lowered, self.executable = lowered, executable
+        self.calls = Calls(executable, results)
+        self.__call__ = until_quick(self, self.calls.ordinary, self.calls.quick)  # type: ignore[method-assign]
+
+    @property
+    def lowered(self) -> Lowered:
+        """The stage before. Where the code came from the cache, the function is lowered now."""
+        return self._lowered()
+
+    @property
+    def name(self) -> str:
+        return self.executable.signature.name
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the inputs, in order."""
+        return tuple(t.name for t in self.executable.signature.inputs)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the outputs, in order."""
+        return tuple(t.name for t in self.executable.signature.outputs)
+
+    def show(self, stage: str = "loops") -> str:
+        """One stage of how it was made, as text."""
+        return self.lowered.show(stage)
+
+    def __str__(self) -> str:
+        return f"{self.executable.signature}\n{self.report()}"
+
+    def __repr__(self) -> str:
+        return f"<Compiled {self.executable.signature}>"
+
+    def report(self) -> Report:
+        """Memory and time: the arena and its lower bound, constants, variables, kernels, seconds of each stage."""
+        return self.lowered.report()
+
+    def close(self) -> None:
+        """Give the code's memory back; it happens by itself when nobody refers to it any more."""
+        self.executable.close()

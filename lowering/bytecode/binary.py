@@ -1,0 +1,99 @@
+"""The outer form of MLIR bytecode: numbers of variable length, sections, and the table of strings.
+
+    "ML\\xefR", version, producer, then sections: a number, its length, perhaps an alignment, the bytes
+
+Numbers follow MLIR's documentation of the format (https://mlir.llvm.org/docs/BytecodeFormat). Whatever is not as it is known
+here raises `Unreadable`: the caller takes MLIR's text instead, whose reader has positions for its messages.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MAGIC = b"ML\xefR"
+VERSION = 6
+STRING, DIALECT, ATTRIBUTES, OFFSETS, IR, RESOURCES, RESOURCE_OFFSETS, DIALECT_VERSIONS, PROPERTIES = range(9)
+ALIGNED = 0x80
+"""Set in a section's number where an alignment follows its length."""
+
+
+class Unreadable(Exception):
+    """The bytes are not what is understood here."""
+
+
+@dataclass(slots=True)
+class Cursor:
+    """Reads on from `at`. Reading past the end raises IndexError or gives less, as slices do; `finished` tells."""
+    data: memoryview
+    at: int = 0
+
+    def byte(self) -> int:
+        value = self.data[self.at]
+        self.at += 1
+        return value
+
+    def number(self) -> int:
+        """A number of one to nine bytes: the zeros below the lowest bit that is set say how many more there are."""
+        first = self.data[self.at]
+        if first & 1:
+            self.at += 1
+            return first >> 1
+        count = (first & -first).bit_length() if first else 9
+        value = int.from_bytes(self.data[self.at:self.at + count], "little")
+        self.at += count
+        return value >> (count if first else 8)
+
+    def signed(self) -> int:
+        """A number whose lowest bit is its sign."""
+        value = self.number()
+        return -(value >> 1) - 1 if value & 1 else value >> 1
+
+    def flagged(self) -> tuple[int, bool]:
+        """A number with a flag in its lowest bit."""
+        value = self.number()
+        return value >> 1, bool(value & 1)
+
+    def taken(self, count: int) -> memoryview:
+        """The next so many bytes."""
+        start = self.at
+        self.at += count
+        if self.at > len(self.data):
+            raise Unreadable("the bytes are cut off")
+        return self.data[start:self.at]
+
+    def blob(self) -> memoryview:
+        return self.taken(self.number())
+
+    @property
+    def is_at_end(self) -> bool:
+        return self.at >= len(self.data)
+
+
+def sections(data: memoryview) -> dict[int, memoryview]:
+    """The sections of a file, by number."""
+    if data[:4] != MAGIC:
+        raise Unreadable("this is no MLIR bytecode")
+    cursor = Cursor(data, 4)
+    if cursor.number() != VERSION:
+        raise Unreadable("another version of the format")
+    while cursor.byte():
+        pass  # the producer's name
+    found: dict[int, memoryview] = {}
+    while not cursor.is_at_end:
+        number, section = read_section(cursor)
+        found[number] = section
+    return found
+
+
+def read_section(cursor: Cursor) -> tuple[int, memoryview]:
+    """A section's number and bytes."""
+    number, length = cursor.byte(), cursor.number()
+    if number & ALIGNED:
+        cursor.at += -cursor.at % max(1, cursor.number())
+    return number & ~ALIGNED, cursor.taken(length)
+
+
+def strings(section: memoryview) -> list[bytes]:
+    """The strings of a file: how many, the length of each with its zero (the last one's first), then the strings."""
+    cursor = Cursor(section)
+    lengths = [cursor.number() for _ in range(cursor.number())]
+    return [bytes(cursor.taken(length)[:-1]) for length in reversed(lengths)]

@@ -1,0 +1,105 @@
+"""Kernels that are compiled ahead of the plan, while others are scheduled: the same results, whatever their processes do."""
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import tosaic
+from tosaic.jit.stages import Traced, lower, lower_and_compile
+from tosaic.lowering.native import ahead, processes
+from tosaic.lowering.native.ahead import Ahead
+from tosaic.lowering.native.features import host
+from tosaic.lowering.native.link import is_supported
+from tosaic.lowering.native.load import native_text
+from tosaic.lowering.native.machine import image_with
+
+pytestmark = pytest.mark.skipif(not is_supported(), reason="code is linked by tosaic on x86-64 Linux")
+WIDTHS = (40, 24, 17, 9, 30, 24, 17)
+WEIGHTS = [np.random.default_rng(7).standard_normal(shape).astype(np.float32) for shape in itertools.pairwise(WIDTHS)]
+X = np.random.default_rng(8).standard_normal((13, 40)).astype(np.float32)
+
+
+def chain(x: tosaic.Tensor) -> tosaic.Tensor:
+    """Several kernels, two of them equal."""
+    for weight in WEIGHTS:
+        x = tosaic.ops.tanh(x @ weight)
+        x = x - tosaic.ops.max(x, axis=1, keepdims=True)
+    return x
+
+
+@pytest.fixture(scope="module")
+def traced() -> Traced:
+    return tosaic.jit(chain).trace(X)
+
+
+@pytest.fixture(scope="module")
+def expected(traced: Traced) -> Any:
+    return np.asarray(traced.lower().compile()(X))
+
+
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every function is a batch, and there are three processors."""
+    monkeypatch.setattr(ahead, "LINES_OF_A_BATCH", 1)
+    monkeypatch.setattr(ahead, "processors", lambda: 3)
+    yield
+
+
+def compiled(traced: Traced) -> Any:
+    return np.asarray(lower_and_compile(traced, None, None, tosaic.Context("ahead"))[0](X))
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_the_results_are_the_same(traced: Traced, expected: Any) -> None:
+    assert np.array_equal(compiled(traced), expected)
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_the_image_is_the_same_every_time(traced: Traced) -> None:
+    first, second = (lower_and_compile(traced, None, None, None)[1] for _ in range(2))
+    assert first == second and first.form == "linked"
+
+
+@pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize("how", [lambda text: os._exit(0), lambda text: os.kill(os.getpid(), signal.SIGKILL), lambda text: b""])
+def test_processes_that_fail_are_made_up_for(traced: Traced, expected: Any, how: Callable[[str], bytes],
+                                             monkeypatch: pytest.MonkeyPatch) -> None:
+    parent, made = os.getpid(), ahead.object_of
+    monkeypatch.setattr(ahead, "object_of", lambda text, target: made(text, target) if os.getpid() == parent else how(text))
+    assert np.array_equal(compiled(traced), expected)
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_the_module_declares_what_is_compiled_ahead_and_defines_what_is_not(traced: Traced) -> None:
+    with Ahead(host()) as found:
+        turn = itertools.cycle((True, False))
+        lowered = lower(traced, None, ready=lambda f: found.add(f) if next(turn) else None)
+        text = native_text(lowered.program, lowered.plan, host(), found)
+        assert len(found.texts) < len(lowered.program.functions) and len(found.definitions) <= len(found.texts)
+        declared = [line for line in text.split("\n") if line.startswith("declare hidden")]
+        assert 0 < len(declared) <= len(found.definitions) and "define internal void @program.kernel_" in text
+        image = image_with(found, text, host())
+    assert image is not None and image.form == "linked"
+
+
+def test_a_small_program_takes_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes.os, "fork", None)
+    assert np.array_equal(compiled(tosaic.jit(lambda x: x + 1).trace(X)), X + 1)
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_a_compile_that_fails_leaves_no_process(traced: Traced) -> None:
+    with pytest.raises(KeyError), Ahead(host()) as found:
+        for function in lower(traced, None).program.functions:
+            found.add(function)
+        workers = list(found._workers)
+        raise KeyError
+    assert workers
+    for worker in workers:
+        with pytest.raises(ChildProcessError):
+            os.waitpid(worker.number, os.WNOHANG)
