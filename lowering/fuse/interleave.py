@@ -58,7 +58,7 @@ def ways(program: Kernels, target: Target, rows: RowPolicy | None = None, thread
     found = [rows_of(k) for k in program.kernels]
     if rows == "cache":
         most = target.l2_bytes // 5 * threads  # each has a cache of its own
-        return [grouped(program, found, larger_than(found, most), threads)]
+        return [grouped(program, found, larger_than(found, most, target.l2_bytes // 2), threads)]
     uses, whole = Uses.of(program, workspace_io), larger_than(found, 0)
     sizes = sorted({f.kernel.out.nbytes for f in found if f is not None})
     tried = [Interleaved(program.steps)]
@@ -71,9 +71,10 @@ def ways(program: Kernels, target: Target, rows: RowPolicy | None = None, thread
     return best if best[0] is not best[1] else best[:1]
 
 
-def larger_than(found: Sequence[RowAccess | None], most: int) -> Groups:
-    """Kernels run in turns where what lies between them has more than `most` bytes."""
-    return lambda run: groups(run, found, most)
+def larger_than(found: Sequence[RowAccess | None], most: int, constants: int | None = None) -> Groups:
+    """Kernels run in turns where what lies between them has more than `most` bytes, and the constants that all of them read
+    again in every turn at most so many, if that is given."""
+    return lambda run: groups(run, found, most, constants)
 
 
 def grouped(program: Kernels, found: Sequence[RowAccess | None], apart: Groups, threads: int = 1) -> Interleaved:
@@ -116,19 +117,28 @@ def grouped(program: Kernels, found: Sequence[RowAccess | None], apart: Groups, 
     return Interleaved(steps, frozenset(by_rows), smaller, copies(program, steps, smaller))
 
 
-def groups(run: Sequence[int], found: Sequence[RowAccess | None], most: int) -> Iterator[list[int]]:
-    """Chains of kernels of which the tensors in between have more than `most` bytes."""
+def groups(run: Sequence[int], found: Sequence[RowAccess | None], most: int, constants: int | None = None
+           ) -> Iterator[list[int]]:
+    """Chains of kernels of which the tensors in between have more than `most` bytes, and the constants at most `constants`."""
     group: list[int] = []
+    held = 0
     for number in run:
         last, kernel = found[group[-1]] if group else None, found[number]
-        joined = (last and kernel and last.kernel.out in kernel.reads
-                  and last.kernel.out.nbytes > most and number not in group)
+        own = constant_bytes(kernel) if kernel else 0
+        joined = (last and kernel and last.kernel.out in kernel.reads and last.kernel.out.nbytes > most
+                  and number not in group and (constants is None or held + own <= constants))
         if not joined and group:
             yield group
-            group = []
+            group, held = [], 0
         group.append(number)
+        held += own
     if group:
         yield group
+
+
+def constant_bytes(kernel: RowAccess) -> int:
+    """Bytes of constants that a kernel reads."""
+    return sum(b.nbytes for b in kernel.reads if b.data is not None)
 
 
 def separate(program: Kernels, group: Sequence[int]) -> Iterator[list[int]]:
