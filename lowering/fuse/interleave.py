@@ -68,7 +68,7 @@ def ways(program: Kernels, target: Target, rows: RowPolicy | None = None, thread
         blocks = tuple(chains(program, target))
         alone = {i for c in blocks for i in c.kernels}
         found = [None if i in alone else f for i, f in enumerate(found)]
-        way = grouped(program, found, larger_than(found, most, rereads=False), threads)
+        way = grouped(program, found, larger_than(found, most, False, target.l2_bytes // 2), threads)
         return [replace(way, blocks=blocks, steps=without(way.steps, {i for c in blocks for i in c.kernels[:-1]}))]
     uses, whole = Uses.of(program, workspace_io), larger_than(found, 0)
     sizes = sorted({f.kernel.out.nbytes for f in found if f is not None})
@@ -98,10 +98,11 @@ def without(steps: Sequence[Step], numbers: Set[int]) -> tuple[Step, ...]:
     return tuple(result)
 
 
-def larger_than(found: Sequence[RowAccess | None], most: int, rereads: bool = True) -> Groups:
-    """Kernels run in turns where what lies between them has more than `most` bytes, without `rereads` only where no more than
-    that is read again in each turn."""
-    return lambda run: groups(run, found, most, rereads)
+def larger_than(found: Sequence[RowAccess | None], most: int, rereads: bool = True, constants: int | None = None) -> Groups:
+    """Kernels run in turns where what lies between them has more than `most` bytes; without `rereads` only where no more than
+    that is read again in each turn; and only where the constants that all of them read again in every turn have at most so
+    many bytes, if that is given."""
+    return lambda run: groups(run, found, most, rereads, constants)
 
 
 def grouped(program: Kernels, found: Sequence[RowAccess | None], apart: Groups, threads: int = 1) -> Interleaved:
@@ -144,17 +145,22 @@ def grouped(program: Kernels, found: Sequence[RowAccess | None], apart: Groups, 
     return Interleaved(steps, frozenset(by_rows), smaller, copies(program, steps, smaller))
 
 
-def groups(run: Sequence[int], found: Sequence[RowAccess | None], most: int, rereads: bool) -> Iterator[list[int]]:
-    """Chains of kernels of which the tensors in between have more than `most` bytes."""
+def groups(run: Sequence[int], found: Sequence[RowAccess | None], most: int, rereads: bool, constants: int | None
+           ) -> Iterator[list[int]]:
+    """Chains of kernels of which the tensors in between have more than `most` bytes, and the constants at most `constants`."""
     group: list[int] = []
+    held = 0
     for number in run:
         last, kernel = found[group[-1]] if group else None, found[number]
+        own = constant_bytes(kernel) if kernel else 0
         joined = (last and kernel and begins_early(kernel, last) and last.kernel.out.nbytes > most and number not in group
-                  and (rereads or max(read_again(last), read_again(kernel)) <= 2 * last.kernel.out.nbytes))
+                  and (rereads or max(read_again(last), read_again(kernel)) <= 2 * last.kernel.out.nbytes)
+                  and (constants is None or held + own <= constants))
         if not joined and group:
             yield group
-            group = []
+            group, held = [], 0
         group.append(number)
+        held += own
     if group:
         yield group
 
@@ -164,6 +170,11 @@ def read_again(kernel: RowAccess) -> int:
     whole = [b for b, (first, ends) in kernel.reads.items() if b.role != "constant" and row_dimension(b)[1] > 1
              and not first.any() and bool((ends == row_dimension(b)[1]).all())]
     return sum(b.nbytes for b in whole) * (kernel.rows - 1)
+
+
+def constant_bytes(kernel: RowAccess) -> int:
+    """Bytes of constants that a kernel reads."""
+    return sum(b.nbytes for b in kernel.reads if b.data is not None)
 
 
 def separate(program: Kernels, group: Sequence[int]) -> Iterator[list[int]]:

@@ -14,6 +14,7 @@ from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type
 from ..native.target import Target
+from .ahead import Ahead, is_worthwhile
 from .blocking import Blocks, choose_blocks
 from .borders import heights, over_both_ends, sums_beside, together
 from .code_size import Code
@@ -86,19 +87,22 @@ class Contraction:
 @dataclass(frozen=True, slots=True)
 class ContractionChoice:
     """`step` is how one step of K is done: "fma", "multiply", "dot4", "tiles", "bf16x6" or "bf16x3". `packing` is when b is
-    packed: "compiling", "running" or "never". With `columns_first` each panel stays in the cache while all rows pass."""
+    packed: "compiling", "running" or "never". With `columns_first` each panel stays in the cache while all rows pass; `ahead`
+    says whether panels are asked for before they are read."""
     tile: Tile
     lanes: int
     step: str
     packing: str
     columns_first: bool
     blocks: Blocks | None = None
+    ahead: bool = False
 
     def __str__(self) -> str:
         when = {"compiling": "packed while compiling", "running": "packed while running", "never": "not packed"}
         order = str(self.blocks) if self.blocks else ("columns" if self.columns_first else "rows") + " outermost"
         tile = f"tiles of {self.tile.rows} rows by {self.tile.vectors} vectors of {self.lanes}"
-        return f"contraction: {self.step}, {tile}, {when[self.packing]}, {order}"
+        ahead = ", panels asked for ahead" if self.ahead else ""
+        return f"contraction: {self.step}, {tile}, {when[self.packing]}, {order}{ahead}"
 
 
 def recognise(nest: Nest, rows: bool) -> Contraction | None:
@@ -184,8 +188,9 @@ def choose(form: Contraction, target: Target) -> ContractionChoice:
         when = packing if packing == "compiling" else "running" if blocks.filled else "never"
         return ContractionChoice(whole, lanes, step, when, False, blocks)
     size = ITEM_SIZES["int8" if step == "dot4" else form.reduce.dtype]
-    large = form.n.extent * form.depth * size > target.l2_bytes // 3
-    return ContractionChoice(tile, lanes, step, packing, large and step != "dot4" and form.rows > tile.rows)
+    large = step != "dot4" and form.n.extent * form.depth * size > target.l2_bytes // 3
+    ahead = large and packing == "compiling" and is_worthwhile(form, tile.rows, target)
+    return ContractionChoice(tile, lanes, step, packing, large and form.passes > tile.rows, None, ahead)
 
 
 def others(form: Contraction, choice: ContractionChoice, target: Target) -> Iterator[ContractionChoice]:
@@ -309,7 +314,8 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
         panels = unpacked(form.b, form.n, form.reduce.axes, dtype)
     largest = max(count * sum(p.lanes for p in vectors) for count, cut in ((choice.tile.rows, widths), (1, wide))
                   for _, vectors in cut)
-    product = Product(b, form, step, panels, target, Writer(b, target, form.nest, form.reduce, largest, known=known))
+    ahead = Ahead.of(b, form, panels.buffer if choice.ahead else None, target)
+    product = Product(b, form, step, panels, target, Writer(b, target, form.nest, form.reduce, largest, known=known), ahead)
     outer, lines = form.outer, [Tiles(0, 1, 1)]
     if form.m:
         lines = heights(form.rows, interior(form.m, (*conditions.rows, *form.tested)), choice.tile,
@@ -380,6 +386,7 @@ class Product:
     panels: Panels
     target: Target
     writer: Writer
+    ahead: Ahead
 
     def tile(self, at: At, line: Tiles, vectors: tuple[Piece, ...], panel: int) -> None:
         """One tile of rows, for vectors of panels that are `panel` columns each."""
@@ -392,6 +399,7 @@ class Product:
         apart = alike(conditions.tapped, failing, places) if failing and not single else {}
         inits = [self.step.initial(block.place(row, piece.start), row, piece) for row, piece in block.vectors]
         many = len(inits) >= ENOUGH_SUMS
+        self.ahead.epilogue(block)
         last, group = self.step.axes[-1], self.step.group
         whole = single and not any(w.index.coefficient(last) for w in bounds)
         beside, tested, n = sums_beside(len(inits), last.extent // group) if whole else 1, () if single else failing, len(inits)
@@ -420,6 +428,7 @@ class Product:
         for axis in self.step.axes:
             k = k * axis.extent + at[axis]
         columns = self.panels.load(self.b, self.target, at, vectors, panel, k)
+        self.ahead.panel(at, k, rows, vectors)
         for r in range(rows):
             if failing and self.form.m:
                 place = {**at, self.form.m: at[self.form.m] + r}
