@@ -122,7 +122,7 @@ class AttributeReader:
             raise Fault("expected ':' and the type of the constant", len(token))
         type = self.types.read(type_token)
         if is_string(type):
-            return decode_strings(token, type)  # type: ignore[arg-type]
+            return decode_strings(token, type)
         if not isinstance(type, TensorType):
             return Text(f"{token} : {type}")
         if not token.startswith("dense_resource"):

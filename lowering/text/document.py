@@ -12,10 +12,11 @@ from ..dialects.tf.operator import CONST, TensorFlowOp
 from ..dialects.tf_executor.operators import Island
 from ..dialects.tf_executor.types import CONTROL, is_data
 from ..graph.graph import Block, Operation, Value
+from ..graph.operator import Op
 from ..graph.types import I1, I64, TensorType, Type
 from .attributes import Dense, Dictionary, Number, Symbol
 from .elements import decode
-from .names import UNUSED, uses
+from .names import UNUSED
 from .syntax import Fault, OperationSyntax, place
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ def read_unquoted(reader: OperationReader, syntax: OperationSyntax) -> Operation
     """`tf.Add %a, -1 : (T, T) -> T`, or with one type for all operands and the result."""
     operands, results = unquoted_types(reader, syntax)
     values: list[Value] = []
-    for token in syntax.operands or ():
+    assert isinstance(syntax.operands, tuple), "one token for each run of names, and for each number"
+    for token in syntax.operands:
         if token.type == "NUMBER":
             values.append(literal(reader, syntax, token, literal_type(reader, syntax, token, operands, len(values))))
         else:
@@ -100,7 +102,7 @@ def constant_of(reader: OperationReader, token: Token, type: TensorType, name: s
     return Operation(op, (), (Value(name, type, position, array),), position=position)
 
 
-def finished(reader: OperationReader, syntax: OperationSyntax, op: TensorFlowOp, operands: tuple[Value, ...],
+def finished(reader: OperationReader, syntax: OperationSyntax, op: Op, operands: tuple[Value, ...],
              types: tuple[Type, ...], attributes: Dictionary) -> Operation:
     results = reader.scopes.results(syntax.results, types, syntax.name, op.constant(operands))
     return Operation(op, operands, results, (), attributes, place(reader.source, syntax.name),
@@ -171,6 +173,6 @@ def read_message(reader: OperationReader, syntax: OperationSyntax, spelling: str
     attributes = MESSAGE_DEFAULTS | reader.attributes.dictionary(syntax.attributes)
     op = TensorFlowOp(spelling=spelling, properties=dict(sorted(attributes.items())))
     inner = Operation(op, data, tuple(Value(UNUSED, t, position) for t in written), position=position)
-    results = reader.scopes.results(syntax.results, (*written, CONTROL), syntax.name)
     body = Block((), (inner,), inner.results, position, position)
-    return Operation(Island(), controls, results, (body,), {}, position, reader.attributes.location(syntax.location))
+    return Operation(Island(), controls, reader.scopes.results(syntax.results, (*written, CONTROL), syntax.name), (body,),
+                     {}, position, reader.attributes.location(syntax.location))

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from ...runtime.errors import Problem
 from ..dialects.tf.operator import PREFIX as TENSORFLOW
 from ..dialects.tf_executor.operators import EXECUTOR_OPERATORS, ExecutorOp, Graph, Island, Merge, NextIterationSource, Switch
-from ..dialects.tf_executor.types import CONTROL, INDEX_TYPE, is_data
+from ..dialects.tf_executor.types import CONTROL, is_data
 from ..graph.graph import Block, Operation, Value
 from ..graph.operator import Op, UnknownOp
 from ..graph.types import I1, TensorType, Type
-from .attributes import Attribute, Dictionary, Number
+from .attributes import Attribute, Dictionary
 from .document import is_document_branch, read_branch, read_message, read_splat, read_unquoted
 from .executor_types import node_types
 from .fields import make_operator

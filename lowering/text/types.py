@@ -111,8 +111,8 @@ class TypeReader:
                     if name in CONTAINERS else None)
 
     def scan_named(self, text: str, at: int, name: str, end: int, depth: int) -> tuple[AnyType, int]:
-        if name.startswith(TENSORFLOW) and (found := self.tensorflow(text, name, end, depth)):
-            return found
+        if name.startswith(TENSORFLOW) and (special := self.tensorflow(text, name, end, depth)):
+            return special
         if "." not in name:
             return self.follow(name, at, depth), end
         if name == "!tosa.shape":

@@ -6,6 +6,7 @@ reading. `!tf_type.resource<tensor<3xf32>>` is a `TensorFlowType`, `tensor<*x!tf
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from ...graph.types import OpaqueType, TensorType, Type
 
@@ -45,11 +46,12 @@ def is_tensor(type: Type) -> bool:
     return isinstance(type, TensorType | TensorFlowTensor) or str(type).startswith("tensor<")
 
 
-def is_string(type: Type) -> bool:
+def is_string(type: object) -> TypeGuard[TensorFlowTensor]:
+    """Whether values of the type are tensors of strings."""
     return isinstance(type, TensorFlowTensor) and type.element.name == "string"
 
 
-def is_resource(type: Type) -> bool:
+def is_resource(type: object) -> TypeGuard[TensorFlowTensor]:
     """Whether values of the type are handles of variables or other resources."""
     return isinstance(type, TensorFlowTensor) and type.element.name == "resource"
 

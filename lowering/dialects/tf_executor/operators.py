@@ -17,7 +17,6 @@ the table of TOSA's operators promises a type rule, a reference and an element f
 """
 from __future__ import annotations
 
-import dataclasses
 from typing import Any, ClassVar
 
 from ...graph.graph import Block, Operation, Value
@@ -170,9 +169,3 @@ def island_of(operation: Operation, controls: tuple[Value, ...], results: tuple[
     assert isinstance(operation.op, TensorFlowOp)
     body = Block((), (operation,), operation.results, operation.position, operation.position)
     return Operation(Island(), controls, results, (body,), {}, operation.position, operation.location)
-
-
-def fields_of(op: ExecutorOp) -> dict[str, Any]:
-    """The fields of an operator by name: its properties in MLIR."""
-    fields: tuple[dataclasses.Field[Any], ...] = dataclasses.fields(op)  # type: ignore[arg-type]  # Op makes them so
-    return {f.name: getattr(op, f.name) for f in fields}

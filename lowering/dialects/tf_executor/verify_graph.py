@@ -15,6 +15,9 @@ from .operators import Exit, NextIterationSink, NextIterationSource, token_of
 from .types import CONTROL, TOKEN, is_data
 from .verify import verify_node, wrong
 
+ADDRESS = ("send_device", "recv_device", "send_device_incarnation")
+"""What tells messages of one name apart."""
+
 
 def verify_graph(graph: Operation) -> None:
     """Raise a Problem unless the graph is sound."""
@@ -78,9 +81,9 @@ def check_tokens(operations: Sequence[Operation]) -> None:
         if given.type != expected.type:
             raise wrong(operation, f"gives a {given.type} to a Source of {expected.type}",
                         label=Label(source.position, "its Source"))
-    for token, source in sources.items():
-        if token not in sinks:
-            raise wrong(source, f"has no Sink: nothing takes its token %{token.name if token else ''}",
+    for own, source in sources.items():
+        if own not in sinks:
+            raise wrong(source, f"has no Sink: nothing takes its token %{own.name if own else ''}",
                         help="tf_executor.NextIteration.Sink [token] value closes the loop")
 
 
@@ -143,7 +146,7 @@ def check_messages(operations: Sequence[Operation], frames: Frames) -> None:
             if len(operation.operands) != 1:
                 raise Problem(f"{spelling(operation)} sends one value, found {len(operation.operands)}", operation.position,
                               kind="executor")
-            key = (frames.at[island], name, *(str(find(operation, n)) for n in ("send_device", "recv_device", "send_device_incarnation")))
+            key = (frames.at[island], name, *(str(find(operation, n)) for n in ADDRESS))
             if key in sent:
                 raise Problem(f"{spelling(operation)} sends {name!r}, which another one sends already", operation.position,
                               kind="executor", labels=(Label(sent[key].position, "the other one"),))
