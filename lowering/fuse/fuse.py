@@ -32,6 +32,7 @@ FOLD_BYTES = 1 << 20
 
 def fuse(module: Module, function: Function) -> Kernels:
     """The kernels and steps of one function; `module` says which variables it declares."""
+    refuse_foreign(function)
     fuser = Fuser(module, function)
     fuser.block(function.body)
     return fuse_rows(fuser.finish())
@@ -153,8 +154,7 @@ class Fuser:
     def compute(self, operation: Operation) -> None:
         """One operator: each of its results folded, inlined, viewed or stored."""
         if isinstance(operation.op, UnknownOp):
-            raise Problem(f"operator {operation.op.spelling} cannot be compiled", kind="unsupported",
-                          help="convert it to TOSA, or take out what needs its results")
+            raise unsupported(operation)
         for number, value in enumerate(operation.results):
             if value in self.uses:
                 self.result(operation, number)
@@ -356,6 +356,20 @@ class Fuser:
     def is_folded(self, value: Value) -> bool:
         home = self.homes.get(value)
         return home is not None and home.role == "constant"
+
+
+def refuse_foreign(function: Function) -> None:
+    """Raise a Problem at the first operation of another dialect, constants aside."""
+    for operation in function.body.walk():
+        if operation.op.foreign and not (operation.results and all(v.constant is not None for v in operation.results)):
+            raise unsupported(operation)
+
+
+def unsupported(operation: Operation) -> Problem:
+    """That an operator of another dialect is needed."""
+    name = operation.op.name or getattr(operation.op, "spelling", "")
+    return Problem(f"operator {name} cannot be compiled", operation.position, kind="unsupported",
+                   help="convert it to TOSA, or take out what needs its results")
 
 
 def shared(element: Element) -> Element:

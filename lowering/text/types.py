@@ -29,7 +29,7 @@ SPACE = re.compile(r"\s+")
 SHAPE = re.compile(r"<\s*([0-9]{1,4})\s*>")
 BRACKET = re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|->|[<>]')
 OTHER_SCALARS = re.compile(r"[su]?i[0-9]{1,7}|tf32|f80|f128|b?f[0-9]E[0-9]M[0-9]\w*|none")
-DOCUMENT = re.compile(r"\btf\.[A-Za-z_]\w*\s+[%\d-]")
+DOCUMENT = re.compile(r"tf\.[A-Za-z_]\w*\s+[%\d-]")
 TENSORFLOW = ("!tf_type.", "!tf.", "!tf_executor", "!_tf_executor")
 OLD_PREFIX = "!tf."
 """What TensorFlow's types were called in its dialect's design document."""
