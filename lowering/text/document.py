@@ -63,8 +63,9 @@ def check_operands(reader: OperationReader, syntax: OperationSyntax, values: lis
     if len(types) != len(values):
         raise Problem(f"{syntax.spelling} has {len(values)} operands, but {len(types)} operand types",
                       place(reader.source, syntax.types.signature or syntax.name), kind="type")
+    literals = {constant.results[0] for constant in reader.before}
     for number, (value, type) in enumerate(zip(values, types)):
-        if type is not None and value.type != type:
+        if type is not None and value.type != type and value not in literals:
             raise Problem(f"operand {number} of {syntax.spelling}, %{value.name}, is {value.type}, but its type here is "
                           f"{type}", place(reader.source, syntax.name), kind="type")
 

@@ -1,8 +1,8 @@
 """Executor operations -> text as TensorFlow prints it: the short form where the types allow it, `wraps` where an island holds
 one operation and gives its results back.
 
-Where one type does not say all, the signature stands in for it; _SwitchN and Exit, which have no such form, are then printed
-in the generic one.
+Where one type does not say all, the signature stands in for it; an operation that has no such form is then printed in the
+generic one.
 """
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def print_executor(printer: Printer, operation: Operation, depth: int) -> None:
                 printer.generic(inner, depth, lambda: f"{begin(printer, operation)} wraps ")
             else:
                 print_region(printer, operation, depth, "tf_executor.yield")
-        case SwitchN() | Exit() if not has_short_form(operation):
+        case SwitchN() | Exit() | ControlTrigger() if not has_short_form(operation):
             printer.generic(operation, depth, lambda: printer.results(operation.results))
         case _:
             text = node(printer, operation)
@@ -83,7 +83,7 @@ def node(printer: Printer, operation: Operation) -> str:
             token, rest = printer.uses(operation.operands[:1]), printer.uses(operation.operands[1:])
             return f"[{token}] {rest} : {operation.operands[1].type}"
         case ControlTrigger():
-            return f" {uses}" if uses else ""
+            return f" {uses}"
         case SwitchN(num_outs=outputs):
             return f" {switch_n(printer, operation, outputs)}"
         case Enter() as enter:
@@ -120,6 +120,8 @@ def has_short_form(operation: Operation) -> bool:
             return data == [result, PREDICATE] and operation.results[1].type == result
         case Merge():
             return data == [result] * SHORT_MERGE and operation.results[1].type == INDEX_TYPE
+        case ControlTrigger():  # without operands TensorFlow takes the names of the next results for some
+            return bool(operation.operands)
         case SwitchN():
             return data == [result, INDEX_TYPE] and all(v.type == result for v in data_results(operation))
         case _:
