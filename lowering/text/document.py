@@ -77,6 +77,8 @@ def literal_type(reader: OperationReader, syntax: OperationSyntax, token: Token,
     type = declared if not isinstance(declared, tuple) else declared[number] if number < len(declared) else None
     if isinstance(type, TensorType) and not type.is_static and not isinstance(declared, tuple):
         return TensorType((), type.element)
+    if type is None:
+        raise Problem(f"the number {token} of {syntax.spelling} has no type", place(reader.source, token), kind="type")
     if not isinstance(type, TensorType) or not type.is_static:
         raise Problem(f"the number {token} of {syntax.spelling} needs a static tensor type, not {type}",
                       place(reader.source, token), kind="type")

@@ -58,7 +58,11 @@ def read_container(reader: OperationReader, syntax: OperationSyntax) -> Operatio
     position, is_graph = place(reader.source, syntax.name), syntax.spelling == GRAPH
     if len(syntax.regions) != 1:
         raise Problem(f"{syntax.spelling} has one region, found {len(syntax.regions)}", position, kind="executor")
-    operands = reader.scopes.operands(syntax.operands)
+    blocks = syntax.regions[0].blocks
+    if len(blocks) > 1:
+        raise Problem(f"{syntax.spelling} has one block, found {len(blocks)}",
+                      place(reader.source, blocks[1].label or syntax.name), kind="executor")
+    operands = read_operands(reader, syntax)
     body = reader.region(syntax.regions[0], (), FETCH if is_graph else ISLAND_YIELD)
     types = tuple(v.type for v in body.yields if is_data(v.type) or not is_graph)
     check_declared(reader, syntax, types)
@@ -83,7 +87,7 @@ def check_declared(reader: OperationReader, syntax: OperationSyntax, found: tupl
 
 def read_wrapping(reader: OperationReader, syntax: OperationSyntax) -> Operation:
     """An island in the short form: it gives back all results of the one operation behind `wraps`."""
-    controls = reader.scopes.operands(syntax.operands)
+    controls = read_operands(reader, syntax)
     body = read_wrapped(reader, syntax.regions[0], syntax)
     types = (*(v.type for v in body.yields), CONTROL)
     return finish(reader, syntax, Island(), controls, types, (body,), {})
@@ -92,6 +96,9 @@ def read_wrapping(reader: OperationReader, syntax: OperationSyntax) -> Operation
 def read_wrapped(reader: OperationReader, region: RegionSyntax, island: OperationSyntax) -> Block:
     inner = region.blocks[0].operations[0]
     assert isinstance(inner, OperationSyntax)
+    if inner.spelling.startswith("tf_executor.") and inner.spelling != GRAPH:
+        raise Problem(f"tf_executor.island wraps an operation that may stand in an island, not {inner.spelling}",
+                      place(reader.source, inner.name), kind="executor")
     outside, before = reader.scopes.names, reader.before
     reader.scopes.names, reader.before = [*outside, {}], []
     operation = reader.operation(inner._replace(location=island.location))
@@ -107,17 +114,25 @@ def read_wrapped(reader: OperationReader, region: RegionSyntax, island: Operatio
 def read_node(reader: OperationReader, syntax: OperationSyntax) -> Operation:
     """An operator without a region; one that the dialect does not have is kept, for the verifier to refuse."""
     operator = EXECUTOR_OPERATORS.get(syntax.spelling)
-    operands = reader.scopes.operands(syntax.operands)
+    operands = read_operands(reader, syntax)
     position = place(reader.source, syntax.name)
     try:
+        if syntax.regions:
+            raise Problem(f"{syntax.spelling} has no regions, found {len(syntax.regions)}", kind="executor")
         types = node_types(reader, syntax, operator, operands)
         op, rest = make_node(reader, syntax, operator, operands, types)
     except Problem as problem:
-        raise problem.at(position) from None
+        raise problem.of(syntax.spelling).at(position) from None
     if isinstance(op, Switch) and is_swapped(operands):
         operands = (operands[1], operands[0], *operands[2:])
-    regions = reader.regions(syntax, op, operands) if syntax.regions else ()
-    return finish(reader, syntax, op, operands, types, regions, rest)
+    return finish(reader, syntax, op, operands, types, (), rest)
+
+
+def read_operands(reader: OperationReader, syntax: OperationSyntax) -> tuple[Value, ...]:
+    try:
+        return reader.scopes.operands(syntax.operands)
+    except Problem as problem:
+        raise problem.of(ISLAND if syntax.spelling == WRAPS else syntax.spelling) from None
 
 
 def make_node(reader: OperationReader, syntax: OperationSyntax, operator: type[ExecutorOp] | None,
@@ -147,7 +162,10 @@ def is_swapped(operands: tuple[Value, ...]) -> bool:
 def finish(reader: OperationReader, syntax: OperationSyntax, op: Op, operands: tuple[Value, ...],
            types: tuple[Type, ...], regions: tuple[Block, ...], attributes: Dictionary) -> Operation:
     """The operation with its results by the names in the text."""
-    results = read_results(reader, syntax, op, types)
+    try:
+        results = read_results(reader, syntax, op, types)
+    except Problem as problem:
+        raise problem.of(op.name) from None
     return Operation(op, operands, results, regions, attributes, place(reader.source, syntax.name),
                      reader.attributes.location(syntax.location))
 

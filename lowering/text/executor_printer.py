@@ -12,6 +12,7 @@ from ..dialects.tf_executor.operators import (
     PARALLEL_ITERATIONS,
     ControlTrigger,
     Enter,
+    ExecutorOp,
     Exit,
     Graph,
     Island,
@@ -42,8 +43,7 @@ def print_executor(printer: Printer, operation: Operation, depth: int) -> None:
             print_region(printer, operation, depth, "tf_executor.fetch")
         case Island():
             inner = wrapped(operation)
-            if inner is not None and not operation.attributes and inner.location == operation.location and not (
-                    operation.regions[0].terminator_attributes):
+            if inner is not None and has_wrapping_form(operation, inner):
                 printer.generic(inner, depth, lambda: f"{begin(printer, operation)} wraps ")
             else:
                 print_region(printer, operation, depth, "tf_executor.yield")
@@ -53,6 +53,12 @@ def print_executor(printer: Printer, operation: Operation, depth: int) -> None:
             text = node(printer, operation)
             results = printer.results(operation.results)
             printer.lines.append(f"{'  ' * depth}{results}{operation.op.name}{text}{end(printer, operation)}")
+
+
+def has_wrapping_form(island: Operation, inner: Operation) -> bool:
+    """Whether the short form of an island holds all that is known of it and of its one operation."""
+    bare = not island.attributes and not island.regions[0].terminator_attributes
+    return bare and inner.location == island.location and not isinstance(inner.op, ExecutorOp)
 
 
 def begin(printer: Printer, operation: Operation) -> str:

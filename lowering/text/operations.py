@@ -70,11 +70,18 @@ class OperationReader:
             found += [*self.before, operation] if operation else ()
             self.before.clear()
         end = self.terminator(last, terminators, syntax) if terminators else None
-        yields = self.operands(end)[0] if end else ()
+        yields = self.yielded(end) if end else ()
         self.scopes.names, self.before = outside, before
         given = self.attributes.dictionary(end.properties) | self.attributes.dictionary(end.attributes) if end else {}
         return Block(arguments, tuple(found), yields, place(self.source, block.label or syntax.start),
                      place(self.source, end.name if end else syntax.end), given)
+
+    def yielded(self, end: OperationSyntax) -> tuple[Value, ...]:
+        """What a terminator gives back."""
+        try:
+            return self.operands(end)[0]
+        except Problem as problem:
+            raise (problem.of(end.spelling) if end.spelling.startswith(EXECUTOR) else problem) from None
 
     def terminator(self, last: AnyOperation | None, terminators: Sequence[str],
                    region: RegionSyntax) -> OperationSyntax:

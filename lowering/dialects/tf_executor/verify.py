@@ -23,6 +23,7 @@ from .operators import (
     NextIterationSource,
     Switch,
     SwitchN,
+    control_operands,
     data_operands,
     data_results,
 )
@@ -58,12 +59,14 @@ def verify_node(operation: Operation) -> None:
     op = operation.op
     if not isinstance(op, ExecutorOp):
         raise foreign(operation)
+    if isinstance(op, Graph):
+        raise wrong(operation, "may not stand directly in another tf_executor.graph", help="put it into an island")
     check_regions(operation, op)
     check_operands(operation, op)
+    if isinstance(op, Island):
+        check_yields(operation)
     check_results(operation)
     match op:
-        case Graph():
-            raise wrong(operation, "may not stand directly in another tf_executor.graph", help="put it into an island")
         case Island():
             check_island(operation)
         case Switch():
@@ -135,7 +138,7 @@ def check_number(operation: Operation, op: ExecutorOp) -> None:
         raise wrong(operation, f"takes {op.takes}, found no operands")
     if found < op.least or (op.most is not None and found > op.most):
         counted = f"{found} data operand{'s' * (found != 1)}"
-        controls = len(operation.operands) - found
+        controls = len(control_operands(operation))
         more = f" and {controls} of control" if controls and found < op.least else ""
         raise wrong(operation, f"takes {op.takes}, found {counted}{more}")
 
@@ -148,19 +151,19 @@ def expected_results(operation: Operation) -> tuple[str, int] | None:
         case Graph() | Island():
             return None
         case Switch():
-            return "the false output, the true output and control", 2
+            return "three results, the false output, the true output and control", 2
         case SwitchN(num_outs=outputs):
-            return f"num_outs = {outputs} outputs and control", outputs
+            return f"{outputs + 1} results, num_outs = {outputs} outputs and control", outputs
         case Merge():
-            return "a value, its index and control", 2
+            return "three results, a value, its index and control", 2
         case NextIterationSource():
-            return "a value, a token and control", 2
+            return "three results, a value, a token and control", 2
         case NextIterationSink():
-            return "none", -1
+            return "no results", -1
         case op if isinstance(op, ExecutorOp) and op.most == 0:
-            return "control only", 0
+            return "control as its only result", 0
         case _:
-            return "a value and control", 1
+            return "two results, a value and control", 1
 
 
 def check_results(operation: Operation) -> None:
@@ -169,7 +172,7 @@ def check_results(operation: Operation) -> None:
     is_sink, is_source = isinstance(operation.op, NextIterationSink), isinstance(operation.op, NextIterationSource)
     expected = expected_results(operation)
     if expected is not None and len(types) != expected[1] + 1:
-        raise wrong(operation, f"has the results {expected[0]}, found {len(types)}")
+        raise wrong(operation, f"has {expected[0]}, found {len(types)} results")
     if not is_sink and (not types or types[-1] != CONTROL):
         found = f"it is a {types[-1]}" if types else "there are none"
         raise wrong(operation, f"gives control as its last result, {found}")
@@ -239,13 +242,19 @@ def check_forwarding(operation: Operation) -> None:
 
 # Islands
 
+def check_yields(operation: Operation) -> None:
+    """An island gives back data; its control comes of itself."""
+    body = operation.regions[0]
+    for value in body.yields:
+        if value.type in (CONTROL, TOKEN):
+            raise Problem(f"tf_executor.yield gives back data only, %{value.name} is a {value.type}",
+                          body.terminator_position or operation.position, kind="executor")
+
+
 def check_island(operation: Operation) -> None:
     """What it yields is what it gives back; it captures only data."""
     body, results = operation.regions[0], data_results(operation)
     place = body.terminator_position or operation.position
-    for value in body.yields:
-        if value.type in (CONTROL, TOKEN):
-            raise Problem(f"tf_executor.yield gives back data only, %{value.name} is a {value.type}", place, kind="executor")
     if len(body.yields) != len(results):
         raise Problem(f"tf_executor.yield gives back {len(body.yields)} values, but the tf_executor.island has "
                       f"{len(results)} results besides control", place, kind="executor")
