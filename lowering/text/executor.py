@@ -17,10 +17,10 @@ from ..graph.operator import Op, UnknownOp
 from ..graph.types import I1, TensorType, Type
 from .attributes import Attribute, Dictionary
 from .document import is_document_branch, read_branch, read_message, read_splat, read_unquoted
+from .executor_rules import WRAPS
 from .executor_types import node_types
 from .fields import make_operator
 from .names import NAME, UNUSED
-from .rules import WRAPS
 from .syntax import OperationSyntax, RegionSyntax, place
 
 if TYPE_CHECKING:

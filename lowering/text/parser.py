@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ...runtime.errors import Source
+from .executor_rules import ExecutorRules
 from .rules import Rules, TokenFault
 from .syntax import Fault, FileSyntax
 
@@ -42,11 +43,12 @@ def build_parser() -> Lark:
 
     from lark import Lark, Transformer, v_args
     grammar = files(__package__).joinpath("grammar.lark").read_text("utf-8")
-    methods = {name: method for name, method in vars(Rules).items() if not name.startswith("_")}
-    rules = v_args(inline=True)(type("LarkRules", (Transformer,), methods))
+    methods = {name: method for rules in (Rules, ExecutorRules) for name, method in vars(rules).items()
+               if not name.startswith("_")}
+    transformer = v_args(inline=True)(type("LarkRules", (Transformer,), methods))
     counters = {name: open_bracket for name in ("LPAR", "LBRACE", "LSQB")}
     counters |= {name: close_bracket for name in ("RPAR", "RBRACE", "RSQB")}
-    return Lark(grammar, parser="lalr", lexer="contextual", transformer=rules(),
+    return Lark(grammar, parser="lalr", lexer="contextual", transformer=transformer(),
                 lexer_callbacks={**counters, "EXECUTOR": tensorflow_token})
 
 

@@ -7,7 +7,11 @@ from __future__ import annotations
 
 import pathlib
 import re
+from functools import cache
 from typing import NamedTuple
+
+from tosaic.lowering.graph.graph import Module
+from tosaic.lowering.text.reader import read_module
 
 DATA = pathlib.Path(__file__).parents[1] / "data"
 CORPUS = sorted((DATA / "tensorflow").glob("*/*.mlir"))
@@ -25,6 +29,12 @@ class Case(NamedTuple):
     message: str
     line: int
     column: int
+
+
+@cache
+def module_of(path: pathlib.Path) -> Module:
+    """The module of a text, which nothing changes."""
+    return read_module(path.read_text("utf-8"), path.name)
 
 
 def name_of(path: pathlib.Path) -> str:

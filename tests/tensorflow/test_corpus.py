@@ -15,18 +15,14 @@ from tosaic.lowering.text.printer import print_module
 from tosaic.lowering.text.reader import read_module
 
 from ..text.equality import equal_modules
-from .cases import CORPUS, name_of
+from .cases import CORPUS, module_of, name_of
 
 REAL = re.compile(r"(?<![\w.])-?[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?(?![\w.])")
 
 
-def read(path: pathlib.Path) -> Module:
-    return read_module(path.read_text("utf-8"), path.name)
-
-
 @pytest.mark.parametrize("path", CORPUS, ids=name_of)
 def test_a_text_of_tensorflow_reads_and_prints_to_an_equal_graph(path: pathlib.Path) -> None:
-    module = read(path)
+    module = module_of(path)
     verify(module)
     text = print_module(module)
     again = read_module(text)
@@ -37,7 +33,7 @@ def test_a_text_of_tensorflow_reads_and_prints_to_an_equal_graph(path: pathlib.P
 
 @pytest.mark.parametrize("path", [p for p in CORPUS if p.stem != "coarse"], ids=name_of)
 def test_a_text_prints_as_tensorflow_prints_it(path: pathlib.Path) -> None:
-    assert without_style(print_module(read(path))) == without_style(path.read_text())
+    assert without_style(print_module(module_of(path))) == without_style(path.read_text())
 
 
 def without_style(text: str) -> list[str]:
@@ -52,7 +48,7 @@ def operations(module: Module) -> collections.Counter[str]:
 @pytest.mark.parametrize("path", CORPUS, ids=name_of)
 def test_every_operation_of_a_text_is_in_its_graph(path: pathlib.Path) -> None:
     text = path.read_text("utf-8")
-    found = operations(read(path))
+    found = operations(module_of(path))
     for name in ("tf_executor.graph", "tf_executor.island", "tf_executor.Switch", "tf_executor.Merge", "tf_executor.Enter",
                  "tf_executor.Exit", "tf_executor.NextIteration.Source", "tf_executor.NextIteration.Sink",
                  "tf_executor.ControlTrigger", "tf_executor._SwitchN", "tf_executor.LoopCond"):
@@ -64,7 +60,7 @@ def test_every_operation_of_a_text_is_in_its_graph(path: pathlib.Path) -> None:
 @pytest.mark.parametrize("path", CORPUS, ids=name_of)
 def test_every_operation_is_of_a_class_of_its_dialect_and_has_its_position(path: pathlib.Path) -> None:
     lines = path.read_text("utf-8").splitlines()
-    for function in read(path).functions:
+    for function in module_of(path).functions:
         for operation in function.body.walk():
             name = operation.op.name or operation.op.spelling  # type: ignore[attr-defined]
             assert isinstance(operation.op, ExecutorOp if name.startswith("tf_executor.") else TensorFlowOp)
@@ -83,7 +79,7 @@ def test_the_graphs_of_version_one_have_what_the_executor_alone_knows() -> None:
     found = collections.Counter[str]()
     for path in CORPUS:
         if path.stem == "executor":
-            found += operations(read(path))
+            found += operations(module_of(path))
     assert {name: count for name, count in found.items() if name.startswith("tf_executor.")} == {
         "tf_executor.graph": found[Graph.name], "tf_executor.island": found["tf_executor.island"], "tf_executor.Switch": 34,
         "tf_executor.Merge": 24, "tf_executor.Enter": 19, "tf_executor.Exit": 8, "tf_executor.LoopCond": 7,

@@ -12,7 +12,7 @@ from tosaic.lowering.text.printer import print_module
 from tosaic.lowering.text.reader import read_module
 from tosaic.runtime.errors import Problem
 
-from .cases import CORPUS, DATA, in_graph, name_of
+from .cases import CORPUS, DATA, in_graph, module_of, name_of
 
 
 def spellings(module: Module) -> list[str]:
@@ -27,7 +27,7 @@ def kept(body: str, fetch: str = "%x : tensor<3xf32>") -> list[str]:
 
 @pytest.mark.parametrize("path", CORPUS, ids=name_of)
 def test_a_pruned_graph_is_sound_and_pruning_it_again_changes_nothing(path: pathlib.Path) -> None:
-    module = prune(read_module(path.read_text()))
+    module = prune(module_of(path))
     verify(module)
     text = print_module(module)
     assert print_module(prune(read_module(text))) == text
