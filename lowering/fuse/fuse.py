@@ -36,6 +36,7 @@ is computed then only up to so many elements, or terms."""
 
 def fuse(module: Module, function: Function) -> Kernels:
     """The kernels and steps of one function; `module` says which variables it declares."""
+    refuse_foreign(function)
     fuser = Fuser(module, function)
     fuser.block(function.body)
     return fuse_rows(fuser.finish())
@@ -157,8 +158,7 @@ class Fuser:
     def compute(self, operation: Operation) -> None:
         """One operator: each of its results folded, inlined, viewed or stored."""
         if isinstance(operation.op, UnknownOp):
-            raise Problem(f"operator {operation.op.spelling} cannot be compiled", kind="unsupported",
-                          help="convert it to TOSA, or take out what needs its results")
+            raise unsupported(operation)
         for number, value in enumerate(operation.results):
             if value in self.uses:
                 self.result(operation, number)
@@ -375,6 +375,20 @@ def terms(e: Expr, axes: Iterable[Axis]) -> int:
 
 def has_sums(e: Expr) -> bool:
     return any(isinstance(node, Reduce) for node in nodes(e))
+
+
+def refuse_foreign(function: Function) -> None:
+    """Raise a Problem at the first operation of another dialect, constants aside."""
+    for operation in function.body.walk():
+        if operation.op.foreign and not (operation.results and all(v.constant is not None for v in operation.results)):
+            raise unsupported(operation)
+
+
+def unsupported(operation: Operation) -> Problem:
+    """That an operator of another dialect is needed."""
+    name = operation.op.name or getattr(operation.op, "spelling", "")
+    return Problem(f"operator {name} cannot be compiled", operation.position, kind="unsupported",
+                   help="convert it to TOSA, or take out what needs its results")
 
 
 def shared(element: Element) -> Element:

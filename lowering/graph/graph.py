@@ -53,12 +53,13 @@ class Operation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Arguments, operations, and the values that its terminator (return, yield) gives back."""
+    """Arguments, operations, and the values that its terminator (return, yield, fetch) gives back."""
     arguments: tuple[Value, ...]
     operations: tuple[Operation, ...]
     yields: tuple[Value, ...]
     position: Position | None = None
     terminator_position: Position | None = None
+    terminator_attributes: Mapping[str, Any] = field(default_factory=dict)
 
     def walk(self) -> Iterator[Operation]:
         """Every operation in it and in its regions, in order."""

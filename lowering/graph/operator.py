@@ -28,7 +28,7 @@ from .types import Array, TensorType, Type
 
 if TYPE_CHECKING:
     from ..elements.tensor import Element
-    from .graph import Block
+    from .graph import Block, Operation
 
 OPERATORS: dict[str, type[Op]] = {}
 """Every operator by its name in MLIR (`tosa.add`)."""
@@ -69,6 +69,8 @@ class Op:
     regions: ClassVar[int] = 0
     variable_effect: ClassVar[str] = ""
     """"declare", "read" or "write" for the operators of stateful tensors."""
+    foreign: ClassVar[bool] = False
+    """Of a dialect beside TOSA: its own `verify` has its rules, and TOSA's levels do not hold."""
 
     def __init_subclass__(cls, name: str = "", aliases: tuple[str, ...] = (), **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
@@ -111,6 +113,9 @@ class Op:
     def region_types(self, operands: Sequence[Operand], regions: Sequence[Block]) -> tuple[Type, ...]:
         """The types of the results of an operator with regions; checks their arguments and what they yield."""
         raise Problem(f"{self.name} takes no regions", kind="type")
+
+    def verify(self, operation: Operation, parent: Operation | None) -> None:
+        """The rules of a foreign operator; `parent` is the operation whose region holds it."""
 
     def types(self, operands: Sequence[Operand], regions: Sequence[Block] = ()) -> tuple[Type, ...]:
         """The types of the results of an operation; a Problem that comes out of the operator's rule names it."""

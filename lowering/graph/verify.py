@@ -44,18 +44,48 @@ def verify(module: Module) -> None:
 def check(module: Module) -> None:
     symbols: dict[str, Position | None] = {}
     variables: dict[str, Operation] = {}
+    levels = not is_foreign(module)
     for operation in module.declarations:
         if operation.op.variable_effect == "declare":
             new_symbol(symbols, symbol_of(operation), operation.position)
             variables[symbol_of(operation)] = operation
+        elif name := symbol_of_unknown(operation):
+            new_symbol(symbols, name, operation.position)
     for function in module.functions:
         new_symbol(symbols, function.name, function.position)
-    top = Scope(variables)
+    top = Scope(variables, levels=levels)
     for operation in module.declarations:
         top.operation(operation, 0)
     inside: dict[str, Operation] = {}
     for function in module.functions:
-        verify_function(function, variables, inside)
+        verify_function(function, variables, inside, levels)
+    if not levels:
+        check_callees(module)
+
+
+def is_foreign(module: Module) -> bool:
+    """Whether a module holds operations of a foreign dialect and none of TOSA's, whose levels then do not hold."""
+    found = False
+    for function in module.functions:
+        for operation in function.body.walk():
+            if operation.op.foreign:
+                found = True
+            elif not isinstance(operation.op, UnknownOp):
+                return False
+    return found
+
+
+def check_callees(module: Module) -> None:
+    """The functions that operations name are in the module."""
+    from ..dialects.tf.operator import callees, spelling
+    names = {f.name for f in module.functions}
+    for function in module.functions:
+        for operation in function.body.walk():
+            for attribute, symbols in callees(operation).items() if operation.op.foreign else ():
+                missing = next((s for s in symbols if s not in names), None)
+                if missing is not None:
+                    raise Problem(f"{spelling(operation)} names @{missing} as its {attribute}, which the module does not "
+                                  "have", operation.position, kind="symbol")
 
 
 def new_symbol(symbols: dict[str, Position | None], name: str, position: Position | None) -> None:
@@ -69,9 +99,17 @@ def symbol_of(operation: Operation) -> str:
     return str(getattr(operation.op, "symbol", ""))
 
 
-def verify_function(function: Function, variables: Mapping[str, Operation], inside: dict[str, Operation]) -> None:
-    """`variables` are declared at module level; `inside` collects those that functions declare."""
-    scope = Scope(dict(variables), {}, inside)
+def symbol_of_unknown(operation: Operation) -> str:
+    """The symbol that an operation of another dialect declares, if it does."""
+    name = (getattr(operation.op, "properties", None) or {}).get("sym_name")
+    return name if isinstance(name, str) else ""
+
+
+def verify_function(function: Function, variables: Mapping[str, Operation], inside: dict[str, Operation],
+                    levels: bool = True) -> None:
+    """`variables` are declared at module level; `inside` collects those that functions declare; `levels`: whether TOSA's
+    hold."""
+    scope = Scope(dict(variables), {}, inside, levels)
     scope.block(function.body, 0)
     for value in function.arguments:
         if isinstance(value.type, ShapeType) and not function.is_private:
@@ -98,17 +136,19 @@ class Scope:
     variables: dict[str, Operation]
     values: dict[Value, None] = field(default_factory=dict)
     inside: dict[str, Operation] = field(default_factory=dict)
+    levels: bool = True
 
-    def block(self, block: Block, depth: int) -> None:
+    def block(self, block: Block, depth: int, parent: Operation | None = None) -> None:
         """The operations of a block; what it defines is not visible behind it."""
-        outer = dict(self.values) if depth else self.values
+        before = len(self.values)
         for value in block.arguments:
-            self.define(value, block.position, check_type)
+            self.define(value, block.position, check_type if self.levels else None)
         for operation in block.operations:
-            self.operation(operation, depth)
+            self.operation(operation, depth, parent)
         for value in block.yields:
             self.use(value, "what the block gives back", block.terminator_position)
-        self.values = outer
+        while depth and len(self.values) > before:
+            self.values.popitem()  # the last one that was defined
 
     def define(self, value: Value, position: Position | None, check: Callable[[Value], None] | None) -> None:
         if value in self.values:
@@ -125,8 +165,8 @@ class Scope:
             raise Problem(f"{what}, %{value.name}, is not defined before this place", position, kind="ssa",
                           labels=(Label(value.position, "its definition"),) if value.position else ())
 
-    def operation(self, operation: Operation, depth: int) -> None:
-        known = not isinstance(operation.op, UnknownOp)
+    def operation(self, operation: Operation, depth: int, parent: Operation | None = None) -> None:
+        known = not (isinstance(operation.op, UnknownOp) or operation.op.foreign)
         inner = depth + (known and bool(operation.regions))
         with blamed(operation):
             for number, value in enumerate(operation.operands):
@@ -135,8 +175,10 @@ class Scope:
                     kind="level")
             if known:
                 self.known(operation)  # before what is inside: a wrong signature of a region makes its operations wrong
+        if operation.op.foreign:
+            operation.op.verify(operation, parent)
         for region in operation.regions:
-            self.block(region, inner if known else max(depth, 1))
+            self.block(region, inner if known else max(depth, 1), operation)
         with blamed(operation):
             for value in operation.results:
                 self.define(value, operation.position, check_type if known else None)

@@ -1,9 +1,15 @@
-"""Graph -> graph: drops operations whose results nobody reads and that have no effect on variables."""
+"""Graph -> graph: drops operations whose results nobody reads and that have no effect on variables.
+
+Of TensorFlow's operations those that write stay, too; what an executor graph holds stays if its fetches reach it.
+"""
 from __future__ import annotations
 
 from dataclasses import replace
 
-from ..graph.graph import Block, Function, Module, Operation, Value
+from ..dialects.tf import effects
+from ..dialects.tf_executor.operators import Graph
+from ..graph.graph import Block, Function, Module, Operation, Value, captures
+from .prune_executor import prune_graph
 
 
 def prune(module: Module) -> Module:
@@ -17,7 +23,8 @@ def prune_function(function: Function) -> Function:
 
 def has_effect(operation: Operation) -> bool:
     """Whether running it can be seen in a variable (or in not ending: loops stay)."""
-    return bool(operation.op.variable_effect) or operation.op.name == "tosa.while_loop" or any(
+    op = operation.op
+    return bool(op.variable_effect) or op.name == "tosa.while_loop" or (op.foreign and effects.has_effect(operation)) or any(
         has_effect(inner) for region in operation.regions for inner in region.walk())
 
 
@@ -26,9 +33,15 @@ def prune_block(block: Block, needed: set[Value]) -> Block:
     needed.update(block.yields)
     kept: list[Operation] = []
     for operation in reversed(block.operations):
+        if isinstance(operation.op, Graph):
+            operation = prune_graph(operation, lambda body: prune_block(body, set()))
         if not (has_effect(operation) or any(r in needed for r in operation.results)):
             continue
-        regions = tuple(prune_block(r, needed) for r in operation.regions)
         needed.update(operation.operands)
+        if isinstance(operation.op, Graph):
+            needed.update(captures(operation))
+            kept.append(operation)
+            continue
+        regions = tuple(prune_block(r, needed) for r in operation.regions)
         kept.append(replace(operation, regions=regions) if operation.regions else operation)
     return replace(block, operations=tuple(reversed(kept)))

@@ -56,7 +56,7 @@ def operation(old: Operation, values: Mapping[Value, Value]) -> Operation:
         behind = len(operands) - len(old.regions[-1].arguments)
         inner = [v.type for v in operands[behind:]]
         regions = tuple(block(r, inner, values) for r in old.regions)
-    if isinstance(op, UnknownOp) or op.variable_effect:
+    if isinstance(op, UnknownOp) or op.foreign or op.variable_effect:
         types: tuple[Type, ...] = tuple(v.type for v in old.results)
     else:
         types = op.types(operands, regions)

@@ -8,7 +8,7 @@ from typing import assert_never
 import numpy as np
 
 from ..graph.types import ElementType, OpaqueType, ShapeType, TensorType
-from .attributes import Attribute, Dense, FunctionType, Number, Numbers, Symbol, Text, Unit
+from .attributes import Attribute, Dense, FunctionType, Number, Numbers, Strings, Symbol, Text, Unit
 from .element_printer import format_dense, format_element, format_float
 from .typed_elements import format_typed, has_own_form
 
@@ -40,6 +40,8 @@ def format_attribute(value: Attribute, elide: int | None = None) -> str:
             return f"dense_resource<__elided__> : {type}"
         case Dense():
             return f"{format_dense(value.array, value.type, elide)} : {value.type}"
+        case Strings(values, type):
+            return f"dense<{format_strings(values, type.shape or ())}> : {type}"
         case FunctionType(operands, results):
             return format_signature(operands, results)
         case TensorType() | ShapeType() | OpaqueType() | ElementType():
@@ -80,7 +82,24 @@ def symbol(name: str) -> str:
     return f"@{name}" if BARE_NAME.fullmatch(name) else f"@{quoted(name)}"
 
 
+def format_strings(values: tuple[bytes, ...], shape: tuple[int | None, ...]) -> str:
+    """Nested lists of strings; one string where all are equal."""
+    if values and len(set(values)) == 1:
+        return quoted_bytes(values[0])
+    return nested_strings(values, shape) if values else ""
+
+
+def nested_strings(values: tuple[bytes, ...], shape: tuple[int | None, ...]) -> str:
+    if not shape:
+        return quoted_bytes(values[0])
+    step = len(values) // (shape[0] or 1)
+    return f"[{', '.join(nested_strings(values[i:i + step], shape[1:]) for i in range(0, len(values), step))}]"
+
+
 def quoted(text: str) -> str:
     """A string with everything but plain ASCII as hexadecimal escapes."""
-    raw = text.encode("utf-8", "surrogateescape")
+    return quoted_bytes(text.encode("utf-8", "surrogateescape"))
+
+
+def quoted_bytes(raw: bytes) -> str:
     return '"' + "".join(chr(b) if b in PLAIN else f"\\{b:02X}" for b in raw) + '"'

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ...runtime.errors import Problem, Source
+from ..dialects.tf.types import is_string
 from ..graph.types import F64, I64, ElementType, TensorType
 from .attributes import Attribute, Dense, Dictionary, FunctionType, Number, Numbers, Symbol, Text, Unit
 from .elements import decode, decode_blob
 from .scalars import integer, real
+from .strings import decode_strings, unescape
 from .syntax import AttributeSyntax, DictionarySyntax, Fault, ListSyntax, LocationSyntax, place
 from .typed_elements import IS_TYPED, decode_typed
 from .types import TypeReader
@@ -21,9 +23,6 @@ if TYPE_CHECKING:
 MAXIMUM_EXPANSION = 100_000
 """Attributes that one alias may stand for, aliases inside it counted as often as they are used."""
 MAXIMUM_DEPTH = 64
-ESCAPE = re.compile(rb"\\(?:([nt\"\\])|([0-9A-Fa-f]{2}))")
-BAD_ESCAPE = re.compile(rb"[^\\]*+(?:\\(?:[nt\"\\]|[0-9A-Fa-f]{2})[^\\]*+)*+\\")
-ESCAPED = {b"n": b"\n", b"t": b"\t", b'"': b'"', b"\\": b"\\"}
 SYMBOL_PART = re.compile(r'@("[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|[\w$.-]+)')
 PLACE_ALIAS = re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|#[\w$.]+')
 LONGEST_LOCATION, MAXIMUM_LOCATION_DEPTH = 4096, 16
@@ -72,6 +71,8 @@ class AttributeReader:
             case "STRING":
                 text = self.string(token)
                 return text if type_token is None else Text(f"{token} : {self.types.read(type_token)}")
+            case "CURLY_STRING":
+                return token[1:-1]
             case "SYMBOL":
                 return Symbol(self.symbol(token))
             case "TYPE":
@@ -120,6 +121,8 @@ class AttributeReader:
         if type_token is None:
             raise Fault("expected ':' and the type of the constant", len(token))
         type = self.types.read(type_token)
+        if is_string(type):
+            return decode_strings(token, type)
         if not isinstance(type, TensorType):
             return Text(f"{token} : {type}")
         if not token.startswith("dense_resource"):
@@ -216,15 +219,3 @@ def item(text: str, element: ElementType, offset: int) -> int | float | bool:
     if element.kind == "bool" and stripped in ("true", "false"):
         return stripped == "true"
     return real(stripped, element, at) if element.is_float else integer(stripped, element, at)
-
-
-def unescape(text: str) -> bytes:
-    """The bytes that a quoted text stands for."""
-    raw = text[1:-1].encode("utf-8")
-    if b"\\" not in raw:
-        return raw
-    wrong = BAD_ESCAPE.match(raw)
-    if wrong:
-        offset = len(raw[:wrong.end()].decode("utf-8", "ignore"))
-        raise Fault('expected \\n, \\t, \\", \\\\ or two hexadecimal digits', offset)
-    return ESCAPE.sub(lambda m: ESCAPED[m.group(1)] if m.group(1) else bytes.fromhex(m.group(2).decode()), raw)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias, Union
 
+from ..dialects.tf.types import TensorFlowTensor
 from ..graph.types import Array, ElementType, TensorType, Type
 
 
@@ -52,11 +53,19 @@ class Dense:
 
 
 @dataclass(frozen=True, slots=True)
+class Strings:
+    """A constant of strings: its elements in row-major order."""
+    values: tuple[bytes, ...]
+    type: TensorFlowTensor
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionType:
     operands: tuple[Type, ...]
     results: tuple[Type, ...]
 
 
-Attribute: TypeAlias = Union[str, bool, Unit, Number, Numbers, Symbol, Text, Dense, FunctionType, Type, ElementType,
+Attribute: TypeAlias = Union[str, bool, Unit, Number, Numbers, Symbol, Text, Dense, Strings, FunctionType,
+                             Type, ElementType,
                              "tuple[Attribute, ...]", "Mapping[str, Attribute]"]
 Dictionary: TypeAlias = dict[str, Attribute]

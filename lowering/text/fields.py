@@ -58,7 +58,8 @@ def make_operator(operator: type[Op], given: Mapping[str, Attribute], operands: 
             except Problem as problem:
                 raise problem.at(find(name)) from None
         elif field.default is dataclasses.MISSING:
-            raise Problem(f"{operator.name} needs the attribute {field.name}", kind="attribute", help=OLD_TEXT)
+            raise Problem(f"{operator.name} needs the attribute {field.name}", kind="attribute",
+                          help=None if operator.foreign else OLD_TEXT)
     return operator(**values), rest
 
 

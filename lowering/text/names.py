@@ -61,7 +61,7 @@ class Scopes:
     def unknown(self, match: re.Match[str], token: Token) -> Problem:
         name, text = match.group(1), self.source.text or ""
         position = place(self.source, token, match.start(), len(match.group()))
-        definition = re.compile(re.escape(name) + r"(?![\w$.#-])(?:\s*:\s*[0-9]+)?\s*=(?!=)")
+        definition = re.compile(re.escape(name) + r"(?![\w$.#-])(?:\s*:\s*[0-9]+)?(?:\s*,\s*%[\w$.:-]++){0,16}\s*=(?!=)")
         later = definition.search(text, token.start_pos or 0)
         if later is None:
             return Problem(f"unknown value {name}", position, kind="symbol")

@@ -11,6 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ...runtime.errors import Position, Problem, Source
+from ..dialects.tf.operator import PREFIX, YIELD, TensorFlowOp
+from ..dialects.tf_executor.operators import PREFIX as EXECUTOR
 from ..dialects.tosa.data import Identity, IdentityN
 from ..graph.graph import Block, Operation, Value
 from ..graph.operator import OPERATORS, Op, UnknownOp
@@ -26,9 +28,13 @@ from .types import TypeReader
 if TYPE_CHECKING:
     from lark import Token
 
+SPECIAL = (EXECUTOR, PREFIX, "wraps", "constant")
+"""Beginnings of the names of operations that may be written otherwise than they are kept."""
 CAST = "builtin.unrealized_conversion_cast"
 RETURNS = ("return", "func.return")
 YIELDS = ("tosa.yield",)
+FETCH, ISLAND_YIELD, TENSORFLOW_YIELD = ("tf_executor.fetch",), ("tf_executor.yield",), (YIELD,)
+TERMINATORS = frozenset((*RETURNS, *YIELDS, *FETCH, *ISLAND_YIELD, *TENSORFLOW_YIELD))
 
 
 @dataclass
@@ -40,6 +46,8 @@ class OperationReader:
     scopes: Scopes
     conversions: dict[Value, Operation] = field(default_factory=dict)
     """Results of conversions between different types, which nothing may use."""
+    before: list[Operation] = field(default_factory=list)
+    """Operations that belong in front of the one that is being read: constants that are written as operands."""
 
     # Regions
 
@@ -50,18 +58,30 @@ class OperationReader:
             raise Problem("a region of more than one block is not supported",
                           place(self.source, syntax.blocks[1].label or syntax.start), kind="unsupported",
                           help="lift branches to tosa.cond_if and tosa.while_loop first")
-        block, outside = syntax.blocks[0], self.scopes.names
-        self.scopes.names = [*outside, {}]
+        block, outside, before = syntax.blocks[0], self.scopes.names, self.before
+        self.scopes.names, self.before = [*outside, {}], []
         declared = [(a.name, self.types.value(a.type)) for a in block.arguments if a.name is not None]
         arguments = tuple(self.scopes.argument(name, type) for name, type in declared or entry)
         last = block.operations[-1] if block.operations and terminators else None
         others = block.operations[:-1] if last else block.operations
-        found = tuple(o for o in (self.any_operation(s, terminators) for s in others) if o)
+        found: list[Operation] = []
+        for inner in others:
+            operation = self.any_operation(inner, terminators)
+            found += [*self.before, operation] if operation else ()
+            self.before.clear()
         end = self.terminator(last, terminators, syntax) if terminators else None
-        yields = self.operands(end)[0] if end else ()
-        self.scopes.names = outside
-        return Block(arguments, found, yields, place(self.source, block.label or syntax.start),
-                     place(self.source, end.name if end else syntax.end))
+        yields = self.yielded(end) if end else ()
+        self.scopes.names, self.before = outside, before
+        given = self.attributes.dictionary(end.properties) | self.attributes.dictionary(end.attributes) if end else {}
+        return Block(arguments, tuple(found), yields, place(self.source, block.label or syntax.start),
+                     place(self.source, end.name if end else syntax.end), given)
+
+    def yielded(self, end: OperationSyntax) -> tuple[Value, ...]:
+        """What a terminator gives back."""
+        try:
+            return self.operands(end)[0]
+        except Problem as problem:
+            raise (problem.of(end.spelling) if end.spelling.startswith(EXECUTOR) else problem) from None
 
     def terminator(self, last: AnyOperation | None, terminators: Sequence[str],
                    region: RegionSyntax) -> OperationSyntax:
@@ -81,7 +101,7 @@ class OperationReader:
         if not isinstance(syntax, OperationSyntax):
             raise Problem(f"{syntax.keyword} is not allowed inside a function", place(self.source, syntax.keyword),
                           kind="syntax")
-        if terminators and syntax.spelling in (*RETURNS, *YIELDS):
+        if terminators and syntax.spelling in TERMINATORS:
             rule = "must be the last operation of" if syntax.spelling in terminators else "is not allowed in"
             raise Problem(f"{syntax.spelling} {rule} this block", place(self.source, syntax.name), kind="syntax")
         return self.operation(syntax)
@@ -93,12 +113,20 @@ class OperationReader:
             raise Problem(f"{op.name} has {wanted} regions, found {len(syntax.regions)}", kind="type")
         bound = operands[len(operands) - len(syntax.entry_names):]
         entry = [(name, value.type) for name, value in zip(syntax.entry_names, bound)]
-        return tuple(self.region(region, entry, () if wanted is None else YIELDS) for region in syntax.regions)
+        ends = TENSORFLOW_YIELD if op.foreign else () if wanted is None else YIELDS
+        return tuple(self.region(region, entry, ends) for region in syntax.regions)
 
     # Operations
 
     def operation(self, syntax: OperationSyntax) -> Operation | None:
         """The operation of the graph; None for a conversion that converts nothing."""
+        if syntax.spelling.startswith(SPECIAL):
+            from .executor import read_special
+            return read_special(self, syntax)
+        return self.plain(syntax)
+
+    def plain(self, syntax: OperationSyntax) -> Operation | None:
+        """An operation that is what it is written as."""
         position = place(self.source, syntax.name)
         operands, results = self.operands(syntax)
         if syntax.spelling == CAST and tuple(v.type for v in operands) == results:
@@ -169,6 +197,8 @@ class OperationReader:
             properties[key] = Symbol(self.attributes.symbol(syntax.symbol))
         if syntax.initial is not None:
             properties["initial"] = self.attributes.read(syntax.initial)
+        if syntax.spelling.startswith(PREFIX):
+            return TensorFlowOp(spelling=syntax.spelling, properties=properties), rest
         found = OPERATORS.get(syntax.spelling)
         given = rest | properties
         constants = [given[k] for k in ("values", "value", "initial", "initial_value") if k in given]

@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ...runtime.errors import Source
+from .executor_rules import ExecutorRules
 from .rules import Rules, TokenFault
 from .syntax import Fault, FileSyntax
 
@@ -42,11 +43,25 @@ def build_parser() -> Lark:
 
     from lark import Lark, Transformer, v_args
     grammar = files(__package__).joinpath("grammar.lark").read_text("utf-8")
-    methods = {name: method for name, method in vars(Rules).items() if not name.startswith("_")}
-    rules = v_args(inline=True)(type("LarkRules", (Transformer,), methods))
+    methods = {name: method for rules in (Rules, ExecutorRules) for name, method in vars(rules).items()
+               if not name.startswith("_")}
+    transformer = v_args(inline=True)(type("LarkRules", (Transformer,), methods))
     counters = {name: open_bracket for name in ("LPAR", "LBRACE", "LSQB")}
     counters |= {name: close_bracket for name in ("RPAR", "RBRACE", "RSQB")}
-    return Lark(grammar, parser="lalr", lexer="contextual", transformer=rules(), lexer_callbacks=counters)
+    return Lark(grammar, parser="lalr", lexer="contextual", transformer=transformer(),
+                lexer_callbacks={**counters, "EXECUTOR": tensorflow_token})
+
+
+SPECIAL_TOKENS = {"tf_executor.graph": "GRAPH", "tf_executor.island": "ISLAND", "tf_executor.fetch": "EXECUTOR_END",
+                  "tf_executor.yield": "EXECUTOR_END"}
+FIRST_CHARACTERS = {'"': "CURLED", "“": "CURLED", "”": "CURLED", "c": "SPLAT", "f": "DOCUMENT_FUNC"}
+
+
+def tensorflow_token(token: Token) -> Token:
+    """A token that begins one of TensorFlow's own forms, by its terminal."""
+    token.type = SPECIAL_TOKENS.get(token) or FIRST_CHARACTERS.get(token[0]) or (
+        "UNQUOTED" if token.startswith("tf.") else "EXECUTOR")
+    return token
 
 
 class Nesting(threading.local):

@@ -1,14 +1,18 @@
 """The tensor graph -> MLIR text that reads back to an equal graph.
 
 Functions and modules print in their custom form, operations in the generic one, which is the form that all tools
-exchange. Names are kept where they are unique and MLIR allows them.
+exchange; those of TensorFlow's executor as TensorFlow prints them (`executor_printer.py`). Names are kept where they are
+unique and MLIR allows them.
 """
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from ..dialects.tf.operator import YIELD
+from ..dialects.tf_executor.operators import PREFIX as EXECUTOR
+from ..dialects.tf_executor.operators import ExecutorOp
 from ..graph.graph import Block, Function, Module, Operation, Value
 from ..graph.operator import UnknownOp
 from ..graph.types import Type
@@ -17,7 +21,6 @@ from .attributes import Attribute
 from .fields import field_attributes
 
 IDENTIFIER = re.compile(r"[0-9]+|[A-Za-z_$.][A-Za-z0-9_$.]*(?:-[A-Za-z0-9_$.]+)*")
-GROUP = re.compile(r"(.+)#([0-9]+)")
 
 
 def print_module(module: Module, *, elide: int | None = None) -> str:
@@ -44,7 +47,8 @@ def function_lines(function: Function, depth: int, elide: int | None) -> list[st
                  for v, attributes in beside_each(function.arguments, function.argument_attributes)]
     results = [f"{t}{beside(attributes)}" for t, attributes in
                beside_each(function.result_types, function.result_attributes)]
-    arrow = f" -> ({', '.join(results)})" if results else ""
+    bare = len(results) == 1 and not any(function.result_attributes) and is_foreign(function)
+    arrow = f" -> {results[0]}" if bare else f" -> ({', '.join(results)})" if results else ""
     printer.lines.append(f"{indent}func.func {'private ' if function.is_private else ''}{symbol(function.name)}"
                          f"({', '.join(arguments)}){arrow}{with_attributes(function.attributes)} {{")
     for operation in function.body.operations:
@@ -53,6 +57,11 @@ def function_lines(function: Function, depth: int, elide: int | None) -> list[st
     types = f" : {', '.join(str(v.type) for v in yields)}" if yields else ""
     printer.lines += [f"{indent}  return{' ' * bool(yields)}{printer.uses(yields)}{types}", f"{indent}}}"]
     return printer.lines
+
+
+def is_foreign(function: Function) -> bool:
+    """Whether a function holds operations of TensorFlow's dialects, and is printed as TensorFlow prints it."""
+    return any(o.op.foreign for o in function.body.operations)
 
 
 def beside_each(items: Sequence[Any], attributes: Sequence[Mapping[str, Attribute]]) -> Iterable[tuple[Any, Any]]:
@@ -93,19 +102,33 @@ class Printer:
         return name
 
     def results(self, values: Sequence[Value]) -> str:
-        """`%0 = `, `%0:2 = ` or `%a, %b = `."""
-        groups = [GROUP.fullmatch(v.name) for v in values]
-        bases = {m.group(1) for m in groups if m}
-        if len(values) > 1 and len(bases) == 1 and [m and int(m.group(2)) for m in groups] == list(range(len(values))):
-            base = self.free(bases.pop())
-            self.names.update((v, f"%{base}#{i}") for i, v in enumerate(values))
-            return f"%{base}:{len(values)} = "
-        return ", ".join(map(self.define, values)) + " = " * bool(values)
+        """`%0 = `, `%0:2 = ` or `%a:2, %b = `."""
+        parts: list[str] = []
+        at = 0
+        while at < len(values):
+            count = group_at(values, at)
+            parts.append(self.define(values[at]) if count == 1 else self.group(values[at:at + count]))
+            at += count
+        return ", ".join(parts) + " = " * bool(values)
+
+    def group(self, values: Sequence[Value]) -> str:
+        """A new name for several results: `%0:2`."""
+        base = self.free(values[0].name.rpartition("#")[0])
+        self.names.update((v, f"%{base}#{i}") for i, v in enumerate(values))
+        return f"%{base}:{len(values)}"
 
     def uses(self, values: Sequence[Value]) -> str:
         return ", ".join(self.names.get(v, f"%{v.name}") for v in values)
 
     def operation(self, operation: Operation, depth: int) -> None:
+        if isinstance(operation.op, ExecutorOp):
+            from .executor_printer import print_executor
+            print_executor(self, operation, depth)
+        else:
+            self.generic(operation, depth, lambda: self.results(operation.results))
+
+    def generic(self, operation: Operation, depth: int, begin: Callable[[], str]) -> None:
+        """The generic form; `begin` gives what stands before the name, once the regions are printed."""
         op, indent = operation.op, "  " * depth
         operand_types = tuple(v.type for v in operation.operands)
         result_types = tuple(v.type for v in operation.results)
@@ -113,8 +136,8 @@ class Printer:
         name = op.name if known else op.spelling  # type: ignore[attr-defined]
         properties = field_attributes(op, operand_types, result_types) if known else op.properties  # type: ignore[attr-defined]
         uses = self.uses(operation.operands)
-        inner = self.regions(operation.regions, depth, known)
-        text = [f"{indent}{self.results(operation.results)}{quoted(name)}({uses})"]
+        inner = self.regions(operation.regions, depth, YIELD if op.foreign else "tosa.yield" if known else None)
+        text = [f"{indent}{begin()}{quoted(name)}({uses})"]
         if properties:
             text.append(f" <{format_dictionary(properties, self.elide)}>")
         tail = f" {format_dictionary(operation.attributes, self.elide)}" if operation.attributes else ""
@@ -127,17 +150,17 @@ class Printer:
         self.lines += inner
         self.lines.append(f"{indent}}}){tail}")
 
-    def regions(self, regions: Sequence[Block], depth: int, known: bool) -> list[str]:
-        """The lines of an operation's regions, between the outermost braces."""
+    def regions(self, regions: Sequence[Block], depth: int, terminator: str | None) -> list[str]:
+        """The lines of an operation's regions, between the outermost braces; `terminator` ends each block."""
         outer, self.lines = self.lines, []
         for number, block in enumerate(regions):
             if number:
                 self.lines.append("  " * depth + "}, {")
-            self.block(block, depth, known)
+            self.block(block, depth, terminator)
         lines, self.lines = self.lines, outer
         return lines
 
-    def block(self, block: Block, depth: int, known: bool) -> None:
+    def block(self, block: Block, depth: int, terminator: str | None) -> None:
         outer, self.visible = self.visible, set(self.visible)
         indent = "  " * depth
         arguments = ", ".join(f"{self.define(v)}: {v.type}" for v in block.arguments)
@@ -145,7 +168,25 @@ class Printer:
             self.lines.append(f"{indent}^bb0({arguments}):")
         for operation in block.operations:
             self.operation(operation, depth + 1)
-        if known:
-            types: tuple[Type, ...] = tuple(v.type for v in block.yields)
-            self.lines.append(f'{indent}  "tosa.yield"({self.uses(block.yields)}) : {format_signature(types, ())}')
+        if terminator:
+            self.lines.append(f"{indent}  {self.terminator(block, terminator)}")
         self.visible = outer
+
+    def terminator(self, block: Block, name: str) -> str:
+        """What ends a block: in the generic form, but for those of the executor."""
+        types: tuple[Type, ...] = tuple(v.type for v in block.yields)
+        attributes, uses = beside(block.terminator_attributes), self.uses(block.yields)
+        if name.startswith(EXECUTOR):
+            return f"{name} {uses} : {', '.join(map(str, types))}{attributes}" if types else f"{name}{attributes}"
+        return f"{quoted(name)}({uses}){attributes} : {format_signature(types, ())}"
+
+
+def group_at(values: Sequence[Value], at: int) -> int:
+    """How many values from `at` on are named `x#0`, `x#1`, ...; 1 where none are."""
+    base, _, number = values[at].name.rpartition("#")
+    if not base or number != "0":
+        return 1
+    count = 1
+    while at + count < len(values) and values[at + count].name == f"{base}#{count}":
+        count += 1
+    return count

@@ -183,11 +183,13 @@ class Rules:
     def types(self, *types: Token) -> tuple[Token, ...]:
         return types
 
+
     # Functions, modules, regions
 
-    def function(self, keyword: Token, visibility: Token | None, symbol: Token,
-                 parameters: tuple[ArgumentSyntax, ...] | None, results: tuple[ResultSyntax, ...] | None,
-                 attributes: DictionarySyntax | None, body: RegionSyntax | None) -> FunctionSyntax:
+    def function(self, keyword: Token, *rest: Any) -> FunctionSyntax:
+        if keyword.type == "DOCUMENT_FUNC":
+            rest = (None, *rest)
+        visibility, symbol, parameters, results, attributes, body = rest
         return FunctionSyntax(keyword, visibility, symbol, parameters or (), results or (), attributes, body)
 
     def parameters(self, *parameters: ArgumentSyntax) -> tuple[ArgumentSyntax, ...]:

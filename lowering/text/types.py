@@ -9,6 +9,8 @@ import re
 from typing import TYPE_CHECKING, TypeAlias
 
 from ...runtime.errors import Position, Source
+from ..dialects.tf.types import PREFIX, TensorFlowType, tensorflow_tensor, tensorflow_type
+from ..dialects.tf_executor.types import SPELLINGS
 from ..graph.types import ELEMENT_TYPES, ElementType, OpaqueType, ShapeType, TensorType, Type
 from .quantized import NAMES as QUANTIZED
 from .quantized import read_quantized
@@ -27,6 +29,10 @@ SPACE = re.compile(r"\s+")
 SHAPE = re.compile(r"<\s*([0-9]{1,4})\s*>")
 BRACKET = re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|->|[<>]')
 OTHER_SCALARS = re.compile(r"[su]?i[0-9]{1,7}|tf32|f80|f128|b?f[0-9]E[0-9]M[0-9]\w*|none")
+DOCUMENT = re.compile(r"tf\.[A-Za-z_]\w*\s+[%\d-]")
+TENSORFLOW = ("!tf_type.", "!tf.", "!tf_executor", "!_tf_executor")
+OLD_PREFIX = "!tf."
+"""What TensorFlow's types were called in its dialect's design document."""
 CONTAINERS = {"vector", "memref", "tuple", "complex"}
 MAXIMUM_EXTENT = (1 << 63) - 1
 ALIAS = re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|![A-Za-z_]\w*+(?![\w$.<])')
@@ -34,10 +40,14 @@ MAXIMUM_DEPTH, LONGEST_OPAQUE = 32, 1 << 16
 
 
 class TypeReader:
-    """Reads the types of one text; `aliases` maps `!name` to the token of its definition."""
+    """Reads the types of one text; `aliases` maps `!name` to the token of its definition.
+
+    In texts of TensorFlow's design document a scalar is the type of a tensor without axes (`i32`).
+    """
 
     def __init__(self, source: Source, aliases: dict[str, Token]) -> None:
         self.source, self.aliases = source, aliases
+        self.scalars_are_tensors = is_document(source.text or "")
         self.types: dict[str, AnyType] = {}
         self.signatures: dict[str, Signature] = {}
 
@@ -56,7 +66,7 @@ class TypeReader:
 
     def value(self, token: Token) -> Type:
         """The type of a value: scalars are opaque."""
-        return as_value(self.read(token))
+        return self.as_value(self.read(token))
 
     def signature(self, token: Token) -> Signature:
         """Operand types and result types of `(types) -> types`."""
@@ -101,6 +111,8 @@ class TypeReader:
                     if name in CONTAINERS else None)
 
     def scan_named(self, text: str, at: int, name: str, end: int, depth: int) -> tuple[AnyType, int]:
+        if name.startswith(TENSORFLOW) and (special := self.tensorflow(text, name, end, depth)):
+            return special
         if "." not in name:
             return self.follow(name, at, depth), end
         if name == "!tosa.shape":
@@ -114,6 +126,23 @@ class TypeReader:
         if name in QUANTIZED:
             return self.quantized(text, at, name, end), end
         return self.opaque(text, at, end), end
+
+    def tensorflow(self, text: str, name: str, end: int, depth: int) -> tuple[AnyType, int] | None:
+        """A type of TensorFlow's dialects; None where the name is an alias."""
+        behind = angles(text, end)
+        if control := SPELLINGS.get(name + SPACE.sub("", text[end:behind])):
+            return control, behind
+        prefix = next((p for p in (PREFIX, OLD_PREFIX) if name.startswith(p)), None)
+        if prefix is None:
+            return None
+        own, subtypes = name.removeprefix(prefix), []
+        while end < behind - 1:
+            found, end = self.scan(text, skip(text, end + 1), depth + 1)
+            subtypes.append(self.as_value(found))
+            end = skip(text, end)
+            if text[end:end + 1] not in (",", ">"):
+                raise Fault(f"expected ',' or '>' in {name}<...>{found_at(text, end)}", end)
+        return tensorflow_type(own, *subtypes), behind
 
     def quantized(self, text: str, at: int, name: str, end: int) -> AnyType:
         """A quantized element type; one of a kind that is not known here is kept as text."""
@@ -157,6 +186,8 @@ class TypeReader:
         if not encoded and text[end:end + 1] != ">":
             raise Fault(f"expected '>' at the end of the tensor type{found_at(text, end)}", end)
         end = angles(text, text.index("<", at)) if encoded else end + 1
+        if isinstance(element, TensorFlowType) and not encoded:
+            return tensorflow_tensor(shape, element), end
         known = isinstance(element, ElementType) and not encoded
         return TensorType(shape, element) if known else self.opaque(text, at, end), end  # type: ignore[arg-type]
 
@@ -170,7 +201,7 @@ class TypeReader:
                     raise Fault(f"expected ',' or ')' in the list of types{found_at(text, at)}", at)
                 at = skip(text, at + 1)
             found, at = self.scan(text, at)
-            types.append(as_value(found))
+            types.append(self.as_value(found))
             at = skip(text, at)
         return tuple(types), at + 1
 
@@ -186,11 +217,17 @@ class TypeReader:
             results, at = self.scan_types(text, at)
             return (operands, results), at
         result, at = self.scan(text, at)
-        return (operands, (as_value(result),)), at
+        return (operands, (self.as_value(result),)), at
+
+    def as_value(self, type: AnyType) -> Type:
+        if not isinstance(type, ElementType):
+            return type
+        return TensorType((), type) if self.scalars_are_tensors else OpaqueType(type.name)
 
 
-def as_value(type: AnyType) -> Type:
-    return OpaqueType(type.name) if isinstance(type, ElementType) else type
+def is_document(text: str) -> bool:
+    """Whether a text is of the executor's dialect, or writes operations as TensorFlow's design document does."""
+    return "tf_executor." in text or ("tf." in text and DOCUMENT.search(text) is not None)
 
 
 def scan_shape(text: str, at: int) -> tuple[tuple[int | None, ...] | None, int]:

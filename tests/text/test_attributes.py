@@ -8,6 +8,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from tosaic.lowering.dialects.tf.types import tensorflow_tensor, tensorflow_type
 from tosaic.lowering.graph.types import (
     ELEMENT_TYPES,
     F16,
@@ -23,7 +24,7 @@ from tosaic.lowering.graph.types import (
     TensorType,
 )
 from tosaic.lowering.text.attribute_printer import format_attribute, format_dictionary, quoted
-from tosaic.lowering.text.attributes import Attribute, Dense, FunctionType, Number, Numbers, Symbol, Text, Unit
+from tosaic.lowering.text.attributes import Attribute, Dense, FunctionType, Number, Numbers, Strings, Symbol, Text, Unit
 from tosaic.lowering.text.reader import read_module
 from tosaic.runtime.errors import Problem
 
@@ -67,7 +68,7 @@ def value(text: str, around: str = "") -> Attribute:
     ("{a = 1 : i8, b, \"c d\" = {e = f32}}", {"a": Number(1, I8), "b": Unit.UNIT, "c d": {"e": F32}}),
     ("@f", Symbol(("f",))), ('@a::@"b c"', Symbol(("a", "b c"))), ("@main.1-x", Symbol(("main.1-x",))),
     ("f32", F32), ("tensor<2xf32>", TensorType((2,), F32)), ("!tosa.shape<3>", ShapeType(3)),
-    ("!tf_type.string", OpaqueType("!tf_type.string")), ("none", OpaqueType("none")),
+    ("!tf_type.string", tensorflow_type("string")), ("none", OpaqueType("none")),
     ("(tensor<2xf32>, i32) -> ()", FunctionType((TensorType((2,), F32), OpaqueType("i32")), ())),
     ("IGNORE", Text("IGNORE")),
     ("#tosa.nan_mode<IGNORE>", Text("#tosa.nan_mode<IGNORE>")),
@@ -75,7 +76,8 @@ def value(text: str, around: str = "") -> Attribute:
     ('#tf_type.shape<?x3, ">">', Text('#tf_type.shape<?x3, ">">')),
     ("affine_map<(d0, d1)[s0] -> (d0 + s0, d1)>", Text("affine_map<(d0, d1)[s0] -> (d0 + s0, d1)>")),
     ("affine_set<(d0) : (d0 - 1 >= 0, d0 == 2)>", Text("affine_set<(d0) : (d0 - 1 >= 0, d0 == 2)>")),
-    ('dense<["a", "b > c"]> : tensor<2x!tf_type.string>', Text('dense<["a", "b > c"]> : tensor<2x!tf_type.string>')),
+    ('dense<["a", "b > c"]> : tensor<2x!tf_type.string>',
+     Strings((b"a", b"b > c"), tensorflow_tensor((2,), tensorflow_type("string")))),
     ('"x" : !tf_type.string', Text('"x" : !tf_type.string')),
     ('loc("a.py":1:2)', Text('loc("a.py":1:2)'))])
 def test_an_attribute_is_read_and_prints_as_text_that_reads_back(text: str, expected: Attribute) -> None:

@@ -277,10 +277,10 @@ def test_a_quoted_symbol_may_hold_any_character() -> None:
 # What is not in the table
 
 def test_an_unknown_operator_keeps_its_name_attributes_and_types() -> None:
-    operation = one('%0:2 = "tf.If"(%a) <{then_branch = @g, is_stateless = true}> {device = ""} '
+    operation = one('%0:2 = "other.if"(%a) <{then_branch = @g, is_stateless = true}> {device = ""} '
                     ": (tensor<2x3xf32>) -> (tensor<1xf32>, tensor<2xf32>)")
     assert isinstance(operation.op, UnknownOp)
-    assert operation.op.spelling == "tf.If"
+    assert operation.op.spelling == "other.if"
     assert operation.op.properties == {"then_branch": Symbol(("g",)), "is_stateless": True}
     assert operation.attributes == {"device": ""}
     assert len(operation.results) == 2
@@ -304,7 +304,7 @@ def test_a_call_is_kept(text: str) -> None:
 
 
 def test_the_region_of_an_unknown_operator_keeps_its_terminator() -> None:
-    operation = one('"tf.IfRegion"(%a) ({ "tf.Yield"(%a) : (tensor<2x3xf32>) -> () }) : (tensor<2x3xf32>) -> ()')
+    operation = one('"other.if"(%a) ({ "other.yield"(%a) : (tensor<2x3xf32>) -> () }) : (tensor<2x3xf32>) -> ()')
     (region,) = operation.regions
     assert region.yields == ()
     assert isinstance(region.operations[0].op, UnknownOp)

@@ -1,0 +1,31 @@
+"""Which operations of TensorFlow can be seen from outside although nobody reads their results.
+
+TensorFlow marks its operators as stateful where they touch a resource, another device or the console. Here an operator
+is taken to have an effect unless it has results and is not among those that write; what only reads has none.
+"""
+from __future__ import annotations
+
+from ...graph.graph import Operation
+from .operator import find, is_tensorflow, spelling
+
+WITHOUT = frozenset({"tf.NoOp", "tf.ControlTrigger", "tf.Yield", "tf.Assert"})
+"""Operators without results that do nothing; a check that would stop the program is one of them."""
+WRITERS = frozenset({
+    "tf._Recv", "tf._HostRecv", "tf.StatefulPartitionedCall", "tf.LegacyCall", "tf.PyFunc", "tf.EagerPyFunc", "tf.RemoteCall",
+    "tf.VariableV2", "tf.Assign", "tf.AssignAdd", "tf.AssignSub", "tf.CountUpTo", "tf.ResourceCountUpTo",
+    "tf.StackPushV2", "tf.StackPopV2", "tf.TensorArrayWriteV3", "tf.TensorArrayScatterV3", "tf.TensorArraySplitV3",
+    "tf.QueueDequeueV2", "tf.QueueDequeueManyV2", "tf.IteratorGetNext", "tf.ReaderReadV2", "tf.PrintV2", "tf.Print",
+    "tf.MapUnstage", "tf.Unstage", "tf.CollectiveReduceV2", "tf.CollectiveGatherV2"})
+"""Operators with results whose effect is seen elsewhere."""
+CONTROL_FLOW = frozenset({"tf.If", "tf.While", "tf.Case", "tf.IfRegion", "tf.WhileRegion", "tf.CaseRegion"})
+"""Stateful unless they say `is_stateless = true`."""
+
+
+def has_effect(operation: Operation) -> bool:
+    """Whether one operation, its regions not counted, does more than compute its results."""
+    if not is_tensorflow(operation):
+        return False
+    name = spelling(operation)
+    if name in CONTROL_FLOW:
+        return find(operation, "is_stateless") is not True
+    return name in WRITERS or (not operation.results and name not in WITHOUT)
