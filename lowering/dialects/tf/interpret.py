@@ -1,0 +1,296 @@
+"""Runs graphs of TensorFlow's dialects, operation by operation: what everything that is made of them is checked against.
+
+Functions run in program order; what stands in a `tf_executor.graph` runs as TensorFlow's executor does it
+(`tf_executor.interpret`). Variables live in an `Environment`, by name, from one call to the next.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ....runtime.errors import Problem
+from ...graph.graph import Block, Function, Module, Operation, Value
+from ...graph.types import Array, TensorType
+from ..tf_executor.operators import Graph
+from .operator import RECEIVE, SEND, callees, find, spelling
+from .references import REFERENCES
+from .types import is_resource, variable_type
+from .values import Datum, Handle
+
+Scope = dict[Value, Datum]
+MOST_TURNS = 1 << 24
+"""Of one loop: more are taken for a loop without end."""
+DEPTH = 200
+"""Of functions that call each other."""
+
+
+@dataclass
+class Environment:
+    """A module, the values of its variables by name (None: not initialised), and the tensors that are on their way from a
+    Send to its Recv."""
+    module: Module
+    variables: dict[str, Array | None] = field(default_factory=dict)
+    rendezvous: dict[tuple[Any, ...], Any] = field(default_factory=dict)
+    rfc_merge: bool = False
+    """Whether a Merge with a dead control input is dead, as the dialect's design document has it; in TensorFlow it is live."""
+    depth: int = 0
+
+    def __post_init__(self) -> None:
+        for operation in self.module.declarations:
+            if spelling(operation) == "tf_saved_model.global_tensor":
+                value = getattr(find(operation, "value"), "array", None)
+                self.variables.setdefault(str(find(operation, "sym_name")), None if value is None else np.array(value))
+
+    def function(self, name: str) -> Function:
+        return self.module.function(name)
+
+    # ---- variables -----------------------------------------------------------------------------------------------
+    def read(self, handle: Handle) -> Array:
+        value = self.variables.get(handle.name)
+        if value is None:
+            raise Problem(f"variable {handle.name} is read before it has a value", kind="variable")
+        return value
+
+    def assign(self, handle: Handle, value: Array) -> None:
+        self.variables[handle.name] = np.array(value)
+
+
+def interpret(environment: Environment, name: str | None, arguments: Sequence[Datum]) -> tuple[Datum, ...]:
+    """The results of a function. Arguments are arrays, or `Handle`s of variables; those that the module binds to its own
+    variables are left out."""
+    function = environment.module.function(name)
+    with np.errstate(all="ignore"):
+        return call(environment, function, bound(function, arguments))
+
+
+def bound(function: Function, arguments: Sequence[Datum]) -> list[Datum]:
+    """The arguments, with handles where the module says which variable one stands for."""
+    given, result = list(arguments), []
+    attributes = function.argument_attributes or ({},) * len(function.arguments)
+    for value, own in zip(function.arguments, attributes, strict=True):
+        symbol = own.get("tf_saved_model.bound_input")
+        if symbol is not None and is_resource(value.type):
+            result.append(Handle(str(symbol.path[-1])))
+            continue
+        if not given:
+            raise Problem(f"@{function.name} takes more than {len(arguments)} arguments", kind="argument")
+        result.append(checked(given.pop(0), value))
+    if given:
+        raise Problem(f"@{function.name} takes {len(arguments) - len(given)} arguments, not {len(arguments)}", kind="argument")
+    return result
+
+
+def checked(datum: Datum, value: Value) -> Datum:
+    """An argument, held against its type."""
+    if isinstance(value.type, TensorType):
+        array = np.asarray(datum)
+        known = value.type.shape is None or (len(value.type.shape) == array.ndim and all(
+            n is None or n == m for n, m in zip(value.type.shape, array.shape)))
+        if array.dtype != value.type.element.dtype or not known:
+            raise Problem(f"argument %{value.name} is {value.type}, not {array.dtype}{list(array.shape)}", kind="argument")
+        return array
+    return datum
+
+
+def call(environment: Environment, function: Function, arguments: Sequence[Datum]) -> tuple[Datum, ...]:
+    if environment.depth >= DEPTH:
+        raise Problem(f"@{function.name}: functions call each other more than {DEPTH} deep", function.position,
+                      kind="unsupported")
+    environment.depth += 1
+    try:
+        return run_block(environment, function.body, dict(zip(function.arguments, arguments, strict=True)))
+    finally:
+        environment.depth -= 1
+
+
+def run_block(environment: Environment, block: Block, scope: Scope) -> tuple[Datum, ...]:
+    """The operations of a block in order, with the values around it in `scope`; what it yields."""
+    for operation in block.operations:
+        try:
+            results = run(environment, operation, scope)
+        except Problem as problem:
+            raise problem.of(spelling(operation)).at(operation.position) from None
+        scope.update(zip(operation.results, results, strict=True))
+    return tuple(scope[v] for v in block.yields)
+
+
+def run(environment: Environment, operation: Operation, scope: Scope) -> Sequence[Datum]:
+    """The results of one operation."""
+    if isinstance(operation.op, Graph):
+        from ..tf_executor.interpret import run_graph
+        return run_graph(environment, operation, scope)
+    name, operands = spelling(operation), [scope[v] for v in operation.operands]
+    if (special := SPECIAL.get(name)) is not None:
+        return special(environment, operation, operands, scope)
+    if (found := REFERENCES.get(name)) is not None:
+        try:
+            results = found(operation, *operands)
+        except (ValueError, IndexError, TypeError) as error:  # shapes that do not fit, as NumPy says it
+            raise Problem(f"{name}: {error}", operation.position, kind="shape") from None
+        return [as_datum(r) for r in (results if isinstance(results, tuple) else (results,))]
+    raise Problem(f"operator {name} is not known", operation.position, kind="unsupported")
+
+
+def as_datum(value: Any) -> Datum:
+    return np.asarray(value) if isinstance(value, np.generic | np.ndarray) else value
+
+
+# ---- constants, control flow, calls ------------------------------------------------------------------------------
+def constant(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:
+    value = find(operation, "value")
+    array = getattr(value, "array", None)
+    return [value if array is None else array]
+
+
+def nothing(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:
+    return []
+
+
+def is_true(datum: Datum) -> bool:
+    """What a condition says that is no boolean: a number if it is not zero, a string if it is not empty, a tensor of rank
+    above 0 if it has elements."""
+    array = np.asarray(datum)
+    if array.ndim:
+        return array.size > 0
+    return bool(array.item())
+
+
+def functions_of(operation: Operation, *names: str) -> list[str]:
+    found = callees(operation)
+    return [f for name in names for f in found.get(name, ())]
+
+
+def if_(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:
+    """With a function as condition (the dialect's design document) or with the first operand."""
+    found = callees(operation)
+    if "cond" in found:
+        condition = call(environment, environment.function(found["cond"][0]), operands)[0]
+        rest, branches = operands, functions_of(operation, "true_branch", "false_branch", "then_branch", "else_branch")
+    else:
+        condition, *rest = operands
+        branches = functions_of(operation, "then_branch", "else_branch")
+    return call(environment, environment.function(branches[0 if is_true(condition) else 1]), rest)
+
+
+def case(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:
+    index, *rest = operands
+    branches = functions_of(operation, "branches")
+    return call(environment, environment.function(branches[branch_of(index, len(branches))]), rest)
+
+
+def branch_of(index: Array, count: int) -> int:
+    """The last branch for an index outside of them."""
+    return int(index) if 0 <= int(index) < count else count - 1
+
+
+def while_(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:
+    condition, body = (environment.function(functions_of(operation, name)[0]) for name in ("cond", "body"))
+    return turns(operation, operands, lambda state: call(environment, condition, state)[0],
+                 lambda state: call(environment, body, state))
+
+
+def turns(operation: Operation, state: Sequence[Datum], condition: Callable[[Sequence[Datum]], Datum],
+          body: Callable[[Sequence[Datum]], Sequence[Datum]]) -> Sequence[Datum]:
+    for _ in range(MOST_TURNS):
+        if not is_true(condition(state)):
+            return state
+        state = body(state)
+    raise Problem(f"a loop of more than {MOST_TURNS} turns", operation.position, kind="unsupported")
+
+
+def if_region(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:
+    return run_block(environment, operation.regions[0 if is_true(operands[0]) else 1], dict(scope))
+
+
+def case_region(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:
+    return run_block(environment, operation.regions[branch_of(operands[0], len(operation.regions))], dict(scope))
+
+
+def while_region(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:
+    def inside(block: Block, state: Sequence[Datum]) -> Sequence[Datum]:
+        return run_block(environment, block, {**scope, **dict(zip(block.arguments, state, strict=True))})
+    condition, body = operation.regions
+    return turns(operation, operands, lambda state: inside(condition, state)[0], lambda state: inside(body, state))
+
+
+def call_function(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:
+    found = find(operation, "f") or find(operation, "callee")
+    return call(environment, environment.function(str(found.path[-1])), operands)
+
+
+def check(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:
+    if not is_true(operands[0]):
+        shown = [np.asarray(x).tolist() for x in operands[1:]]
+        raise Problem(f"an assertion fails: {shown}", operation.position, kind="argument")
+    return []
+
+
+# ---- variables, Send and Recv --------------------------------------------------------------------------------------
+def handle_of(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:
+    name = str(find(operation, "shared_name") or operation.results[0].name)
+    environment.variables.setdefault(name, None)
+    return [Handle(name)]
+
+
+def read(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:
+    return [environment.read(operands[0])]
+
+
+def assign(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:
+    handle, value = operands
+    declared = variable_type(operation.operands[0].type)
+    if declared is not None and declared.is_static and declared.dims != value.shape:
+        raise Problem(f"variable {handle.name} is {declared}, what is written has the shape {list(value.shape)}",
+                      kind="variable")
+    environment.assign(handle, value)
+    return []
+
+
+def assign_add(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:
+    environment.assign(operands[0], environment.read(operands[0]) + operands[1])
+    return []
+
+
+def assign_sub(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:
+    environment.assign(operands[0], environment.read(operands[0]) - operands[1])
+    return []
+
+
+def is_initialized(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:
+    return [np.array(environment.variables.get(operands[0].name) is not None)]
+
+
+def gather_variable(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:
+    return [REFERENCES["tf.Gather"](operation, environment.read(operands[0]), operands[1])]
+
+
+def channel(operation: Operation) -> tuple[Any, ...]:
+    """What a Send and its Recv have in common."""
+    incarnation = getattr(find(operation, "send_device_incarnation"), "value", 0)
+    return (*(find(operation, n) for n in ("tensor_name", "send_device", "recv_device")), incarnation)
+
+
+def send(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:
+    environment.rendezvous[channel(operation)] = operands[0]
+    return []
+
+
+def receive(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:
+    if channel(operation) not in environment.rendezvous:
+        raise Problem(f"nothing was sent as {channel(operation)[0]!r}", operation.position, kind="deadlock")
+    return [environment.rendezvous.pop(channel(operation))]
+
+
+Special = Callable[[Environment, Operation, Sequence[Datum], Scope], Sequence[Datum]]
+SPECIAL: Mapping[str, Special] = {
+    "tf.Const": constant, "tf.NoOp": nothing, "tf.If": if_, "tf.StatelessIf": if_, "tf.Case": case, "tf.While": while_,
+    "tf.StatelessWhile": while_, "tf.IfRegion": if_region, "tf.CaseRegion": case_region, "tf.WhileRegion": while_region,
+    "tf.PartitionedCall": call_function, "tf.StatefulPartitionedCall": call_function, "call": call_function,
+    "func.call": call_function, "tf.Assert": check, "tf.VarHandleOp": handle_of, "tf.ReadVariableOp": read,
+    "tf.AssignVariableOp": assign, "tf.AssignAddVariableOp": assign_add, "tf.AssignSubVariableOp": assign_sub,
+    "tf.VarIsInitializedOp": is_initialized, "tf.ResourceGather": gather_variable,
+    **dict.fromkeys(SEND, send), **dict.fromkeys(RECEIVE, receive)}
+"""Operations that do more than compute their results from their operands."""

@@ -1,0 +1,13 @@
+"""What TensorFlow's operations mean, in NumPy, one function each, in a table by name.
+
+A reference takes the operation (for its attributes and the types of its results) and the values of its operands, and gives
+the values of its results. It is near the words of TensorFlow's documentation and shares nothing with the lowering to TOSA,
+so that each can check the other. Numbers are arrays of the operands' dtypes; handles and lists are in `values`.
+"""
+from __future__ import annotations
+
+from .table import REFERENCES, Reference, reference
+
+__all__ = ["REFERENCES", "Reference", "reference"]
+
+from . import activations, arithmetic, contractions, indexing, layout, lists, quantize, reductions, windows  # noqa: F401

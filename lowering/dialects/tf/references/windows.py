@@ -1,0 +1,155 @@
+"""Convolutions, pools, batch normalisation, resizing: what reads a window of the input for each element."""
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from .....runtime.errors import Problem
+from ....graph.graph import Operation
+from ....graph.types import Array
+from ..operator import find, flag, number, string
+from .layout import as_written, channels_last, integers
+from .table import reference
+
+
+def spatial(operation: Operation, name: str, rank: int) -> list[int]:
+    """The entries of a list with one for each axis that are of the spatial axes; ones where there is no list."""
+    found = integers(operation, name) or [1] * (rank + 2)
+    return found[2:] if str(find(operation, "data_format", "NHWC")).startswith("NC") else found[1:-1]
+
+
+def paddings(operation: Operation, sizes: Sequence[int], window: Sequence[int], strides: Sequence[int]
+             ) -> list[tuple[int, int]]:
+    """Before and behind each spatial axis. SAME: as many outputs as steps, what is odd goes behind."""
+    match string(operation, "padding"):
+        case "VALID":
+            return [(0, 0)] * len(sizes)
+        case "SAME":
+            totals = [max((math.ceil(n / s) - 1) * s + k - n, 0) for n, k, s in zip(sizes, window, strides)]
+            return [(t // 2, t - t // 2) for t in totals]
+        case "EXPLICIT":
+            found = integers(operation, "explicit_paddings")
+            pairs = list(zip(found[::2], found[1::2]))
+            return pairs[2:] if str(find(operation, "data_format", "NHWC")).startswith("NC") else pairs[1:-1]
+        case other:
+            raise Problem(f"the padding {other} is not known", kind="unsupported")
+
+
+def taps(x: Array, window: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
+         ) -> Iterator[tuple[tuple[int, ...], Array]]:
+    """For each place in the window, what all outputs read there."""
+    counts = [(n - (k - 1) * d - 1) // s + 1 for n, k, s, d in zip(x.shape[1:-1], window, strides, dilations)]
+    for place in itertools.product(*map(range, window)):
+        yield place, x[(slice(None), *(slice(p * d, p * d + (c - 1) * s + 1, s)
+                                       for p, d, c, s in zip(place, dilations, counts, strides)))]
+
+
+@reference("tf.Conv2D", "tf.Conv3D", "tf.DepthwiseConv2dNative")
+def convolution(operation: Operation, x: Array, filter: Array) -> Array:
+    rank, depthwise = x.ndim - 2, operation.op.spelling.startswith("tf.Depthwise")  # type: ignore[attr-defined]
+    image = channels_last(operation, x).astype(np.float64)
+    strides, dilations = spatial(operation, "strides", rank), spatial(operation, "dilations", rank)
+    reach = [(k - 1) * d + 1 for k, d in zip(filter.shape, dilations)]
+    image = np.pad(image, [(0, 0), *paddings(operation, image.shape[1:-1], reach, strides), (0, 0)])
+    weights, total = filter.astype(np.float64), None
+    for place, seen in taps(image, filter.shape[:rank], strides, dilations):
+        if depthwise:
+            term = (seen[..., None] * weights[place]).reshape(*seen.shape[:-1], -1)
+        elif seen.shape[-1] != weights.shape[-2]:
+            groups = seen.shape[-1] // weights.shape[-2]
+            cut = seen.reshape(*seen.shape[:-1], groups, -1)
+            own = weights[place].reshape(weights.shape[-2], groups, -1)
+            term = np.einsum("...gi,igo->...go", cut, own).reshape(*seen.shape[:-1], -1)
+        else:
+            term = seen @ weights[place]
+        total = term if total is None else total + term
+    assert total is not None
+    return as_written(operation, total.astype(x.dtype))
+
+
+@reference("tf.Conv2DBackpropInput")
+def convolution_transposed(operation: Operation, sizes: Array, filter: Array, x: Array) -> Array:
+    """What a convolution with these strides, of an input of `sizes`, would take from there to here, back."""
+    image = channels_last(operation, x).astype(np.float64)
+    strides, dilations = spatial(operation, "strides", 2), spatial(operation, "dilations", 2)
+    shape = channels_last(operation, np.empty(tuple(int(n) for n in sizes), np.bool_)).shape
+    reach = [(k - 1) * d + 1 for k, d in zip(filter.shape, dilations)]
+    around = paddings(operation, shape[1:-1], reach, strides)
+    total = np.zeros((shape[0], *(n + a + b for n, (a, b) in zip(shape[1:-1], around)), shape[-1]))
+    for place in itertools.product(*map(range, filter.shape[:2])):
+        index = tuple(slice(p * d, p * d + (n - 1) * s + 1, s)
+                      for p, d, n, s in zip(place, dilations, image.shape[1:-1], strides))
+        total[(slice(None), *index)] += image @ filter[place].astype(np.float64).T
+    inner = tuple(slice(a, a + n) for n, (a, _) in zip(shape[1:-1], around))
+    return as_written(operation, total[(slice(None), *inner)].astype(x.dtype))
+
+
+@reference("tf.MaxPool", "tf.MaxPool3D")
+def max_pool(operation: Operation, x: Array) -> Array:
+    image, rank = channels_last(operation, x), x.ndim - 2
+    window, strides = spatial(operation, "ksize", rank), spatial(operation, "strides", rank)
+    around = [(0, 0), *paddings(operation, image.shape[1:-1], window, strides), (0, 0)]
+    low = np.iinfo(x.dtype).min if x.dtype.kind in "iu" else -np.inf
+    padded = np.pad(image, around, constant_values=low)
+    found = [seen for _, seen in taps(padded, window, strides, [1] * rank)]
+    return as_written(operation, np.maximum.reduce(found))
+
+
+@reference("tf.AvgPool", "tf.AvgPool3D")
+def avg_pool(operation: Operation, x: Array) -> Array:
+    """Of the elements that are there: padding does not count."""
+    image, rank = channels_last(operation, x).astype(np.float64), x.ndim - 2
+    window, strides = spatial(operation, "ksize", rank), spatial(operation, "strides", rank)
+    around = [(0, 0), *paddings(operation, image.shape[1:-1], window, strides), (0, 0)]
+    counts = np.pad(np.ones_like(image), around)
+    total = sum(seen for _, seen in taps(np.pad(image, around), window, strides, [1] * rank))
+    count = sum(seen for _, seen in taps(counts, window, strides, [1] * rank))
+    return as_written(operation, np.asarray(total / count).astype(x.dtype))
+
+
+@reference("tf.FusedBatchNorm", "tf.FusedBatchNormV2", "tf.FusedBatchNormV3")
+def batch_norm(operation: Operation, x: Array, scale: Array, offset: Array, mean: Array, variance: Array) -> tuple[Array, ...]:
+    """With the statistics that it is given, or, training, those of the batch."""
+    image = channels_last(operation, x).astype(np.float64)
+    over, own = tuple(range(image.ndim - 1)), (mean, variance)
+    if flag(operation, "is_training"):
+        batch_mean, batch_variance = image.mean(axis=over), image.var(axis=over)
+        count = image.size // image.shape[-1]
+        unbiased = batch_variance * count / max(count - 1, 1)
+        own = batch_mean.astype(scale.dtype), unbiased.astype(scale.dtype)
+    else:
+        batch_mean, batch_variance = mean.astype(np.float64), variance.astype(np.float64)
+    factor = scale / np.sqrt(batch_variance + number(operation, "epsilon"))
+    y = as_written(operation, ((image - batch_mean) * factor + offset).astype(x.dtype))
+    return (y, *own, own[0], own[1], own[1])[:len(operation.results)]
+
+
+@reference("tf.ResizeNearestNeighbor", "tf.ResizeBilinear")
+def resize(operation: Operation, x: Array, size: Array) -> Array:
+    """[N, H, W, C] to another height and width."""
+    nearest = operation.op.spelling == "tf.ResizeNearestNeighbor"  # type: ignore[attr-defined]
+    result = x if nearest else x.astype(np.float32)
+    for axis, count in ((1, int(size[0])), (2, int(size[1]))):
+        places = sampled(operation, x.shape[axis], count, nearest)
+        if nearest:
+            result = np.take(result, places.astype(np.int64), axis)
+            continue
+        low = np.clip(np.floor(places), 0, x.shape[axis] - 1).astype(np.int64)
+        high = np.minimum(low + 1, x.shape[axis] - 1)
+        part = (np.clip(places, 0, None) - low).astype(np.float32).reshape([-1 if a == axis else 1 for a in range(4)])
+        result = np.take(result, low, axis) * (1 - part) + np.take(result, high, axis) * part
+    return result
+
+
+def sampled(operation: Operation, extent: int, count: int, nearest: bool) -> Array:
+    """Where along an axis each output reads."""
+    aligned, half = flag(operation, "align_corners"), flag(operation, "half_pixel_centers")
+    step = (extent - 1) / (count - 1) if aligned and count > 1 else extent / count
+    at = np.arange(count, dtype=np.float64)
+    found = (at + 0.5) * step - (0 if nearest else 0.5) if half else at * step
+    if not nearest:
+        return found
+    return np.clip(np.floor(found + 0.5) if aligned else np.floor(found), 0, extent - 1)
