@@ -12,7 +12,7 @@ from ..graph.types import BF16, ELEMENT_TYPES, F16, F32, F64, INDEX, Array, Elem
 from ..text.attributes import Attribute, Dense, Dictionary, FunctionType, Number, Numbers, Symbol, Text, Unit
 from ..text.elements import check_size, from_bytes, read_only, splat, stored_bytes
 from ..text.syntax import Fault
-from ..text.types import TypeReader, as_value
+from ..text.types import TypeReader
 from .binary import Cursor, Unreadable
 
 SIGNS = ("i", "si", "ui")
@@ -68,7 +68,7 @@ class Table:
 
     def value_type(self, index: int) -> Type:
         """The type of a value: scalars are opaque."""
-        return as_value(self.type(index))
+        return self.text_types.as_value(self.type(index))
 
     def text_type(self, text: str) -> AnyType:
         try:

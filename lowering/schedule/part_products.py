@@ -19,7 +19,7 @@ from .part_panels import PartPanels, cut_of, number_of
 from .rows import Rows, nested
 from .splitting import FLOATS, SplitRows
 from .staging import Staging
-from .tile_products import unchanging
+from .tile_panels import unchanging
 from .tiles import Piece, Tiles, chunks, over
 from .vectorize import At, Vectorizer
 from .write import Block, Writer
@@ -344,7 +344,7 @@ class PartProduct:
         """What is the same in all rows of a vector."""
         at = {**panel.at, self.form.n: panel.at[self.form.n] + piece.start}
         v = Vectorizer(self.b, self.target, at, self.form.n, piece.lanes, piece.active)
-        for e in unchanging(self.form.nest.value, self.form, self.form.reduce):
+        for e in unchanging(self.form.nest.value, frozenset({self.form.m}), self.form.reduce):
             v.value(e)
         return v
 

@@ -155,7 +155,8 @@ def test_a_long_sum_is_done_in_chunks_of_which_rows_stay_in_the_nearest_cache() 
 @pytest.mark.usefixtures("always_tiles")
 def test_a_product_in_chunks_is_exact(terms: int, zero_points: tuple[int, int]) -> None:
     large = {"512 bits, dot4": replace(TILES, block_bytes=1 << 19)}
-    check([product(35, 52, terms, "int8", zero_points, bias=True)], targets=large, interpret=terms == 1100 and not any(zero_points))
+    interpret = terms == 1100 and not any(zero_points)
+    check([product(35, 52, terms, "int8", zero_points, bias=True)], targets=large, interpret=interpret)
     g = Graph()
     check(kernels_of(g, matmul(g, (2, 33, 48, terms), zero_points, False)), targets=large, interpret=False)
 
