@@ -333,10 +333,28 @@ class Product:
         bounds = (*conditions.bounds, *failing) if single else conditions.bounds
         apart = alike(conditions.tapped, failing, places) if failing and not single else {}
         inits = [self.step.initial(block.place(row, piece.start), row, piece) for row, piece in block.vectors]
-        many = len(inits) >= ENOUGH_SUMS
-        sums = reduce_loops(self.b, self.step.axes, bounds, at, inits, lambda at, acc: self.products(
-            at, acc, () if single else failing, line.size, vectors, panel), apart, 1 if many else 2, self.step.group)
+        beside = 1 if bounds or failing else self.beside(len(inits))
+        many = len(inits) * beside >= ENOUGH_SUMS
+        sums = reduce_loops(self.b, self.step.axes, bounds, at, inits * beside, lambda at, acc: self.turns(
+            at, acc, beside, () if single else failing, line.size, vectors, panel), apart, 1 if many else 2,
+            self.step.group * beside)
+        while len(sums) > len(inits):
+            half = len(sums) // 2
+            sums = [self.b.op("add", x, y) for x, y in zip(sums[:half], sums[half:])]
         self.writer.write(block, sums)
+
+    def beside(self, sums: int) -> int:
+        """How many terms of K have sums of their own, where so few sums would wait for each other."""
+        extent = self.step.axes[-1].extent
+        return next((n for n in (4, 2) if sums * n <= ENOUGH_SUMS and extent % n == 0 and extent >= LONG * n), 1) if (
+            self.step.group == 1) else 1
+
+    def turns(self, at: At, sums: Sequence[Operand], beside: int, failing: Sequence[Range], rows: int,
+              vectors: tuple[Piece, ...], panel: int) -> list[Operand]:
+        """One step of K, or several with sums of their own."""
+        k, count = self.step.axes[-1], len(sums) // beside
+        return [x for u in range(beside) for x in self.products(
+            {**at, k: at[k] + u} if beside > 1 else at, sums[u * count:(u + 1) * count], failing, rows, vectors, panel)]
 
     def products(self, at: At, sums: Sequence[Operand], failing: Sequence[Range], rows: int, vectors: tuple[Piece, ...],
                  panel: int) -> list[Operand]:
