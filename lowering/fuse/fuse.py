@@ -24,7 +24,7 @@ from ..graph.types import INDEX, Array, TensorType
 from .inline import Inlining
 from .kernel import CheckWritten, Compute, Fault, Kernel, Kernels, Step
 from .partial_sums import PartialSums, partial_sums
-from .row_fusion import fuse_rows
+from .row_fusion import contracts, fuse_rows
 from .values import axes_of, static
 
 FOLD_BYTES = 1 << 20
@@ -230,13 +230,16 @@ class Fuser:
         return element, sums.expression, axes
 
     def troublesome(self, operation: Operation, expression: Expr) -> list[Value]:
-        """Inlined operands that spoil the form: a second reduction, or a guard that stays inside a reduction."""
+        """Inlined operands that spoil the form: a second reduction (of several products, all but the last), or a guard that
+        stays inside a reduction."""
         reductions = [e for e in nodes(expression) if isinstance(e, Reduce)]
         inlined = [v for v in dict.fromkeys(operation.operands)
                    if v in self.tensors and v not in self.homes and v.constant is None]
         result = []
         if len(reductions) > 1:
             result = [v for v in inlined if self.contains(v, Reduce)]
+            if not any(isinstance(e, Reduce) for r in reductions for e in nodes(r.body)):
+                result = result[:-1] if len(result) > 1 and self.is_product(result[-1]) else result
         if any(isinstance(e, Guard) for r in reductions for e in nodes(r.body)):
             result += [v for v in inlined if v not in result and self.contains(v, Guard)]
         if any(isinstance(e, Guard) and any(isinstance(t, Computed) for r in e.where for t, _ in r.index.terms)
@@ -245,8 +248,16 @@ class Fuser:
         return result
 
     def contains(self, value: Value, kind: type[Expr]) -> bool:
+        return any(isinstance(e, kind) for e in self.inside_of(value))
+
+    def is_product(self, value: Value) -> bool:
+        """Whether it has one reduction, a product: what others of its size are computed from can be done with its sums."""
+        found = [e for e in self.inside_of(value) if isinstance(e, Reduce)]
+        return len(found) == 1 and contracts(found[0])
+
+    def inside_of(self, value: Value) -> Iterable[Expr]:
         tensor = self.tensors[value]
-        return any(isinstance(e, kind) for e in nodes(tensor.element(*map(Affine.of, axes_of(tensor.type)))))
+        return nodes(tensor.element(*map(Affine.of, axes_of(tensor.type))))
 
     def view(self, operation: Operation) -> None:
         """A reshape whose index is not affine: the operand is stored, and read by flat index."""
