@@ -95,9 +95,11 @@ def check_names(triple: str, cpu: str, features: str) -> None:
 
 @functools.cache
 def host() -> Target:
-    """The machine of this process, from its feature bits and cache sizes. How much is computed by rows, and so the memory that a
-    program needs, follows from the described second-level cache and not from this one's: with 2 MB instead of 1 MB MobileNetV2
-    int8 needs 803 KB instead of 326 KB, and takes as long."""
+    """The machine of this process, from its feature bits and cache sizes.
+
+    How much is computed by rows, and so the memory that a program needs, follows from the described second-level cache, not
+    from this one's: with 2 MB instead of 1 MB MobileNetV2 int8 needs 803 KB instead of 326 KB, and takes as long.
+    """
     import llvmlite.binding as llvm
     try:
         features = llvm.get_host_cpu_features().flatten()

@@ -8,6 +8,7 @@ from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Buffer, Expr, Load, apply, cast, reduce
 from tosaic.lowering.fuse.kernel import Kernel
 from tosaic.lowering.loops.ir import For, LoadFrom, walk
+from tosaic.lowering.loops.verify import verify
 from tosaic.lowering.native.features import target
 from tosaic.lowering.schedule.outer_sums import COLUMNS, ROWS
 from tosaic.lowering.schedule.schedule import describe, divided, schedule
@@ -82,3 +83,4 @@ def test_tensors_that_a_cache_holds_and_machines_without_one() -> None:
 def test_threads_share_the_columns() -> None:
     f, parts = divided(sums(64, 8 * COLUMNS, pitch=8 * COLUMNS), SMALL["512 bits"], 2)
     assert parts == 2
+    verify(f)
