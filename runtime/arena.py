@@ -60,10 +60,9 @@ def empty(shape: Sequence[int], dtype: npt.DTypeLike, alignment: int = ALIGNMENT
 def apart(shape: Sequence[int], dtype: npt.DTypeLike, others: Iterable[int]) -> Array:
     """An array that can be written while arrays at the addresses `others` are read, element by element.
 
-    A load waits for an earlier store whose address agrees with its own in the lower bits (12 of the virtual address, 20 of
-    the physical one on processors of Intel), as if it read what the store writes. Where a result starts a little behind an
-    input, by these bits, every load meets the store of the iteration before: that takes three times as long. So it starts
-    elsewhere in its page.
+    A load waits for an earlier store whose address agrees with its own in the lower bits (on Intel's processors 12 of the
+    virtual address, then 20 of the physical one), as if it read what is stored there. Where a result starts a little behind
+    an input, by these bits, every load meets the store of the iteration before, and a pass takes three times as long.
     """
     near = [a % PAGE for a in others]
     free = (p for p in range(0, PAGE, PAGE // 16) if not any(0 < (p - a) % PAGE < BEHIND for a in near))
