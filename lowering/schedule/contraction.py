@@ -35,6 +35,8 @@ TRIED = 5
 """Tiles that a measured search tries."""
 LONG = 4
 """Of an axis that is not the innermost, and is worth the tiles of rows that lie apart."""
+MUCH = 1 << 23
+"""Terms of a product in blocks that has the fastest tile, whatever its code."""
 ENOUGH_SUMS = 8
 """With so many sums a step of K hides what its loop costs; more than one step would only be more code."""
 
@@ -179,12 +181,8 @@ def choose(form: Contraction, target: Target) -> ContractionChoice:
         return ContractionChoice(tiles, lanes, "tiles", packing, False)
     if packing == "running" and step != "dot4" and contiguous(form) and form.passes < 4 * tile.rows:
         packing = "never"
-    found = [(whole, choose_blocks(form, whole, lanes, packing == "compiling", target)) for whole in (
-        choose_tile(form.rows, form.n.extent, lanes, target, False, BLOCK_PRICES, code) for code in (None, code_of(form)))]
-    (whole, blocks), (less, others) = found
-    if step != "dot4" and blocks:
-        if others and (others.filled, others.copied) == (blocks.filled, blocks.copied):
-            whole, blocks = less, others
+    if step != "dot4" and (found := in_blocks(form, lanes, packing == "compiling", target)):
+        whole, blocks = found
         when = packing if packing == "compiling" else "running" if blocks.filled else "never"
         return ContractionChoice(whole, lanes, step, when, False, blocks)
     size = ITEM_SIZES["int8" if step == "dot4" else form.reduce.dtype]
@@ -206,6 +204,21 @@ def others(form: Contraction, choice: ContractionChoice, target: Target) -> Iter
     elif choice.packing == "compiling":
         plain = choose_tile(form.rows, form.n.extent, choice.lanes, target, aliased(form))
         yield from (replace(choice, tile=plain, columns_first=first, blocks=None) for first in (True, False))
+
+
+def in_blocks(form: Contraction, lanes: int, constant: bool, target: Target) -> tuple[Tile, Blocks] | None:
+    """The tile and the blocks of a product for which blocks are better; a smaller tile for less work, if its blocks are
+    alike."""
+    whole, less = (choose_tile(form.rows, form.n.extent, lanes, target, False, BLOCK_PRICES, code)
+                   for code in (None, code_of(form)))
+    blocks = choose_blocks(form, whole, lanes, constant, target)
+    if blocks is None:
+        return None
+    if form.rows * form.n.extent * form.depth > MUCH:
+        return whole, blocks
+    others = choose_blocks(form, less, lanes, constant, target)
+    alike = others and (others.filled, others.copied) == (blocks.filled, blocks.copied)
+    return (less, others) if others and alike else (whole, blocks)
 
 
 def code_of(form: Contraction, group: int = 1) -> Code:
