@@ -9,6 +9,7 @@ steps of the panel after it, so that both units work at the same time.
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from .contraction import Contraction
 
 START = Affine()
+ENOUGH_BLOCKS = 8
+"""So many threads can share evenly; with fewer, they share panels."""
 
 
 def lower(b: Builder, form: Contraction, target: Target, rows: Rows | None) -> None:
@@ -105,6 +108,12 @@ class TileProduct:
             over(self.b, blocks_of(self.form.rows, self.shape.rows, apart(self.form)), lambda start, _: self.block(
                 {**at, m: start}, first, cut))
 
+    @property
+    def blocks_around(self) -> int:
+        """How many blocks of rows there are."""
+        places = math.prod(a.extent for a in self.form.outer)
+        return places // self.shape.lines if self.line else places * -(-self.form.rows // self.shape.rows)
+
     def block(self, at: At, first: Affine, cut: Cut) -> None:
         """A block of rows: all of its chunks of K but the last, then that, which makes outputs of the sums."""
         if self.staging:
@@ -143,13 +152,14 @@ class TileProduct:
 
     def last(self, at: At, first: Affine, t: Tiles, piece: Piece) -> None:
         """The last chunk of neighbouring panels: each finishes the one before."""
-        if self.panels.plain or self.b.depth < self.b.keeps:  # loops that threads may share have no panel before
+        if self.panels.plain or (self.b.depth < self.b.keeps and self.blocks_around < ENOUGH_BLOCKS):
             def alone(start: Affine, _: Tiles) -> None:
                 panel = self.panel(at, first, start, piece)
                 self.panels.end(panel, None)
                 self.panels.finish(panel)
             over(self.b, [t], alone)
             return
+
         def panel(number: Affine) -> Panel:
             return self.panel(at, first, number * t.size + t.start, piece, number)
 

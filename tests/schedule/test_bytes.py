@@ -14,8 +14,10 @@ from tosaic.lowering.graph.graph import Value
 from tosaic.lowering.loops.ir import MultiplyTiles, ShapeTiles, walk
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.loops.text import print_program, read_program
+from tosaic.lowering.loops.verify import verify
 from tosaic.lowering.native.target import Target
 from tosaic.lowering.schedule import describe, lower, schedule, tile_shape
+from tosaic.lowering.schedule.schedule import divided
 
 from ..fuse.graphs import Graph, conv, rescale
 from .kernels import TARGETS, V3, check
@@ -155,8 +157,8 @@ def test_a_long_sum_is_done_in_chunks_of_which_rows_stay_in_the_nearest_cache() 
 @pytest.mark.usefixtures("always_tiles")
 def test_a_product_in_chunks_is_exact(terms: int, zero_points: tuple[int, int]) -> None:
     large = {"512 bits, dot4": replace(TILES, block_bytes=1 << 19)}
-    interpret = terms == 1100 and not any(zero_points)
-    check([product(35, 52, terms, "int8", zero_points, bias=True)], targets=large, interpret=interpret)
+    kernel = product(35, 52, terms, "int8", zero_points, bias=True)
+    check([kernel], targets=large, interpret=(terms, *zero_points) == (1100, 0, 0))
     g = Graph()
     check(kernels_of(g, matmul(g, (2, 33, 48, terms), zero_points, False)), targets=large, interpret=False)
 
@@ -172,6 +174,13 @@ def shapes_of(name: str) -> list[tuple[int, int]]:
 def test_a_block_takes_in_several_lines_of_a_small_image() -> None:
     assert [shapes_of(name) for name in ("3x3 of 7x7", "3x3 of 14x14, batch", "3x3 padded")] == [
         [(14, 64), (14, 64)], [(14, 64), (14, 64)], [(13, 64), (13, 64)]]
+
+
+@pytest.mark.parametrize("shape", [(512, 512, 512), (48, 512, 2304), (20, 1024, 640)], ids=str)
+def test_threads_share_blocks_of_rows_or_else_panels(shape: tuple[int, int, int]) -> None:
+    function, parts = divided(product(*shape, "int8", (0, 0), bias=True), replace(TILES, block_bytes=1 << 19), 2)
+    assert parts == 2 and any(isinstance(s, MultiplyTiles) for s in walk(function.body))
+    verify(function)
 
 
 def test_short_products_keep_to_vectors() -> None:
