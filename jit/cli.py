@@ -1,4 +1,4 @@
-"""The command line: `tosaic run | compile | check | show | report | convert | cache`.
+"""The command line: `tosaic run | compile | check | show | profile | tune | report | convert | cache`.
 
 Exit codes: 0 yes, 1 no (`check` found a difference), 2 wrong usage, 3 a bad model, 4 an error inside tosaic; 130 after
 Ctrl-C. Answers go to standard output, everything else to standard error.
@@ -107,6 +107,10 @@ def parser() -> argparse.ArgumentParser:
     add_inputs(profile, "calls to measure at least", 100)
     profile.add_argument("--trace", metavar="FILE.json", help="write the last call for Chrome's trace viewer")
     add_memory(profile)
+    tune = command(commands, "tune", "measure other schedules of a model's kernels; what is faster is kept for later compiles")
+    add_inputs(tune, "calls of each measurement at least", 5)
+    tune.add_argument("-o", "--output", metavar="FILE", help="keep it in a file, for --tuning, and not in the cache")
+    add_memory(tune)
     add_report(command(commands, "report", "print memory, kernels and the seconds of each stage"))
     convert = bare_command(commands, "convert", "write a model as a .tosa file or as MLIR text")
     convert.add_argument("output", metavar="OUT", help="the file to write; its ending says what: .tosa or .mlir")
@@ -175,6 +179,7 @@ def add_target(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", default="host", help="the machine to compile for (default: host)")
     parser.add_argument("--cpu", help="another processor of the target's family, by LLVM's name")
     parser.add_argument("--features", metavar="+F,-G", default="", help="more features or fewer, by LLVM's names")
+    parser.add_argument("--tuning", metavar="FILE", help="schedules that tosaic tune has found")
 
 
 def positive(text: str) -> int:

@@ -10,7 +10,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +62,11 @@ def shapes_of(options: argparse.Namespace) -> dict[str, tuple[int, ...]]:
 
 def target_of(options: argparse.Namespace) -> Target:
     from ..lowering.native.features import target
-    return target(options.target, options.cpu, options.features)
+    found = target(options.target, options.cpu, options.features)
+    if options.tuning is None:
+        return found
+    from .tune import read_findings
+    return replace(found, findings=read_findings(options.tuning))
 
 
 # ---- run ---------------------------------------------------------------------------------------------------------
@@ -228,6 +232,29 @@ def profile(options: argparse.Namespace) -> Answer:
     return Answer(YES, str(found), found.as_json())
 
 
+# ---- tune --------------------------------------------------------------------------------------------------------
+def tune(options: argparse.Namespace) -> Answer:
+    """Search for faster schedules; keep them in a file or in the cache."""
+    from ..lowering.native.features import host
+    from .cache.folder import folder
+    from .cache.programs import Request, keep_findings
+    from .inputs import gather_inputs
+    from .tune import tune as search
+    from .tune import write_findings
+    if options.output is None and folder() is None:
+        raise Problem("the cache is off, so what is found would be lost", kind="option", help="-o FILE keeps it in a file")
+    with Progress("reading") as progress:
+        entry, memory = entry_of(options, progress), memory_of(options)
+        traced = entry.trace()
+        inputs = gather_inputs(traced.interface, options.input, options.seed)
+        found = search(traced, inputs, memory, options.calls, progress.update)
+        if options.output:
+            write_findings(options.output, found, host())
+        else:
+            keep_findings(traced, Request(None, memory), found.findings)
+    return Answer(YES, str(found), found.as_json())
+
+
 # ---- convert -----------------------------------------------------------------------------------------------------
 def convert(options: argparse.Namespace) -> Answer:
     """Write a model as the name of the output says: a .tosa flatbuffer, or MLIR text."""
@@ -260,5 +287,5 @@ WRITERS: dict[str, Callable[[Module], bytes]] = {".tosa": as_flatbuffer, ".mlir"
 """What `convert` writes, by the ending of the output's name."""
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], Answer]] = {
-    "run": run, "compile": compile, "check": check, "show": show, "profile": profile, "report": report, "convert": convert,
-    "cache": cache}
+    "run": run, "compile": compile, "check": check, "show": show, "profile": profile, "tune": tune, "report": report,
+    "convert": convert, "cache": cache}

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ..lowering.memory.plan import Plan
     from ..lowering.memory.planner import PlanOptions
     from ..lowering.native.target import Target
+    from ..lowering.schedule.alternatives import Choices
     from ..runtime.executable import Executable
     from ..runtime.machine_code import Image
     from ..runtime.variables import Context
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from .crosscheck import CrossCheck
     from .profile import Profile
     from .report import Report
+    from .tune import Tuning
 
 STAGES = ("graph", "kernels", "schedule", "loops", "plan", "llvm", "asm")
 """What `show` knows, from the tensor graph down."""
@@ -93,6 +95,15 @@ class Traced:
         """`lower().compile()`, or the machine code of an earlier process from the cache on disk (`cache`)."""
         from .cache.programs import Request, compile
         return compile(self, Request(target, memory), context)[0]
+
+    def tune(self, inputs: Sequence[Array], memory: PlanOptions | None = None, calls: int = 5) -> Tuning:
+        """Search for faster schedules on this machine, by measuring calls with these arrays. What is found is kept in the cache
+        on disk, where it is on, for every later compile of this function for these memories."""
+        from .cache.programs import Request, keep_findings
+        from .tune import tune
+        tuning = tune(self, inputs, memory, calls)
+        keep_findings(self, Request(None, memory), tuning.findings)
+        return tuning
 
     def check(self, calls: Sequence[Sequence[Array]], target: Target | None = None,
               memory: PlanOptions | None = None) -> CrossCheck:
@@ -264,8 +275,8 @@ class Clock:
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
 
-def lower(traced: Traced, target: Target | None, memory: PlanOptions | None = None) -> Lowered:
-    """A graph down to loops and a plan, every stage verified."""
+def lower(traced: Traced, target: Target | None, memory: PlanOptions | None = None, findings: Choices = ()) -> Lowered:
+    """A graph down to loops and a plan, every stage verified; with the `findings` of a measured search, if there was one."""
     from ..lowering.fuse.fuse import fuse
     from ..lowering.fuse.order import ordered
     from ..lowering.loops.verify import verify_program
@@ -274,6 +285,7 @@ def lower(traced: Traced, target: Target | None, memory: PlanOptions | None = No
     from ..lowering.native.features import host
     from ..lowering.schedule.schedule import lower_each_way
     machine, clock = target or host(), Clock()
+    machine = replace(machine, findings=findings) if findings else machine
     with clock.step("graph"):
         module = prepared(traced.module)
     options = memory or PlanOptions()

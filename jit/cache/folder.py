@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple, get_args
 from ...runtime.arena import Array
 from .entry import Entry, Fields, packed, unpacked
 
-Kind = Literal["code", "entry", "model", "file"]
+Kind = Literal["code", "entry", "model", "file", "tuning"]
 LIMIT = 1 << 30
 """Bytes that the folder may hold where nobody says another number."""
 ABANDONED = 3600

@@ -18,7 +18,7 @@ from ..later import Later
 from .code import LaterSource, own_source
 from .folder import Folder, folder
 from .keys import PACKAGE, NotKept, digest, is_own
-from .programs import Request, compile, positions, recall
+from .programs import Request, compile, lowered, positions, recall
 from .versions import package_version, versions
 
 if TYPE_CHECKING:
@@ -68,10 +68,10 @@ class CachedModel(NamedTuple):
     def compile(self, name: str, shapes: Shapes, request: Request, context: Context | None,
                 traced: Later[Traced]) -> Compiled:
         """One of its functions for these shapes, compiled; from the cache, `traced` is not even asked for."""
-        lowered = Later(lambda: traced().lower(request.target, request.memory))
         source = LaterSource(lambda: own_source(positions(traced().module)))
         key = self.code_key(name, shapes, request)
-        found = recall(key, context, lowered, None, source) if key else None
+        later = Later(lambda: lowered(traced(), request, key))
+        found = recall(key, context, later, None, source) if key else None
         if found is not None:
             self.keep_outlines()
             return found

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ...lowering.graph.graph import Module
     from ...lowering.memory.planner import PlanOptions
     from ...lowering.native.target import Target
+    from ...lowering.schedule.alternatives import Choices
     from ..stages import Compiled, Lowered, Traced
 
 
@@ -65,15 +66,37 @@ def compile(traced: Traced, request: Request, context: Context | None) -> tuple[
     """The function compiled, or its code from the cache, and the key under which the cache has it now."""
     key = key_of(traced, request) if folder() else None
     if key is not None:
-        found = recall(key, context, Later(lambda: traced.lower(request.target, request.memory)), traced.results,
+        kept = recall(key, context, Later(lambda: lowered(traced, request, key)), traced.results,
                        own_source(positions(traced.module)))
-        if found is not None:
-            return found, key
-    lowered = traced.lower(request.target, request.memory)
+        if kept is not None:
+            return kept, key
+    found = lowered(traced, request, key)
     if key is None:
-        return lowered.compile(context), None
-    compiled, image = lowered.compile_with_image(context)
+        return found.compile(context), None
+    compiled, image = found.compile_with_image(context)
     return compiled, key if keep(key, compiled.executable.code, image) else None
+
+
+def lowered(traced: Traced, request: Request, key: bytes | None) -> Lowered:
+    """The function lowered, with the schedules that a measured search has kept for it."""
+    from ..stages import lower
+    return lower(traced, request.target, request.memory, findings_of(key))
+
+
+def findings_of(key: bytes | None) -> Choices:
+    """What a measured search has kept for the function of that key."""
+    where = folder()
+    entry = where.read("tuning", key) if where and key else None
+    return tuple((name, tuple(texts)) for name, texts in entry.fields["findings"].items()) if entry else ()
+
+
+def keep_findings(traced: Traced, request: Request, findings: Choices) -> bool:
+    """Keep what a search has found, and the code that it gives in place of the code before; whether it could be."""
+    where, key = folder(), key_of(traced, request)
+    if where is None or key is None or not where.write("tuning", key, {"findings": dict(findings)}):
+        return False
+    compiled, image = lowered(traced, request, key).compile_with_image()
+    return keep(key, compiled.executable.code, image)
 
 
 def recall(key: bytes, context: Context | None, lowered: Later[Lowered], results: Structure | None,

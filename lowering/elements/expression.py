@@ -219,18 +219,6 @@ class Reduce(Expr):
         return extreme(self.dtype, "min" if self.primitive.startswith("max") else "max")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Likely(Expr):
-    """Equals `exact`, always; where `valid` holds, as it nearly always does, the cheaper `fast` is equal too."""
-    valid: Expr
-    fast: Expr
-    exact: Expr
-
-    @property
-    def dtype(self) -> str:  # type: ignore[override]
-        return self.exact.dtype
-
-
 def is_float(dtype: str) -> bool:
     return dtype.startswith(("float", "bfloat"))
 

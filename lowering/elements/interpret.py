@@ -9,7 +9,7 @@ import numpy as np
 
 from ..graph.types import NUMPY_NAMES, Array
 from .affine import Affine, Axis, Computed, Range, Wrapped
-from .expression import PRIMITIVES, Apply, Buffer, Cast, Const, Expr, Guard, IndexValue, Likely, Load, Reduce
+from .expression import PRIMITIVES, Apply, Buffer, Cast, Const, Expr, Guard, IndexValue, Load, Reduce
 
 Grid = Mapping[Axis, Array]
 NOTHING: Mapping[Buffer, Array] = {}
@@ -58,10 +58,6 @@ class Evaluator:
                 return x.view(numpy_dtype(dtype)) if bits else x.astype(numpy_dtype(dtype))
             case Guard(where, inside, outside):
                 return np.where(self.holds(where), self.value(inside), self.value(outside))
-            case Likely(valid, fast, exact):
-                right = self.value(exact)
-                assert np.all(~self.value(valid) | (self.value(fast) == right)), "a fast value is not the exact one"
-                return right
             case Reduce():
                 return self.reduction(e)
         raise TypeError(e)

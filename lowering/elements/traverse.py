@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from .affine import Affine, Axis, Computed, Range, Wrapped
-from .expression import Apply, Cast, Expr, Guard, IndexValue, Likely, Load, Reduce, guard
+from .expression import Apply, Cast, Expr, Guard, IndexValue, Load, Reduce, guard
 
 
 def children(e: Expr) -> tuple[Expr, ...]:
@@ -19,8 +19,6 @@ def children(e: Expr) -> tuple[Expr, ...]:
             return (inside, outside, *computed(r.index for r in where))
         case Reduce(body=body, where=where):
             return (body, *computed(r.index for r in where))
-        case Likely(valid, fast, exact):
-            return (valid, fast, exact)
         case Load(index=index):
             return computed(index)
         case IndexValue(index=single):
@@ -118,8 +116,6 @@ def rewrite(e: Expr, change: Callable[[Expr], Expr | None], index: Callable[[Aff
                 return Guard(conditions(where), go(yes), go(no))
             case Reduce(primitive, axes, body, where):
                 return Reduce(primitive, axes, go(body), conditions(where))
-            case Likely(valid, fast, exact):
-                return Likely(go(valid), go(fast), go(exact))
             case Load(buffer, indices) if computed(indices):
                 return Load(buffer, tuple(map(inside, indices)))
             case IndexValue(single, dtype) if computed((single,)):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from ...runtime.errors import Position, Problem
 from ..elements.affine import Affine, Axis, Computed
-from ..elements.expression import Buffer, Expr, Guard, Likely, Load, Reduce
+from ..elements.expression import Buffer, Expr, Guard, Load, Reduce
 from ..elements.interpret import evaluate
 from ..elements.tensor import Element, NotAffine, Tensor, stored, viewed
 from ..elements.traverse import loads, nodes, substitute
@@ -235,8 +235,6 @@ class Fuser:
             result = [v for v in inlined if self.contains(v, Reduce)]
         if any(isinstance(e, Guard) for r in reductions for e in nodes(r.body)):
             result += [v for v in inlined if v not in result and self.contains(v, Guard)]
-        if any(isinstance(e, Likely) for r in reductions for e in nodes(r.body)):
-            result += [v for v in inlined if v not in result and self.contains(v, Likely)]
         if any(isinstance(e, Guard) and any(isinstance(t, Computed) for r in e.where for t, _ in r.index.terms)
                for e in nodes(expression)):  # a guard on an index from data cannot be cut out of the loops
             result += [v for v in inlined if v not in result and self.contains(v, Guard)]

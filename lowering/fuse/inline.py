@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...runtime.errors import Problem
 from ..elements.affine import Affine
-from ..elements.expression import Apply, Buffer, Cast, Expr, Guard, Likely, Reduce
+from ..elements.expression import Apply, Buffer, Cast, Expr, Guard, Reduce
 from ..elements.tensor import NotAffine, Tensor, stored
 from ..elements.traverse import free_axes, loads, nodes
 from ..graph.graph import Block, Operation, Value
@@ -32,7 +32,7 @@ class Inlining:
 
     def may_inline(self, value: Value, expression: Expr) -> bool:
         """Layout costs nothing and is always inlined; arithmetic only where no element is computed twice."""
-        if not any(isinstance(e, (Apply, Cast, Reduce, Likely)) for e in nodes(expression)):
+        if not any(isinstance(e, (Apply, Cast, Reduce)) for e in nodes(expression)):
             return True
         users = list(dict.fromkeys(self.fuser.uses[value]))
         if len(users) > 1:
@@ -105,7 +105,7 @@ class Inlining:
             return None
         element, = operation.op.result_elements([static(value)], *map(self.as_if_stored, operation.operands))
         e = element(*map(Affine.of, axes_of(static(value))))
-        return None if any(isinstance(n, (Reduce, Guard, Likely)) for n in nodes(e)) else inlined.pop()
+        return None if any(isinstance(n, (Reduce, Guard)) for n in nodes(e)) else inlined.pop()
 
     def as_if_stored(self, value: Value) -> Tensor:
         if value.constant is not None or self.fuser.is_folded(value):

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ..elements.affine import Affine, Axis, Computed, Range, Wrapped
-from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Guard, IndexValue, Likely, Load, Reduce
+from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Guard, IndexValue, Load, Reduce
 from ..elements.traverse import children, nodes
 from .kernel import Branch, CheckWritten, Compute, Kernel, Kernels, Loop, MarkWritten, Parallel, Step
 
@@ -143,6 +143,4 @@ class Names:
                 over = ", ".join(f"{self.axis(a)}<{a.extent}" for a in axes)
                 condition = f" if {self.where(where)}" if where else ""
                 return f"{primitive} over [{over}]{condition} of {self.expression(body)}"
-            case Likely(valid, fast, exact):
-                return f"({self.expression(fast)} where likely {self.expression(valid)} else {self.expression(exact)})"
         raise TypeError(e)

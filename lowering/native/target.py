@@ -43,6 +43,8 @@ class Target:
     """How contractions of f32 are computed where the schedule may choose (`schedule.float_parts`)."""
     has_masked: bool = False
     """Masked vector loads and stores cost as much as plain ones."""
+    findings: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Schedules that a measured search has found faster than those that follow from the rest (`schedule.alternatives`)."""
 
     def lanes(self, itemsize: int) -> int:
         """Elements of `itemsize` bytes in a vector."""

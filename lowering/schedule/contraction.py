@@ -3,8 +3,8 @@ vector."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from ..elements.affine import Affine, Axis, Range
@@ -20,7 +20,7 @@ from .conditions import Conditions, kept_in_range
 from .nest import Nest, free_axes
 from .panels import Cut, Panels, is_constant, pack_at_run_time, packed, unpacked
 from .reduce_loops import alike, reduce_loops, unsettled
-from .register_tile import BLOCK_PRICES, Tile, choose_tile, panels
+from .register_tile import BLOCK_PRICES, Tile, choose_tile, panels, ranked_tiles
 from .rows import Rows, nested
 from .tiles import Piece, Tiles, interior, over, pieces
 from .vectorize import At, Vectorizer
@@ -29,6 +29,8 @@ from .write import Block, Writer
 
 MOST_PLACES = 512
 """Kernels with more places, of which padding leaves some out, take no products of four bytes."""
+TRIED = 5
+"""Tiles that a measured search tries."""
 ENOUGH_SUMS = 8
 """With so many sums a step of K hides what its loop costs; more than one step would only be more code."""
 
@@ -160,6 +162,22 @@ def choose(form: Contraction, target: Target) -> ContractionChoice:
     size = ITEM_SIZES["int8" if step == "dot4" else form.reduce.dtype]
     large = form.n.extent * form.depth * size > target.l2_bytes // 3
     return ContractionChoice(tile, lanes, step, packing, large and step != "dot4" and form.rows > tile.rows)
+
+
+def others(form: Contraction, choice: ContractionChoice, target: Target) -> Iterator[ContractionChoice]:
+    """The same with the other tiles that the cost model thinks most of, with the other order of loops, and without blocks."""
+    from .float_parts import PRODUCTS
+    if choice.step == "tiles" or choice.step in PRODUCTS:
+        return
+    if choice.blocks is None:
+        few = aliased(form)
+        for tile in ranked_tiles(form.rows, form.n.extent, choice.lanes, target, few)[:TRIED]:
+            yield replace(choice, tile=tile)
+        if choice.step != "dot4" and form.rows > choice.tile.rows:
+            yield replace(choice, columns_first=not choice.columns_first)
+    elif choice.packing == "compiling":
+        plain = choose_tile(form.rows, form.n.extent, choice.lanes, target, aliased(form))
+        yield from (replace(choice, tile=plain, columns_first=first, blocks=None) for first in (True, False))
 
 
 def places_with_conditions(form: Contraction) -> int:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..elements.affine import Affine, Axis, Computed
-from ..elements.expression import Apply, Expr, IndexValue, Likely, Load, Reduce
+from ..elements.expression import Apply, Expr, IndexValue, Load, Reduce
 from ..elements.traverse import children, nodes
 from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
@@ -52,7 +52,7 @@ def lanes_of(nest: Nest, target: Target) -> int:
             continue
         if isinstance(e, IndexValue) or any(isinstance(t, Computed) for i in indices_of(e) for t, _ in i.terms):
             sizes.add(4)
-        stack.extend(children(e) if not isinstance(e, Likely) else (e.valid, e.fast))
+        stack.extend(children(e))
     small = [s for s in sizes if s <= 4]
     return target.lanes(8 if ITEM_SIZES[nest.out.dtype] == 8 or not small else max(small))
 
@@ -66,7 +66,7 @@ def choose(nest: Nest, target: Target, rows: bool) -> MapChoice:
     streaming = streams(nest, lanes, target)
     if scattered(nest.value, inner[-1], target):
         return MapChoice(min(lanes, target.lanes(4)), 1, False)
-    plain = LONG < operations <= LONGEST and not any(isinstance(e, (Reduce, Likely)) for e in nodes(nest.value))
+    plain = LONG < operations <= LONGEST and not any(isinstance(e, Reduce) for e in nodes(nest.value))
     unroll = 1 if lanes == 1 else 2 if plain or 8 < operations <= LONG else 4 if operations <= 8 else 1
     return MapChoice(lanes, unroll, streaming, plain)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..elements.affine import Affine, Axis, Computed, Range, Term, Wrapped
-from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Guard, IndexValue, Likely, Load, Reduce, guard
+from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Guard, IndexValue, Load, Reduce, guard
 from ..elements.traverse import nodes
 from ..fuse.kernel import Kernel
 from .positions import arithmetic, computed_index, converted
@@ -82,8 +82,6 @@ class Rewriter:
                     conditions, self.value(inside), self.value(outside))
             case Reduce():
                 return self.reduction(e)
-            case Likely(valid, fast, exact):
-                return Likely(self.value(valid), self.value(fast), self.value(exact))
             case IndexValue(index, dtype):
                 return IndexValue(self.index(index), dtype)
         return e
@@ -202,8 +200,6 @@ def exposed(e: Expr, kind: type[Reduce] = Reduce) -> list[Reduce]:
                 stack.extend(args)
             case Cast(arg=arg):
                 stack.append(arg)
-            case Likely(valid, fast, exact):
-                stack.extend((valid, fast, exact))
             case Load(index=index):
                 stack.extend(t.value for i in index for t, _ in i.terms if isinstance(t, Computed))
     return found

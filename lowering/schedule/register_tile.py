@@ -35,7 +35,13 @@ def panels(columns: int, lanes: int, tile: Tile) -> list[Tiles]:
 @functools.lru_cache(maxsize=1024)
 def choose_tile(rows: int, columns: int, lanes: int, target: Target, few: bool, prices: tuple[float, float] = PRICES
                 ) -> Tile:
-    """The tile with the fewest cycles for one step of K over the whole matrix. The prices of loads say that rows are in
+    """The tile with the fewest cycles for one step of K over the whole matrix."""
+    return ranked_tiles(rows, columns, lanes, target, few, prices)[0]
+
+
+def ranked_tiles(rows: int, columns: int, lanes: int, target: Target, few: bool, prices: tuple[float, float] = PRICES
+                 ) -> list[Tile]:
+    """Tiles by their cycles for one step of K over the whole matrix, the fewest first. The prices of loads say that rows are in
     the first-level cache and panels in the second; a further shape of tile is code that must pay for itself."""
     def cycles(tile: Tile) -> float:
         total = 0.0
@@ -51,4 +57,4 @@ def choose_tile(rows: int, columns: int, lanes: int, target: Target, few: bool, 
     tiles = [Tile(max(1, min(rows, most, (free - v) // v)), v) for v in range(1, 7) if free > v]
     if rows == 1:
         tiles.append(Tile(1, min(8, free // 2)))
-    return min(tiles, key=cycles)
+    return sorted(tiles, key=cycles)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..elements.affine import Affine
@@ -23,6 +23,7 @@ from ..loops.program import Program
 from ..loops.substitute import substituted
 from ..native.target import Target
 from . import byte_window, byte_window_loops, contraction, float_parts, map, matrix_vector, row_passes, transpose, window
+from .alternatives import chosen
 from .byte_window import ByteWindowChoice
 from .contraction import Contraction, ContractionChoice
 from .divide import DEEPEST, divide, parts_of
@@ -51,17 +52,16 @@ class Part:
     form: Contraction | None = None
 
 
-def parts(kernel: Kernel, target: Target, by_rows: bool = False, rings: Mapping[Buffer, Buffer] = {}) -> Iterator[Part]:
+def parts(kernel: Kernel, target: Target, by_rows: bool = False, rings: Mapping[Buffer, Buffer] = {}) -> Sequence[Part]:
     """The parts of a kernel, in order; together they write each output once."""
     nest = flatten(kernel, rings)
     by_rows = by_rows and bool(nest.axes)
     if 0 in kernel.out.shape:
-        return
+        return ()
     if target.precision != "f32" and in_floats(kernel, target) is not None:
         target = dataclasses.replace(target, precision="f32")
-    for piece in split(nest, by_rows, target):
-        small = collapse(piece, piece.axes[0] if by_rows else None)
-        yield choose(small, target, by_rows)
+    small = [collapse(piece, piece.axes[0] if by_rows else None) for piece in split(nest, by_rows, target)]
+    return chosen(kernel, by_rows, [choose(piece, target, by_rows) for piece in small], target)
 
 
 def in_floats(kernel: Kernel, target: Target) -> str | None:

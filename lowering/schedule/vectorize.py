@@ -15,7 +15,6 @@ from ..elements.expression import (
     Expr,
     Guard,
     IndexValue,
-    Likely,
     Load,
     Reduce,
 )
@@ -37,18 +36,16 @@ class Vectorizer:
     """Values at one place: `at` says where each axis is; along `axis` the lanes hold at[axis], at[axis] + 1, ... (only
     the first `active`). Lanes where `mask` is false hold anything, and touch no memory out of range.
 
-    With `exact` false, `Likely` expressions are given their fast values, and `valid` collects the conditions under
-    which these are right. What `outer`, a place around this one, knows already is not computed again.
+    What `outer`, a place around this one, knows already is not computed again.
     """
 
     def __init__(self, b: Builder, target: Target, at: At, axis: Axis | None = None, lanes: int = 1,
-                 active: int | None = None, given: Mapping[Expr, Operand] = {}, exact: bool = True,
+                 active: int | None = None, given: Mapping[Expr, Operand] = {},
                  outer: Vectorizer | None = None, mask: Operand | None = None) -> None:
         self.b, self.target, self.at, self.outer, self.mask = b, target, at, outer, mask
         self.axis, self.lanes = axis if lanes > 1 else None, lanes
         self.active = lanes if active is None else active
         self.memo: dict[int, Operand] = {id(e): value for e, value in given.items()}
-        self.valid: list[Operand] | None = None if exact else []
         self.indices: dict[Computed, Operand] = {}
         self.masked: dict[Operand, Vectorizer] = {}
 
@@ -115,11 +112,6 @@ class Vectorizer:
                 return self.position(index, dtype)
             case Guard():
                 return self.guard(e)
-            case Likely(valid, fast, exact):
-                if self.valid is None:
-                    return self.value(exact)
-                self.valid.append(self.vector(valid))
-                return self.value(fast)
             case Reduce():
                 from .reduction import reduced
                 return reduced(self, e)
@@ -148,7 +140,6 @@ class Vectorizer:
                 lanes = max(self.mask.type.lanes, condition.type.lanes)
                 both = self.b.op("and", self.b.splat(self.mask, lanes), self.b.splat(condition, lanes))
             child = self.inner(self.at, both)
-            child.valid = self.valid
             self.masked[condition] = child
         return self.masked[condition]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..elements.affine import Axis
-from ..elements.expression import Likely, Load, Reduce
+from ..elements.expression import Load, Reduce
 from ..elements.traverse import nodes
 from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type
@@ -51,7 +51,7 @@ def main_reduction(nest: Nest, axis: Axis) -> Reduce | None:
 def recognise(nest: Nest, target: Target, rows: bool) -> WindowChoice | None:
     inner = nest.axes[1:] if rows else nest.axes
     r = main_reduction(nest, inner[-1]) if inner else None
-    if r is None or any(isinstance(e, (Reduce, Likely)) for e in nodes(r.body)):
+    if r is None or any(isinstance(e, Reduce) for e in nodes(r.body)):
         return None
     for x in nodes(r.body):
         if isinstance(x, Load) and (abs(x.index[0].coefficient(inner[-1])) > 1 or inner[-1] in x.index[0].hidden):

@@ -1,7 +1,7 @@
 """Stores the values of a tile of outputs: what is done with the sums of a reduction, on registers.
 
-Where a lane's fast value is in doubt (`Likely`), the tile is computed again, exactly, by a loop over its vectors: that
-code hardly ever runs, so it is kept small.
+Where so much is done with the sums that a tile's worth of it would be long, these wait in memory, and a loop over the
+tile's vectors does it: code is kept small.
 """
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..elements.affine import Affine, Axis
-from ..elements.expression import Apply, Buffer, Cast, Expr, Guard, Likely, Reduce, is_float
-from ..elements.traverse import children, nodes
+from ..elements.expression import Apply, Buffer, Cast, Expr, Guard, Reduce, is_float
+from ..elements.traverse import children
 from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
-from ..loops.ir import Operand, Type
+from ..loops.ir import Operand
 from ..native.target import Target
 from .nest import Nest
 from .tiles import Piece
@@ -76,8 +76,7 @@ class Writer:
         self.b, self.target, self.nest, self.streaming = b, target, nest, streaming
         self.known = known or reduce
         self.largest = largest
-        self.doubtful = any(isinstance(e, Likely) for e in nodes(nest.value))
-        self.long = reduce is not None and not self.doubtful and math.prod(a.extent for a in reduce.axes) >= ENOUGH_STEPS
+        self.long = reduce is not None and math.prod(a.extent for a in reduce.axes) >= ENOUGH_STEPS
         self.operations = operations(nest.value, self.known)
         self.scratch: Buffer | None = None
 
@@ -86,42 +85,29 @@ class Writer:
         """Compute and store a block; `sums` are the reduction's values, vector by vector. `outer` knows what is
         computed around it, `given` what is known of a block of one vector."""
         if self.long and self.operations * len(sums) > MOST_OPERATIONS:
-            self.again(block, sums, outer, given)
+            self.in_loops(block, sums, outer)
             return
-        valid: dict[Type, Operand] = {}
         for number, (row, piece) in enumerate(block.vectors):
             known: Given = given if self.known is None else {self.known: sums[number]}
-            v = self.store(block, row, piece.start, piece, known, outer, exact=not self.doubtful)
-            for x in v.valid or ():
-                valid[x.type] = self.b.op("and", valid[x.type], x) if x.type in valid else x
-        for doubt in valid.values():
-            wrong = self.b.op("any_false", doubt, type=Type("bool"))
-            self.b.when(wrong, lambda: self.again(block, sums, outer, given), likely=False)
+            self.store(block, row, piece.start, piece, known, outer)
 
     def store(self, block: Block, row: Affine | int, start: Affine | int, piece: Piece, given: Given,
-              outer: Vectorizer | None, exact: bool) -> Vectorizer:
+              outer: Vectorizer | None) -> None:
         nest, at = self.nest, block.place(row, start)
-        v = Vectorizer(self.b, self.target, at, block.column, piece.lanes, piece.active, given, exact, outer)
+        v = Vectorizer(self.b, self.target, at, block.column, piece.lanes, piece.active, given, outer)
         value = v.vector(nest.value)
         i, _, _ = v.place(nest.index)
         self.b.store(nest.out, i, value, piece.active, self.streaming)
-        return v
 
-    def again(self, block: Block, sums: Sequence[Operand], outer: Vectorizer | None, given: Given) -> None:
-        """The block from exact values, one vector after the other; the sums wait in memory."""
-        if block.rows * len(block.pieces) == 1:
-            piece = block.pieces[0]
-            known: Given = given if self.known is None else {self.known: sums[0]}
-            self.store(block, 0, piece.start, piece, known, outer, exact=True)
-            return
+    def in_loops(self, block: Block, sums: Sequence[Operand], outer: Vectorizer | None) -> None:
+        """The block, one vector after the other; the sums wait in memory."""
         width = block.pieces[-1].start + block.pieces[-1].lanes
-        if sums:
-            for x, (row, piece) in zip(sums, block.vectors):
-                self.b.store(self.spilled(), Affine.of(row * width + piece.start), x)
+        for x, (row, piece) in zip(sums, block.vectors):
+            self.b.store(self.spilled(), Affine.of(row * width + piece.start), x)
         loop = Axis("row", block.rows)
-        self.b.loop(loop, lambda: self.row_again(block, Affine.of(loop), width, outer))
+        self.b.loop(loop, lambda: self.row_in_loops(block, Affine.of(loop), width, outer))
 
-    def row_again(self, block: Block, row: Affine, width: int, outer: Vectorizer | None) -> None:
+    def row_in_loops(self, block: Block, row: Affine, width: int, outer: Vectorizer | None) -> None:
         for _, group in itertools.groupby(block.pieces, key=lambda p: (p.lanes, p.active)):
             same = list(group)
             lanes = same[0].lanes
@@ -129,9 +115,9 @@ class Writer:
 
             def one() -> None:
                 start = Affine.of(number) * lanes + same[0].start
-                known: Given = {} if self.known is None else {
-                    self.known: self.b.load(self.spilled(), row * width + start, lanes)}
-                self.store(block, row, start, same[0], known, outer, exact=True)
+                assert self.known is not None
+                known = {self.known: self.b.load(self.spilled(), row * width + start, lanes)}
+                self.store(block, row, start, same[0], known, outer)
 
             self.b.loop(number, one)
 

@@ -40,6 +40,9 @@ def options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--shard", default="1/1", help="i/n: the i-th of n equal parts")
     parser.add_argument("--native", action="store_true", help="the native engine alone")
     parser.add_argument("--interpreter", action="store_true", help="the reference interpreter alone")
+    parser.add_argument("--features", default="", help="of the machine that native code is made for, added to this one's: "
+                        "\"-avx512f\", \"-amx-int8\"")
+    parser.add_argument("--threads", type=int, default=1, help="that native code uses (default: %(default)s)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: %(default)s)")
     parser.add_argument("--timeout", type=float, default=180, help="seconds for one test on one engine (default: %(default)s)")
     parser.add_argument("--suite", type=Path, help="a folder of tests that is there, instead of the cache")
@@ -76,11 +79,13 @@ def engines(chosen: argparse.Namespace) -> tuple[Engine, ...]:
 def run(chosen: argparse.Namespace, folders: list[Path]) -> int:
     """Run the tests, print and write what came of them."""
     from .report import as_json, failures, table, totals
+    from .system import Machine
     from .workers import Task, records
     wanted, start = engines(chosen), time.monotonic()
+    machine = Machine(chosen.features, chosen.threads)
     found: list[Record] = []
     with open(chosen.json or os.devnull, "w") as file:
-        for record in records([Task(folder, wanted) for folder in folders], chosen.jobs, chosen.timeout):
+        for record in records([Task(folder, wanted, machine) for folder in folders], chosen.jobs, chosen.timeout):
             found.append(record)
             print(as_json(record), file=file, flush=True)
             if not chosen.quiet and len(found) % 100 == 0:

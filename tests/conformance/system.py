@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,6 +35,13 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Machine:
+    """What native code is made for: this machine with `features` added or taken away, and how many threads."""
+    features: str = ""
+    threads: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One test on one engine. `results` are by file name, in the form that the verifier wants."""
     outcome: Outcome
@@ -43,11 +51,14 @@ class Run:
     run_seconds: float = 0.0
 
 
+HERE = Machine()
+
+
 class Subject:
     """A test's folder, description and graph; the graph is read when an engine first needs it."""
 
-    def __init__(self, folder: Path, desc: dict[str, Any] | None = None) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, desc: dict[str, Any] | None = None, machine: Machine = HERE) -> None:
+        self.folder, self.machine = folder, machine
         self.desc: dict[str, Any] = desc if desc is not None else json.loads((folder / "desc.json").read_text())
         self._model: Any = None
         self._failure: Exception | None = None
@@ -71,7 +82,7 @@ class Subject:
         start = time.perf_counter()
         compiled = start
         try:
-            call = native(self.model()) if engine == "native" else interpreter(self.model())
+            call = native(self.model(), self.machine) if engine == "native" else interpreter(self.model())
             compiled = time.perf_counter()
             with np.errstate(all="ignore"):
                 arrays = call(self.inputs(call))
@@ -116,18 +127,31 @@ def call_of(function: Any, run: Any) -> Call:
     return Call(described(function.arguments), described(function.body.yields), run)
 
 
-def native(model: Any) -> Call:
+def native(model: Any, machine: Machine) -> Call:
     """Compiled code. It takes and gives two arrays where the graph has one block-scaled tensor."""
     from tosaic.lowering.graph.block_scaled_arrays import joined_all, split_all
     entry = model.entry()
     function = entry.trace().function
-    compiled = entry.compile()
+    compiled = entry.compile(target_of(machine), memory=memory_of(machine))
     taken, given = [v.type for v in function.arguments], [v.type for v in function.body.yields]
 
     def run(*arrays: Array) -> Sequence[Array]:
         return joined_all(compiled.executable(*split_all(arrays, taken)), given)
 
     return call_of(function, run)
+
+
+@cache
+def target_of(machine: Machine) -> Any:
+    """None: this machine as it is."""
+    import tosaic
+    return tosaic.target("host", features=machine.features) if machine.features else None
+
+
+def memory_of(machine: Machine) -> Any:
+    """None: one thread."""
+    from tosaic.lowering.memory.planner import with_threads
+    return with_threads(None, machine.threads) if machine.threads > 1 else None
 
 
 def interpreter(model: Any) -> Call:

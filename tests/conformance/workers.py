@@ -18,7 +18,7 @@ from typing import Any
 
 from .judge import Record, Result, judge
 from .reference import TIMEOUT
-from .system import Engine, Subject
+from .system import HERE, Engine, Machine, Subject
 
 TASKS = 300
 """Tests that a worker does before a new one takes its place: so what a process keeps cannot grow for ever."""
@@ -28,9 +28,10 @@ Context = multiprocessing.get_context("fork")
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A test and the engines to run it on."""
+    """A test, the engines to run it on, and the machine that native code is made for."""
     test: Path
     engines: tuple[Engine, ...]
+    machine: Machine = HERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ def serve(connection: Connection, timeout: float) -> None:
     """A worker: does the tasks that it is sent, until it is sent None. Where a run that takes too long hangs is printed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while (task := connection.recv()) is not None:
-        subject = Subject(task.test)
+        subject = Subject(task.test, machine=task.machine)
         for engine in task.engines:
             connection.send(Begin(engine, "run", timeout))
             faulthandler.dump_traceback_later(0.95 * timeout)
@@ -94,7 +95,7 @@ class Worker:
         left = engines[engines.index(self.step.engine) + 1:]
         record = Record(self.task.test, self.step.engine, Result.UNEXPECTED_FAILURE, f"{self.step.step}: {why}",
                         run_seconds=self.step.seconds - (self.deadline - time.monotonic()))
-        return record, Task(self.task.test, left) if left else None
+        return record, Task(self.task.test, left, self.task.machine) if left else None
 
 
 def records(tasks: Iterable[Task], jobs: int, timeout: float) -> Iterator[Record]:

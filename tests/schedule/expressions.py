@@ -15,7 +15,6 @@ from tosaic.lowering.elements.expression import (
     Const,
     Expr,
     IndexValue,
-    Likely,
     Load,
     Reduce,
     apply,
@@ -99,7 +98,7 @@ class Maker:
         if not depth:
             return self.leaf(axes, dtype, 0)
         sub = depth - 1
-        match self.integer(0, 9):
+        match self.integer(0, 8):
             case 0 | 1:
                 return self.leaf(axes, dtype, depth)
             case 2 | 3:
@@ -115,10 +114,6 @@ class Maker:
                 low, high = i.bounds
                 where = [Range(i, low + self.integer(0, 2), high + self.integer(-1, 2))]
                 return guard(where, self.number(axes, dtype, sub), self.number(axes, dtype, sub))
-            case 7:
-                exact = self.number(axes, dtype, sub)
-                valid = self.condition(axes, 0)
-                return Likely(valid, select(valid, exact, exact + 1), exact)
             case _:
                 return self.reduction(axes, dtype, sub)
 
@@ -210,9 +205,6 @@ def windows(draw: st.DrawFn) -> tuple[Kernel, dict[Buffer, Array]]:
     axes = (*batch, oh, ow, oc)
     for _ in range(maker.integer(0, 2)):
         total = apply(maker.choice("add", "max", "sub"), total, maker.number(axes, wide, maker.integer(0, 1)))
-    if maker.integer(0, 1):
-        valid = total < Const(maker.integer(-9, 9), wide)
-        total = Likely(valid, select(valid, total, total + 1), total)
     out = wide if maker.integer(0, 1) else {"int32": "int8", "int64": "int16"}.get(wide, "float32")
     value = cast(total, out)
     return Kernel(Buffer("out", out, tuple(a.extent for a in axes), "result"), axes, value), maker.data
