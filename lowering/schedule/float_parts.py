@@ -220,10 +220,12 @@ def power_of(form: Contraction) -> int | None:
     terms = math.log2(form.depth * 1.05)
     if not is_constant(form.b):
         return math.floor((127 - terms) / 2)
-    sizes = np.abs(constants(form))
-    if not np.isfinite(sizes).all() or (sizes[sizes > 0] < 2.0**LOWEST).any():
+    bits = constants(form).view(np.uint32) & np.uint32(0x7FFF_FFFF)
+    before = (bits - np.uint32(1)).min()  # so that 0 is no least one
+    least, most = (np.array([before, bits.max()], np.uint32) + np.array([1, 0], np.uint32)).view(np.float32)
+    if not np.isfinite(most) or 0 < least < 2.0**LOWEST:
         return None
-    largest = max(float(sizes.max(initial=0)), 2.0**LOWEST)
+    largest = max(float(most), 2.0**LOWEST)
     power = min(126, math.floor(127 - terms - math.log2(largest) - 0.01))
     return power if power >= FEWEST_POWER and largest < 2.0**126 else None
 
