@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from .installed import with_bytecode
 from .roster import Peer
 from .task import Refused, Task
 
@@ -51,8 +52,10 @@ class Worker:
     def __init__(self, peer: Peer, task: Task) -> None:
         self.peer, self.task, self.pending = peer, task, b""
         processors = sorted(os.sched_getaffinity(0))[:None if task.is_cold else task.threads]
+        environment = variables(task.threads, task.kept)
+        environment = environment if peer.part else with_bytecode(environment)
         self.process = subprocess.Popen([peer.interpreter, *PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, env=variables(task.threads, task.kept),
+                                        stderr=subprocess.DEVNULL, env=environment,
                                         preexec_fn=lambda: begin(processors))
 
     def load(self) -> dict[str, Any]:
