@@ -6,6 +6,7 @@ in parts run one part after the other.
 """
 from __future__ import annotations
 
+import dataclasses
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -119,7 +120,7 @@ def timed(lowered: Lowered, events: Array) -> Callable[[Sequence[Array]], Any]:
         raise Problem(f"code for {lowered.target.triple} cannot be profiled on {host().triple}", kind="option")
     text = timed_text(lowered.program, lowered.plan, lowered.target)
     code, _ = native_code(lowered.program, lowered.plan, lowered.target, lowered.elements(), text)
-    executable = Executable(code._replace(constants=(*code.constants, events)), Context("profile"))
+    executable = Executable(dataclasses.replace(code, constants=(*code.constants, events)), Context("profile"))
     return lambda inputs: executable(*inputs, num_threads=1)
 
 

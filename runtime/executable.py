@@ -11,6 +11,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
 from .arena import ALIGNMENT, Array, Workspace, address
@@ -28,7 +29,8 @@ class Failure(NamedTuple):
     help: str | None = None
 
 
-class Code(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Code:
     """Native code, and what it needs.
 
     `run` takes a frame's address: pointers to the inputs, the outputs, the variables' data, the variables' written

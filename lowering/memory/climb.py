@@ -6,7 +6,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 
-from .buffers import BufferInfo, aligned
+from .buffers import BufferInfo
 from .occupancy import Spacing
 
 NEAR, PATIENCE, MORE_PATIENCE = 1.03, 60, 400
@@ -26,18 +26,22 @@ class Climb:
             mine = [(number[name], spacings.get((name, b.name))) for name in sorted(b.conflicts) if name in number]
             self.refused.append([(i, ((-b.size_bytes, self.sizes[i]),) if s is None else s) for i, s in mine])
 
-    def fit(self, order: Sequence[int], most: int) -> tuple[int, list[int]] | None:
-        """The size and the offsets of a plan; None where it takes more than `most` bytes."""
+    def fit(self, order: Sequence[int], most: int, known: Sequence[int] = (), kept: int = 0) -> tuple[int, list[int]] | None:
+        """The size and the offsets of a plan; None where it takes more than `most` bytes. The first `kept` of the order lie
+        where they do in `known`, the offsets of a plan that begins alike."""
         offsets, size = [-1] * len(self.sizes), 0
-        for i in order:
+        for i in order[:kept]:
+            offsets[i] = known[i]
+            size = max(size, known[i] + self.sizes[i])
+        for i in order[kept:]:
             taken = sorted([(start + low, start + high) for j, spacing in self.refused[i] if (start := offsets[j]) >= 0
                             for low, high in spacing])
-            offset = 0
+            offset, alignment = 0, self.alignments[i]
             for low, high in taken:
                 if offset <= low:
                     break
                 if offset < high:
-                    offset = aligned(high, self.alignments[i])
+                    offset = -(-high // alignment) * alignment
             end = offset + self.sizes[i]
             if end > most:
                 return None
@@ -49,15 +53,17 @@ class Climb:
         """The offsets of a plan of less than `size` bytes, if one is found before patience is at an end. An order leads to a
         plan of that size."""
         rng, best, found = random.Random(len(order)), list(order), None
-        left = MORE_PATIENCE
+        left, known = MORE_PATIENCE, list[int]()
         while size > bound and left > 0:
-            tried = list(best)
+            tried, kept = list(best), len(best) if known else 0
             for _ in range(rng.choice((1, 1, 2, 3))):
-                tried.insert(rng.randrange(len(tried)), tried.pop(rng.randrange(len(tried))))
-            plan = self.fit(tried, size)
+                to, source = rng.randrange(len(tried)), rng.randrange(len(tried))
+                tried.insert(to, tried.pop(source))
+                kept = min(kept, to, source)
+            plan = self.fit(tried, size, known, kept)
             left -= 1
             if plan is not None:
-                best = tried
+                best, known = tried, plan[1]
                 if plan[0] < size:
                     size, found = plan
                     left = PATIENCE if size <= NEAR * bound else MORE_PATIENCE

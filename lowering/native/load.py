@@ -50,7 +50,7 @@ def native_code(program: Program, plan: Plan, target: Target | None = None,
     another module with the same entry, `ahead` has the functions that are compiled already."""
     target = target or host()
     image = image_with(ahead, native_text(program, plan, target, ahead), target) if ahead else None
-    engine = Engine(text or ("" if image else native_text(program, plan, target)), target, image=image)
+    engine = Engine("", target, image=image) if image else Engine(text or native_text(program, plan, target), target)
     named = elements or {}
     signature = Signature(program.name, tuple(tensor(b, named.get(b, "")) for b in program.inputs),
                           tuple(tensor(b, named.get(b, "")) for b in program.outputs))

@@ -72,7 +72,7 @@ def test_other_shapes_are_compiled(process: Process) -> None:
 def test_a_user_s_own_code_is_never_kept(process: Process, cache: Folder) -> None:
     found = process("own_algorithm", "own_operator")
     assert found["own_algorithm"]["y"] == [1, 2, 3, 4] and found["own_operator"]["y"] == [2, 2]
-    assert not files(cache)
+    assert not any(files(cache, kind) for kind in ("code", "entry", "model"))
 
 
 def test_a_user_s_operator_in_the_place_of_tosa_s_is_used(process: Process) -> None:

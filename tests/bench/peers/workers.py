@@ -18,6 +18,7 @@ from typing import Any
 
 import tosaic
 
+from .installed import with_bytecode
 from .roster import Peer
 from .task import Refused, Task
 
@@ -56,8 +57,10 @@ class Worker:
     def __init__(self, peer: Peer, task: Task) -> None:
         self.peer, self.task, self.pending = peer, task, b""
         processors = sorted(os.sched_getaffinity(0))[:None if task.is_cold else task.threads]
+        environment = variables(task.threads, task.kept, not peer.part)
+        environment = environment if peer.part else with_bytecode(environment)
         self.process = subprocess.Popen([peer.interpreter, *PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, env=variables(task.threads, task.kept, not peer.part),
+                                        stderr=subprocess.DEVNULL, env=environment,
                                         preexec_fn=lambda: begin(processors))
 
     def load(self) -> dict[str, Any]:
