@@ -155,13 +155,14 @@ def choose(form: Contraction, target: Target) -> ContractionChoice:
     if packing == "running" and step != "dot4" and contiguous(form) and form.passes < 4 * tile.rows:
         packing = "never"
     whole = choose_tile(form.rows, form.n.extent, lanes, target, False, BLOCK_PRICES)
-    if step != "dot4" and (blocks := choose_blocks(form, whole, lanes, packing == "compiling", target)):
+    soon = packing == "compiling" and is_worthwhile(form, tile.rows, target)
+    blocks = choose_blocks(form, whole, lanes, packing == "compiling", target) if step != "dot4" else None
+    if blocks and (blocks.copied or not soon):  # panels that are asked for ahead need no blocks
         when = packing if packing == "compiling" else "running" if blocks.filled else "never"
         return ContractionChoice(whole, lanes, step, when, False, blocks)
     size = ITEM_SIZES["int8" if step == "dot4" else form.reduce.dtype]
     large = step != "dot4" and form.n.extent * form.depth * size > target.l2_bytes // 3
-    ahead = large and packing == "compiling" and is_worthwhile(form, tile.rows, target)
-    return ContractionChoice(tile, lanes, step, packing, large and form.passes > tile.rows, None, ahead)
+    return ContractionChoice(tile, lanes, step, packing, large and form.passes > tile.rows, None, large and soon)
 
 
 def places_with_conditions(form: Contraction) -> int:
