@@ -1,6 +1,5 @@
-"""What a tile of a contraction asks for before it reads it, so that nothing waits for memory: the constant panel of the next
-columns, a share with each tile of this one; the same panel further on, where it is read once; and what the epilogue adds to
-the sums. `contraction` writes the loops around it.
+"""What a tile of a contraction asks for before it is read, so that nothing waits for memory: the constant panel of the next
+columns, a share with each tile of this one, and what the epilogue adds to the sums. `contraction` writes the loops around it.
 """
 from __future__ import annotations
 
@@ -26,13 +25,12 @@ MOST_TILES = 20
 """Tiles that a panel is read for: with more of them it matters little that the first one waits."""
 FEWEST_STEPS = 64
 """Steps of K that are long enough for memory to answer."""
-DISTANCE = 4096
-"""Bytes between what is read of a panel that is read once, and what is asked for."""
 
 
 def is_worthwhile(form: Contraction, rows: int, target: Target) -> bool:
-    """Whether panels of constants are asked for ahead: they are read by few tiles of so many rows."""
-    return target.has_cache and not form.batch and form.passes <= MOST_TILES * rows
+    """Whether panels of constants are asked for ahead: they are read by few tiles of so many rows, and by more than one row,
+    which would leave no time for it."""
+    return target.has_cache and not form.batch and 1 < form.passes <= MOST_TILES * rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +51,9 @@ class Ahead:
             return
         form, width = self.form, sum(piece.lanes for piece in vectors)
         line = LINE // ITEM_SIZES[self.panels.dtype]
-        start, share = at[form.n] * form.depth, width
-        if form.passes == 1:
-            start = start + k * width + DISTANCE // LINE * line
-        else:
-            each = -(-form.depth * width // form.passes)  # elements for a row
-            share = -(-rows * each // form.depth)
-            start = start + width * form.depth + self.passed(at) * each + k * share
+        each = -(-form.depth * width // form.passes)  # elements for a row
+        share = -(-rows * each // form.depth)
+        start = (at[form.n] + width) * form.depth + self.passed(at) * each + k * share
         for first in range(0, share, line):
             self.b.prefetch(self.panels, start + first)
 

@@ -181,14 +181,15 @@ def choose(form: Contraction, target: Target) -> ContractionChoice:
         return ContractionChoice(tiles, lanes, "tiles", packing, False)
     if packing == "running" and step != "dot4" and contiguous(form) and form.passes < 4 * tile.rows:
         packing = "never"
-    if step != "dot4" and (found := in_blocks(form, lanes, packing == "compiling", target)):
+    soon = packing == "compiling" and is_worthwhile(form, tile.rows, target)
+    found = in_blocks(form, lanes, packing == "compiling", target) if step != "dot4" else None
+    if found and (found[1].copied or not soon):  # panels that are asked for ahead need no blocks
         whole, blocks = found
         when = packing if packing == "compiling" else "running" if blocks.filled else "never"
         return ContractionChoice(whole, lanes, step, when, False, blocks)
     size = ITEM_SIZES["int8" if step == "dot4" else form.reduce.dtype]
     large = step != "dot4" and form.n.extent * form.depth * size > target.l2_bytes // 3
-    ahead = large and packing == "compiling" and is_worthwhile(form, tile.rows, target)
-    return ContractionChoice(tile, lanes, step, packing, large and form.passes > tile.rows, None, ahead)
+    return ContractionChoice(tile, lanes, step, packing, large and form.passes > tile.rows, None, large and soon)
 
 
 def others(form: Contraction, choice: ContractionChoice, target: Target) -> Iterator[ContractionChoice]:
