@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 
 from ...runtime.errors import Problem
 from ..dialects.tf.operator import PREFIX as TENSORFLOW
-from ..dialects.tf_executor.operators import EXECUTOR_OPERATORS, ExecutorOp, Graph, Island, Merge, NextIterationSource, Switch
+from ..dialects.tf_executor.operators import (
+    EXECUTOR_OPERATORS,
+    Enter,
+    ExecutorOp,
+    Graph,
+    Island,
+    Merge,
+    NextIterationSource,
+    Switch,
+)
 from ..dialects.tf_executor.types import CONTROL, is_data
 from ..graph.graph import Block, Operation, Value
 from ..graph.operator import Op, UnknownOp
@@ -142,6 +151,8 @@ def make_node(reader: OperationReader, syntax: OperationSyntax, operator: type[E
     for inline in syntax.inline:
         given[str(inline.name)] = reader.attributes.read(inline.value)
     rest = reader.attributes.dictionary(syntax.attributes)
+    if operator is Enter and "frame_name" not in {**rest, **given} and isinstance(rest.get("name"), str):
+        given["frame_name"] = rest.pop("name")  # as the design document calls it
     if operator is None:
         return UnknownOp(spelling=syntax.spelling, properties=given), rest
     return make_operator(operator, rest | given, [v.type for v in operands], types,

@@ -47,10 +47,11 @@ def node_types(reader: OperationReader, syntax: OperationSyntax, operator: type[
 
 
 def completed(syntax: OperationSyntax, operator: type[ExecutorOp] | None, results: tuple[Type, ...]) -> tuple[Type, ...]:
-    """The results of a signature, with the control that the custom form need not mention."""
-    if syntax.name.startswith('"') or operator is NextIterationSink or (results and results[-1] == CONTROL):
+    """The results of a signature, with the control that the custom form need not mention, nor the index of a Merge."""
+    if syntax.name.startswith('"') or operator is NextIterationSink:
         return results
-    return (*results, CONTROL)
+    data = results[:-1] if results and results[-1] == CONTROL else results
+    return (*data, INDEX_TYPE, CONTROL) if operator is Merge and len(data) == 1 else (*data, CONTROL)
 
 
 def short_form(reader: OperationReader, syntax: OperationSyntax, operator: type[ExecutorOp], operands: Sequence[Value],

@@ -139,6 +139,37 @@ def test_a_switch_has_its_data_first(text: str, swapped: bool) -> None:
     assert [v.name for v in switch.results] == ["f", "t", "c"]
 
 
+@pytest.mark.parametrize("text", [
+    "%m, %c = tf_executor.Merge %x, %x : tensor<3xf32>", "%m, %k, %c = tf_executor.Merge %x, %x : tensor<3xf32>",
+    "%m, %c = tf_executor.Merge %x, %x : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>",
+    "%m, %c = tf_executor.Merge %x, %x : (tensor<3xf32>, tensor<3xf32>) -> (tensor<3xf32>, !tf_executor.control)",
+    "%m, %k, %c = tf_executor.Merge %x, %x : (tensor<3xf32>, tensor<3xf32>) -> (tensor<3xf32>, tensor<i32>)"])
+def test_a_merge_has_three_results(text: str) -> None:
+    merge = node(text)
+    assert [v.type for v in merge.results] == [TensorType((3,), F32), INDEX_TYPE, CONTROL]
+    assert (merge.results[0].name, merge.results[2].name) == ("m", "c")
+
+
+@pytest.mark.parametrize(("text", "frame", "iterations", "constant"), [
+    ("", "", 10, False), (' frame "f"', "f", 10, False), (' frame "a/b" parallel_iterations 42 constant ', "a/b", 42, True),
+    (" constant", "", 10, True)])
+def test_each_option_of_an_enter_may_be_left_out(text: str, frame: str, iterations: int, constant: bool) -> None:
+    enter = node(f"%e, %c = tf_executor.Enter %x{text} : tensor<3xf32>").op
+    assert isinstance(enter, Enter)
+    assert (enter.frame_name, enter.parallel_iterations, enter.is_constant) == (frame, iterations, constant)
+
+
+@pytest.mark.parametrize("text", [
+    '%e, %c = tf_executor.Enter %x : tensor<3xf32> {name = "f"}',
+    '%e, %c = tf_executor.Enter %x {frame_name = "f"} : tensor<3xf32>',
+    '%e, %c = "tf_executor.Enter"(%x) <{frame_name = "f", is_constant = false, parallel_iterations = 10 : i64}> : '
+    "(tensor<3xf32>) -> (tensor<3xf32>, !tf_executor.control)"])
+def test_a_frame_may_be_an_attribute(text: str) -> None:
+    enter = node(text)
+    assert isinstance(enter.op, Enter) and enter.op.frame_name == "f"
+    assert enter.attributes == {}
+
+
 def test_a_switch_of_two_booleans_keeps_their_order() -> None:
     switch = node('%q, %d = tf_executor.island wraps "tf.LogicalNot"(%p) : (tensor<i1>) -> tensor<i1>\n'
                   "%f, %t, %c = tf_executor.Switch %q, %p : tensor<i1>")

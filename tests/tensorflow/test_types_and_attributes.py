@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import tosaic
 from tosaic.lowering.dialects.tf.operator import TensorFlowOp, callees, find, flag, number, required, string
 from tosaic.lowering.dialects.tf.saved_model import bound_inputs, exported_names, global_tensors, is_initializer
 from tosaic.lowering.dialects.tf.types import (
@@ -23,6 +24,7 @@ from tosaic.lowering.text.attributes import Strings, Symbol, Text, Unit
 from tosaic.lowering.text.printer import print_module
 from tosaic.lowering.text.reader import read_module
 from tosaic.runtime.errors import Problem
+from tosaic.runtime.interpreter import Interpreter
 
 from .cases import DATA
 
@@ -147,6 +149,16 @@ def test_a_constant_of_numbers_is_known() -> None:
     found = operation('%0 = "tf.Const"() <{value = dense<[1, 2]> : tensor<2xi32>}> : () -> tensor<2xi32>')
     assert found.results[0].constant is not None
     assert np.array_equal(found.results[0].constant, [1, 2])
+    assert np.array_equal(found.op.reference(), [1, 2])
+
+
+def test_a_constant_of_tensorflow_may_stand_beside_operators_of_tosa() -> None:
+    text = ('func.func @main(%x: tensor<2xi32>) -> tensor<2xi32> {\n'
+            '%0 = "tf.Const"() <{value = dense<[1, 2]> : tensor<2xi32>}> : () -> tensor<2xi32>\n'
+            "%1 = tosa.add %x, %0 : (tensor<2xi32>, tensor<2xi32>) -> tensor<2xi32>\nreturn %1 : tensor<2xi32>\n}")
+    x = np.array([10, 20], np.int32)
+    assert np.array_equal(tosaic.compile(text)(x), [11, 22])
+    assert np.array_equal(Interpreter(read_module(text))(x)[0], [11, 22])
 
 
 def test_regions_end_in_what_they_yield() -> None:

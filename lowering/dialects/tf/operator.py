@@ -34,6 +34,11 @@ class TensorFlowOp(UnknownOp):
         found: Array | None = getattr(value, "array", None)
         return found
 
+    def reference(self, *arrays: Array) -> Array:
+        """The data of `tf.Const`; the other operators are not known here."""
+        known = self.constant(())
+        return super().reference(*arrays) if known is None else known
+
 
 def is_tensorflow(operation: Operation, *names: str) -> bool:
     """Whether it is an operation of the dialect, and of one of these names if there are any."""
