@@ -26,6 +26,8 @@ from .tiles import Piece, Tiles, balanced, chunks, interior, over, peel, pieces
 from .vectorize import At, Vectorizer
 from .write import Block, Writer, operations
 
+ROWS_FOR_TWO = 8
+"""Rows of a tile of two vectors: together their sums fill half of 32 registers, and a turn of the loops has work enough."""
 MOST_OPERATIONS = 8
 """Of a term, for tiles of the full size."""
 WAITING, WAITING_MORE = 0.05, 0.2
@@ -66,7 +68,11 @@ def recognise(nest: Nest, target: Target, rows: bool) -> WindowChoice | None:
         if isinstance(x, Load) and (abs(x.index[0].coefficient(inner[-1])) > 1 or inner[-1] in x.index[0].hidden):
             return None
     most, lanes = 8 if operations(r.body) <= MOST_OPERATIONS else 4, lanes_of(nest, target)
-    return WindowChoice(rows_of(nest, r, most, lanes), 1, lanes) if len(inner) > 1 else WindowChoice(1, most // 2, lanes)
+    if len(inner) == 1:
+        return WindowChoice(1, most // 2, lanes)
+    rows = rows_of(nest, r, most, lanes)
+    two = rows == ROWS_FOR_TWO <= target.vector_registers // 4 and inner[-1].extent >= 2 * lanes
+    return WindowChoice(rows, 2 if two else 1, lanes)
 
 
 def rows_of(nest: Nest, r: Reduce, most: int, lanes: int) -> int:

@@ -103,11 +103,11 @@ def test_a_kernels_name_is_what_it_computes_and_not_what_its_buffers_are_called(
 
 
 def test_windows_have_tiles_that_fit_the_registers() -> None:
-    oh, c, k = Axis("oh", 30), Axis("c", 64), Axis("k", 3)
-    x = Buffer("x", "float32", (62, 64), "argument")
+    oh, c, k = Axis("oh", 300), Axis("c", 640), Axis("k", 3)
+    x = Buffer("x", "float32", (602, 640), "argument")
     value = reduce("add", (k,), Load(x, (Affine.of(oh) * 2 + Affine.of(k), Affine.of(c))))
     for target in (V4, V3):
-        part, = parts(Kernel(Buffer("y", "float32", (30, 64), "result"), (oh, c), value), target)
+        part, = parts(Kernel(Buffer("y", "float32", (300, 640), "result"), (oh, c), value), target)
         found = [a.choice for a in alternatives(part, target)]
         assert len(found) > 4 and all(isinstance(w, WindowChoice) for w in found)
         assert all(w.rows * w.vectors <= target.vector_registers // 2 for w in found)  # type: ignore[union-attr]
