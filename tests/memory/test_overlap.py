@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tosaic.lowering.fuse.fuse import fuse
+from tosaic.lowering.fuse.interleave import RowPolicy
 from tosaic.lowering.fuse.kernel import Compute
 from tosaic.lowering.graph.graph import Module
 from tosaic.lowering.loops.program import Program
@@ -59,9 +60,9 @@ def residual(rows: int = 24, channels: int = 8) -> Graph:
     return g
 
 
-def program_of(g: Graph) -> tuple[Program, Module]:
+def program_of(g: Graph, rows: RowPolicy = "cache") -> tuple[Program, Module]:
     module = g.module(g.result)  # type: ignore[attr-defined]
-    return lower(fuse(module, module.function("main")), SMALL), module
+    return lower(fuse(module, module.function("main")), SMALL, rows), module
 
 
 def test_a_plan_may_be_smaller_than_all_that_is_live_together() -> None:
@@ -115,7 +116,7 @@ def test_an_elementwise_kernel_writes_over_its_operand(size: int) -> None:
     exponentials = g.op("exp", g.op("sub", scores, g.op("reduce_max", scores, axis=2)))
     shares = g.op("mul", exponentials, g.op("reciprocal", g.op("reduce_sum", exponentials, axis=2)), zero.astype(np.int8))
     g.result = g.op("matmul", shares, g.op("reshape", x, g.shape(1, size, 3)), zero, zero)  # type: ignore[attr-defined]
-    program, module = program_of(g)
+    program, module = program_of(g, "never")
     found = plan(program)
     assert found.size_bytes < plan(program, PlanOptions(overlap=False)).size_bytes
     data = np.random.default_rng(2).uniform(-0.1, 0.1, (1, 3, size)).astype(np.float32)
