@@ -14,6 +14,7 @@ from tosaic.lowering.elements.functions import exponential, number
 from tosaic.lowering.fuse.kernel import Kernel
 from tosaic.lowering.loops.ir import Address, For, LoadFrom, Prefetch, StoreTo, walk
 from tosaic.lowering.loops.text import print_function
+from tosaic.lowering.native.load import terms_of
 from tosaic.lowering.schedule import describe, schedule
 
 from .kernels import V3, V4, check
@@ -146,6 +147,11 @@ def test_exponentials_are_computed_once() -> None:
     text = print_function(f)
     vectors = sum(isinstance(s, StoreTo) and s.address.buffer in f.scratch for s in walk(f.body))
     assert (text.count(" = scaleb"), text.count(" = sub")) == (vectors, 2 * vectors)
+
+
+def test_sums_of_a_row_count_once_for_all_its_elements() -> None:
+    """So that a softmax of a few thousand elements is called without a line of Python."""
+    assert terms_of(softmax(5, 100)) == 3 * 500
 
 
 def test_a_row_that_comes_from_memory_is_asked_for_early() -> None:
