@@ -160,6 +160,10 @@ class TileProduct:
             over(self.b, [t], alone)
             return
 
+        once = tuple(Axis("once", 1) for _ in range(self.b.depth, self.b.keeps))  # threads cannot share what comes inside
+        nested(self.b, once, {}, lambda _: self.one_by_one(at, first, t, piece))
+
+    def one_by_one(self, at: At, first: Affine, t: Tiles, piece: Piece) -> None:
         def panel(number: Affine) -> Panel:
             return self.panel(at, first, number * t.size + t.start, piece, number)
 

@@ -11,16 +11,20 @@ from tosaic.lowering.elements.expression import Buffer, Load, cast, reduce
 from tosaic.lowering.fuse.fuse import fuse
 from tosaic.lowering.fuse.kernel import Kernel
 from tosaic.lowering.graph.graph import Value
+from tosaic.lowering.loops.interpret import Memory
+from tosaic.lowering.loops.interpret_steps import run_parts
 from tosaic.lowering.loops.ir import MultiplyTiles, ShapeTiles, walk
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.loops.text import print_program, read_program
 from tosaic.lowering.loops.verify import verify
 from tosaic.lowering.native.target import Target
 from tosaic.lowering.schedule import describe, lower, schedule, tile_shape
+from tosaic.lowering.schedule.divide import DEEPEST, divide
 from tosaic.lowering.schedule.schedule import divided
 
 from ..fuse.graphs import Graph, conv, rescale
-from .kernels import TARGETS, V3, check
+from ..threads.cases import fine  # noqa: F401  a fixture
+from .kernels import TARGETS, V3, buffers_of, check, meaning, random_data, same
 
 DOT4 = TARGETS["512 bits, dot4"]
 TILES = replace(DOT4, has_tiles=True, features=DOT4.features + ",+amx-tile,+amx-int8", block_bytes=1 << 13)
@@ -181,6 +185,21 @@ def test_threads_share_blocks_of_rows_or_else_panels(shape: tuple[int, int, int]
     function, parts = divided(product(*shape, "int8", (0, 0), bias=True), replace(TILES, block_bytes=1 << 19), 2)
     assert parts == 2 and any(isinstance(s, MultiplyTiles) for s in walk(function.body))
     verify(function)
+
+
+@pytest.mark.parametrize("shape", [(270, 80, 64), (40, 80, 96), (270, 40, 200)], ids=str)
+@pytest.mark.usefixtures("always_tiles", "fine")
+def test_parts_of_a_product_by_tiles_give_what_it_means(shape: tuple[int, int, int]) -> None:
+    kernel, rng = product(*shape, "int8", (3, 0), bias=True), np.random.default_rng(4)
+    data = {b: random_data(b.shape, b.dtype, rng) for b in buffers_of(kernel)}
+    for parts in (2, 5):
+        function = divide(schedule(kernel, replace(TILES, block_bytes=1 << 19), keeps=DEEPEST), parts)
+        assert function is not None
+        memory = Memory()
+        for b, array in data.items():
+            memory.add(b, array)
+        run_parts(function, parts, memory)
+        same(memory.array(kernel.out), meaning(kernel, data), f"{parts} parts")
 
 
 def test_short_products_keep_to_vectors() -> None:
