@@ -58,7 +58,7 @@ def ways(program: Kernels, target: Target, rows: RowPolicy | None = None, thread
     found = [rows_of(k) for k in program.kernels]
     if rows == "cache":
         most = target.l2_bytes // 5 * threads  # each has a cache of its own
-        return [grouped(program, found, larger_than(found, most, target.l2_bytes // 2), threads)]
+        return [grouped(program, found, larger_than(found, most, target.block_bytes), threads)]
     uses, whole = Uses.of(program, workspace_io), larger_than(found, 0)
     sizes = sorted({f.kernel.out.nbytes for f in found if f is not None})
     tried = [Interleaved(program.steps)]
