@@ -68,7 +68,7 @@ def ways(program: Kernels, target: Target, rows: RowPolicy | None = None, thread
         blocks = tuple(chains(program, target))
         alone = {i for c in blocks for i in c.kernels}
         found = [None if i in alone else f for i, f in enumerate(found)]
-        way = grouped(program, found, larger_than(found, most, False, target.l2_bytes // 2), threads)
+        way = grouped(program, found, larger_than(found, most, False, target.block_bytes), threads)
         return [replace(way, blocks=blocks, steps=without(way.steps, {i for c in blocks for i in c.kernels[:-1]}))]
     uses, whole = Uses.of(program, workspace_io), larger_than(found, 0)
     sizes = sorted({f.kernel.out.nbytes for f in found if f is not None})
