@@ -70,9 +70,9 @@ def recognise(nest: Nest, target: Target, rows: bool) -> WindowChoice | None:
     most, lanes = 8 if operations(r.body) <= MOST_OPERATIONS else 4, lanes_of(nest, target)
     if len(inner) == 1:
         return WindowChoice(1, most // 2, lanes)
-    rows = rows_of(nest, r, most, lanes)
-    two = rows == ROWS_FOR_TWO <= target.vector_registers // 4 and inner[-1].extent >= 2 * lanes
-    return WindowChoice(rows, 2 if two else 1, lanes)
+    height = rows_of(nest, r, most, lanes)
+    two = height == ROWS_FOR_TWO <= target.vector_registers // 4 and inner[-1].extent >= 2 * lanes
+    return WindowChoice(height, 2 if two else 1, lanes)
 
 
 def rows_of(nest: Nest, r: Reduce, most: int, lanes: int) -> int:
