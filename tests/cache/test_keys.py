@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -75,13 +76,25 @@ def test_every_option_of_memory_is_in_the_key(key: bytes) -> None:
     assert len(found) == len(memories) and None not in found and key not in found
 
 
+def another(value: Any) -> Any:
+    """A value of the same type."""
+    match value:
+        case bool():
+            return not value
+        case str():
+            return value + "x"
+        case tuple():
+            return (*value, ("kernel", ("choice",)))
+        case _:
+            return value + 1
+
+
 def test_every_property_of_a_target_is_in_the_key(key: bytes) -> None:
     traced, base = tosaic.load(ADD).main.trace(), PRESETS["x86-64"]
     targets = [base]
     for each in fields(base):
         value = getattr(base, each.name)
-        changed = value + "x" if isinstance(value, str) else not value if isinstance(value, bool) else value + 1
-        targets.append(replace(base, **{each.name: changed}))
+        targets.append(replace(base, **{each.name: another(value)}))
     found = {key_of(traced, Request(t)) for t in targets}
     assert len(found) == len(targets) and None not in found and key not in found
 
