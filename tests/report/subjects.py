@@ -1,7 +1,6 @@
 """What the tests of the report report on: small models, and reports made by hand."""
 from __future__ import annotations
 
-import dataclasses
 import pathlib
 
 import tosaic
@@ -9,7 +8,7 @@ from tosaic.jit.report import Report
 from tosaic.jit.report.figures import BufferLine, KernelLine, PoolLine, StepLine
 from tosaic.jit.report.live import peak_of
 from tosaic.jit.stages import Lowered
-from tosaic.lowering.memory.planner import PlanOptions, plan
+from tosaic.lowering.memory.planner import PlanOptions
 from tosaic.lowering.native.features import target
 
 DATA = pathlib.Path(__file__).parents[1] / "data"
@@ -40,8 +39,8 @@ def lowered(model: str, entry: str | None = None) -> Lowered:
 
 
 def in_pools(found: Lowered, options: PlanOptions) -> Lowered:
-    """The same function, planned otherwise."""
-    return dataclasses.replace(found, plan=plan(found.program, options))
+    """The same function, for these memories."""
+    return found.traced.lower(found.target, options)
 
 
 def by_rows(rows: int, count: int) -> str:
