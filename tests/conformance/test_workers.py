@@ -12,14 +12,14 @@ import pytest
 from . import workers
 from .judge import Record, Result, verdict
 from .report import failures, operator_of, totals
-from .system import Engine, Outcome, Run
+from .system import Engine, Machine, Outcome, Run
 from .workers import Task, records
 
 
 class Subject:
     """A test that does what its name says when the native engine runs it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, machine: Machine) -> None:
         self.folder, self.desc = folder, {"expected_failure": True}
 
     def run(self, engine: Engine) -> Run:
