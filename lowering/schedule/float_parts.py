@@ -36,6 +36,7 @@ from .conditions import Conditions
 from .panels import constant, is_constant
 from .register_tile import Tile
 from .staging import run_of
+from .tile_shape import blocks_of, starts
 from .tiles import Tiles, chunks, interior
 
 if TYPE_CHECKING:
@@ -254,11 +255,6 @@ def apart(form: Contraction) -> list[int]:
     return [s for s in starts(form.rows, rows) if not low <= s <= high - rows]
 
 
-def starts(extent: int, rows: int) -> list[int]:
-    """Where blocks begin; the last one ends with the axis."""
-    return [*range(0, extent - rows, rows), extent - rows]
-
-
 def row_groups(form: Contraction, shape: Shape) -> list[Tiles]:
     """Groups of blocks of rows that are done together: how many rows each has, how many groups. The last block may compute some
     rows again."""
@@ -269,11 +265,4 @@ def row_groups(form: Contraction, shape: Shape) -> list[Tiles]:
 
 def row_blocks(form: Contraction, rows: int) -> list[Tiles]:
     """Blocks of rows: those that meet conditions each on their own."""
-    alone, result = set(apart(form)), list[Tiles]()
-    for start in starts(form.rows, rows):
-        last = result[-1] if result else None
-        if last and start not in alone and last.start not in alone and start == last.start + last.count * rows:
-            result[-1] = Tiles(last.start, rows, last.count + 1)
-        else:
-            result.append(Tiles(start, rows, 1))
-    return result
+    return blocks_of(form.rows, rows, apart(form))
