@@ -115,7 +115,6 @@ def test_each_pool_has_its_own_figures() -> None:
         assert pool.peak is not None and set(pool.peak.alive) <= {b.name for b in inside}
         assert pool.nbytes >= pool.lower_bound > 0  # of what is live together, some may share bytes
         alive = [b for b in inside if b.name in pool.peak.alive]
-        assert sum(b.size_bytes for b in alive) == pool.peak.nbytes
         assert len({byte for b in alive for byte in range(b.byte_offset, b.end)}) <= pool.nbytes
     assert facts.arena == sum(p.nbytes for p in facts.workspace_pools)
     assert {b.kind for b in facts.buffers} >= {"input", "output", "intermediate"}
