@@ -27,8 +27,9 @@ AnyType = Type | ElementType
 class Table:
     """The types and attributes of a file, each read when it is first asked for."""
 
-    def __init__(self, strings: list[bytes], dialects: list[bytes], data: memoryview, offsets: memoryview) -> None:
-        self.strings, self.dialects, self.data = strings, dialects, data
+    def __init__(self, strings: list[bytes], dialects: list[bytes], data: memoryview, offsets: memoryview,
+                 blobs: list[memoryview]) -> None:
+        self.strings, self.dialects, self.data, self.blobs = strings, dialects, data, blobs
         self.text_types = TypeReader(Source("<bytecode>", ""), {})
         cursor = Cursor(offsets)
         counts = cursor.number(), cursor.number()
@@ -123,6 +124,8 @@ class Table:
                 return real(cursor, self.element(cursor))
             case 15:
                 return Text("loc(unknown)")
+            case 16:
+                return self.resource(cursor)
             case 17:
                 return self.numbers(cursor)
             case 18:
@@ -170,7 +173,19 @@ class Table:
             raise Unreadable("an array of another length")
         return Numbers(tuple(values.tolist()), element)
 
+    def resource(self, cursor: Cursor) -> Dense:
+        """`dense_resource<name>`"""
+        type = self.constant_type(cursor)
+        blob = self.blobs[cursor.number()]
+        if len(blob) != stored_bytes(type.element) * type.size:
+            raise Unreadable("a resource of another size")
+        return Dense(read_only(elements(blob, type)), type)
+
     def dense(self, cursor: Cursor) -> Dense:
+        type = self.constant_type(cursor)
+        return Dense(read_only(elements(cursor.blob(), type)), type)
+
+    def constant_type(self, cursor: Cursor) -> TensorType:
         type = self.type(cursor.number())
         if not isinstance(type, TensorType):
             raise Unreadable(f"a constant of type {type}")
@@ -178,7 +193,7 @@ class Table:
             check_size(type)
         except Fault as fault:
             raise Unreadable(fault.message) from None
-        return Dense(read_only(elements(cursor.blob(), type)), type)
+        return type
 
 
 def elements(data: memoryview, type: TensorType) -> Array:

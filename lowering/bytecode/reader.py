@@ -22,7 +22,21 @@ from ..text.attributes import Attribute, Dense, Dictionary, Text
 from ..text.fields import make_operator
 from ..text.operations import CAST, RETURNS, YIELDS, converts_nothing
 from .attributes import Table
-from .binary import ATTRIBUTES, DIALECT, IR, OFFSETS, PROPERTIES, RESOURCES, STRING, Cursor, Unreadable, sections, strings
+from .binary import (
+    ATTRIBUTES,
+    DIALECT,
+    IR,
+    OFFSETS,
+    PROPERTIES,
+    RESOURCE_OFFSETS,
+    RESOURCES,
+    STRING,
+    Cursor,
+    Unreadable,
+    resources,
+    sections,
+    strings,
+)
 from .operations import Record, Region, read_ir
 
 MODULE, FUNCTION = "builtin.module", "func.func"
@@ -54,12 +68,11 @@ class ModuleReader:
 
     def __init__(self, data: memoryview, name: str) -> None:
         found = sections(data)
-        if len(found.get(RESOURCES, b"")):
-            raise Unreadable("resources")
         self.position = whole(name)
         texts = strings(found[STRING])
         dialects, self.operators = operator_names(found[DIALECT], texts)
-        self.table = Table(texts, dialects, found[ATTRIBUTES], found[OFFSETS])
+        blobs = resources(found[RESOURCE_OFFSETS], found[RESOURCES]) if RESOURCE_OFFSETS in found else []
+        self.table = Table(texts, dialects, found[ATTRIBUTES], found[OFFSETS], blobs)
         self.properties = property_places(found[PROPERTIES])
         self.records = read_ir(found[IR])
 
