@@ -7,14 +7,21 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...runtime.errors import Problem
 from ..model import Model, model_of
 from ..reading import read_bytes
-from .torch_mlir import Lowered, Request, lowered, need, with_names
+from .torch_mlir import Request, lowered, need, spelled_names, with_names
+
+if TYPE_CHECKING:
+    from ...lowering.graph.graph import Module
+    from ...lowering.graph.types import TensorType
+
+Shapes = Mapping[str, tuple[int, ...]]
 
 
 def from_onnx(model: Any, *, shapes: Mapping[str, Sequence[int]] | None = None, name: str | None = None) -> Model:
@@ -30,15 +37,59 @@ def from_onnx(model: Any, *, shapes: Mapping[str, Sequence[int]] | None = None, 
     Raises a Problem where a package is missing, the file is no ONNX model, or torch-mlir cannot lower an operation.
     """
     need("onnx", "an ONNX model", ("onnx", "torch_mlir"))
-    extents = {key: tuple(map(int, value)) for key, value in (shapes or {}).items()}
     if isinstance(model, str | os.PathLike):
-        shown = name or os.fspath(model)
         read_first_byte(model)
-        found = lowered(Request("onnx", Path(os.path.abspath(os.fspath(model))), shown, extents))
+        source: Path | bytes = Path(os.path.abspath(os.fspath(model)))
+        shown = os.fspath(model)
     else:
-        found = of_bytes(*serialized(model), name, extents)
-    named = with_names(found.module, found.inputs)
-    return model_of(lambda: named, None)
+        source, shown = serialized(model)
+    conversion = Conversion(source, name or str(shown))
+    found = conversion.module({key: tuple(map(int, value)) for key, value in (shapes or {}).items()})
+    return model_of(lambda: found, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """A model: its file, or the file's bytes, and what messages call it."""
+    source: Path | bytes
+    name: str
+
+    def module(self, shapes: Shapes) -> Module:
+        """The graph. With open extents that torch-mlir cannot lower, it is made anew for each set of shapes."""
+        told: dict[str, Any] = {}
+        try:
+            return self.graph(shapes, told)
+        except Problem as problem:
+            if not problem.unsupported or "problem" in told or not is_open(told):
+                raise
+        from .open_module import open_module
+        results = [type for _, type in typed(told["results"])]
+        return open_module(dict(typed(told["inputs"])), results, "onnx.graph", lambda given: self.graph({**shapes, **given}, {}))
+
+    def graph(self, shapes: Shapes, told: dict[str, Any]) -> Module:
+        """The graph for these shapes of inputs."""
+        if isinstance(self.source, Path):
+            return named(lowered(Request("onnx", self.source, self.name, shapes), told), told)
+        with tempfile.TemporaryDirectory(prefix="tosaic-") as folder:
+            path = Path(folder, "model.onnx")
+            path.write_bytes(self.source)
+            return named(lowered(Request("onnx", path, self.name, shapes), told), told)
+
+
+def named(module: Module, told: Mapping[str, Any]) -> Module:
+    return with_names(module, [name for name, _, _ in told["inputs"]])
+
+
+def is_open(told: Mapping[str, Any]) -> bool:
+    """Whether an input has an extent that is not known."""
+    return any(None in extents for _, extents, _ in told.get("inputs", ()))
+
+
+def typed(described: Sequence[tuple[str, Sequence[int | None], str]]) -> Iterator[tuple[str, TensorType]]:
+    """Names and types of inputs or results."""
+    from ...lowering.graph.types import BY_STORAGE, TensorType
+    for (name, extents, element), spelled in zip(described, spelled_names([name for name, _, _ in described])):
+        yield spelled, TensorType(tuple(extents), BY_STORAGE[element])
 
 
 def read_first_byte(path: str | os.PathLike[str]) -> None:
@@ -61,10 +112,3 @@ def serialized(model: Any) -> tuple[bytes, str]:
     except Exception as error:  # protobuf's own, for more than 2 GiB
         raise Problem(f"the model cannot be written: {error}", kind="file",
                       help="save it with its weights in files beside it, and pass the path") from None
-
-
-def of_bytes(data: bytes, shown: str, name: str | None, shapes: Mapping[str, Sequence[int]]) -> Lowered:
-    with tempfile.TemporaryDirectory(prefix="tosaic-") as folder:
-        source = Path(folder, "model.onnx")
-        source.write_bytes(data)
-        return lowered(Request("onnx", source, name or shown, shapes))

@@ -1,33 +1,28 @@
 """PyTorch -> TOSA, through torch.export and torch-mlir (the extra `torch`): `tosaic.from_torch`.
 
-The module is exported in the user's process, where its classes and weights are; what torch.export gives becomes torch-mlir's own
-dialect there, as bytes, and a process of its own brings these down to TOSA (`torch_mlir`). A buffer that the module writes is
-made an input and a result of the exported graph, which then become a variable.
+The module is exported in the user's process, where its classes and weights are (`torch_export`); what torch.export gives becomes
+torch-mlir's own dialect there, as bytes, and a process of its own brings these down to TOSA (`torch_mlir`). A buffer that the
+module writes is made an input and a result of the exported graph (`torch_program`), which then become a variable.
 """
 from __future__ import annotations
 
 import collections
-import os
 import tempfile
 import threading
-import traceback
-import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...runtime.errors import Label, Position, Problem, Source
+from ...runtime.errors import Problem
 from ..model import Model, model_of
-from .torch_mlir import Request, lowered, need, package_folder, with_names
+from .torch_export import exported, reexported, simpler
+from .torch_mlir import Request, lowered, need, with_names
+from .torch_program import Interface, check, opened
 
 if TYPE_CHECKING:
     from ...lowering.graph.graph import Module
     from ...lowering.graph.types import Array
-
-MOST_LINES = 8
-"""Lines of PyTorch's message that a Problem holds at most."""
 
 _numbers: collections.Counter[str] = collections.Counter()
 _numbers_lock = threading.Lock()
@@ -53,134 +48,47 @@ def from_torch(module: Any, *example_inputs: Any, kwargs: Mapping[str, Any] | No
     """
     need("torch", "a PyTorch module", ("torch", "torch_mlir"))
     shown = name or type(module).__name__
-    program = exported(module, example_inputs, dict(kwargs or {}), dynamic_shapes, training, strict, shown)
-    interface = opened(program, shown)
-    with tempfile.TemporaryDirectory(prefix="tosaic-") as folder:
-        source = Path(folder, "module.mlirbc")
-        write_bytecode(program, source, shown)
-        found = with_names(lowered(Request("torch", source, shown)).module, interface.inputs)
-    if state:
-        found = with_state(found, interface, name or numbered(shown, interface))
+    program = exported(module, example_inputs, kwargs or {}, dynamic_shapes, training, strict, shown)
+    simple = simpler(program, shown)
+    check(simple, shown)
+    interface = opened(simple, shown)
+    variables = (name or numbered(shown, interface)) if state else None
+    found = Conversion(shown, variables).module(program, simple, interface)
     return model_of(lambda: found, None)
 
 
-# ---- torch.export ----------------------------------------------------------------------------------------------------------
-def exported(module: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any, training: bool, strict: bool,
-             name: str) -> Any:
-    """The ExportedProgram, in operations that torch-mlir knows."""
-    import torch
-    from torch_mlir.extras.fx_decomp_util import get_decomposition_table
-    if not isinstance(module, torch.nn.Module | torch.export.ExportedProgram):
-        raise Problem(f"from_torch takes a torch.nn.Module or an ExportedProgram, not a {type(module).__name__}",
-                      kind="argument", help="a function of tensors is the forward of a small module")
-    try:
-        with quiet(), attention_in_parts(torch), mode(module, training):
-            if isinstance(module, torch.nn.Module):
-                module = torch.export.export(module, inputs, kwargs, dynamic_shapes=dynamic_shapes, strict=strict)
-            return module.run_decompositions(get_decomposition_table())
-    except Exception as error:
-        raise untraceable(error, name) from error
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Without warnings of what PyTorch's own code will have to change."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)
-        warnings.simplefilter("ignore", DeprecationWarning)
-        yield
-
-
-@contextmanager
-def attention_in_parts(torch: Any) -> Iterator[None]:
-    """With attention as operations that there are lowerings for, not as one call of a whole encoder layer."""
-    was = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)
-    try:
-        yield
-    finally:
-        torch.backends.mha.set_fastpath_enabled(was)
-
-
-@contextmanager
-def mode(module: Any, training: bool) -> Iterator[None]:
-    """With every module in its mode for inference, unless `training`."""
-    modules = [] if training or not hasattr(module, "modules") else [m for m in module.modules() if m.training]
-    for inner in modules:
-        inner.training = False
-    try:
-        yield
-    finally:
-        for inner in modules:
-            inner.training = True
-
-
-def untraceable(error: Exception, name: str) -> Problem:
-    lines = [line.rstrip() for line in str(error).splitlines() if line.strip()]
-    first = f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
-    return Problem(f"torch.export cannot trace {name}: {first}", own_line(error), kind="unsupported",
-                   labels=tuple(Label(None, line[:300]) for line in lines[1:MOST_LINES]),
-                   help="forward must run on the example inputs, and its control flow must not depend on values of tensors")
-
-
-def own_line(error: Exception) -> Position | None:
-    """The last line of Python in its traceback that is neither PyTorch's nor of this package."""
-    others = (package_folder("torch"), package_folder("torch_mlir"), str(Path(__file__).parents[2]) + os.sep)
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith((*others, "<"))]
-    return Position(Source(frames[-1].filename), frames[-1].lineno or 1, 1) if frames else None
-
-
-# ---- inputs, results and state ---------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
-class Interface:
-    """Names of the graph's inputs, in order; of the buffers that are among them, first, and their values."""
-    inputs: tuple[str, ...]
-    buffers: tuple[str, ...]
-    values: tuple[Any, ...]
+class Conversion:
+    """What messages call a module, and how the names of its variables begin (None: it has no state)."""
+    name: str
+    variables: str | None
+
+    def module(self, program: Any, simple: Any, interface: Interface) -> Module:
+        """The graph of an exported program. With open extents that torch-mlir cannot lower, it is made anew for each set of
+        shapes."""
+        try:
+            return self.graph(simple, interface)
+        except Problem as problem:
+            if not interface.is_open or not problem.unsupported:
+                raise
+        from .open_module import open_module
+        inputs, results = interface.types(self.variables is not None)
+        return open_module(inputs, results, "torch.exported_program", lambda shapes: self.made(program, shapes))
+
+    def made(self, program: Any, shapes: Mapping[str, tuple[int, ...]]) -> Module:
+        """The graph for inputs of these shapes."""
+        simple = simpler(reexported(program, shapes, self.name), self.name)
+        return self.graph(simple, opened(simple, self.name))
+
+    def graph(self, simple: Any, interface: Interface) -> Module:
+        with tempfile.TemporaryDirectory(prefix="tosaic-") as folder:
+            source = Path(folder, "module.mlirbc")
+            write_bytecode(simple, source, self.name)
+            found = with_names(lowered(Request("torch", source, self.name)), interface.inputs)
+        return found if self.variables is None else with_state(found, interface, self.variables)
 
 
-def opened(program: Any, name: str) -> Interface:
-    """What the program takes, after its signature has been changed: buffers that it writes are inputs and results. Results that
-    are no tensors are dropped."""
-    from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
-    signature = program.graph_signature
-    written: dict[str, Any] = {}
-    for spec in signature.output_specs:
-        if spec.kind == OutputKind.USER_INPUT_MUTATION:
-            raise Problem(f"the forward of {name} writes into its argument {spec.target}", kind="unsupported",
-                          help="let it work on a clone, and return the new value")
-        if spec.kind in (OutputKind.BUFFER_MUTATION, getattr(OutputKind, "PARAMETER_MUTATION", None)):
-            written[spec.target] = spec
-    kept = [spec for spec in signature.output_specs if not isinstance(spec.arg, ConstantArgument)]
-    buffers = [spec for spec in signature.input_specs if spec.target in written and spec.kind != InputKind.USER_INPUT]
-    interface = Interface((*(spec.target for spec in buffers), *user_inputs(signature)),
-                          tuple(spec.target for spec in buffers), tuple(value_of(program, spec) for spec in buffers))
-    first = [written[spec.target] for spec in buffers]
-    signature.output_specs[:] = [*first, *(spec for spec in kept if spec.target not in written)]
-    signature.input_specs[:] = [*buffers, *(spec for spec in signature.input_specs if spec.target not in written)]
-    for spec in buffers:
-        spec.kind, spec.target = InputKind.USER_INPUT, None
-    for spec in first:
-        spec.kind, spec.target = OutputKind.USER_OUTPUT, None
-    return interface
-
-
-def user_inputs(signature: Any) -> Iterator[str]:
-    """The names that `forward` gives its tensors."""
-    from torch.export.graph_signature import InputKind, SymIntArgument, TensorArgument
-    for spec in signature.input_specs:
-        if spec.kind == InputKind.USER_INPUT and isinstance(spec.arg, SymIntArgument):
-            raise Problem(f"{spec.arg.name} is a number that is not fixed", kind="unsupported",
-                          help="pass it as a tensor, or leave it out of dynamic_shapes")
-        if spec.kind == InputKind.USER_INPUT and isinstance(spec.arg, TensorArgument):
-            yield spec.arg.name
-
-
-def value_of(program: Any, spec: Any) -> Any:
-    """The tensor that a buffer or a parameter holds."""
-    return (program.constants if spec.persistent is False else program.state_dict)[spec.target]
-
-
+# ---- state -----------------------------------------------------------------------------------------------------------------
 def with_state(module: Module, interface: Interface, name: str) -> Module:
     """The module, its first inputs and results as variables."""
     from ...lowering.graph.verify import verify

@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -30,6 +30,8 @@ SECONDS = 600.0
 
 ILLEGAL = re.compile(r"failed to legalize operation '([\w.]+)'")
 SPELLED = re.compile(r'"torch\.operator"\(.*?name = "([^"]+)"', re.DOTALL)
+FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+"""A frame of a traceback as Python prints it."""
 FILE_LOCATION = re.compile(r'"([^"]+)":(\d+)')
 NAME_LOCATION = re.compile(r'loc\("([^"]*)"')
 
@@ -50,15 +52,6 @@ class Request:
         return [sys.executable, "-S", torch_mlir_process.__file__, json.dumps(fields)]
 
 
-@dataclass(frozen=True, slots=True)
-class Lowered:
-    """A module as torch-mlir left it, read but not verified, and the names of its inputs and outputs where the format has
-    some."""
-    module: Module
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-
-
 def need(extra: str, what: str, packages: Sequence[str]) -> None:
     """A Problem that names the extra unless the packages are installed."""
     missing = [package for package in packages if importlib.util.find_spec(package) is None]
@@ -74,40 +67,41 @@ def package_folder(package: str) -> str:
     return (places[0] if places else f"<no {package}>") + os.sep
 
 
-def lowered(request: Request, seconds: float = SECONDS) -> Lowered:
-    """The module of a model as TOSA, of f32 where torch-mlir computes in f64 between. Raises a Problem where torch-mlir cannot
-    lower it, ends abnormally, or takes longer than `seconds`, and where its result has something else than TOSA."""
+def lowered(request: Request, told: dict[str, Any] | None = None, seconds: float = SECONDS) -> Module:
+    """The verified module of a model, of f32 where torch-mlir computes in f64 between; `told` learns what was said of the model,
+    even where it is refused. Raises a Problem where torch-mlir cannot lower it, ends abnormally, or takes longer than `seconds`,
+    and where its result has something else than TOSA."""
     from ...lowering.bytecode.binary import Unreadable
     from ...lowering.bytecode.reader import read_module
+    told = {} if told is None else told
     with tempfile.TemporaryDirectory(prefix="tosaic-") as folder:
         result = Path(folder, "module.mlir")
-        answer = run(request, request.command(result, False), folder, seconds, import_compiler)
+        run(request, request.command(result, False), folder, told, seconds)
         try:
-            return finished(read_module(mapped(result), request.name), answer)
+            return finished(read_module(mapped(result), request.name))
         except (Unreadable, Problem):
-            run(request, request.command(result, True), folder, seconds)
+            run(request, request.command(result, True), folder, told, seconds)
             text = result.read_text(encoding="utf-8")
     from ...lowering.text.reader import read_module as read_text
-    return finished(read_text(text, f"{request.name} (as MLIR)"), answer)
+    return finished(read_text(text, f"{request.name} (as MLIR)"))
 
 
-def finished(module: Module, answer: Mapping[str, Any]) -> Lowered:
-    """The module with f64 narrowed, verified."""
+def finished(module: Module) -> Module:
+    """The module with f64 narrowed and open bounds open, verified."""
     from ...lowering.graph.verify import verify
     from ...lowering.rewrite.narrow_doubles import narrow_doubles
-    narrow = narrow_doubles(module)
+    from ...lowering.rewrite.open_bounds import open_bounds
+    narrow = open_bounds(narrow_doubles(module))
     verify(narrow)
-    return Lowered(narrow, tuple(answer.get("inputs", ())), tuple(answer.get("outputs", ())))
+    return narrow
 
 
-def run(request: Request, command: Sequence[str], folder: str, seconds: float, meanwhile: Callable[[], None] | None = None
-        ) -> Mapping[str, Any]:
-    """The child's answer, if it is a good one."""
+def run(request: Request, command: Sequence[str], folder: str, told: dict[str, Any], seconds: float) -> None:
+    """Run the child, while the compiler is imported here; `told` learns what it says. A Problem where that is nothing good."""
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           cwd=folder) as process:
         try:
-            if meanwhile is not None:
-                meanwhile()
+            import_compiler()
             output, log = process.communicate(timeout=seconds)
         except BaseException as error:
             process.kill()
@@ -117,9 +111,12 @@ def run(request: Request, command: Sequence[str], folder: str, seconds: float, m
     answer = parsed(output)
     if answer is None:
         raise aborted(request, process.returncode, log)
+    told.update(answer)
+    if "problem" in answer:
+        message, kind, remedy = answer["problem"]
+        raise Problem(f"{request.name}: {message.replace(str(request.source), request.name)}", kind=kind, help=remedy)
     if "failure" in answer:
         raise refused(request, answer)
-    return answer
 
 
 def parsed(output: bytes) -> dict[str, Any] | None:
@@ -146,7 +143,7 @@ def refused(request: Request, answer: Mapping[str, Any]) -> Problem:
         what = "read" if answer.get("step") == "read" else "lowered to TOSA"
         return Problem(f"{request.name} cannot be {what} by torch-mlir: {said.splitlines()[0]}", kind="unsupported",
                        labels=tuple(Label(None, line) for line in said.splitlines()[1:8] if line.strip()),
-                       help=help_of(request, None))
+                       help=help_of(request))
     first = diagnostics[0]
     name = operation_name(first)
     position, place = place_of(first["location"])
@@ -156,7 +153,7 @@ def refused(request: Request, answer: Mapping[str, Any]) -> Problem:
     notes += [f"torch-mlir says: {shortened(first['message'])}"] if name else []
     notes += [f"the same holds for {', '.join(dict.fromkeys(others))}"] if others else []
     return Problem(what, position, kind="unsupported", labels=tuple(Label(None, note) for note in notes),
-                   help=help_of(request, name))
+                   help=help_of(request))
 
 
 def operation_name(diagnostic: Mapping[str, Any]) -> str | None:
@@ -184,17 +181,20 @@ def shortened(message: str) -> str:
     return message.splitlines()[0][:200]
 
 
-def help_of(request: Request, operation: str | None) -> str:
+def help_of(request: Request) -> str:
     if request.kind == "onnx":
         return ("compute it outside of the model or write it with other operators; where an extent is open, give the inputs' "
                 "shapes with shapes={...}")
-    if operation is not None and re.search("rand|bernoulli|dropout", operation):
-        return "random numbers are an input of a graph; dropout does nothing with training=False"
     return "compute it outside of the module, or write it with other operators"
 
 
 def with_names(module: Module, names: Sequence[str]) -> Module:
-    """The module, its entry's inputs named so, in letters that MLIR and options of the command line allow."""
+    """The module, its entry's inputs named so."""
     from ...lowering.rewrite.interface import rename_inputs
+    return rename_inputs(module, module.function("main"), spelled_names(names))
+
+
+def spelled_names(names: Sequence[str]) -> list[str]:
+    """Names in letters that MLIR and the command line allow, all different."""
     spelled = [re.sub(r"[^\w.$-]", "_", name, flags=re.ASCII) or "_" for name in names]
-    return rename_inputs(module, module.function("main"), spelled) if len(set(spelled)) == len(spelled) else module
+    return [name if spelled.count(name) == 1 else f"{name}_{number}" for number, name in enumerate(spelled)]
