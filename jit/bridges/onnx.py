@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,12 +59,14 @@ class Conversion:
         told: dict[str, Any] = {}
         try:
             return self.graph(shapes, told)
-        except Problem as problem:
-            if not problem.unsupported or "problem" in told or not is_open(told):
+        except Problem:
+            if "problem" in told or not is_open(told):
                 raise
         from .open_module import open_module
-        results = [type for _, type in typed(told["results"])]
-        return open_module(dict(typed(told["inputs"])), results, "onnx.graph", lambda given: self.graph({**shapes, **given}, {}))
+        inputs, results = typed(told["inputs"]), typed(told["results"])
+        names = dict(zip(inputs, (name for name, _, _ in told["inputs"]), strict=True))
+        return open_module(inputs, list(results.values()), "onnx.graph",
+                           lambda given: self.graph({names[key]: shape for key, shape in given.items()}, {}))
 
     def graph(self, shapes: Shapes, told: dict[str, Any]) -> Module:
         """The graph for these shapes of inputs."""
@@ -85,11 +87,11 @@ def is_open(told: Mapping[str, Any]) -> bool:
     return any(None in extents for _, extents, _ in told.get("inputs", ()))
 
 
-def typed(described: Sequence[tuple[str, Sequence[int | None], str]]) -> Iterator[tuple[str, TensorType]]:
-    """Names and types of inputs or results."""
+def typed(described: Sequence[tuple[str, Sequence[int | None], str]]) -> dict[str, TensorType]:
+    """Types of inputs or results by their names here."""
     from ...lowering.graph.types import BY_STORAGE, TensorType
-    for (name, extents, element), spelled in zip(described, spelled_names([name for name, _, _ in described])):
-        yield spelled, TensorType(tuple(extents), BY_STORAGE[element])
+    types = [TensorType(tuple(extents), BY_STORAGE[element]) for _, extents, element in described]
+    return dict(zip(spelled_names([name for name, _, _ in described]), types, strict=True))
 
 
 def read_first_byte(path: str | os.PathLike[str]) -> None:

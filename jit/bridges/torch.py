@@ -1,8 +1,8 @@
 """PyTorch -> TOSA, through torch.export and torch-mlir (the extra `torch`): `tosaic.from_torch`.
 
-The module is exported in the user's process, where its classes and weights are (`torch_export`); what torch.export gives becomes
-torch-mlir's own dialect there, as bytes, and a process of its own brings these down to TOSA (`torch_mlir`). A buffer that the
-module writes is made an input and a result of the exported graph (`torch_program`), which then become a variable.
+The module is exported in the user's process, where its classes and weights are (`torch_export`); what torch.export gives
+becomes torch-mlir's own dialect there, as bytes, and a process of its own brings these down to TOSA (`torch_mlir`). A buffer
+that the module writes is made an input and a result of the exported graph (`torch_program`), which then become a variable.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...runtime.errors import Problem
 from ..model import Model, model_of
-from .torch_export import exported, reexported, simpler
+from .torch_export import example_shapes, exported, reexported, simpler
 from .torch_mlir import Request, lowered, need, with_names
 from .torch_program import Interface, check, opened
 
@@ -39,10 +39,10 @@ def from_torch(module: Any, *example_inputs: Any, kwargs: Mapping[str, Any] | No
     example inputs, unless `dynamic_shapes`, as torch.export takes it, leaves some open: these are compiled for the shapes of
     each call. The module is exported as for inference (`eval`), and left as it was; with `training` its own mode holds.
 
-    A buffer that the module writes is a variable of the process, NAME.BUFFER, with the buffer's value at first; the module's own
-    buffer stays as it is. NAME is `name`, or else the class, with a number from its second conversion on: models share state only
-    if they are given one name. `state=False` gives a function without state instead: the buffers' old values are its first
-    inputs, their new ones its first results.
+    A buffer that the module writes is a variable of the process, NAME.BUFFER, with the buffer's value at first; the module's
+    own buffer stays as it is. NAME is `name`, or else the class, with a number from its second conversion on: models share
+    state only if they are given one name. `state=False` gives a function without state instead: the buffers' old values are
+    its first inputs, their new ones its first results.
 
     Raises a Problem where a package is missing, torch.export cannot trace the module, or torch-mlir cannot lower an operation.
     """
@@ -52,7 +52,7 @@ def from_torch(module: Any, *example_inputs: Any, kwargs: Mapping[str, Any] | No
     simple = simpler(program, shown)
     check(simple, shown)
     interface = opened(simple, shown)
-    variables = (name or numbered(shown, interface)) if state else None
+    variables = prefix(shown, name is not None) if state and interface.buffers else None
     found = Conversion(shown, variables).module(program, simple, interface)
     return model_of(lambda: found, None)
 
@@ -68,12 +68,17 @@ class Conversion:
         shapes."""
         try:
             return self.graph(simple, interface)
-        except Problem as problem:
-            if not interface.is_open or not problem.unsupported:
+        except Problem:
+            if not interface.is_open:
                 raise
         from .open_module import open_module
-        inputs, results = interface.types(self.variables is not None)
-        return open_module(inputs, results, "torch.exported_program", lambda shapes: self.made(program, shapes))
+        example = example_shapes(program)
+        made = {tuple(example.values()): self.made(program, example)}  # so that what cannot be lowered at all is refused now
+
+        def make(shapes: Mapping[str, tuple[int, ...]]) -> Module:
+            return made.pop(tuple(shapes.values()), None) or self.made(program, shapes)
+
+        return open_module(*interface.types(self.variables is not None), "torch.exported_program", make)
 
     def made(self, program: Any, shapes: Mapping[str, tuple[int, ...]]) -> Module:
         """The graph for inputs of these shapes."""
@@ -113,13 +118,11 @@ def array_of(tensor: Any) -> Array:
     return array
 
 
-def numbered(name: str, interface: Interface) -> str:
-    """The name, with a number where an earlier module's state has it."""
-    if not interface.buffers:
-        return name
+def prefix(name: str, is_given: bool) -> str:
+    """How the names of a module's variables begin: the name if it is given, or else one that no other module has."""
     with _numbers_lock:
         _numbers[name] += 1
-        return name if _numbers[name] == 1 else f"{name}_{_numbers[name]}"
+        return name if is_given or _numbers[name] == 1 else f"{name}_{_numbers[name]}"
 
 
 # ---- torch-mlir ------------------------------------------------------------------------------------------------------------

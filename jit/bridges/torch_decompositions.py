@@ -1,5 +1,5 @@
-"""What PyTorch writes with simpler operations before torch-mlir sees it: what torch-mlir asks for, and a few operations more that
-it has no lowering to TOSA for. Each function here is an ATen operation's meaning in others."""
+"""What PyTorch writes with simpler operations before torch-mlir sees it: what torch-mlir asks for, and a few operations more
+that it has no lowering to TOSA for. Each function here is an ATen operation's meaning in others."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

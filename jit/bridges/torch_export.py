@@ -50,13 +50,24 @@ def reexported(program: Any, shapes: Mapping[str, tuple[int, ...]], name: str) -
 def with_shapes(program: Any, shapes: Mapping[str, tuple[int, ...]]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The example inputs with these shapes."""
     import torch
-    from torch.export.graph_signature import InputKind
     leaves, structure = torch.utils._pytree.tree_flatten(program.example_inputs)
-    names = [spec.arg.name for spec in program.graph_signature.input_specs if spec.kind == InputKind.USER_INPUT]
     new = [torch.zeros(shapes[name], dtype=leaf.dtype, device=leaf.device) if isinstance(leaf, torch.Tensor) else leaf
-           for name, leaf in zip(names, leaves, strict=True)]
+           for name, leaf in zip(input_names(program), leaves, strict=True)]
     args, kwargs = torch.utils._pytree.tree_unflatten(new, structure)
     return args, kwargs
+
+
+def example_shapes(program: Any) -> dict[str, tuple[int, ...]]:
+    """The shapes of the example inputs that are tensors."""
+    import torch
+    leaves = torch.utils._pytree.tree_leaves(program.example_inputs)
+    return {name: tuple(leaf.shape) for name, leaf in zip(input_names(program), leaves, strict=True)
+            if isinstance(leaf, torch.Tensor)}
+
+
+def input_names(program: Any) -> list[str]:
+    from torch.export.graph_signature import InputKind
+    return [spec.arg.name for spec in program.graph_signature.input_specs if spec.kind == InputKind.USER_INPUT]
 
 
 @contextmanager

@@ -68,9 +68,9 @@ def package_folder(package: str) -> str:
 
 
 def lowered(request: Request, told: dict[str, Any] | None = None, seconds: float = SECONDS) -> Module:
-    """The verified module of a model, of f32 where torch-mlir computes in f64 between; `told` learns what was said of the model,
-    even where it is refused. Raises a Problem where torch-mlir cannot lower it, ends abnormally, or takes longer than `seconds`,
-    and where its result has something else than TOSA."""
+    """The verified module of a model, of f32 where torch-mlir computes in f64 between; `told` learns what was said of the
+    model, even where it is refused. Raises a Problem where torch-mlir cannot lower it, ends abnormally, or takes longer than
+    `seconds`, and where its result has something else than TOSA."""
     from ...lowering.bytecode.binary import Unreadable
     from ...lowering.bytecode.reader import read_module
     told = {} if told is None else told
@@ -147,7 +147,7 @@ def refused(request: Request, answer: Mapping[str, Any]) -> Problem:
     first = diagnostics[0]
     name = operation_name(first)
     position, place = place_of(first["location"])
-    what = f"{name} cannot be lowered to TOSA" if name else f"torch-mlir cannot lower {request.name}: {shortened(first['message'])}"
+    what = f"{name} cannot be lowered to TOSA" if name else f"torch-mlir cannot lower it: {shortened(first['message'])}"
     others = [other for d in diagnostics[1:] if (other := operation_name(d)) and other != name]
     notes = [f"in {request.name}, {place}"] if place else [f"in {request.name}"]
     notes += [f"torch-mlir says: {shortened(first['message'])}"] if name else []

@@ -62,8 +62,9 @@ def taker(found: list[dict[str, Any]], error: str) -> Callable[[Any], bool]:
     """A handler that keeps errors, where they are, and what is said with them."""
     def take(diagnostic: Any) -> bool:
         if str(diagnostic.severity) == error and len(found) < MOST_DIAGNOSTICS:
-            found.append({"message": diagnostic.message[:MOST_CHARACTERS], "location": str(diagnostic.location)[:MOST_CHARACTERS],
-                          "notes": [note.message[:MOST_CHARACTERS] for note in diagnostic.notes]})
+            texts = [diagnostic.message, str(diagnostic.location), *(note.message for note in diagnostic.notes)]
+            message, location, *notes = [text[:MOST_CHARACTERS] for text in texts]
+            found.append({"message": message, "location": location, "notes": notes})
         return True
     return take
 
@@ -81,7 +82,8 @@ def make_constants(module: Any) -> None:
     module.walk(visit)
     for operation in found:
         with ir.InsertionPoint(operation), operation.location:
-            new = ir.Operation.create("tosa.const", [operation.results[0].type], attributes={"values": operation.attributes["value"]})
+            new = ir.Operation.create("tosa.const", [operation.results[0].type],
+                                      attributes={"values": operation.attributes["value"]})
         operation.results[0].replace_all_uses_with(new.results[0])
         operation.erase()
 
@@ -104,7 +106,8 @@ def read_torch(request: Mapping[str, Any], context: Any, answer: dict[str, Any])
 
 # ---- ONNX ------------------------------------------------------------------------------------------------------------------
 RANDOM = ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
-REFUSED = {"float64": "which TOSA does not have", **dict.fromkeys(("uint8", "uint16", "uint32", "uint64"), "whose sign bit would be lost")}
+REFUSED = {"float64": "which TOSA does not have",
+           **dict.fromkeys(("uint8", "uint16", "uint32", "uint64"), "whose upper half would become negative")}
 
 
 def read_onnx(request: Mapping[str, Any], context: Any, answer: dict[str, Any]) -> Any:
@@ -138,7 +141,12 @@ def loaded(path: str) -> Any:
 def described(value: Any) -> tuple[str, list[int | None], str]:
     """Name, extents (None: open) and element type of an input or an output."""
     tensor = value.type.tensor_type
-    return value.name, [dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim], element(tensor.elem_type)
+    if not value.type.HasField("tensor_type"):
+        raise Wrong(f"{value.name} is no tensor", "unsupported", "inputs and outputs must be tensors")
+    if not tensor.HasField("shape"):  # torch-mlir would take its rank for 0
+        raise Wrong(f"the rank of {value.name} is not known", "unsupported", "give the inputs' shapes: shapes={...}")
+    extents = [dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim]
+    return value.name, extents, element(tensor.elem_type)
 
 
 def element(number: int) -> str:
@@ -148,11 +156,11 @@ def element(number: int) -> str:
 
 
 def check(graph: Any) -> None:
-    """Refuse what torch-mlir would lower to something else: random numbers become constants, integers without a sign get one."""
+    """Refuse what torch-mlir would lower to something else: random numbers become constants, unsigned integers signed ones."""
     for node in graph.node:
         if node.op_type in RANDOM:
-            raise Wrong(f"node {node.name or node.output[0]}, {node.op_type}, makes random numbers, a graph has none", "unsupported",
-                        "make them an input")
+            raise Wrong(f"node {node.name or node.output[0]}, {node.op_type}, makes random numbers, a graph has none",
+                        "unsupported", "make them an input")
     types = [(value.name, value.type.tensor_type.elem_type) for value in (*graph.input, *graph.output, *graph.value_info)]
     types += [(tensor.name, tensor.data_type) for tensor in graph.initializer]
     for name, number in types:
@@ -164,11 +172,14 @@ def check(graph: Any) -> None:
 def with_shapes(graph: Any, shapes: Mapping[str, Sequence[int]]) -> None:
     """Give inputs their shapes, and names of extents their values everywhere; what follows from shapes is inferred anew."""
     named: dict[str, int] = {}
-    inputs = {value.name: value.type.tensor_type.shape for value in graph.input}
+    inputs = {value.name: value.type.tensor_type for value in graph.input}
     for name, extents in shapes.items():
         if name not in inputs:
             raise Wrong(f"the model has no input named {name}", "argument", f"its inputs: {', '.join(inputs)}")
-        dims = inputs[name].dim
+        if not inputs[name].HasField("shape"):
+            for _ in extents:
+                inputs[name].shape.dim.add()
+        dims = inputs[name].shape.dim
         if len(dims) != len(extents) or any(d.HasField("dim_value") and d.dim_value != n for d, n in zip(dims, extents)):
             raise Wrong(f"input {name} cannot be of shape {extents}", "argument", "its extents in the model: " + ", ".join(
                 str(d.dim_value) if d.HasField("dim_value") else d.dim_param or "?" for d in dims))

@@ -1,7 +1,7 @@
-"""What torch.export gives, made ready for torch-mlir: its signature, and what torch-mlir would silently lower to something else.
+"""What torch.export gives, made ready for torch-mlir: its signature, and what torch-mlir would lower to something else.
 
 torch-mlir makes random numbers constants and computes with unsigned integers as if they had signs, without a word, so that
-programs with these are refused here, by their own lines. Python's f64 is refused, too, for TOSA has none.
+programs with these are refused here, by their own lines. Their f64 is refused, too, for TOSA has none.
 """
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from .torch_mlir import FRAME, package_folder
 
 if TYPE_CHECKING:
     from ...lowering.graph.types import TensorType
+
+UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
+
 
 @dataclass(frozen=True, slots=True)
 class Interface:
@@ -95,8 +98,8 @@ def value_of(program: Any, spec: Any) -> Any:
 def check(program: Any, name: str) -> None:
     """A Problem for the first operation that torch-mlir would lower to something else."""
     import torch
-    refused = {torch.float64: "float64, which TOSA does not have",
-               **{getattr(torch, name): f"{name}, whose sign bit would be lost" for name in ("uint8", "uint16", "uint32", "uint64")}}
+    refused = {torch.float64: "float64, which TOSA does not have"}
+    refused |= {getattr(torch, key): f"{key}, whose upper half would become negative" for key in UNSIGNED}
     for node in program.graph.nodes:
         if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
             raise Problem(f"{operation_of(node)} of {name} makes random numbers, a graph has none", line_of(node),
