@@ -1,7 +1,8 @@
 """Sample 5: a recurrent PyTorch module with state, trained here, as native code that streams.
 
-A GRU learns to predict the next sample of a wave in noise. Its hidden state is a buffer that `forward` writes; in compiled code it
-is a variable of the process, so that each call takes one sample and goes on where the last one was. Needs the extra `torch`.
+A GRU learns to predict the next sample of a wave in noise. Its hidden state is a buffer that `forward` writes; in compiled
+code it is a variable of the process, so that each call takes one sample and goes on where the last one was. Needs the extra
+`torch`.
 
     python samples/5_pytorch.py
 """
@@ -10,8 +11,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import tosaic
 import torch
+import tosaic
 
 
 class Predictor(torch.nn.Module):

@@ -170,7 +170,9 @@ def check(graph: Any) -> None:
 
 
 def with_shapes(graph: Any, shapes: Mapping[str, Sequence[int]]) -> None:
-    """Give inputs their shapes, and names of extents their values everywhere; what follows from shapes is inferred anew."""
+    """Give inputs their shapes, and names of extents their values; what follows from shapes is then inferred anew."""
+    if not shapes:
+        return
     named: dict[str, int] = {}
     inputs = {value.name: value.type.tensor_type for value in graph.input}
     for name, extents in shapes.items():
@@ -186,10 +188,12 @@ def with_shapes(graph: Any, shapes: Mapping[str, Sequence[int]]) -> None:
         named.update((dim.dim_param, extent) for dim, extent in zip(dims, extents) if dim.dim_param)
         for dim, extent in zip(dims, extents):
             dim.dim_value = extent
-    for value in (*graph.input, *graph.output, *graph.value_info):
-        for dim in value.type.tensor_type.shape.dim:
-            if dim.dim_param in named:
-                dim.dim_value = named[dim.dim_param]
+    del graph.value_info[:]
+    for dim in (d for value in (*graph.input, *graph.output) for d in value.type.tensor_type.shape.dim):
+        if dim.dim_param in named:
+            dim.dim_value = named[dim.dim_param]
+    for dim in (d for value in graph.output for d in value.type.tensor_type.shape.dim if d.dim_param):
+        dim.ClearField("dim_param")
 
 
 READERS: dict[str, Callable[[Mapping[str, Any], Any, dict[str, Any]], Any]] = {"torch": read_torch, "onnx": read_onnx}

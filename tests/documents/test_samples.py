@@ -57,6 +57,26 @@ def test_the_use_cases_print_the_numbers_of_python(tmp_path: pathlib.Path, syste
         assert places["tosaic_classifier_flash_constant_pool"] < 0x300000
 
 
+@pytest.mark.skipif(any(importlib.util.find_spec(package) is None for package in ("torch", "torch_mlir")),
+                    reason="the extra `torch` is not installed")
+def test_the_pytorch_sample_streams_as_pytorch_does() -> None:
+    text = output("5_pytorch.py")
+    errors = re.search(r"error of the prediction: ([0-9.]+), of the last sample instead: ([0-9.]+)", text)
+    assert errors and 2 * float(errors[1]) < float(errors[2])
+    difference = re.search(r"largest difference from PyTorch in 300 steps: (\S+)", text)
+    assert difference and float(difference[1]) <= 1e-5 and "the state is PyTorch's: True" in text
+
+
+@pytest.mark.skipif(any(importlib.util.find_spec(package) is None for package in ("onnx", "torch_mlir")),
+                    reason="the extra `onnx` is not installed")
+def test_the_onnx_sample_finds_the_directions() -> None:
+    text = output("6_onnx.py")
+    found = re.findall(r"^striped (.*?) +found (.*?) +[0-9.]+$", text, re.MULTILINE)
+    assert len(found) == 4 and all(given == answer for given, answer in found)
+    difference = re.search(r"largest difference from ONNX's reference: (\S+)", text)
+    assert difference and float(difference[1]) <= 1e-5
+
+
 def test_every_sample_is_tested_and_in_the_readme() -> None:
     readme, here = (ROOT / "README.md").read_text(), pathlib.Path(__file__).read_text()
     assert SAMPLES and all(s.name in readme and s.name in here for s in SAMPLES)
