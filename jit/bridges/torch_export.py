@@ -111,6 +111,6 @@ def untraceable(error: Exception, name: str) -> Problem:
 
 def own_line(error: Exception) -> Position | None:
     """The last line of Python in its traceback that is neither PyTorch's nor of this package."""
-    others = (package_folder("torch"), package_folder("torch_mlir"), str(Path(__file__).parents[2]) + os.sep)
+    others = (package_folder("torch"), package_folder("torch_mlir"), str(Path(__file__).parents[1]) + os.sep)
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith((*others, "<"))]
     return Position(Source(frames[-1].filename), frames[-1].lineno or 1, 1) if frames else None
