@@ -2,6 +2,7 @@
 that it has no lowering to TOSA for. Each function here is an ATen operation's meaning in others."""
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -30,6 +31,15 @@ def roll(x: Any, shifts: Sequence[int], dims: Sequence[int] = ()) -> Any:
         if count:
             x = torch.cat((x.narrow(dim, extent - count, count), x.narrow(dim, 0, extent - count)), dim)
     return x
+
+
+def spell_out_slices(graph: Any) -> None:
+    """Write the ends that slices leave out: torch-mlir does not know them in programs that were exported again."""
+    import torch
+    for node in graph.nodes:
+        if node.target is torch.ops.aten.slice.Tensor:
+            x, dim, start, end, step = (*node.args, *(0, None, None, 1)[len(node.args) - 1:])
+            node.args = (x, dim, 0 if start is None else start, sys.maxsize if end is None else end, step)
 
 
 def with_tensor(operation: Any) -> Callable[[Any, Any], Any]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ...runtime.errors import Label, Position, Problem, Source
-from .torch_decompositions import decompositions
+from .torch_decompositions import decompositions, spell_out_slices
 from .torch_mlir import package_folder
 
 MOST_LINES = 8
@@ -36,7 +36,9 @@ def exported(module: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], dy
 def simpler(program: Any, name: str) -> Any:
     """Another program, of simpler operations, in which writes to buffers are results."""
     with traced(name):
-        return program.run_decompositions(decompositions())
+        found = program.run_decompositions(decompositions())
+    spell_out_slices(found.graph)
+    return found
 
 
 def reexported(program: Any, shapes: Mapping[str, tuple[int, ...]], name: str) -> Any:
@@ -106,7 +108,8 @@ def untraceable(error: Exception, name: str) -> Problem:
     first = f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
     return Problem(f"torch.export cannot trace {name}: {first}", own_line(error), kind="unsupported",
                    labels=tuple(Label(None, line[:300]) for line in lines[1:MOST_LINES]),
-                   help="forward must run on the example inputs, and its control flow must not depend on values of tensors")
+                   help="forward must run on the example inputs, its control flow must not depend on values of tensors, and "
+                   "what dynamic_shapes leaves open must be able to vary")
 
 
 def own_line(error: Exception) -> Position | None:

@@ -195,6 +195,33 @@ def test_a_batch_that_is_open(make: Any, shape: tuple[int, ...], graph: str) -> 
         agree(model(x), module(x))
 
 
+class Causal(nn.Module):
+    """Attention of each token to those before it, by a mask that is cut out of a larger one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table, self.qkv = nn.Embedding(10, 8), nn.Linear(8, 24)
+        self.register_buffer("mask", torch.ones(12, 12, dtype=torch.bool).tril())
+
+    def forward(self, tokens: Any) -> Any:
+        batch, length = tokens.shape
+        q, k, v = self.qkv(self.table(tokens)).view(batch, length, 3, 2, 4).permute(2, 0, 3, 1, 4)
+        scores = (q @ k.transpose(-1, -2)).masked_fill(~self.mask[:length, :length], float("-inf"))
+        return (scores.softmax(-1) @ v).transpose(1, 2).reshape(batch, length, 8)
+
+
+def test_a_length_that_is_open_beside_the_batch() -> None:
+    module = Causal().eval()
+    open_extents = ({0: Dim("batch"), 1: Dim("length", max=11)},)
+    model = tosaic.from_torch(module, torch.zeros((2, 9), dtype=torch.int64), dynamic_shapes=open_extents)
+    assert model.main.inputs == ("tokens: tensor<?x?xi64>",)
+    for shape in ((1, 5), (3, 11)):
+        tokens = torch.randint(0, 10, shape)
+        agree(model(tokens), module(tokens))
+    with pytest.raises(tosaic.Problem, match="torch.export cannot trace Causal"):
+        model(torch.zeros((1, 13), dtype=torch.int64))
+
+
 def test_a_shape_that_does_not_fit_is_refused() -> None:
     model = tosaic.from_torch(nn.Conv1d(4, 3, 3), torch.randn(3, 4, 9), dynamic_shapes=({0: Dim("batch")},))
     assert "torch.exported_program" in str(model)
