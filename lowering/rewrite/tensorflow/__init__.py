@@ -1,0 +1,11 @@
+"""TensorFlow's dialects -> TOSA: a function of a module, for arguments of known types, as a function of TOSA's operators.
+
+`translate` walks the operations, `legalizations` of the dialect say what each is, `control_flow` makes regions of branches and
+loops, `variables` the process' variables of handles, and `functionalize` the same of executor graphs.
+"""
+from __future__ import annotations
+
+from . import calls, control_flow, variable_operations  # noqa: F401  fill the table
+from .translate import Bindings, to_tosa
+
+__all__ = ["Bindings", "to_tosa"]
