@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ....runtime.errors import Problem
+from ....runtime.errors import Position, Problem
 from ...dialects.tf.legalizations import LEGALIZATIONS
 from ...dialects.tf.legalizations.data import Datum, Text, VariableHandle, described
 from ...dialects.tf.legalizations.emitter import Emitter
@@ -116,6 +116,10 @@ class Translation:
                           help="tosaic has no lowering of this operation to TOSA")
         results = legalization(self.emitter, operation, *operands)
         return results if isinstance(results, tuple) else (results,)
+
+    def require(self, condition: Value, message: str, place: Position | None) -> None:
+        """Stop the run with a message unless the condition is true."""
+        raise Problem(f"{message} in some calls, which cannot be checked when running", place, kind="unsupported")
 
     def call(self, name: str, arguments: Sequence[Datum]) -> tuple[Datum, ...]:
         """The results of a function of the module, inlined."""
