@@ -153,7 +153,7 @@ def argument_names(function: Function) -> dict[Value, str]:
             for v, w in zip(function.arguments, wanted)}
 
 
-def handle_symbols(function: Function, bindings: Bindings) -> list[str | None]:
+def handle_symbols(function: Function, bindings: Bindings | None = None) -> list[str | None]:
     """The symbol of the variable that each argument is a handle of: as the module says, as the caller says, or the argument's
     own name; None for arguments that are no handles."""
     attributes = function.argument_attributes or ({},) * len(function.arguments)
@@ -165,5 +165,6 @@ def handle_symbols(function: Function, bindings: Bindings) -> list[str | None]:
             found.append(None)
             continue
         symbol = str(bound.path[-1]) if bound is not None else names[argument]
-        found.append(bindings.symbols.get(argument.name, bindings.symbols.get(symbol, symbol)))
+        given = bindings.symbols if bindings else {}
+        found.append(given.get(argument.name, given.get(symbol, symbol)))
     return found
