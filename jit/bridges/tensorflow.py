@@ -186,7 +186,9 @@ class Converter:
         except Exception as error:  # TensorFlow's own kinds of errors
             raise Problem(f"TensorFlow cannot convert {name}: {first_line(error)}", kind="file") from None
         module = read_module(text, f"{name} (as MLIR)")
-        main = next(f for f in module.functions if not f.is_private)
+        own = next(f for f in module.functions if not f.is_private)
+        main = replace(own, name=name)
+        module = replace(module, functions=tuple(main if f is own else f for f in module.functions))
         first = len(main.arguments) - len(function.captured_inputs)
         symbols: dict[str, str] = {}
         values: dict[str, Any] = {}
