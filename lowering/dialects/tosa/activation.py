@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from ....runtime.errors import require
-from ...elements import functions
+from ...elements import real_functions
 from ...elements.expression import Expr, apply, clamp, literal
 from ...graph.operator import Operand, attribute
 from ...graph.types import I8, I16, Array, TensorType
@@ -25,7 +25,7 @@ class Erf(Unary, name="tosa.erf"):
         return np.asarray(erf_of_each(x)).astype(np.float64)
 
     def scalar(self, x: Expr) -> Expr:
-        return functions.erf(x)
+        return real_functions.erf(x)
 
 
 class Sigmoid(Unary, name="tosa.sigmoid"):
@@ -36,7 +36,7 @@ class Sigmoid(Unary, name="tosa.sigmoid"):
         return np.reciprocal(1 + np.exp(-x))
 
     def scalar(self, x: Expr) -> Expr:
-        return functions.sigmoid(x)
+        return real_functions.sigmoid(x)
 
 
 class Tanh(Unary, name="tosa.tanh"):
@@ -47,7 +47,7 @@ class Tanh(Unary, name="tosa.tanh"):
         return np.tanh(x)
 
     def scalar(self, x: Expr) -> Expr:
-        return functions.tanh(x)
+        return real_functions.tanh(x)
 
 
 class Clamp(Unary, name="tosa.clamp"):

@@ -15,6 +15,7 @@ from ...graph.types import (
     F8E5M2,
     F16,
     F32,
+    F64,
     I1,
     I8,
     I16,
@@ -27,20 +28,19 @@ from ...graph.types import (
     TensorType,
 )
 from .block_scaling import nearest_records, real
-from .elementwise import as_number, names, rounded, tensor
+from .elementwise import EXTENSION, arithmetic, as_number, names, rounded, tensor
 from .product_types import COMPOSITES
 
-INTEGERS, FLOATS, BYTES = (I1, I8, I16, I32), (F16, BF16, F32), (F8E4M3, F8E5M2)
+INTEGERS, FLOATS, BYTES = (I1, I8, I16, I32, I64), (F16, BF16, F32), (F8E4M3, F8E5M2)
+LONG_FLOATS = tuple(EXTENSION)
 TARGETS: dict[ElementType, tuple[ElementType, ...]] = {
-    **dict.fromkeys((I1, I8, I16), (*INTEGERS, I64, *FLOATS)),
-    I32: (*INTEGERS, I64, *FLOATS),
-    I64: (*INTEGERS, I64, F32),
-    **dict.fromkeys((F16, BF16), (*INTEGERS, *FLOATS, *BYTES, *COMPOSITES)),
-    F32: (*INTEGERS, I64, *FLOATS, *BYTES, *COMPOSITES),
-    **dict.fromkeys(BYTES, (*FLOATS, *BYTES, *COMPOSITES)),
+    **dict.fromkeys(INTEGERS, (*INTEGERS, *FLOATS, *LONG_FLOATS)),
+    **dict.fromkeys(FLOATS, (*INTEGERS, *FLOATS, *LONG_FLOATS, *BYTES, *COMPOSITES)),
+    **dict.fromkeys(LONG_FLOATS, (*INTEGERS, *FLOATS, *LONG_FLOATS, *BYTES)),
+    **dict.fromkeys(BYTES, (*FLOATS, *LONG_FLOATS, *BYTES, *COMPOSITES)),
     **dict.fromkeys(COMPOSITES, (*FLOATS, *BYTES)),
 }
-"""What each type may be cast to: the specification's combinations, and bool with floats, i64, and any pair of floats,
+"""What each type may be cast to: the specification's combinations, and bool with floats, i64, f64, and any pair of floats,
 for which its pseudo-code has a meaning too."""
 
 
@@ -102,10 +102,12 @@ def converted(x: Expr, target: ElementType) -> Expr:
     if target == I1:
         return as_number(x).equals(0) ^ 1
     if x.dtype == "bool":
-        number = "float32" if target.is_float else target.storage
+        number = arithmetic(target.storage)
         return cast(select(x, Const(1, number), Const(0, number)), target.storage)
     if target.is_integer:
         return integer_of(as_number(x), target) if is_float(x.dtype) else cast(x, target.storage)
+    if target.is_float and "float64" in (x.dtype, target.storage):
+        return cast(x, target.storage)
     if target == BF16 and x.dtype in ("int32", "int64"):
         x = with_sticky_bit(x)
     return cast(cast(x, "float32"), target.storage)
@@ -119,25 +121,32 @@ def converted_unsigned(x: Expr, target: ElementType) -> Expr:
         wide = "int64" if x.dtype == "int32" else "int32"
         return converted(cast(x, wide) & ((1 << 8 * ITEM_SIZES[x.dtype]) - 1), target)
     half = apply("lshr", x, 1) | (x & 1)  # the last bit tells, as any bit below the rounding one does
-    return select(x < 0, converted(half, target) * 2.0, converted(x, target))
+    double = as_number(converted(half, target)) * 2.0
+    return cast(select(x < 0, double, as_number(converted(x, target))), target.storage)
 
 
 def integer_of(x: Expr, target: ElementType) -> Expr:
-    """A float32 as the nearest integer of type `target`; what is converted is always in range."""
+    """A float32 or float64 as the nearest integer of type `target`; what is converted is always in range."""
     nearest = apply("rint", x)
-    whole = select(nearest.equals(nearest), nearest, Const(0.0, "float32"))
+    whole = select(nearest.equals(nearest), nearest, Const(0.0, x.dtype))
     if target.bits <= 16:
         return cast(cast(clamp(whole, float(target.minimum), float(target.maximum)), "int32"), target.storage)
-    limit = 2.0 ** (target.bits - 1)  # the greatest integer is no float32
-    inside = clamp(whole, -limit, float(np.nextafter(np.float32(limit), np.float32(0))))
+    limit = 2.0 ** (target.bits - 1)  # the greatest integer is no float32, and of 64 bits no float64
+    inside = clamp(whole, -limit, float(np.nextafter(np.array(limit, x.dtype), np.array(0, x.dtype))))
     return select(whole >= limit, Const(target.maximum, target.storage), cast(inside, target.storage))
 
 
 def with_sticky_bit(x: Expr) -> Expr:
-    """An integer of at most 32 bits with few enough of them to be a float32, which rounds to the same bfloat16: the low
-    bits of a large number only tell on which side of a tie it is, and one bit can tell that."""
-    unit = 256 if x.dtype == "int32" else 4096
-    low = x & (unit - 1)
-    large = (x & -unit) | select(low.equals(0), Const(0, x.dtype), Const(unit // 2, x.dtype))
-    is_small = ((x + (1 << 24)) & ~((1 << 25) - 1)).equals(0)
-    return select(is_small, x, large)
+    """An integer with few enough bits to be a float32, which rounds to the same bfloat16: the low bits of a large number
+    only tell on which side of a tie it is, and one bit can tell that."""
+    result = x
+    for limit, unit in UNITS[x.dtype]:
+        low = x & (unit - 1)
+        large = (x & -unit) | select(low.equals(0), Const(0, x.dtype), Const(unit // 2, x.dtype))
+        is_small = ((x + limit) & ~(2 * limit - 1)).equals(0)
+        result = select(is_small, result, large)
+    return result
+
+
+UNITS = {"int32": ((1 << 24, 1 << 8),), "int64": ((1 << 24, 1 << 14), (1 << 37, 1 << 27), (1 << 50, 1 << 40))}
+"""From that size on, so many low bits become one: at least 10 and at most 24 are left."""
