@@ -12,7 +12,7 @@ from ...elements.expression import Expr, apply, clamp, literal
 from ...graph.operator import Operand, attribute
 from ...graph.types import I8, I16, Array, TensorType
 from .binary import check_nan_mode
-from .elementwise import FLOATS, Results, Unary, alike, is_integer
+from .elementwise import FLOATS, WHOLE, Results, Unary, alike, is_integer
 
 erf_of_each = np.frompyfunc(math.erf, 1, 1)
 
@@ -55,7 +55,7 @@ class Clamp(Unary, name="tosa.clamp"):
     min_val: float = attribute("element")
     max_val: float = attribute("element")
     nan_mode: str = attribute("nan_mode", default="PROPAGATE")
-    results: ClassVar[Results] = alike(I8, I16) | FLOATS
+    results: ClassVar[Results] = alike(I8, I16) | WHOLE | FLOATS
 
     def infer(self, x: Operand) -> TensorType:
         check_nan_mode(self.nan_mode)

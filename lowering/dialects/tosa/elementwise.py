@@ -29,11 +29,13 @@ def alike(*elements: ElementType) -> Results:
 
 EXTENSION = alike(F64)
 """tosaic's own: no version of TOSA has f64, and other tools refuse it. Graphs of TensorFlow and PyTorch have it; arithmetic
-on it is that of IEEE 754, and a .tosa file cannot hold it."""
+on it is that of IEEE 754, and a .tosa file cannot hold it. CLAMP, REDUCE_PRODUCT and the products of matrices take i32 and
+i64 (`WHOLE`) in the same spirit: their results wrap."""
+WHOLE = alike(I32, I64)
 FLOATS = alike(F16, F32, BF16) | EXTENSION
 BITS = alike(I8, I16, I32, I64)
 """i64 is of EXT-INT64, which specification 1.1 drafts and converters from PyTorch use."""
-NUMBERS = alike(I32, I64) | FLOATS
+NUMBERS = WHOLE | FLOATS
 BOOLS = alike(I1)
 
 

@@ -23,7 +23,7 @@ from ...graph.types import (
     TensorType,
 )
 from .binary import check_nan_mode
-from .elementwise import FLOATS, arithmetic, as_number, rounded, widened
+from .elementwise import FLOATS, WHOLE, arithmetic, as_number, rounded, widened
 from .operands import axis_of, one_of, tensor
 
 
@@ -109,14 +109,14 @@ class ReduceMin(Extremum, name="tosa.reduce_min"):
 
 
 class ReduceProduct(Reduction, name="tosa.reduce_product", aliases=("tosa.reduce_prod",)):
-    """The product of floats."""
-    elements = tuple(FLOATS)
+    """The product; integers, which TOSA does not multiply so, wrap."""
+    elements = tuple(FLOATS | WHOLE)
 
     def primitive(self, element: ElementType) -> str:
         return "mul"
 
     def reference(self, x: Array) -> Array:
-        return narrowed(widened(x).prod(axis=self.axis, keepdims=True), x)
+        return narrowed(widened(x).prod(axis=self.axis, keepdims=True, dtype=widened(x).dtype), x)
 
 
 class ReduceSum(Reduction, name="tosa.reduce_sum"):
