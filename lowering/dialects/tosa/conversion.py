@@ -15,7 +15,6 @@ from ...graph.types import (
     F8E5M2,
     F16,
     F32,
-    F64,
     I1,
     I8,
     I16,

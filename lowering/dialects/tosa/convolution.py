@@ -1,7 +1,8 @@
 """CONV2D, CONV3D, DEPTHWISE_CONV2D, TRANSPOSE_CONV2D.
 
 Input NHWC (NDHWC), weight O, kernel, I (depthwise: kernel, C, M), bias of one number per output channel or one for all.
-Integers are summed in the accumulator's type, floats in float32 (f64 in float64): that is never less accurate than `acc_type` asks for.
+Integers and f64 are summed in the accumulator's type, other floats in float32: that is never less accurate than `acc_type`
+asks for.
 """
 from __future__ import annotations
 

@@ -53,21 +53,21 @@ CONVOLUTIONS: Table = {
 """CONV2D, CONV3D and TRANSPOSE_CONV2D: floats of any two types into fp32; into fp16 unless one is fp32; and, as Arm's suite
 has it, into bf16 unless one is fp16 or fp32."""
 
-WHOLE_PRODUCTS: Table = {(e, e, e): (e,) for e in (I32, I64)}
-"""Sums wrap. An extension, as f64 is."""
+EXTENSION_PRODUCTS: Table = {(e, e, e): (e,) for e in (F64, I32, I64)}
+"""What TOSA does not multiply (`elementwise.EXTENSION`). Sums of integers wrap."""
 PRODUCTS: Table = {
     (I8, I8, I32): (I32,), (I16, I16, I48): (I48,),
-    (F16, F16, F16): (F16,), (F16, F16, F32): (F32,), (BF16, BF16, F32): (F32,), (F32, F32, F32): (F32,), (F64, F64, F64): (F64,),
+    (F16, F16, F16): (F16,), (F16, F16, F32): (F32,), (BF16, BF16, F32): (F32,), (F32, F32, F32): (F32,),
     **{(a, b, F16): (F16,) for a, b in product(BYTES, repeat=2)},
     **{(a, b, F32): (F32,) for a, b in product(BYTES, repeat=2)},
-    **WHOLE_PRODUCTS,
+    **EXTENSION_PRODUCTS,
 }
 """MATMUL. A result is its own accumulator."""
 TRANSPOSED_PRODUCTS: Table = {
-    (I8, I8, I32): (I32,), (I16, I16, I48): (I48,), (F16, F16, F16): (F16,), (F64, F64, F64): (F64,),
+    (I8, I8, I32): (I32,), (I16, I16, I48): (I48,), (F16, F16, F16): (F16,),
     **{(a, b, F32): (F32,) for a, b in product((*NARROW, F32), repeat=2)},
     **{(a, b, BF16): (BF16,) for a, b in product(NARROW, repeat=2) if (a, b) != (F16, F16)},
-    **WHOLE_PRODUCTS,
+    **EXTENSION_PRODUCTS,
 }
 """MATMUL_T: floats of any two types into fp32, into bf16 unless one is fp32 or both are fp16."""
 
