@@ -24,6 +24,10 @@ from tosaic.lowering.graph.types import (
     I32,
     I48,
     I64,
+    UI8,
+    UI16,
+    UI32,
+    UI64,
     Array,
     ElementType,
     TensorType,
@@ -36,7 +40,8 @@ from .harness import check, unknown, wide
 
 PAIRS = [(source, target) for source, targets in TARGETS.items() for target in targets
          if "block_scaled" not in (source.kind, target.kind)]
-FLOATS, INTEGERS = (F32, F16, BF16, F64), (I8, I16, I32, I64)
+FLOATS, SIGNED, UNSIGNED = (F32, F16, BF16, F64), (I8, I16, I32, I64), (UI8, UI16, UI32, UI64)
+INTEGERS = (*SIGNED, *UNSIGNED)
 FRACTIONS = {F64: 53, F32: 24, F16: 11, BF16: 8}
 
 
@@ -136,11 +141,22 @@ def test_anything_but_zero_is_true() -> None:
     assert check(Cast(I1), np.array([0, 256, -1], np.int16)).tolist() == [False, True, True]
 
 
+def wrapped(value: int, target: ElementType) -> int:
+    """The number of a type that has the low bits of a value."""
+    return (value - target.minimum) % (1 << target.bits) + target.minimum
+
+
+@pytest.mark.parametrize(("source", "target"), [(s, t) for s, t in PAIRS if s in INTEGERS and t in INTEGERS], ids=str)
+def test_integers_keep_their_low_bits(source: ElementType, target: ElementType) -> None:
+    x = values(source)
+    assert check(Cast(target), x).tolist() == [wrapped(value, target) for value in x.tolist()]
+
+
 def test_integers_wrap() -> None:
     assert check(Cast(I8), np.array([128, -129, 255, 65536], np.int32)).tolist() == [-128, 127, -1, 0]
 
 
-@pytest.mark.parametrize(("source", "target"), [(s, t) for s, t in PAIRS if s in INTEGERS and t != I1], ids=str)
+@pytest.mark.parametrize(("source", "target"), [(s, t) for s, t in PAIRS if s in SIGNED and t != I1], ids=str)
 def test_integers_may_be_taken_without_sign(source: ElementType, target: ElementType) -> None:
     x = values(source)
     found = wide(check(Cast(target, input_unsigned=True), x)).tolist()
@@ -150,7 +166,7 @@ def test_integers_may_be_taken_without_sign(source: ElementType, target: Element
             near = nearest(bits, FRACTIONS[target])
             assert result == (near if near <= 65504 or target != F16 else math.inf)
         else:
-            assert result == (bits + (1 << target.bits - 1)) % (1 << target.bits) - (1 << target.bits - 1)
+            assert result == wrapped(bits, target)
 
 
 def test_only_an_integer_may_be_taken_without_sign() -> None:

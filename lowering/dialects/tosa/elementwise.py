@@ -15,7 +15,7 @@ from ...elements.affine import Affine
 from ...elements.expression import Expr, cast, is_float
 from ...elements.tensor import Element
 from ...graph.operator import Op, Operand
-from ...graph.types import BF16, F16, F32, F64, I1, I8, I16, I32, I64, Array, ElementType, TensorType
+from ...graph.types import BF16, F16, F32, F64, I1, I8, I16, I32, I64, UI8, UI16, UI32, UI64, Array, ElementType, TensorType
 from .operands import written
 
 Results = dict[ElementType, ElementType]
@@ -30,8 +30,9 @@ def alike(*elements: ElementType) -> Results:
 EXTENSION = alike(F64)
 """tosaic's own: no version of TOSA has f64, and other tools refuse it. Graphs of TensorFlow and PyTorch have it; arithmetic
 on it is that of IEEE 754, and a .tosa file cannot hold it. CLAMP, REDUCE_PRODUCT and the products of matrices take i32 and
-i64 (`WHOLE`) in the same spirit: their results wrap."""
+i64 (`WHOLE`) in the same spirit: their results wrap; CAST and SELECT numbers without sign."""
 WHOLE = alike(I32, I64)
+UNSIGNED = alike(UI8, UI16, UI32, UI64)
 FLOATS = alike(F16, F32, BF16) | EXTENSION
 BITS = alike(I8, I16, I32, I64)
 """i64 is of EXT-INT64, which specification 1.1 drafts and converters from PyTorch use."""
