@@ -196,7 +196,8 @@ def end_to_end(expected: Array) -> Array | None:
         return None
     values = expected.astype(np.float64)
     finite = values[np.isfinite(values)]
-    span = float(finite.max() - finite.min()) if finite.size else 0.0
+    with np.errstate(over="ignore"):
+        span = float(finite.max() - finite.min()) if finite.size else 0.0
     return np.full(expected.shape, END_TO_END * max(span, float(np.abs(finite).max(initial=0.0))))
 
 
