@@ -154,19 +154,24 @@ def transposed_convolution(e: Emitter, operation: Operation, sizes: Value, filte
     window = Window.of(layout, filter)
     extents = transposed_extents(layout, window, shape, x, filter)
     weight = e.transpose(dilated(e, filter, window.dilations), (2, 0, 1, 3))
-    out_pad, crops = [], []
-    given = layout.inner(x.tensor.dims)
+    image, out_pad = layout.last(e, x), []
     for d, (before, _) in enumerate(layout.pads(extents, window.reach, window.strides)):
-        top = max(-before, 1 - window.reach[d])
-        whole = (given[d] - 1) * window.strides[d] + window.reach[d]
-        bottom = max(extents[d] + before - whole, 1 - window.reach[d])
-        out_pad += [top, bottom]
-        crops.append(before + top)
+        image, pair = landing(e, image, d + 1, before, extents[d], window.reach[d], window.strides[d])
+        out_pad += pair
     zero = e.constant(np.zeros(1, element.dtype), element)
-    found = e("transpose_conv2d", layout.last(e, x), weight, zero, zero, zero, out_pad=tuple(out_pad), stride=window.strides,
-              acc_type=accumulator(CONVOLUTIONS, element))
-    cropped = e.slice(found, (0, *crops, 0), (found.tensor.dims[0], *extents, found.tensor.dims[3]))
-    return layout.as_written(e, cropped)
+    return layout.as_written(e, e("transpose_conv2d", image, weight, zero, zero, zero, out_pad=tuple(out_pad),
+                                  stride=window.strides, acc_type=accumulator(CONVOLUTIONS, element)))
+
+
+def landing(e: Emitter, x: Value, axis: int, before: int, extent: int, reach: int, stride: int) -> tuple[Value, tuple[int, int]]:
+    """The part of x along an axis whose multiples of the kernel reach the result, and how the result is wider than they are
+    (narrower where negative). What lands in the padding alone is left out: TOSA does not narrow by a whole kernel."""
+    first = max((before - reach) // stride + 1, 0)
+    last = min((extent - 1 + before) // stride + 1, x.tensor.dims[axis])
+    if first >= last:
+        raise Problem(f"a padding of {before} leaves nothing of what a kernel of {reach} gives", kind="unsupported")
+    top = first * stride - before
+    return part(e, x, axis, first, last - first), (top, extent - top - (last - first - 1) * stride - reach)
 
 
 def transposed_extents(layout: Layout, window: Window, shape: tuple[int, ...], x: Value, filter: Value) -> tuple[int, ...]:
