@@ -1,4 +1,4 @@
-"""One operation of TensorFlow's in a function of its own, legalized to TOSA, interpreted and compiled, against its reference."""
+"""One operation of TensorFlow's in a function of its own, as TOSA, interpreted and compiled, against what it means."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -43,7 +43,8 @@ def program(name: str, properties: str, operands: Sequence[Array | Known], *resu
         else:
             arguments.append(f"%a{number}: {types[-1]}")
     given = ", ".join(f"tensor<*x{r}>" for r in results)
-    lines.append(f'  %r:{len(results)} = "tf.{name}"({", ".join(values)}) <{{{properties}}}> : ({", ".join(types)}) -> ({given})')
+    signature = f"({', '.join(types)}) -> ({given})"
+    lines.append(f'  %r:{len(results)} = "tf.{name}"({", ".join(values)}) <{{{properties}}}> : {signature}')
     found = ", ".join(f"%r#{i}" for i in range(len(results)))
     return f"func.func @f({', '.join(arguments)}) -> ({given}) {{\n" + "\n".join(lines) + f"\n  return {found} : {given}\n}}\n"
 
@@ -72,13 +73,14 @@ def near(found: Sequence[Any], expected: Sequence[Any], what: str, tolerance: fl
     """Integers and booleans exactly, floats within a part of the range."""
     assert len(found) == len(expected), what
     for mine, right in zip(found, expected):
-        assert mine.shape == right.shape and mine.dtype == right.dtype, f"{what}: {mine.dtype}{mine.shape}, not {right.dtype}{right.shape}"
+        kinds = [f"{x.dtype}{list(x.shape)}" for x in (mine, right)]
+        assert kinds[0] == kinds[1], f"{what}: {kinds[0]}, not {kinds[1]}"
         if right.dtype.kind in "iub":
             np.testing.assert_array_equal(mine, right, what)
             continue
         wide = right.astype(np.float64)
-        bound = TOLERANCES[right.dtype.name] if tolerance is None else tolerance
-        np.testing.assert_allclose(mine.astype(np.float64), wide, rtol=0, atol=bound * np.abs(wide).max(initial=0), err_msg=what)
+        bound = (TOLERANCES[right.dtype.name] if tolerance is None else tolerance) * np.abs(wide).max(initial=0)
+        np.testing.assert_allclose(mine.astype(np.float64), wide, rtol=0, atol=bound, err_msg=what)
 
 
 def operators(module: Module) -> list[str]:

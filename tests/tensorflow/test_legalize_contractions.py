@@ -65,11 +65,12 @@ def test_a_right_operand_that_the_batch_shares_is_one_product_of_all_rows() -> N
     assert operators(module) == ["tosa.reshape", "tosa.matmul", "tosa.reshape"]
 
 
-EINSUMS = [("ab,bc->ac", (3, 4), (4, 5)), ("ab,bc->ca", (3, 4), (4, 5)), ("ab,cb->ac", (3, 4), (5, 4)), ("ba,bc->ac", (4, 3), (4, 5)),
-           ("bij,bjk->bik", (2, 3, 4), (2, 4, 5)), ("bthd,bshd->bhts", (2, 3, 4, 5), (2, 6, 4, 5)), ("abc,cde->abde", (2, 3, 4), (4, 5, 6)),
-           ("bhts,bshd->bthd", (2, 4, 3, 6), (2, 6, 4, 5)), ("abc,dbc->da", (2, 3, 4), (5, 3, 4)), ("a,b->ab", (3,), (4,)),
-           ("a,b->ba", (3,), (4,)), ("ab,ab->ab", (3, 4), (3, 4)), ("ab,ab->", (3, 4), (3, 4)), ("a,a->", (4,), (4,)),
-           ("abx,bcy->ac", (2, 3, 4), (3, 5, 6)), ("...ij,...jk->...ik", (2, 3, 4), (2, 4, 5)),
+EINSUMS = [("ab,bc->ac", (3, 4), (4, 5)), ("ab,bc->ca", (3, 4), (4, 5)), ("ab,cb->ac", (3, 4), (5, 4)),
+           ("ba,bc->ac", (4, 3), (4, 5)), ("bij,bjk->bik", (2, 3, 4), (2, 4, 5)),
+           ("bthd,bshd->bhts", (2, 3, 4, 5), (2, 6, 4, 5)), ("abc,cde->abde", (2, 3, 4), (4, 5, 6)),
+           ("bhts,bshd->bthd", (2, 4, 3, 6), (2, 6, 4, 5)), ("abc,dbc->da", (2, 3, 4), (5, 3, 4)),
+           ("a,b->ab", (3,), (4,)), ("a,b->ba", (3,), (4,)), ("ab,ab->ab", (3, 4), (3, 4)), ("ab,ab->", (3, 4), (3, 4)),
+           ("a,a->", (4,), (4,)), ("abx,bcy->ac", (2, 3, 4), (3, 5, 6)), ("...ij,...jk->...ik", (2, 3, 4), (2, 4, 5)),
            ("...ij,jk->...ik", (2, 6, 3, 4), (4, 5)), ("...ij,...jk->...ik", (2, 1, 3, 4), (5, 4, 2)),
            ("...ij,...jk->k...i", (2, 1, 3, 4), (5, 4, 2)), ("i...,i...->...", (3, 4), (3, 4)), ("ab,->ba", (3, 4), ())]
 
@@ -81,8 +82,9 @@ def test_einsums_of_two(equation: str, a: tuple[int, ...], b: tuple[int, ...], k
     check("Einsum", f'equation = "{equation}"', [random(a), right], "f32")
 
 
-@pytest.mark.parametrize(("equation", "shape"), [("ab->ba", (3, 4)), ("ab->a", (3, 4)), ("abc->", (3, 4, 2)), ("...a->...", (2, 3, 4)),
-                                                 ("a...b->b...a", (2, 3, 4)), ("abc->cb", (2, 3, 4)), ("ab->ab", (2, 3))])
+@pytest.mark.parametrize(("equation", "shape"), [
+    ("ab->ba", (3, 4)), ("ab->a", (3, 4)), ("abc->", (3, 4, 2)), ("...a->...", (2, 3, 4)), ("a...b->b...a", (2, 3, 4)),
+    ("abc->cb", (2, 3, 4)), ("ab->ab", (2, 3))])
 def test_einsums_of_one(equation: str, shape: tuple[int, ...]) -> None:
     check("Einsum", f'equation = "{equation}"', [random(shape)], "f32")
 

@@ -1,4 +1,4 @@
-"""Convolutions of TensorFlow, as TOSA, against their references: random shapes, strides, dilations, paddings and orders of axes."""
+"""Convolutions of TensorFlow, as TOSA, against their references: shapes, strides, dilations and paddings at random."""
 from __future__ import annotations
 
 import random
@@ -141,7 +141,8 @@ PLAIN = properties(2, False, "VALID", (1, 1), (1, 1))
     ("Conv2D", PLAIN.replace("VALID", "EXPLICIT"), (1, 8, 8, 3), (3, 3, 3, 4), r"explicit_paddings is \[\]"),
     ("DepthwiseConv2dNative", PLAIN, (1, 8, 8, 3), (3, 3, 2, 4), "the input has 3 channels, the filter"),
     ("Conv3D", PLAIN.replace("NHWC", "NDHWC"), (1, 8, 8, 3), (3, 3, 3, 3, 4), "a tensor of rank 5 is needed")])
-def test_what_a_convolution_may_not_be(name: str, text: str, image: tuple[int, ...], filter: tuple[int, ...], message: str) -> None:
+def test_what_a_convolution_may_not_be(name: str, text: str, image: tuple[int, ...], filter: tuple[int, ...], message: str
+                                       ) -> None:
     with pytest.raises(Problem, match=message) as caught:
         legalized(program(name, text, [values(image, 0), values(filter, 1)], "f32"))
     assert f"tf.{name}" in str(caught.value) and caught.value.position is not None

@@ -88,13 +88,13 @@ def test_a_range_from_zero_to_zero_gives_zeros() -> None:
     x, zero = numbers(-1, 1, 255, 0), np.zeros((), np.float32)
     for bounds in ([zero, zero], [Known(zero), Known(zero)]):
         arrays = [b for b in bounds if not isinstance(b, Known)]
-        for found in answers(program("FakeQuantWithMinMaxVars", "num_bits = 8 : i64, narrow_range = false", [x, *bounds], "f32"), x, *arrays):
-            assert not found.any()
+        text = program("FakeQuantWithMinMaxVars", "num_bits = 8 : i64, narrow_range = false", [x, *bounds], "f32")
+        assert not any(found.any() for found in answers(text, x, *arrays))
 
 
 def test_what_a_range_may_not_be() -> None:
     x = numbers(-1, 1, 255, 0)
-    with pytest.raises(Problem, match="the range from 3.0 to 1.0 is empty"):
+    with pytest.raises(Problem, match=r"the range from 3.* to 1.* is empty"):
         legalized(program("FakeQuantWithMinMaxArgs", "min = 3.0 : f32, max = 1.0 : f32", [x], "f32"))
     with pytest.raises(Problem, match="num_bits is 17"):
         legalized(program("FakeQuantWithMinMaxArgs", "num_bits = 17 : i64", [x], "f32"))

@@ -11,5 +11,4 @@ from .table import LEGALIZATIONS, Legalization, legalization
 
 __all__ = ["LEGALIZATIONS", "Legalization", "legalization"]
 
-from . import arithmetic, constants  # noqa: F401
-from . import contractions, convolutions, einsum, normalization, pooling, quantize, resize  # noqa: F401
+from . import arithmetic, constants, contractions, convolutions, einsum, normalization, pooling, quantize, resize  # noqa: F401  # noqa: F401

@@ -23,7 +23,8 @@ from .table import legalization
 def matmul(e: Emitter, operation: Operation, a: Value, b: Value) -> Value:
     for x, which in ((a, "first"), (b, "second")):
         if x.tensor.rank != 2:
-            raise Problem(f"the {which} operand is {x.type}, matrices are needed", kind="shape", help="BatchMatMulV2 takes more axes")
+            raise Problem(f"the {which} operand is {x.type}, matrices are needed", kind="shape",
+                          help="BatchMatMulV2 takes more axes")
     a = swapped(e, a) if flag(operation, "transpose_a") else a
     b = swapped(e, b) if flag(operation, "transpose_b") else b
     return batched_product(e, a, b, result_element(operation, a.tensor.element))

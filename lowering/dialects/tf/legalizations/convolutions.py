@@ -154,7 +154,7 @@ def transposed_convolution(e: Emitter, operation: Operation, sizes: Value, filte
     window = Window.of(layout, filter)
     extents = transposed_extents(layout, window, shape, x, filter)
     weight = e.transpose(dilated(e, filter, window.dilations), (2, 0, 1, 3))
-    image, out_pad = layout.last(e, x), []
+    image, out_pad = layout.last(e, x), list[int]()
     for d, (before, _) in enumerate(layout.pads(extents, window.reach, window.strides)):
         image, pair = landing(e, image, d + 1, before, extents[d], window.reach[d], window.strides[d])
         out_pad += pair
@@ -163,7 +163,8 @@ def transposed_convolution(e: Emitter, operation: Operation, sizes: Value, filte
                                   stride=window.strides, acc_type=accumulator(CONVOLUTIONS, element)))
 
 
-def landing(e: Emitter, x: Value, axis: int, before: int, extent: int, reach: int, stride: int) -> tuple[Value, tuple[int, int]]:
+def landing(e: Emitter, x: Value, axis: int, before: int, extent: int, reach: int, stride: int
+            ) -> tuple[Value, tuple[int, int]]:
     """The part of x along an axis whose multiples of the kernel reach the result, and how the result is wider than they are
     (narrower where negative). What lands in the padding alone is left out: TOSA does not narrow by a whole kernel."""
     first = max((before - reach) // stride + 1, 0)
@@ -185,8 +186,8 @@ def transposed_extents(layout: Layout, window: Window, shape: tuple[int, ...], x
     axis = 1 if layout.channels_first else 3
     expected = [shape[0], filter.tensor.dims[3], *places] if axis == 1 else [shape[0], *places, filter.tensor.dims[3]]
     if len(shape) != 4 or shape[axis] != filter.tensor.dims[2] or tuple(expected) != x.tensor.dims:
-        raise Problem(f"for a result of shape {list(shape)} and the filter {filter.type} the input must have the shape {expected}, "
-                      f"it is {x.type}", kind="shape")
+        raise Problem(f"for a result of shape {list(shape)} and the filter {filter.type} the input must have the shape "
+                      f"{expected}, it is {x.type}", kind="shape")
     return extents
 
 

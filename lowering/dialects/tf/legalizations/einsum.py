@@ -46,7 +46,7 @@ def einsum(e: Emitter, operation: Operation, *values: Value) -> Value:
     check_extents(operands)
     kept = [summed(e, x, {n for other in operands if other is not x for n in other.names} | {*equation.result})
             for x in operands]
-    found = kept[0] if len(kept) == 1 else contracted(e, *kept, equation.result)
+    found = kept[0] if len(kept) == 1 else contracted(e, kept[0], kept[1], equation.result)
     return e.cast(ordered(e, found, equation.result), result_element(operation, values[0].tensor.element))
 
 

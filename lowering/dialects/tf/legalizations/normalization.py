@@ -1,20 +1,18 @@
 """Batch normalisation and local response normalisation.
 
-With constant statistics batch normalisation is one product and one sum per channel, whose constants are folded, unless a mean is
-so far from the scale that taking it off first is more exact; that is how it is done with any others.
+With constant statistics batch normalisation is one product and one sum per channel, whose constants are folded, unless a mean
+is so far from the scale that taking it off first is more exact; that is how it is done with any others.
 """
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
 from .....runtime.errors import Problem
 from ....graph.graph import Operation, Value
 from ....graph.types import F32
-from ..operator import find, flag, number
-from .convolutions import accumulator
 from ...tosa.product_types import CONVOLUTIONS
+from ..operator import flag, number
+from .convolutions import accumulator
 from .data import Datum, Text
 from .emitter import Emitter
 from .table import legalization
@@ -55,7 +53,8 @@ def along(e: Emitter, vector: Value, x: Value, axis: int) -> Value:
     return e.reshape(vector, [n if a == axis else 1 for a, n in enumerate(x.tensor.dims)])
 
 
-def normalized(e: Emitter, x: Value, axis: int, scale: Value, offset: Value, mean: Value, variance: Value, epsilon: float) -> Value:
+def normalized(e: Emitter, x: Value, axis: int, scale: Value, offset: Value, mean: Value, variance: Value, epsilon: float
+               ) -> Value:
     """(x - mean) * scale / sqrt(variance + epsilon) + offset."""
     scale, offset, mean, variance = (along(e, v, x, axis) for v in (scale, offset, mean, variance))
     factor = e.product(scale, e("rsqrt", e.sum(variance, e.splat(epsilon, variance))))
@@ -94,7 +93,7 @@ def running_statistics(e: Emitter, operation: Operation, x: Value, axis: int, ol
     """The batch's mean and its unbiased variance, mixed with the old ones by `exponential_avg_factor`."""
     count = x.tensor.size // x.tensor.dims[axis]
     unbiased = e.product(own[1], e.splat(count / max(count - 1, 1), own[1]))
-    factor = float(number(operation, "exponential_avg_factor")) if find(operation, "exponential_avg_factor") is not None else 1.0
+    factor = number(operation, "exponential_avg_factor", 1.0)
     if factor == 1:
         return own[0], unbiased
     mean, variance = (e.sum(e.product(a, e.splat(1 - factor, a)), e.product(b, e.splat(factor, b)))
@@ -106,7 +105,7 @@ def running_statistics(e: Emitter, operation: Operation, x: Value, axis: int, ol
 @legalization("tf.LRN")
 def local_response(e: Emitter, operation: Operation, x: Value) -> Value:
     """x / (bias + alpha * s) ** beta, s the sum of squares of the channels at most `depth_radius` away."""
-    radius, bias, alpha, beta = (setting(operation, *given) for given in
+    radius, bias, alpha, beta = (number(operation, *given) for given in
                                  (("depth_radius", 5), ("bias", 1), ("alpha", 1), ("beta", 0.5)))
     if x.tensor.rank != 4:
         raise Problem(f"the input is {x.type}, a tensor of rank 4 is needed", kind="shape")
@@ -114,10 +113,6 @@ def local_response(e: Emitter, operation: Operation, x: Value) -> Value:
     squares = neighbours_sum(e, e.product(wide, wide), int(radius))
     base = e.sum(e.product(squares, e.splat(alpha, wide)), e.splat(bias, wide))
     return e.cast(e.product(wide, e("pow", base, e.splat(-beta, wide))), x.tensor.element)
-
-
-def setting(operation: Operation, name: str, default: float) -> float:
-    return float(number(operation, name)) if find(operation, name) is not None else default
 
 
 def neighbours_sum(e: Emitter, x: Value, radius: int) -> Value:

@@ -1,7 +1,7 @@
 """Pools: the greatest or the mean of each window, padding not counted.
 
 A window in three dimensions is one along the depth, then one over rows and columns: both the greatest and the mean of what is
-not padding come out the same. Types that TOSA has no pool for go through one that holds their values, or are combined tap by tap.
+not padding come out the same. Types that TOSA has no pool for are combined tap by tap.
 """
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy as np
 
 from .....runtime.errors import Problem
 from ....graph.graph import Operation, Value
-from ....graph.types import F32, I1, ElementType, TensorType
+from ....graph.types import ElementType
 from ...tosa.pooling import ACCUMULATORS
 from .convolutions import Window
 from .emitter import Emitter
 from .table import legalization
-from .windows import Layout, Pads, padded, same
+from .windows import Layout, Pads, padded
 
 
 @legalization("tf.MaxPool")
@@ -80,7 +80,8 @@ def tap_by_tap(e: Emitter, window: Window, x: Value, pads: Pads, name: str) -> V
     """The places of the window one after another, for other types."""
     element = x.tensor.element
     if name == "max_pool2d":
-        return reduce(lambda a, b: e.arithmetic("maximum", a, b), (v for _, v in window.taps(e, padded(e, x, pads, least(element)))))
+        seen = window.taps(e, padded(e, x, pads, least(element)))
+        return reduce(lambda a, b: e.arithmetic("maximum", a, b), (v for _, v in seen))
     total = reduce(e.sum, (v for _, v in window.taps(e, padded(e, x, pads, 0))))
     ones = e.constant(np.ones((1, *x.tensor.dims[1:-1], 1), element.dtype), element)
     return e.quotient(total, reduce(e.sum, (v for _, v in window.taps(e, padded(e, ones, pads, 0)))))

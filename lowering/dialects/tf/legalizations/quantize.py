@@ -12,7 +12,7 @@ import numpy as np
 
 from .....runtime.errors import Problem
 from ....graph.graph import Operation, Value
-from ..operator import find, flag, number
+from ..operator import flag, number
 from .emitter import Emitter
 from .table import legalization
 
@@ -32,7 +32,7 @@ class Range:
 
 @legalization("tf.FakeQuantWithMinMaxArgs")
 def by_arguments(e: Emitter, operation: Operation, x: Value) -> Value:
-    low, high = (F(number(operation, n) if find(operation, n) is not None else default) for n, default in (("min", -6), ("max", 6)))
+    low, high = F(number(operation, "min", -6)), F(number(operation, "max", 6))
     if not low < high:
         raise Problem(f"the range from {low} to {high} is empty", kind="attribute")
     return rounded(e, x, nudged(e, operation, e.constant(low), e.constant(high)))
@@ -51,7 +51,7 @@ def by_values(e: Emitter, operation: Operation, x: Value, low: Value, high: Valu
 
 def steps(operation: Operation) -> tuple[F, F]:
     """The first step and the last."""
-    bits = int(number(operation, "num_bits")) if find(operation, "num_bits") is not None else 8
+    bits = int(number(operation, "num_bits", 8))
     if not 2 <= bits <= 16:
         raise Problem(f"num_bits is {bits}, it must be from 2 to 16", kind="attribute")
     return F(flag(operation, "narrow_range")), F((1 << bits) - 1)

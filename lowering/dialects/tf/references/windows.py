@@ -119,7 +119,7 @@ def batch_norm(operation: Operation, x: Array, scale: Array, offset: Array, mean
         batch_mean, batch_variance = image.mean(axis=over), image.var(axis=over)
         count = image.size // image.shape[-1]
         unbiased = batch_variance * count / max(count - 1, 1)
-        part = float(number(operation, "exponential_avg_factor")) if find(operation, "exponential_avg_factor") is not None else 1.0
+        part = number(operation, "exponential_avg_factor", 1.0)
         new = (batch_mean, unbiased) if part == 1 else [
             (1 - part) * old + part * own for old, own in ((mean, batch_mean), (variance, unbiased))]
         running = new[0].astype(scale.dtype), new[1].astype(scale.dtype)
@@ -134,7 +134,7 @@ def batch_norm(operation: Operation, x: Array, scale: Array, offset: Array, mean
 @reference("tf.LRN")
 def local_response(operation: Operation, x: Array) -> Array:
     """By a power of the sum of squares of the channels at most `depth_radius` away."""
-    radius, bias, alpha, beta = (number(operation, n) if find(operation, n) is not None else default for n, default in
+    radius, bias, alpha, beta = (number(operation, *given) for given in
                                  (("depth_radius", 5), ("bias", 1.0), ("alpha", 1.0), ("beta", 0.5)))
     squares = x.astype(np.float64) ** 2
     near = np.stack([squares[..., max(c - int(radius), 0):c + int(radius) + 1].sum(-1) for c in range(x.shape[-1])], -1)
