@@ -11,4 +11,7 @@ from .table import LEGALIZATIONS, Legalization, legalization
 
 __all__ = ["LEGALIZATIONS", "Legalization", "legalization"]
 
-from . import arithmetic, constants, contractions, convolutions, einsum, normalization, pooling, quantize, resize  # noqa: F401  # noqa: F401
+from . import arithmetic, constants  # noqa: F401
+
+# isort: split
+from . import contractions, convolutions, einsum, normalization, pooling, quantize, resize  # noqa: F401
