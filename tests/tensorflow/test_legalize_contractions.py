@@ -7,7 +7,7 @@ import pytest
 from tosaic.lowering.graph.types import Array
 from tosaic.runtime.errors import Problem
 
-from .legalized import Known, check, legalized, operators, program
+from .one_operation import Known, check, legalized, operators, program
 
 BOOLEANS = (False, True)
 

@@ -9,7 +9,7 @@ import pytest
 from tosaic.lowering.graph.types import Array
 from tosaic.runtime.errors import Problem
 
-from .legalized import Known, check, legalized, operators, program
+from .one_operation import Known, check, legalized, operators, program
 
 FORMATS = {(2, False): "NHWC", (2, True): "NCHW", (3, False): "NDHWC", (3, True): "NCDHW"}
 
