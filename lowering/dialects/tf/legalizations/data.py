@@ -60,7 +60,8 @@ class ComplexTensor:
         return None
 
 
-Datum = Value | VariableHandle | Text | ListOfTensors | ComplexTensor
+Datum = Value | VariableHandle | Text | ListOfTensors | ComplexTensor | None
+"""None: nothing is known of it yet, as of what a loop gives before its first turn; it may be anything."""
 
 
 def leaves(datum: Datum) -> tuple[Value, ...]:
@@ -100,5 +101,7 @@ def described(datum: Datum) -> str:
             return f"a list of {datum.count} tensors"
         case ComplexTensor():
             return f"complex numbers, each part a {datum.real.type}"
+        case None:
+            return "not known"
         case _:
             return "a string"
