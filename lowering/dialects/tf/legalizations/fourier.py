@@ -1,7 +1,7 @@
-"""Fourier transforms, and the few operations on complex numbers that stand around them: real and imaginary parts are two tensors.
+"""Fourier transforms, and the few operations on complex numbers that stand around them: their parts are two tensors.
 
-Lengths that are powers of two are TOSA's `rfft2d` and `fft2d`, one axis being an image of one row; any others, and doubles, are
-products with matrices of roots of unity.
+Lengths that are powers of two are TOSA's `rfft2d` and `fft2d`, one axis being an image of one row; any others, and doubles,
+are products with matrices of roots of unity.
 """
 from __future__ import annotations
 
