@@ -100,3 +100,37 @@ def test_what_a_range_may_not_be() -> None:
         legalized(program("FakeQuantWithMinMaxArgs", "num_bits = 17 : i64", [x], "f32"))
     with pytest.raises(Problem, match="a bound is tensor<3xf32>"):
         legalized(program("FakeQuantWithMinMaxVarsPerChannel", "num_bits = 8 : i64", [x, *[np.ones(3, np.float32)] * 2], "f32"))
+
+
+# ---- QuantizeAndDequantize ---------------------------------------------------------------------------------------
+def steps_text(seed: int, given: bool) -> tuple[str, int]:
+    draw = random.Random(seed)
+    signed, narrow, axis = draw.random() < 0.6, draw.random() < 0.5, draw.choice([-1, -1, 1])
+    words = ", ".join(f"{n} = {str(v).lower()}" for n, v in (
+        ("signed_input", signed), ("narrow_range", narrow), ("range_given", given)))
+    mode = draw.choice(["HALF_TO_EVEN", "HALF_UP"])
+    return f'{words}, num_bits = {draw.choice([4, 8, 12])} : i64, axis = {axis} : i64, round_mode = "{mode}"', axis
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_steps_of_a_known_range_give_tensorflows_bits(seed: int) -> None:
+    text, axis = steps_text(seed, given=True)
+    x, shape = numbers(-1, 2, 255, seed), (25,) if axis == 1 and seed % 2 else ()
+    bounds = [Known(np.full(shape, v, np.float32)) for v in (-0.7 - seed / 8, 1.3 - seed / 8)]
+    expected, interpreted, native = answers(program("QuantizeAndDequantizeV4", text, [x, *bounds], "f32"), x)
+    np.testing.assert_array_equal(interpreted, expected)
+    np.testing.assert_array_equal(native, expected)
+
+
+@pytest.mark.parametrize("given", [False, True])
+@pytest.mark.parametrize("seed", range(8))
+def test_steps_of_a_range_from_run_time_differ_only_half_way_between_two(seed: int, given: bool) -> None:
+    text, _ = steps_text(seed + 20, given)
+    x = numbers(-1, 2, 255, seed)
+    bounds = [np.full((), v, np.float32) for v in (-0.7, 1.3 + seed / 8)]
+    expected, *found = answers(program("QuantizeAndDequantizeV2", text, [x, *bounds], "f32"), x, *bounds)
+    for result in found:
+        moved = np.abs(result - expected) > 1e-5 * np.abs(expected).max()
+        middle = (result + expected)[moved] / 2
+        assert moved.mean() < 0.02
+        np.testing.assert_allclose(x[moved], middle, rtol=0, atol=1e-5 * np.abs(x).max())

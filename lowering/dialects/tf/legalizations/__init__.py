@@ -14,4 +14,4 @@ __all__ = ["LEGALIZATIONS", "Legalization", "legalization"]
 from . import arithmetic, constants  # noqa: F401
 
 # isort: split
-from . import contractions, convolutions, einsum, fourier, normalization, pooling, quantize, resize  # noqa: F401
+from . import contractions, convolutions, einsum, fourier, normalization, pooling, quantize, quantize_and_dequantize, resize  # noqa: F401  # noqa: F401

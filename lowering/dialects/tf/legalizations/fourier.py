@@ -83,7 +83,7 @@ def of_complex(e: Emitter, operation: Operation, z: Value | ComplexTensor) -> Co
     axes, sign = 2 if name.endswith("2D") else 1, 1 if name.startswith("tf.I") else -1
     given = parts_of(z)
     check_rank(given[0], axes)
-    found = transformed(e, *(planes(e, part, axes) for part in given), sign)
+    found = transformed(e, planes(e, given[0], axes), planes(e, given[1], axes), sign)
     return ComplexTensor(*(e.reshape(part, given[0].tensor.dims) for part in found))
 
 

@@ -5,7 +5,7 @@ import numpy as np
 
 from ....graph.graph import Operation
 from ....graph.types import Array
-from ..operator import flag, number
+from ..operator import find, flag, number
 from .table import reference
 
 
@@ -39,3 +39,27 @@ def by_values(operation: Operation, x: Array, low: Array, high: Array) -> Array:
 @reference("tf.FakeQuantWithMinMaxVarsPerChannel")
 def by_channels(operation: Operation, x: Array, low: Array, high: Array) -> Array:
     return fake_quantized(operation, x, low, high, divides=False)
+
+
+@reference("tf.QuantizeAndDequantizeV2", "tf.QuantizeAndDequantizeV3", "tf.QuantizeAndDequantizeV4")
+def quantize_and_dequantize(operation: Operation, x: Array, low: Array, high: Array, *operand: Array) -> Array:
+    """In steps of a scale that the range's coarser side says; without a range of its own that of the tensor."""
+    def says(name: str, default: bool) -> bool:
+        return default if find(operation, name) is None else flag(operation, name)
+    bits = int(operand[0]) if operand else int(number(operation, "num_bits", 8))
+    signed, given, axis = says("signed_input", True), says("range_given", False), int(number(operation, "axis", -1))
+    least = -(1 << (bits - 1)) + says("narrow_range", False) if signed else 0
+    most = (1 << (bits - 1)) - 1 if signed else (1 << bits) - 1
+    others = tuple(a for a in range(x.ndim) if a != axis)
+    if given:
+        low, high = (v.reshape([-1 if a == axis else 1 for a in range(x.ndim)]) for v in (low, high))
+    else:
+        low, high = x.min(others, keepdims=True), x.max(others, keepdims=True)
+    kind, largest = x.dtype.type, np.finfo(x.dtype).max
+    with np.errstate(all="ignore"):
+        below, above = (np.where(kind(n) * v > 0, kind(n) / v, largest) for n, v in ((least, low), (most, high)))
+        step = np.where(below < above, low / kind(least), high / kind(most)).astype(x.dtype)
+        low, high = np.where(below < above, low, kind(least) * step), np.where(below < above, kind(most) * step, high)
+        scaled = (np.clip(x, low, high) if given else x) * np.where(below < above, below, above).astype(x.dtype)
+    whole = np.floor(scaled + kind(0.5)) if find(operation, "round_mode") == "HALF_UP" else np.rint(scaled)
+    return (whole * step).astype(x.dtype)
