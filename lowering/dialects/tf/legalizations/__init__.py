@@ -14,4 +14,7 @@ __all__ = ["LEGALIZATIONS", "Legalization", "legalization"]
 from . import arithmetic, constants  # noqa: F401
 
 # isort: split
-from . import contractions, convolutions, einsum, fourier, normalization, pooling, quantize, quantize_and_dequantize, resize  # noqa: F401  # noqa: F401
+from . import contractions, convolutions, einsum, fourier, normalization, pooling, quantize  # noqa: F401
+
+# isort: split
+from . import quantize_and_dequantize, resize  # noqa: F401
