@@ -119,7 +119,8 @@ def test_bits_are_what_they_are_made_of() -> None:
     for _ in range(400):
         (f, a), (g, b), (h, c) = (source.choice(list(known.items())) for _ in range(3))
         made = {tuple(map(all, zip(f, g))): bits.conjunction(a, b), tuple(map(any, zip(f, g))): bits.disjunction(a, b),
-                tuple(not x for x in f): bits.negation(a), tuple(y if x else z for x, y, z in zip(f, g, h)): bits.choice(a, b, c)}
+                tuple(not x for x in f): bits.negation(a),
+                tuple(y if x else z for x, y, z in zip(f, g, h)): bits.choice(a, b, c)}
         for table, bit in made.items():
             assert known.setdefault(table, bit) == bit
             assert tuple(evaluate(bits, bit, t) for t in tables) == table
