@@ -12,3 +12,9 @@ from .table import LEGALIZATIONS, Legalization, legalization
 __all__ = ["LEGALIZATIONS", "Legalization", "legalization"]
 
 from . import arithmetic, constants  # noqa: F401
+
+# isort: split
+from . import contractions, convolutions, einsum, fourier, normalization, pooling, quantize  # noqa: F401
+
+# isort: split
+from . import quantize_and_dequantize, resize  # noqa: F401
