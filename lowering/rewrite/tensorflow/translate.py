@@ -15,6 +15,7 @@ from ....runtime.errors import Position, Problem
 from ...dialects.tf.legalizations import LEGALIZATIONS
 from ...dialects.tf.legalizations.data import Datum, Text, VariableHandle, described
 from ...dialects.tf.legalizations.emitter import Emitter
+from ...dialects.tf.legalizations.table import legalized
 from ...dialects.tf.operator import spelling
 from ...dialects.tf.types import is_resource, is_tensor, shapes_can_be_equal
 from ...graph.graph import Block, Function, Module, Operation, Value
@@ -58,6 +59,8 @@ class Translation:
         self.module, self.bindings = module, bindings
         self.emitter = Emitter()
         self.variables = Variables(module, bindings.initial, bindings.types, bindings.constants)
+        self.messages: dict[str, Datum] = {}
+        """What was sent and not received yet, by name."""
         self.depth = 0
 
     # ---- the function ------------------------------------------------------------------------------------------------
@@ -126,8 +129,7 @@ class Translation:
         if legalization is None:
             raise Problem(f"{name} cannot be compiled", operation.position, kind="unsupported",
                           help="tosaic has no lowering of this operation to TOSA")
-        results = legalization(self.emitter, operation, *operands)
-        return results if isinstance(results, tuple) else (results,)
+        return legalized(legalization, self.emitter, operation, operands)
 
     def require(self, condition: Value, message: str, place: Position | None) -> None:
         """Stop the run with a message unless the condition is true."""
