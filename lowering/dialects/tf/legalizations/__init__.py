@@ -11,4 +11,6 @@ from .table import LEGALIZATIONS, Legalization, legalization
 
 __all__ = ["LEGALIZATIONS", "Legalization", "legalization"]
 
-from . import arithmetic, constants  # noqa: F401
+from . import constants  # noqa: F401
+from . import activations, along_axis, angles, arithmetic, bits, comparisons, division, powers  # noqa: F401
+from . import reductions, rounding, special, transcendental  # noqa: F401
