@@ -121,8 +121,8 @@ def bias_add(e: Emitter, operation: Operation, x: Value, bias: Value) -> Value:
 
 @legalization("tf.Cast")
 def cast(e: Emitter, operation: Operation, x: Value) -> Value:
-    """Integers become half floats by way of f32, as in TensorFlow."""
-    element = result_element(operation, x.tensor.element)
-    if x.tensor.element.is_integer and element.is_float and element.bits < 32:
+    """Between integers and half floats by way of f32, as in TensorFlow: some integers are rounded twice."""
+    own, element = x.tensor.element, result_element(operation, x.tensor.element)
+    if own.is_float != element.is_float and any(t.is_float and t.bits < 32 for t in (own, element)):
         x = e.cast(x, F32)
     return e.cast(x, element)

@@ -128,10 +128,12 @@ def truncate_div(x: Term, y: Term) -> Term:
     return divided(x, y) if x.element.is_float else truncated_quotient(x, y)
 
 
-@formula("tf.FloorDiv", integers=True)
-def floor_div(x: Term, y: Term) -> Term:
-    """Of floats the quotient is rounded first, in TensorFlow, too."""
-    return floor(divided(x, y)) if x.element.is_float else floored_quotient(x, y)
+@legalization("tf.FloorDiv")
+def floor_div(e: Emitter, operation: Operation, x: Value, y: Value) -> Value:
+    """Of floats the quotient is rounded to their type first, in TensorFlow, too."""
+    if x.tensor.element.is_float:
+        return e("floor", evaluated(divided, e, [x, y]))
+    return evaluated(floored_quotient, e, [x, y], integers=True)
 
 
 @formula("tf.TruncateMod", "tf.Mod", integers=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from .....runtime.errors import require
 from ....graph.graph import Operation, Value
-from ....graph.types import I1
+from ....graph.types import I1, I32, I64, ElementType
 from ..operator import flag
 from .division import divided, square_root
 from .emitter import Emitter, axes_of
@@ -20,7 +20,6 @@ from .table import legalization
 
 OneAxis = Callable[[Emitter, Value, int], Value]
 """(emitter, tensor, axis) -> the tensor with extent 1 there."""
-AXES = "the axes of a reduction"
 
 
 def reduced(e: Emitter, x: Value, axes: Sequence[int], one: OneAxis, empty: float) -> Value:
@@ -34,6 +33,13 @@ def reduced(e: Emitter, x: Value, axes: Sequence[int], one: OneAxis, empty: floa
         if is_reduced and extent != 1:
             x = one(e, x, axis)
     return e.reshape(x, dims)
+
+
+def distinct_axes(axis: Value, x: Value) -> tuple[int, ...]:
+    found = axes_of(axis, x.tensor.rank, "the axes of a reduction")
+    require(len(set(found)) == len(found), f"axes {list(found)} of a tensor of rank {x.tensor.rank}: one is there twice",
+            kind="shape")
+    return found
 
 
 def neighbours(dims: Sequence[int], axes: Sequence[int]) -> list[tuple[int, bool]]:
@@ -83,7 +89,7 @@ def reduction(name: str, one: OneAxis, empty: Callable[[Value], float], native: 
         element = x.tensor.element
         working = working_type(element, True, True)
         working = element if element.kind == "signed" and element.bits >= native else working
-        axes = axes_of(axis, x.tensor.rank, AXES)
+        axes = distinct_axes(axis, x)
         found = reduced(e, e.cast(x, working), axes, one, empty(x))
         return e.reshape(e.cast(found, element), result_dims(operation, x.tensor.dims, axes))
 
@@ -106,7 +112,7 @@ def logical(name: str, one: OneAxis, empty: bool) -> None:
     @legalization(name)
     def emit(e: Emitter, operation: Operation, x: Value, axis: Value) -> Value:
         require(x.tensor.element == I1, f"it takes bools, not {x.tensor.element}")
-        axes = axes_of(axis, x.tensor.rank, AXES)
+        axes = distinct_axes(axis, x)
         return e.reshape(reduced(e, x, axes, one, empty), result_dims(operation, x.tensor.dims, axes))
 
 
@@ -116,22 +122,26 @@ logical("tf.Any", operator("reduce_any"), False)
 
 @legalization("tf.Mean")
 def mean(e: Emitter, operation: Operation, x: Value, axis: Value) -> Value:
-    """The sum by the number of elements; of integers the sum wraps and the quotient loses its fraction."""
-    element, axes = x.tensor.element, axes_of(axis, x.tensor.rank, AXES)
-    working = working_type(element, True, True)
-    count = math.prod(x.tensor.dims[a] for a in set(axes))
-    total = reduced(e, e.cast(x, working), axes, operator("reduce_sum"), math.nan if element.is_float else 0)
-    if element.is_float:
-        found = divided(Term(e, total), Term(e, e.splat(count, total))).value
-    else:
-        total = e.cast(e.cast(total, element), working)
+    """The sum by the number of elements. A sum of integers has 64 bits, and their quotient loses its fraction."""
+    element, axes = x.tensor.element, distinct_axes(axis, x)
+    count = math.prod(x.tensor.dims[a] for a in axes)
+    if element.is_integer:
+        total = reduced(e, e.cast(x, type_of_sum(element, count)), axes, operator("reduce_sum"), 0)
         found = e("intdiv", total, e.splat(max(count, 1), total))
+    else:
+        total = reduced(e, e.cast(x, working_type(element, True, True)), axes, operator("reduce_sum"), math.nan)
+        found = divided(Term(e, total), Term(e, e.splat(count, total))).value
     return e.reshape(e.cast(found, element), result_dims(operation, x.tensor.dims, axes))
+
+
+def type_of_sum(element: ElementType, count: int) -> ElementType:
+    """Where so many integers have a sum: the narrowest type in which TOSA adds."""
+    return I32 if element.bits < 32 and count << element.bits <= 1 << 31 else I64
 
 
 @legalization("tf.EuclideanNorm")
 def euclidean_norm(e: Emitter, operation: Operation, x: Value, axis: Value) -> Value:
-    element, axes = x.tensor.element, axes_of(axis, x.tensor.rank, AXES)
+    element, axes = x.tensor.element, distinct_axes(axis, x)
     wide = e.cast(x, working_type(element, False, True))
     squares = reduced(e, e.product(wide, wide), axes, operator("reduce_sum"), 0)
     return e.reshape(e.cast(square_root(Term(e, squares)).value, element), result_dims(operation, x.tensor.dims, axes))

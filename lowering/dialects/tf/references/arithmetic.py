@@ -85,7 +85,7 @@ def truncate_div(operation: Operation, x: Array, y: Array) -> Array:
     if x.dtype.kind not in "iu":
         return x / y
     check_divisor(y)
-    return (np.sign(x) * np.sign(y) * (np.abs(x) // np.abs(y))).astype(x.dtype)
+    return np.floor_divide(x - np.fmod(x, y), y)
 
 
 @reference("tf.TruncateMod", "tf.Mod")
