@@ -11,6 +11,19 @@ from .table import LEGALIZATIONS, Legalization, legalization
 
 __all__ = ["LEGALIZATIONS", "Legalization", "legalization"]
 
-from . import constants  # noqa: F401
-from . import activations, along_axis, angles, arithmetic, bits, comparisons, division, powers  # noqa: F401
-from . import reductions, rounding, special, transcendental  # noqa: F401
+from . import (  # noqa: F401  # noqa: F401
+    activations,
+    along_axis,
+    angles,
+    arithmetic,
+    bits,
+    comparisons,
+    constants,
+    division,
+    gradients,
+    powers,
+    reductions,
+    rounding,
+    special,
+    transcendental,
+)

@@ -11,7 +11,7 @@ from ....graph.graph import Operation, Value
 from ....graph.types import I1, I32, I64
 from ..operator import flag
 from .constants import result_element
-from .emitter import Emitter, axes_of, known
+from .emitter import Emitter, axes_of, integers
 from .formula import Term, working_type
 from .reductions import part
 from .table import legalization
@@ -82,4 +82,32 @@ def moved(e: Emitter, x: Value, axis: int, distance: int, neutral: int, reverse:
     padding = np.zeros((x.tensor.rank, 2), np.int64)
     padding[axis, 1 if reverse else 0] = distance
     border = e.constant(np.full(1, neutral, x.tensor.element.dtype), x.tensor.element)
-    return e("pad", kept, e.shape(padding.reshape(-1)), border)
+    return e("pad", kept, e.shape(padding.reshape(-1).tolist()), border)
+
+
+# ---- the k greatest ----------------------------------------------------------------------------------------------
+@legalization("tf.TopKV2")
+def top_k(e: Emitter, operation: Operation, x: Value, k: Value) -> tuple[Value, Value]:
+    """An element's rank is how many are before it: all that are greater, and equal ones with a lower place. The element of
+    rank r goes to place r. Each is compared with each, so that the work is the square of the extent."""
+    type, (count,) = x.tensor, integers(k, "the number of elements")
+    require(type.rank > 0 and 0 < count <= type.dims[-1], f"{type} has no {count} elements along its last axis", kind="shape")
+    rows, extent = math.prod(type.dims[:-1]), type.dims[-1]
+    flat = e.cast(e.reshape(x, (rows, extent)), working_type(type.element, True, True))
+    rank = ranks(e, flat)
+    place = e.constant(np.arange(extent, dtype=np.int32).reshape(1, 1, extent))
+    wanted = e.constant(np.arange(count, dtype=np.int32).reshape(1, count, 1))
+    here = e("equal", e.reshape(rank, (rows, 1, extent)), wanted)
+    places = e.reshape(e("reduce_max", e.select(here, place, e.splat(0, place)), axis=2), (rows, count))
+    values = e("gather", e.reshape(flat, (rows, extent, 1)), places)
+    dims = (*type.dims[:-1], count)
+    return e.cast(e.reshape(values, dims), type.element), e.cast(e.reshape(places, dims), result_element(operation, I32, 1))
+
+
+def ranks(e: Emitter, x: Value) -> Value:
+    """How many elements of its row are before each one, in i32; x has rows and columns."""
+    rows, extent = x.tensor.dims
+    one, other = Term(e, e.reshape(x, (rows, extent, 1))), Term(e, e.reshape(x, (rows, 1, extent)))
+    is_earlier = one.of(e.constant(np.tri(extent, k=-1, dtype=bool).reshape(1, extent, extent)))
+    before = (other > one) | (other.equals(one) & is_earlier)
+    return e.reshape(e("reduce_sum", e.cast(before.value, I32), axis=2), (rows, extent))

@@ -49,6 +49,6 @@ def amount(e: Emitter, y: Value) -> Value:
     element: ElementType = y.tensor.element
     require(element.is_integer, f"it takes integers, not {element}")
     most = element.bits - 1
-    if y.constant is not None and y.constant.size and 0 <= y.constant.min() and y.constant.max() <= most:
+    if y.constant is not None and y.constant.size and y.constant.min() >= 0 and y.constant.max() <= most:
         return y
     return e.arithmetic("minimum", e.arithmetic("maximum", y, e.splat(0, y)), e.splat(most, y))

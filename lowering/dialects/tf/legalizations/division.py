@@ -34,8 +34,8 @@ def residual(x: Term, q: Term, y: Term) -> Term:
 
 
 def divided(x: Term, y: Term) -> Term:
-    """x / y, rounded to the nearest but for cases too rare to meet; where x or x / y is near the ends of the range, an ulp or
-    two off."""
+    """x / y, rounded to the nearest. An ulp off where the digits of y are all ones and x / y is almost a tie; an ulp or two
+    where x or x / y is near the ends of the range."""
     if not has_usual_size(y):
         scale = scale_of(absolute(y))
         x, y = x * scale, y * scale
@@ -65,7 +65,9 @@ def has_usual_size(y: Term) -> bool:
 
 def is_power_of_two(y: Term) -> bool:
     """Whether it is known that the reciprocals are exact."""
-    return has_usual_size(y) and bool(np.all(np.abs(np.frexp(y.value.constant)[0]) == 0.5))  # type: ignore[call-overload]
+    if y.value.constant is None or not has_usual_size(y):
+        return False
+    return bool(np.all(np.abs(np.frexp(y.value.constant.astype(np.float64))[0]) == 0.5))
 
 
 def float_remainder(x: Term, y: Term) -> Term:

@@ -7,6 +7,7 @@ from functools import reduce
 from ....graph.types import F32, F64
 from .division import split
 from .formula import Term, absolute, erf, exp, floor, formula, log, polynomial, reciprocal, select, sin
+from .rounding import nearest_even
 from .transcendental import tan
 
 TAIL_CENTER = 3.0
@@ -105,13 +106,13 @@ def log_of_shift(x: Term) -> Term:
 # ---- digamma -----------------------------------------------------------------------------------------------------
 @formula("tf.Digamma")
 def digamma(x: Term) -> Term:
-    """An absolute error of some 1e-6 near its zeros. NaN at 0 and below it where gamma has poles."""
+    """An absolute error of some 1e-6 near its zeros, in f64 of 1e-12. NaN where gamma has poles."""
     a = select(x < 0, 1 - x, x)
     moved = select(a < 6, a + 6, a)
     inverse = reciprocal(moved)
     far = log(moved) - inverse * 0.5 + inverse * inverse * polynomial(inverse * inverse, DIGAMMA)
     steps = reduce(lambda s, t: s + t, [reciprocal(a + step) for step in range(6)])
     found = far - select(a < 6, steps, 0.0)
-    fraction = x - floor(x)
-    turns = select(fraction > 0.5, fraction - 1, fraction)
-    return select(x < 0, found - math.pi / tan(turns * math.pi), found)
+    turns = x - nearest_even(x)
+    below = select(turns.equals(0), x.term(math.nan), found - math.pi / tan(turns * math.pi))
+    return select(x <= 0, below, found)

@@ -10,4 +10,4 @@ from .table import REFERENCES, Reference, reference
 
 __all__ = ["REFERENCES", "Reference", "reference"]
 
-from . import activations, arithmetic, contractions, indexing, layout, lists, quantize, reductions, windows  # noqa: F401
+from . import activations, arithmetic, contractions, gradients, indexing, layout, lists, quantize, reductions, special, windows  # noqa: F401  # noqa: F401
