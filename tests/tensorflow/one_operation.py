@@ -100,7 +100,8 @@ def distance(found: Array, right: Array) -> Array:
     with np.errstate(all="ignore"):
         rounded = right.astype(dtype).astype(np.float64)
         wide = found.astype(np.float64)
-        unit = np.exp2(np.floor(np.log2(np.clip(np.abs(right), float(info.smallest_normal), float(info.max))))) * float(info.eps)
+        size = np.clip(np.abs(right), float(info.smallest_normal), float(info.max))
+        unit = np.exp2(np.floor(np.log2(size))) * float(info.eps)
         errors = np.abs(wide - right) / unit
     same = (wide == rounded) | (np.isnan(wide) & np.isnan(rounded))
     return np.where(same, 0.0, np.where(np.isnan(errors), np.inf, errors))

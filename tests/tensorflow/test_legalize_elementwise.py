@@ -95,8 +95,8 @@ def test_minus_zero_stays(name: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize("name", ["Sqrt", "Exp", "Expm1", "Log1p", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh",
-                                  "Atanh", "Erfc", "Sigmoid", "Elu", "Softplus", "Softsign", "Tanh"])
+@pytest.mark.parametrize("name", ["Sqrt", "Exp", "Expm1", "Log1p", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh",
+                                  "Acosh", "Atanh", "Erfc", "Sigmoid", "Elu", "Softplus", "Softsign", "Tanh"])
 def test_half_floats_are_rounded_once(name: str, dtype: str) -> None:
     x = floats(3, 400)
     x = (x[~(np.abs(x) > 1e3)] if name in TURNING else x).astype(BF16 if dtype == "bfloat16" else dtype)
@@ -154,15 +154,20 @@ def test_comparisons(name: str, dtype: str) -> None:
 @pytest.mark.parametrize("name", ["RealDiv", "Div", "DivNoNan", "Xdivy"])
 def test_quotients_are_those_of_ieee_754(name: str) -> None:
     a, b = pairs(9)
-    with np.errstate(all="ignore"):
-        is_large = np.abs(a.astype(np.float64) / b) > 2.0**110
-    has_only_ones = np.frexp(b)[0] == np.float32(1 - 2.0**-24)  # an ulp off there is stated
-    inside = ~(np.isfinite(a) & (a != 0) & (is_large | (np.abs(a) < 2.0**-60))) & ~has_only_ones
+    inside = is_ordinary(a, b)
     check_exactly(f"tf.{name}", a[inside], b[inside])
     check_within(2, f"tf.{name}", a, b)
 
 
-@pytest.mark.parametrize("divisor", [3.0, 255.0, 0.1, 8.0, 1e-39, 3e38, 0.0])
+def is_ordinary(a: Array, b: Array) -> Array:
+    """Where quotients are stated to be exact: not near the ends of the range, nor with a divisor whose digits are all ones."""
+    with np.errstate(all="ignore"):
+        is_large = np.abs(a.astype(np.float64) / b) > 2.0**110
+    has_only_ones = np.abs(np.frexp(b)[0]) == np.float32(1 - 2.0**-24)
+    return ~(np.isfinite(a) & (a != 0) & (is_large | (np.abs(a) < 2.0**-60))) & ~has_only_ones
+
+
+@pytest.mark.parametrize("divisor", [3.0, 255.0, 0.1, 8.0, 1e-39, 1e30, 0.0])
 def test_a_known_divisor_gives_the_quotient_of_ieee_754(divisor: float) -> None:
     random = np.random.default_rng(10)
     x = np.concatenate([np.arange(256), random.standard_normal(500) * 100, [np.nan, np.inf, -np.inf]]).astype(np.float32)
@@ -183,9 +188,9 @@ def test_roots_of_squares_are_exact() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_floor_division_of_floats(dtype: str) -> None:
-    a, b = (x[np.abs(x) < 2.0**40] for x in pairs(11))
-    count = min(len(a), len(b))
-    check_exactly("tf.FloorDiv", a[:count].astype(dtype), b[:count].astype(dtype))
+    a, b = pairs(11)
+    inside = is_ordinary(a, b)
+    check_exactly("tf.FloorDiv", a[inside].astype(dtype), b[inside].astype(dtype))
 
 
 @pytest.mark.parametrize("name", ["FloorMod", "TruncateMod", "Mod"])
@@ -236,7 +241,7 @@ def test_a_product_with_a_logarithm_is_zero_where_the_factor_is(name: str) -> No
 def test_a_known_exponent(exponent: float) -> None:
     x = floats(15)
     with np.errstate(all="ignore"):
-        exact = np.power(x.astype(np.float64), exponent)
+        exact = np.power(x.astype(np.float64), np.full(len(x), exponent))
     check_within(8, "tf.Pow", x, np.float32(exponent), exact=exact, constants=[1])
 
 
@@ -318,7 +323,8 @@ def test_casts(source: str, target: str) -> None:
         x = random.integers(0, 2, 20).astype(bool)
     else:  # what an integer can be: beyond it TensorFlow says nothing
         low = 0 if target == "uint8" else -100
-        x = np.concatenate([random.uniform(low, 100, 200), [0.5, 1.5, 2.5, 99.99]]).astype(BF16 if source == "bfloat16" else source)
+        x = np.concatenate([random.uniform(low, 100, 200), [0.5, 1.5, 2.5, 99.99]])
+        x = x.astype(BF16 if source == "bfloat16" else source)
     check_exactly("tf.Cast", x, results=[str(BY_STORAGE[dtype.name])])
 
 
@@ -331,11 +337,11 @@ def test_casts_to_integers_drop_the_fraction() -> None:
 @pytest.mark.parametrize("dtype", [*INTEGERS, "float32", "float16", "bool"])
 def test_selection(dtype: str) -> None:
     random = np.random.default_rng(17)
-    condition, x, y = random.integers(0, 2, (4, 3)) > 0, random.integers(0, 9, (4, 3)).astype(dtype), np.zeros((), dtype)
+    condition, x = random.integers(0, 2, (4, 3)) > 0, random.integers(0, 9, (4, 3)).astype(dtype)
     element = [str(BY_STORAGE[dtype])]
-    check_exactly("tf.SelectV2", condition[:, :1], x, y, results=element)
+    check_exactly("tf.SelectV2", condition[:, :1].copy(), x, np.zeros((), dtype), results=element)
     check_exactly("tf.SelectV2", condition, x, x[:1, ::-1].copy(), results=element)
-    check_exactly("tf.Select", condition[:, 0], x, x[:, ::-1].copy(), results=element)
+    check_exactly("tf.Select", condition[:, 0].copy(), x, x[:, ::-1].copy(), results=element)
     check_exactly("tf.Select", condition[0, 0], x, x[:, ::-1].copy(), results=element)
 
 
@@ -419,7 +425,7 @@ def test_softmax_of_infinities() -> None:
     ("tf.Softmax", [np.float32(1)], r"tf\.Softmax: it needs an axis, its operand has rank 0"),
     ("tf.Select", [np.array([True]), np.float32([1]), np.float32([1, 2])], r"tf\.Select: the two tensors must have one shape"),
     ("tf.BiasAdd", [np.zeros((2, 3), np.float32), np.float32(1)], r"tf\.BiasAdd: a bias of type tensor<f32> cannot be added"),
-    ("tf.AddV2", [np.float32([1, 2]), np.float32([1, 2, 3])], r"tf\.AddV2: shapes 2 and 3 do not broadcast"),
+    ("tf.AddV2", [np.float32([1, 2]), np.float32([1, 2, 3])], r"tf\.AddV2: .*shapes 2 and 3 do not broadcast"),
     ("tf.AddV2", [np.array([1], np.uint32)] * 2, r"tf\.AddV2: .*ui32")])
 def test_problems_name_the_operation_and_the_reason(name: str, operands: list[Array], message: str) -> None:
     with pytest.raises(Problem, match=message):

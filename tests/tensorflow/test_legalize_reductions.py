@@ -77,7 +77,8 @@ def test_what_is_not_finite_goes_through_a_reduction(name: str) -> None:
 
 
 @pytest.mark.parametrize(("dtype", "value", "count"), [
-    ("uint8", 200, 3), ("int8", 100, 3), ("int8", 1, 300), ("int16", 30000, 70000), ("int32", 2**31 - 1, 3), ("float32", 1, 41)])
+    ("uint8", 200, 3), ("int8", 100, 3), ("int8", 1, 300), ("int16", 30000, 70000), ("int32", 2**31 - 1, 3),
+    ("float32", 1, 41)])
 def test_the_mean_of_equal_numbers_is_that_number(dtype: str, value: int, count: int) -> None:
     """Sums of integers do not wrap, and the quotient of a float is exact: 41 * (1 / 41) is not 1."""
     x = np.full(count, value, dtype)

@@ -33,7 +33,8 @@ def arg_max(e: Emitter, operation: Operation, x: Value, axis: Value) -> Value:
 def arg_min(e: Emitter, operation: Operation, x: Value, axis: Value) -> Value:
     """The greatest of what has the opposite order."""
     numbers = ordered(e, x, math.inf)
-    return place(e, operation, (-Term(e, numbers)).value if numbers.tensor.element.is_float else e("bitwise_not", numbers), axis)
+    is_float = numbers.tensor.element.is_float
+    return place(e, operation, (-Term(e, numbers)).value if is_float else e("bitwise_not", numbers), axis)
 
 
 def ordered(e: Emitter, x: Value, instead: float) -> Value:
