@@ -105,6 +105,22 @@ def test_half_floats_are_rounded_once(name: str, dtype: str) -> None:
     check_within(0.51 if name not in TURNING else 1, f"tf.{name}", x, exact=exact)
 
 
+@pytest.mark.parametrize("name", ["Sqrt", "Expm1", "Log1p", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh",
+                                  "Erfc", "Softplus"])
+def test_functions_in_64_bits(name: str) -> None:
+    x = floats(22, 500).astype(np.float64) * (1 + 2.0**-40)
+    with np.errstate(all="ignore"):
+        check_within(6, f"tf.{name}", x, exact=FUNCTIONS[name][0](x))
+
+
+@pytest.mark.parametrize("name", ["RealDiv", "FloorDiv", "FloorMod", "TruncateMod", "DivNoNan", "Maximum"])
+def test_functions_of_two_numbers_in_64_bits(name: str) -> None:
+    a, b = (x.astype(np.float64) * (1 + 2.0**-40) for x in pairs(23))
+    with np.errstate(all="ignore"):
+        inside = ~(np.abs(a / b) > 2.0**69)
+    check_exactly(f"tf.{name}", a[inside], b[inside])
+
+
 # ---- rounding ----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ["Round", "Rint"])
 def test_round_takes_ties_to_even_and_every_float_is_right(name: str) -> None:
@@ -310,7 +326,7 @@ def test_functions_of_two_bools(name: str) -> None:
 
 
 # ---- conversions -------------------------------------------------------------------------------------------------
-KINDS = [*INTEGERS, "float32", "float16", "bfloat16", "bool"]
+KINDS = [*INTEGERS, "float64", "float32", "float16", "bfloat16", "bool"]
 
 
 @pytest.mark.parametrize("target", KINDS)
