@@ -7,7 +7,7 @@ import pytest
 from tosaic.lowering.graph.types import Array
 from tosaic.runtime.errors import Problem
 
-from .one_operation import Known, check, legalized, operators, program
+from .operation_program import Known, check, legalized, operators, program
 
 BOOLEANS = (False, True)
 

@@ -9,7 +9,7 @@ import pytest
 from tosaic.lowering.graph.types import Array
 from tosaic.runtime.errors import Problem
 
-from .one_operation import Known, check, legalized, operators, program
+from .operation_program import Known, check, legalized, operators, program
 
 FORMATS = {(2, False): "NHWC", (2, True): "NCHW", (3, False): "NDHWC", (3, True): "NCDHW"}
 

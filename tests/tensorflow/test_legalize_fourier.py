@@ -10,7 +10,7 @@ from tosaic.lowering.text.reader import read_module
 from tosaic.runtime.errors import Problem
 from tosaic.runtime.interpreter import Interpreter
 
-from .one_operation import legalized, near, operators
+from .operation_program import legalized, near, operators
 
 
 def numbers(shape: tuple[int, ...], seed: int = 0) -> Array:

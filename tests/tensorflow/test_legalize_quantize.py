@@ -17,7 +17,7 @@ from tosaic.lowering.text.reader import read_module
 from tosaic.runtime.errors import Problem
 from tosaic.runtime.interpreter import Interpreter
 
-from .one_operation import Known, legalized, program
+from .operation_program import Known, legalized, program
 
 
 def drawn(seed: int) -> tuple[str, float, float, int]:

@@ -10,7 +10,7 @@ from tosaic.lowering.dialects.tf.legalizations.resize import Line
 from tosaic.lowering.graph.types import Array
 from tosaic.runtime.errors import Problem
 
-from .one_operation import Known, check, legalized, operators, program
+from .operation_program import Known, check, legalized, operators, program
 from .test_legalize_convolutions import FORMATS, arranged, values
 
 

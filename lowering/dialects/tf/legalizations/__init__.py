@@ -11,10 +11,28 @@ from .table import LEGALIZATIONS, Legalization, legalization
 
 __all__ = ["LEGALIZATIONS", "Legalization", "legalization"]
 
-from . import arithmetic, constants  # noqa: F401
-
-# isort: split
-from . import contractions, convolutions, einsum, fourier, normalization, pooling, quantize  # noqa: F401
-
-# isort: split
-from . import quantize_and_dequantize, resize  # noqa: F401
+from . import (  # noqa: F401
+    activations,
+    along_axis,
+    angles,
+    arithmetic,
+    bits,
+    comparisons,
+    constants,
+    contractions,
+    convolutions,
+    division,
+    einsum,
+    fourier,
+    gradients,
+    normalization,
+    pooling,
+    powers,
+    quantize,
+    quantize_and_dequantize,
+    reductions,
+    resize,
+    rounding,
+    special,
+    transcendental,
+)

@@ -186,7 +186,7 @@ class Emitter:
             low = self("bitwise_and", *self.same_rank(self.cast(x, I32), self.constant(np.int32(255))))
             return self.rescaled(self.cast(low, I16), UI8, output_unsigned=True)
         if element == I1:
-            return self("logical_not", self("equal", x, self.splat(0, x))) if own != I1 else x
+            return self("logical_not", self.arithmetic("equal", x, self.splat(0, x)))
         if own == I1 and element.is_float:
             return self.cast(self("cast", x, to=I32), element)
         if own.is_float and element.is_integer:

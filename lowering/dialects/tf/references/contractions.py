@@ -34,7 +34,7 @@ def einsum(operation: Operation, *arrays: Array) -> Array:
     return np.asarray(found).astype(arrays[0].dtype)
 
 
-@reference("tf.BiasAdd")
+@reference("tf.BiasAdd", "tf.BiasAddV1")
 def bias_add(operation: Operation, x: Array, bias: Array) -> Array:
     from ..operator import find
     if str(find(operation, "data_format", "NHWC")).startswith("NC"):
