@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from ....runtime.errors import Problem
 from ...dialects.tf.legalizations import LEGALIZATIONS
-from ...dialects.tf.legalizations.data import Datum, Text, VariableHandle, described
+from ...dialects.tf.legalizations.data import Datum, ListOfTensors, Text, VariableHandle, described
 from ...dialects.tf.legalizations.emitter import Emitter
 from ...dialects.tf.operator import spelling
 from ...dialects.tf.types import is_resource, is_tensor, shapes_can_be_equal
@@ -132,8 +132,8 @@ class Translation:
 def check_declared(value: Value, datum: Datum) -> None:
     """What was found is what the text declares, as far as it declares anything."""
     declared = value.type
-    if isinstance(datum, Text) or not isinstance(declared, TensorType):
-        return
+    if isinstance(datum, Text | ListOfTensors) or not isinstance(declared, TensorType):
+        return  # the flow of an array of tensors is declared as a number
     found = datum.type if isinstance(datum, Value) else None
     if not isinstance(found, TensorType) or found.element != declared.element or not shapes_can_be_equal(
             declared.shape, found.shape):
