@@ -239,7 +239,7 @@ def scattered(e: Emitter, items: ListOfTensors, x: Value, indices: Value) -> Lis
     if items.element is None:
         items = replace(items, element=TensorType(x.tensor.dims[1:], x.tensor.element))
     require(items.type.dims[1:] == x.tensor.dims[1:], f"a list of {items.element} cannot hold the rows of {x.type}")
-    if indices.constant is not None and (indices.constant.reshape(-1) == np.arange(items.count)).all() and width == items.count:
+    if indices.constant is not None and np.array_equal(indices.constant.reshape(-1), np.arange(items.count)):
         return list_of(x)
     if not x.tensor.size:
         return items

@@ -11,4 +11,4 @@ from .table import REFERENCES, Reference, reference
 __all__ = ["REFERENCES", "Reference", "reference"]
 
 from . import activations, arithmetic, contractions, indexing, layout, lists, quantize, reductions, windows  # noqa: F401
-from . import shapes, updates  # noqa: F401
+from . import diagonals, shapes, tensor_arrays, updates  # noqa: F401
