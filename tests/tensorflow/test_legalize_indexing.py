@@ -184,8 +184,10 @@ def test_diagonals(rows: int, columns: int, dtype: str) -> None:
         filled = g.constant(np.array(1, dtype))
         found += [part, g("MatrixDiagV3", part, at, g.constant(np.int32(rows)), g.constant(np.int32(columns)), filled,
                           align='"RIGHT_LEFT"'), g("MatrixSetDiagV3", x, part, at, align='"RIGHT_LEFT"')]
-    least = g("MatrixDiagV3", found[0], g.constant(np.int32(-1)), *[g.constant(np.int32(-1))] * 2, zero, align='"RIGHT_LEFT"')
-    g.check(*found, least, g("MatrixDiag", found[0]))
+    one, rest = g.constant(np.int32(1)), g.constant(np.int32(-1))
+    found += [g("MatrixDiagV3", found[0], k, *dims, zero, align='"RIGHT_LEFT"') for k, dims in (
+        (rest, (rest, rest)), (one, (rest, rest)), (rest, (rest, g.constant(np.int32(6)))), (one, (g.constant(np.int32(5)), rest)))]
+    g.check(*found, g("MatrixDiag", found[0]))
 
 
 def test_diagonals_of_tensors() -> None:

@@ -82,12 +82,12 @@ def tensor_of_diagonal(e: Emitter, operation: Operation, x: Value) -> Value:
 @legalization("tf.MatrixDiagV2", "tf.MatrixDiagV3")
 def matrix_of_diagonal_at(e: Emitter, operation: Operation, x: Value, k: Value, rows: Value, columns: Value,
                           border: Value) -> Value:
-    """Extents of -1 are the least that hold the diagonal; where one of them is given, the other follows."""
+    """An extent of -1 is the least that holds the diagonal; with two of them the matrices are square."""
     at, count = one_diagonal(k), x.tensor.dims[-1]
-    height, = integers(rows, "the number of rows")
-    width, = integers(columns, "the number of columns")
-    return with_diagonal(e, x, count + max(-at, 0) if height == -1 else height,
-                         count + max(at, 0) if width == -1 else width, at, e.reshape(border, ()))
+    (height,), (width,) = integers(rows, "the number of rows"), integers(columns, "the number of columns")
+    least = (count + abs(at), count + abs(at)) if height == width == -1 else (count + max(-at, 0), count + max(at, 0))
+    return with_diagonal(e, x, least[0] if height == -1 else height, least[1] if width == -1 else width, at,
+                         e.reshape(border, ()))
 
 
 @legalization("tf.MatrixSetDiag")

@@ -45,8 +45,10 @@ def matrix_of_diagonal(operation: Operation, x: Array) -> Array:
 
 @reference("tf.MatrixDiagV2", "tf.MatrixDiagV3")
 def matrix_of_diagonal_at(operation: Operation, x: Array, k: Array, rows: Array, columns: Array, border: Array) -> Array:
-    """An extent of -1 is the least that holds the diagonal."""
+    """An extent of -1 is the least that holds the diagonal, both then the same."""
     at, n = one(k), x.shape[-1]
+    if int(rows) == -1 and int(columns) == -1:
+        return matrices(x, n + abs(at), n + abs(at), at, border)
     height = n + max(-at, 0) if int(rows) == -1 else int(rows)
     width = n + max(at, 0) if int(columns) == -1 else int(columns)
     return matrices(x, height, width, at, border)
