@@ -1,5 +1,5 @@
-"""Small graphs of TensorFlow's operations, made by a test and held against what they mean: the interpreter of the tf dialect on the
-one side, the same graph as TOSA in TOSA's interpreter and as native code on the other."""
+"""Small graphs of TensorFlow's operations, made by a test and held against what they mean: the interpreter of the tf dialect on
+the one side, the same graph as TOSA in TOSA's interpreter and as native code on the other."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -15,8 +15,6 @@ from tosaic.lowering.rewrite.tensorflow import to_tosa
 from tosaic.lowering.text.reader import read_module
 from tosaic.runtime.interpreter import Interpreter
 
-VARIANT = "tensor<!tf_type.variant>"
-
 
 class Graph:
     """A function @main that grows operation by operation. A value is its name and its type's text."""
@@ -25,7 +23,6 @@ class Graph:
         self.arguments: list[Array] = []
         self.declared: list[tuple[str, str]] = []
         self.lines: list[str] = []
-        self.functions: list[str] = []
         self.count = 0
 
     def argument(self, array: Any) -> tuple[str, str]:
@@ -61,8 +58,8 @@ class Graph:
         given = ", ".join(f"{n}: {t}" for n, t in self.declared)
         types = ", ".join(t for _, t in results)
         body = "\n".join(self.lines)
-        function = f"func.func @main({given}) -> ({types}) {{\n{body}\n  return {', '.join(n for n, _ in results)} : {types}\n}}"
-        return "\n".join([function, *self.functions])
+        names = ", ".join(n for n, _ in results)
+        return f"func.func @main({given}) -> ({types}) {{\n{body}\n  return {names} : {types}\n}}"
 
     def module(self, *results: tuple[str, str]) -> Module:
         return read_module(self.text(*results))

@@ -167,8 +167,9 @@ def test_ranges_and_sequences() -> None:
 def test_what_is_filled() -> None:
     g = Graph()
     value = g.argument(np.int8(3))
-    g.check(g("Fill", g.integers(2, 3), value, result="tensor<*xi8>"), g("Fill", g.constant(np.array([2000, 300])), g.argument(
-        np.float32(2)), result="tensor<*xf32>"), g("Fill", g.constant(np.zeros(0, np.int32)), value, result="tensor<*xi8>"))
+    many, empty = g.constant(np.array([2000, 300])), g.constant(np.zeros(0, np.int32))
+    g.check(g("Fill", g.integers(2, 3), value, result="tensor<*xi8>"), g("Fill", empty, value, result="tensor<*xi8>"),
+            g("Fill", many, g.argument(np.float32(2)), result="tensor<*xf32>"))
 
 
 # ---- diagonals -------------------------------------------------------------------------------------------------------
@@ -184,9 +185,9 @@ def test_diagonals(rows: int, columns: int, dtype: str) -> None:
         filled = g.constant(np.array(1, dtype))
         found += [part, g("MatrixDiagV3", part, at, g.constant(np.int32(rows)), g.constant(np.int32(columns)), filled,
                           align='"RIGHT_LEFT"'), g("MatrixSetDiagV3", x, part, at, align='"RIGHT_LEFT"')]
-    one, rest = g.constant(np.int32(1)), g.constant(np.int32(-1))
-    found += [g("MatrixDiagV3", found[0], k, *dims, zero, align='"RIGHT_LEFT"') for k, dims in (
-        (rest, (rest, rest)), (one, (rest, rest)), (rest, (rest, g.constant(np.int32(6)))), (one, (g.constant(np.int32(5)), rest)))]
+    one, five, six, rest = (g.constant(np.int32(n)) for n in (1, 5, 6, -1))
+    found += [g("MatrixDiagV3", found[0], *numbers, zero, align='"RIGHT_LEFT"') for numbers in (
+        (rest, rest, rest), (one, rest, rest), (rest, rest, six), (one, five, rest))]
     g.check(*found, g("MatrixDiag", found[0]))
 
 

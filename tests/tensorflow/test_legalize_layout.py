@@ -44,7 +44,8 @@ def test_a_tensor_of_rank_0_keeps_its_element() -> None:
     x = g.argument(np.float32(3))
     empty = g.constant(np.zeros(0, np.int32))
     g.check(g("Reshape", x, empty), g("Reshape", x, g.integers(1, 1)), g("Transpose", x, empty), g("Tile", x, empty),
-            g("ReverseV2", x, empty), g("BroadcastTo", x, g.integers(2, 3)), g("Fill", g.integers(2, 2), x, result="tensor<*xf32>"), g("ExpandDims", x, g.constant(np.int32(-1))))
+            g("ReverseV2", x, empty), g("BroadcastTo", x, g.integers(2, 3)), g("ExpandDims", x, g.constant(np.int32(-1))),
+            g("Fill", g.integers(2, 2), x, result="tensor<*xf32>"))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -112,7 +113,7 @@ def test_borders_of_numbers() -> None:
 
 
 # ---- space, depth, batch ---------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(("block", "layout"), itertools.product((2, 3), ("NHWC", "NCHW")))
+@pytest.mark.parametrize(("block", "layout"), list(itertools.product((2, 3), ("NHWC", "NCHW"))))
 def test_space_and_depth(block: int, layout: str) -> None:
     g = Graph()
     shape = (2, 6, 12, 5) if layout == "NHWC" else (2, 5, 6, 12)

@@ -122,7 +122,8 @@ def test_a_slice_that_starts_at_a_place_of_run_time(dtype: Any) -> None:
         g = Graph()
         x, begin = g.argument(numbered(4, 5, 6)), g.argument(np.array([start, 2, start + 1], dtype))
         g.check(g("Slice", x, begin, g.constant(np.array([2, 1, 3], dtype))))
-        begin = g("Pack", g.argument(np.array(start, dtype)), g.constant(np.array(1, dtype)), g.constant(np.array(0, dtype)), axis=0)
+        one, zero = g.constant(np.array(1, dtype)), g.constant(np.array(0, dtype))
+        begin = g("Pack", g.argument(np.array(start, dtype)), one, zero, axis=0)
         g.check(g("Slice", x, begin, g.constant(np.array([2, -1, -1], dtype))))
 
 

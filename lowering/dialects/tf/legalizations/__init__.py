@@ -11,5 +11,15 @@ from .table import LEGALIZATIONS, Legalization, legalization
 
 __all__ = ["LEGALIZATIONS", "Legalization", "legalization"]
 
-from . import arithmetic, constants  # noqa: F401
-from . import diagonals, indexing, joining, layout, lists, shapes, slicing, tensor_arrays  # noqa: F401
+from . import (  # noqa: F401
+    arithmetic,
+    constants,
+    diagonals,
+    indexing,
+    joining,
+    layout,
+    lists,
+    shapes,
+    slicing,
+    tensor_arrays,
+)

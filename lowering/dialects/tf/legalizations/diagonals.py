@@ -119,7 +119,7 @@ def band(e: Emitter, operation: Operation, x: Value, lower: Value, upper: Value)
 def masked(e: Emitter, mask: np.ndarray, a: Value, b: Value) -> Value:
     """a where the mask is set, else b; of a type that SELECT does not take, by looking up rows of both."""
     element = a.tensor.element
-    if element.is_float and element.name == "f64" or element.kind == "unsigned":
+    if (element.is_float and element.name == "f64") or element.kind == "unsigned":
         size = a.tensor.size
         places = np.where(np.broadcast_to(mask, a.tensor.dims).reshape(-1), 0, size) + np.arange(size)
         both = e.concat([e.reshape(v, (1, size, 1)) for v in (a, b)], 1)

@@ -50,7 +50,8 @@ def gathered(e: Emitter, x: Value, indices: Value, axis: int, batch: int = 0) ->
     shape, places = x.tensor.dims, indices.tensor.dims
     require(0 <= batch <= min(axis, len(places)) and shape[:batch] == places[:batch],
             f"{batch} axes are batches, but {x.type} and {indices.type} differ there, or axis {axis} is one of them")
-    groups, between, count, behind = (math.prod(n) for n in (shape[:batch], shape[batch:axis], places[batch:], shape[axis + 1:]))
+    groups, between, behind = (math.prod(n) for n in (shape[:batch], shape[batch:axis], shape[axis + 1:]))
+    count = math.prod(places[batch:])
     dims = (*shape[:axis], *places[batch:], *shape[axis + 1:])
     if not math.prod(dims):
         return e.reshape(x, dims) if not x.tensor.size else e.zeros(TensorType(dims, x.tensor.element))

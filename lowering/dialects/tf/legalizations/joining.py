@@ -16,8 +16,9 @@ def check_joined(parts: Sequence[Value], axis: int) -> None:
     """Along the other axes they are alike."""
     first = parts[0].tensor
     for x in parts:
-        same = x.tensor.rank == first.rank and all(n == m for d, (n, m) in enumerate(zip(x.tensor.dims, first.dims)) if d != axis)
-        require(same and x.tensor.element == first.element, f"{first} and {x.type} cannot be joined along axis {axis}")
+        others = all(n == m for d, (n, m) in enumerate(zip(x.tensor.dims, first.dims)) if d != axis)
+        require(x.tensor.rank == first.rank and others and x.tensor.element == first.element,
+                f"{first} and {x.type} cannot be joined along axis {axis}")
 
 
 # ---- together --------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import numpy as np
 from .....runtime.errors import Problem
 from ....graph.graph import Operation, Value
 from ....graph.types import F32, I64, ElementType, TensorType
+from ...tosa.layout import Concat
 from ..operator import find
 from ..types import TensorFlowTensor
 from .constants import result_element
@@ -169,7 +170,7 @@ def with_element(e: Emitter, items: ListOfTensors, place: Value, value: Value) -
 def cut(e: Emitter, x: Value, start: int, stop: int) -> list[Value]:
     """Rows of x, as the parts that x was put together of: what is set element by element stays one CONCAT."""
     made = e.definitions.get(x)
-    if made is None or made.op.name != "tosa.concat" or getattr(made.op, "axis", 0):
+    if made is None or not isinstance(made.op, Concat) or made.op.axis:
         return [part(e, x, 0, start, stop)] if start < stop else []
     found, first = [], 0
     for operand in made.operands:

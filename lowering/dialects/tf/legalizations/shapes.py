@@ -44,7 +44,8 @@ def where(e: Emitter, operation: Operation, x: Value) -> Value:
 def broadcast_to(e: Emitter, operation: Operation, x: Value, shape: Value) -> Value:
     dims = integers(shape, "the shape")
     own = (1,) * (len(dims) - x.tensor.rank) + x.tensor.dims
-    require(len(own) == len(dims) and all(n in (1, m) for n, m in zip(own, dims)), f"{x.type} does not broadcast to {list(dims)}")
+    fits = len(own) == len(dims) and all(n in (1, m) for n, m in zip(own, dims))
+    require(fits, f"{x.type} does not broadcast to {list(dims)}")
     return e.broadcast_to(x, dims)
 
 

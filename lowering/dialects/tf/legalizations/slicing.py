@@ -154,7 +154,7 @@ def slice_part(begin: Value, size: Value, n: int, declared: int | None) -> Part:
     if start is None:
         require(count <= n, f"{count} elements are taken from {n}")
         return Part(0, n) if count == n else Part(begin, count)
-    require(0 <= start and start + count <= n, f"{count} elements from {start} on are taken from {n}")
+    require(start >= 0 and start + count <= n, f"{count} elements from {start} on are taken from {n}")
     return Part(start, count)
 
 

@@ -1,5 +1,5 @@
-"""Arrays of tensors (TensorArray*V3), which are lists. What changes them gives a new `flow`, a number that stands for the order of
-changes: here the flow is the list itself, and the handle is the list as it was made.
+"""Arrays of tensors (TensorArray*V3), which are lists. What changes them gives a new `flow`, a number that stands for the order
+of changes: here the flow is the list itself, and the handle is the list as it was made.
 """
 from __future__ import annotations
 

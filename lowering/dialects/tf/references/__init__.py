@@ -10,5 +10,18 @@ from .table import REFERENCES, Reference, reference
 
 __all__ = ["REFERENCES", "Reference", "reference"]
 
-from . import activations, arithmetic, contractions, indexing, layout, lists, quantize, reductions, windows  # noqa: F401
-from . import diagonals, shapes, tensor_arrays, updates  # noqa: F401
+from . import (  # noqa: F401
+    activations,
+    arithmetic,
+    contractions,
+    diagonals,
+    indexing,
+    layout,
+    lists,
+    quantize,
+    reductions,
+    shapes,
+    tensor_arrays,
+    updates,
+    windows,
+)
