@@ -242,6 +242,7 @@ def lower(traced: Traced, target: Target | None, memory: PlanOptions | None = No
     from ..lowering.native.data import alignment_of
     from ..lowering.native.features import host
     from ..lowering.schedule.schedule import lower_each_way
+    check_shapes(traced.function)
     machine, clock = target or host(), Clock()
     machine = replace(machine, findings=findings) if findings else machine
     with clock.step("graph"):
@@ -261,6 +262,14 @@ def lower(traced: Traced, target: Target | None, memory: PlanOptions | None = No
         options = replace(options, alignment=options.alignment or alignment_of(machine))
         program, planned = smallest_plan(programs, options)
     return Lowered(traced, module, kernels, program, planned, machine, clock.seconds)
+
+
+def check_shapes(function: Function) -> None:
+    """A Problem where the shape of an input is left open."""
+    for value in function.arguments:
+        if not getattr(value.type, "is_static", True):
+            raise Problem(f"input {value.name} is {value.type}: its shape must be known to compile", value.position,
+                          kind="shape", help="call it with arrays, specialize it, or --shape")
 
 
 def prepared(module: Module) -> Module:

@@ -28,7 +28,7 @@ def run_compiled(case: Case) -> int:
             same(result, expected, f"call {k}, result {i}")
             count += 1
         for key, expected in call.variables.items():
-            same(context.get(names.get(key, key)), expected, f"variable {key} after call {k}")
+            same(context.read(names.get(key, key)), expected, f"variable {key} after call {k}")
             count += 1
     return count
 

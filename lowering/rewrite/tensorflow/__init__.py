@@ -5,7 +5,8 @@ loops, `variables` the process' variables of handles, and `functionalize` the sa
 """
 from __future__ import annotations
 
-from . import calls, control_flow, variable_operations  # noqa: F401  fill the table
-from .translate import Bindings, to_tosa
+from .. import functionalize  # noqa: F401  fills the table, as the next ones do
+from . import calls, control_flow, variable_operations  # noqa: F401
+from .translate import Bindings, argument_names, handle_symbols, to_tosa
 
-__all__ = ["Bindings", "to_tosa"]
+__all__ = ["Bindings", "argument_names", "handle_symbols", "to_tosa"]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .translate import Translation
 
 Branch = Callable[[], Sequence[Datum]]
+"""What a branch gives; None for what has no meaning there, and may be anything."""
 
 
 # ---- branches --------------------------------------------------------------------------------------------------------
@@ -37,27 +38,27 @@ def branch(t: Translation, condition: Value, then: Branch, otherwise: Branch) ->
         right = list(otherwise())
     if len(left) != len(right):
         raise Problem(f"the branches give {len(left)} and {len(right)} results", kind="type")
-    left, right = both_typed(t, left, right)
-    kept = [rebuildable(n, a, b) for n, (a, b) in enumerate(zip(left, right))]
-    carried = [n for n, same in enumerate(kept) if same is None]
-    blocks = (block_of(first, [left[n] for n in carried]), block_of(second, [right[n] for n in carried]))
+    pairs = [(with_zeros(t, a, b), with_zeros(t, b, a)) for a, b in zip(left, right)]
+    depends = [differ(n, a, b) for n, (a, b) in enumerate(pairs)]
+    blocks = [block_of(builder, [pair[side] for pair, own in zip(pairs, depends) if own])
+              for side, builder in enumerate((first, second))]
     found = iter(t.emitter.add(CondIf(), condition, regions=blocks))
-    return [same if same is not None else rebuilt(a, tuple(next(found) for _ in leaves(a))) for same, a in zip(kept, left)]
+    return [rebuilt(a, tuple(next(found) for _ in leaves(a))) if own else a for (a, _), own in zip(pairs, depends)]
 
 
 def block_of(builder: BlockBuilder, data: Sequence[Datum]) -> Block:
     return builder.finish(*(v for datum in data for v in leaves(datum)))
 
 
-def both_typed(t: Translation, left: list[Datum], right: list[Datum]) -> tuple[list[Datum], list[Datum]]:
-    """The results of two branches, lists of which nothing was set yet as zeros where the other branch has a list."""
-    pairs = [(with_zeros(t, a, b), with_zeros(t, b, a)) for a, b in zip(left, right)]
-    return [a for a, _ in pairs], [b for _, b in pairs]
-
-
 def with_zeros(t: Translation, datum: Datum, other: Datum) -> Datum:
-    """A list without elements as one of zeros, if the other one has elements."""
+    """What has no value yet as zeros of the type that it has elsewhere; what is no tensor as it is there."""
     match datum, other:
+        case None, Value():
+            return t.emitter.zeros(other.tensor)
+        case None, ListOfTensors(items=Value()):
+            return replace(other, items=t.emitter.zeros(other.type))
+        case None, _:
+            return other
         case ListOfTensors(items=None), ListOfTensors(items=Value()):
             typed = replace(datum, element=datum.element or other.element)
             return replace(typed, items=t.emitter.zeros(typed.type))
@@ -65,21 +66,19 @@ def with_zeros(t: Translation, datum: Datum, other: Datum) -> Datum:
             return datum
 
 
-def rebuildable(number: int, a: Datum, b: Datum) -> Datum | None:
-    """What both branches give, if that is known when compiling to be the same; None if it depends on the branch."""
+def differ(number: int, a: Datum, b: Datum) -> bool:
+    """Whether a result depends on the branch; a Problem where both cannot be one result."""
     match a, b:
         case Value(), Value():
-            if a is b:
-                return a
             same_types(number, a.type, b.type)
-            return None
+            return a is not b
         case ListOfTensors(items=Value() as x), ListOfTensors(items=Value() as y):
             same_types(number, x.type, y.type)
-            return a if x is y else None
+            return x is not y
+        case (Text(), Text()) | (None, None):
+            return False
         case _ if a == b:
-            return a
-        case Text(), Text():
-            return a
+            return False
         case _:
             raise Problem(f"result {number} is {described(a)} in one branch and {described(b)} in the other",
                           kind="unsupported", help="both branches must give tensors of one type, or the same variable")
@@ -103,11 +102,13 @@ def choose(t: Translation, index: Value, branches: Sequence[Branch], first: int 
 
 
 # ---- loops -----------------------------------------------------------------------------------------------------------
-Test = Callable[[list[Datum]], Datum]
-Body = Callable[[list[Datum]], Sequence[Datum]]
+State = list[Datum]
+"""What a loop carries; None for what has no value before the first turn has given it one."""
+Test = Callable[[State], Datum]
+Body = Callable[[State], Sequence[Datum]]
 
 
-def loop(t: Translation, state: Sequence[Datum], test: Test, body: Body) -> list[Datum]:
+def loop(t: Translation, state: Sequence[Datum], test: Test, body: Body) -> State:
     """The state after `state = body(state)` as long as `test(state)` is true."""
     first = list(state)
     changing: set[int] = set()
@@ -124,19 +125,18 @@ def loop(t: Translation, state: Sequence[Datum], test: Test, body: Body) -> list
         changing, first = found, typed
     for n in sorted(changing):
         check_carried(n, first[n], end[n])
-    carried = [n for n in range(len(first)) if n in changing]
     with t.emitter.region("while") as above:
         condition = condition_of(t, test(arguments(above, first, changing)))
+    carried = sorted(changing)
     blocks = above.finish(condition), block_of(inside, [end[n] for n in carried])
     values = [v for n in carried for v in leaves(first[n])]
     results = iter(t.emitter.add(WhileLoop(), *values, regions=blocks))
     return [rebuilt(x, tuple(next(results) for _ in leaves(x))) if n in changing else x for n, x in enumerate(first)]
 
 
-def arguments(builder: BlockBuilder, state: Sequence[Datum], changing: set[int]) -> list[Datum]:
+def arguments(builder: BlockBuilder, state: State, changing: set[int]) -> State:
     """The state inside a region: what changes are its arguments, the rest comes from outside."""
-    return [rebuilt(x, tuple(builder.argument(v.type) for v in leaves(x))) if n in changing else x
-            for n, x in enumerate(state)]
+    return [rebuilt(x, tuple(builder.argument(v.type) for v in leaves(x))) if n in changing else x for n, x in enumerate(state)]
 
 
 def condition_of(t: Translation, datum: Datum) -> Value:

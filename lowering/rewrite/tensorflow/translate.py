@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ....runtime.errors import Problem
+from ....runtime.errors import Position, Problem
 from ...dialects.tf.legalizations import LEGALIZATIONS
 from ...dialects.tf.legalizations.data import Datum, ListOfTensors, Text, VariableHandle, described
 from ...dialects.tf.legalizations.emitter import Emitter
@@ -117,6 +117,10 @@ class Translation:
         results = legalization(self.emitter, operation, *operands)
         return results if isinstance(results, tuple) else (results,)
 
+    def require(self, condition: Value, message: str, place: Position | None) -> None:
+        """Stop the run with a message unless the condition is true."""
+        raise Problem(f"{message} in some calls, which cannot be checked when running", place, kind="unsupported")
+
     def call(self, name: str, arguments: Sequence[Datum]) -> tuple[Datum, ...]:
         """The results of a function of the module, inlined."""
         function = self.module.function(name)
@@ -149,7 +153,7 @@ def argument_names(function: Function) -> dict[Value, str]:
             for v, w in zip(function.arguments, wanted)}
 
 
-def handle_symbols(function: Function, bindings: Bindings) -> list[str | None]:
+def handle_symbols(function: Function, bindings: Bindings | None = None) -> list[str | None]:
     """The symbol of the variable that each argument is a handle of: as the module says, as the caller says, or the argument's
     own name; None for arguments that are no handles."""
     attributes = function.argument_attributes or ({},) * len(function.arguments)
@@ -161,5 +165,6 @@ def handle_symbols(function: Function, bindings: Bindings) -> list[str | None]:
             found.append(None)
             continue
         symbol = str(bound.path[-1]) if bound is not None else names[argument]
-        found.append(bindings.symbols.get(argument.name, bindings.symbols.get(symbol, symbol)))
+        given = bindings.symbols if bindings else {}
+        found.append(given.get(argument.name, given.get(symbol, symbol)))
     return found

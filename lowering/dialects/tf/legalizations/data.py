@@ -44,7 +44,8 @@ class ListOfTensors:
         return ListOfTensors(items.tensor.dims[0], TensorType(items.tensor.dims[1:], items.tensor.element), items)
 
 
-Datum = Value | VariableHandle | Text | ListOfTensors
+Datum = Value | VariableHandle | Text | ListOfTensors | None
+"""None: nothing is known of it yet, as of what a loop gives before its first turn; it may be anything."""
 
 
 def leaves(datum: Datum) -> tuple[Value, ...]:
@@ -78,5 +79,7 @@ def described(datum: Datum) -> str:
             return f"the handle of variable {datum.name}"
         case ListOfTensors():
             return f"a list of {datum.count} tensors"
+        case None:
+            return "not known"
         case _:
             return "a string"

@@ -1,0 +1,106 @@
+"""Modules of TensorFlow's dialects as models: which functions are entries, what their inputs are called, and the TOSA graph of
+one for inputs of known shapes.
+
+A function's handles of variables are no inputs. What the module does not say of them, `Bindings` say: which variable an
+argument is a handle of, and the first values.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ..lowering.graph.graph import Module
+from ..runtime.errors import Problem
+from .cache.models import Outline
+
+if TYPE_CHECKING:
+    from ..lowering.graph.graph import Function, Value
+    from ..lowering.graph.types import Type
+    from ..lowering.rewrite.tensorflow import Bindings
+
+INFERENCE = re.compile(r"__inference_(.+?)_\d+")
+"""How TensorFlow names the functions that it traces."""
+
+
+def is_tensorflow(module: Module) -> bool:
+    """Whether a module's functions are made of TensorFlow's operations."""
+    from ..lowering.graph.verify import is_foreign
+    return is_foreign(module)
+
+
+def entries(module: Module) -> dict[str, Function]:
+    """The functions that users call, by the names that they know."""
+    from ..lowering.dialects.tf.saved_model import exported_names, is_initializer
+    public = [f for f in module.functions if not f.is_private and not is_initializer(f)]
+    wanted = [next(iter(exported_names(f)), short_name(f.name)) for f in public]
+    return {w if wanted.count(w) == 1 else f.name: f for w, f in zip(wanted, public)}
+
+
+def short_name(name: str) -> str:
+    """`step` for `__inference_step_1769`."""
+    found = INFERENCE.fullmatch(name)
+    return found[1] if found and found[1].isidentifier() else name
+
+
+def outlines(module: Module) -> tuple[Outline, ...]:
+    """The entries as far as a call needs to know them."""
+    return tuple(Outline(name, any(not is_static(v) for v in inputs(f)), tuple(input_names(f)))
+                 for name, f in entries(module).items())
+
+
+def inputs(function: Function) -> list[Value]:
+    """The arguments that are no handles of variables."""
+    from ..lowering.rewrite.tensorflow import handle_symbols
+    return [v for v, symbol in zip(function.arguments, handle_symbols(function)) if symbol is None]
+
+
+def input_names(function: Function) -> list[str]:
+    from ..lowering.rewrite.tensorflow import argument_names
+    names = argument_names(function)
+    return [names[v] for v in inputs(function)]
+
+
+def is_static(value: Value) -> bool:
+    from ..lowering.graph.types import TensorType
+    return isinstance(value.type, TensorType) and value.type.is_static
+
+
+def declared(module: Module, name: str) -> Module:
+    """Entry `name` as the module has it, as far as it says what its inputs and results are."""
+    function = entries(module)[name]
+    arguments = tuple(replace(v, name=n) for v, n in zip(inputs(function), input_names(function)))
+    return Module((replace(function, name=name, body=replace(function.body, arguments=arguments, operations=())),))
+
+
+def graph_of(module: Module, name: str, shapes: Mapping[str, Sequence[int]], bindings: Bindings | None) -> Module:
+    """The TOSA graph of entry `name`, for inputs of these shapes; those that are not named have the shapes that the module
+    gives them."""
+    from ..lowering.rewrite.tensorflow import to_tosa
+    function = entries(module)[name]
+    names = input_names(function)
+    for each in shapes:
+        if each not in names:
+            raise Problem(f"{name} has no input named {each}", kind="argument", help=f"its inputs: {', '.join(names)}")
+    types = [shaped(v, shapes.get(n)) for v, n in zip(inputs(function), names)]
+    if not shapes and not all(map(is_static, inputs(function))):
+        return declared(module, name)
+    found = to_tosa(module, function.name, types, bindings)
+    return replace(found, functions=tuple(replace(f, name=name) for f in found.functions))
+
+
+def bindings_of(variables: Mapping[str, Any]) -> Bindings:
+    """Names of variables by argument, and first values by name."""
+    import numpy as np
+
+    from ..lowering.rewrite.tensorflow import Bindings
+    symbols = {key: value for key, value in variables.items() if isinstance(value, str)}
+    return Bindings(symbols, {key: np.asarray(value) for key, value in variables.items() if not isinstance(value, str)})
+
+
+def shaped(value: Value, shape: Sequence[int] | None) -> Type:
+    from ..lowering.graph.types import TensorType
+    if shape is None or not isinstance(value.type, TensorType):
+        return value.type
+    return TensorType(tuple(map(int, shape)), value.type.element)
