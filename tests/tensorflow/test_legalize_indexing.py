@@ -131,6 +131,24 @@ def test_rows_that_no_update_names_stay_as_they_are() -> None:
     assert all(np.signbit(f[0, 0]) for f in found)
 
 
+@pytest.mark.parametrize("dtype", COMBINED)
+@pytest.mark.parametrize("known", [False, True])
+def test_sums_of_segments(dtype: str, known: bool) -> None:
+    g = Graph()
+    x, segments = g.argument(numbered(2, 3, 4, dtype=dtype)), np.array([[2, -1, 0], [2, 0, 2]], np.int32)
+    given = g.constant(segments) if known else g.argument(segments)
+    g.check(g("UnsortedSegmentSum", x, given, g.constant(np.int32(4))))
+
+
+@pytest.mark.parametrize(("along", "batch"), [(1, 0), (0, 1), (2, 0), (1, 2)])
+def test_sequences_in_reverse(along: int, batch: int) -> None:
+    g = Graph()
+    x = g.argument(numbered(3, 4, 5))
+    lengths = np.random.default_rng(0).integers(0, (3, 4, 5)[along] + 1, (3, 4, 5)[batch])
+    g.check(*(g("ReverseSequence", x, g.argument(lengths.astype(dtype)), seq_dim=along, batch_dim=batch)
+              for dtype in (np.int32, np.int64)))
+
+
 # ---- one hot ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("axis", [0, 1, 2, -1])
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int32", "int64"])
@@ -162,6 +180,15 @@ def test_ranges_and_sequences() -> None:
               g("Where", g.constant(np.array([[True, False], [True, True]])), result="tensor<*xi64>"),
               *g("ConcatOffset", g.constant(np.int32(-1)), g.integers(2, 3), g.integers(2, 5), result=[i32, i32])]
     g.check(*found, g("GatherV2", x, found[0], g.constant(np.int32(0)), batch_dims=0))
+
+
+def test_axes_of_broadcasts() -> None:
+    g = Graph()
+    i32 = "tensor<*xi32>"
+    pairs = (((2, 1), (2, 3)), ((3,), (2, 3)), ((1, 3), (1, 1)), ((1, 2), (2,)), ((1, 1, 4), (1, 4)))
+    found = [v for a, b in pairs for v in g("BroadcastGradientArgs", g.integers(*a), g.integers(*b), result=[i32, i32])]
+    end = g.constant(np.int32(0))
+    g.check(g("ConcatV2", *found, end))
 
 
 def test_what_is_filled() -> None:

@@ -108,6 +108,15 @@ def test_several_elements_are_set_at_once(known: bool) -> None:
     g.check(*(stacked(g, items) for items in found))
 
 
+def test_a_list_grows_by_what_is_set_behind_its_end() -> None:
+    g = Graph()
+    items = reserved(g, 0)
+    for i in (0, 2, 1, 3):
+        value = g.argument(ROW * i)
+        items = g("TensorListSetItem", items, index(g, i, True), value, result=LIST, resize_if_index_out_of_bounds=True)
+    g.check(stacked(g, items), g("TensorListLength", items, result="tensor<i32>"))
+
+
 # ---- arrays ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("shape", ["*", "2x3", "?x3"])
 def test_arrays_of_tensors(shape: str) -> None:

@@ -198,4 +198,7 @@ def test_a_part_is_replaced(seed: int) -> None:
         begin, end, strides = (g.integers(*(entry[k] for entry in entries)) if entries else g.constant(
             np.zeros(0, np.int32)) for k in range(3))
         found.append(g("TensorStridedSliceUpdate", x, begin, end, strides, value, **masks))
+        whole = g.argument(-numbered(*part.shape))
+        given = g.integers(*array.shape), begin, end, strides, whole
+        found.append(g("StridedSliceGrad", *given, **masks, result="tensor<*xf32>"))
     g.check(*found)

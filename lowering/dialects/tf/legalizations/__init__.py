@@ -22,4 +22,5 @@ from . import (  # noqa: F401
     shapes,
     slicing,
     tensor_arrays,
+    writing,
 )

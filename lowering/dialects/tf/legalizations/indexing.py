@@ -223,6 +223,28 @@ def tensor_scatter_min(e: Emitter, operation: Operation, x: Value, indices: Valu
     return combined(e, x, indices, updates, "minimum")
 
 
+@legalization("tf.UnsortedSegmentSum")
+def segment_sum(e: Emitter, operation: Operation, x: Value, segments: Value, count: Value) -> Value:
+    """The sum of the parts of each segment; a negative number of a segment drops its part."""
+    total, = integers(count, "the number of segments")
+    zeros = e.zeros(TensorType((total, *x.tensor.dims[segments.tensor.rank:]), x.tensor.element))
+    return combined(e, zeros, e.reshape(segments, (*segments.tensor.dims, 1)), x, "add")
+
+
+@legalization("tf.ReverseSequence")
+def reverse_sequence(e: Emitter, operation: Operation, x: Value, lengths: Value) -> Value:
+    """Along one axis the first elements in reverse, so many as `lengths` says for each place of another axis."""
+    at, batch = int(number(operation, "seq_dim")), int(number(operation, "batch_dim"))
+    rank, dims = x.tensor.rank, x.tensor.dims
+    order = [batch, at, *(d for d in range(rank) if d not in (at, batch))]
+    moved = e.transpose(x, order)
+    place = e.constant(np.arange(dims[at], dtype=np.int32)[None])
+    given = e.reshape(e.cast(lengths, I32), (dims[batch], 1))
+    back = e.difference(e.difference(given, e.constant(np.int32(1))), place)
+    places = e.select(e("greater", given, place), back, place)
+    return e.transpose(gathered(e, moved, places, 1, 1), [order.index(d) for d in range(rank)])
+
+
 # ---- one of two numbers ----------------------------------------------------------------------------------------------
 @legalization("tf.OneHot")
 def one_hot(e: Emitter, operation: Operation, indices: Value, depth: Value, on: Value, off: Value) -> Value:

@@ -15,7 +15,7 @@ from .....runtime.errors import Problem
 from ....graph.graph import Operation, Value
 from ....graph.types import F32, I64, ElementType, TensorType
 from ...tosa.layout import Concat
-from ..operator import find
+from ..operator import find, flag
 from ..types import TensorFlowTensor
 from .constants import result_element
 from .data import ListOfTensors
@@ -151,6 +151,9 @@ def concatenated(e: Emitter, items: ListOfTensors) -> tuple[Value, Value]:
 # ---- writing ---------------------------------------------------------------------------------------------------------
 @legalization("tf.TensorListSetItem")
 def set_item(e: Emitter, operation: Operation, items: ListOfTensors, place: Value, value: Value) -> ListOfTensors:
+    at = as_int(place)
+    if flag(operation, "resize_if_index_out_of_bounds") and at is not None and at >= items.count:
+        items = resized(e, items, at + 1)
     return with_element(e, items, place, value)
 
 

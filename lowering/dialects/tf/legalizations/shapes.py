@@ -58,6 +58,18 @@ def broadcast_args(e: Emitter, operation: Operation, a: Value, b: Value) -> Valu
     return e.constant(np.array(dims, a.tensor.element.dtype))
 
 
+@legalization("tf.BroadcastGradientArgs")
+def broadcast_gradient_args(e: Emitter, operation: Operation, a: Value, b: Value) -> tuple[Value, ...]:
+    """The axes along which each of two shapes was broadcast: a gradient is summed over them. Axes of extent 1 in both count."""
+    shapes = [integers(v, "a shape") for v in (a, b)]
+    rank = max(map(len, shapes))
+    full = [(1,) * (rank - len(s)) + s for s in shapes]
+    own, other = ([d for d in range(rank) if x[d] == 1] for x in full)
+    if shapes[0] == shapes[1]:
+        own = other = []
+    return tuple(e.constant(np.array(axes, a.tensor.element.dtype)) for axes in (own, other))
+
+
 @legalization("tf.Fill")
 def fill(e: Emitter, operation: Operation, dims: Value, value: Value) -> Value:
     require(value.tensor.rank == 0, f"a tensor is filled with one number, not with {value.type}")

@@ -53,3 +53,14 @@ def space_to_batch_of_squares(operation: Operation, x: Array, paddings: Array) -
 def batch_to_space_of_squares(operation: Operation, x: Array, crops: Array) -> Array:
     found: Array = batch_to_space(operation, x, square(operation), crops)
     return found
+
+
+@reference("tf.BroadcastGradientArgs")
+def broadcast_gradient_args(operation: Operation, a: Array, b: Array) -> tuple[Array, Array]:
+    """The axes that are 1 or missing in each of two shapes; none if the shapes are equal."""
+    x, y = a.tolist(), b.tolist()
+    rank = max(len(x), len(y))
+    x, y = [1] * (rank - len(x)) + x, [1] * (rank - len(y)) + y
+    equal = a.tolist() == b.tolist()
+    first, second = ([] if equal else [d for d, n in enumerate(s) if n == 1] for s in (x, y))
+    return np.array(first, a.dtype), np.array(second, a.dtype)
