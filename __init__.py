@@ -16,6 +16,7 @@ from .runtime.errors import Problem
 
 if TYPE_CHECKING:
     from .jit import ops
+    from .jit.bridges.tensorflow import from_tensorflow
     from .jit.control import cond, while_loop
     from .jit.decorator import TensorSpec
     from .jit.operators import Namespace
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = ["Context", "Memory", "Op", "Pool", "Problem", "TensorSpec", "__version__", "compile", "cond", "custom",
-           "get_num_threads", "jit", "load", "ops", "set_num_threads", "target", "tosa", "variable", "variables", "while_loop"]
+           "from_tensorflow", "get_num_threads", "jit", "load", "ops", "set_num_threads", "target", "tosa", "variable",
+           "variables", "while_loop"]
 
 _PLACES = {"ops": ("jit.ops", None), "cond": ("jit.control", "cond"), "while_loop": ("jit.control", "while_loop"),
            "TensorSpec": ("jit.decorator", "TensorSpec"), "variable": ("jit.variable", "variable"),
@@ -41,6 +43,7 @@ _PLACES = {"ops": ("jit.ops", None), "cond": ("jit.control", "cond"), "while_loo
            "Memory": ("lowering.memory.planner", "PlanOptions"), "Pool": ("lowering.memory.buffers", "PoolInfo"),
            "target": ("lowering.native.features", "target"), "Context": ("runtime.variables", "Context"),
            "custom": ("lowering.dialects.tosa.custom", "custom"),
+           "from_tensorflow": ("jit.bridges.tensorflow", "from_tensorflow"),
            "get_num_threads": ("runtime.threads", "get_num_threads"),
            "set_num_threads": ("runtime.threads", "set_num_threads")}
 """Where the names that are imported on first use come from: a module, and a name in it (None: the module)."""

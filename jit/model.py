@@ -147,6 +147,13 @@ class Model:
         self.entries = {o.name: Entry(o, graph_of(module, o.name, bindings), cached) for o in outlines}
         self.__call__ = until_quick(self, through(self, "_call"), through(self, "_quick"))  # type: ignore[method-assign]
 
+    @classmethod
+    def of_entries(cls, entries: Mapping[str, Entry], module: Module) -> Model:
+        """A model of entries that were made one by one; `module` is what it shows."""
+        model = cls(now(module), ())
+        model.entries = dict(entries)
+        return model
+
     @property
     def module(self) -> Module:
         """The graphs of all functions."""
@@ -251,15 +258,15 @@ def model_of(read: Callable[[], Module], origin: Origin | None, bindings: Bindin
     if cached is not None:
         return Model(Later(read), cached.outlines, cached)
     module = read()
-    outlines = outlines_of(module)
+    outlines = outlines_of(module, bindings)
     return Model(now(module), outlines, CachedModel(origin, outlines) if origin else None, bindings)
 
 
-def outlines_of(module: Module) -> tuple[Outline, ...]:
+def outlines_of(module: Module, bindings: Bindings | None) -> tuple[Outline, ...]:
     """The entry functions of a module."""
     from . import tensorflow
     if tensorflow.is_tensorflow(module):
-        return tensorflow.outlines(module)
+        return tensorflow.outlines(module, bindings)
     return tuple(Outline(f.name, is_dynamic(f), tuple(v.name for v in f.arguments))
                  for f in module.functions if not f.is_private)
 

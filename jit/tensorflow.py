@@ -44,22 +44,23 @@ def short_name(name: str) -> str:
     return found[1] if found and found[1].isidentifier() else name
 
 
-def outlines(module: Module) -> tuple[Outline, ...]:
+def outlines(module: Module, bindings: Bindings | None = None) -> tuple[Outline, ...]:
     """The entries as far as a call needs to know them."""
-    return tuple(Outline(name, any(not is_static(v) for v in inputs(f)), tuple(input_names(f)))
+    return tuple(Outline(name, any(not is_static(v) for v in inputs(f, bindings)), tuple(input_names(f, bindings)))
                  for name, f in entries(module).items())
 
 
-def inputs(function: Function) -> list[Value]:
-    """The arguments that are no handles of variables."""
+def inputs(function: Function, bindings: Bindings | None) -> list[Value]:
+    """The arguments that are no handles of variables and no constants."""
     from ..lowering.rewrite.tensorflow import handle_symbols
-    return [v for v, symbol in zip(function.arguments, handle_symbols(function)) if symbol is None]
+    fixed = bindings.arguments if bindings else {}
+    return [v for v, symbol in zip(function.arguments, handle_symbols(function)) if symbol is None and v.name not in fixed]
 
 
-def input_names(function: Function) -> list[str]:
+def input_names(function: Function, bindings: Bindings | None) -> list[str]:
     from ..lowering.rewrite.tensorflow import argument_names
     names = argument_names(function)
-    return [names[v] for v in inputs(function)]
+    return [names[v] for v in inputs(function, bindings)]
 
 
 def is_static(value: Value) -> bool:
@@ -67,10 +68,10 @@ def is_static(value: Value) -> bool:
     return isinstance(value.type, TensorType) and value.type.is_static
 
 
-def declared(module: Module, name: str) -> Module:
+def declared(module: Module, name: str, bindings: Bindings | None) -> Module:
     """Entry `name` as the module has it, as far as it says what its inputs and results are."""
     function = entries(module)[name]
-    arguments = tuple(replace(v, name=n) for v, n in zip(inputs(function), input_names(function)))
+    arguments = tuple(replace(v, name=n) for v, n in zip(inputs(function, bindings), input_names(function, bindings)))
     return Module((replace(function, name=name, body=replace(function.body, arguments=arguments, operations=())),))
 
 
@@ -79,13 +80,13 @@ def graph_of(module: Module, name: str, shapes: Mapping[str, Sequence[int]], bin
     gives them."""
     from ..lowering.rewrite.tensorflow import to_tosa
     function = entries(module)[name]
-    names = input_names(function)
+    names = input_names(function, bindings)
     for each in shapes:
         if each not in names:
             raise Problem(f"{name} has no input named {each}", kind="argument", help=f"its inputs: {', '.join(names)}")
-    types = [shaped(v, shapes.get(n)) for v, n in zip(inputs(function), names)]
-    if not shapes and not all(map(is_static, inputs(function))):
-        return declared(module, name)
+    types = [shaped(v, shapes.get(n)) for v, n in zip(inputs(function, bindings), names)]
+    if not shapes and not all(map(is_static, inputs(function, bindings))):
+        return declared(module, name, bindings)
     found = to_tosa(module, function.name, types, bindings)
     return replace(found, functions=tuple(replace(f, name=name) for f in found.functions))
 

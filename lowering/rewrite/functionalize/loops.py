@@ -54,7 +54,7 @@ class Emission:
         """The condition, and the items that compute it, where it needs nothing but what is carried, and the Exits give what is
         carried; None where the loop cannot be turned."""
         bits, loop = self.f.bits, self.loop
-        if not loop.is_uniform or len(loop.starts) != len(loop.sources) or loop.again in (FALSE, TRUE):
+        if len(loop.starts) != len(loop.sources) or loop.again in (FALSE, TRUE):
             return None
         if loop.ending != set(loop.exits) or any(self.carried(e) is None for e in loop.exits) or not loop.exits:
             return None
@@ -142,7 +142,7 @@ class Emission:
         for source in loop.sources:
             if source.results[0] not in merged:
                 found.append(source.results[0])
-            if not loop.is_uniform:
+            if source not in loop.lasting:
                 found.append(Atom("source", source))
         first = Atom("first", loop.frame)
         found += [first] if first in self.atoms() else []
