@@ -1,7 +1,8 @@
-"""tosaic compiles TOSA tensor graphs to native code, from Python, with nothing to build.
+"""tosaic compiles TOSA and TensorFlow graphs to native code, from Python, with nothing to build.
 
     @tosaic.jit                                 a Python function of tensors, compiled for each signature
-    tosaic.load("model.mlir")                   a model: MLIR text or .tflite
+    tosaic.load("model.mlir")                   a model: MLIR text (TOSA, TensorFlow) or .tflite
+    tosaic.from_tensorflow(function, x)         the same of a tf.function, a Keras model, a SavedModel
     tosaic.ops, tosaic.tosa                     functions of traced tensors: as in NumPy, as in the specification
     tosaic.set_num_threads(2)                   how many threads a call may use; 1 unless said otherwise
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .compiled import Compiled
     from .crosscheck import CrossCheck
     from .stages import Lowered, Traced
+    from .structure import Structure
 
 Shapes = tuple[tuple[str, tuple[int, ...]], ...]
 """Inputs and their shapes, those that a call gives to inputs with open extents."""
@@ -217,14 +218,15 @@ class Model:
         return f"<Model with {', '.join(self.entries) or 'no entries'}>"
 
 
-def graph_of(module: Later[Module], name: str, bindings: Bindings | None) -> Graph:
-    """What makes the graphs of an entry."""
+def graph_of(module: Later[Module], name: str, bindings: Bindings | None, results: Structure | None = None) -> Graph:
+    """What makes the graphs of an entry; `results` is the nest that it gives its results in."""
     def make(shapes: Shapes) -> Traced:
         from .stages import Traced
-        from .tensorflow import graph_of, is_tensorflow
+        from .tensorflow import Reference, graph_of, is_tensorflow
         whole = module()
         if is_tensorflow(whole):
-            return Traced(graph_of(whole, name, dict(shapes), bindings), name)
+            return Traced(graph_of(whole, name, dict(shapes), bindings), name, results,
+                          lambda: Reference(whole, name, bindings))
         return Traced(with_shapes(whole, whole.function(name), dict(shapes)) if shapes else whole, name)
     return make
 

@@ -17,7 +17,7 @@ from .cache.models import Outline
 
 if TYPE_CHECKING:
     from ..lowering.graph.graph import Function, Value
-    from ..lowering.graph.types import Type
+    from ..lowering.graph.types import Array, Type
     from ..lowering.rewrite.tensorflow import Bindings
 
 INFERENCE = re.compile(r"__inference_(.+?)_\d+")
@@ -89,6 +89,32 @@ def graph_of(module: Module, name: str, shapes: Mapping[str, Sequence[int]], bin
         return declared(module, name, bindings)
     found = to_tosa(module, function.name, types, bindings)
     return replace(found, functions=tuple(replace(f, name=name) for f in found.functions))
+
+
+class Reference:
+    """Calls of an entry in the interpreters of TensorFlow's dialects, on one state."""
+
+    def __init__(self, module: Module, name: str, bindings: Bindings | None) -> None:
+        from ..lowering.dialects.tf.interpret import Environment
+        from ..lowering.rewrite.tensorflow import handle_symbols
+        self.function, self.environment = entries(module)[name], Environment(module)
+        self.symbols = handle_symbols(self.function, bindings)
+        self.fixed: Mapping[str, Array] = bindings.arguments if bindings else {}
+        for values in (bindings.initial, bindings.constants) if bindings else ():
+            self.environment.variables.update(values)
+
+    def __call__(self, arrays: Sequence[Array]) -> Sequence[Array]:
+        from ..lowering.dialects.tf.interpret import interpret
+        from ..lowering.dialects.tf.saved_model import bound_inputs
+        from ..lowering.dialects.tf.values import Handle
+        given, bound = iter(arrays), bound_inputs(self.function)
+        arguments = [Handle(symbol) if symbol else self.fixed[v.name] if v.name in self.fixed else next(given)
+                     for n, (v, symbol) in enumerate(zip(self.function.arguments, self.symbols)) if n not in bound]
+        return interpret(self.environment, self.function.name, arguments)
+
+    @property
+    def variables(self) -> Mapping[str, Array | None]:
+        return self.environment.variables
 
 
 def bindings_of(variables: Mapping[str, Any]) -> Bindings:

@@ -19,6 +19,7 @@ import numpy as np
 from ...runtime.errors import Problem
 from ..later import now
 from ..model import Entry, Model, graph_of, outlines_of
+from ..structure import Structure, flatten
 
 if TYPE_CHECKING:
     from ...lowering.graph.graph import Module
@@ -127,6 +128,15 @@ def of_path(tf: Any, path: str, outputs: Sequence[str], signatures: Sequence[str
     return {"main": of_graph_def(tf, graph, outputs)}
 
 
+def in_order(nest: Any) -> Any:
+    """Dicts with their keys in order."""
+    if isinstance(nest, dict):
+        return {key: in_order(nest[key]) for key in sorted(nest)}
+    if isinstance(nest, tuple) and not hasattr(nest, "_fields"):
+        return tuple(map(in_order, nest))
+    return [in_order(n) for n in nest] if isinstance(nest, list) else nest
+
+
 def of_graph_def(tf: Any, graph: Any, outputs: Sequence[str]) -> Any:
     """A GraphDef from its placeholders to its outputs; without names, what nothing reads."""
     inputs = [n.name for n in graph.node if n.op == "Placeholder"]
@@ -201,6 +211,11 @@ class Converter:
                 values[argument.name] = captured.numpy()
         return module, Bindings(symbols, arguments=values)
 
+    def nest(self, name: str) -> Structure:
+        """The nest of a function's results; TensorFlow takes a dict's values in the order of its keys."""
+        outputs = self.functions[name].structured_outputs
+        return flatten(in_order(outputs), [])
+
     def written(self, module: Module, bindings: Bindings) -> set[str]:
         """The variables that a function may write."""
         from ...lowering.dialects.tf.handles import written_arguments
@@ -216,4 +231,4 @@ class Converter:
         given = replace(bindings, initial={k: v for k, v in values.items() if k in written},
                         constants={k: v for k, v in values.items() if k not in written})
         outline, = outlines_of(module, given)
-        return Entry(outline._replace(name=name), graph_of(now(module), name, given), None)
+        return Entry(outline._replace(name=name), graph_of(now(module), name, given, self.nest(name)), None)

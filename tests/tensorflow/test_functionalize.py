@@ -14,6 +14,7 @@ from tosaic.lowering.graph.graph import Module
 from tosaic.lowering.graph.types import Array
 from tosaic.lowering.graph.verify import verify
 from tosaic.lowering.rewrite.functionalize.bits import FALSE, TRUE, Atom, Bit, Bits
+from tosaic.lowering.rewrite.functionalize.liveness import Liveness
 from tosaic.lowering.rewrite.tensorflow import Bindings, to_tosa
 from tosaic.lowering.text.printer import print_module
 from tosaic.lowering.text.reader import read_module
@@ -100,6 +101,31 @@ def test_the_documents_loop_compiled_gives_zero(start: int) -> None:
     path = DATA.parent / "tensorflow_document" / "loop.mlir"
     module = to_tosa(read_module(path.read_text(), path.name), "loop")
     assert Traced(module, "loop").compile()(np.int32(start)) == 0
+
+
+MERGE_AFTER_A_CONTROL = """func.func @main(%x: tensor<i32>, %p: tensor<i1>) -> tensor<i32> {
+  %r = tf_executor.graph {
+    %f, %t, %c = tf_executor.Switch %x, %p : (tensor<i32>, tensor<i1>) -> (tensor<i32>, tensor<i32>, !tf_executor.control)
+    %a, %dead = tf_executor.island wraps "tf.Neg"(%f) : (tensor<i32>) -> tensor<i32>
+    %v, %i, %m = tf_executor.Merge %x, %x, %dead : tensor<i32>
+    %w, %d = tf_executor.island(%m) wraps "tf.Neg"(%x) : (tensor<i32>) -> tensor<i32>
+    tf_executor.fetch %w : tensor<i32>
+  }
+  return %r : tensor<i32>
+}"""
+
+
+@pytest.mark.parametrize("rfc_merge", [False, True])
+def test_a_merge_with_a_dead_control_input_is_live_as_in_tensorflow_or_dead_as_in_the_document(rfc_merge: bool) -> None:
+    """In the document's reading what is fetched is dead where %p is true."""
+    module = read_module(MERGE_AFTER_A_CONTROL)
+    graph = module.functions[0].body.operations[0]
+    bit = Liveness(module, graph, rfc_merge).bit(graph.regions[0].yields[0])
+    assert (bit == TRUE) == (not rfc_merge)
+    arguments = [np.array(3, np.int32), np.array(False)]
+    assert interpret(Environment(module, rfc_merge=rfc_merge), "main", arguments)[0] == -3
+    if not rfc_merge:
+        assert Traced(to_tosa(module, "main"), "main").compile()(*arguments) == -3
 
 
 # ---- the bits --------------------------------------------------------------------------------------------------------

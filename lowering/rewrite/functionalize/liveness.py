@@ -23,6 +23,7 @@ from ...dialects.tf_executor.operators import (
     NextIterationSource,
     Switch,
     SwitchN,
+    control_operands,
     control_result,
     data_operands,
     data_results,
@@ -38,10 +39,11 @@ Unit = Operation | Frame
 
 
 class Liveness:
-    """The bits of one graph. `bits` has those of all values that the graph defines."""
+    """The bits of one graph. `bits` has those of all values that the graph defines. `rfc_merge`: whether a Merge with a dead
+    control input is dead, as the dialect's design document has it; in TensorFlow it is live."""
 
-    def __init__(self, module: Module, graph: Operation) -> None:
-        self.module, self.block = module, graph.regions[0]
+    def __init__(self, module: Module, graph: Operation, rfc_merge: bool = False) -> None:
+        self.module, self.block, self.rfc_merge = module, graph.regions[0], rfc_merge
         self.functions: dict[str, bool] = {}
         self.manager = Bits()
         self.frames = Frames(self.block)
@@ -89,6 +91,8 @@ class Liveness:
                 results = self.cases(data[1], count, own)
             case Merge():
                 own = bits.disjunction(*(self.bit(v) for v in data))
+                if self.rfc_merge:
+                    own = bits.conjunction(own, *(self.bit(v) for v in control_operands(operation)))
                 results = [own, own]
             case ControlTrigger():
                 own = TRUE

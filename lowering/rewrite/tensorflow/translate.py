@@ -19,6 +19,7 @@ from ...dialects.tf.operator import spelling
 from ...dialects.tf.types import is_resource, is_tensor, shapes_can_be_equal
 from ...graph.graph import Block, Function, Module, Operation, Value
 from ...graph.types import Array, TensorType, Type
+from ..fold_convolutions import fold_convolutions
 from ..prune import prune
 from .special import SPECIAL, Scope
 from .variables import Variables
@@ -37,6 +38,8 @@ class Bindings:
     types: Mapping[str, TensorType] = field(default_factory=dict)
     constants: Mapping[str, Array] = field(default_factory=dict)
     arguments: Mapping[str, Array] = field(default_factory=dict)
+    rfc_merge: bool = False
+    """Whether a Merge with a dead control input is dead, as the dialect's design document has it; in TensorFlow it is live."""
 
 
 def to_tosa(module: Module, name: str | None, types: Sequence[Type] | None = None, bindings: Bindings | None = None) -> Module:
@@ -72,7 +75,8 @@ class Translation:
         yields = [self.result(datum, number, place) for number, datum in enumerate(found)]
         body = self.emitter.blocks[0].finish(*yields, position=function.position)
         result = Function(function.name, body, tuple(v.type for v in yields), position=function.position)
-        return prune(Module((result,), self.variables.declarations(), self.module.name, position=self.module.position))
+        module = Module((result,), self.variables.declarations(), self.module.name, position=self.module.position)
+        return prune(fold_convolutions(prune(module)))
 
     def argument(self, argument: Value, name: str, type: Type) -> Value:
         """An argument of the new function; its type must be known, and be one that the old one can have."""

@@ -11,16 +11,13 @@ from .table import LEGALIZATIONS, Legalization, legalization
 
 __all__ = ["LEGALIZATIONS", "Legalization", "legalization"]
 
-from . import (  # noqa: F401
-    arithmetic,
-    constants,
-    diagonals,
-    indexing,
-    joining,
-    layout,
-    lists,
-    shapes,
-    slicing,
-    tensor_arrays,
-    writing,
-)
+from . import arithmetic, constants  # noqa: F401
+
+# isort: split
+from . import contractions, convolutions, einsum, fourier, normalization, pooling, quantize  # noqa: F401
+
+# isort: split
+from . import quantize_and_dequantize, resize  # noqa: F401
+
+# isort: split
+from . import diagonals, indexing, joining, layout, lists, shapes, slicing, tensor_arrays, writing  # noqa: F401

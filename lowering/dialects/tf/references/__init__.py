@@ -10,18 +10,10 @@ from .table import REFERENCES, Reference, reference
 
 __all__ = ["REFERENCES", "Reference", "reference"]
 
-from . import (  # noqa: F401
-    activations,
-    arithmetic,
-    contractions,
-    diagonals,
-    indexing,
-    layout,
-    lists,
-    quantize,
-    reductions,
-    shapes,
-    tensor_arrays,
-    updates,
-    windows,
-)
+from . import activations, arithmetic, contractions, indexing, layout, lists, quantize, reductions, windows  # noqa: F401
+
+# isort: split
+from . import fourier  # noqa: F401
+
+# isort: split
+from . import diagonals, shapes, tensor_arrays, updates  # noqa: F401
