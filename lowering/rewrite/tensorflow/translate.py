@@ -13,7 +13,7 @@ import numpy as np
 
 from ....runtime.errors import Position, Problem
 from ...dialects.tf.legalizations import LEGALIZATIONS
-from ...dialects.tf.legalizations.data import Datum, Text, VariableHandle, described
+from ...dialects.tf.legalizations.data import Datum, ListOfTensors, Text, VariableHandle, described
 from ...dialects.tf.legalizations.emitter import Emitter
 from ...dialects.tf.legalizations.table import legalized
 from ...dialects.tf.operator import spelling
@@ -150,8 +150,8 @@ class Translation:
 def check_declared(value: Value, datum: Datum) -> None:
     """What was found is what the text declares, as far as it declares anything."""
     declared = value.type
-    if isinstance(datum, Text) or not isinstance(declared, TensorType):
-        return
+    if isinstance(datum, Text | ListOfTensors) or not isinstance(declared, TensorType):
+        return  # the flow of an array of tensors is declared as a number
     found = datum.type if isinstance(datum, Value) else None
     if not isinstance(found, TensorType) or found.element != declared.element or not shapes_can_be_equal(
             declared.shape, found.shape):
