@@ -11,4 +11,4 @@ from .table import LEGALIZATIONS, Legalization, legalization
 
 __all__ = ["LEGALIZATIONS", "Legalization", "legalization"]
 
-from . import arithmetic, constants  # noqa: F401
+from . import arithmetic, assertions, constants  # noqa: F401
