@@ -1,6 +1,7 @@
 """The digest of a graph: SHA-256 of its structure, attributes, names and constants, the same in every process.
 
-Positions in the source count only for operators on variables and checks: their errors come when the code runs, and name the place.
+Positions in the source count only for operators on variables and checks: their errors come when the code runs, and name the
+place.
 """
 from __future__ import annotations
 

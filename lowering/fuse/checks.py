@@ -27,7 +27,8 @@ def check(fuser: Fuser, operation: Operation) -> None:
         if home.data.item():
             return
         if len(fuser.scopes) == 1:
-            raise Problem(message, operation.position, kind="check", help="this fails in every call: the condition is a constant")
+            raise Problem(message, operation.position, kind="check",
+                          help="this fails in every call: the condition is a constant")
         home = copied(fuser, operation)
     fuser.faults.append(Fault(message, operation.position, kind="check"))
     fuser.step(CheckTrue(home, len(fuser.faults) - 1))

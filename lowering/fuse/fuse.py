@@ -4,8 +4,8 @@ There is one mechanism, inlining. A contraction inlined into the elementwise ope
 an epilogue; a pad inlined into a convolution *is* a guarded load; a slice is an offset. What is stored is what more than
 one consumer computes with, what control flow or a write to a variable must not see change, and what leaves the function.
 
-`Fuser` walks one function; `variables.py` holds the rules of stateful operators, `control_flow.py` those of regions, `checks.py`
-those of checks.
+`Fuser` walks one function; `variables.py` holds the rules of stateful operators, `control_flow.py` those of regions,
+`checks.py` those of checks.
 """
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Graph -> graph: a write to a variable moves down, behind the last operation that still looks at the old contents.
 
 A streaming model writes its state back as soon as it has the next one, and then computes with the old one and what came
-in. Where the write comes last, nothing of the old state has to be kept beside the variable. A write behind a check needs no copy
-of the old contents in case the check fails.
+in. Where the write comes last, nothing of the old state has to be kept beside the variable. A write behind a check needs no
+copy of the old contents in case the check fails.
 """
 from __future__ import annotations
 
