@@ -105,6 +105,29 @@ def fault_of_a_function() -> Answers:
     return {"text": message(lambda: fails(X))}
 
 
+def checks_of_a_function() -> Answers:
+    @tosaic.jit
+    def checked(x: Any) -> Any:
+        tosaic.check(x[0] > 0, "the first is not above 0")
+        tosaic.check(x[1] > 0, "the second is not above 0")
+        return x + 1.0
+
+    answer = plain(checked(X + 1))
+    return {"answer": answer, "texts": [message(lambda x=x: checked(x)) for x in (X, X - X[1], -X)]}
+
+
+def check_of_a_model() -> Answers:
+    """The second call fails."""
+    text = """func.func @main(%c: tensor<i1>, %x: tensor<2xf32>) -> tensor<2xf32> {
+  "tosaic.assert"(%c) <{message = "c is false"}> : (tensor<i1>) -> ()
+  return %x : tensor<2xf32>
+}
+"""
+    main = tosaic.load(written("checked.mlir", text)).main
+    y = plain(main(np.array(True), np.ones(2, np.float32)))
+    return {"y": y, "text": message(lambda: main(np.array(False), np.ones(2, np.float32)))}
+
+
 def wrong_shapes() -> Answers:
     return {"text": message(lambda: tosaic.load(written("open.mlir", OPEN)).main.specialize({"z": (2, 3)}))}
 
