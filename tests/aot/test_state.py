@@ -184,9 +184,9 @@ int main(void) {
     pools.workspace_size = TOSAIC_DEMO_WORKSPACE_SIZE;
     inputs.x = x;
     inputs.x_size = sizeof x;
-    inputs.c = (const void *)&c;
+    inputs.c = &c;
     inputs.c_size = sizeof c;
-    inputs.d = (const void *)&d;
+    inputs.d = &d;
     inputs.d_size = sizeof d;
     outputs.y = y;
     outputs.y_size = sizeof y;

@@ -112,20 +112,21 @@ def checks_of_a_function() -> Answers:
         tosaic.check(x[1] > 0, "the second is not above 0")
         return x + 1.0
 
-    answer = plain(checked(X + 1))
-    return {"answer": answer, "texts": [message(lambda x=x: checked(x)) for x in (X, X - X[1], -X)]}
+    def on(*numbers: int) -> Any:
+        return checked(np.array(numbers, np.float32))
+
+    return {"answer": on(1, 2), "first": message(lambda: on(0, 2)), "second": message(lambda: on(1, 0)),
+            "both": message(lambda: on(0, 0))}
 
 
 def check_of_a_model() -> Answers:
-    """The second call fails."""
     text = """func.func @main(%c: tensor<i1>, %x: tensor<2xf32>) -> tensor<2xf32> {
   "tosaic.assert"(%c) <{message = "c is false"}> : (tensor<i1>) -> ()
   return %x : tensor<2xf32>
 }
 """
     main = tosaic.load(written("checked.mlir", text)).main
-    y = plain(main(np.array(True), np.ones(2, np.float32)))
-    return {"y": y, "text": message(lambda: main(np.array(False), np.ones(2, np.float32)))}
+    return {"y": main(np.array(True), np.ones(2, np.float32)), "text": message(lambda: main(np.array(False), np.ones(2, np.float32)))}
 
 
 def wrong_shapes() -> Answers:
@@ -188,7 +189,8 @@ def digests() -> Answers:
 
 
 QUICK = (call, weights, sources, state, entries, wrong_arguments, open_extents)
-AGAIN = (memories, traced, fault_of_a_model, fault_of_a_function, wrong_shapes, model_text, stages)
+AGAIN = (memories, traced, fault_of_a_model, fault_of_a_function, check_of_a_model, checks_of_a_function,
+         wrong_shapes, model_text, stages)
 
 
 # ---- running ---------------------------------------------------------------------------------------------------------
