@@ -193,11 +193,14 @@ int main(void) {
     printf("%d ", (int)tosaic_demo_run(&inputs, &outputs, &pools));
     x[7] = 100;
     d = 0;
-    printf("%d %g ", (int)(tosaic_demo_run(&inputs, &outputs, &pools) == TOSAIC_DEMO_FAULT_2), (double)tosaic_variable_kept[7]);
+    printf("%d ", (int)(tosaic_demo_run(&inputs, &outputs, &pools) == TOSAIC_DEMO_FAULT_2));
+    printf("%g ", (double)tosaic_variable_kept[7]);
     c = 0;
-    printf("%d %g ", (int)(tosaic_demo_run(&inputs, &outputs, &pools) == TOSAIC_DEMO_FAULT_1), (double)tosaic_variable_kept[7]);
+    printf("%d ", (int)(tosaic_demo_run(&inputs, &outputs, &pools) == TOSAIC_DEMO_FAULT_1));
+    printf("%g ", (double)tosaic_variable_kept[7]);
     c = d = 1;
-    printf("%d %g", (int)tosaic_demo_run(&inputs, &outputs, &pools), (double)tosaic_variable_kept[7]);
+    printf("%d ", (int)tosaic_demo_run(&inputs, &outputs, &pools));
+    printf("%g", (double)tosaic_variable_kept[7]);
     return 0;
 }
 """
