@@ -1,7 +1,7 @@
-"""Graph -> graph: a check of a condition in the branch that runs where that condition is false becomes a check before the branch.
+"""Graph -> graph: a check of a condition in the branch that runs where it is false becomes a check before the branch.
 
-TensorFlow writes each of its assertions so: `tf.If` of the condition, with `tf.Assert` of the same condition in its else branch.
-Before the branch the check needs none, and a write to a variable may move behind it.
+TensorFlow writes each of its assertions so: `tf.If` of the condition, with `tf.Assert` of the same condition in its else
+branch. Before the branch the check needs none, and a write to a variable may move behind it.
 """
 from __future__ import annotations
 

@@ -126,7 +126,8 @@ def check_of_a_model() -> Answers:
 }
 """
     main = tosaic.load(written("checked.mlir", text)).main
-    return {"y": main(np.array(True), np.ones(2, np.float32)), "text": message(lambda: main(np.array(False), np.ones(2, np.float32)))}
+    x = np.ones(2, np.float32)
+    return {"y": main(np.array(True), x), "text": message(lambda: main(np.array(False), x))}
 
 
 def wrong_shapes() -> Answers:

@@ -1,5 +1,5 @@
-"""Random graphs with checks, in branches and loops too, through the whole compiler: a call fails where the interpreter fails, with
-the same check, and leaves the same variables."""
+"""Random graphs with checks, in branches and loops too, through the whole compiler: a call fails where the interpreter
+fails, with the same check, and leaves the same variables."""
 from __future__ import annotations
 
 from pathlib import Path
@@ -16,7 +16,7 @@ from .generators.functions import Case, case
 from .oracles import native
 from .oracles.artifact import check_artifact
 from .oracles.native import USABLE
-from .oracles.reference import Expected, Outcome, outcome
+from .oracles.reference import Expected, Outcome
 from .oracles.verdict import check
 from .test_differential import depth_of
 
@@ -75,18 +75,18 @@ def native_state(found: Case, calls: int) -> dict[str, np.ndarray | None]:
     return dict(context.snapshot())
 
 
-SEEDS = range(5000, 5060)
+SEEDS = range(5000, 5036)
 
 
-@pytest.mark.parametrize("group", range(6))
+@pytest.mark.parametrize("group", range(4))
 def test_a_check_fails_where_the_interpreter_says_and_changes_nothing(group: int) -> None:
-    found = [run(seed) for seed in SEEDS[group::6]]
+    found = [run(seed) for seed in SEEDS[group::4]]
     assert sum(f != "undecided" for f in found) >= 6
     assert any(f.startswith("check ") for f in found) and "" in found
 
 
 @needs_gcc
-@pytest.mark.parametrize("seed", range(5100, 5108))
+@pytest.mark.parametrize("seed", range(5100, 5104))
 def test_checks_in_object_files_fail_alike(seed: int, tmp_path: Path) -> None:
     found = made(seed)
     expected = Expected.of(found.module, found.calls)

@@ -35,8 +35,8 @@ GUARDED = f"""func.func @f({ARGUMENTS}) -> tensor<2xf32> {{
     "tf.AssignVariableOp"(%h, %x) : (tensor<!tf_type.resource<tensor<2xf32>>>, tensor<2xf32>) -> ()
     %s = "tf.AsString"(%x) <{{width = -1 : i64}}> : (tensor<2xf32>) -> tensor<2x!tf_type.string>
     %c = "tf.Less"(%zero, %q) : (tensor<f32>, tensor<f32>) -> tensor<i1>
-    %r = "tf.If"(%c, %c, %x, %s) <{{else_branch = @fails, is_stateless = false, then_branch = @holds}}> : (tensor<i1>, tensor<i1>,
-      tensor<2xf32>, tensor<2x!tf_type.string>) -> tensor<i1>
+    %r = "tf.If"(%c, %c, %x, %s) <{{else_branch = @fails, is_stateless = false, then_branch = @holds}}> : (tensor<i1>,
+      tensor<i1>, tensor<2xf32>, tensor<2x!tf_type.string>) -> tensor<i1>
     %y = "tf.AddV2"(%x, %x) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
     return %y : tensor<2xf32>
   }}{FUNCTIONS}"""
@@ -99,7 +99,8 @@ def test_an_assertion_in_a_branch_that_is_not_taken_does_not_fail() -> None:
     assert fails(function, np.float32(0), FALSE, X).message == "assertion failed"
 
 
-ORDER = """    %a = tf_executor.island wraps "tf.AssignVariableOp"(%h, %x) : (tensor<!tf_type.resource<tensor<2xf32>>>, tensor<2xf32>) -> ()
+ORDER = """    %a = tf_executor.island wraps "tf.AssignVariableOp"(%h, %x) : (tensor<!tf_type.resource<tensor<2xf32>>>, tensor<2xf32>
+      ) -> ()
     %b = tf_executor.island(%a) wraps "tf.Assert"(%p) : (tensor<i1>) -> ()
     %r, %d = tf_executor.island(%b) wraps "tf.ReadVariableOp"(%h) : (tensor<!tf_type.resource<tensor<2xf32>>>) -> tensor<2xf32>
     tf_executor.fetch %r : tensor<2xf32>"""
