@@ -1,7 +1,8 @@
-"""tosaic compiles TOSA tensor graphs to native code, from Python, with nothing to build.
+"""tosaic compiles TOSA and TensorFlow graphs to native code, from Python, with nothing to build.
 
     @tosaic.jit                                 a Python function of tensors, compiled for each signature
-    tosaic.load("model.mlir")                   a model: MLIR text or .tflite
+    tosaic.load("model.mlir")                   a model: MLIR text (TOSA, TensorFlow) or .tflite
+    tosaic.from_tensorflow(function, x)         the same of a tf.function, a Keras model, a SavedModel
     tosaic.ops, tosaic.tosa                     functions of traced tensors: as in NumPy, as in the specification
     tosaic.set_num_threads(2)                   how many threads a call may use; 1 unless said otherwise
 
@@ -16,6 +17,7 @@ from .runtime.errors import Problem
 
 if TYPE_CHECKING:
     from .jit import ops
+    from .jit.bridges.tensorflow import from_tensorflow
     from .jit.checking import check
     from .jit.control import cond, while_loop
     from .jit.decorator import TensorSpec
@@ -33,9 +35,9 @@ if TYPE_CHECKING:
     tosa: Namespace
     __version__: str
 
-__all__ = ["Context", "Memory", "Op", "Pool", "Problem", "TensorSpec", "__version__", "check", "compile", "cond",
-           "custom", "get_num_threads", "jit", "load", "ops", "set_num_threads", "target", "tosa", "variable", "variables",
-           "while_loop"]
+__all__ = ["Context", "Memory", "Op", "Pool", "Problem", "TensorSpec", "__version__", "check", "compile", "cond", "custom",
+           "from_tensorflow", "get_num_threads", "jit", "load", "ops", "set_num_threads", "target", "tosa", "variable",
+           "variables", "while_loop"]
 
 _PLACES = {"ops": ("jit.ops", None), "check": ("jit.checking", "check"),
            "cond": ("jit.control", "cond"), "while_loop": ("jit.control", "while_loop"),
@@ -44,6 +46,7 @@ _PLACES = {"ops": ("jit.ops", None), "check": ("jit.checking", "check"),
            "Memory": ("lowering.memory.planner", "PlanOptions"), "Pool": ("lowering.memory.buffers", "PoolInfo"),
            "target": ("lowering.native.features", "target"), "Context": ("runtime.variables", "Context"),
            "custom": ("lowering.dialects.tosa.custom", "custom"),
+           "from_tensorflow": ("jit.bridges.tensorflow", "from_tensorflow"),
            "get_num_threads": ("runtime.threads", "get_num_threads"),
            "set_num_threads": ("runtime.threads", "set_num_threads")}
 """Where the names that are imported on first use come from: a module, and a name in it (None: the module)."""

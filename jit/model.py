@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .compiled import Compiled
     from .crosscheck import CrossCheck
     from .stages import Lowered, Traced
+    from .structure import Structure
 
 Shapes = tuple[tuple[str, tuple[int, ...]], ...]
 """Inputs and their shapes, those that a call gives to inputs with open extents."""
@@ -147,6 +148,13 @@ class Model:
         self.entries = {o.name: Entry(o, graph_of(module, o.name, bindings), cached) for o in outlines}
         self.__call__ = until_quick(self, through(self, "_call"), through(self, "_quick"))  # type: ignore[method-assign]
 
+    @classmethod
+    def of_entries(cls, entries: Mapping[str, Entry], module: Module) -> Model:
+        """A model of entries that were made one by one; `module` is what it shows."""
+        model = cls(now(module), ())
+        model.entries = dict(entries)
+        return model
+
     @property
     def module(self) -> Module:
         """The graphs of all functions."""
@@ -210,14 +218,15 @@ class Model:
         return f"<Model with {', '.join(self.entries) or 'no entries'}>"
 
 
-def graph_of(module: Later[Module], name: str, bindings: Bindings | None) -> Graph:
-    """What makes the graphs of an entry."""
+def graph_of(module: Later[Module], name: str, bindings: Bindings | None, results: Structure | None = None) -> Graph:
+    """What makes the graphs of an entry; `results` is the nest that it gives its results in."""
     def make(shapes: Shapes) -> Traced:
         from .stages import Traced
-        from .tensorflow import graph_of, is_tensorflow
+        from .tensorflow import Reference, graph_of, is_tensorflow
         whole = module()
         if is_tensorflow(whole):
-            return Traced(graph_of(whole, name, dict(shapes), bindings), name)
+            return Traced(graph_of(whole, name, dict(shapes), bindings), name, results,
+                          lambda: Reference(whole, name, bindings))
         return Traced(with_shapes(whole, whole.function(name), dict(shapes)) if shapes else whole, name)
     return make
 
@@ -251,15 +260,15 @@ def model_of(read: Callable[[], Module], origin: Origin | None, bindings: Bindin
     if cached is not None:
         return Model(Later(read), cached.outlines, cached)
     module = read()
-    outlines = outlines_of(module)
+    outlines = outlines_of(module, bindings)
     return Model(now(module), outlines, CachedModel(origin, outlines) if origin else None, bindings)
 
 
-def outlines_of(module: Module) -> tuple[Outline, ...]:
+def outlines_of(module: Module, bindings: Bindings | None) -> tuple[Outline, ...]:
     """The entry functions of a module."""
     from . import tensorflow
     if tensorflow.is_tensorflow(module):
-        return tensorflow.outlines(module)
+        return tensorflow.outlines(module, bindings)
     return tuple(Outline(f.name, is_dynamic(f), tuple(v.name for v in f.arguments))
                  for f in module.functions if not f.is_private)
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ..runtime.machine_code import Image
     from ..runtime.variables import Context
     from .aot import Artifact
-    from .crosscheck import CrossCheck
+    from .crosscheck import CrossCheck, Source
     from .profile import Profile
     from .report import Report
     from .tune import Tuning
@@ -53,10 +53,12 @@ ELIDED = 32
 @dataclass(frozen=True, slots=True, eq=False)
 class Traced:
     """A function as a tensor graph, as it was read or recorded. `results` is the nest in which a Python function
-    returned its results; None: one array, or a tuple of several."""
+    returned its results; None: one array, or a tuple of several. `source` runs what the graph was made from, where that is of
+    another dialect."""
     module: Module
     name: str
     results: Structure | None = None
+    source: Source | None = None
 
     @property
     def function(self) -> Function:
@@ -108,11 +110,12 @@ class Traced:
 
     def check(self, calls: Sequence[Sequence[Array]], target: Target | None = None,
               memory: PlanOptions | None = None) -> CrossCheck:
-        """The compiled function against the reference interpreter on some calls, one list of arrays each."""
+        """The compiled function against the reference interpreter on some calls, one list of arrays each; against the
+        interpreter of TensorFlow's operations, too, where the graph comes from there."""
         from .crosscheck import crosscheck
         module = prepared(self.module)
         build = functools.partial(executable, memory=memory)
-        return crosscheck(module, module.function(self.name), calls, build, target)
+        return crosscheck(module, module.function(self.name), calls, build, target, self.source)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,7 +17,7 @@ from .cache.models import Outline
 
 if TYPE_CHECKING:
     from ..lowering.graph.graph import Function, Value
-    from ..lowering.graph.types import Type
+    from ..lowering.graph.types import Array, Type
     from ..lowering.rewrite.tensorflow import Bindings
 
 INFERENCE = re.compile(r"__inference_(.+?)_\d+")
@@ -44,22 +44,23 @@ def short_name(name: str) -> str:
     return found[1] if found and found[1].isidentifier() else name
 
 
-def outlines(module: Module) -> tuple[Outline, ...]:
+def outlines(module: Module, bindings: Bindings | None = None) -> tuple[Outline, ...]:
     """The entries as far as a call needs to know them."""
-    return tuple(Outline(name, any(not is_static(v) for v in inputs(f)), tuple(input_names(f)))
+    return tuple(Outline(name, any(not is_static(v) for v in inputs(f, bindings)), tuple(input_names(f, bindings)))
                  for name, f in entries(module).items())
 
 
-def inputs(function: Function) -> list[Value]:
-    """The arguments that are no handles of variables."""
+def inputs(function: Function, bindings: Bindings | None) -> list[Value]:
+    """The arguments that are no handles of variables and no constants."""
     from ..lowering.rewrite.tensorflow import handle_symbols
-    return [v for v, symbol in zip(function.arguments, handle_symbols(function)) if symbol is None]
+    fixed = bindings.arguments if bindings else {}
+    return [v for v, symbol in zip(function.arguments, handle_symbols(function)) if symbol is None and v.name not in fixed]
 
 
-def input_names(function: Function) -> list[str]:
+def input_names(function: Function, bindings: Bindings | None) -> list[str]:
     from ..lowering.rewrite.tensorflow import argument_names
     names = argument_names(function)
-    return [names[v] for v in inputs(function)]
+    return [names[v] for v in inputs(function, bindings)]
 
 
 def is_static(value: Value) -> bool:
@@ -67,10 +68,10 @@ def is_static(value: Value) -> bool:
     return isinstance(value.type, TensorType) and value.type.is_static
 
 
-def declared(module: Module, name: str) -> Module:
+def declared(module: Module, name: str, bindings: Bindings | None) -> Module:
     """Entry `name` as the module has it, as far as it says what its inputs and results are."""
     function = entries(module)[name]
-    arguments = tuple(replace(v, name=n) for v, n in zip(inputs(function), input_names(function)))
+    arguments = tuple(replace(v, name=n) for v, n in zip(inputs(function, bindings), input_names(function, bindings)))
     return Module((replace(function, name=name, body=replace(function.body, arguments=arguments, operations=())),))
 
 
@@ -79,15 +80,41 @@ def graph_of(module: Module, name: str, shapes: Mapping[str, Sequence[int]], bin
     gives them."""
     from ..lowering.rewrite.tensorflow import to_tosa
     function = entries(module)[name]
-    names = input_names(function)
+    names = input_names(function, bindings)
     for each in shapes:
         if each not in names:
             raise Problem(f"{name} has no input named {each}", kind="argument", help=f"its inputs: {', '.join(names)}")
-    types = [shaped(v, shapes.get(n)) for v, n in zip(inputs(function), names)]
-    if not shapes and not all(map(is_static, inputs(function))):
-        return declared(module, name)
+    types = [shaped(v, shapes.get(n)) for v, n in zip(inputs(function, bindings), names)]
+    if not shapes and not all(map(is_static, inputs(function, bindings))):
+        return declared(module, name, bindings)
     found = to_tosa(module, function.name, types, bindings)
     return replace(found, functions=tuple(replace(f, name=name) for f in found.functions))
+
+
+class Reference:
+    """Calls of an entry in the interpreters of TensorFlow's dialects, on one state."""
+
+    def __init__(self, module: Module, name: str, bindings: Bindings | None) -> None:
+        from ..lowering.dialects.tf.interpret import Environment
+        from ..lowering.rewrite.tensorflow import handle_symbols
+        self.function, self.environment = entries(module)[name], Environment(module)
+        self.symbols = handle_symbols(self.function, bindings)
+        self.fixed: Mapping[str, Array] = bindings.arguments if bindings else {}
+        for values in (bindings.initial, bindings.constants) if bindings else ():
+            self.environment.variables.update(values)
+
+    def __call__(self, arrays: Sequence[Array]) -> Sequence[Array]:
+        from ..lowering.dialects.tf.interpret import interpret
+        from ..lowering.dialects.tf.saved_model import bound_inputs
+        from ..lowering.dialects.tf.values import Handle
+        given, bound = iter(arrays), bound_inputs(self.function)
+        arguments = [Handle(symbol) if symbol else self.fixed[v.name] if v.name in self.fixed else next(given)
+                     for n, (v, symbol) in enumerate(zip(self.function.arguments, self.symbols)) if n not in bound]
+        return interpret(self.environment, self.function.name, arguments)
+
+    @property
+    def variables(self) -> Mapping[str, Array | None]:
+        return self.environment.variables
 
 
 def bindings_of(variables: Mapping[str, Any]) -> Bindings:

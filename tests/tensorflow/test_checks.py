@@ -102,7 +102,8 @@ def test_an_assertion_in_a_branch_that_is_not_taken_does_not_fail() -> None:
 ORDER = """    %a = tf_executor.island wraps "tf.AssignVariableOp"(%h, %x) : (tensor<!tf_type.resource<tensor<2xf32>>>, tensor<2xf32>
       ) -> ()
     %b = tf_executor.island(%a) wraps "tf.Assert"(%p) : (tensor<i1>) -> ()
-    %r, %d = tf_executor.island(%b) wraps "tf.ReadVariableOp"(%h) : (tensor<!tf_type.resource<tensor<2xf32>>>) -> tensor<2xf32>
+    %r, %d = tf_executor.island(%b) wraps "tf.ReadVariableOp"(%h) : (tensor<!tf_type.resource<tensor<2xf32>>>)
+      -> tensor<2xf32>
     tf_executor.fetch %r : tensor<2xf32>"""
 SWITCHED = """    %false, %true, %k = tf_executor.Switch %x, %p : tensor<2xf32>
     %v, %c = tf_executor.island wraps "tf.Identity"(%true) : (tensor<2xf32>) -> tensor<2xf32>

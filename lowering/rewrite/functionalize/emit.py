@@ -63,7 +63,7 @@ class Functionalization:
 
     def __init__(self, t: Translation, graph: Operation, scope: Scope) -> None:
         self.t, self.graph, self.scope = t, graph, scope
-        self.live = Liveness(t.module, graph)
+        self.live = Liveness(t.module, graph, t.bindings.rfc_merge)
         self.bits = self.live.manager
         self.users: dict[Hashable, int] = {}
         """How many items, Sinks, Exits and fetches read something."""

@@ -57,7 +57,8 @@ class Loop:
 
     `entered`: when it runs at all. `care`: what holds in every iteration. `again`: whether another iteration follows.
     `starts`: the Enter of each Merge that a Source and an Enter meet in, where that Merge is live in every iteration: then it
-    is what the loop carries. `ending`: Exits that are live in the last iteration and in no other.
+    is what the loop carries. `ending`: Exits that are live in the last iteration and in no other. `lasting`:
+    Sources that are live in every iteration but the first.
     """
     frame: Frame
     items: tuple[Item, ...]
@@ -70,7 +71,7 @@ class Loop:
     again: Bit
     starts: Mapping[Operation, Operation]
     ending: frozenset[Operation]
-    is_uniform: bool
+    lasting: frozenset[Operation]
 
 
 def canonical(value: Value, makers: Mapping[Value, Operation]) -> Value:

@@ -1,9 +1,9 @@
 """Executor graph -> frames with their items in order, and the live bit of every value.
 
 The order of a frame is topological, nearest to the text; a frame inside is one item. Bits follow the executor's rules: an
-operation is live where all its inputs are, a Merge where one is, a Switch divides by its predicate. Sinks of one frame that
-have one bit have the loop's condition: then the frame's Sources are live in every iteration but the first. That is assumed, and
-where it turns out to be wrong, each Source has a bit of its own.
+operation is live where all its inputs are, a Merge where one is, a Switch divides by its predicate. Where a Sink is live
+whenever another iteration follows, its Source is live in every iteration but the first. That is assumed of all, and a Source of
+which it turns out to be wrong has a bit of its own.
 """
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from ...dialects.tf_executor.operators import (
     NextIterationSource,
     Switch,
     SwitchN,
+    control_operands,
     control_result,
     data_operands,
     data_results,
@@ -38,10 +39,11 @@ Unit = Operation | Frame
 
 
 class Liveness:
-    """The bits of one graph. `bits` has those of all values that the graph defines."""
+    """The bits of one graph. `bits` has those of all values that the graph defines. `rfc_merge`: whether a Merge with a dead
+    control input is dead, as the dialect's design document has it; in TensorFlow it is live."""
 
-    def __init__(self, module: Module, graph: Operation) -> None:
-        self.module, self.block = module, graph.regions[0]
+    def __init__(self, module: Module, graph: Operation, rfc_merge: bool = False) -> None:
+        self.module, self.block, self.rfc_merge = module, graph.regions[0], rfc_merge
         self.functions: dict[str, bool] = {}
         self.manager = Bits()
         self.frames = Frames(self.block)
@@ -89,6 +91,8 @@ class Liveness:
                 results = self.cases(data[1], count, own)
             case Merge():
                 own = bits.disjunction(*(self.bit(v) for v in data))
+                if self.rfc_merge:
+                    own = bits.conjunction(own, *(self.bit(v) for v in control_operands(operation)))
                 results = [own, own]
             case ControlTrigger():
                 own = TRUE
@@ -120,35 +124,42 @@ class Liveness:
 
     # ---- frames ------------------------------------------------------------------------------------------------------
     def loop(self, frame: Frame) -> Loop:
-        """A frame: with one bit for all Sources if that is right."""
+        """A frame. Every Source is taken to be live in all iterations but the first, until one turns out not to be."""
+        sources = {o for o in self.inside.get(frame, ()) if isinstance(o.op, NextIterationSource)}
         if frame.parent is None:
-            return self.attempt(frame, TRUE, True)
+            return self.attempt(frame, TRUE, sources)[0]
         bits = self.manager
         entered = bits.disjunction(*(self.all_live(e) for e in self.enters.get(frame, ())))
         if any(isinstance(o.op, ControlTrigger) or is_send(o) for o in self.inside.get(frame, ())):
             entered = TRUE
-        found = self.attempt(frame, entered, True)
-        return found if found.is_uniform else self.attempt(frame, entered, False)
+        while True:
+            found, right = self.attempt(frame, entered, sources)
+            if right == sources:
+                return found
+            sources = right
 
-    def attempt(self, frame: Frame, entered: Bit, uniform: bool) -> Loop:
+    def attempt(self, frame: Frame, entered: Bit, lasting: set[Operation]) -> tuple[Loop, set[Operation]]:
+        """The frame if the Sources that are `lasting` are live in every iteration but the first, and those of them that are."""
         bits, own = self.manager, self.inside.get(frame, [])
         sources = [o for o in own if isinstance(o.op, NextIterationSource)]
         first = bits.atom(Atom("first", frame)) if frame.parent is not None else TRUE
-        again = [bits.negation(first) if uniform else bits.atom(Atom("source", s)) for s in sources]
-        care = entered if uniform else bits.conjunction(entered, bits.choice(
-            first, bits.negation(bits.disjunction(*again)), bits.disjunction(*again)))
+        later = bits.negation(first)
+        again = [later if s in lasting else bits.atom(Atom("source", s)) for s in sources]
+        care = bits.conjunction(entered, bits.choice(first, bits.negation(bits.disjunction(*again)), bits.disjunction(*again))
+                                ) if sources and lasting != set(sources) else entered
         self.begin(frame, sources, again, first, care)
         items = tuple(self.items(frame, care))
         sinks = {s: self.sinks[token_of(s)] for s in sources}
-        goes = [bits.restrict(self.all_live(sink), care) for sink in sinks.values()]
+        goes = {source: bits.restrict(self.all_live(sink), care) for source, sink in sinks.items()}
         exits = tuple(o for o in own if isinstance(o.op, Exit))
-        go = bits.disjunction(*goes)
+        go = bits.disjunction(*goes.values())
+        right = {s for s in lasting if goes[s] == go}
         ending = frozenset(e for e in exits if bits.conjunction(care, self.all_live(e)) == bits.conjunction(
             care, bits.negation(go)))
         self.leave(exits, ending, entered)
-        starts = self.starts(sources, care) if uniform else {}
+        starts = self.starts([s for s in sources if s in lasting])
         return Loop(frame, items, tuple(self.enters.get(frame, ())), tuple(sources), sinks, exits, entered, care, go, starts,
-                    ending, frame.parent is None or all(g == go for g in goes))
+                    ending, frozenset(lasting)), right
 
     def begin(self, frame: Frame, sources: Sequence[Operation], again: Sequence[Bit], first: Bit, care: Bit) -> None:
         """The bits of what an iteration starts with."""
@@ -170,7 +181,7 @@ class Liveness:
             for value in operation.results:
                 self.bits[value] = bits.conjunction(entered, latched)
 
-    def starts(self, sources: Sequence[Operation], care: Bit) -> dict[Operation, Operation]:
+    def starts(self, sources: Sequence[Operation]) -> dict[Operation, Operation]:
         """The Enter of each Merge of a Source and an Enter that is live in every iteration."""
         found = {}
         for source in sources:

@@ -54,7 +54,7 @@ class Emission:
         """The condition, and the items that compute it, where it needs nothing but what is carried, and the Exits give what is
         carried; None where the loop cannot be turned."""
         bits, loop = self.f.bits, self.loop
-        if not loop.is_uniform or len(loop.starts) != len(loop.sources) or loop.again in (FALSE, TRUE):
+        if len(loop.starts) != len(loop.sources) or loop.again in (FALSE, TRUE):
             return None
         if loop.ending != set(loop.exits) or any(self.carried(e) is None for e in loop.exits) or not loop.exits:
             return None
@@ -127,12 +127,28 @@ class Emission:
             before = dict(zip(slots, values[1:]))
             f.items(self.rest(), self.care, known)
             return [f.condition(loop.again, known), *(self.next(slot, before[slot], known) for slot in slots)]
-        _, *found = while_loop(f.t, state, lambda values: values[0], body)
-        for slot, datum in zip(slots, found):
-            if isinstance(slot, Operation) and datum is not None:
-                outside[slot.results[0]] = datum
-            elif isinstance(slot, Atom) and slot.kind == "latched" and datum is not None:
-                outside[slot] = datum
+        _, *results = while_loop(f.t, state, lambda values: values[0], body)
+        found = {slot: datum for slot, datum in zip(slots, results) if datum is not None}
+        for exit in loop.exits:
+            datum = found.get(self.twin(exit) or exit)
+            if datum is not None:
+                outside[exit.results[0]] = datum
+        outside.update((slot, datum) for slot, datum in found.items() if isinstance(slot, Atom) and slot.kind == "latched")
+
+    def twin(self, exit: Operation) -> Value | None:
+        """The slot that holds, behind the last iteration, what an Exit gives back."""
+        if exit not in self.loop.ending:
+            return None
+        value = self.origin(exit)
+        source = next((s for s, sink in self.loop.sinks.items() if self.origin(sink) is value), None)
+        if source is None:
+            return None
+        merge = next((m for m in self.loop.starts if source.results[0] in data_operands(m)), None)
+        return (merge or source).results[0]
+
+    def origin(self, operation: Operation) -> Value:
+        """What a Sink or an Exit is given, through operations that hand it on."""
+        return canonical(data_operands(operation)[0], self.f.live.makers)
 
     def slots(self) -> list[Hashable]:
         """What is carried: values of Merges and Sources, atoms, and Exits (the operations)."""
@@ -142,11 +158,11 @@ class Emission:
         for source in loop.sources:
             if source.results[0] not in merged:
                 found.append(source.results[0])
-            if not loop.is_uniform:
+            if source not in loop.lasting:
                 found.append(Atom("source", source))
         first = Atom("first", loop.frame)
         found += [first] if first in self.atoms() else []
-        found += loop.exits
+        found += [e for e in loop.exits if self.twin(e) is None]
         return [*found, *(Atom("latched", e) for e in loop.exits if e not in loop.ending)]
 
     def atoms(self) -> set[Atom]:

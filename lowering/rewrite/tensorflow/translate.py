@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from ....runtime.errors import Position, Problem
 from ...dialects.tf.legalizations import LEGALIZATIONS
 from ...dialects.tf.legalizations.data import Datum, Text, VariableHandle, described
@@ -27,11 +29,16 @@ DEPTH = 64
 
 @dataclass(frozen=True, slots=True)
 class Bindings:
-    """What a module does not say of its variables: the symbol of each argument that is a handle, by the argument's name, and
-    the values that variables have at first, or their types, by symbol."""
+    """What a module does not say of its arguments and variables. By the argument's name: the symbol of each that is a handle,
+    and the values of those that are constants. By symbol: the values that variables have at first, or their types, and the
+    values of those that never change."""
     symbols: Mapping[str, str] = field(default_factory=dict)
     initial: Mapping[str, Array] = field(default_factory=dict)
     types: Mapping[str, TensorType] = field(default_factory=dict)
+    constants: Mapping[str, Array] = field(default_factory=dict)
+    arguments: Mapping[str, Array] = field(default_factory=dict)
+    rfc_merge: bool = False
+    """Whether a Merge with a dead control input is dead, as the dialect's design document has it; in TensorFlow it is live."""
 
 
 def to_tosa(module: Module, name: str | None, types: Sequence[Type] | None = None, bindings: Bindings | None = None) -> Module:
@@ -49,16 +56,19 @@ class Translation:
     def __init__(self, module: Module, bindings: Bindings) -> None:
         self.module, self.bindings = module, bindings
         self.emitter = Emitter()
-        self.variables = Variables(module, bindings.initial, bindings.types)
+        self.variables = Variables(module, bindings.initial, bindings.types, bindings.constants)
         self.depth = 0
 
     # ---- the function ------------------------------------------------------------------------------------------------
     def function(self, function: Function, types: Sequence[Type] | None) -> Module:
-        given = iter(types if types is not None else [v.type for v in function.arguments if not is_resource(v.type)])
-        names = argument_names(function)
+        given = iter(types if types is not None else [])
+        names, fixed = argument_names(function), self.bindings.arguments
         scope: Scope = {}
         for argument, handle in zip(function.arguments, self.handles(function)):
-            scope[argument] = handle or self.argument(argument, names[argument], next(given, argument.type))
+            if argument.name in fixed:
+                scope[argument] = self.emitter.constant(np.asarray(fixed[argument.name]))
+            else:
+                scope[argument] = handle or self.argument(argument, names[argument], next(given, argument.type))
         found = self.block(function.body, scope)
         place = function.body.terminator_position or function.position
         yields = [self.result(datum, number, place) for number, datum in enumerate(found)]

@@ -25,11 +25,13 @@ if TYPE_CHECKING:
 class Variables:
     """The variables that a function uses, in order of first use."""
 
-    def __init__(self, module: Module, initial: Mapping[str, Array], types: Mapping[str, TensorType]) -> None:
+    def __init__(self, module: Module, initial: Mapping[str, Array], types: Mapping[str, TensorType],
+                 constants: Mapping[str, Array]) -> None:
         self.globals: dict[str, GlobalTensor] = global_tensors(module)
-        self.initial = dict(initial)
+        self.initial, self.constants = dict(initial), dict(constants)
         self.types: dict[str, TensorType] = dict(types)
-        self.types |= {name: tensor_type(array) for name, array in self.initial.items() if name not in self.types}
+        self.types |= {name: tensor_type(array) for name, array in (*self.initial.items(), *self.constants.items())
+                       if name not in self.types}
         self.types |= {name: found.type for name, found in self.globals.items() if found.type.is_static}
         self.used: dict[str, None] = {}
 
@@ -51,7 +53,9 @@ class Variables:
         return self.type(name)
 
     def constant(self, name: str) -> Array | None:
-        """The value of a global tensor that nothing changes."""
+        """The value of a variable that nothing changes."""
+        if name in self.constants:
+            return self.constants[name]
         found = self.globals.get(name)
         return found.value if found is not None and not found.is_mutable else None
 
