@@ -99,8 +99,8 @@ def test_an_assertion_in_a_branch_that_is_not_taken_does_not_fail() -> None:
     assert fails(function, np.float32(0), FALSE, X).message == "assertion failed"
 
 
-ORDER = """    %a = tf_executor.island wraps "tf.AssignVariableOp"(%h, %x) : (tensor<!tf_type.resource<tensor<2xf32>>>, tensor<2xf32>
-      ) -> ()
+ORDER = """    %a = tf_executor.island wraps "tf.AssignVariableOp"(%h, %x) : (tensor<!tf_type.resource<tensor<2xf32>>>,
+      tensor<2xf32>) -> ()
     %b = tf_executor.island(%a) wraps "tf.Assert"(%p) : (tensor<i1>) -> ()
     %r, %d = tf_executor.island(%b) wraps "tf.ReadVariableOp"(%h) : (tensor<!tf_type.resource<tensor<2xf32>>>)
       -> tensor<2xf32>
