@@ -15,10 +15,12 @@ from ....runtime.errors import Position, Problem
 from ...dialects.tf.legalizations import LEGALIZATIONS
 from ...dialects.tf.legalizations.data import Datum, Text, VariableHandle, described
 from ...dialects.tf.legalizations.emitter import Emitter
+from ...dialects.tf.legalizations.table import legalized
 from ...dialects.tf.operator import spelling
 from ...dialects.tf.types import is_resource, is_string, is_tensor, shapes_can_be_equal
 from ...graph.graph import Block, Function, Module, Operation, Value
 from ...graph.types import Array, TensorType, Type
+from ..fold_convolutions import fold_convolutions
 from ..prune import prune
 from .special import SPECIAL, Scope
 from .variables import Variables
@@ -57,6 +59,8 @@ class Translation:
         self.module, self.bindings = module, bindings
         self.emitter = Emitter()
         self.variables = Variables(module, bindings.initial, bindings.types, bindings.constants)
+        self.messages: dict[str, Datum] = {}
+        """What was sent and not received yet, by name."""
         self.depth = 0
 
     # ---- the function ------------------------------------------------------------------------------------------------
@@ -74,7 +78,8 @@ class Translation:
         yields = [self.result(datum, number, place) for number, datum in enumerate(found)]
         body = self.emitter.blocks[0].finish(*yields, position=function.position)
         result = Function(function.name, body, tuple(v.type for v in yields), position=function.position)
-        return prune(Module((result,), self.variables.declarations(), self.module.name, position=self.module.position))
+        module = Module((result,), self.variables.declarations(), self.module.name, position=self.module.position)
+        return prune(fold_convolutions(prune(module)))
 
     def argument(self, argument: Value, name: str, type: Type) -> Value:
         """An argument of the new function; its type must be known, and be one that the old one can have."""
@@ -126,8 +131,7 @@ class Translation:
         if legalization is None:
             raise Problem(f"{name} cannot be compiled", operation.position, kind="unsupported",
                           help="tosaic has no lowering of this operation to TOSA")
-        results = legalization(self.emitter, operation, *operands)
-        return results if isinstance(results, tuple) else (results,)
+        return legalized(legalization, self.emitter, operation, operands)
 
     def require(self, condition: Value, message: str, place: Position | None) -> None:
         """Stop the run with a message unless the condition is true."""

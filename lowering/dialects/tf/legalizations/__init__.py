@@ -11,4 +11,13 @@ from .table import LEGALIZATIONS, Legalization, legalization
 
 __all__ = ["LEGALIZATIONS", "Legalization", "legalization"]
 
-from . import arithmetic, assertions, constants  # noqa: F401
+from . import arithmetic, constants  # noqa: F401
+
+# isort: split
+from . import assertions  # noqa: F401
+
+# isort: split
+from . import contractions, convolutions, einsum, fourier, normalization, pooling, quantize  # noqa: F401
+
+# isort: split
+from . import quantize_and_dequantize, resize  # noqa: F401

@@ -11,3 +11,6 @@ from .table import REFERENCES, Reference, reference
 __all__ = ["REFERENCES", "Reference", "reference"]
 
 from . import activations, arithmetic, contractions, indexing, layout, lists, quantize, reductions, windows  # noqa: F401
+
+# isort: split
+from . import fourier  # noqa: F401
