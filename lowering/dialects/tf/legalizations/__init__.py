@@ -16,6 +16,7 @@ from . import (  # noqa: F401
     along_axis,
     angles,
     arithmetic,
+    assertions,
     bits,
     comparisons,
     constants,

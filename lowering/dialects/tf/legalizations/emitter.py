@@ -20,6 +20,7 @@ from ....graph.graph import Block, BlockBuilder, Operation, Value
 from ....graph.operator import OPERATORS, Op
 from ....graph.types import BY_STORAGE, F32, I1, I16, I32, UI8, Array, ElementType, ShapeType, TensorType
 from ...tosa.data import Const, ConstShape
+from ...tosaic.check import Assert
 
 LARGEST_FOLD = 1 << 20
 """Bytes of a folded result that may be more than its operands have."""
@@ -224,6 +225,12 @@ class Emitter:
         zero = [self.constant(np.zeros(1, e.dtype), e) for e in (x.tensor.element, element)]
         return self("rescale", x, one, shift, *zero, to=element, scale32=True, rounding_mode="SINGLE_ROUND", per_channel=False,
                     input_unsigned=input_unsigned, output_unsigned=output_unsigned)
+
+    # ---- checks ------------------------------------------------------------------------------------------------------
+    def check(self, condition: Value, message: str) -> None:
+        """End the run with a message unless the one element of the condition is true."""
+        if condition.constant is None or not condition.constant.item():
+            self.add(Assert(message=message), condition)
 
     # ---- booleans ----------------------------------------------------------------------------------------------------
     def is_true(self, x: Value) -> Value:
