@@ -57,10 +57,16 @@ def test_the_use_cases_print_the_numbers_of_python(tmp_path: pathlib.Path, syste
         assert places["tosaic_classifier_flash_constant_pool"] < 0x300000
 
 
+def test_the_graph_of_tensorflow_counts_down() -> None:
+    text = output("5_tensorflow_graph.py")
+    assert all(f"{start} counts down to 0" in text for start in (1, 5, 100))
+    assert text.count("tosa.while_loop") == 1 and "compiled code agrees with the reference" in text
+
+
 @pytest.mark.skipif(any(importlib.util.find_spec(package) is None for package in ("torch", "torch_mlir")),
                     reason="the extra `torch` is not installed")
 def test_the_pytorch_sample_streams_as_pytorch_does() -> None:
-    text = output("5_pytorch.py")
+    text = output("6_pytorch.py")
     errors = re.search(r"error of the prediction: ([0-9.]+), of the last sample instead: ([0-9.]+)", text)
     assert errors and 2 * float(errors[1]) < float(errors[2])
     difference = re.search(r"largest difference from PyTorch in 300 steps: (\S+)", text)
@@ -70,7 +76,7 @@ def test_the_pytorch_sample_streams_as_pytorch_does() -> None:
 @pytest.mark.skipif(any(importlib.util.find_spec(package) is None for package in ("onnx", "torch_mlir")),
                     reason="the extra `onnx` is not installed")
 def test_the_onnx_sample_finds_the_directions() -> None:
-    text = output("6_onnx.py")
+    text = output("7_onnx.py")
     found = re.findall(r"^striped (.*?) +found (.*?) +[0-9.]+$", text, re.MULTILINE)
     assert len(found) == 4 and all(given == answer for given, answer in found)
     difference = re.search(r"largest difference from ONNX's reference: (\S+)", text)
