@@ -44,8 +44,7 @@ def from_onnx(model: Any, *, shapes: Mapping[str, Sequence[int]] | None = None, 
     else:
         source, shown = serialized(model)
     conversion = Conversion(source, name or str(shown))
-    found = conversion.module({key: tuple(map(int, value)) for key, value in (shapes or {}).items()})
-    return model_of(lambda: found, None)
+    return conversion.model({key: tuple(map(int, value)) for key, value in (shapes or {}).items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +53,20 @@ class Conversion:
     source: Path | bytes
     name: str
 
-    def module(self, shapes: Shapes) -> Module:
-        """The graph. With open extents that torch-mlir cannot lower, it is made anew for each set of shapes."""
+    def model(self, shapes: Shapes) -> Model:
+        """The model. With open extents that torch-mlir cannot lower, its graph is made anew for each set of shapes."""
         told: dict[str, Any] = {}
         try:
-            return self.graph(shapes, told)
+            found = self.graph(shapes, told)
+            return model_of(lambda: found, None)
         except Problem:
             if "problem" in told or not is_open(told):
                 raise
-        from .open_module import open_module
+        from .open_model import open_model
         inputs, results = typed(told["inputs"]), typed(told["results"])
         names = dict(zip(inputs, (name for name, _, _ in told["inputs"]), strict=True))
-        return open_module(inputs, list(results.values()), "onnx.graph",
-                           lambda given: self.graph({names[key]: shape for key, shape in given.items()}, {}))
+        return open_model(inputs, list(results.values()), "onnx.graph",
+                          lambda given: self.graph({names[key]: shape for key, shape in given.items()}, {}))
 
     def graph(self, shapes: Shapes, told: dict[str, Any]) -> Module:
         """The graph for these shapes of inputs."""

@@ -53,8 +53,7 @@ def from_torch(module: Any, *example_inputs: Any, kwargs: Mapping[str, Any] | No
     check(simple, shown)
     interface = opened(simple, shown)
     variables = prefix(shown, name is not None) if state and interface.buffers else None
-    found = Conversion(shown, variables).module(program, simple, interface)
-    return model_of(lambda: found, None)
+    return Conversion(shown, variables).model(program, simple, interface)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,22 +62,23 @@ class Conversion:
     name: str
     variables: str | None
 
-    def module(self, program: Any, simple: Any, interface: Interface) -> Module:
-        """The graph of an exported program. With open extents that torch-mlir cannot lower, it is made anew for each set of
-        shapes."""
+    def model(self, program: Any, simple: Any, interface: Interface) -> Model:
+        """The model of an exported program. With open extents that torch-mlir cannot lower, its graph is made anew for each set
+        of shapes."""
         try:
-            return self.graph(simple, interface)
+            found = self.graph(simple, interface)
+            return model_of(lambda: found, None)
         except Problem:
             if not interface.is_open:
                 raise
-        from .open_module import open_module
+        from .open_model import open_model
         example = example_shapes(program)
         made = {tuple(example.values()): self.made(program, example)}  # so that what cannot be lowered at all is refused now
 
         def make(shapes: Mapping[str, tuple[int, ...]]) -> Module:
             return made.pop(tuple(shapes.values()), None) or self.made(program, shapes)
 
-        return open_module(*interface.types(self.variables is not None), "torch.exported_program", make)
+        return open_model(*interface.types(self.variables is not None), "torch.exported_program", make)
 
     def made(self, program: Any, shapes: Mapping[str, tuple[int, ...]]) -> Module:
         """The graph for inputs of these shapes."""

@@ -38,7 +38,7 @@ def spell_out_slices(graph: Any) -> None:
     import torch
     for node in graph.nodes:
         if node.target is torch.ops.aten.slice.Tensor:
-            x, dim, start, end, step = (*node.args, *(0, None, None, 1)[len(node.args) - 1:])
+            x, dim, start, end, step = list(node.args) + [0, None, None, 1][len(node.args) - 1:]
             node.args = (x, dim, 0 if start is None else start, sys.maxsize if end is None else end, step)
 
 
