@@ -1,4 +1,5 @@
-"""TensorFlow Lite -> TOSA, through Arm's converter (the extra `tflite`).
+"""TensorFlow Lite -> TOSA. Signatures, control flow and variables are read here (`lowering.tflite`); what remains, parts of the
+model without any of these, goes through Arm's converter (the extra `tflite`).
 
 The converter is native code that may abort on a file that is wrong, so it runs in a process of its own: what it says
 becomes part of a Problem, and its end never ends this process. It writes MLIR bytecode, in which constants are bytes; where
@@ -23,6 +24,7 @@ from ...runtime.errors import Label, Problem
 
 if TYPE_CHECKING:
     from ...lowering.graph.graph import Module
+    from ...lowering.graph.types import Array
 
 PACKAGE = "tosa_converter_for_tflite"
 SECONDS = 600.0
@@ -47,27 +49,30 @@ LOG_LINES = 12
 
 
 def module_of_tflite(data: bytes, name: str, meanwhile: Callable[[], None] | None = None) -> Module:
-    """The verified graph of a .tflite file's bytes; `meanwhile` is called while the converter works. Raises a Problem as
-    `mlir_of_tflite` does, and for what is wrong with the graph."""
-    from ...lowering.bytecode.binary import Unreadable
-    with converted(data, name, "Bytecode", SECONDS, meanwhile) as result:
-        try:
-            return module_of_bytecode(mapped(result), name)
-        except (Unreadable, Problem):
-            pass
+    """The verified module of a .tflite file's bytes: a function for each of its signatures, or `main`; they share variables.
+    `meanwhile` is called while the converter works. Raises a Problem at the operator that is wrong or not supported, and as
+    `mlir_of_tflite` does."""
     from ...lowering.graph.verify import verify
-    from ...lowering.text.reader import read_module
-    module = read_module(mlir_of_tflite(data, name), f"{name} (as MLIR)")
+    from ...lowering.tflite.assemble import assemble, initialised
+    from ...lowering.tflite.decode import decode
+    from ...lowering.tflite.plan import plan_of
+    from .tflite_parts import check_leftovers, convert_parts
+    plan = plan_of(decode(data, name))
+    module, initialiser = assemble(plan, convert_parts(data, plan, name, meanwhile))
+    if initialiser is not None:
+        module = initialised(module, values_of(initialiser))
     verify(module)
+    check_leftovers(module)
     return module
 
 
-def module_of_bytecode(data: memoryview, name: str) -> Module:
-    from ...lowering.bytecode.reader import read_module
-    from ...lowering.graph.verify import verify
-    module = read_module(data, name)
-    verify(module)
-    return module
+def values_of(initialiser: Module) -> dict[str, Array | None]:
+    """What variables hold after a function that initialises them."""
+    from ...runtime.interpreter import InterpreterVariables, interpret
+    from ..stages import prepared
+    variables = InterpreterVariables()
+    interpret(prepared(initialiser), None, [], variables)
+    return variables.snapshot()
 
 
 def mapped(path: Path) -> memoryview:

@@ -1,0 +1,256 @@
+"""STRIDED_SLICE and SLICE -> TOSA, where a converter of TensorFlow Lite is wrong or has no answer.
+
+A slice whose places are constants is a choice of indices of each axis, as in NumPy: REVERSE for a negative step, SLICE, and
+for longer steps groups of which the first is taken. One that begins where a tensor says takes rows by their number (GATHER)
+along each such axis; its size must be known. A slice with steps of 1 within its tensor is the converter's.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from ...runtime.errors import Problem
+from ..dialects.tosa.binary import Add
+from ..dialects.tosa.comparison import Greater
+from ..dialects.tosa.conversion import Cast
+from ..dialects.tosa.data import Const, ConstShape
+from ..dialects.tosa.gather import Gather
+from ..dialects.tosa.layout import Pad, Reshape, Reverse, Slice, Tile
+from ..dialects.tosa.ternary import Select
+from ..flatbuffer.position import FilePosition
+from ..graph.graph import BlockBuilder, Value
+from ..graph.operator import Op
+from ..graph.types import I32, Array, TensorType
+from .constants import integers
+from .records import OperatorRecord, SubgraphRecord, TensorRecord
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Indices:
+    """Indices of one axis: `count` of them from `start` on, `step` apart; an axis that goes away is not kept."""
+    start: int
+    step: int
+    count: int
+    keep: bool = True
+
+
+NEW_AXIS = Indices(0, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A STRIDED_SLICE in the words of its operands: one entry for each axis named."""
+    begin: Shape
+    end: Shape
+    step: Shape
+    begin_mask: int
+    end_mask: int
+    ellipsis_mask: int
+    new_axis_mask: int
+    shrink_axis_mask: int
+
+
+# ---- which slices --------------------------------------------------------------------------------------------------
+def is_slice_of_ours(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
+    """Whether a slice is written here; the others are the converter's."""
+    tensors = [graph.tensors[t] if t >= 0 else None for t in operator.inputs]
+    match operator.kind, tensors:
+        case "STRIDED_SLICE", [TensorRecord() as x, TensorRecord(), TensorRecord(), TensorRecord()]:
+            if not is_static(x) or integers(tensors[3]) is None:
+                return False
+            spec = spec_of(graph, operator)
+            return row_axes(graph, operator) is not None if spec is None else not is_plain(spec, dims(x))
+        case "SLICE", [TensorRecord() as x, TensorRecord(), TensorRecord()]:
+            return is_static(x) and row_axes(graph, operator) is not None
+    return False
+
+
+def is_static(tensor: TensorRecord) -> bool:
+    return None not in tensor.shape
+
+
+def dims(tensor: TensorRecord) -> Shape:
+    return tuple(n for n in tensor.shape if n is not None)
+
+
+def spec_of(graph: SubgraphRecord, operator: OperatorRecord) -> Spec | None:
+    """The slice, where begin, end and steps are constants; one that has as many of each as the tensor has axes at most."""
+    begin, end, step = (integers(graph.tensors[t]) for t in operator.inputs[1:])
+    if begin is None or end is None or step is None or not len(begin) == len(end) == len(step):
+        return None
+    if operator.options["offset"]:
+        end = tuple(b + e for b, e in zip(begin, end))
+    return Spec(begin, end, step, *(int(operator.options[f"{name}_mask"])
+                                    for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")))
+
+
+def is_plain(spec: Spec, shape: Shape) -> bool:
+    """Whether all steps are 1, nothing is said by a mask that the converter might not know, and no place is outside."""
+    inside = all((-n <= b <= n or spec.begin_mask >> i & 1) and (-n <= e <= n or (spec.end_mask | spec.shrink_axis_mask) >> i & 1)
+                 for i, (b, e, n) in enumerate(zip(spec.begin, spec.end, shape)))
+    return inside and set(spec.step) <= {1} and not spec.ellipsis_mask and not spec.new_axis_mask and len(spec.begin) <= len(shape)
+
+
+# ---- places that are constants -------------------------------------------------------------------------------------
+def axes_of(spec: Spec, shape: Shape) -> list[tuple[Indices, bool]]:
+    """The indices of each axis of the result and of each that goes away, in order; True for axes that are new."""
+    found: list[tuple[Indices, bool]] = []
+    named = [i for i in range(len(spec.begin)) if not (spec.new_axis_mask >> i & 1 and not spec.ellipsis_mask >> i & 1)]
+    ellipses = sum(spec.ellipsis_mask >> i & 1 for i in range(len(spec.begin)))
+    rest = len(shape) - (len(named) - ellipses)
+    if ellipses > 1:
+        raise Problem(f"a slice has {ellipses} ellipses, there can be one", kind="attribute")
+    if rest < 0:
+        raise Problem(f"a slice of {len(named)} axes, the tensor has {len(shape)}", kind="shape")
+    axis = 0
+    for i in range(len(spec.begin)):
+        if spec.ellipsis_mask >> i & 1:
+            found += [(Indices(0, 1, n), False) for n in shape[axis:axis + rest]]
+            axis += rest
+        elif spec.new_axis_mask >> i & 1:
+            found.append((NEW_AXIS, True))
+        else:
+            found.append((indices_of(spec, i, shape[axis]), False))
+            axis += 1
+    return found + [(Indices(0, 1, n), False) for n in shape[axis:]]
+
+
+def indices_of(spec: Spec, i: int, extent: int) -> Indices:
+    """The indices that entry `i` chooses of an axis. TensorFlow Lite asks for masks before it looks at places."""
+    begin = None if spec.begin_mask >> i & 1 else spec.begin[i]
+    end = None if spec.end_mask >> i & 1 else spec.end[i]
+    step = spec.step[i]
+    if step == 0:
+        raise Problem("a step of the slice is 0", kind="attribute")
+    if spec.shrink_axis_mask >> i & 1:
+        first = (0 if step > 0 else extent - 1) if begin is None else begin + extent * (begin < 0)
+        if not 0 <= first < extent:
+            raise Problem(f"index {begin} is outside of an axis of {extent}", kind="shape")
+        return Indices(first, 1, 1, False)
+    chosen = range(*slice(begin, end, step).indices(extent))
+    if not chosen:
+        raise Problem(f"the slice takes nothing of an axis of {extent}, tensors without elements are not supported",
+                      kind="unsupported")
+    return Indices(chosen.start, step if len(chosen) > 1 else 1, len(chosen))
+
+
+@dataclass(slots=True)
+class SliceWriter:
+    """Appends the operations of one slice to a block."""
+    builder: BlockBuilder
+    position: FilePosition
+
+    def add(self, op: Op, *operands: Value) -> Value:
+        return self.builder.add(op, *operands, position=self.position)[0]
+
+    def constant(self, values: Array) -> Value:
+        return self.add(Const(values))
+
+    def shape(self, extents: Sequence[int]) -> Value:
+        return self.add(ConstShape(np.array(extents, np.int64)))
+
+    def reshaped(self, x: Value, extents: Sequence[int]) -> Value:
+        return x if x.tensor.dims == tuple(extents) else self.add(Reshape(), x, self.shape(extents))
+
+    def part(self, x: Value, start: Sequence[int], size: Sequence[int]) -> Value:
+        whole = not any(start) and x.tensor.dims == tuple(size)
+        return x if whole else self.add(Slice(), x, self.shape(start), self.shape(size))
+
+    # Places that are constants
+
+    def chosen(self, x: Value, axes: Sequence[tuple[Indices, bool]]) -> Value:
+        """x with these indices of its axes."""
+        old = [indices for indices, is_new in axes if not is_new]
+        for axis, indices in enumerate(old):
+            if indices.step < 0:
+                x = self.add(Reverse(axis=axis), x)
+                old[axis] = Indices(x.tensor.dims[axis] - 1 - indices.start, -indices.step, indices.count)
+        spans = [(i.count - 1) * i.step + 1 for i in old]
+        x = self.part(x, [i.start for i in old], spans)
+        for axis, indices in enumerate(old):
+            if indices.step > 1:
+                x = self.every(x, axis, indices.step, indices.count)
+        return self.reshaped(x, [indices.count for indices, _ in axes if indices.keep])
+
+    def every(self, x: Value, axis: int, step: int, count: int) -> Value:
+        """Every `step`-th of an axis: it is filled up to whole groups, of which the first is taken."""
+        shape = list(x.tensor.dims)
+        missing = [0, 0] * x.tensor.rank
+        missing[2 * axis + 1] = count * step - shape[axis]
+        if any(missing):
+            zero = self.constant(np.zeros(1, x.tensor.element.dtype))
+            x = self.add(Pad(), x, self.shape(missing), zero)
+        groups = self.reshaped(x, (prod(shape[:axis]), count, step, prod(shape[axis + 1:])))
+        first = self.part(groups, (0, 0, 0, 0), (groups.tensor.dims[0], count, 1, groups.tensor.dims[3]))
+        return self.reshaped(first, (*shape[:axis], count, *shape[axis + 1:]))
+
+    # Places that a tensor says
+
+    def rows(self, x: Value, begin: Value, axis: int, count: int, wraps: bool) -> Value:
+        """`count` indices of an axis from begin[axis] on; a negative one counts from the end where it `wraps`."""
+        shape = x.tensor.dims
+        index = self.part(begin, (axis,), (1,))
+        index = index if index.tensor.element == I32 else self.add(Cast(to=I32), index)
+        if wraps:
+            behind = self.add(Add(), index, self.constant(np.array([shape[axis]], np.int32)))
+            index = self.add(Select(), self.add(Greater(), self.constant(np.zeros(1, np.int32)), index), behind, index)
+        if count > 1:
+            index = self.add(Add(), index, self.constant(np.arange(count, dtype=np.int32)))
+        before, behind_axis = prod(shape[:axis]), prod(shape[axis + 1:])
+        index = self.reshaped(index, (1, count))
+        index = index if before == 1 else self.add(Tile(), index, self.shape((before, 1)))
+        found = self.add(Gather(), self.reshaped(x, (before, shape[axis], behind_axis)), index)
+        return self.reshaped(found, (*shape[:axis], count, *shape[axis + 1:]))
+
+
+@dataclass(frozen=True, slots=True)
+class RowAxes:
+    """A slice that begins where a tensor says: how many indices it takes of each axis (None for all of them), and which axes
+    go away."""
+    counts: tuple[int | None, ...]
+    dropped: frozenset[int]
+    wraps: bool
+
+
+def row_axes(graph: SubgraphRecord, operator: OperatorRecord) -> RowAxes | None:
+    """How a slice with places that a tensor says can be written; None where it cannot."""
+    x, begin = graph.tensors[operator.inputs[0]], graph.tensors[operator.inputs[1]]
+    rank = len(x.shape)
+    if begin.data is not None or begin.shape != (rank,) or begin.type not in (2, 4) or not is_static(x):
+        return None
+    if operator.kind == "SLICE":
+        sizes = integers(graph.tensors[operator.inputs[2]])
+        if sizes is None or len(sizes) != rank or not all(0 < n <= m for n, m in zip(sizes, dims(x))):
+            return None
+        return RowAxes(tuple(None if n == m else n for n, m in zip(sizes, dims(x))), frozenset(), False)
+    options, step = operator.options, integers(graph.tensors[operator.inputs[3]])
+    if step != (1,) * rank or options["ellipsis_mask"] or options["new_axis_mask"]:
+        return None
+    shrunk, whole = int(options["shrink_axis_mask"]), int(options["begin_mask"]) & int(options["end_mask"])
+    if any((shrunk >> i & 1) == (whole >> i & 1) for i in range(rank)):
+        return None
+    return RowAxes(tuple(1 if shrunk >> i & 1 else None for i in range(rank)),
+                   frozenset(i for i in range(rank) if shrunk >> i & 1), True)
+
+
+def write_slice(builder: BlockBuilder, graph: SubgraphRecord, operator: OperatorRecord, x: Value, begin: Value | None,
+                position: FilePosition) -> Value:
+    """The result of a slice of `x`; `begin` is the tensor that says where it begins, if it is no constant."""
+    writer = SliceWriter(builder, position)
+    if not isinstance(x.type, TensorType) or not x.type.is_static:
+        raise Problem(f"a slice of {x.type}, whose extents are not known, is not supported", kind="unsupported")
+    if begin is None:
+        spec = spec_of(graph, operator)
+        assert spec is not None, "is_slice_of_ours has seen constants"
+        return writer.chosen(x, axes_of(spec, x.tensor.dims))
+    found = row_axes(graph, operator)
+    assert found is not None, "is_slice_of_ours has seen that it can be written"
+    for axis, count in enumerate(found.counts):
+        if count is not None:
+            x = writer.rows(x, begin, axis, count, found.wraps)
+    return writer.reshaped(x, [n for axis, n in enumerate(x.tensor.dims) if axis not in found.dropped])
