@@ -1,7 +1,7 @@
 """tosaic compiles TOSA tensor graphs to native code, from Python, with nothing to build.
 
     @tosaic.jit                                 a Python function of tensors, compiled for each signature
-    tosaic.load("model.mlir")                   a model: MLIR text or .tflite
+    tosaic.load("model.mlir")                   a model: MLIR text, .tosa or .tflite
     tosaic.ops, tosaic.tosa                     functions of traced tensors: as in NumPy, as in the specification
     tosaic.set_num_threads(2)                   how many threads a call may use; 1 unless said otherwise
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .jit.api import compile, jit, load
+from .jit.api import compile, from_tflite, jit, load
 from .runtime.errors import Problem
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = ["Context", "Memory", "Op", "Pool", "Problem", "TensorSpec", "__version__", "compile", "cond", "custom",
-           "get_num_threads", "jit", "load", "ops", "set_num_threads", "target", "tosa", "variable", "variables", "while_loop"]
+           "from_tflite", "get_num_threads", "jit", "load", "ops", "set_num_threads", "target", "tosa", "variable", "variables",
+           "while_loop"]
 
 _PLACES = {"ops": ("jit.ops", None), "cond": ("jit.control", "cond"), "while_loop": ("jit.control", "while_loop"),
            "TensorSpec": ("jit.decorator", "TensorSpec"), "variable": ("jit.variable", "variable"),

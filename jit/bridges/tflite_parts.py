@@ -4,7 +4,7 @@ fails or leaves something that is not TOSA, which operator it was.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ...lowering.bytecode.binary import Unreadable
@@ -13,7 +13,7 @@ from ...lowering.graph.operator import UnknownOp
 from ...lowering.tflite.cut import cut, part_name
 from ...lowering.tflite.divide import Part, part_of
 from ...lowering.tflite.plan import Plan
-from ...runtime.errors import Label, Problem
+from ...runtime.errors import Label, Position, Problem
 from .tflite import SECONDS, converted, mapped
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def check_leftovers(module: Module) -> None:
                           help="write this operator in another way in the model, and convert the model again")
 
 
-def leftover(function: Function) -> tuple[str, object] | None:
+def leftover(function: Function) -> tuple[str, Position | None] | None:
     """The first operation of a dialect that is not TOSA: its name and its place."""
     for operation in function.body.walk():
         if isinstance(operation.op, UnknownOp) and FOREIGN.match(operation.op.spelling):

@@ -17,9 +17,9 @@ from ..graph.types import Array, TensorType
 from ..graph.verify import compatible
 from .constants import array_of, type_of
 from .divide import Part
+from .elementwise import unbounded, write_elementwise
 from .plan import MAIN, Plan
 from .records import OperatorRecord, SignatureRecord, SubgraphRecord
-from .schema import RESOURCE
 from .settle import settle
 from .slices import write_slice
 
@@ -225,6 +225,8 @@ class SubgraphWriter:
             case ("SLICE" | "STRIDED_SLICE"), _:
                 begin = None if self.graph.tensors[inputs[1]].data is not None else self.value(inputs[1])
                 return [write_slice(self.builder, self.graph, operator, self.value(inputs[0]), begin, here)]
+            case ("QUANTIZE" | "MAXIMUM" | "MINIMUM"), _:
+                return [write_elementwise(self.builder, self.graph, operator, [self.value(t) for t in inputs], here)]
         raise Problem(f"{operator.kind} with {len(inputs)} operands", kind="syntax")
 
     def read(self, operator: OperatorRecord, here: FilePosition) -> Value:
@@ -307,7 +309,8 @@ def copies(block: Block, values: dict[Value, Value], here: FilePosition) -> list
         regions = tuple(region_copy(r, values, here) for r in operation.regions)
         results = tuple(replace(v, position=here) for v in operation.results)
         values.update(zip(operation.results, results))
-        found.append(replace(operation, operands=operands, results=results, regions=regions, position=here))
+        op = unbounded(operation.op, getattr(operation.results[0].type, "element", None)) if operation.results else operation.op
+        found.append(replace(operation, op=op, operands=operands, results=results, regions=regions, position=here))
     return found
 
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
+
+import numpy as np
 
 from ...runtime.errors import Problem
 from ..flatbuffer.binary import Binary, Table
@@ -28,6 +30,7 @@ from .schema import (
     NAMED,
     OPERATOR,
     OPTION_TYPES,
+    QUANTIZATION,
     SIGNATURE,
     SUBGRAPH,
     TENSOR,
@@ -110,9 +113,10 @@ class Decoder:
             wrong(f"{what} has buffer {index}, the file has {len(self.buffers)}")
         data = self.buffers[index][0] if index else None
         extents = tuple(None if i < len(open_shape) and open_shape[i] < 0 else n for i, n in enumerate(shape))
+        scale, zero_point = quantization(table.table(TENSOR["quantization"], f"how {what} is quantized"))
         return TensorRecord(table.text(TENSOR["name"], f"the name of {what}"), extents if data is None else shape,
                             table.scalar(TENSOR["type"], "ubyte", f"the type of {what}"), data,
-                            bool(table.scalar(TENSOR["is_variable"], "bool", what)))
+                            bool(table.scalar(TENSOR["is_variable"], "bool", what)), scale, zero_point)
 
     def operator(self, number: int, table: Table) -> OperatorRecord:
         what = f"operator {number}"
@@ -178,6 +182,26 @@ def named(number: int, table: Table) -> tuple[int, str]:
 def numbers(table: Table, slot: int, what: str) -> tuple[int, ...]:
     found = table.array(slot, "int32", what)
     return () if found is None else tuple(found.tolist())
+
+
+def quantization(table: Table | None) -> tuple[np.float32 | None, int]:
+    """The one scale and zero point of a tensor; no scale where there are several, or one that makes no sense."""
+    if table is None:
+        return None, 0
+    scales = vector_of(table, QUANTIZATION["scale"], np.dtype("<f4"), "a scale")
+    points = vector_of(table, QUANTIZATION["zero_point"], np.dtype("<i8"), "a zero point")
+    if len(scales) != 1 or len(points) > 1 or not np.isfinite(scales[0]) or scales[0] <= 0:
+        return None, 0
+    point = int(points[0]) if len(points) else 0
+    return (np.float32(scales[0]), point) if -(1 << 15) <= point < 1 << 16 else (None, 0)
+
+
+def vector_of(table: Table, slot: int, dtype: np.dtype[Any], what: str) -> Array:
+    place = table.place(slot, 4, what)
+    if not place:
+        return np.empty(0, dtype)
+    start, count = table.binary.vector(place, dtype.itemsize, what)
+    return np.frombuffer(table.binary.data, dtype, count, start)
 
 
 def read_options(name: str, table: Table | None) -> Options:

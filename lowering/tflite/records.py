@@ -4,6 +4,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from ..flatbuffer.position import FilePosition
 from ..graph.types import Array
 
@@ -12,12 +14,15 @@ Options = Mapping[str, int | str]
 
 @dataclass(frozen=True, slots=True)
 class TensorRecord:
-    """A tensor of a subgraph. An extent is None where it is not known; `data` are the bytes of a constant."""
+    """A tensor of a subgraph. An extent is None where it is not known; `data` are the bytes of a constant. `scale` is there
+    where all elements are quantized alike."""
     name: str
     shape: tuple[int | None, ...]
     type: int
     data: Array | None = None
     is_state: bool = False
+    scale: np.float32 | None = None
+    zero_point: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,16 +16,15 @@ from ...runtime.errors import Problem
 from ..dialects.tosa.binary import Add
 from ..dialects.tosa.comparison import Greater
 from ..dialects.tosa.conversion import Cast
-from ..dialects.tosa.data import Const, ConstShape
 from ..dialects.tosa.gather import Gather
-from ..dialects.tosa.layout import Pad, Reshape, Reverse, Slice, Tile
+from ..dialects.tosa.layout import Pad, Reverse, Slice, Tile
 from ..dialects.tosa.ternary import Select
 from ..flatbuffer.position import FilePosition
 from ..graph.graph import BlockBuilder, Value
-from ..graph.operator import Op
-from ..graph.types import I32, Array, TensorType
+from ..graph.types import I32, TensorType
 from .constants import integers
 from .records import OperatorRecord, SubgraphRecord, TensorRecord
+from .writer import Writer
 
 Shape = tuple[int, ...]
 
@@ -91,9 +90,13 @@ def spec_of(graph: SubgraphRecord, operator: OperatorRecord) -> Spec | None:
 
 def is_plain(spec: Spec, shape: Shape) -> bool:
     """Whether all steps are 1, nothing is said by a mask that the converter might not know, and no place is outside."""
-    inside = all((-n <= b <= n or spec.begin_mask >> i & 1) and (-n <= e <= n or (spec.end_mask | spec.shrink_axis_mask) >> i & 1)
-                 for i, (b, e, n) in enumerate(zip(spec.begin, spec.end, shape)))
-    return inside and set(spec.step) <= {1} and not spec.ellipsis_mask and not spec.new_axis_mask and len(spec.begin) <= len(shape)
+    if not set(spec.step) <= {1} or len(spec.begin) > len(shape) or spec.ellipsis_mask or spec.new_axis_mask:
+        return False
+    if spec.begin_mask & spec.shrink_axis_mask:
+        return False
+    free = spec.end_mask | spec.shrink_axis_mask
+    return all((spec.begin_mask >> i & 1 or -n <= b < n) and (free >> i & 1 or -n <= e <= n)
+               for i, (b, e, n) in enumerate(zip(spec.begin, spec.end, shape)))
 
 
 # ---- places that are constants -------------------------------------------------------------------------------------
@@ -139,23 +142,9 @@ def indices_of(spec: Spec, i: int, extent: int) -> Indices:
     return Indices(chosen.start, step if len(chosen) > 1 else 1, len(chosen))
 
 
-@dataclass(slots=True)
-class SliceWriter:
-    """Appends the operations of one slice to a block."""
-    builder: BlockBuilder
-    position: FilePosition
-
-    def add(self, op: Op, *operands: Value) -> Value:
-        return self.builder.add(op, *operands, position=self.position)[0]
-
-    def constant(self, values: Array) -> Value:
-        return self.add(Const(values))
-
-    def shape(self, extents: Sequence[int]) -> Value:
-        return self.add(ConstShape(np.array(extents, np.int64)))
-
-    def reshaped(self, x: Value, extents: Sequence[int]) -> Value:
-        return x if x.tensor.dims == tuple(extents) else self.add(Reshape(), x, self.shape(extents))
+class SliceWriter(Writer):
+    """Appends the operations of one slice."""
+    __slots__ = ()
 
     def part(self, x: Value, start: Sequence[int], size: Sequence[int]) -> Value:
         whole = not any(start) and x.tensor.dims == tuple(size)
