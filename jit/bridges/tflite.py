@@ -32,10 +32,11 @@ SECONDS = 600.0
 
 PROGRAM = """
 import json, sys
-sys.path[:] = json.loads(sys.argv[4])
+sys.path[:] = json.loads(sys.argv[5])
 from tosa_converter_for_tflite import TosaConverterDebugInfo, TosaConverterOutputFormat
 from tosa_converter_for_tflite import tflite_flatbuffer_to_tosa_mlir as convert
-convert(sys.argv[1], sys.argv[2], getattr(TosaConverterOutputFormat, sys.argv[3]), TosaConverterDebugInfo.Disabled)
+form, names = getattr(TosaConverterOutputFormat, sys.argv[3]), getattr(TosaConverterDebugInfo, sys.argv[4])
+convert(sys.argv[1], sys.argv[2], form, names)
 """
 """Runs with the search path of this process, and without `site`, which takes longer than a small model."""
 
@@ -83,16 +84,16 @@ def mapped(path: Path) -> memoryview:
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
-def mlir_of_tflite(data: bytes, name: str, seconds: float = SECONDS) -> str:
-    """The MLIR text of a .tflite file's bytes. Raises a Problem where the converter is missing, refuses the file, ends
-    abnormally, or takes longer than `seconds`."""
-    with converted(data, name, "Text", seconds) as result:
+def mlir_of_tflite(data: bytes, name: str, seconds: float = SECONDS, located: bool = False) -> str:
+    """The MLIR text of a .tflite file's bytes, `located` with the names of its tensors as locations. Raises a Problem where the
+    converter is missing, refuses the file, ends abnormally, or takes longer than `seconds`."""
+    with converted(data, name, "Text", seconds, located=located) as result:
         return result.read_text(encoding="utf-8", errors="replace")
 
 
 @contextmanager
 def converted(data: bytes, name: str, form: Literal["Bytecode", "Text"], seconds: float,
-              meanwhile: Callable[[], None] | None = None) -> Iterator[Path]:
+              meanwhile: Callable[[], None] | None = None, located: bool = False) -> Iterator[Path]:
     """The file that the converter makes, which is gone when the context ends."""
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None:
@@ -101,7 +102,8 @@ def converted(data: bytes, name: str, form: Literal["Bytecode", "Text"], seconds
     with tempfile.TemporaryDirectory(prefix="tosaic-") as folder:
         source, result = Path(folder, "model.tflite"), Path(folder, "model.mlir")
         source.write_bytes(data)
-        log, status = run([str(source), str(result), form], folder, name, seconds, meanwhile)
+        arguments = [str(source), str(result), form, "Enable" if located else "Disabled"]
+        log, status = run(arguments, folder, name, seconds, meanwhile)
         if status or not result.exists():
             ended = f"was ended by signal {-status}" if status < 0 else "refused it"
             raise Problem(f"{name} cannot be converted to TOSA: the converter {ended}", kind="file",

@@ -35,16 +35,16 @@ def convert_parts(data: bytes, plan: Plan, name: str, meanwhile: Callable[[], No
 
 
 def convert(data: bytes, name: str, meanwhile: Callable[[], None] | None = None) -> Module:
-    """The module of a file of parts: of bytecode, or of text where that is not understood."""
+    """The module of a file of parts, its operations located by tensors: of bytecode, or text where that is not understood."""
     from ...lowering.bytecode.reader import read_module
     from ...lowering.text.reader import read_module as read_text
     from .tflite import mlir_of_tflite
-    with converted(data, name, "Bytecode", SECONDS, meanwhile) as result:
+    with converted(data, name, "Bytecode", SECONDS, meanwhile, True) as result:
         try:
             return read_module(mapped(result), name)
         except (Unreadable, Problem):
             pass
-    return read_text(mlir_of_tflite(data, name), f"{name} (as MLIR)")
+    return read_text(mlir_of_tflite(data, name, located=True), f"{name} (as MLIR)")
 
 
 def functions_of(module: Module, parts: Sequence[Part], position: FilePosition) -> dict[Part, Function]:

@@ -12,12 +12,13 @@ from ..dialects.tosa.control_flow import CondIf, WhileLoop
 from ..dialects.tosa.data import Const
 from ..dialects.tosa.variable import Variable, VariableRead, VariableWrite
 from ..flatbuffer.position import FilePosition, shown
-from ..graph.graph import Block, BlockBuilder, Function, Module, Operation, Value
+from ..graph.graph import BlockBuilder, Function, Module, Operation, Value
 from ..graph.types import Array, TensorType
 from ..graph.verify import compatible
 from .constants import array_of, type_of
 from .divide import Part
-from .elementwise import unbounded, write_elementwise
+from .elementwise import write_elementwise
+from .inline import Places, copies, place_of
 from .plan import MAIN, Plan
 from .records import OperatorRecord, SignatureRecord, SubgraphRecord
 from .settle import settle
@@ -44,15 +45,12 @@ class Scope:
     position: FilePosition
     running: tuple[int, ...] = ()
 
-    def inside(self, graph: SubgraphRecord, index: int, operator: OperatorRecord, callee: int) -> Scope:
-        place = self.place(index, operator)
+    def inside(self, index: int, operator: OperatorRecord, callee: int, name: str) -> Scope:
+        place = place_of(self.position, index, operator)
         if callee in self.running or len(self.running) >= LARGEST_DEPTH:
             raise Problem(f"subgraph {callee} runs itself, or subgraphs run each other deeper than {LARGEST_DEPTH}", place,
                           kind="unsupported")
-        return Scope(place.inside(f"subgraph {callee}"), (*self.running, callee))
-
-    def place(self, index: int, operator: OperatorRecord) -> FilePosition:
-        return self.position.inside(f"operator {index} {operator.kind}")
+        return Scope(place.inside(f"subgraph {callee} {name}".rstrip()), (*self.running, callee))
 
 
 class Assembler:
@@ -171,12 +169,16 @@ class SubgraphWriter:
             raise Problem("the operand is a tensor, where a variable is needed", kind="type")
         return found
 
+    def inside(self, index: int, operator: OperatorRecord, callee: int) -> Scope:
+        return self.scope.inside(index, operator, callee, self.assembler.model.subgraphs[callee].name)
+
     # ---- parts -------------------------------------------------------------------------------------------------------
     def part(self, part: Part) -> None:
         """Append the operations of a converted part."""
         function = self.assembler.functions[part]
         self.assembler.spend(len(function.body.operations), self.scope.position)
-        here = self.scope.position.inside(described(self.graph, part))
+        places = Places(self.graph, part, self.scope.position)
+        here = places.whole
         try:
             operands = [self.value(t) for t in part.inputs]
         except Problem as problem:
@@ -186,17 +188,17 @@ class SubgraphWriter:
             if not compatible(argument.type, operand.type):
                 raise Problem(f"an operand is {operand.type}, the converter took it for {argument.type}", here, kind="type")
             inlined[argument] = operand
-        self.builder.operations += copies(function.body, inlined, here)
+        self.builder.operations += copies(function.body, inlined, places)
         self.values.update((t, inlined[v]) for t, v in zip(part.outputs, function.body.yields))
 
     # ---- operators that are understood here --------------------------------------------------------------------------
     def operator(self, index: int, operator: OperatorRecord) -> None:
-        here = self.scope.place(index, operator)
+        here = place_of(self.scope.position, index, operator)
         self.assembler.spend(1, here)
         try:
             found = self.results(index, operator, here)
             if len(found) != len(operator.outputs):
-                raise Problem(f"{operator.kind} gives {len(found)} results, the file has {len(operator.outputs)}", kind="syntax")
+                raise Problem(f"{operator.kind} gives {len(found)} results, here it has {len(operator.outputs)}", kind="syntax")
         except Problem as problem:
             raise problem.at(here) from None
         self.values.update(zip(operator.outputs, found))
@@ -220,7 +222,7 @@ class SubgraphWriter:
                 return self.loop(index, operator, here)
             case ("CALL" | "STABLEHLO_COMPOSITE"), _:
                 callee = operator.callees[0]
-                scope = self.scope.inside(self.graph, index, operator, callee)
+                scope = self.inside(index, operator, callee)
                 return self.assembler.run(self.builder, callee, [self.get(t) for t in inputs], scope)
             case ("SLICE" | "STRIDED_SLICE"), _:
                 begin = None if self.graph.tensors[inputs[1]].data is not None else self.value(inputs[1])
@@ -243,7 +245,7 @@ class SubgraphWriter:
         condition, arguments = self.value(operator.inputs[0]), [self.get(t) for t in operator.inputs[1:]]
         regions, sides = [], []
         for callee in operator.callees:
-            scope, inner = self.scope.inside(self.graph, index, operator, callee), BlockBuilder()
+            scope, inner = self.inside(index, operator, callee), BlockBuilder()
             outputs = self.assembler.run(inner, callee, arguments, scope)
             sides.append(outputs)
             regions.append(inner.finish(*tensors(outputs), position=here))
@@ -274,7 +276,7 @@ class SubgraphWriter:
         builder, inside = BlockBuilder(), list(arguments)
         for i, value in zip(carried, tensors([arguments[i] for i in carried])):
             inside[i] = builder.argument(value.type, f"turn{i}", here)
-        scope = self.scope.inside(self.graph, index, operator, callee)
+        scope = self.inside(index, operator, callee)
         return builder, self.assembler.run(builder, callee, inside, scope)
 
 
@@ -293,34 +295,6 @@ def check_handles(first: Sequence[Bound], second: Sequence[Bound]) -> None:
     for a, b in zip(first, second):
         if isinstance(a, Handle) != isinstance(b, Handle) or (isinstance(a, Handle) and a != b):
             raise Problem("which variable is meant is only known when running, which is not supported", kind="unsupported")
-
-
-def described(graph: SubgraphRecord, part: Part) -> str:
-    first, last = part.operators[0], part.operators[-1]
-    text = f"operator {first} {graph.operators[first].kind}"
-    return text if first == last else f"operators {first} {graph.operators[first].kind} to {last} {graph.operators[last].kind}"
-
-
-def copies(block: Block, values: dict[Value, Value], here: FilePosition) -> list[Operation]:
-    """The operations of a block on other arguments, with results of their own, which `values` gets."""
-    found = []
-    for operation in block.operations:
-        operands = tuple(values.get(v, v) for v in operation.operands)
-        regions = tuple(region_copy(r, values, here) for r in operation.regions)
-        results = tuple(replace(v, position=here) for v in operation.results)
-        values.update(zip(operation.results, results))
-        op = unbounded(operation.op, getattr(operation.results[0].type, "element", None)) if operation.results else operation.op
-        found.append(replace(operation, op=op, operands=operands, results=results, regions=regions, position=here))
-    return found
-
-
-def region_copy(block: Block, outer: Mapping[Value, Value], here: FilePosition) -> Block:
-    values = dict(outer)
-    arguments = tuple(replace(v, position=here) for v in block.arguments)
-    values.update(zip(block.arguments, arguments))
-    operations = tuple(copies(block, values, here))
-    return replace(block, arguments=arguments, operations=operations, yields=tuple(values.get(v, v) for v in block.yields),
-                   position=here, terminator_position=here)
 
 
 def assemble(plan: Plan, functions: Mapping[Part, Function]) -> tuple[Module, Module | None]:
