@@ -209,22 +209,22 @@ class RowAxes:
 def row_axes(graph: SubgraphRecord, operator: OperatorRecord) -> RowAxes | None:
     """How a slice with places that a tensor says can be written; None where it cannot."""
     x, begin = graph.tensors[operator.inputs[0]], graph.tensors[operator.inputs[1]]
-    rank = len(x.shape)
-    if begin.data is not None or begin.shape != (rank,) or begin.type not in (2, 4) or not is_static(x):
+    rank, named = len(x.shape), begin.shape[0] if len(begin.shape) == 1 else None
+    if begin.data is not None or named is None or named > rank or begin.type not in (2, 4) or not is_static(x):
         return None
     if operator.kind == "SLICE":
         sizes = integers(graph.tensors[operator.inputs[2]])
-        if sizes is None or len(sizes) != rank or not all(0 < n <= m for n, m in zip(sizes, dims(x))):
+        if sizes is None or not len(sizes) == named == rank or not all(0 < n <= m for n, m in zip(sizes, dims(x))):
             return None
         return RowAxes(tuple(None if n == m else n for n, m in zip(sizes, dims(x))), frozenset(), False)
     options, step = operator.options, integers(graph.tensors[operator.inputs[3]])
-    if step != (1,) * rank or options["ellipsis_mask"] or options["new_axis_mask"]:
+    if step != (1,) * named or options["ellipsis_mask"] or options["new_axis_mask"]:
         return None
     shrunk, whole = int(options["shrink_axis_mask"]), int(options["begin_mask"]) & int(options["end_mask"])
-    if any((shrunk >> i & 1) == (whole >> i & 1) for i in range(rank)):
+    if any((shrunk >> i & 1) == (whole >> i & 1) for i in range(named)):
         return None
-    return RowAxes(tuple(1 if shrunk >> i & 1 else None for i in range(rank)),
-                   frozenset(i for i in range(rank) if shrunk >> i & 1), True)
+    dropped = frozenset(i for i in range(named) if shrunk >> i & 1)
+    return RowAxes(tuple(1 if i in dropped else None for i in range(rank)), dropped, True)
 
 
 def write_slice(builder: BlockBuilder, graph: SubgraphRecord, operator: OperatorRecord, x: Value, begin: Value | None,
