@@ -17,8 +17,8 @@ from ..graph.types import Array, TensorType
 from ..graph.verify import compatible
 from .constants import array_of, type_of
 from .divide import Part
-from .elementwise import write_elementwise
 from .inline import Places, copies, place_of
+from .kernels import KERNELS, write_kernel
 from .plan import MAIN, Plan
 from .records import OperatorRecord, SignatureRecord, SubgraphRecord
 from .settle import settle
@@ -227,8 +227,8 @@ class SubgraphWriter:
             case ("SLICE" | "STRIDED_SLICE"), _:
                 begin = None if self.graph.tensors[inputs[1]].data is not None else self.value(inputs[1])
                 return [write_slice(self.builder, self.graph, operator, self.value(inputs[0]), begin, here)]
-            case ("QUANTIZE" | "MAXIMUM" | "MINIMUM"), _:
-                return [write_elementwise(self.builder, self.graph, operator, [self.value(t) for t in inputs], here)]
+            case kind, _ if kind in KERNELS:
+                return [write_kernel(self.builder, self.graph, operator, [self.value(t) for t in inputs], here)]
         raise Problem(f"{operator.kind} with {len(inputs)} operands", kind="syntax")
 
     def read(self, operator: OperatorRecord, here: FilePosition) -> Value:

@@ -24,6 +24,7 @@ from .schema import (
     CUSTOM,
     EXTERNAL_BUFFERS,
     IDENTIFIER,
+    IS_APPROXIMATE,
     IS_OFFSET,
     MASKS,
     MODEL,
@@ -211,6 +212,8 @@ def read_options(name: str, table: Table | None) -> Options:
             return {**found, "offset": table.scalar(IS_OFFSET, "bool", "offset")}
         case "STRIDED_SLICE":
             return {**dict.fromkeys(MASKS, 0), "offset": 0}
+        case "GELU":
+            return {"approximate": table.scalar(IS_APPROXIMATE, "bool", "approximate") if table else 0}
         case "VAR_HANDLE":
             return {key: table.text(slot, key) if table else "" for key, slot in VARIABLE_NAMES.items()}
     return {}

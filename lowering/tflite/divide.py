@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ...runtime.errors import Problem
-from .elementwise import is_elementwise_of_ours
+from .kernels import is_kernel_of_ours
 from .records import ModelRecord, OperatorRecord, SubgraphRecord
 from .schema import CALLEES, OTHER_CALLERS, RESOURCE
 from .slices import is_slice_of_ours
@@ -34,7 +34,7 @@ Step: TypeAlias = Part | int
 
 
 def is_ours(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
-    return operator.kind in OWN or is_slice_of_ours(graph, operator) or is_elementwise_of_ours(graph, operator)
+    return operator.kind in OWN or is_slice_of_ours(graph, operator) or is_kernel_of_ours(graph, operator)
 
 
 def divide(model: ModelRecord, number: int, effects: frozenset[int]) -> tuple[Step, ...]:

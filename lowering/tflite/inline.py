@@ -11,7 +11,7 @@ from ..flatbuffer.position import FilePosition
 from ..graph.graph import Block, Operation, Value
 from ..text.attribute_printer import quoted
 from .divide import Part
-from .elementwise import unbounded
+from .kernels import unbounded
 from .records import OperatorRecord, SubgraphRecord
 
 QUOTED = re.compile(r'"[^"]*"')
