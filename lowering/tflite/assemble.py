@@ -68,8 +68,8 @@ class Assembler:
         functions = tuple(self.entry(s) for s in self.plan.entries)
         for function in functions:
             if function.name in self.variables:
-                raise Problem(f"signature and variable are both called {shown(function.name)}", function.position, kind="symbol",
-                              help="give the signature another name")
+                raise Problem(f"signature and variable are both called {shown(function.name)}", function.position,
+                              kind="symbol", help="give the signature another name")
         return Module(functions, self.declarations({}), position=self.model.position)
 
     def declarations(self, initial: Mapping[str, Array | None]) -> tuple[Operation, ...]:

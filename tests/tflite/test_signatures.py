@@ -140,8 +140,9 @@ def test_effects_keep_their_order() -> None:
     tensors = [Tensor("v", (), "resource"), Tensor("x"), *map(Tensor, names.split()), constant("k", 10)]
     add, multiply = Operator("ADD", "a x", "b", ints(0)), Operator("MUL", "c c", "d", ints(0))
     handle = Operator("VAR_HANDLE", "", "v", (None, "order"))
-    graph = Graph("x", names, tensors, [handle, write("k"), read("a"), add, write("b"), read("c"), multiply, write("d"), read("e")])
-    found = tosaic.from_tflite(file(graph)).main.compile(context=tosaic.Context("order"))(np.float32(1))
+    operators = [handle, write("k"), read("a"), add, write("b"), read("c"), multiply, write("d"), read("e")]
+    entry = tosaic.from_tflite(file(Graph("x", names, tensors, operators))).main
+    found = entry.compile(context=tosaic.Context("order"))(np.float32(1))
     assert [float(y) for y in found] == [10, 11, 11, 121, 121]
 
 
