@@ -34,7 +34,7 @@ def read_module(data: str | bytes, name: str) -> Module:
 
 
 COMPILER = ("fuse.fuse", "fuse.order", "loops.verify", "memory.planner", "native.ahead", "native.load", "rewrite",
-            "schedule.schedule")
+            "schedule.schedule", "tflite.assemble")
 """Modules of lowering that bring all others."""
 
 

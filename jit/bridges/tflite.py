@@ -53,13 +53,14 @@ def module_of_tflite(data: bytes, name: str, meanwhile: Callable[[], None] | Non
     """The verified module of a .tflite file's bytes: a function for each of its signatures, or `main`; they share variables.
     `meanwhile` is called while the converter works. Raises a Problem at the operator that is wrong or not supported, and as
     `mlir_of_tflite` does."""
-    from ...lowering.graph.verify import verify
-    from ...lowering.tflite.assemble import assemble, initialised
     from ...lowering.tflite.decode import decode
     from ...lowering.tflite.plan import plan_of
     from .tflite_parts import check_leftovers, convert_parts
     plan = plan_of(decode(data, name))
-    module, initialiser = assemble(plan, convert_parts(data, plan, name, meanwhile))
+    functions = convert_parts(data, plan, name, meanwhile)
+    from ...lowering.graph.verify import verify
+    from ...lowering.tflite.assemble import assemble, initialised
+    module, initialiser = assemble(plan, functions)
     if initialiser is not None:
         module = initialised(module, values_of(initialiser))
     verify(module)

@@ -7,17 +7,15 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ...lowering.bytecode.binary import Unreadable
-from ...lowering.graph.graph import Function, Module
-from ...lowering.graph.operator import UnknownOp
 from ...lowering.tflite.cut import cut, part_name
 from ...lowering.tflite.divide import Part, part_of
 from ...lowering.tflite.plan import Plan
 from ...runtime.errors import Label, Position, Problem
-from .tflite import SECONDS, converted, mapped
+from .tflite import SECONDS, converted, mapped, mlir_of_tflite
 
 if TYPE_CHECKING:
     from ...lowering.flatbuffer.position import FilePosition
+    from ...lowering.graph.graph import Function, Module
 
 FOREIGN = re.compile(r"(?:tf|tfl)\.")
 """How operators are called that the converter has left as they were."""
@@ -36,14 +34,14 @@ def convert_parts(data: bytes, plan: Plan, name: str, meanwhile: Callable[[], No
 
 def convert(data: bytes, name: str, meanwhile: Callable[[], None] | None = None) -> Module:
     """The module of a file of parts, its operations located by tensors: of bytecode, or text where that is not understood."""
-    from ...lowering.bytecode.reader import read_module
-    from ...lowering.text.reader import read_module as read_text
-    from .tflite import mlir_of_tflite
     with converted(data, name, "Bytecode", SECONDS, meanwhile, True) as result:
+        from ...lowering.bytecode.binary import Unreadable
+        from ...lowering.bytecode.reader import read_module
         try:
             return read_module(mapped(result), name)
         except (Unreadable, Problem):
             pass
+    from ...lowering.text.reader import read_module as read_text
     return read_text(mlir_of_tflite(data, name, located=True), f"{name} (as MLIR)")
 
 
@@ -103,6 +101,7 @@ def check_leftovers(module: Module) -> None:
 
 def leftover(function: Function) -> tuple[str, Position | None] | None:
     """The first operation of a dialect that is not TOSA: its name and its place."""
+    from ...lowering.graph.operator import UnknownOp
     for operation in function.body.walk():
         if isinstance(operation.op, UnknownOp) and FOREIGN.match(operation.op.spelling):
             return operation.op.spelling, operation.position

@@ -18,11 +18,11 @@ from ..graph.verify import compatible
 from .constants import array_of, type_of
 from .divide import Part
 from .inline import Places, copies, place_of
-from .kernels import KERNELS, write_kernel
 from .plan import MAIN, Plan
 from .records import OperatorRecord, SignatureRecord, SubgraphRecord
 from .settle import settle
-from .slices import write_slice
+from .write_kernels import WRITE, write_kernel
+from .write_slices import write_slice
 
 LARGEST_DEPTH = 64
 """Subgraphs run each other no deeper than this."""
@@ -231,7 +231,7 @@ class SubgraphWriter:
             case ("SLICE" | "STRIDED_SLICE"), _:
                 begin = None if self.graph.tensors[inputs[1]].data is not None else self.value(inputs[1])
                 return [write_slice(self.builder, self.graph, operator, self.value(inputs[0]), begin, here)]
-            case kind, _ if kind in KERNELS:
+            case kind, _ if kind in WRITE:
                 return [write_kernel(self.builder, self.graph, operator, [self.value(t) for t in inputs], here)]
         raise Problem(f"{operator.kind} with {len(inputs)} operands", kind="syntax")
 

@@ -11,8 +11,8 @@ from ..flatbuffer.position import FilePosition
 from ..graph.graph import Block, Operation, Value
 from ..text.attribute_printer import quoted
 from .divide import Part
-from .kernels import unbounded
 from .records import OperatorRecord, SubgraphRecord
+from .write_kernels import unbounded
 
 QUOTED = re.compile(r'"[^"]*"')
 

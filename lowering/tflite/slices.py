@@ -1,30 +1,15 @@
-"""STRIDED_SLICE and SLICE -> TOSA, where a converter of TensorFlow Lite is wrong or has no answer.
+"""STRIDED_SLICE and SLICE where a converter of TensorFlow Lite is wrong or has no answer: which they are, and what they take.
 
-A slice whose places are constants is a choice of indices of each axis, as in NumPy: REVERSE for a negative step, SLICE, and
-for longer steps groups of which the first is taken. One that begins where a tensor says takes rows by their number (GATHER)
-along each such axis; its size must be known. A slice with steps of 1 within its tensor is the converter's.
+A slice whose places are constants is a choice of indices of each axis, as in NumPy. One that begins where a tensor says takes
+rows by their number along each such axis; its size must be known. A slice with steps of 1 within its tensor is the converter's.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
-
-import numpy as np
 
 from ...runtime.errors import Problem
-from ..dialects.tosa.binary import Add
-from ..dialects.tosa.comparison import Greater
-from ..dialects.tosa.conversion import Cast
-from ..dialects.tosa.gather import Gather
-from ..dialects.tosa.layout import Pad, Reverse, Slice, Tile
-from ..dialects.tosa.ternary import Select
-from ..flatbuffer.position import FilePosition
-from ..graph.graph import BlockBuilder, Value
-from ..graph.types import I32, TensorType
 from .constants import integers
 from .records import OperatorRecord, SubgraphRecord, TensorRecord
-from .writer import Writer
 
 Shape = tuple[int, ...]
 
@@ -142,61 +127,7 @@ def indices_of(spec: Spec, i: int, extent: int) -> Indices:
     return Indices(chosen.start, step if len(chosen) > 1 else 1, len(chosen))
 
 
-class SliceWriter(Writer):
-    """Appends the operations of one slice."""
-    __slots__ = ()
-
-    def part(self, x: Value, start: Sequence[int], size: Sequence[int]) -> Value:
-        whole = not any(start) and x.tensor.dims == tuple(size)
-        return x if whole else self.add(Slice(), x, self.shape(start), self.shape(size))
-
-    # Places that are constants
-
-    def chosen(self, x: Value, axes: Sequence[tuple[Indices, bool]]) -> Value:
-        """x with these indices of its axes."""
-        old = [indices for indices, is_new in axes if not is_new]
-        for axis, indices in enumerate(old):
-            if indices.step < 0:
-                x = self.add(Reverse(axis=axis), x)
-                old[axis] = Indices(x.tensor.dims[axis] - 1 - indices.start, -indices.step, indices.count)
-        spans = [(i.count - 1) * i.step + 1 for i in old]
-        x = self.part(x, [i.start for i in old], spans)
-        for axis, indices in enumerate(old):
-            if indices.step > 1:
-                x = self.every(x, axis, indices.step, indices.count)
-        return self.reshaped(x, [indices.count for indices, _ in axes if indices.keep])
-
-    def every(self, x: Value, axis: int, step: int, count: int) -> Value:
-        """Every `step`-th of an axis: it is filled up to whole groups, of which the first is taken."""
-        shape = list(x.tensor.dims)
-        missing = [0, 0] * x.tensor.rank
-        missing[2 * axis + 1] = count * step - shape[axis]
-        if any(missing):
-            zero = self.constant(np.zeros(1, x.tensor.element.dtype))
-            x = self.add(Pad(), x, self.shape(missing), zero)
-        groups = self.reshaped(x, (prod(shape[:axis]), count, step, prod(shape[axis + 1:])))
-        first = self.part(groups, (0, 0, 0, 0), (groups.tensor.dims[0], count, 1, groups.tensor.dims[3]))
-        return self.reshaped(first, (*shape[:axis], count, *shape[axis + 1:]))
-
-    # Places that a tensor says
-
-    def rows(self, x: Value, begin: Value, axis: int, count: int, wraps: bool) -> Value:
-        """`count` indices of an axis from begin[axis] on; a negative one counts from the end where it `wraps`."""
-        shape = x.tensor.dims
-        index = self.part(begin, (axis,), (1,))
-        index = index if index.tensor.element == I32 else self.add(Cast(to=I32), index)
-        if wraps:
-            behind = self.add(Add(), index, self.constant(np.array([shape[axis]], np.int32)))
-            index = self.add(Select(), self.add(Greater(), self.constant(np.zeros(1, np.int32)), index), behind, index)
-        if count > 1:
-            index = self.add(Add(), index, self.constant(np.arange(count, dtype=np.int32)))
-        before, behind_axis = prod(shape[:axis]), prod(shape[axis + 1:])
-        index = self.reshaped(index, (1, count))
-        index = index if before == 1 else self.add(Tile(), index, self.shape((before, 1)))
-        found = self.add(Gather(), self.reshaped(x, (before, shape[axis], behind_axis)), index)
-        return self.reshaped(found, (*shape[:axis], count, *shape[axis + 1:]))
-
-
+# ---- places that a tensor says ---------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class RowAxes:
     """A slice that begins where a tensor says: how many indices it takes of each axis (None for all of them), and which axes
@@ -225,21 +156,3 @@ def row_axes(graph: SubgraphRecord, operator: OperatorRecord) -> RowAxes | None:
         return None
     dropped = frozenset(i for i in range(named) if shrunk >> i & 1)
     return RowAxes(tuple(1 if i in dropped else None for i in range(rank)), dropped, True)
-
-
-def write_slice(builder: BlockBuilder, graph: SubgraphRecord, operator: OperatorRecord, x: Value, begin: Value | None,
-                position: FilePosition) -> Value:
-    """The result of a slice of `x`; `begin` is the tensor that says where it begins, if it is no constant."""
-    writer = SliceWriter(builder, position)
-    if not isinstance(x.type, TensorType) or not x.type.is_static:
-        raise Problem(f"a slice of {x.type}, whose extents are not known, is not supported", kind="unsupported")
-    if begin is None:
-        spec = spec_of(graph, operator)
-        assert spec is not None, "is_slice_of_ours has seen constants"
-        return writer.chosen(x, axes_of(spec, x.tensor.dims))
-    found = row_axes(graph, operator)
-    assert found is not None, "is_slice_of_ours has seen that it can be written"
-    for axis, count in enumerate(found.counts):
-        if count is not None:
-            x = writer.rows(x, begin, axis, count, found.wraps)
-    return writer.reshaped(x, [n for axis, n in enumerate(x.tensor.dims) if axis not in found.dropped])
