@@ -1,10 +1,10 @@
-"""Sample 5: a .tflite with three signatures that share their state.
+"""Sample 6: a .tflite with three signatures that share their state.
 
 The model keeps a moving mean and variance of four readings. `observe` says how unusual a reading is, and learns it unless it is
 far off (a write inside a branch); `statistics` reads the state, `restart` begins anew. Compiles all three, watches 200 readings
 in which two are wrong, and writes one object file with three functions for C.
 
-    python samples/5_signatures.py [FOLDER]
+    python samples/6_signatures.py [FOLDER]
 """
 from __future__ import annotations
 
