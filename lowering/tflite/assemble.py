@@ -15,6 +15,7 @@ from ..flatbuffer.position import FilePosition, shown
 from ..graph.graph import BlockBuilder, Function, Module, Operation, Value
 from ..graph.types import Array, TensorType
 from ..graph.verify import compatible
+from ..rewrite.specialize import specialized
 from .constants import array_of, type_of
 from .divide import Part
 from .inline import Places, copies, place_of
@@ -187,11 +188,11 @@ class SubgraphWriter:
             operands = [self.value(t) for t in part.inputs]
         except Problem as problem:
             raise problem.at(here) from None
-        inlined: dict[Value, Value] = {}
-        for argument, operand in zip(function.arguments, operands):
-            if not compatible(argument.type, operand.type):
-                raise Problem(f"an operand is {operand.type}, the converter took it for {argument.type}", here, kind="type")
-            inlined[argument] = operand
+        try:
+            function = fitting(function, operands)
+        except Problem as problem:
+            raise problem.at(here) from None
+        inlined = dict(zip(function.arguments, operands))
         self.builder.operations += copies(function.body, inlined, places)
         self.values.update((t, inlined[v]) for t, v in zip(part.outputs, function.body.yields))
 
@@ -282,6 +283,14 @@ class SubgraphWriter:
             inside[i] = builder.argument(value.type, f"turn{i}", here)
         scope = self.inside(index, operator, callee)
         return builder, self.assembler.run(builder, callee, inside, scope)
+
+
+def fitting(function: Function, operands: Sequence[Value]) -> Function:
+    """The function of a part for these operands: files of older writers do not tell scalars from tensors of unknown rank, and
+    the converter takes them for the latter."""
+    if all(a.type == o.type for a, o in zip(function.arguments, operands)):
+        return function
+    return specialized(function, [o.tensor for o in operands])
 
 
 def tensors(values: Sequence[Bound]) -> list[Value]:

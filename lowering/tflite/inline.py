@@ -7,8 +7,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
+from ..dialects.tosa.data import ConstShape
+from ..dialects.tosa.layout import Slice
+from ..dialects.tosa.shape import SubShape
+from ..dialects.tosa.shape_lists import ConcatShape, Dim
 from ..flatbuffer.position import FilePosition
-from ..graph.graph import Block, Operation, Value
+from ..graph.graph import Block, BlockBuilder, Operation, Value
+from ..graph.operator import Op
 from ..text.attribute_printer import quoted
 from .divide import Part
 from .records import OperatorRecord, SubgraphRecord
@@ -57,8 +64,35 @@ def copies(block: Block, values: dict[Value, Value], places: Places) -> list[Ope
         results = tuple(replace(v, position=here) for v in operation.results)
         values.update(zip(operation.results, results))
         op = unbounded(operation.op, getattr(results[0].type, "element", None)) if results else operation.op
+        if isinstance(op, Slice) and has_open_size(operands):
+            x, start, size = operands
+            made, computed = open_size(x, start, size, here)
+            found += made
+            operands = (x, start, computed)
         found.append(Operation(op, operands, results, regions, operation.attributes, here))
     return found
+
+
+def has_open_size(operands: tuple[Value, ...]) -> bool:
+    """Whether a slice takes the rest of an axis, which the converter writes as -1 where it does not know the extent."""
+    if len(operands) != 3 or operands[1].constant is None or operands[2].constant is None:
+        return False
+    return -1 in operands[2].constant.reshape(-1).tolist()
+
+
+def open_size(x: Value, start: Value, size: Value, here: FilePosition) -> tuple[list[Operation], Value]:
+    """Operations that compute what a slice takes from the extents of its operand, and their result."""
+    assert start.constant is not None and size.constant is not None, "has_open_size has seen them"
+    builder, extents = BlockBuilder(), []
+    for axis, (first, count) in enumerate(zip(start.constant.reshape(-1).tolist(), size.constant.reshape(-1).tolist())):
+        op: Op = Dim(axis=axis) if count == -1 else ConstShape(np.array([count], np.int64))
+        (extent,) = builder.add(op, *([x] if count == -1 else []), position=here)
+        if count == -1 and first:
+            (before,) = builder.add(ConstShape(np.array([first], np.int64)), position=here)
+            (extent,) = builder.add(SubShape(), extent, before, position=here)
+        extents.append(extent)
+    (whole,) = builder.add(ConcatShape(), *extents, position=here)
+    return builder.operations, whole
 
 
 def region(block: Block, outer: Mapping[Value, Value], places: Places, here: FilePosition) -> Block:

@@ -12,14 +12,16 @@ from .constants import integers
 from .records import OperatorRecord, SubgraphRecord, TensorRecord
 
 Shape = tuple[int, ...]
+OpenShape = tuple[int | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Indices:
-    """Indices of one axis: `count` of them from `start` on, `step` apart; an axis that goes away is not kept."""
+    """Indices of one axis: `count` of them from `start` on, `step` apart; None for a whole axis of unknown extent. An axis that
+    goes away is not kept."""
     start: int
     step: int
-    count: int
+    count: int | None
     keep: bool = True
 
 
@@ -45,10 +47,8 @@ def is_slice_of_ours(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
     tensors = [graph.tensors[t] if t >= 0 else None for t in operator.inputs]
     match operator.kind, tensors:
         case "STRIDED_SLICE", [TensorRecord() as x, TensorRecord(), TensorRecord(), TensorRecord()]:
-            if not is_static(x) or integers(tensors[3]) is None:
-                return False
             spec = spec_of(graph, operator)
-            return row_axes(graph, operator) is not None if spec is None else not is_plain(spec, dims(x))
+            return row_axes(graph, operator) is not None if spec is None else not is_plain(spec, x.shape)
         case "SLICE", [TensorRecord() as x, TensorRecord(), TensorRecord()]:
             return is_static(x) and row_axes(graph, operator) is not None
     return False
@@ -73,19 +73,25 @@ def spec_of(graph: SubgraphRecord, operator: OperatorRecord) -> Spec | None:
                                     for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")))
 
 
-def is_plain(spec: Spec, shape: Shape) -> bool:
+def is_plain(spec: Spec, shape: OpenShape) -> bool:
     """Whether all steps are 1, nothing is said by a mask that the converter might not know, and no place is outside."""
     if not set(spec.step) <= {1} or len(spec.begin) > len(shape) or spec.ellipsis_mask or spec.new_axis_mask:
         return False
     if spec.begin_mask & spec.shrink_axis_mask:
         return False
     free = spec.end_mask | spec.shrink_axis_mask
-    return all((spec.begin_mask >> i & 1 or -n <= b < n) and (free >> i & 1 or -n <= e <= n)
+    return all(is_whole(spec, i) if n is None else
+               (spec.begin_mask >> i & 1 or -n <= b < n) and (free >> i & 1 or -n <= e <= n)
                for i, (b, e, n) in enumerate(zip(spec.begin, spec.end, shape)))
 
 
+def is_whole(spec: Spec, i: int) -> bool:
+    """Whether entry `i` takes all of its axis, in its order."""
+    return bool(spec.begin_mask & spec.end_mask & ~spec.shrink_axis_mask & 1 << i) and spec.step[i] == 1
+
+
 # ---- places that are constants -------------------------------------------------------------------------------------
-def axes_of(spec: Spec, shape: Shape) -> list[tuple[Indices, bool]]:
+def axes_of(spec: Spec, shape: OpenShape) -> list[tuple[Indices, bool]]:
     """The indices of each axis of the result and of each that goes away, in order; True for axes that are new."""
     found: list[tuple[Indices, bool]] = []
     named = [i for i in range(len(spec.begin)) if not (spec.new_axis_mask >> i & 1 and not spec.ellipsis_mask >> i & 1)]
@@ -108,11 +114,15 @@ def axes_of(spec: Spec, shape: Shape) -> list[tuple[Indices, bool]]:
     return found + [(Indices(0, 1, n), False) for n in shape[axis:]]
 
 
-def indices_of(spec: Spec, i: int, extent: int) -> Indices:
+def indices_of(spec: Spec, i: int, extent: int | None) -> Indices:
     """The indices that entry `i` chooses of an axis. TensorFlow Lite asks for masks before it looks at places."""
     begin = None if spec.begin_mask >> i & 1 else spec.begin[i]
     end = None if spec.end_mask >> i & 1 else spec.end[i]
     step = spec.step[i]
+    if extent is None:
+        if not is_whole(spec, i):
+            raise Problem("a slice along an axis of unknown extent is not supported", kind="unsupported")
+        return Indices(0, 1, None)
     if step == 0:
         raise Problem("a step of the slice is 0", kind="attribute")
     if spec.shrink_axis_mask >> i & 1:

@@ -29,5 +29,8 @@ class Writer:
     def shape(self, extents: Sequence[int]) -> Value:
         return self.add(ConstShape(np.array(extents, np.int64)))
 
-    def reshaped(self, x: Value, extents: Sequence[int]) -> Value:
-        return x if x.tensor.dims == tuple(extents) else self.add(Reshape(), x, self.shape(extents))
+    def reshaped(self, x: Value, extents: Sequence[int | None]) -> Value:
+        """x in another shape; one extent, of all, may be None and follows."""
+        if x.tensor.shape == tuple(extents):
+            return x
+        return self.add(Reshape(), x, self.shape([-1 if n is None else n for n in extents]))

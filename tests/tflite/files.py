@@ -12,14 +12,14 @@ TYPES = {"f32": 0, "f16": 1, "i32": 2, "ui8": 3, "i64": 4, "string": 5, "i1": 6,
 OPTIONS = {"ADD": 11, "MUL": 21, "SUB": 28, "STRIDED_SLICE": 32, "SLICE": 48, "CAST": 37, "FLOOR_MOD": 72, "FLOOR_DIV": 65,
            "MAXIMUM": 39, "MINIMUM": 39, "GELU": 116, "LOG_SOFTMAX": 36, "QUANTIZE": 89, "LESS": 41, "IF": 92, "WHILE": 93,
            "CALL_ONCE": 103, "CALL": 16, "VAR_HANDLE": 111, "READ_VARIABLE": 112, "ASSIGN_VARIABLE": 113, "NEG": 42, "EXP": 33,
-           "TOPK_V2": 34, "HASHTABLE": 107, "ABS": 78}
+           "SPLIT": 35, "TOPK_V2": 34, "HASHTABLE": 107, "ABS": 78}
 """The number of an operator's table of options."""
 Numbers = Sequence[int]
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor; `array` makes it a constant. An extent of -1 is open."""
+    """A tensor; `array` makes it a constant. An extent of -1 is open. Older writers do not say that the rank `is_known`."""
     name: str
     shape: tuple[int, ...] = ()
     type: str = "f32"
@@ -27,6 +27,7 @@ class Tensor:
     scale: float | None = None
     zero_point: int = 0
     is_state: bool = False
+    is_known: bool = True
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ def tensor(t: Tensor, buffer: int) -> TableNode:
     is_open = any(n < 0 for n in t.shape)
     return table(Data(np.array([max(n, 1) for n in t.shape], "<i4")), Scalar("B", TYPES[t.type]), Scalar("I", buffer), t.name,
                  quantization, Scalar("B", int(t.is_state)), None, Data(np.array(t.shape, "<i4")) if is_open else None,
-                 Scalar("B", 1))
+                 Scalar("B", int(t.is_known)))
 
 
 def operator(o: Operator, numbers: Mapping[str, int], kinds: Sequence[str]) -> TableNode:

@@ -177,6 +177,40 @@ def test_a_slice_that_makes_no_sense_is_a_problem(columns: tuple[list[int], ...]
     assert "operator 0 STRIDED_SLICE" in str(found.value)
 
 
+OPEN = [np.s_[:, ::-2], np.s_[:, 7:2:-1], np.s_[:, 1::3], np.s_[..., ::4], np.s_[:, None, ::2], np.s_[:, -1], np.s_[:, 2:5]]
+
+
+@pytest.mark.parametrize("places", OPEN, ids=map(str, range(len(OPEN))))
+def test_a_slice_keeps_an_axis_of_unknown_extent(places: tuple[object, ...]) -> None:
+    """The last two are the converter's, which writes a size of -1."""
+    pytest.importorskip("tosa_converter_for_tflite")
+    columns, masks = operands(places)
+    result = np.zeros((5, 8))[places].shape
+    data = model("STRIDED_SLICE", [Tensor("x", (-1, 8)), *(constant(n, c, "i32") for n, c in zip("bes", columns))],
+                 Tensor("y", (-1, *result[1:])), ints(*masks.values()))
+    run = tosaic.from_tflite(data)
+    for rows in (1, 5):
+        x = floats((rows, 8))
+        np.testing.assert_array_equal(run(x), x[places])
+
+
+def test_parts_of_an_axis_of_unknown_extent_are_a_problem() -> None:
+    places = constant("b", [0, 0], "i32"), constant("e", [9, 8], "i32"), constant("s", [2, 1], "i32")
+    data = model("STRIDED_SLICE", [Tensor("x", (-1, 8)), *places], Tensor("y", (-1, 8)), ints(0, 0, 0, 0, 0))
+    with pytest.raises(tosaic.Problem, match="a slice along an axis of unknown extent is not supported"):
+        tosaic.from_tflite(data)
+
+
+def test_a_split_keeps_an_axis_of_unknown_extent() -> None:
+    pytest.importorskip("tosa_converter_for_tflite")
+    tensors = [constant("axis", 1, "i32"), Tensor("x", (-1, 8)), Tensor("y", (-1, 4)), Tensor("z", (-1, 4))]
+    run = tosaic.from_tflite(file(Graph("x", "y z", tensors, [Operator("SPLIT", "axis x", "y z", ints(2))])))
+    for rows in (1, 3):
+        x = floats((rows, 8))
+        for found, expected in zip(run(x), np.split(x, 2, 1)):
+            np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("type", ["i32", "i64"])
 def test_an_index_may_be_a_tensor(type: str) -> None:
     dtype = np.int32 if type == "i32" else np.int64

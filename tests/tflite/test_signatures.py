@@ -103,6 +103,17 @@ def test_open_extents_are_those_of_each_call() -> None:
         assert model(np.ones((rows, 3), np.float32)).tolist() == [[1, 2, 3]] * rows
 
 
+@pytest.mark.usefixtures("converter")
+def test_scalars_of_older_writers_are_scalars() -> None:
+    tensors = [Tensor(name, is_known=False) for name in "xyz"]
+    handle = Operator("VAR_HANDLE", "", "v", (None, "old"))
+    graph = Graph("x", "z", [*tensors, Tensor("v", (), "resource"), Tensor("r", is_known=False)],
+                  [handle, Operator("ADD", "x x", "y", ints(0)), Operator("ASSIGN_VARIABLE", "v y"),
+                   Operator("READ_VARIABLE", "v", "r"), Operator("MUL", "r y", "z", ints(0))])
+    model = tosaic.from_tflite(file(graph))
+    assert model.main.outputs == ("tensor<f32>",) and model.main.compile(context=tosaic.Context("old"))(np.float32(3)) == 36
+
+
 # ---- control flow and variables --------------------------------------------------------------------------------------
 def loop(test: str, body: str) -> bytes:
     """`while n < 1000: n = n * 3` over a variable; the subgraphs of the loop have no values of their own."""
