@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
 
 from ...runtime.errors import Label, Problem
 from ..dialects.tosa.control_flow import CondIf, WhileLoop
@@ -16,6 +15,7 @@ from ..graph.graph import BlockBuilder, Function, Module, Operation, Value
 from ..graph.types import Array, TensorType
 from ..graph.verify import compatible
 from ..rewrite.specialize import specialized
+from .bindings import Bound, Handle, Scope, check_handles, symbol_of, tensors
 from .constants import array_of, type_of
 from .divide import Part
 from .inline import Places, copies, place_of
@@ -25,33 +25,8 @@ from .settle import settle
 from .write_kernels import WRITE, write_kernel
 from .write_slices import write_slice
 
-LARGEST_DEPTH = 64
-"""Subgraphs run each other no deeper than this."""
 SHARED_OPERATIONS = 100_000
 """Operations that a module may have besides those of the parts, because subgraphs are run in several places."""
-
-
-@dataclass(frozen=True, slots=True)
-class Handle:
-    """What a resource tensor stands for: a variable."""
-    symbol: str
-
-
-Bound: TypeAlias = Value | Handle
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """Where a subgraph is run: its place, and the subgraphs that run it."""
-    position: FilePosition
-    running: tuple[int, ...] = ()
-
-    def inside(self, index: int, operator: OperatorRecord, callee: int, name: str) -> Scope:
-        place = place_of(self.position, index, operator)
-        if callee in self.running or len(self.running) >= LARGEST_DEPTH:
-            raise Problem(f"subgraph {callee} runs itself, or subgraphs run each other deeper than {LARGEST_DEPTH}", place,
-                          kind="unsupported")
-        return Scope(place.inside(f"subgraph {callee} {name}".rstrip()), (*self.running, callee))
 
 
 class Assembler:
@@ -71,10 +46,10 @@ class Assembler:
             if function.name in self.variables:
                 raise Problem(f"signature and variable are both called {shown(function.name)}", function.position,
                               kind="symbol", help="give the signature another name")
-        return Module(functions, self.declarations({}), position=self.model.position)
+        return Module(functions, self.declarations(), position=self.model.position)
 
-    def declarations(self, initial: Mapping[str, Array | None]) -> tuple[Operation, ...]:
-        return tuple(Operation(Variable(symbol=symbol, type=type, initial=initial.get(symbol)), (), (), position=position)
+    def declarations(self) -> tuple[Operation, ...]:
+        return tuple(Operation(Variable(symbol=symbol, type=type), (), (), position=position)
                      for symbol, (type, position) in self.variables.items())
 
     def initialiser(self) -> Module | None:
@@ -87,7 +62,7 @@ class Assembler:
                 raise Problem(f"subgraph {number} initialises variables and has inputs", position, kind="unsupported")
             self.run(builder, number, [], Scope(position.inside(f"subgraph {number}"), (number,)))
         body = builder.finish()
-        return Module((Function(MAIN, body, ()),), self.declarations({}), position=self.model.position) if done else None
+        return Module((Function(MAIN, body, ()),), self.declarations(), position=self.model.position) if done else None
 
     def entry(self, signature: SignatureRecord) -> Function:
         graph = self.model.subgraphs[signature.subgraph]
@@ -293,29 +268,12 @@ def fitting(function: Function, operands: Sequence[Value]) -> Function:
     return specialized(function, [o.tensor for o in operands])
 
 
-def tensors(values: Sequence[Bound]) -> list[Value]:
-    return [v for v in values if isinstance(v, Value)]
-
-
-def symbol_of(operator: OperatorRecord) -> str:
-    """The name of a variable: its container's before its own."""
-    parts = (str(operator.options["container"]), str(operator.options["shared_name"]))
-    return "/".join(p for p in parts if p) or "variable"
-
-
-def check_handles(first: Sequence[Bound], second: Sequence[Bound]) -> None:
-    """What is a variable on one side is the same one on the other."""
-    for a, b in zip(first, second):
-        if isinstance(a, Handle) != isinstance(b, Handle) or (isinstance(a, Handle) and a != b):
-            raise Problem("which variable is meant is only known when running, which is not supported", kind="unsupported")
-
-
 def assemble(plan: Plan, functions: Mapping[Part, Function]) -> tuple[Module, Module | None]:
     """The module, and the one that initialises its variables, if it has any that begin with a value."""
     assembler = Assembler(plan, functions)
     module = assembler.module()
     initialiser = assembler.initialiser()
-    return replace(module, declarations=assembler.declarations({})), initialiser
+    return replace(module, declarations=assembler.declarations()), initialiser
 
 
 def initialised(module: Module, initial: Mapping[str, Array | None]) -> Module:
