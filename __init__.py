@@ -19,6 +19,7 @@ from .runtime.errors import Problem
 if TYPE_CHECKING:
     from .jit import ops
     from .jit.bridges.tensorflow import from_tensorflow
+    from .jit.checking import check
     from .jit.control import cond, while_loop
     from .jit.decorator import TensorSpec
     from .jit.operators import Namespace
@@ -35,11 +36,12 @@ if TYPE_CHECKING:
     tosa: Namespace
     __version__: str
 
-__all__ = ["Context", "Memory", "Op", "Pool", "Problem", "TensorSpec", "__version__", "compile", "cond", "custom",
+__all__ = ["Context", "Memory", "Op", "Pool", "Problem", "TensorSpec", "__version__", "check", "compile", "cond", "custom",
            "from_tensorflow", "from_tflite", "get_num_threads", "jit", "load", "ops", "set_num_threads", "target", "tosa",
            "variable", "variables", "while_loop"]
 
-_PLACES = {"ops": ("jit.ops", None), "cond": ("jit.control", "cond"), "while_loop": ("jit.control", "while_loop"),
+_PLACES = {"ops": ("jit.ops", None), "check": ("jit.checking", "check"),
+           "cond": ("jit.control", "cond"), "while_loop": ("jit.control", "while_loop"),
            "TensorSpec": ("jit.decorator", "TensorSpec"), "variable": ("jit.variable", "variable"),
            "variables": ("runtime.variables", "process"), "Op": ("lowering.graph.operator", "Op"),
            "Memory": ("lowering.memory.planner", "PlanOptions"), "Pool": ("lowering.memory.buffers", "PoolInfo"),

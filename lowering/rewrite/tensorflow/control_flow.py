@@ -155,6 +155,9 @@ def is_same(a: Datum, b: Datum) -> bool:
 def check_carried(number: int, before: Datum, after: Datum) -> None:
     """A loop of TOSA carries values of one type."""
     given, found = [v.type for v in leaves(before)], [v.type for v in leaves(after)]
+    if isinstance(before, ListOfTensors) and isinstance(after, ListOfTensors) and before.count != after.count:
+        raise Problem(f"value {number} that a loop carries is {described(before)} at first, one of {after.count} after a turn",
+                      kind="unsupported", help="a list that a loop carries must keep its length: reserve all of it before")
     if given != found or not given:
         shown = [", ".join(map(str, types)) or described(x) for types, x in ((given, before), (found, after))]
         raise Problem(f"value {number} that a loop carries is {shown[0]} at first and {shown[1]} after a turn",

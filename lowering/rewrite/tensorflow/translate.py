@@ -13,11 +13,11 @@ import numpy as np
 
 from ....runtime.errors import Position, Problem
 from ...dialects.tf.legalizations import LEGALIZATIONS
-from ...dialects.tf.legalizations.data import Datum, Text, VariableHandle, described
+from ...dialects.tf.legalizations.data import Datum, ListOfTensors, Text, VariableHandle, described
 from ...dialects.tf.legalizations.emitter import Emitter
 from ...dialects.tf.legalizations.table import legalized
 from ...dialects.tf.operator import spelling
-from ...dialects.tf.types import is_resource, is_tensor, shapes_can_be_equal
+from ...dialects.tf.types import is_resource, is_string, is_tensor, shapes_can_be_equal
 from ...graph.graph import Block, Function, Module, Operation, Value
 from ...graph.types import Array, TensorType, Type
 from ..fold_convolutions import fold_convolutions
@@ -126,6 +126,8 @@ class Translation:
         if (found := SPECIAL.get(name)) is not None:
             return found(self, operation, operands, scope)
         legalization = LEGALIZATIONS.get(name)
+        if legalization is None and operation.results and all(is_string(v.type) for v in operation.results):
+            return [Text(None)] * len(operation.results)  # for messages alone
         if legalization is None:
             raise Problem(f"{name} cannot be compiled", operation.position, kind="unsupported",
                           help="tosaic has no lowering of this operation to TOSA")
@@ -133,7 +135,9 @@ class Translation:
 
     def require(self, condition: Value, message: str, place: Position | None) -> None:
         """Stop the run with a message unless the condition is true."""
-        raise Problem(f"{message} in some calls, which cannot be checked when running", place, kind="unsupported")
+        before, self.emitter.position = self.emitter.position, place
+        self.emitter.check(condition, message)
+        self.emitter.position = before
 
     def call(self, name: str, arguments: Sequence[Datum]) -> tuple[Datum, ...]:
         """The results of a function of the module, inlined."""
@@ -150,8 +154,8 @@ class Translation:
 def check_declared(value: Value, datum: Datum) -> None:
     """What was found is what the text declares, as far as it declares anything."""
     declared = value.type
-    if isinstance(datum, Text) or not isinstance(declared, TensorType):
-        return
+    if isinstance(datum, Text | ListOfTensors) or not isinstance(declared, TensorType):
+        return  # the flow of an array of tensors is declared as a number
     found = datum.type if isinstance(datum, Value) else None
     if not isinstance(found, TensorType) or found.element != declared.element or not shapes_can_be_equal(
             declared.shape, found.shape):

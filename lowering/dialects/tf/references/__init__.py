@@ -14,6 +14,7 @@ from . import (  # noqa: F401
     activations,
     arithmetic,
     contractions,
+    diagonals,
     fourier,
     gradients,
     indexing,
@@ -21,6 +22,9 @@ from . import (  # noqa: F401
     lists,
     quantize,
     reductions,
+    shapes,
     special,
+    tensor_arrays,
+    updates,
     windows,
 )
