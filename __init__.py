@@ -1,8 +1,9 @@
 """tosaic compiles TOSA and TensorFlow graphs to native code, from Python, with nothing to build.
 
     @tosaic.jit                                 a Python function of tensors, compiled for each signature
-    tosaic.load("model.mlir")                   a model: MLIR text (TOSA, TensorFlow) or .tflite
+    tosaic.load("model.mlir")                   a model: MLIR text (TOSA, TensorFlow), .tosa or .tflite
     tosaic.from_tensorflow(function, x)         the same of a tf.function, a Keras model, a SavedModel
+    tosaic.from_tflite("model.tflite")          the same of the signatures of a .tflite
     tosaic.ops, tosaic.tosa                     functions of traced tensors: as in NumPy, as in the specification
     tosaic.set_num_threads(2)                   how many threads a call may use; 1 unless said otherwise
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .jit.api import compile, jit, load
+from .jit.api import compile, from_tflite, jit, load
 from .runtime.errors import Problem
 
 if TYPE_CHECKING:
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = ["Context", "Memory", "Op", "Pool", "Problem", "TensorSpec", "__version__", "check", "compile", "cond", "custom",
-           "from_tensorflow", "get_num_threads", "jit", "load", "ops", "set_num_threads", "target", "tosa", "variable",
-           "variables", "while_loop"]
+           "from_tensorflow", "from_tflite", "get_num_threads", "jit", "load", "ops", "set_num_threads", "target", "tosa",
+           "variable", "variables", "while_loop"]
 
 _PLACES = {"ops": ("jit.ops", None), "check": ("jit.checking", "check"),
            "cond": ("jit.control", "cond"), "while_loop": ("jit.control", "while_loop"),
