@@ -1,8 +1,9 @@
 """tosaic compiles TOSA and TensorFlow graphs to native code, from Python, with nothing to build.
 
     @tosaic.jit                                 a Python function of tensors, compiled for each signature
-    tosaic.load("model.mlir")                   a model: MLIR text (TOSA, TensorFlow) or .tflite
+    tosaic.load("model.mlir")                   a model: MLIR text (TOSA, TensorFlow), .tosa or .tflite
     tosaic.from_tensorflow(function, x)         the same of a tf.function, a Keras model, a SavedModel
+    tosaic.from_tflite("model.tflite")          the same of the signatures of a .tflite
     tosaic.from_torch(module, x)                a model from a torch.nn.Module
     tosaic.from_onnx("model.onnx")              a model from an ONNX file
     tosaic.ops, tosaic.tosa                     functions of traced tensors: as in NumPy, as in the specification
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .jit.api import compile, jit, load
+from .jit.api import compile, from_tflite, jit, load
 from .runtime.errors import Problem
 
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = ["Context", "Memory", "Op", "Pool", "Problem", "TensorSpec", "__version__", "check", "compile", "cond", "custom",
-           "from_onnx", "from_tensorflow", "from_torch", "get_num_threads", "jit", "load", "ops", "set_num_threads", "target",
-           "tosa", "variable", "variables", "while_loop"]
+           "from_onnx", "from_tensorflow", "from_tflite", "from_torch", "get_num_threads", "jit", "load", "ops",
+           "set_num_threads", "target", "tosa", "variable", "variables", "while_loop"]
 
 _PLACES = {"ops": ("jit.ops", None), "check": ("jit.checking", "check"),
            "cond": ("jit.control", "cond"), "while_loop": ("jit.control", "while_loop"),

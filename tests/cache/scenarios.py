@@ -70,6 +70,16 @@ def open_extents() -> Answers:
     return {"called": model(x, x), "special": special(x, x), "is_dynamic": [model.main.is_dynamic, special.is_dynamic]}
 
 
+def signatures() -> Answers:
+    """Only run where Arm's converter is: not among those that all processes run."""
+    path = Path(__file__).parents[1] / "data" / "corpus" / "v_counter_three_functions.tflite"
+    model, other = tosaic.from_tflite(path), tosaic.load(path.read_bytes())
+    added = model.add({"d": np.ones(3, np.float32)})
+    needed = [n for n in ("tosaic.jit.bridges.tflite", "tosaic.lowering.tflite.decode") if n in sys.modules]
+    return {"added": added, "got": other.get(), "reset": model["reset"](), "again": other.get(),
+            "names": [e.name for e in model], "loaded": needed}
+
+
 # ---- without LLVM, at least ------------------------------------------------------------------------------------------
 def memories() -> Answers:
     memory = tosaic.Memory(pools=(tosaic.Pool("fast", 64), tosaic.Pool("slow")), alignment=16)

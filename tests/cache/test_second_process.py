@@ -70,6 +70,15 @@ def test_a_fault_names_its_place_in_the_model(runs: Any) -> None:
     assert "main has no input named z" in runs[1]["wrong_shapes"]["text"]
 
 
+def test_the_signatures_of_a_tflite_file_are_found_without_reading_it(process: Process) -> None:
+    pytest.importorskip("tosa_converter_for_tflite")
+    first, second = process("signatures"), process("signatures")
+    assert first["signatures"].pop("loaded") and second["signatures"].pop("loaded") == []
+    assert first["signatures"] == second["signatures"] == {"added": 9, "got": [2, 3, 4], "reset": [0, 0, 0], "again": [0, 0, 0],
+                                                           "names": ["add", "get", "reset"]}
+    assert COMPILER in first["signatures loaded"] and second["signatures loaded"] == []
+
+
 def test_other_shapes_are_compiled(process: Process) -> None:
     process("open_extents")
     found = process("other_shapes", "open_extents")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .translate import Translation
 
 
-@special(*SEND)
+@special(*SEND, operands=1)
 def send(t: Translation, operation: Operation, operands: list[Datum], scope: Scope) -> list[Datum]:
     t.messages[str(find(operation, "tensor_name"))] = operands[0]
     return []

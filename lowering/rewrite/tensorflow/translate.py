@@ -22,7 +22,7 @@ from ...graph.graph import Block, Function, Module, Operation, Value
 from ...graph.types import Array, TensorType, Type
 from ..fold_convolutions import fold_convolutions
 from ..prune import prune
-from .special import SPECIAL, Scope
+from .special import SPECIAL, Scope, check_number
 from .variables import Variables
 
 DEPTH = 64
@@ -113,6 +113,8 @@ class Translation:
         before, self.emitter.position = self.emitter.position, operation.position
         try:
             results = self.translated(operation, [scope[v] for v in operation.operands], scope)
+            if len(results) != len(operation.results):
+                raise Problem(f"it has {len(results)} results, not {len(operation.results)}", kind="type")
             for value, datum in zip(operation.results, results):
                 check_declared(value, datum)
             return results
@@ -144,6 +146,7 @@ class Translation:
         function = self.module.function(name)
         if self.depth >= DEPTH:
             raise Problem(f"@{name}: functions call each other more than {DEPTH} deep", function.position, kind="unsupported")
+        check_number(len(function.arguments), len(arguments), f"@{name}")
         self.depth += 1
         try:
             return self.block(function.body, dict(zip(function.arguments, arguments, strict=True)))

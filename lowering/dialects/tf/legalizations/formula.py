@@ -6,6 +6,7 @@ computes them, narrow integers in i32. What depends on the float format alone is
 """
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -167,11 +168,21 @@ def working_type(element: ElementType, integers: bool, floats: bool) -> ElementT
 
 def evaluated(function: Function, e: Emitter, operands: Sequence[Value], integers: bool = False, floats: bool = True) -> Value:
     """A function of terms of these operands, which are of one type, computed in the working type; bools stay what they are."""
+    check_count(function, operands)
     element = operands[0].tensor.element
     working = working_type(element, integers, floats)
     given = e.same_rank(*(e.cast(x, working) for x in operands))
     found = function(*(Term(e, x) for x in given)).value
     return found if found.tensor.element == I1 else e.cast(found, element)
+
+
+def check_count(function: Function, operands: Sequence[Value]) -> None:
+    """As many operands as the function has parameters."""
+    wanted = list(inspect.signature(function).parameters.values())
+    if any(p.kind is p.VAR_POSITIONAL for p in wanted):
+        wanted = []
+    if not operands or (wanted and len(wanted) != len(operands)):
+        raise Problem(f"it takes {len(wanted) or 'some'} operands, not {len(operands)}", kind="type")
 
 
 def formula(*names: str, integers: bool = False, floats: bool = True) -> Callable[[Function], Function]:

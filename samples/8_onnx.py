@@ -1,9 +1,9 @@
-"""Sample 7: an ONNX model, made here with ONNX's own helpers, as native code; PyTorch is not needed.
+"""Sample 8: an ONNX model, made here with ONNX's own helpers, as native code; PyTorch is not needed.
 
 The network tells in which direction an image is striped: filters that follow an edge in each direction, how strong they answer
 on average, and a softmax. Its batch is open, so that code is made for the shapes of each call. Needs the extra `onnx`.
 
-    python samples/7_onnx.py
+    python samples/8_onnx.py
 """
 from __future__ import annotations
 

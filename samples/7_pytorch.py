@@ -1,10 +1,10 @@
-"""Sample 6: a recurrent PyTorch module with state, trained here, as native code that streams.
+"""Sample 7: a recurrent PyTorch module with state, trained here, as native code that streams.
 
 A GRU learns to predict the next sample of a wave in noise. Its hidden state is a buffer that `forward` writes; in compiled
 code it is a variable of the process, so that each call takes one sample and goes on where the last one was. Needs the extra
 `torch`.
 
-    python samples/6_pytorch.py
+    python samples/7_pytorch.py
 """
 from __future__ import annotations
 
