@@ -1,4 +1,4 @@
-"""`python tests/tensorflow`: the table of the corpus (`table`). As a folder, because other packages install a package `tests`."""
+"""`python tests/tensorflow`: the table of the corpus (`table`). As a folder: other packages install a package `tests`."""
 from __future__ import annotations
 
 import importlib
