@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ..elements.affine import Axis
 from ..elements.expression import Load, Reduce, is_float
-from ..elements.traverse import nodes
+from ..elements.traverse import loads_beside, nodes
 from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type
 from ..native.target import Target
@@ -22,7 +22,7 @@ from .reduce_loops import alike, reduce_loops, unsettled
 from .reduction import add
 from .register_tile import Tile
 from .rows import Rows, nested
-from .tiles import Piece, Tiles, balanced, chunks, interior, over, peel, pieces
+from .tiles import Piece, Tiles, balanced, chunks, interior, over, peel, pieces, repeating
 from .vectorize import At, Vectorizer
 from .write import Block, Writer, operations
 
@@ -80,9 +80,17 @@ def rows_of(nest: Nest, r: Reduce, most: int, lanes: int) -> int:
     work = Work.of(nest, r, lanes)
 
     def lines(rows: int) -> int:
-        return work.shapes * sum(work.lines(t.size, FEW_STEPS) for t in balanced(nest.axes[-2].extent, rows))
+        return work.lines_of(balanced(nest.axes[-2].extent, rows))
 
     return cheapest(range(most, 0, -1), lambda rows: work.cycles * (1 + work.waiting * (most / rows - 1)), lines)
+
+
+def ways(nest: Nest, r: Reduce, extent: int, rows: int) -> list[list[Tiles]]:
+    """The ways to cut rows: into tiles as equal as possible; or all alike, some rows computed twice, where their outputs could
+    not lie where something is that is read with the sums."""
+    found, m = balanced(extent, rows), nest.axes[-2]
+    once = any(x.buffer.data is None and m in x.index[0].axes for x in loads_beside(nest.value, r))
+    return [found] if once or len(found) == 1 or len(nest.axes) < 3 else [found, repeating(extent, rows)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +123,10 @@ class Work:
         """Of a tile that takes so many steps at a time."""
         return TURN_LINES + rows * (SUM_LINES + 2 * self.result + steps * 2 * self.term)
 
+    def lines_of(self, tiles: Sequence[Tiles]) -> int:
+        """Of all shapes of tile."""
+        return self.shapes * sum(self.lines(t.size, FEW_STEPS) for t in tiles)
+
 
 def columns_of(extent: int, size: int) -> list[Tiles]:
     """Vectors of columns: all alike, where they can be."""
@@ -132,7 +144,7 @@ def lower(b: Builder, nest: Nest, choice: WindowChoice, target: Target, rows: Ro
     window = Window(b, target, r, conditions, m, n, Writer(b, target, nest, r, choice.largest))
     lines = [Tiles(0, 1, 1)]
     if m:
-        lines = heights(Work.of(nest, r, choice.lanes), m.extent, interior(m, conditions.rows), choice, conditions)
+        lines = heights(nest, r, m.extent, interior(m, conditions.rows), choice, conditions)
     cut = columns_of if target.has_masked and choice.vectors == 1 else chunks
     columns = peel(cut(n.extent, choice.lanes * choice.vectors), *interior(n, conditions.tests))
 
@@ -143,12 +155,19 @@ def lower(b: Builder, nest: Nest, choice: WindowChoice, target: Target, rows: Ro
     nested(b, (*outer, *more), {}, tile, rows)
 
 
-def heights(work: Work, extent: int, inside: tuple[int, int], choice: WindowChoice, conditions: Conditions) -> list[Tiles]:
+def heights(nest: Nest, r: Reduce, extent: int, inside: tuple[int, int], choice: WindowChoice, conditions: Conditions
+            ) -> list[Tiles]:
     """How the rows are cut: tiles at the border have their windows taken apart, or single rows are there, where that is so much
     less code that it pays."""
-    low, high = inside
+    work, (low, high) = Work.of(nest, r, choice.lanes), inside
+
+    def cheap(found: Sequence[list[Tiles]]) -> list[Tiles]:
+        return cheapest(found, lambda tiles: work.cycles * sum(t.count * t.size for t in tiles) / extent, work.lines_of)
+
+    if high - low == extent:
+        return cheap(ways(nest, r, extent, choice.rows))
     whole = peel(balanced(extent, choice.rows), low, high, conditions.by_single_rows)
-    border = [t for t in whole if t.size > 1 and not low <= t.start <= t.start + t.size * t.count <= high]
+    border = [t for t in whole if t.size > 1 and not low <= t.start <= t.end <= high]
     if not border or low == high:
         return whole
     taps = math.prod(a.extent for a in conditions.tapped)
