@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from ..elements.affine import Affine, Axis
 from ..loops.builder import Builder
 from ..native.target import Target
-from .code_size import LINE_CYCLES, Code, cheapest, tolerated
+from .code_size import LINE_CYCLES, TOLERATED, Code, cheapest, tolerated
 from .panels import Cut
 from .register_tile import Tile, steps
 from .tiles import Piece, Tiles, balanced, over, peel, repeating
@@ -37,7 +37,7 @@ def heights(extent: int, inside: tuple[int, int], tile: Tile, single: bool, cut:
     def cheap(found: Sequence[list[Tiles]]) -> list[Tiles]:
         """What costs least, its cycles and its code."""
         return cheapest(found, lambda tiles: sum(lasting(t, tile, cut, target, last) for t in tiles),
-                        lambda tiles: lines(tiles, (0, extent), cut, code), code.passes) if code else found[0]
+                        lambda tiles: lines(tiles, (0, extent), cut, code), code.passes, code.share) if code else found[0]
 
     if tested:
         return [Tiles(0, 1, extent)] if low == high else one_by_one(extent, inside, tile, cheap, again)
@@ -49,7 +49,7 @@ def heights(extent: int, inside: tuple[int, int], tile: Tile, single: bool, cut:
     apart = one_by_one(extent, inside, tile, cheap, again)
     fewest, cycles = (sum(lasting(t, tile, cut, target, last) for t in tiles) for tiles in (whole, apart))
     less = lines(whole, inside, cut, code) - lines(apart, inside, cut, code) if code else 0
-    few = max(FEW_CYCLES, min(LINE_CYCLES * less, tolerated(fewest * passes)))
+    few = max(FEW_CYCLES, min(LINE_CYCLES * less, tolerated(fewest * passes, code.share if code else TOLERATED)))
     return apart if cycles <= ONE_BY_ONE * fewest or (cycles - fewest) * passes <= few else whole
 
 

@@ -17,7 +17,7 @@ from ..native.target import Target
 from .ahead import Ahead, is_worthwhile
 from .blocking import Blocks, choose_blocks
 from .borders import heights, over_both_ends, sums_beside, together
-from .code_size import Code
+from .code_size import Code, share_of
 from .conditions import Conditions, kept_in_range
 from .nest import Nest, free_axes
 from .panels import Cut, Panels, is_constant, pack_at_run_time, packed, unpacked
@@ -229,7 +229,8 @@ def code_of(form: Contraction, group: int = 1) -> Code:
     steps = form.depth * math.prod(a.extent for a in form.outer)
     taps = math.prod(a.extent for a in Conditions.of(form.reduce, form.m, form.n).tapped)
     last = form.reduce.axes[-1].extent if group == 1 else -(-form.depth // group)
-    return Code(steps, operations(form.a), operations(form.nest.value, form.reduce), taps, last)
+    return Code(steps, operations(form.a), operations(form.nest.value, form.reduce), taps, last,
+                share_of(form.nest.value))
 
 
 def places_with_conditions(form: Contraction) -> int:

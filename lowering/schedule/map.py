@@ -13,7 +13,7 @@ from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
 from ..native.target import Target
 from .byte_table import looked_up
-from .code_size import cheapest
+from .code_size import cheapest, share_of
 from .loading import MOST_STRIDE
 from .nest import Nest, exposed, free_axes, indices_of
 from .reduce_loops import SHORT
@@ -98,7 +98,7 @@ def vectors_at_a_time(nest: Nest, axis: Axis, lanes: int, most: int, plain: bool
     def lines(unroll: int) -> int:
         return 2 * each * (unroll * (n >= unroll * lanes) + -(-(n % (unroll * lanes)) // lanes))
 
-    return cheapest([u for u in (4, 2, 1) if u <= most], cycles, lines)
+    return cheapest([u for u in (4, 2, 1) if u <= most], cycles, lines, share=share_of(nest.value))
 
 
 def weight(value: Expr, axis: Axis) -> int:

@@ -14,7 +14,7 @@ from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type
 from ..native.target import Target
 from .borders import one_by_one, over_both_ends
-from .code_size import LINE_CYCLES, SUM_LINES, TURN_LINES, cheapest, tolerated
+from .code_size import LINE_CYCLES, SUM_LINES, TURN_LINES, cheapest, share_of, tolerated
 from .conditions import Conditions
 from .map import lanes_of
 from .nest import Nest, exposed, free_axes
@@ -82,7 +82,8 @@ def rows_of(nest: Nest, r: Reduce, most: int, lanes: int) -> int:
     def lines(rows: int) -> int:
         return work.lines_of(balanced(nest.axes[-2].extent, rows))
 
-    return cheapest(range(most, 0, -1), lambda rows: work.cycles * (1 + work.waiting * (most / rows - 1)), lines)
+    return cheapest(range(most, 0, -1), lambda rows: work.cycles * (1 + work.waiting * (most / rows - 1)), lines,
+                    share=share_of(nest.value))
 
 
 def ways(nest: Nest, r: Reduce, extent: int, rows: int) -> list[list[Tiles]]:
@@ -162,7 +163,8 @@ def heights(nest: Nest, r: Reduce, extent: int, inside: tuple[int, int], choice:
     work, (low, high) = Work.of(nest, r, choice.lanes), inside
 
     def cheap(found: Sequence[list[Tiles]]) -> list[Tiles]:
-        return cheapest(found, lambda tiles: work.cycles * sum(t.count * t.size for t in tiles) / extent, work.lines_of)
+        return cheapest(found, lambda tiles: work.cycles * sum(t.count * t.size for t in tiles) / extent, work.lines_of,
+                        share=share_of(nest.value))
 
     if high - low == extent:
         return cheap(ways(nest, r, extent, choice.rows))
@@ -173,7 +175,7 @@ def heights(nest: Nest, r: Reduce, extent: int, inside: tuple[int, int], choice:
     taps = math.prod(a.extent for a in conditions.tapped)
     code = sum(work.lines(t.size, taps) for t in border) - work.lines(1, FEW_STEPS)
     slower = (extent - high + low) * work.cycles / extent * work.waiting * (choice.rows - 1)
-    few = min(LINE_CYCLES * work.shapes * code, tolerated(work.cycles))
+    few = min(LINE_CYCLES * work.shapes * code, tolerated(work.cycles, share_of(nest.value)))
     return one_by_one(extent, inside, Tile(choice.rows, 1)) if slower <= few else whole
 
 
