@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from ..elements.affine import Affine, Axis
 from ..loops.builder import Builder
 from ..native.target import Target
-from .code_size import LINE_CYCLES, TOLERATED, Code, cheapest, tolerated
+from .code_size import TOLERATED, Code, cheapest, price_of, tolerated
 from .panels import Cut
 from .register_tile import Tile, steps
 from .tiles import Piece, Tiles, balanced, over, peel, repeating
@@ -37,7 +37,7 @@ def heights(extent: int, inside: tuple[int, int], tile: Tile, single: bool, cut:
     def cheap(found: Sequence[list[Tiles]]) -> list[Tiles]:
         """What costs least, its cycles and its code."""
         return cheapest(found, lambda tiles: sum(lasting(t, tile, cut, target, last) for t in tiles),
-                        lambda tiles: lines(tiles, (0, extent), cut, code), code.passes, code.share) if code else found[0]
+                        lambda tiles: lines(tiles, inside, cut, code), code.passes, code.share) if code else found[0]
 
     if tested:
         return [Tiles(0, 1, extent)] if low == high else one_by_one(extent, inside, tile, cheap, again)
@@ -46,10 +46,12 @@ def heights(extent: int, inside: tuple[int, int], tile: Tile, single: bool, cut:
         return cheap([whole, repeating(extent, tile.rows)]) if again and len(whole) > 1 else whole
     if low == high:
         return whole
-    apart = one_by_one(extent, inside, tile, cheap, again)
+    share, apart = code.share if code else TOLERATED, one_by_one(extent, inside, tile, cheap, again)
+    if code and not single and max(low, extent - high) <= tile.rows:
+        whole = cheap([whole, *at_ends(extent, inside, tile, again)])
     fewest, cycles = (sum(lasting(t, tile, cut, target, last) for t in tiles) for tiles in (whole, apart))
     less = lines(whole, inside, cut, code) - lines(apart, inside, cut, code) if code else 0
-    few = max(FEW_CYCLES, min(LINE_CYCLES * less, tolerated(fewest * passes, code.share if code else TOLERATED)))
+    few = max(FEW_CYCLES, min(price_of(share) * less, tolerated(fewest * passes, share)))
     return apart if cycles <= ONE_BY_ONE * fewest or (cycles - fewest) * passes <= few else whole
 
 
@@ -80,6 +82,16 @@ def one_by_one(extent: int, inside: tuple[int, int], tile: Tile,
         found += [with_middle(extent, low, high, repeating(high - low, size))
                   for size in range(min(tile.rows, high - low), max(1, tile.rows - LESS_ROWS), -1)]
     return cheap(found)
+
+
+def at_ends(extent: int, inside: tuple[int, int], tile: Tile, again: bool) -> list[list[Tiles]]:
+    """Tiles at the border that are no larger than it."""
+    low, high = inside
+    ends, middle = (Tiles(0, low, 1), Tiles(high, extent - high, 1)), high - low
+    found = [balanced(middle, tile.rows), *(
+        repeating(middle, size) for size in range(min(tile.rows, middle), 1, -1) if again or middle % size == 0)]
+    return [[t for t in (ends[0], *(Tiles(low + t.start, t.size, t.count, t.again) for t in tiles), ends[1]) if t.size]
+            for tiles in found]
 
 
 def with_middle(extent: int, low: int, high: int, middle: Sequence[Tiles]) -> list[Tiles]:

@@ -18,9 +18,9 @@ LINE_CYCLES = 100
 """Cycles of a run that a line of code must save."""
 TOLERATED, FREE_CYCLES = 0.03, 5_000
 """How much longer a kernel may take for less code, in relation or in cycles."""
-TOLERATED_NARROW = 0.25
-"""The same where it reads floats narrower than it computes with: each is converted at each use, which is much of its code, and
-of its time, too, that no count of products tells."""
+NARROW_CYCLES, TOLERATED_NARROW = 1000, 0.25
+"""Both where it reads floats narrower than it computes with: each is converted at each use, which is much of its code, and of its
+time, too, that no count of products tells."""
 Choice = TypeVar("Choice")
 
 
@@ -28,6 +28,11 @@ def share_of(value: Expr) -> float:
     """How much longer, in relation, a kernel of this value may take for less code."""
     narrow = any(is_float(x.dtype) and ITEM_SIZES[x.dtype] < 4 for x in loads(value))
     return TOLERATED_NARROW if narrow else TOLERATED
+
+
+def price_of(share: float) -> float:
+    """Cycles of a run that a line must save, where all may take so much longer."""
+    return LINE_CYCLES if share == TOLERATED else NARROW_CYCLES
 
 
 def tolerated(cycles: float, share: float = TOLERATED) -> float:
@@ -41,8 +46,8 @@ def cheapest(choices: Iterable[Choice], cycles: Callable[[Choice], float], lines
     `passes` times in as many cycles."""
     found = [(cycles(choice) * passes, choice) for choice in choices]
     least = min(each for each, _ in found)
-    allowed = least + tolerated(least, share)
-    return min((f for f in found if f[0] <= allowed), key=lambda f: f[0] + LINE_CYCLES * lines(f[1]))[1]
+    allowed, price = least + tolerated(least, share), price_of(share)
+    return min((f for f in found if f[0] <= allowed), key=lambda f: f[0] + price * lines(f[1]))[1]
 
 
 TURN_LINES, SUM_LINES, ROW_LINES, VECTOR_LINES = 40, 6, 4, 3

@@ -14,7 +14,7 @@ from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type
 from ..native.target import Target
 from .borders import one_by_one, over_both_ends
-from .code_size import LINE_CYCLES, SUM_LINES, TURN_LINES, cheapest, share_of, tolerated
+from .code_size import SUM_LINES, TURN_LINES, cheapest, price_of, share_of, tolerated
 from .conditions import Conditions
 from .map import lanes_of
 from .nest import Nest, exposed, free_axes
@@ -160,11 +160,11 @@ def heights(nest: Nest, r: Reduce, extent: int, inside: tuple[int, int], choice:
             ) -> list[Tiles]:
     """How the rows are cut: tiles at the border have their windows taken apart, or single rows are there, where that is so much
     less code that it pays."""
-    work, (low, high) = Work.of(nest, r, choice.lanes), inside
+    work, (low, high), share = Work.of(nest, r, choice.lanes), inside, share_of(nest.value)
 
     def cheap(found: Sequence[list[Tiles]]) -> list[Tiles]:
         return cheapest(found, lambda tiles: work.cycles * sum(t.count * t.size for t in tiles) / extent, work.lines_of,
-                        share=share_of(nest.value))
+                        share=share)
 
     if high - low == extent:
         return cheap(ways(nest, r, extent, choice.rows))
@@ -175,7 +175,7 @@ def heights(nest: Nest, r: Reduce, extent: int, inside: tuple[int, int], choice:
     taps = math.prod(a.extent for a in conditions.tapped)
     code = sum(work.lines(t.size, taps) for t in border) - work.lines(1, FEW_STEPS)
     slower = (extent - high + low) * work.cycles / extent * work.waiting * (choice.rows - 1)
-    few = min(LINE_CYCLES * work.shapes * code, tolerated(work.cycles, share_of(nest.value)))
+    few = min(price_of(share) * work.shapes * code, tolerated(work.cycles, share))
     return one_by_one(extent, inside, Tile(choice.rows, 1)) if slower <= few else whole
 
 
