@@ -11,13 +11,14 @@ from collections.abc import Callable, Sequence
 from ..elements.affine import Affine, Axis
 from ..loops.builder import Builder
 from ..native.target import Target
-from .code_size import TOLERATED, Code, cheapest, price_of, tolerated
+from .code_size import FREE_CYCLES, TOLERATED, Code, cheapest, price_of, tolerated
 from .panels import Cut
 from .register_tile import Tile, steps
 from .tiles import Piece, Tiles, balanced, over, peel, repeating
 
-ONE_BY_ONE, FEW_CYCLES = 1.2, 4000
-"""How much longer, in relation or in cycles, all may take for the smaller code."""
+ONE_BY_ONE, FEW_CYCLES, BORDER_CYCLES = 1.2, 4000, 20_000
+"""How much longer, in relation or in cycles, all may take for the smaller code; for one that is so much smaller that each line
+saves enough."""
 MOST_BESIDE = 6
 """Sums beside each other of a row that are enough."""
 LESS_ROWS = 3
@@ -37,7 +38,8 @@ def heights(extent: int, inside: tuple[int, int], tile: Tile, single: bool, cut:
     def cheap(found: Sequence[list[Tiles]]) -> list[Tiles]:
         """What costs least, its cycles and its code."""
         return cheapest(found, lambda tiles: sum(lasting(t, tile, cut, target, last) for t in tiles),
-                        lambda tiles: lines(tiles, inside, cut, code), code.passes, code.share) if code else found[0]
+                        lambda tiles: lines(tiles, inside, cut, code), code.passes, code.share,
+                        FREE_CYCLES if high - low == extent else BORDER_CYCLES) if code else found[0]
 
     if tested:
         return [Tiles(0, 1, extent)] if low == high else one_by_one(extent, inside, tile, cheap, again)
@@ -51,7 +53,7 @@ def heights(extent: int, inside: tuple[int, int], tile: Tile, single: bool, cut:
         whole = cheap([whole, *at_ends(extent, inside, tile, again)])
     fewest, cycles = (sum(lasting(t, tile, cut, target, last) for t in tiles) for tiles in (whole, apart))
     less = lines(whole, inside, cut, code) - lines(apart, inside, cut, code) if code else 0
-    few = max(FEW_CYCLES, min(price_of(share) * less, tolerated(fewest * passes, share)))
+    few = max(FEW_CYCLES, min(price_of(share) * less, tolerated(fewest * passes, share, BORDER_CYCLES)))
     return apart if cycles <= ONE_BY_ONE * fewest or (cycles - fewest) * passes <= few else whole
 
 

@@ -18,8 +18,8 @@ LINE_CYCLES = 100
 """Cycles of a run that a line of code must save."""
 TOLERATED, FREE_CYCLES = 0.03, 5_000
 """How much longer a kernel may take for less code, in relation or in cycles."""
-NARROW_CYCLES, TOLERATED_NARROW = 1000, 0.25
-"""Both where it reads floats narrower than it computes with: each is converted at each use, which is much of its code, and of its
+NARROW_CYCLES, TOLERATED_NARROW, FREE_NARROW = 1000, 0.25, 20_000
+"""The same where it reads floats narrower than it computes with: each is converted at each use, which is much of its code, and of its
 time, too, that no count of products tells."""
 Choice = TypeVar("Choice")
 
@@ -35,18 +35,18 @@ def price_of(share: float) -> float:
     return LINE_CYCLES if share == TOLERATED else NARROW_CYCLES
 
 
-def tolerated(cycles: float, share: float = TOLERATED) -> float:
-    """Cycles that may be added to these for less code."""
-    return max(share * cycles, FREE_CYCLES)
+def tolerated(cycles: float, share: float = TOLERATED, free: float = FREE_CYCLES) -> float:
+    """Cycles that may be added to these for less code, `free` ones at least."""
+    return max(share * cycles, free, FREE_NARROW if share > TOLERATED else 0)
 
 
 def cheapest(choices: Iterable[Choice], cycles: Callable[[Choice], float], lines: Callable[[Choice], float], passes: float = 1,
-             share: float = TOLERATED) -> Choice:
+             share: float = TOLERATED, free: float = FREE_CYCLES) -> Choice:
     """The choice that costs least, its cycles and its lines, of those that are not much slower than the fastest. All is done
     `passes` times in as many cycles."""
     found = [(cycles(choice) * passes, choice) for choice in choices]
     least = min(each for each, _ in found)
-    allowed, price = least + tolerated(least, share), price_of(share)
+    allowed, price = least + tolerated(least, share, free), price_of(share)
     return min((f for f in found if f[0] <= allowed), key=lambda f: f[0] + price * lines(f[1]))[1]
 
 
