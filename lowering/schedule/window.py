@@ -33,6 +33,8 @@ MOST_OPERATIONS = 8
 WAITING, WAITING_MORE = 0.05, 0.2
 """How much longer all takes with tiles of half as many rows, because sums wait for themselves; more for floats, and where
 what they read is shared."""
+MANY_COLUMNS = 256
+"""So many columns are enough to divide among threads."""
 FEW_STEPS = 2
 """So many steps of a window are written one after the other where that is not taken apart."""
 
@@ -89,9 +91,14 @@ def rows_of(nest: Nest, r: Reduce, most: int, lanes: int) -> int:
 def ways(nest: Nest, r: Reduce, extent: int, rows: int) -> list[list[Tiles]]:
     """The ways to cut rows: into tiles as equal as possible; or all alike, some rows computed twice, where their outputs could
     not lie where something is that is read with the sums."""
-    found, m = balanced(extent, rows), nest.axes[-2]
-    once = any(x.buffer.data is None and m in x.index[0].axes for x in loads_beside(nest.value, r))
-    return [found] if once or len(found) == 1 or len(nest.axes) < 3 else [found, repeating(extent, rows)]
+    found = balanced(extent, rows)
+    divisible = len(nest.axes) > 2 or nest.axes[-1].extent >= MANY_COLUMNS
+    return [found, repeating(extent, rows)] if len(found) > 1 and divisible and may_repeat(nest, r, nest.axes[-2]) else [found]
+
+
+def may_repeat(nest: Nest, r: Reduce, axis: Axis) -> bool:
+    """Whether outputs along an axis may be computed twice: they could not lie where something is that is read with the sums."""
+    return not any(x.buffer.data is None and axis in x.index[0].axes for x in loads_beside(nest.value, r))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +116,7 @@ class Work:
         n = nest.axes[-1].extent
         rows = math.prod(a.extent for a in nest.axes[:-1])
         steps, vectors = math.prod(a.extent for a in r.axes), rows * -(-n // lanes)
-        return Work(steps, 1 + operations(r.body), operations(nest.value, r), vectors, len(columns_of(n, lanes)),
+        return Work(steps, 1 + operations(r.body), operations(nest.value, r), vectors, len(columns_of(nest, r, lanes)),
                     WAITING_MORE if is_float(r.dtype) or shares(r, nest.axes[-2]) else WAITING)
 
     @property
@@ -129,10 +136,14 @@ class Work:
         return self.shapes * sum(self.lines(t.size, FEW_STEPS) for t in tiles)
 
 
-def columns_of(extent: int, size: int) -> list[Tiles]:
+def columns_of(nest: Nest, r: Reduce, size: int) -> list[Tiles]:
     """Vectors of columns: all alike, where they can be."""
+    n, extent = nest.axes[-1], nest.axes[-1].extent
     count = -(-extent // size)
-    return [Tiles(0, extent // count, count)] if extent % count == 0 else chunks(extent, size)
+    if extent % count == 0:
+        return [Tiles(0, extent // count, count)]
+    overlap = extent > size and len(nest.axes) > 1 and not Conditions.of(r, None, n).tests and may_repeat(nest, r, n)
+    return repeating(extent, size) if overlap else chunks(extent, size)
 
 
 def lower(b: Builder, nest: Nest, choice: WindowChoice, target: Target, rows: Rows | None) -> None:
@@ -146,8 +157,10 @@ def lower(b: Builder, nest: Nest, choice: WindowChoice, target: Target, rows: Ro
     lines = [Tiles(0, 1, 1)]
     if m:
         lines = heights(nest, r, m.extent, interior(m, conditions.rows), choice, conditions)
-    cut = columns_of if target.has_masked and choice.vectors == 1 else chunks
-    columns = peel(cut(n.extent, choice.lanes * choice.vectors), *interior(n, conditions.tests))
+    alike, size = target.has_masked and choice.vectors == 1, choice.lanes * choice.vectors
+    columns = columns_of(nest, r, size) if alike else chunks(n.extent, size)
+    if not any(t.again for t in columns):
+        columns = peel(columns, *interior(n, conditions.tests))
 
     def tile(at: At) -> None:
         over_both_ends(b, lines, lambda y, line: over(b, columns, lambda x, column: window.tile(
