@@ -239,6 +239,9 @@ class Emitter:
             pair = f"<2 x {t}>"
             first = self.writer.put(f"insertelement {pair} poison, {t} {self.value(x)}, i32 0")
             both = self.writer.put(f"insertelement {pair} {first}, {t} {self.value(y)}, i32 1")
+            if stmt.lanes == (0, 1):
+                self.values[result] = both
+                return
             t, operands = pair, f"{pair} {both}, {pair} poison"
         else:
             operands = f"{t} {self.value(x)}, {t} {self.value(y)}"
