@@ -16,7 +16,7 @@ from .panels import Cut
 from .register_tile import Tile, steps
 from .tiles import Piece, Tiles, balanced, over, peel, repeating
 
-ONE_BY_ONE, FEW_CYCLES, BORDER_CYCLES = 1.2, 4000, 20_000
+ONE_BY_ONE, FEW_CYCLES, BORDER_CYCLES = 1.2, 4000, 30_000
 """How much longer, in relation or in cycles, all may take for the smaller code; for one that is so much smaller that each line
 saves enough."""
 MOST_BESIDE = 6
