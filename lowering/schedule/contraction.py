@@ -239,8 +239,8 @@ def places_with_conditions(form: Contraction) -> int:
 
 
 def may_repeat(form: Contraction, lanes: int) -> bool:
-    """Whether rows may be computed twice: their outputs could not lie where something is that is read with the sums, and what is
-    left to divide among threads is not these rows, or is little."""
+    """Whether rows may be computed twice: their outputs could not lie where something is that is read with the sums, and
+    other loops than that over rows are there to be divided among threads, or there is little to divide."""
     read = [x for x in loads_beside(form.nest.value, form.reduce) if x.buffer.data is None]
     turns = math.prod(a.extent for a in form.outer)
     little = turns * form.rows * form.n.extent * form.depth <= LITTLE * lanes

@@ -90,7 +90,7 @@ class Writer:
               given: Given = NOTHING) -> None:
         """Compute and store a block; `sums` are the reduction's values, vector by vector. `outer` knows what is
         computed around it, `given` what is known of a block of one vector."""
-        if self.long and self.operations * len(sums) > MOST_OPERATIONS or self.is_less_code(block, len(sums)):
+        if (self.long and self.operations * len(sums) > MOST_OPERATIONS) or self.is_less_code(block, len(sums)):
             self.in_loops(block, sums, outer)
             return
         for number, (row, piece) in enumerate(block.vectors):

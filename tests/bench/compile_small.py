@@ -23,9 +23,9 @@ from dataclasses import asdict, dataclass
 import tosaic
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
-from conformance.report import operator_of  # noqa: E402  a folder of tests, not an installed package
-from conformance.selection import NEGATIVE  # noqa: E402
-from conformance.suite import choose  # noqa: E402
+from conformance.report import operator_of
+from conformance.selection import NEGATIVE
+from conformance.suite import choose
 
 LIMIT = 0.030
 """Seconds that a graph of one operator may take."""

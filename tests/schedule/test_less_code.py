@@ -92,8 +92,7 @@ def convolution(element: str, sums: str, shape: tuple[int, ...], filters: int, k
 
 @pytest.mark.parametrize("element, sums", [("bf16", "f32"), ("f16", "f32"), ("f32", "f32"), ("f8E4M3FN", "f16")])
 @pytest.mark.parametrize("width, filters, pad", [(31, 20, 0), (29, 3, 1), (38, 33, 2)])
-def test_convolutions_of_narrow_floats_have_little_code_and_are_right(element: str, sums: str, width: int, filters: int, pad: int
-                                                                      ) -> None:
+def test_convolutions_have_little_code_and_are_right(element: str, sums: str, width: int, filters: int, pad: int) -> None:
     text = convolution(element, sums, (2, 17, width, 7), filters, 3, pad)
     traced = tosaic.load(text).main.trace()
     lowered = traced.lower(WIDE)
