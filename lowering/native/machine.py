@@ -2,8 +2,8 @@
 
 Facts that this file lives by: an engine takes over its target machine, so each has one of its own, where one that emits
 files serves for all of a target; an unverified module can crash code generation; an undefined symbol would only show when
-it is called. llvmlite is imported on first use. Code for this process is an object, too, so that a cache can keep it: `link` makes an image of it that is mapped without
-LLVM; where that cannot be, LLVM's engine loads the object.
+it is called. llvmlite is imported on first use. Code for this process is an object, too, so that a cache can keep it: `link`
+makes an image of it that is mapped without LLVM; where that cannot be, LLVM's engine loads the object.
 """
 from __future__ import annotations
 
