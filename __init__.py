@@ -1,7 +1,9 @@
-"""tosaic compiles TOSA tensor graphs to native code, from Python, with nothing to build.
+"""tosaic compiles TOSA and TensorFlow graphs to native code, from Python, with nothing to build.
 
     @tosaic.jit                                 a Python function of tensors, compiled for each signature
-    tosaic.load("model.mlir")                   a model: MLIR text or .tflite
+    tosaic.load("model.mlir")                   a model: MLIR text (TOSA, TensorFlow), .tosa or .tflite
+    tosaic.from_tensorflow(function, x)         the same of a tf.function, a Keras model, a SavedModel
+    tosaic.from_tflite("model.tflite")          the same of the signatures of a .tflite
     tosaic.ops, tosaic.tosa                     functions of traced tensors: as in NumPy, as in the specification
     tosaic.set_num_threads(2)                   how many threads a call may use; 1 unless said otherwise
 
@@ -11,11 +13,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .jit.api import compile, jit, load
+from .jit.api import compile, from_tflite, jit, load
 from .runtime.errors import Problem
 
 if TYPE_CHECKING:
     from .jit import ops
+    from .jit.bridges.tensorflow import from_tensorflow
+    from .jit.checking import check
     from .jit.control import cond, while_loop
     from .jit.decorator import TensorSpec
     from .jit.operators import Namespace
@@ -32,15 +36,18 @@ if TYPE_CHECKING:
     tosa: Namespace
     __version__: str
 
-__all__ = ["Context", "Memory", "Op", "Pool", "Problem", "TensorSpec", "__version__", "compile", "cond", "custom",
-           "get_num_threads", "jit", "load", "ops", "set_num_threads", "target", "tosa", "variable", "variables", "while_loop"]
+__all__ = ["Context", "Memory", "Op", "Pool", "Problem", "TensorSpec", "__version__", "check", "compile", "cond", "custom",
+           "from_tensorflow", "from_tflite", "get_num_threads", "jit", "load", "ops", "set_num_threads", "target", "tosa",
+           "variable", "variables", "while_loop"]
 
-_PLACES = {"ops": ("jit.ops", None), "cond": ("jit.control", "cond"), "while_loop": ("jit.control", "while_loop"),
+_PLACES = {"ops": ("jit.ops", None), "check": ("jit.checking", "check"),
+           "cond": ("jit.control", "cond"), "while_loop": ("jit.control", "while_loop"),
            "TensorSpec": ("jit.decorator", "TensorSpec"), "variable": ("jit.variable", "variable"),
            "variables": ("runtime.variables", "process"), "Op": ("lowering.graph.operator", "Op"),
            "Memory": ("lowering.memory.planner", "PlanOptions"), "Pool": ("lowering.memory.buffers", "PoolInfo"),
            "target": ("lowering.native.features", "target"), "Context": ("runtime.variables", "Context"),
            "custom": ("lowering.dialects.tosa.custom", "custom"),
+           "from_tensorflow": ("jit.bridges.tensorflow", "from_tensorflow"),
            "get_num_threads": ("runtime.threads", "get_num_threads"),
            "set_num_threads": ("runtime.threads", "set_num_threads")}
 """Where the names that are imported on first use come from: a module, and a name in it (None: the module)."""

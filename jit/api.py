@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
@@ -68,14 +68,32 @@ def with_options(memory: PlanOptions | None, number: int | None, precision: str 
     return with_precision(with_threads(memory, number), precision)
 
 
-def load(source: Any, name: str | None = None) -> Model:
-    """A model: a path, an open binary file, bytes, or MLIR text. What it is shows in its bytes: MLIR text or .tflite.
+def load(source: Any, name: str | None = None, *, variables: Mapping[str, Any] | None = None) -> Model:
+    """A model: a path, an open binary file, bytes, or MLIR text. What it is shows in its bytes: MLIR text (TOSA, or
+    TensorFlow's dialects), .tosa or .tflite.
 
-    Its entry functions are attributes and items: `tosaic.load("m.mlir").main`. Raises a Problem with the place for
-    anything that is wrong in it.
+    Its entry functions are attributes and items: `tosaic.load("m.mlir").main`. `variables` are for TensorFlow's texts, which
+    leave open what an argument that is a handle of a variable stands for: a name for each argument, and the first values by
+    the variables' names: `{"arg1": "count", "count": np.int32(0)}`. Raises a Problem with the place for anything that is wrong
+    in it.
     """
     from .model import load_model
-    return load_model(source, name)
+    if variables is None:
+        return load_model(source, name)
+    from .tensorflow import bindings_of
+    return load_model(source, name, bindings_of(variables))
+
+
+def from_tflite(source: Any, name: str | None = None) -> Model:
+    """The model of a .tflite: a path, an open binary file, or bytes. `load` of such a file is the same.
+
+    Its entry functions are the file's signatures by their names, or `main` where there are none; inputs are called what the
+    signature calls them, and come in the order of the file. Variables belong to the process (or the context of the call), by
+    their names in the file, so that all signatures share them. What TOSA's operators are needed for comes from Arm's converter
+    (the extra `tflite`). Raises a Problem at the operator that is wrong or not supported.
+    """
+    from .model import load_tflite
+    return load_tflite(source, name)
 
 
 def compile(source: Any, *arguments: Any, entry: str | None = None, target: Target | None = None,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -79,12 +79,26 @@ def observe_all(function: Function) -> tuple[Function, tuple[Operation, ...]]:
 Build = Callable[[Module, Function, Target | None], Any]
 
 
+Source = Callable[[], "SourceRun"]
+"""Begins a run of what a graph was made from (a graph of TensorFlow), with its variables as they are at first."""
+
+
+class SourceRun(Protocol):
+    """One after the other, calls of the function that the graph was made from."""
+
+    def __call__(self, arrays: Sequence[Array]) -> Sequence[Array]: ...
+    @property
+    def variables(self) -> Mapping[str, Array | None]: ...
+
+
 def crosscheck(module: Module, function: Function, calls: Sequence[Sequence[Array]], build: Build,
-               target: Target | None = None) -> CrossCheck:
-    """Check `function` of a rewritten module on `calls`, one list of arrays each, on one state.
+               target: Target | None = None, source: Source | None = None) -> CrossCheck:
+    """Check `function` of a rewritten module on `calls`, one list of arrays each, on one state; against what it was made from,
+    too, if there is a `source`.
 
     `build(module, function, target)` compiles a function into an executable.
     """
+    run = source() if source else None
     observed_function, operations = observe_all(function)
     functions = tuple(observed_function if f is function else f for f in module.functions)
     observed_module = replace(module, functions=functions)
@@ -106,7 +120,8 @@ def crosscheck(module: Module, function: Function, calls: Sequence[Sequence[Arra
                 return CrossCheck(number + 1, operators, elements, found)
         actual = as_tuple(fused(*arrays, context=contexts[0]))
         found = (check_outputs(actual, expected, function, number)
-                 or check_state(contexts[0].snapshot(), variables.snapshot(), number))
+                 or check_state(contexts[0].snapshot(), variables.snapshot(), number)
+                 or (check_source(actual, contexts[0].snapshot(), run, arrays, function, number) if run else None))
         if found:
             return CrossCheck(number + 1, operators, elements, found)
     return CrossCheck(len(calls), operators, elements, None)
@@ -167,12 +182,22 @@ def check_state(actual: Mapping[str, Array | None], expected: Mapping[str, Array
     return None
 
 
+def check_source(actual: Sequence[Array], state: Mapping[str, Array | None], run: SourceRun, arrays: Sequence[Array],
+                 function: Function, call: int) -> Difference | None:
+    """Outputs and variables against those of what the graph was made from."""
+    expected = [np.asarray(x) for x in run(arrays)]
+    used = {name: value for name, value in run.variables.items() if name in state}
+    found = check_outputs(actual, expected, function, call) or check_state(state, used, call)
+    return replace(found, where=f"{found.where}, as TensorFlow has it") if found else None
+
+
 def end_to_end(expected: Array) -> Array | None:
     if expected.dtype.kind in "iub":
         return None
     values = expected.astype(np.float64)
     finite = values[np.isfinite(values)]
-    span = float(finite.max() - finite.min()) if finite.size else 0.0
+    with np.errstate(over="ignore"):
+        span = float(finite.max() - finite.min()) if finite.size else 0.0
     return np.full(expected.shape, END_TO_END * max(span, float(np.abs(finite).max(initial=0.0))))
 
 

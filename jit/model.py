@@ -15,20 +15,25 @@ from .cache.programs import Request
 from .calls import through, until_quick
 from .dynamic import KEPT, Shape, is_dynamic, shapes_of, with_shapes
 from .later import Later, now
-from .reading import is_text, read_again, read_bytes, read_module
+from .reading import first_bytes, is_text, read_again, read_bytes, read_module
 
 if TYPE_CHECKING:
     from ..lowering.graph.graph import Module
     from ..lowering.graph.types import Array
     from ..lowering.memory.planner import PlanOptions
     from ..lowering.native.target import Target
+    from ..lowering.rewrite.tensorflow import Bindings
     from ..runtime.variables import Context
     from .aot import Artifact
     from .compiled import Compiled
     from .crosscheck import CrossCheck
     from .stages import Lowered, Traced
+    from .structure import Structure
 
 Shapes = tuple[tuple[str, tuple[int, ...]], ...]
+"""Inputs and their shapes, those that a call gives to inputs with open extents."""
+Graph = Callable[[Shapes], "Traced"]
+"""Makes the graph of an entry for inputs of these shapes; for none, as the model has it."""
 
 
 class Entry:
@@ -38,8 +43,10 @@ class Entry:
         def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None,
                      num_threads: int | None = None) -> Any: ...
 
-    def __init__(self, outline: Outline, traced: Later[Traced], cached: CachedModel | None, shapes: Shapes = ()) -> None:
-        self._outline, self._traced, self._cached, self._shapes = outline, traced, cached, shapes
+    def __init__(self, outline: Outline, graph: Graph, cached: CachedModel | None, shapes: Shapes = (),
+                 traced: Later[Traced] | None = None) -> None:
+        self._outline, self._graph, self._cached, self._shapes = outline, graph, cached, shapes
+        self._traced = traced or Later(lambda: graph(shapes))
         self._compiled: Compiled | None = None
         self._lock = threading.Lock()
         self._special: dict[Shapes, Entry] = {}
@@ -113,16 +120,10 @@ class Entry:
 
     def _specialized(self, shapes: Shapes) -> Entry:
         """The graph is only rewritten at once where the cache has no code for these shapes: then they may be wrong."""
-        traced, name, all_shapes = self._traced, self.name, (*self._shapes, *shapes)
-
-        def rewritten() -> Traced:
-            from .stages import Traced
-            whole = traced()
-            return Traced(with_shapes(whole.module, whole.function, dict(shapes)), name)
-
+        name, all_shapes, graph = self.name, (*self._shapes, *shapes), self._graph
         is_known = self._cached is not None and self._cached.code_key(name, all_shapes, Request()) is not None
         static = self._outline._replace(is_dynamic=False)
-        return Entry(static, Later(rewritten) if is_known else now(rewritten()), self._cached, all_shapes)
+        return Entry(static, graph, self._cached, all_shapes, None if is_known else now(graph(all_shapes)))
 
     def show(self, stage: str = "graph") -> str:
         """One stage as text."""
@@ -135,16 +136,25 @@ class Entry:
 
 
 class Model:
-    """The entry functions of a module. Called itself, it is its only entry, or `main`."""
+    """The entry functions of a module. Called itself, it is its only entry, or `main`. The only entry may be called `main`,
+    too, whatever its name is."""
     __slots__ = ("__call__", "__dict__", "__weakref__")
     if TYPE_CHECKING:
         def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None,
                      num_threads: int | None = None) -> Any: ...
 
-    def __init__(self, module: Later[Module], outlines: Sequence[Outline], cached: CachedModel | None = None) -> None:
+    def __init__(self, module: Later[Module], outlines: Sequence[Outline], cached: CachedModel | None = None,
+                 bindings: Bindings | None = None) -> None:
         self._module = module
-        self.entries = {o.name: Entry(o, traced(module, o.name), cached) for o in outlines}
+        self.entries = {o.name: Entry(o, graph_of(module, o.name, bindings), cached) for o in outlines}
         self.__call__ = until_quick(self, through(self, "_call"), through(self, "_quick"))  # type: ignore[method-assign]
+
+    @classmethod
+    def of_entries(cls, entries: Mapping[str, Entry], module: Module) -> Model:
+        """A model of entries that were made one by one; `module` is what it shows."""
+        model = cls(now(module), ())
+        model.entries = dict(entries)
+        return model
 
     @property
     def module(self) -> Module:
@@ -152,9 +162,11 @@ class Model:
         return self._module()
 
     def entry(self, name: str | None = None) -> Entry:
-        """The entry of that name; without one the only one, or `main`."""
-        if name is None and (len(self.entries) == 1 or "main" in self.entries):
-            name = "main" if "main" in self.entries else next(iter(self.entries))
+        """The entry of that name; the only one, whatever its name, and otherwise `main`, without one or as `main`."""
+        if name in (None, "main") and len(self.entries) == 1:
+            name = next(iter(self.entries))
+        elif name is None and "main" in self.entries:
+            name = "main"
         if name in self.entries:
             return self.entries[name]
         found = self.module.function(name)
@@ -168,6 +180,8 @@ class Model:
 
     def __getattr__(self, name: str) -> Entry:
         entries: dict[str, Entry] = self.__dict__.get("entries", {})
+        if name == "main" and len(entries) == 1:
+            return next(iter(entries.values()))
         if name not in entries:
             raise AttributeError(f"the model has no entry {name}; it has {', '.join(entries) or 'none'}")
         return entries[name]
@@ -209,20 +223,39 @@ class Model:
         return f"<Model with {', '.join(self.entries) or 'no entries'}>"
 
 
-def traced(module: Later[Module], name: str) -> Later[Traced]:
-    def make() -> Traced:
+def graph_of(module: Later[Module], name: str, bindings: Bindings | None, results: Structure | None = None) -> Graph:
+    """What makes the graphs of an entry; `results` is the nest that it gives its results in."""
+    def make(shapes: Shapes) -> Traced:
         from .stages import Traced
-        return Traced(module(), name)
-    return Later(make)
+        from .tensorflow import Reference, graph_of, is_tensorflow
+        whole = module()
+        if is_tensorflow(whole):
+            return Traced(graph_of(whole, name, dict(shapes), bindings), name, results,
+                          lambda: Reference(whole, name, bindings))
+        return Traced(with_shapes(whole, whole.function(name), dict(shapes)) if shapes else whole, name)
+    return make
 
 
-def load_model(source: Any, name: str | None = None) -> Model:
+def load_model(source: Any, name: str | None = None, bindings: Bindings | None = None) -> Model:
     """Read a model from a path, an open binary file, bytes, or MLIR text; verified."""
-    if isinstance(source, str | os.PathLike) and not is_text(source):
+    if isinstance(source, str | os.PathLike) and not is_text(source) and bindings is None:
         return load_file(source, name)
     data, shown = (source, "<text>") if is_text(source) else read_bytes(source)
-    known = known_data(data)
-    return model_of(lambda: read_verified(data, name or shown), known.origin if known else None)
+    known = known_data(data) if bindings is None else None
+    return model_of(lambda: read_verified(data, name or shown), known.origin if known else None, bindings)
+
+
+def load_tflite(source: Any, name: str | None = None) -> Model:
+    """`load_model` of what has to be a .tflite: a path, an open binary file, or bytes."""
+    if isinstance(source, str | os.PathLike):
+        head, shown = first_bytes(source, 8), str(source)
+    else:
+        source, shown = read_bytes(source)
+        head = source[:8]
+    if head[4:] != b"TFL3":
+        raise Problem(f"{name or shown} is no .tflite file: its bytes from 4 on are not TFL3", kind="file",
+                      help="tosaic.load takes MLIR text and .tosa files, too")
+    return load_model(source, name or shown)
 
 
 def load_file(path: str | os.PathLike[str], name: str | None) -> Model:
@@ -239,15 +272,23 @@ def load_file(path: str | os.PathLike[str], name: str | None) -> Model:
     return model_of(lambda: read_verified(data, shown), held.origin if held else None)
 
 
-def model_of(read: Callable[[], Module], origin: Origin | None) -> Model:
+def model_of(read: Callable[[], Module], origin: Origin | None, bindings: Bindings | None = None) -> Model:
     """The model that `read` reads: only when it must, where the cache knows it."""
     cached = origin.recall() if origin else None
     if cached is not None:
         return Model(Later(read), cached.outlines, cached)
     module = read()
-    outlines = tuple(Outline(f.name, is_dynamic(f), tuple(v.name for v in f.arguments))
-                     for f in module.functions if not f.is_private)
-    return Model(now(module), outlines, CachedModel(origin, outlines) if origin else None)
+    outlines = outlines_of(module, bindings)
+    return Model(now(module), outlines, CachedModel(origin, outlines) if origin else None, bindings)
+
+
+def outlines_of(module: Module, bindings: Bindings | None) -> tuple[Outline, ...]:
+    """The entry functions of a module."""
+    from . import tensorflow
+    if tensorflow.is_tensorflow(module):
+        return tensorflow.outlines(module, bindings)
+    return tuple(Outline(f.name, is_dynamic(f), tuple(v.name for v in f.arguments))
+                 for f in module.functions if not f.is_private)
 
 
 def read_verified(data: str | bytes, name: str) -> Module:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ..runtime.machine_code import Image
     from ..runtime.variables import Context
     from .aot import Artifact
-    from .crosscheck import CrossCheck
+    from .crosscheck import CrossCheck, Source
     from .profile import Profile
     from .report import Report
     from .tune import Tuning
@@ -53,10 +53,12 @@ ELIDED = 32
 @dataclass(frozen=True, slots=True, eq=False)
 class Traced:
     """A function as a tensor graph, as it was read or recorded. `results` is the nest in which a Python function
-    returned its results; None: one array, or a tuple of several."""
+    returned its results; None: one array, or a tuple of several. `source` runs what the graph was made from, where that is of
+    another dialect."""
     module: Module
     name: str
     results: Structure | None = None
+    source: Source | None = None
 
     @property
     def function(self) -> Function:
@@ -108,11 +110,12 @@ class Traced:
 
     def check(self, calls: Sequence[Sequence[Array]], target: Target | None = None,
               memory: PlanOptions | None = None) -> CrossCheck:
-        """The compiled function against the reference interpreter on some calls, one list of arrays each."""
+        """The compiled function against the reference interpreter on some calls, one list of arrays each; against the
+        interpreter of TensorFlow's operations, too, where the graph comes from there."""
         from .crosscheck import crosscheck
         module = prepared(self.module)
         build = functools.partial(executable, memory=memory)
-        return crosscheck(module, module.function(self.name), calls, build, target)
+        return crosscheck(module, module.function(self.name), calls, build, target, self.source)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -242,6 +245,7 @@ def lower(traced: Traced, target: Target | None, memory: PlanOptions | None = No
     from ..lowering.native.data import alignment_of
     from ..lowering.native.features import host
     from ..lowering.schedule.schedule import lower_each_way
+    check_shapes(traced.function)
     machine, clock = target or host(), Clock()
     machine = replace(machine, findings=findings) if findings else machine
     with clock.step("graph"):
@@ -261,6 +265,14 @@ def lower(traced: Traced, target: Target | None, memory: PlanOptions | None = No
         options = replace(options, alignment=options.alignment or alignment_of(machine))
         program, planned = smallest_plan(programs, options)
     return Lowered(traced, module, kernels, program, planned, machine, clock.seconds)
+
+
+def check_shapes(function: Function) -> None:
+    """A Problem where the shape of an input is left open."""
+    for value in function.arguments:
+        if not getattr(value.type, "is_static", True):
+            raise Problem(f"input {value.name} is {value.type}: its shape must be known to compile", value.position,
+                          kind="shape", help="call it with arrays, specialize it, or --shape")
 
 
 def prepared(module: Module) -> Module:

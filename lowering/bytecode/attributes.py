@@ -20,6 +20,8 @@ FLOATS = {3: BF16, 4: F16, 5: F32, 6: F64}
 DYNAMIC = -(1 << 63)
 SMALL = 4096
 """Constants of fewer bytes are copied, so that they do not keep the file."""
+MOST_DEPTH = 8
+"""Locations inside of locations that are looked at."""
 BUILTIN = b"builtin"
 AnyType = Type | ElementType
 
@@ -129,6 +131,25 @@ class Table:
                 return self.dense(cursor)
             case code:
                 raise Unreadable(f"a builtin attribute of number {code}")
+
+    def location_name(self, index: int, depth: int = 0) -> str:
+        """The first name in a location, "" where it has none."""
+        cursor, text = self.entry(self.attribute_places[index])
+        if text is not None or depth > MOST_DEPTH:
+            return ""
+        match cursor.number():
+            case 10:
+                inner = [cursor.number(), cursor.number()]
+            case 12:
+                inner = [cursor.number() for _ in range(cursor.number())]
+            case 13:
+                cursor.number()  # what else it says
+                inner = [cursor.number() for _ in range(cursor.number())]
+            case 14:
+                return self.text(cursor.number())
+            case _:
+                return ""
+        return next(filter(None, (self.location_name(i, depth + 1) for i in inner)), "")
 
     def pairs(self, cursor: Cursor) -> Dictionary:
         return {self.text(cursor.number()): self.attribute(cursor.number()) for _ in range(cursor.number())}

@@ -263,6 +263,8 @@ def cast(x: Expr, dtype: str, bits: bool = False) -> Expr:
         return x
     if isinstance(x, Const) and not bits and not is_float(x.dtype) and not is_float(dtype) and dtype != "bool":
         return Const(int(np.asarray(int(x.value)).astype(dtype)), dtype)
+    if isinstance(x, Const) and bits and "int" in x.dtype and "int" in dtype:
+        return Const(int(np.asarray(x.value, x.dtype).view(dtype)), dtype)
     return Cast(x, dtype, bits)
 
 

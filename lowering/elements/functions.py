@@ -58,7 +58,7 @@ def polynomial(x: Expr, coefficients: tuple[float, ...]) -> Expr:
 
 
 def bits(x: Expr) -> Expr:
-    return cast(x, "int32", bits=True)
+    return cast(x, "int64" if x.dtype == "float64" else "int32", bits=True)
 
 
 def from_bits(x: Expr) -> Expr:
@@ -157,18 +157,23 @@ def power(x: Expr, y: Expr) -> Expr:
     product = first * y
     lost = fma(first, y, product * -1.0) + second * y
     rest = select(apply("abs", product) < 200.0, lost, number(0.0))
-    positive = select(magnitude.equals(1.0), number(1.0), exponential(product, rest))
-    half = y * 0.5
+    return signed_power(x, y, exponential(product, rest))
+
+
+def signed_power(x: Expr, y: Expr, of_magnitude: Expr) -> Expr:
+    """x**y from |x|**y, which is right where |x| is not 1 and no operand is a NaN. In float32 or float64."""
+    magnitude, half = apply("abs", x), y * 0.5
+    positive = select(magnitude.equals(1.0), 1.0, of_magnitude)
     is_integer, is_even = apply("floor", y).equals(y), apply("floor", half).equals(half)
     negative = select(is_integer, select(is_even, positive, positive * -1.0), undefined(positive, magnitude))
     signed = select(bits(x) < 0, negative, positive)
     is_one = y.equals(0.0) | x.equals(1.0)
-    return select(is_one, number(1.0), select(x.equals(x) & y.equals(y), signed, x + y))
+    return select(is_one, 1.0, select(x.equals(x) & y.equals(y), signed, x + y))
 
 
 def undefined(positive: Expr, magnitude: Expr) -> Expr:
     """A negative number to a power that is no integer: NaN, but zero and infinity have no sign to lose."""
-    return select((magnitude > 0.0) & (magnitude < math.inf), number(math.nan), positive)
+    return select((magnitude > 0.0) & (magnitude < math.inf), math.nan, positive)
 
 
 def sine(x: Expr) -> Expr:

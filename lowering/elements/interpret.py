@@ -23,6 +23,17 @@ def numpy_dtype(name: str) -> np.dtype:
     return np.dtype(name)
 
 
+def converted(x: Array, dtype: str) -> Array:
+    """x as another dtype. ml_dtypes goes by way of float32: a float64 is cut to it first, its last bit set for what is lost."""
+    if x.dtype == np.float64 and dtype not in NUMPY_NAMES:
+        near = x.astype(np.float32)
+        error = np.where(np.isfinite(near), near - x, np.where(np.isfinite(x), np.sign(near), 0))
+        cut = np.where(error * np.sign(near) > 0, np.nextafter(near, np.float32(0)), near)
+        odd = (cut.view(np.int32) | 1).view(np.float32)
+        x = np.where(error == 0, near, odd)
+    return np.asarray(x.astype(numpy_dtype(dtype)))
+
+
 def evaluate(e: Expr, axes: tuple[Axis, ...], data: Mapping[Buffer, Array] = NOTHING) -> Array:
     """The array of e's values over `axes`, in that order."""
     grid = {a: np.arange(a.extent).reshape([-1 if b is a else 1 for b in axes]) for a in axes}
@@ -55,7 +66,7 @@ class Evaluator:
                 return np.asarray(PRIMITIVES[primitive](*map(self.value, args))).astype(numpy_dtype(dtype))
             case Cast(arg, dtype, bits):
                 x = np.asarray(self.value(arg))
-                return x.view(numpy_dtype(dtype)) if bits else x.astype(numpy_dtype(dtype))
+                return x.view(numpy_dtype(dtype)) if bits else converted(x, dtype)
             case Guard(where, inside, outside):
                 return np.where(self.holds(where), self.value(inside), self.value(outside))
             case Reduce():

@@ -153,7 +153,7 @@ class BlockBuilder:
         self._prefix = prefix
 
     def argument(self, type: Type, name: str | None = None, position: Position | None = None) -> Value:
-        value = Value(name or f"arg{len(self.arguments)}", type, position)
+        value = Value(name or f"{self._prefix}arg{len(self.arguments)}", type, position)
         self.arguments.append(value)
         return value
 

@@ -33,10 +33,20 @@ def apply(op: str, lanes: int, args: Sequence[Array]) -> Array:
 
 
 def converted(x: Array, dtype: np.dtype[Any]) -> Array:
-    """The value in another type. Integers become half floats by way of float32."""
+    """The value in another type. Integers become half floats by way of float32, and float64 by way of an odd one where
+    NumPy has no other way."""
     if x.dtype.kind in "iub" and dtype.itemsize <= 2 and dtype.kind not in "iub":
         x = x.astype(np.float32)
+    if x.dtype == np.float64 and dtype.isbuiltin != 1:
+        x = odd_neighbour(x)
     return x.astype(dtype)
+
+
+def odd_neighbour(x: Array) -> Array:
+    """float64 as float32: of the two around a number that is none, the one with an odd last bit."""
+    near = x.astype(np.float32)
+    other = np.nextafter(near, np.where(x > near, np.float32(np.inf), np.float32(-np.inf)))
+    return np.where((near == x) | np.isnan(x) | (near.view(np.int32) & 1 == 1), near, other)
 
 
 def by_halves(combine: Lanes, x: Array) -> Array:

@@ -56,7 +56,8 @@ def test_a_command_of_the_readme_works(line: str, tmp_path: pathlib.Path) -> Non
     model = ROOT / "tests" / "data" / ("corpus/v_lstm.tflite" if ".tflite" in line else "corpus/v_lstm.mlir")
     np.save(tmp_path / "image.npy", np.zeros((1, 6), np.float32))
     words = shlex.split(line)[1:]
-    here = {"x=image.npy": f"arg0={tmp_path / 'image.npy'}", "build": str(tmp_path / "build"),
+    name = "x" if ".tflite" in line else "arg0"
+    here = {"x=image.npy": f"{name}={tmp_path / 'image.npy'}", "build": str(tmp_path / "build"),
             "model.tosa": str(tmp_path / "model.tosa"), "report.html": str(tmp_path / "report.html"),
             "trace.json": str(tmp_path / "trace.json")}
     words = [here.get(w, str(model) if w.startswith("model.") else w) for w in words]

@@ -57,6 +57,20 @@ def test_the_use_cases_print_the_numbers_of_python(tmp_path: pathlib.Path, syste
         assert places["tosaic_classifier_flash_constant_pool"] < 0x300000
 
 
+def test_the_graph_of_tensorflow_counts_down() -> None:
+    text = output("5_tensorflow_graph.py")
+    assert all(f"{start} counts down to 0" in text for start in (1, 5, 100))
+    assert text.count("tosa.while_loop") == 1 and "compiled code agrees with the reference" in text
+
+
+def test_the_signatures_sample_finds_the_two_wrong_readings(tmp_path: pathlib.Path) -> None:
+    pytest.importorskip("tosa_converter_for_tflite")
+    text = output("6_signatures.py", str(tmp_path))
+    assert re.findall(r"reading (\d+) is unusual", text) == ["120", "170"] and "learned 198 readings" in text
+    functions = re.findall(r"tosaic_monitor_\w+_run", (tmp_path / "tosaic_monitor.h").read_text())
+    assert {f"tosaic_monitor_{name}_run" for name in ("observe", "restart", "statistics")} <= set(functions)
+
+
 def test_every_sample_is_tested_and_in_the_readme() -> None:
     readme, here = (ROOT / "README.md").read_text(), pathlib.Path(__file__).read_text()
     assert SAMPLES and all(s.name in readme and s.name in here for s in SAMPLES)

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 from tosaic.lowering.graph.operator import Op
-from tosaic.lowering.graph.types import BF16, F8E4M3, F8E5M2, F16, F32, Array, ElementType
+from tosaic.lowering.graph.types import BF16, F8E4M3, F8E5M2, F16, F32, F64, Array, ElementType
 
-FRACTION = {F32: 23, F16: 10, BF16: 7, F8E4M3: 3, F8E5M2: 2}
-NORMAL_MINIMUM = {F32: 2.0**-126, F16: 2.0**-14, BF16: 2.0**-126, F8E4M3: 2.0**-6, F8E5M2: 2.0**-14}
+FRACTION = {F64: 52, F32: 23, F16: 10, BF16: 7, F8E4M3: 3, F8E5M2: 2}
+NORMAL_MINIMUM = {F64: 2.0**-1022, F32: 2.0**-126, F16: 2.0**-14, BF16: 2.0**-126, F8E4M3: 2.0**-6, F8E5M2: 2.0**-14}
 
 
 def dot_product_bound(op: Op, terms: int, out: ElementType, accumulator: ElementType, has_bias: bool = False

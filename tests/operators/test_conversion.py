@@ -17,12 +17,17 @@ from tosaic.lowering.graph.types import (
     F8E5M2,
     F16,
     F32,
+    F64,
     I1,
     I8,
     I16,
     I32,
     I48,
     I64,
+    UI8,
+    UI16,
+    UI32,
+    UI64,
     Array,
     ElementType,
     TensorType,
@@ -35,7 +40,9 @@ from .harness import check, unknown, wide
 
 PAIRS = [(source, target) for source, targets in TARGETS.items() for target in targets
          if "block_scaled" not in (source.kind, target.kind)]
-FLOATS, INTEGERS = (F32, F16, BF16), (I8, I16, I32, I64)
+FLOATS, SIGNED, UNSIGNED = (F32, F16, BF16, F64), (I8, I16, I32, I64), (UI8, UI16, UI32, UI64)
+INTEGERS = (*SIGNED, *UNSIGNED)
+FRACTIONS = {F64: 53, F32: 24, F16: 11, BF16: 8}
 
 
 def values(element: ElementType) -> Array:
@@ -45,6 +52,8 @@ def values(element: ElementType) -> Array:
         return np.array([False, True])
     if element.bits <= 16:
         return np.arange(1 << element.bits, dtype=f"u{element.itemsize}").view(element.dtype)
+    if element == F64:
+        return doubles(random)
     if element == F32:
         bits = random.integers(0, 1 << 32, 20_000, np.uint32).view(np.float32)
         halves = np.arange(-300.5, 300.5, 0.5, np.float32)
@@ -58,6 +67,25 @@ def values(element: ElementType) -> Array:
     whole = random.integers(element.minimum, element.maximum, 10_000, element.dtype, endpoint=True)
     return np.concatenate([powers, whole, whole >> random.integers(0, element.bits, len(whole), element.dtype),
                            np.array([element.minimum, element.maximum], element.dtype)])
+
+
+def doubles(random: np.random.Generator) -> Array:
+    """Any bits; the numbers of float32, those between two of them, and between two half floats, and what lies beside these;
+    where integers end."""
+    with np.errstate(all="ignore"):
+        return beside_narrow_floats(random, values(F32).astype(np.float64))
+
+
+def beside_narrow_floats(random: np.random.Generator, singles: Array) -> Array:
+    small = random.integers(0, 1 << 16, 3_000).astype(np.uint16)
+    halves = [small.view(dtype).astype(np.float64) for dtype in (F16.dtype, BF16.dtype)]
+    halves += [(np.nextafter(h.astype(dtype), dtype.type(np.inf)).astype(np.float64) + h) / 2
+               for h, dtype in zip(halves, (F16.dtype, BF16.dtype))]
+    middles = (np.nextafter(singles.astype(np.float32), np.float32(np.inf)).astype(np.float64) + singles) / 2
+    near = np.concatenate([*halves, middles, [s * (2.0**b + d) for b in (31, 53, 62, 63, 64) for s in (1, -1)
+                                              for d in (-0.5, 0, 0.5)]])
+    around = [np.nextafter(near, t) for t in (-math.inf, math.inf)]
+    return np.concatenate([random.integers(0, 1 << 64, 10_000, np.uint64).view(np.float64), singles, near, *around])
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS, ids=str)
@@ -82,7 +110,7 @@ def test_floats_round_to_the_nearest_even_integer_and_saturate(source: ElementTy
 @pytest.mark.parametrize(("source", "target"), [(s, t) for s, t in PAIRS if s in INTEGERS and t in FLOATS], ids=str)
 def test_integers_become_the_nearest_float(source: ElementType, target: ElementType) -> None:
     for value, result in zip(values(source).tolist(), wide(check(Cast(target), values(source))).tolist()):
-        found = nearest(value, {F32: 24, F16: 11, BF16: 8}[target])
+        found = nearest(value, FRACTIONS[target])
         assert result == (found if abs(found) <= 65504 or target != F16 else math.copysign(math.inf, value))
 
 
@@ -113,21 +141,32 @@ def test_anything_but_zero_is_true() -> None:
     assert check(Cast(I1), np.array([0, 256, -1], np.int16)).tolist() == [False, True, True]
 
 
+def wrapped(value: int, target: ElementType) -> int:
+    """The number of a type that has the low bits of a value."""
+    return (value - target.minimum) % (1 << target.bits) + target.minimum
+
+
+@pytest.mark.parametrize(("source", "target"), [(s, t) for s, t in PAIRS if s in INTEGERS and t in INTEGERS], ids=str)
+def test_integers_keep_their_low_bits(source: ElementType, target: ElementType) -> None:
+    x = values(source)
+    assert check(Cast(target), x).tolist() == [wrapped(value, target) for value in x.tolist()]
+
+
 def test_integers_wrap() -> None:
     assert check(Cast(I8), np.array([128, -129, 255, 65536], np.int32)).tolist() == [-128, 127, -1, 0]
 
 
-@pytest.mark.parametrize(("source", "target"), [(s, t) for s, t in PAIRS if s in INTEGERS and t != I1], ids=str)
+@pytest.mark.parametrize(("source", "target"), [(s, t) for s, t in PAIRS if s in SIGNED and t != I1], ids=str)
 def test_integers_may_be_taken_without_sign(source: ElementType, target: ElementType) -> None:
     x = values(source)
     found = wide(check(Cast(target, input_unsigned=True), x)).tolist()
     for value, result in zip(x.tolist(), found):
         bits = value % (1 << source.bits)
         if target.is_float:
-            near = nearest(bits, {F32: 24, F16: 11, BF16: 8}[target])
+            near = nearest(bits, FRACTIONS[target])
             assert result == (near if near <= 65504 or target != F16 else math.inf)
         else:
-            assert result == (bits + (1 << target.bits - 1)) % (1 << target.bits) - (1 << target.bits - 1)
+            assert result == wrapped(bits, target)
 
 
 def test_only_an_integer_may_be_taken_without_sign() -> None:

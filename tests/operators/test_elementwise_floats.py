@@ -13,12 +13,12 @@ from tosaic.lowering.dialects.tosa.elementwise import rounded
 from tosaic.lowering.dialects.tosa.ternary import Select
 from tosaic.lowering.dialects.tosa.unary import Abs, Ceil, Cos, Exp, Floor, Log, Negate, Reciprocal, Rsqrt, Sin
 from tosaic.lowering.graph.operator import Op
-from tosaic.lowering.graph.types import BF16, F16, F32, Array, ElementType
+from tosaic.lowering.graph.types import BF16, F16, F32, F64, Array, ElementType
 
 from . import float_bounds as bounds
 from .harness import check, wide
 
-FLOATS = [F32, F16, BF16]
+FLOATS = [F32, F16, BF16, F64]
 NAN, INF = math.nan, math.inf
 SPECIALS = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -3.0, INF, -INF, NAN, 2.0**-14, -(2.0**-14), 2.0**-126, 2.0**-24, 2.0**-133,
             2.0**-149, -(2.0**-149), 65504.0, -65504.0, 3e38, -3e38, 88.7, -87.4, 89.0, -104.0, 11.1, -9.0, 1e5, 4e6]
@@ -34,7 +34,9 @@ def specials(element: ElementType) -> Array:
 
 
 def bit_patterns(element: ElementType, count: int = 30_000) -> Array:
-    """Every number of a half float; of float32 a random choice that meets every exponent."""
+    """Every number of a half float; of others a random choice that meets every exponent."""
+    if element == F64:
+        return np.random.default_rng(5).integers(0, 1 << 64, count, np.uint64).view(np.float64)
     if element.bits == 16:
         return np.arange(1 << 16, dtype=np.uint16).view(element.dtype)
     return np.random.default_rng(5).integers(0, 1 << 32, count, np.uint32).view(np.float32)

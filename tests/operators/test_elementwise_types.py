@@ -45,6 +45,7 @@ from tosaic.lowering.graph.types import (
     ELEMENT_TYPES,
     F16,
     F32,
+    F64,
     I1,
     I8,
     I16,
@@ -59,11 +60,12 @@ from tosaic.runtime.errors import Problem
 
 from .harness import Given, given, unknown
 
-REAL = {F16, F32, BF16}
+REAL = {F16, F32, BF16, F64}
+"""f64 is no type of the specification, but an extension."""
 UNARY: list[tuple[Op, set[ElementType]]] = [
     (Abs(), {I32, I64} | REAL), (BitwiseNot(), {I8, I16, I32, I64}), (Ceil(), REAL), (Clz(), {I32, I64}), (Cos(), REAL),
     (Exp(), REAL), (Floor(), REAL), (Log(), REAL), (LogicalNot(), {I1}), (Reciprocal(), REAL), (Rsqrt(), REAL),
-    (Sin(), REAL), (Erf(), REAL), (Sigmoid(), REAL), (Tanh(), REAL), (Clamp(0, 1), {I8, I16} | REAL)]
+    (Sin(), REAL), (Erf(), REAL), (Sigmoid(), REAL), (Tanh(), REAL), (Clamp(0, 1), {I8, I16, I32, I64} | REAL)]
 BINARY: list[tuple[Op, set[ElementType]]] = [
     *((op, {I32, I64} | REAL) for op in (Add(), Sub(), Maximum(), Minimum(), Equal(), Greater(), GreaterEqual())),
     *((op, {I8, I16, I32, I64}) for op in (BitwiseAnd(), BitwiseOr(), BitwiseXor(), LogicalLeftShift(),

@@ -70,7 +70,7 @@ def zero(element: ElementType, value: int = 0) -> Given:
     (typed((1, 2, 3), I8), typed((1, 4, 4), I8), zero(I8), zero(I8), None, "the inner extents of .* differ"),
     (typed((1, 2, 3), I8), typed((2, 3, 4), I8), zero(I8), zero(I8), None, "the batches of .* differ"),
     (typed((1, 2, 3), I8), typed((1, 3, 4), I16), zero(I8), zero(I16), None, "may not be i16"),
-    (typed((1, 2, 3), I32), typed((1, 3, 4), I32), zero(I32), zero(I32), None, "may not be i32"),
+    (typed((1, 2, 3), I48), typed((1, 3, 4), I48), zero(I48), zero(I48), None, "may not be i48"),
     (typed((1, 2, 3), I8), typed((1, 3, 4), I8), zero(I16), zero(I8), None, "the first operand must be i8"),
     (typed((1, 2, 3), I16), typed((1, 3, 4), I16), zero(I16, 3), zero(I16), None, "must be 0 for i16, it is 3"),
     (typed((1, 2, 3), F32), typed((1, 3, 4), F32), zero(F32), zero(F32, 1), None, "must be 0 for f32, it is 1"),

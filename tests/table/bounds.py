@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from tosaic.lowering.dialects.tosa.compliance import FLOAT32_MAXIMUM, leaves_range
+from tosaic.lowering.dialects.tosa.compliance import DOUBLE_MAXIMUM, DOUBLE_RANGE, FLOAT32_MAXIMUM, leaves_range
 from tosaic.lowering.graph.graph import Operation
 from tosaic.lowering.graph.operator import Op
-from tosaic.lowering.graph.types import BF16, F16, F32, MXINT8, Array, ElementType, TensorType
+from tosaic.lowering.graph.types import BF16, F16, F32, F64, MXINT8, Array, ElementType, TensorType
 
 from ..operators import float_bounds
 from ..operators.dot_product import FRACTION, dot_product_bound
@@ -76,9 +76,12 @@ def undefined(op: Op, name: str, operands: Sequence[Array], precise: Sequence[Ar
     if name in SUMS:
         finite = [np.where(np.isfinite(a), np.abs(a), 0) if a.dtype == np.float64 else a for a in precise]
         factor = terms(op, name, operands) if name.startswith("avg") else 1
-        return np.asarray(np.asarray(op.reference(*finite)) * factor > FLOAT32_MAXIMUM)
+        greatest = DOUBLE_MAXIMUM if operands[0].dtype == np.float64 else FLOAT32_MAXIMUM
+        return np.asarray(np.asarray(op.reference(*finite)) * factor > greatest)
     if name == "reduce_product":
-        return leaves_range(precise[0], op.axis)  # type: ignore[attr-defined]
+        return leaves_range(precise[0], op.axis, F64 if operands[0].dtype == np.float64 else F32)  # type: ignore[attr-defined]
+    if name in ("sin", "cos") and operands[0].dtype == np.float64:
+        return np.asarray(np.abs(precise[0]) > DOUBLE_RANGE) & np.isfinite(precise[0])
     if name == "pow":
         x, y = precise
         return np.broadcast_to((x < 0) | ((x == 0) & (y <= 0)) | np.isnan(x) | np.isnan(y), exact.shape)
@@ -87,6 +90,10 @@ def undefined(op: Op, name: str, operands: Sequence[Array], precise: Sequence[Ar
 
 def bound_of(op: Op, name: str, element: ElementType, operands: Sequence[Array]) -> float_bounds.Bound | None:
     """The rule of the operator for results of that type."""
+    if element == F64 and (name in FUNCTIONS or name == "erf"):
+        return float_bounds.double
+    if element == F64 and name in UNITS:
+        return None
     if name in UNITS:
         return float_bounds.ulps(element, UNITS[name])
     if name in FUNCTIONS:
@@ -94,11 +101,12 @@ def bound_of(op: Op, name: str, element: ElementType, operands: Sequence[Array])
     if name == "cast" and element in FULL:
         return float_bounds.ulps(element, 0.5)
     if name in SUMS:
-        accumulator = getattr(op, "acc_type", None) or (F32 if name == "reduce_sum" else element)
+        accumulator = getattr(op, "acc_type", None) or (F32 if name == "reduce_sum" and element != F64 else element)
         return dot_product_bound(op, terms(op, name, operands), element, accumulator, "conv" in name)
     if name == "reduce_product":
         count = operands[0].shape[op.axis]  # type: ignore[attr-defined]
-        factor = (1 + 2.0 ** -(FRACTION[element] + 1)) ** count - 1
+        roundings = count * (2 if element == F64 else 1)  # the exact result is none of f64's
+        factor = (1 + 2.0 ** -(FRACTION[element] + 1)) ** roundings - 1
         return lambda exact, x: np.maximum(np.abs(exact), float_bounds.NORMAL_MINIMUM[element]) * factor
     if name == "resize" and op.mode == "BILINEAR":  # type: ignore[attr-defined]
         return lambda exact, x, *rest: np.full(exact.shape, max(20 * 2.0 ** -FRACTION[element], 0.006) * np.max(

@@ -6,35 +6,17 @@ from typing import Any
 import numpy as np
 import pytest
 from tosaic.lowering.dialects.tf.interpret import Environment, interpret
-from tosaic.lowering.dialects.tf.values import Handle
 from tosaic.lowering.dialects.tf_executor.interpret import run_together
 from tosaic.lowering.text.reader import read_module
 from tosaic.runtime.errors import Problem
 
-from .corpus import PAIRS, Case, Variable, same
+from .corpus import PAIRS, Case
+from .interpreted import run_interpreted
 
 
 @pytest.mark.parametrize(("name", "form"), PAIRS)
 def test_the_corpus_gives_tensorflows_answers(name: str, form: str) -> None:
-    case = Case(name, form)
-    environment, bindings, count = Environment(case.module), case.bindings(), 0
-    for key, value in case.initial.items():
-        environment.variables[bindings.get(key, key)] = value
-    for k, call in enumerate(case.calls()):
-        arguments = [Handle(a.name) if isinstance(a, Variable) else a for a in call.arguments]
-        if call.results is None:
-            with pytest.raises(Problem, match="dead"):
-                interpret(environment, call.function, arguments)
-            continue
-        found = interpret(environment, call.function, arguments)
-        assert len(found) == len(call.results)
-        for i, (result, expected) in enumerate(zip(found, call.results)):
-            same(result, expected, f"call {k}, result {i}")
-            count += 1
-        for key, expected in call.variables.items():
-            same(environment.variables[bindings.get(key, key)], expected, f"variable {key} after call {k}")
-            count += 1
-    assert count
+    assert run_interpreted(Case(name, form))
 
 
 def graph(body: str, arguments: str = "%x: tensor<i32>, %p: tensor<i1>", results: str = "tensor<i32>") -> str:

@@ -129,8 +129,8 @@ BEYOND: dict[str, set[Combination]] = {
     **dict.fromkeys(("conv2d", "conv3d", "transpose_conv2d"), OF_THE_SUITE - PLAIN_CONVOLUTIONS),
     "argmax": to("i32", "i32", "i64"),
     "cast": alike(*INTEGERS, "i64", *FLOATS, *BYTES) | pairs(BYTES, BYTES) | pairs(("i1",), ("f16", "bf16"))
-    | pairs(("f16", "bf16"), ("i1",)) | {("bf16", "f16"), ("f16", "bf16")} | to("i64", "i8", "i16", "f32")
-    | pairs(("i64",), ("i8", "i16", "f32")),
+    | pairs(("f16", "bf16"), ("i1",)) | {("bf16", "f16"), ("f16", "bf16")} | to("i64", "i8", "i16", *FLOATS)
+    | pairs(("i64",), ("i8", "i16", *FLOATS)),
     **dict.fromkeys(MOVERS, alike("i4", "i48")),
     **dict.fromkeys(("gather", "scatter"), pairs(("i32", "i64"), ("i4", "i48"))),
 }

@@ -7,12 +7,12 @@ from typing import ClassVar
 import numpy as np
 
 from ....runtime.errors import require
-from ...elements import functions
+from ...elements import real_functions
 from ...elements.expression import Expr, apply, clamp, literal
 from ...graph.operator import Operand, attribute
 from ...graph.types import I8, I16, Array, TensorType
 from .binary import check_nan_mode
-from .elementwise import FLOATS, Results, Unary, alike, is_integer
+from .elementwise import FLOATS, WHOLE, Results, Unary, alike, is_integer
 
 erf_of_each = np.frompyfunc(math.erf, 1, 1)
 
@@ -25,7 +25,7 @@ class Erf(Unary, name="tosa.erf"):
         return np.asarray(erf_of_each(x)).astype(np.float64)
 
     def scalar(self, x: Expr) -> Expr:
-        return functions.erf(x)
+        return real_functions.erf(x)
 
 
 class Sigmoid(Unary, name="tosa.sigmoid"):
@@ -36,7 +36,7 @@ class Sigmoid(Unary, name="tosa.sigmoid"):
         return np.reciprocal(1 + np.exp(-x))
 
     def scalar(self, x: Expr) -> Expr:
-        return functions.sigmoid(x)
+        return real_functions.sigmoid(x)
 
 
 class Tanh(Unary, name="tosa.tanh"):
@@ -47,7 +47,7 @@ class Tanh(Unary, name="tosa.tanh"):
         return np.tanh(x)
 
     def scalar(self, x: Expr) -> Expr:
-        return functions.tanh(x)
+        return real_functions.tanh(x)
 
 
 class Clamp(Unary, name="tosa.clamp"):
@@ -55,7 +55,7 @@ class Clamp(Unary, name="tosa.clamp"):
     min_val: float = attribute("element")
     max_val: float = attribute("element")
     nan_mode: str = attribute("nan_mode", default="PROPAGATE")
-    results: ClassVar[Results] = alike(I8, I16) | FLOATS
+    results: ClassVar[Results] = alike(I8, I16) | WHOLE | FLOATS
 
     def infer(self, x: Operand) -> TensorType:
         check_nan_mode(self.nan_mode)

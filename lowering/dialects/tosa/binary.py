@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from ....runtime.errors import require
-from ...elements import functions
+from ...elements import real_functions
 from ...elements.affine import Affine
 from ...elements.expression import Const, Expr, apply, cast, select
 from ...elements.tensor import Element, Tensor
@@ -77,7 +77,7 @@ class Pow(Binary, name="tosa.pow"):
         return np.power(a, b)
 
     def scalar(self, a: Expr, b: Expr) -> Expr:
-        return functions.power(a, b)
+        return real_functions.power(a, b)
 
 
 NAN_MODES = ("PROPAGATE", "IGNORE")

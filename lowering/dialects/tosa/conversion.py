@@ -21,27 +21,31 @@ from ...graph.types import (
     I32,
     I64,
     ITEM_SIZES,
+    UI8,
+    UI16,
+    UI32,
+    UI64,
     Array,
     BlockScaled,
     ElementType,
     TensorType,
 )
 from .block_scaling import nearest_records, real
-from .elementwise import as_number, names, rounded, tensor
+from .elementwise import EXTENSION, UNSIGNED, arithmetic, as_number, names, rounded, tensor
 from .product_types import COMPOSITES
 
-INTEGERS, FLOATS, BYTES = (I1, I8, I16, I32), (F16, BF16, F32), (F8E4M3, F8E5M2)
+INTEGERS, FLOATS, BYTES = (I1, I8, I16, I32, I64), (F16, BF16, F32), (F8E4M3, F8E5M2)
+LONG_FLOATS = tuple(EXTENSION)
+NUMBERS = (*INTEGERS, *FLOATS, *LONG_FLOATS, *UNSIGNED)
 TARGETS: dict[ElementType, tuple[ElementType, ...]] = {
-    **dict.fromkeys((I1, I8, I16), (*INTEGERS, I64, *FLOATS)),
-    I32: (*INTEGERS, I64, *FLOATS),
-    I64: (*INTEGERS, I64, F32),
-    **dict.fromkeys((F16, BF16), (*INTEGERS, *FLOATS, *BYTES, *COMPOSITES)),
-    F32: (*INTEGERS, I64, *FLOATS, *BYTES, *COMPOSITES),
-    **dict.fromkeys(BYTES, (*FLOATS, *BYTES, *COMPOSITES)),
+    **dict.fromkeys((*INTEGERS, *UNSIGNED), NUMBERS),
+    **dict.fromkeys(FLOATS, (*NUMBERS, *BYTES, *COMPOSITES)),
+    **dict.fromkeys(LONG_FLOATS, (*NUMBERS, *BYTES)),
+    **dict.fromkeys(BYTES, (*FLOATS, *LONG_FLOATS, *BYTES, *COMPOSITES)),
     **dict.fromkeys(COMPOSITES, (*FLOATS, *BYTES)),
 }
-"""What each type may be cast to: the specification's combinations, and bool with floats, i64, and any pair of floats,
-for which its pseudo-code has a meaning too."""
+"""What each type may be cast to: the specification's combinations, and bool with floats, i64, f64, numbers without sign,
+and any pair of floats, for which its pseudo-code has a meaning too."""
 
 
 class Cast(Op, name="tosa.cast"):
@@ -77,35 +81,41 @@ class Cast(Op, name="tosa.cast"):
             if self.input_unsigned:
                 x = x.view(f"u{x.dtype.itemsize}")
             if x.dtype.kind in "biu":
-                exact = x if target.kind == "i" or x.dtype.itemsize == 8 else x.astype(np.float64)
+                exact = x if target.kind in "iu" or x.dtype.itemsize == 8 else x.astype(np.float64)
                 return rounded(exact, target)
             wide = x.astype(np.float64)
             return rounded(wide, target) if self.to.is_float else saturated(np.rint(wide), target)
 
     def element(self, out: TensorType, x: Tensor) -> Element:
-        convert = converted_unsigned if self.input_unsigned else converted
+        convert = converted_unsigned if self.input_unsigned and x.type.element.kind == "signed" else converted
         return lambda *index: convert(x[index], out.element)
 
 
 def saturated(x: Array, target: np.dtype[Any]) -> Array:
     """Whole numbers in float64 as integers: NaN is 0, what is beyond the range the nearest in it."""
     info = np.iinfo(target)
-    below = np.nextafter(2.0 ** (info.bits - 1), 0)
-    inside = np.clip(np.where(np.isnan(x), 0, x), float(info.min), min(below, float(info.max)))
-    return np.where(x >= 2.0 ** (info.bits - 1), info.max, inside.astype(np.int64)).astype(target)
+    limit = 2.0 ** (info.bits - (target.kind == "i"))
+    inside = np.clip(np.where(np.isnan(x), 0, x), float(info.min), min(np.nextafter(limit, 0), float(info.max)))
+    return np.where(x >= limit, info.max, inside.astype(target)).astype(target)
 
 
 def converted(x: Expr, target: ElementType) -> Expr:
     """x as a number of type `target`."""
     if x.dtype == target.storage:
         return x
+    if x.dtype.startswith("uint"):
+        return converted_unsigned(cast(x, x.dtype.removeprefix("u"), bits=True), target)
+    if target.kind == "unsigned":
+        return cast(bits_of(x, target), target.storage, bits=True)
     if target == I1:
         return as_number(x).equals(0) ^ 1
     if x.dtype == "bool":
-        number = "float32" if target.is_float else target.storage
+        number = arithmetic(target.storage)
         return cast(select(x, Const(1, number), Const(0, number)), target.storage)
     if target.is_integer:
         return integer_of(as_number(x), target) if is_float(x.dtype) else cast(x, target.storage)
+    if target.is_float and "float64" in (x.dtype, target.storage):
+        return cast(x, target.storage)
     if target == BF16 and x.dtype in ("int32", "int64"):
         x = with_sticky_bit(x)
     return cast(cast(x, "float32"), target.storage)
@@ -119,25 +129,56 @@ def converted_unsigned(x: Expr, target: ElementType) -> Expr:
         wide = "int64" if x.dtype == "int32" else "int32"
         return converted(cast(x, wide) & ((1 << 8 * ITEM_SIZES[x.dtype]) - 1), target)
     half = apply("lshr", x, 1) | (x & 1)  # the last bit tells, as any bit below the rounding one does
-    return select(x < 0, converted(half, target) * 2.0, converted(x, target))
+    double = as_number(converted(half, target)) * 2.0
+    return cast(select(x < 0, double, as_number(converted(x, target))), target.storage)
+
+
+def bits_of(x: Expr, target: ElementType) -> Expr:
+    """x as a number without sign, in the integer with a sign that has its bits."""
+    signed = SIGNED[target]
+    if not is_float(x.dtype):
+        return converted(x, signed)
+    if target.bits <= 16:
+        whole = clamp(integer_of(as_number(x), I32), 0, target.maximum)
+    elif target.bits == 32:
+        whole = clamp(integer_of(as_number(x), I64), 0, target.maximum)
+    else:
+        whole = long_bits(apply("max", as_number(x), 0.0))
+    return cast(whole, signed.storage)
+
+
+SIGNED = {UI8: I8, UI16: I16, UI32: I32, UI64: I64}
+
+
+def long_bits(x: Expr) -> Expr:
+    """A float that is not negative as the nearest number of 64 bits: of what is 2^63 or more, the rest is converted."""
+    is_large = x >= 2.0**63
+    lower = integer_of(select(is_large, x - 2.0**63, x), I64)
+    return select(x < 2.0**64, select(is_large, lower ^ (-1 << 63), lower), select(x.equals(x), Const(-1, "int64"), lower))
 
 
 def integer_of(x: Expr, target: ElementType) -> Expr:
-    """A float32 as the nearest integer of type `target`; what is converted is always in range."""
+    """A float32 or float64 as the nearest integer of type `target`; what is converted is always in range."""
     nearest = apply("rint", x)
-    whole = select(nearest.equals(nearest), nearest, Const(0.0, "float32"))
+    whole = select(nearest.equals(nearest), nearest, Const(0.0, x.dtype))
     if target.bits <= 16:
         return cast(cast(clamp(whole, float(target.minimum), float(target.maximum)), "int32"), target.storage)
-    limit = 2.0 ** (target.bits - 1)  # the greatest integer is no float32
-    inside = clamp(whole, -limit, float(np.nextafter(np.float32(limit), np.float32(0))))
+    limit = 2.0 ** (target.bits - 1)  # the greatest integer is no float32, and of 64 bits no float64
+    inside = clamp(whole, -limit, float(np.nextafter(np.array(limit, x.dtype), np.array(0, x.dtype))))
     return select(whole >= limit, Const(target.maximum, target.storage), cast(inside, target.storage))
 
 
 def with_sticky_bit(x: Expr) -> Expr:
-    """An integer of at most 32 bits with few enough of them to be a float32, which rounds to the same bfloat16: the low
-    bits of a large number only tell on which side of a tie it is, and one bit can tell that."""
-    unit = 256 if x.dtype == "int32" else 4096
-    low = x & (unit - 1)
-    large = (x & -unit) | select(low.equals(0), Const(0, x.dtype), Const(unit // 2, x.dtype))
-    is_small = ((x + (1 << 24)) & ~((1 << 25) - 1)).equals(0)
-    return select(is_small, x, large)
+    """An integer with few enough bits to be a float32, which rounds to the same bfloat16: the low bits of a large number
+    only tell on which side of a tie it is, and one bit can tell that."""
+    result = x
+    for limit, unit in UNITS[x.dtype]:
+        low = x & (unit - 1)
+        large = (x & -unit) | select(low.equals(0), Const(0, x.dtype), Const(unit // 2, x.dtype))
+        is_small = ((x + limit) & ~(2 * limit - 1)).equals(0)
+        result = select(is_small, result, large)
+    return result
+
+
+UNITS = {"int32": ((1 << 24, 1 << 8),), "int64": ((1 << 24, 1 << 14), (1 << 37, 1 << 27), (1 << 50, 1 << 40))}
+"""From that size on, so many low bits become one: at least 10 and at most 24 are left."""

@@ -1,7 +1,8 @@
 """CONV2D, CONV3D, DEPTHWISE_CONV2D, TRANSPOSE_CONV2D.
 
 Input NHWC (NDHWC), weight O, kernel, I (depthwise: kernel, C, M), bias of one number per output channel or one for all.
-Integers are summed in the accumulator's type, floats in float32: that is never less accurate than `acc_type` asks for.
+Integers and f64 are summed in the accumulator's type, other floats in float32: that is never less accurate than `acc_type`
+asks for.
 """
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from ...elements.tensor import Element, Tensor, gathered
 from ...graph.operator import Op, Operand, attribute
 from ...graph.types import Array, ElementType, TensorType
 from .block_scaling import real
-from .elementwise import rounded
+from .elementwise import arithmetic, rounded
 from .operands import one_of, ranked, same, tensor, zero_point
 from .product_types import CONVOLUTIONS, PLAIN_CONVOLUTIONS, Table, checked
 from .window import check, output_extents, window_slices
@@ -32,7 +33,7 @@ def centred(x: Expr, zero_point: Expr, dtype: str) -> Expr:
 
 def accumulator(result: ElementType) -> str:
     """The dtype that products are summed in, for a result of that type."""
-    return "float32" if result.is_float else result.storage
+    return arithmetic(result.storage)
 
 
 def result_of(total: Expr, bias: Tensor, channel: Affine) -> Expr:

@@ -15,7 +15,7 @@ from ...elements.affine import Affine
 from ...elements.expression import Expr, cast, is_float
 from ...elements.tensor import Element
 from ...graph.operator import Op, Operand
-from ...graph.types import BF16, F16, F32, I1, I8, I16, I32, I64, Array, ElementType, TensorType
+from ...graph.types import BF16, F16, F32, F64, I1, I8, I16, I32, I64, UI8, UI16, UI32, UI64, Array, ElementType, TensorType
 from .operands import written
 
 Results = dict[ElementType, ElementType]
@@ -27,10 +27,16 @@ def alike(*elements: ElementType) -> Results:
     return {e: e for e in elements}
 
 
-FLOATS = alike(F16, F32, BF16)
+EXTENSION = alike(F64)
+"""tosaic's own: no version of TOSA has f64, and other tools refuse it. Graphs of TensorFlow and PyTorch have it; arithmetic
+on it is that of IEEE 754, and a .tosa file cannot hold it. CLAMP, REDUCE_PRODUCT and the products of matrices take i32 and
+i64 (`WHOLE`) in the same spirit: their results wrap; CAST and SELECT numbers without sign."""
+WHOLE = alike(I32, I64)
+UNSIGNED = alike(UI8, UI16, UI32, UI64)
+FLOATS = alike(F16, F32, BF16) | EXTENSION
 BITS = alike(I8, I16, I32, I64)
 """i64 is of EXT-INT64, which specification 1.1 drafts and converters from PyTorch use."""
-NUMBERS = alike(I32, I64) | FLOATS
+NUMBERS = WHOLE | FLOATS
 BOOLS = alike(I1)
 
 
@@ -120,9 +126,14 @@ class Binary(Elementwise):
         return self.result(a, b)
 
 
+def arithmetic(dtype: str) -> str:
+    """The dtype that values of `dtype` are computed in."""
+    return "float32" if is_float(dtype) and dtype != "float64" else dtype
+
+
 def as_number(x: Expr) -> Expr:
     """x in a type that has arithmetic."""
-    return cast(x, "float32") if is_float(x.dtype) and x.dtype != "float64" else x
+    return cast(x, arithmetic(x.dtype))
 
 
 def is_integer(x: Array | Expr) -> bool:
@@ -142,7 +153,9 @@ def widened(x: Array) -> Array:
 def rounded(x: Any, dtype: np.dtype[Any]) -> Array:
     """x in `dtype`: floats to the nearest, ties to even; integers wrap."""
     x = np.asarray(x)
-    if x.dtype == np.float64 and dtype.kind not in "biuf":
+    if x.dtype.kind in "iu" and x.itemsize == 8 and dtype.isbuiltin != 1:
+        x = whole_to_odd(x)
+    if x.dtype == np.float64 and dtype.isbuiltin != 1:
         x = rounded_to_odd(x)  # ml_dtypes goes by way of float32
     return np.asarray(x.astype(dtype))
 
@@ -155,3 +168,11 @@ def rounded_to_odd(x: Array) -> Array:
     beyond = np.abs(near.astype(np.float64)) > np.abs(x)
     odd = np.where(near == x, bits, (bits - beyond) | 1).astype(np.int32)
     return np.where(np.isfinite(x), odd.view(np.float32), near)
+
+
+def whole_to_odd(x: Array) -> Array:
+    """64-bit integers as float64, the last of 53 bits set where a large one has more: rounding it again is right."""
+    rest = x % 2048
+    large = x - rest | np.where(rest == 0, 0, 2048).astype(x.dtype)
+    bound = x.dtype.type(1 << 53)
+    return np.where((x < bound) & (x > (0 if x.dtype.kind == "u" else -bound)), x, large).astype(np.float64)

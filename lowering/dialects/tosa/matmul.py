@@ -42,6 +42,8 @@ class Product(Op):
             return x @ y if a.shape[2] >= LONG else product(x, y).astype(np.int64)
         if a.dtype == np.int8:
             return (exact(a, a_zp) @ exact(b, b_zp)).astype(np.int64).astype(np.int32)
+        if a.dtype in (np.int32, np.int64):
+            return (a - a_zp.item()) @ (b - b_zp.item())
         if a.dtype == np.float64:
             return product(a, b)
         names = a.dtype.name, b.dtype.name

@@ -14,16 +14,16 @@ from ...elements.affine import Affine, Axis, Range
 from ...elements.expression import Expr, cast, clamp, extreme, guard, reduce
 from ...elements.tensor import Element, Table, Tensor
 from ...graph.operator import Op, Operand, attribute
-from ...graph.types import BF16, F8E4M3, F8E5M2, F16, F32, I8, I16, I32, Array, ElementType, TensorType
+from ...graph.types import BF16, F8E4M3, F8E5M2, F16, F32, F64, I8, I16, I32, Array, ElementType, TensorType
 from .binary import check_nan_mode
 from .convolution import centred
-from .elementwise import rounded, widened
+from .elementwise import arithmetic, rounded, widened
 from .operands import Shape, one_of, ranked, tensor, zero_point
 from .window import check, output_extents, window_slices
 
 ACCUMULATORS: dict[ElementType, tuple[ElementType, ...]] = {
-    I8: (I32,), I16: (I32,), F8E4M3: (F16,), F8E5M2: (F16,), F16: (F16, F32), BF16: (F32,), F32: (F32,)}
-"""Type of the input: types of the accumulator of AVG_POOL2D."""
+    I8: (I32,), I16: (I32,), F8E4M3: (F16,), F8E5M2: (F16,), F16: (F16, F32), BF16: (F32,), F32: (F32,), F64: (F64,)}
+"""Type of the input: types of the accumulator of AVG_POOL2D. f64 is an extension (`elementwise.EXTENSION`)."""
 
 
 def pooled_shape(x: Operand, kernel: tuple[int, ...], stride: tuple[int, ...], pad: tuple[int, ...]) -> Shape:
@@ -71,7 +71,7 @@ class AvgPool2D(Op, name="tosa.avg_pool2d"):
     def element(self, out: TensorType, x: Tensor, input_zp: Tensor, output_zp: Tensor) -> Element:
         counts = np.outer(*(in_range(x.type.dims[d + 1], out.dims[d + 1], self.kernel[d], self.stride[d],
                                      self.pad[2 * d]) for d in range(2)))
-        dtype = "float32" if out.element.is_float else "int32"
+        dtype = arithmetic(out.element.storage) if out.element.is_float else "int32"
         finish = mean_of_floats(counts, out) if out.element.is_float else mean_of_integers(counts, out, output_zp)
 
         def element(n: Affine, oh: Affine, ow: Affine, c: Affine) -> Expr:
@@ -103,7 +103,7 @@ class MaxPool2D(Op, name="tosa.max_pool2d"):
 
     def element(self, out: TensorType, x: Tensor) -> Element:
         storage = out.element.storage
-        dtype = "float32" if out.element.is_float else storage
+        dtype = arithmetic(storage)
         primitive = "max" if not out.element.is_float else "maxnum" if self.nan_mode == "IGNORE" else "maximum"
         least = float("nan") if primitive == "maxnum" else extreme(dtype, "min")
 
@@ -149,7 +149,7 @@ def placed(values: Array, dtype: str) -> Callable[[Affine, Affine], Expr]:
 
 
 def mean_of_floats(counts: Array, out: TensorType) -> Finish:
-    count = placed(counts, "float32")
+    count = placed(counts, arithmetic(out.element.storage))
     return lambda total, oh, ow: cast(total / count(oh, ow), out.element.storage)
 
 

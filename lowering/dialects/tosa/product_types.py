@@ -1,7 +1,7 @@
 """Which element types the convolutions and the products of matrices take together. TOSA 1.1, tensor operators.
 
 A table says for the types of both factors and of the result which accumulators there may be. `checked` finds an entry, or
-says which of the types is the first that does not go with those before it.
+says which of the types is the first that does not go with those before it. f64 is an extension (`elementwise.EXTENSION`).
 """
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from ...graph.types import (
     F8E5M2,
     F16,
     F32,
+    F64,
     I4,
     I8,
     I16,
     I32,
     I48,
+    I64,
     MXINT8,
     ElementType,
     block_scaled,
@@ -39,29 +41,33 @@ PLAIN_CONVOLUTIONS: Table = {
     (I8, I8, I32): (I32,), (I8, I4, I32): (I32,), (I16, I8, I48): (I48,),
     **{(e, e, F16): (F16,) for e in BYTES},
     **{(e, e, F32): (F32,) for e in BYTES},
-    (F16, F16, F16): (F16, F32), (BF16, BF16, BF16): (F32,), (F32, F32, F32): (F32,),
+    (F16, F16, F16): (F16, F32), (BF16, BF16, BF16): (F32,), (F32, F32, F32): (F32,), (F64, F64, F64): (F64,),
 }
 """DEPTHWISE_CONV2D: factors of one type (i4 weights apart)."""
 CONVOLUTIONS: Table = {
     **{(a, b, F32): (F32,) for a, b in product((*NARROW, F32), repeat=2)},
     **{(a, b, F16): (BF16, F32) if BF16 in (a, b) else (F16, BF16, F32) for a, b in product(NARROW, repeat=2)},
     **{(a, b, BF16): (BF16, F32) for a, b in product(NARROW, repeat=2) if F16 not in (a, b)},
-    **{types: found for types, found in PLAIN_CONVOLUTIONS.items() if types[0].is_integer},
+    **{types: found for types, found in PLAIN_CONVOLUTIONS.items() if types[0].is_integer or types[0] == F64},
 }
 """CONV2D, CONV3D and TRANSPOSE_CONV2D: floats of any two types into fp32; into fp16 unless one is fp32; and, as Arm's suite
 has it, into bf16 unless one is fp16 or fp32."""
 
+EXTENSION_PRODUCTS: Table = {(e, e, e): (e,) for e in (F64, I32, I64)}
+"""What TOSA does not multiply (`elementwise.EXTENSION`). Sums of integers wrap."""
 PRODUCTS: Table = {
     (I8, I8, I32): (I32,), (I16, I16, I48): (I48,),
     (F16, F16, F16): (F16,), (F16, F16, F32): (F32,), (BF16, BF16, F32): (F32,), (F32, F32, F32): (F32,),
     **{(a, b, F16): (F16,) for a, b in product(BYTES, repeat=2)},
     **{(a, b, F32): (F32,) for a, b in product(BYTES, repeat=2)},
+    **EXTENSION_PRODUCTS,
 }
 """MATMUL. A result is its own accumulator."""
 TRANSPOSED_PRODUCTS: Table = {
     (I8, I8, I32): (I32,), (I16, I16, I48): (I48,), (F16, F16, F16): (F16,),
     **{(a, b, F32): (F32,) for a, b in product((*NARROW, F32), repeat=2)},
     **{(a, b, BF16): (BF16,) for a, b in product(NARROW, repeat=2) if (a, b) != (F16, F16)},
+    **EXTENSION_PRODUCTS,
 }
 """MATMUL_T: floats of any two types into fp32, into bf16 unless one is fp32 or both are fp16."""
 

@@ -7,15 +7,12 @@ import numpy as np
 
 from ....runtime.errors import require
 from ...elements.affine import Affine, Axis
-from ...elements.expression import Const, Expr, IndexValue, apply, cast, reduce, select
+from ...elements.expression import Const, Expr, IndexValue, apply, cast, extreme, is_float, reduce, select
 from ...elements.tensor import Element, Tensor
 from ...graph.operator import Op, Operand, attribute, from_result
 from ...graph.types import (
-    BF16,
     F8E4M3,
     F8E5M2,
-    F16,
-    F32,
     I1,
     I8,
     I16,
@@ -26,10 +23,8 @@ from ...graph.types import (
     TensorType,
 )
 from .binary import check_nan_mode
-from .elementwise import rounded, widened
+from .elementwise import FLOATS, WHOLE, arithmetic, as_number, rounded, widened
 from .operands import axis_of, one_of, tensor
-
-FLOATS = (F16, BF16, F32)
 
 
 class Reduction(Op):
@@ -47,7 +42,7 @@ class Reduction(Op):
 
     def element(self, out: TensorType, x: Tensor) -> Element:
         primitive = self.primitive(out.element)
-        dtype = "float32" if out.element.is_float else out.element.storage
+        dtype = arithmetic(out.element.storage)
 
         def element(*index: Affine) -> Expr:
             k = Axis("k", x.type.dims[self.axis])
@@ -114,14 +109,14 @@ class ReduceMin(Extremum, name="tosa.reduce_min"):
 
 
 class ReduceProduct(Reduction, name="tosa.reduce_product", aliases=("tosa.reduce_prod",)):
-    """The product of floats."""
-    elements = FLOATS
+    """The product; integers, which TOSA does not multiply so, wrap."""
+    elements = tuple(FLOATS | WHOLE)
 
     def primitive(self, element: ElementType) -> str:
         return "mul"
 
     def reference(self, x: Array) -> Array:
-        return narrowed(widened(x).prod(axis=self.axis, keepdims=True), x)
+        return narrowed(widened(x).prod(axis=self.axis, keepdims=True, dtype=widened(x).dtype), x)
 
 
 class ReduceSum(Reduction, name="tosa.reduce_sum"):
@@ -164,7 +159,7 @@ class ArgMax(Op, name="tosa.argmax"):
     def element(self, out: TensorType, x: Tensor) -> Element:
         """The greatest of keys that hold a value's order above and its distance from the end below."""
         extent = x.type.dims[self.axis]
-        if x.type.element == I64:
+        if x.type.element.bits == 64:
             return self.element_of_long(out, x)
         half = x.type.element in (I8, I16) and extent <= 1 << 16
         dtype, bits = ("int32", 16) if half else ("int64", 32)
@@ -182,21 +177,23 @@ class ArgMax(Op, name="tosa.argmax"):
         """64 bits leave no room for a place beside them: the first place of what is the greatest value."""
         def element(*index: Affine) -> Expr:
             k, place = Axis("k", x.type.dims[self.axis]), Axis("place", x.type.dims[self.axis])
-            greatest = reduce("max", (k,), x[*index[:self.axis], k, *index[self.axis:]])
-            here = x[*index[:self.axis], place, *index[self.axis:]].equals(greatest)
+            greatest = reduce("max", (k,), self.order(x[*index[:self.axis], k, *index[self.axis:]]))
+            here = self.order(x[*index[:self.axis], place, *index[self.axis:]]).equals(greatest)
             first = reduce("min", (place,), select(here, IndexValue(Affine.of(place)), Const(place.extent - 1, "int32")))
             return cast(first, out.element.storage)
 
         return element
 
     def order(self, value: Expr) -> Expr:
-        """An int32 that compares as the value does: a float's bits, the sign turned into a subtraction."""
-        if value.dtype in ("int8", "int16", "int32"):
-            return cast(value, "int32")
-        wide = cast(value, "float32")
-        bits = cast(wide, "int32", bits=True)
-        least, greatest = -1 << 31, (1 << 31) - 1
-        signed = select(bits < 0, Const(least, "int32") - bits, bits)
+        """An int32, or of 64 bits an int64, that compares as the value does: a float's bits, the sign turned into a
+        subtraction."""
+        dtype = "int64" if value.dtype in ("int64", "float64") else "int32"
+        if not is_float(value.dtype):
+            return cast(value, dtype)
+        wide = as_number(value)
+        bits = cast(wide, dtype, bits=True)
+        least, greatest = extreme(dtype, "min"), extreme(dtype, "max")
+        signed = select(bits < 0, Const(least, dtype) - bits, bits)
         return select(apply("eq", wide, wide), signed, least if self.nan_mode == "IGNORE" else greatest)
 
 

@@ -11,12 +11,12 @@ from ...elements.expression import Expr, cast, is_float, select
 from ...elements.tensor import Element, Tensor
 from ...graph.operator import Operand
 from ...graph.types import I1, Array, TensorType
-from .elementwise import BITS, BOOLS, FLOATS, Elementwise, Results, broadcast_shape, tensor
+from .elementwise import BITS, BOOLS, FLOATS, UNSIGNED, Elementwise, Results, broadcast_shape, tensor
 
 
 class Select(Elementwise, name="tosa.select"):
     """The second operand where the first is true, else the third."""
-    results: ClassVar[Results] = BOOLS | BITS | FLOATS
+    results: ClassVar[Results] = BOOLS | BITS | UNSIGNED | FLOATS
 
     def infer(self, condition: Operand, yes: Operand, no: Operand) -> TensorType:
         found = tensor(condition)
@@ -37,4 +37,4 @@ class Select(Elementwise, name="tosa.select"):
 
 def as_bits(x: Expr) -> Expr:
     """A half float as the integer that holds it, because half floats are only moved; anything else as it is."""
-    return cast(x, "int16", bits=True) if is_float(x.dtype) and x.dtype != "float32" else x
+    return cast(x, "int16", bits=True) if is_float(x.dtype) and x.dtype not in ("float32", "float64") else x

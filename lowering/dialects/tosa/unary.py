@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...elements import functions
+from ...elements import real_functions
 from ...elements.affine import Affine
-from ...elements.expression import Const, Expr, apply, cast, clamp, extreme, select
+from ...elements.expression import Apply, Const, Expr, apply, cast, clamp, extreme, literal, select
 from ...elements.tensor import Element, Tensor
 from ...graph.operator import Operand
 from ...graph.types import I8, I16, I32, I64, Array, TensorType
@@ -110,7 +110,7 @@ class Exp(Unary, name="tosa.exp"):
         return np.exp(x)
 
     def scalar(self, x: Expr) -> Expr:
-        return functions.exponential(x)
+        return real_functions.exponential(x)
 
 
 class Log(Unary, name="tosa.log"):
@@ -121,7 +121,7 @@ class Log(Unary, name="tosa.log"):
         return np.log(x)
 
     def scalar(self, x: Expr) -> Expr:
-        return functions.logarithm(x)[0]
+        return real_functions.log(x)
 
 
 class Sin(Unary, name="tosa.sin"):
@@ -132,7 +132,7 @@ class Sin(Unary, name="tosa.sin"):
         return np.sin(x)
 
     def scalar(self, x: Expr) -> Expr:
-        return functions.sine(x)
+        return real_functions.sine(x)
 
 
 class Cos(Unary, name="tosa.cos"):
@@ -143,18 +143,21 @@ class Cos(Unary, name="tosa.cos"):
         return np.cos(x)
 
     def scalar(self, x: Expr) -> Expr:
-        return functions.cosine(x)
+        return real_functions.cosine(x)
 
 
 class Reciprocal(Unary, name="tosa.reciprocal"):
-    """1 / x."""
+    """1 / x. Of f64, the reciprocal of RSQRT is a square root, correctly rounded, where one kernel computes both."""
     results: ClassVar[Results] = FLOATS
 
     def exact(self, x: Array) -> Array:
         return np.reciprocal(x)
 
     def scalar(self, x: Expr) -> Expr:
-        return functions.number(1.0) / x
+        match x:
+            case Apply("div", (Const(1.0), Apply("sqrt", (square,))), "float64"):
+                return apply("sqrt", square)
+        return literal(1.0, x.dtype) / x
 
 
 class Rsqrt(Unary, name="tosa.rsqrt"):
@@ -165,7 +168,7 @@ class Rsqrt(Unary, name="tosa.rsqrt"):
         return np.reciprocal(np.sqrt(x))
 
     def scalar(self, x: Expr) -> Expr:
-        return functions.number(1.0) / apply("sqrt", x)
+        return literal(1.0, x.dtype) / apply("sqrt", x)
 
 
 class Negate(Elementwise, name="tosa.negate"):

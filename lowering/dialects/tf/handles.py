@@ -1,0 +1,71 @@
+"""Which variables a function may write, by the handles among its arguments.
+
+A handle goes from operation to operation, through calls, branches and loops. What it may be is followed upwards only: an
+operation's results may be any handle that goes into it.
+"""
+from __future__ import annotations
+
+from ...graph.graph import Function, Module, Operation, Value
+from .operator import callees, find, is_tensorflow, spelling
+
+WRITES = ("tf.Assign", "tf.ResourceApply", "tf.ResourceScatter", "tf.ResourceSparseApply", "tf.ResourceStridedSliceAssign")
+"""How the names of operations begin that change the variable of their first operand."""
+Origins = dict[Value, frozenset[int]]
+"""The arguments whose handles a value may be."""
+
+
+def written_arguments(module: Module, name: str) -> frozenset[int]:
+    """The numbers of the arguments of a function that are handles of variables it may write."""
+    return Writes(module).of(module.function(name))
+
+
+class Writes:
+    """What the functions of a module write."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.found: dict[str, frozenset[int]] = {}
+
+    def of(self, function: Function) -> frozenset[int]:
+        if function.name not in self.found:
+            self.found[function.name] = frozenset()  # while it is being looked at, for functions that call themselves
+            self.found[function.name] = self.search(function)
+        return self.found[function.name]
+
+    def search(self, function: Function) -> frozenset[int]:
+        origins: Origins = {v: frozenset([n]) for n, v in enumerate(function.arguments)}
+        operations = list(function.body.walk())
+        before = -1
+        while before != sum(map(len, origins.values())):  # loops hand values back
+            before = sum(map(len, origins.values()))
+            for operation in operations:
+                follow(operation, origins)
+        return frozenset(n for o in operations for n in self.written(o, origins))
+
+    def written(self, operation: Operation, origins: Origins) -> frozenset[int]:
+        """The arguments that one operation, its regions not counted, writes."""
+        if is_tensorflow(operation) and spelling(operation).startswith(WRITES):
+            return origins.get(operation.operands[0], frozenset())
+        callee = find(operation, "callee")
+        names = [f for found in callees(operation).values() for f in found] + ([str(callee.path[-1])] if callee else [])
+        return frozenset(n for name in names for n in self.through(name, operation, origins))
+
+    def through(self, name: str, operation: Operation, origins: Origins) -> frozenset[int]:
+        """The arguments that a function writes which an operation hands its last operands to."""
+        function = self.module.function(name)
+        first = len(operation.operands) - len(function.arguments)
+        handed = [operation.operands[first + n] for n in self.of(function) if 0 <= first + n < len(operation.operands)]
+        return frozenset(n for v in handed for n in origins.get(v, frozenset()))
+
+
+def follow(operation: Operation, origins: Origins) -> None:
+    """What may come in may come out, and be an argument of a region, or what the region gives."""
+    given = frozenset(n for v in operation.operands for n in origins.get(v, frozenset()))
+    given |= frozenset(n for region in operation.regions for v in region.yields for n in origins.get(v, frozenset()))
+    for value in (*operation.results, *(v for region in operation.regions for v in region.arguments)):
+        origins[value] = origins.get(value, frozenset()) | given
+    token = [v for v in (*operation.operands, *operation.results) if str(v.type).endswith("token")]
+    for value in token:  # from a Sink to its Source
+        origins[value] = origins.get(value, frozenset()) | given
+        for result in operation.results:
+            origins[result] = origins.get(result, frozenset()) | origins[value]

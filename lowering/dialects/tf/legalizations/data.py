@@ -1,0 +1,107 @@
+"""What TensorFlow's values are while a graph becomes TOSA: values of the new graph, or things that are known when compiling.
+
+A tensor of numbers is a `Value`. A handle of a variable is its name, a list of tensors one tensor of all its elements, and a
+string is kept for messages alone.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from .....runtime.errors import Problem
+from ....graph.graph import Value
+from ....graph.types import TensorType
+
+
+@dataclass(frozen=True, slots=True)
+class VariableHandle:
+    """A variable, by its symbol."""
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A constant of strings, or of anything else that no arithmetic takes."""
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class ListOfTensors:
+    """`count` tensors of type `element` (None: it is not known yet), as one tensor [count, ...]. Without `items` none was ever
+    set: they are zeros."""
+    count: int
+    element: TensorType | None
+    items: Value | None = None
+
+    @property
+    def type(self) -> TensorType:
+        """Of all items together."""
+        if self.element is None:
+            raise Problem("the shape of the list's elements is not known", kind="shape",
+                          help="give it when the list is made, or set an element before this")
+        return TensorType((self.count, *self.element.dims), self.element.element)
+
+    def with_items(self, items: Value) -> ListOfTensors:
+        return ListOfTensors(items.tensor.dims[0], TensorType(items.tensor.dims[1:], items.tensor.element), items)
+
+
+@dataclass(frozen=True, slots=True)
+class ComplexTensor:
+    """A tensor of complex numbers, as two of one type. Few operations take it; the others look for what a `Value` has."""
+    real: Value
+    imaginary: Value
+
+    @property
+    def tensor(self) -> TensorType:
+        raise Problem("complex numbers have no place in TOSA", kind="unsupported",
+                      help="only transforms, Complex, Real, Imag, Conj and ComplexAbs take them")
+
+    @property
+    def constant(self) -> None:
+        return None
+
+
+Datum = Value | VariableHandle | Text | ListOfTensors | ComplexTensor | None
+"""None: nothing is known of it yet, as of what a loop gives before its first turn; it may be anything."""
+
+
+def leaves(datum: Datum) -> tuple[Value, ...]:
+    """The tensors in it: what is carried by a loop, or comes out of a branch."""
+    match datum:
+        case Value():
+            return (datum,)
+        case ListOfTensors(items=Value() as items):
+            return (items,)
+        case ComplexTensor():
+            return (datum.real, datum.imaginary)
+        case _:
+            return ()
+
+
+def rebuilt(datum: Datum, tensors: tuple[Value, ...]) -> Datum:
+    """The same with other tensors in it."""
+    match datum, tensors:
+        case Value(), (one,):
+            return one
+        case ListOfTensors(), (one,):
+            return replace(datum, items=one)
+        case ComplexTensor(), (real, imaginary):
+            return ComplexTensor(real, imaginary)
+        case _:
+            return datum
+
+
+def described(datum: Datum) -> str:
+    """Its kind, for messages."""
+    match datum:
+        case Value():
+            return str(datum.type)
+        case VariableHandle():
+            return f"the handle of variable {datum.name}"
+        case ListOfTensors():
+            return f"a list of {datum.count} tensors"
+        case ComplexTensor():
+            return f"complex numbers, each part a {datum.real.type}"
+        case None:
+            return "not known"
+        case _:
+            return "a string"

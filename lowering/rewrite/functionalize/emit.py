@@ -1,0 +1,243 @@
+"""Items of a frame -> TOSA: what is live always is emitted as it is, what is live under a condition goes into COND_IF, and a
+Merge becomes what its one live input is.
+
+`care` is what holds where something is emitted: in the region for true of a condition, that condition, too. The first item that
+is not always live chooses the condition, the outermost that it depends on; everything that is live only where that is true, or
+only where it is false, moves into its two regions, as far as the order allows. What is used behind them is their result.
+"""
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ....runtime.errors import Problem
+from ...dialects.tf.legalizations.data import Datum
+from ...dialects.tf_executor.operators import (
+    ControlTrigger,
+    Enter,
+    Island,
+    LoopCond,
+    Merge,
+    Switch,
+    SwitchN,
+    data_operands,
+    data_results,
+    fetched,
+    is_receive,
+    is_send,
+    wrapped,
+)
+from ...graph.graph import Operation, Value, captures
+from ..tensorflow.control_flow import branch
+from ..tensorflow.special import Scope, special
+from .bits import FALSE, TRUE, Bit
+from .conditions import Conditions, Known
+from .items import Item, Loop, is_free, message_of
+from .liveness import Liveness, needs
+
+if TYPE_CHECKING:
+    from ..tensorflow.translate import Translation
+
+@special("tf_executor.graph")
+def functionalize(t: Translation, operation: Operation, operands: list[Datum], scope: Scope) -> Sequence[Datum]:
+    """What the graph fetches."""
+    return Functionalization(t, operation, scope).results()
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Items before a condition's regions, in them (true, false), and behind them."""
+    before: list[Item]
+    sides: tuple[list[Item], list[Item]]
+    after: list[Item]
+
+
+class Functionalization(Conditions):
+    """One graph, in the scope of the function that holds it."""
+
+    def __init__(self, t: Translation, graph: Operation, scope: Scope) -> None:
+        self.t, self.graph, self.scope = t, graph, scope
+        self.live = Liveness(t.module, graph, t.bindings.rfc_merge)
+        self.bits = self.live.manager
+        self.users: dict[Hashable, int] = {}
+        """How many items, Sinks, Exits and fetches read something."""
+        self.count(self.live.root)
+
+    def results(self) -> list[Datum]:
+        known: Known = {}
+        self.items(list(self.live.root.items), TRUE, known)
+        return [self.fetch(v, known) for v in fetched(self.graph)[0]]
+
+    def fetch(self, value: Value, known: Known) -> Datum:
+        """A fetched value, which must be live."""
+        bit = self.live.bit(value)
+        place = self.graph.regions[0].terminator_position
+        if bit == FALSE:
+            raise Problem(f"%{value.name} is fetched, but it is always dead", place, kind="executor")
+        if bit != TRUE:
+            self.t.require(self.condition(bit, known), f"%{value.name} is fetched, but it is dead", place)
+        return self.datum(value, known)
+
+    def count(self, loop: Loop) -> None:
+        ends: list[Hashable] = [v for o in (*loop.sinks.values(), *loop.exits) for v in self.live.frames.inputs[o]]
+        bits = [self.live.all_live(o) for o in (*loop.sinks.values(), *loop.exits)]
+        if loop.frame.parent is None:
+            ends += fetched(self.graph)[0]
+            bits += [self.live.bit(v) for v in fetched(self.graph)[0]]
+        ends += [n for b in bits for a in self.bits.support(b) for n in needs(a)]
+        for read in (*ends, *(r for i in loop.items for r in i.reads)):
+            self.users[read] = self.users.get(read, 0) + 1
+        for item in loop.items:
+            if item.loop:
+                self.count(item.loop)
+
+    # ---- values ------------------------------------------------------------------------------------------------------
+    def is_known(self, values: Iterable[Hashable], known: Known) -> bool:
+        return all(v in known or v in self.scope for v in values)
+
+    # ---- items -------------------------------------------------------------------------------------------------------
+    def items(self, pending: list[Item], care: Bit, known: Known) -> None:
+        """Emit items in order where `care` holds; what they compute is then known."""
+        while pending:
+            item = pending[0]
+            bit = self.bits.restrict(item.bit, care)
+            if bit == FALSE and not self.is_always(item):
+                pending = pending[1:]
+            elif bit == TRUE or (item.operation is not None and is_free(item.operation)):
+                self.item(item, care, known)
+                pending = pending[1:]
+            else:
+                pending = self.under_condition(pending, self.chosen(bit), care, known)
+
+    def is_always(self, item: Item) -> bool:
+        """Whether it is for what reads it, dead or alive: a message travels dead, too."""
+        return item.operation is not None and (is_send(item.operation) or is_receive(item.operation))
+
+    def chosen(self, bit: Bit) -> Bit:
+        """The condition to divide by: the outermost one of a bit if it needs that, else the bit itself."""
+        atom, low, high = self.bits.top(bit)
+        return self.bits.atom(atom) if FALSE in (low, high) else bit
+
+    def under_condition(self, pending: list[Item], chosen: Bit, care: Bit, known: Known) -> list[Item]:
+        """Emit a condition's two regions, with what has to come before them; what is left to do behind."""
+        group = self.divided(pending, chosen, care)
+        self.items(group.before, care, known)
+        sides = [self.bits.conjunction(care, b) for b in (chosen, self.bits.negation(chosen))]
+        exported = self.exported(group)
+        inside: list[Known] = [dict(known), dict(known)]
+
+        def emit(side: int) -> list[Datum]:
+            self.items(list(group.sides[side]), sides[side], inside[side])
+            return [inside[side].get(v) for v in exported]
+        found = branch(self.t, self.condition(chosen, known), lambda: emit(0), lambda: emit(1))
+        known.update((v, datum) for v, datum in zip(exported, found) if datum is not None)
+        return group.after
+
+    def divided(self, pending: list[Item], chosen: Bit, care: Bit) -> Group:
+        """Which items go into the regions: those that are live on one side only and need nothing that comes behind; Merges of
+        what is in there go into both."""
+        sides: tuple[list[Item], list[Item]] = ([], [])
+        before: list[Item] = []
+        after: list[Item] = []
+        made: set[Hashable] = set()
+        late: set[Hashable] = set()
+        for item in pending:
+            side = self.side(item, chosen, care)
+            if late.intersection(item.reads):
+                after.append(item)
+                late.update(item.writes)
+            elif side is not None:
+                sides[side].append(item)
+                made.update(item.writes)
+            elif not made.intersection(item.reads):
+                before.append(item)
+            elif item.operation is not None and isinstance(item.operation.op, Merge):
+                sides[0].append(item)
+                sides[1].append(item)
+                made.update(item.writes)
+            else:
+                after.append(item)
+                late.update(item.writes)
+        return Group(before, sides, after)
+
+    def side(self, item: Item, chosen: Bit, care: Bit) -> int | None:
+        """0 where it is live only if the condition holds, 1 where only if it does not."""
+        live = self.bits.conjunction(care, item.bit)
+        if live == FALSE or self.is_always(item):
+            return None
+        if self.bits.implies(live, chosen):
+            return 0
+        return 1 if self.bits.implies(live, self.bits.negation(chosen)) else None
+
+    def exported(self, group: Group) -> list[Hashable]:
+        """What is made in the regions and read by something that is not in them."""
+        inside = {id(i): i for side in group.sides for i in side}.values()
+        reads: dict[Hashable, int] = {}
+        for item in inside:
+            for read in item.reads:
+                reads[read] = reads.get(read, 0) + 1
+        made = dict.fromkeys(w for item in inside for w in item.writes)
+        return [w for w in made if self.users.get(w, 0) > reads.get(w, 0)]
+
+    # ---- one item ----------------------------------------------------------------------------------------------------
+    def item(self, item: Item, care: Bit, known: Known) -> None:
+        if item.loop is not None:
+            from .loops import emit_loop
+            emit_loop(self, item.loop, care, known)
+            return
+        operation = item.operation
+        assert operation is not None
+        try:
+            self.operation(operation, care, known)
+        except Problem as problem:
+            raise problem.at(operation.position) from None
+
+    def operation(self, operation: Operation, care: Bit, known: Known) -> None:
+        """Emit one operation; what it needs and is not known was dead."""
+        data = data_operands(operation)
+        match operation.op:
+            case Merge():
+                self.merge(operation, care, known)
+            case Switch() | SwitchN() | LoopCond():
+                if self.is_known(data[:1], known):
+                    known.update((v, self.datum(data[0], known)) for v in data_results(operation))
+            case ControlTrigger():
+                pass
+            case Island() if is_send(operation):
+                self.send(operation, known)
+            case Island() if is_receive(operation):
+                if message_of(operation) in known:
+                    known[data_results(operation)[0]] = known[message_of(operation)]
+            case Island():
+                read = captures(operation)
+                if self.is_known(read, known):
+                    scope = {v: self.datum(v, known) for v in read}
+                    known.update(zip(operation.results, self.t.block(operation.regions[0], scope)))
+            case _:
+                assert not isinstance(operation.op, Enter), operation
+
+    def send(self, operation: Operation, known: Known) -> None:
+        inner = wrapped(operation)
+        assert inner is not None
+        if self.is_known(inner.operands, known):
+            known[message_of(operation)] = self.datum(inner.operands[0], known)
+
+    def merge(self, operation: Operation, care: Bit, known: Known) -> None:
+        """The first live input, and its number."""
+        choices: list[tuple[Bit, Datum, int]] = []
+        rest = care
+        for number, value in enumerate(data_operands(operation)):
+            live = self.bits.restrict(self.live.bit(value), rest) if rest != FALSE else FALSE
+            if live != FALSE and self.is_known([value], known):
+                choices.append((live, self.datum(value, known), number))
+                rest = self.bits.conjunction(rest, self.bits.negation(live))
+        if not choices:
+            return
+        value, index, _ = operation.results
+        known[value] = self.first([(bit, datum) for bit, datum, _ in choices], known)
+        if self.users.get(index):
+            numbers = [(bit, self.t.emitter.constant(np.array(n, np.int32))) for bit, _, n in choices]
+            known[index] = self.first(numbers, known)

@@ -1,0 +1,116 @@
+"""What a frame of an executor graph is while it becomes TOSA: its items in order, each with the bit that says when it is live.
+
+An item reads and writes values of the graph, and things that are no tensors but order items all the same: effects, messages
+between Send and Recv, whether an Exit was live.
+"""
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ...dialects.tf.operator import find, is_tensorflow
+from ...dialects.tf_executor.frames import Frame
+from ...dialects.tf_executor.operators import (
+    Enter,
+    Island,
+    LoopCond,
+    Merge,
+    Switch,
+    SwitchN,
+    data_operands,
+    data_results,
+    is_receive,
+    is_send,
+    wrapped,
+)
+from ...graph.graph import Operation, Value
+from .bits import Bit
+
+
+class Effect(NamedTuple):
+    """The n-th change or look at something that outlives the graph: they stay in order."""
+    number: int
+
+
+class Message(NamedTuple):
+    """What a Send gives its Recv."""
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Item:
+    """An operation, or a loop, at its place in a frame."""
+    operation: Operation | None
+    loop: Loop | None
+    bit: Bit
+    reads: tuple[Hashable, ...]
+    writes: tuple[Hashable, ...]
+
+    def __str__(self) -> str:
+        return f'frame "{self.loop.frame.name}"' if self.loop else str(self.operation)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loop:
+    """A frame: what runs in each of its iterations, in order. The root frame is one that runs once.
+
+    `entered`: when it runs at all. `care`: what holds in every iteration. `again`: whether another iteration follows.
+    `starts`: the Enter of each Merge that a Source and an Enter meet in, where that Merge is live in every iteration: then it
+    is what the loop carries. `ending`: Exits that are live in the last iteration and in no other. `lasting`:
+    Sources that are live in every iteration but the first.
+    """
+    frame: Frame
+    items: tuple[Item, ...]
+    enters: tuple[Operation, ...]
+    sources: tuple[Operation, ...]
+    sinks: Mapping[Operation, Operation]
+    exits: tuple[Operation, ...]
+    entered: Bit
+    care: Bit
+    again: Bit
+    starts: Mapping[Operation, Operation]
+    ending: frozenset[Operation]
+    lasting: frozenset[Operation]
+
+
+def canonical(value: Value, makers: Mapping[Value, Operation]) -> Value:
+    """The value that this one is, through operations that hand their operand on."""
+    while True:
+        maker = makers.get(value)
+        if maker is None:
+            return value
+        inner = wrapped(maker) if isinstance(maker.op, Island) else None
+        if isinstance(maker.op, LoopCond) or (
+                isinstance(maker.op, Switch | SwitchN) and value in data_results(maker)):
+            value = data_operands(maker)[0]
+        elif inner is not None and is_tensorflow(inner, "tf.Identity"):
+            value = inner.operands[0]
+        else:
+            return value
+
+
+def message_of(island: Operation) -> Message:
+    """What an island that is a Send or a Recv exchanges."""
+    inner = wrapped(island)
+    assert inner is not None
+    return Message(str(find(inner, "tensor_name")))
+
+
+TRIVIAL = ("tf.Identity", "tf.Const", "tf.NoOp")
+
+
+def is_free(operation: Operation) -> bool:
+    """Whether it does nothing when running: it hands values on, or chooses between them."""
+    if isinstance(operation.op, Island):
+        body = operation.regions[0]
+        return is_send(operation) or is_receive(operation) or all(is_tensorflow(o, *TRIVIAL) for o in body.operations)
+    return not isinstance(operation.op, Enter)
+
+
+def merge_of(source: Operation, users: Mapping[Value, list[Operation]]) -> Operation | None:
+    """The Merge that alone reads a Source, and that has one other input."""
+    readers = users.get(source.results[0], [])
+    if len(readers) == 1 and isinstance(readers[0].op, Merge) and len(data_operands(readers[0])) == 2:
+        return readers[0]
+    return None

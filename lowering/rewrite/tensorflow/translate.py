@@ -1,0 +1,191 @@
+"""Walks a function of TensorFlow's dialects and emits TOSA for it. Types are those of the arguments of this call: what the
+text leaves open (`tensor<*xf32>`) follows from them, and what it says is held against what follows.
+
+Calls are inlined. An operation whose results nobody needs is emitted too, and pruned later; one that is not known is a Problem
+only where something needs it, because it is looked at last: see `pruned` in `to_tosa`.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ....runtime.errors import Position, Problem
+from ...dialects.tf.legalizations import LEGALIZATIONS
+from ...dialects.tf.legalizations.data import Datum, ListOfTensors, Text, VariableHandle, described
+from ...dialects.tf.legalizations.emitter import Emitter
+from ...dialects.tf.legalizations.table import legalized
+from ...dialects.tf.operator import spelling
+from ...dialects.tf.types import is_resource, is_string, is_tensor, shapes_can_be_equal
+from ...graph.graph import Block, Function, Module, Operation, Value
+from ...graph.types import Array, TensorType, Type
+from ..fold_convolutions import fold_convolutions
+from ..prune import prune
+from .special import SPECIAL, Scope, check_number
+from .variables import Variables
+
+DEPTH = 64
+"""Of functions that call each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bindings:
+    """What a module does not say of its arguments and variables. By the argument's name: the symbol of each that is a handle,
+    and the values of those that are constants. By symbol: the values that variables have at first, or their types, and the
+    values of those that never change."""
+    symbols: Mapping[str, str] = field(default_factory=dict)
+    initial: Mapping[str, Array] = field(default_factory=dict)
+    types: Mapping[str, TensorType] = field(default_factory=dict)
+    constants: Mapping[str, Array] = field(default_factory=dict)
+    arguments: Mapping[str, Array] = field(default_factory=dict)
+    rfc_merge: bool = False
+    """Whether a Merge with a dead control input is dead, as the dialect's design document has it; in TensorFlow it is live."""
+
+
+def to_tosa(module: Module, name: str | None, types: Sequence[Type] | None = None, bindings: Bindings | None = None) -> Module:
+    """A module of TOSA with the one function `name`, for arguments of these types (one for each that is no handle; None: as
+    they are declared). Raises a Problem at the operation that has no place in TOSA."""
+    pruned = prune(module)
+    function = pruned.function(name)
+    translation = Translation(pruned, bindings or Bindings())
+    return translation.function(function, types)
+
+
+class Translation:
+    """One function of a module becoming TOSA."""
+
+    def __init__(self, module: Module, bindings: Bindings) -> None:
+        self.module, self.bindings = module, bindings
+        self.emitter = Emitter()
+        self.variables = Variables(module, bindings.initial, bindings.types, bindings.constants)
+        self.messages: dict[str, Datum] = {}
+        """What was sent and not received yet, by name."""
+        self.depth = 0
+
+    # ---- the function ------------------------------------------------------------------------------------------------
+    def function(self, function: Function, types: Sequence[Type] | None) -> Module:
+        given = iter(types if types is not None else [])
+        names, fixed = argument_names(function), self.bindings.arguments
+        scope: Scope = {}
+        for argument, handle in zip(function.arguments, self.handles(function)):
+            if argument.name in fixed:
+                scope[argument] = self.emitter.constant(np.asarray(fixed[argument.name]))
+            else:
+                scope[argument] = handle or self.argument(argument, names[argument], next(given, argument.type))
+        found = self.block(function.body, scope)
+        place = function.body.terminator_position or function.position
+        yields = [self.result(datum, number, place) for number, datum in enumerate(found)]
+        body = self.emitter.blocks[0].finish(*yields, position=function.position)
+        result = Function(function.name, body, tuple(v.type for v in yields), position=function.position)
+        module = Module((result,), self.variables.declarations(), self.module.name, position=self.module.position)
+        return prune(fold_convolutions(prune(module)))
+
+    def argument(self, argument: Value, name: str, type: Type) -> Value:
+        """An argument of the new function; its type must be known, and be one that the old one can have."""
+        if not isinstance(type, TensorType) or not type.is_static:
+            raise Problem(f"argument %{argument.name} is a {type}: its shape must be known to compile", argument.position,
+                          kind="shape", help="call it with arrays, or give it types")
+        declared = argument.type
+        if isinstance(declared, TensorType) and not (declared.element == type.element and
+                                                     shapes_can_be_equal(declared.shape, type.shape)):
+            raise Problem(f"argument %{argument.name} is a {declared}, not a {type}", argument.position, kind="argument")
+        return self.emitter.blocks[0].argument(type, name, argument.position)
+
+    def handles(self, function: Function) -> list[VariableHandle | None]:
+        """The variable that each argument is a handle of; None for the others."""
+        return [VariableHandle(symbol) if symbol else None for symbol in handle_symbols(function, self.bindings)]
+
+    def result(self, datum: Datum, number: int, place: object) -> Value:
+        if not isinstance(datum, Value):
+            raise Problem(f"result {number} is {described(datum)}, which is no tensor of numbers", kind="unsupported")
+        return datum
+
+    # ---- blocks ------------------------------------------------------------------------------------------------------
+    def block(self, block: Block, scope: Scope) -> tuple[Datum, ...]:
+        """Emit the operations of a block, with the values around it in `scope`; what it yields."""
+        for operation in block.operations:
+            scope.update(zip(operation.results, self.operation(operation, scope), strict=True))
+        return tuple(scope[v] for v in block.yields)
+
+    def operation(self, operation: Operation, scope: Scope) -> Sequence[Datum]:
+        """The results of one operation."""
+        before, self.emitter.position = self.emitter.position, operation.position
+        try:
+            results = self.translated(operation, [scope[v] for v in operation.operands], scope)
+            if len(results) != len(operation.results):
+                raise Problem(f"it has {len(results)} results, not {len(operation.results)}", kind="type")
+            for value, datum in zip(operation.results, results):
+                check_declared(value, datum)
+            return results
+        except Problem as problem:
+            raise problem.of(spelling(operation)).at(operation.position) from None
+        finally:
+            self.emitter.position = before
+
+    def translated(self, operation: Operation, operands: list[Datum], scope: Scope) -> Sequence[Datum]:
+        name = spelling(operation)
+        if (found := SPECIAL.get(name)) is not None:
+            return found(self, operation, operands, scope)
+        legalization = LEGALIZATIONS.get(name)
+        if legalization is None and operation.results and all(is_string(v.type) for v in operation.results):
+            return [Text(None)] * len(operation.results)  # for messages alone
+        if legalization is None:
+            raise Problem(f"{name} cannot be compiled", operation.position, kind="unsupported",
+                          help="tosaic has no lowering of this operation to TOSA")
+        return legalized(legalization, self.emitter, operation, operands)
+
+    def require(self, condition: Value, message: str, place: Position | None) -> None:
+        """Stop the run with a message unless the condition is true."""
+        before, self.emitter.position = self.emitter.position, place
+        self.emitter.check(condition, message)
+        self.emitter.position = before
+
+    def call(self, name: str, arguments: Sequence[Datum]) -> tuple[Datum, ...]:
+        """The results of a function of the module, inlined."""
+        function = self.module.function(name)
+        if self.depth >= DEPTH:
+            raise Problem(f"@{name}: functions call each other more than {DEPTH} deep", function.position, kind="unsupported")
+        check_number(len(function.arguments), len(arguments), f"@{name}")
+        self.depth += 1
+        try:
+            return self.block(function.body, dict(zip(function.arguments, arguments, strict=True)))
+        finally:
+            self.depth -= 1
+
+
+def check_declared(value: Value, datum: Datum) -> None:
+    """What was found is what the text declares, as far as it declares anything."""
+    declared = value.type
+    if isinstance(datum, Text | ListOfTensors) or not isinstance(declared, TensorType):
+        return  # the flow of an array of tensors is declared as a number
+    found = datum.type if isinstance(datum, Value) else None
+    if not isinstance(found, TensorType) or found.element != declared.element or not shapes_can_be_equal(
+            declared.shape, found.shape):
+        raise Problem(f"%{value.name} is declared as {declared}, for these arguments it is {described(datum)}", kind="shape")
+
+
+def argument_names(function: Function) -> dict[Value, str]:
+    """A name for each argument: what the user called it, where that is one name and no other's."""
+    attributes = function.argument_attributes or ({},) * len(function.arguments)
+    wanted = [str(a.get("tf._user_specified_name", "")) for a in attributes]
+    own = {v.name for v in function.arguments}
+    return {v: w if w.isidentifier() and wanted.count(w) == 1 and w not in own else v.name
+            for v, w in zip(function.arguments, wanted)}
+
+
+def handle_symbols(function: Function, bindings: Bindings | None = None) -> list[str | None]:
+    """The symbol of the variable that each argument is a handle of: as the module says, as the caller says, or the argument's
+    own name; None for arguments that are no handles."""
+    attributes = function.argument_attributes or ({},) * len(function.arguments)
+    names = argument_names(function)
+    found: list[str | None] = []
+    for argument, own in zip(function.arguments, attributes):
+        bound = own.get("tf_saved_model.bound_input")
+        if bound is None and not (is_resource(argument.type) and is_tensor(argument.type)):
+            found.append(None)
+            continue
+        symbol = str(bound.path[-1]) if bound is not None else names[argument]
+        given = bindings.symbols if bindings else {}
+        found.append(given.get(argument.name, given.get(symbol, symbol)))
+    return found

@@ -1,0 +1,189 @@
+"""`tosaic.from_tensorflow` against TensorFlow itself: functions, state, SavedModels, Keras models, graphs of TensorFlow 1."""
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tosaic
+from tosaic.runtime.errors import Problem
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+tf: Any = pytest.importorskip("tensorflow", reason='the extra is not installed: pip install "tosaic[tensorflow]"')
+
+
+def near(found: Any, expected: Any, bound: float = 1e-5) -> None:
+    """Integers exactly, floats within a part of the range."""
+    expected = np.asarray(expected)
+    found = np.asarray(found)
+    assert found.shape == expected.shape and found.dtype == expected.dtype
+    if expected.dtype.kind == "f":
+        np.testing.assert_allclose(found, expected, rtol=0, atol=bound * np.abs(expected).max(initial=0))
+    else:
+        assert np.array_equal(found, expected)
+
+
+def data(*shape: int, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+class Counter(tf.Module):  # type: ignore[misc]
+    """Two functions over one variable."""
+
+    def __init__(self) -> None:
+        super().__init__("counter")
+        self.total = tf.Variable([1.0, 2.0, 3.0], name="total")
+        self.scale = tf.Variable(0.5, name="scale")
+
+    @tf.function(input_signature=[tf.TensorSpec([3], tf.float32)])
+    def add(self, x: Any) -> Any:
+        self.total.assign_add(x * self.scale)
+        return tf.reduce_sum(self.total)
+
+    @tf.function(input_signature=[])
+    def get(self) -> Any:
+        return self.total.read_value()
+
+
+def test_a_function_of_tensors() -> None:
+    @tf.function
+    def f(x: Any, y: Any) -> Any:
+        return tf.nn.relu(x @ y) + 1.0, tf.shape(x)[0]
+    x, y = data(4, 6), data(6, 3, seed=1)
+    found = tosaic.from_tensorflow(f, x, y)(x, y)
+    for a, b in zip(found, f(x, y), strict=True):
+        near(a, b.numpy())
+
+
+def test_open_extents_are_those_of_the_arrays() -> None:
+    @tf.function
+    def f(x: Any) -> Any:
+        return tf.reduce_sum(x, axis=1) * tf.cast(tf.shape(x)[0], tf.float32)
+    model = tosaic.from_tensorflow(f, tf.TensorSpec([None, 5], tf.float32))
+    for rows in (1, 3, 8):
+        near(model(data(rows, 5)), f(data(rows, 5)).numpy())
+
+
+def test_a_variable_that_is_written_lives_on_and_one_that_is_not_is_a_constant() -> None:
+    counter = Counter()
+    model = tosaic.from_tensorflow(counter.add, name="written")
+    x = data(3)
+    for _ in range(3):
+        near(model(x), counter.add(x).numpy())
+    near(tosaic.variables.read("written/total"), counter.total.numpy())
+    assert "written/scale" not in list(tosaic.variables)
+
+
+def test_signatures_of_a_saved_model_share_their_variables(tmp_path: Path) -> None:
+    counter = Counter()
+    tf.saved_model.save(counter, str(tmp_path / "saved"), signatures={
+        "add": counter.add.get_concrete_function(), "get": counter.get.get_concrete_function()})
+    model = tosaic.from_tensorflow(tmp_path / "saved")
+    x = data(3)
+    for _ in range(2):
+        near(model.add(x)["output_0"], counter.add(x).numpy())
+        near(model.get()["output_0"], counter.get().numpy())
+
+
+def test_models_read_twice_do_not_share_variables() -> None:
+    counters = Counter(), Counter()
+    first, second = (tosaic.from_tensorflow(c.add, name="twice") for c in counters)
+    x = np.ones(3, np.float32)
+    assert first(x) == second(x)
+
+
+def test_control_flow() -> None:
+    @tf.function
+    def f(x: Any, n: Any) -> Any:
+        if tf.reduce_sum(x) > 0:
+            x = -x
+        for i in tf.range(n):
+            x = x * 0.5 + tf.cast(i, tf.float32)
+        return x
+    model = tosaic.from_tensorflow(f, tf.TensorSpec([4], tf.float32), tf.TensorSpec([], tf.int32))
+    for sign in (1, -1):
+        for n in (0, 1, 5):
+            x = sign * np.abs(data(4))
+            near(model(x, np.int32(n)), f(x, tf.constant(n)).numpy())
+
+
+def graph_of_tensorflow_1() -> Any:
+    """A loop with a condition in it, as TensorFlow 1 builds them: Enter, Merge, Switch, Exit."""
+    v1 = tf.compat.v1
+    with tf.Graph().as_default() as graph:
+        v1.disable_control_flow_v2()
+        x, n = v1.placeholder(tf.float32, [3], "x"), v1.placeholder(tf.int32, [], "n")
+        _, result = v1.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, v1.cond(
+            tf.equal(i % 2, 0), lambda: a * 2.0, lambda: a - 1.0)), [tf.constant(0), x])
+        tf.identity(result, "y")
+        v1.enable_control_flow_v2()
+    return graph.as_graph_def()
+
+
+def test_a_graph_of_tensorflow_1(tmp_path: Path) -> None:
+    definition = graph_of_tensorflow_1()
+    assert {"Enter", "Switch", "Merge", "NextIteration"} <= {n.op for n in definition.node}
+    path = tmp_path / "graph.pb"
+    path.write_bytes(definition.SerializeToString())
+    for source in (definition, path):
+        model = tosaic.from_tensorflow(source, outputs=["y"])
+        for n in (0, 1, 4):
+            x = data(3)
+            expected = x
+            for i in range(n):
+                expected = expected * 2 if i % 2 == 0 else expected - 1
+            near(model(x, np.int32(n)), expected)
+
+
+def test_a_stateful_lstm_of_keras() -> None:
+    keras = tf.keras
+    model = keras.Sequential([keras.Input((5, 6), batch_size=2), keras.layers.LSTM(8, stateful=True, return_sequences=True)])
+    found = tosaic.from_tensorflow(model, name="stateful_lstm")
+    for call in range(3):
+        x = data(2, 5, 6, seed=call)
+        near(found(x), model(x).numpy())
+
+
+def test_mobilenet_of_keras() -> None:
+    tf.keras.utils.set_random_seed(3)
+    model = tf.keras.applications.MobileNetV2(weights=None)
+    x = data(1, 224, 224, 3)
+    near(tosaic.from_tensorflow(model)(x), model(x, training=False).numpy())
+
+
+# ---- what cannot be done ---------------------------------------------------------------------------------------------
+def test_without_tensorflow_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(Problem, match="TensorFlow is not installed") as caught:
+        tosaic.from_tensorflow(lambda x: x, data(1))
+    assert "tosaic[tensorflow]" in str(caught.value)
+
+
+def test_what_is_no_function_is_a_problem() -> None:
+    with pytest.raises(Problem, match="no TensorFlow function"):
+        tosaic.from_tensorflow(3)
+
+
+@pytest.mark.parametrize("name", ["missing", "file"])
+def test_a_path_without_a_model_is_a_problem(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_bytes(b"\xff\xff no graph")
+    with pytest.raises(Problem, match=r"cannot be read|no GraphDef"):
+        tosaic.from_tensorflow(tmp_path / name)
+
+
+def test_a_signature_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
+    counter = Counter()
+    tf.saved_model.save(counter, str(tmp_path), signatures={"get": counter.get.get_concrete_function()})
+    with pytest.raises(Problem, match="no signature put"):
+        tosaic.from_tensorflow(tmp_path, signatures=["put"])
+
+
+def test_an_operation_without_a_lowering_is_named_with_its_function() -> None:
+    @tf.function
+    def f(x: Any) -> Any:
+        return tf.unique(x)[0]
+    with pytest.raises(Problem, match=r"tf\.Unique"):
+        tosaic.from_tensorflow(f, data(4))(data(4))
