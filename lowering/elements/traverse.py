@@ -61,6 +61,18 @@ def loads(e: Expr) -> list[Load]:
     return [n for n in nodes(e) if isinstance(n, Load)]
 
 
+def loads_beside(e: Expr, known: Expr) -> list[Load]:
+    """The loads of a value of which a part is known."""
+    found, seen, stack = list[Load](), {id(known)}, [e]
+    while stack:
+        node = stack.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            found += [node] if isinstance(node, Load) else []
+            stack.extend(children(node))
+    return found
+
+
 def ranges(e: Expr) -> list[Range]:
     return [r for n in nodes(e) if isinstance(n, (Guard, Reduce)) for r in n.where]
 

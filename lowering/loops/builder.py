@@ -116,6 +116,10 @@ class Builder:
         """Say what a computed index is here: an int64 that lies in its range."""
         self._computed[term] = value
 
+    def place(self, axis: Axis, value: Operand) -> None:
+        """Say where an axis is that is none of a loop: an int64 in its range."""
+        self._index[axis] = value
+
     def position(self, term: Term) -> Operand:
         match term:
             case Wrapped(_, extent):

@@ -239,6 +239,9 @@ class Emitter:
             pair = f"<2 x {t}>"
             first = self.writer.put(f"insertelement {pair} poison, {t} {self.value(x)}, i32 0")
             both = self.writer.put(f"insertelement {pair} {first}, {t} {self.value(y)}, i32 1")
+            if stmt.lanes == (0, 1):
+                self.values[result] = both
+                return
             t, operands = pair, f"{pair} {both}, {pair} poison"
         else:
             operands = f"{t} {self.value(x)}, {t} {self.value(y)}"
@@ -309,9 +312,9 @@ class Emitter:
             self.values |= {r: self.value(i) for r, i in zip(f.results, f.inits)}
             return
         w, (t, low, high) = self.writer, self.count(f)
-        every = list(zip(f.params, map(self.value, f.inits), f.yields, f.results))
-        carried = [c for c in every if c[2] is not c[0]]  # what stays as it is needs no place in the loop
-        self.values |= {v: init for p, init, y, r in every if y is p for v in (p, r)}
+        every, kept = list(zip(f.params, map(self.value, f.inits), f.yields, f.results)), unchanged(f)
+        carried = [c for c in every if c[0] not in kept]  # what stays as it is needs no place in the loop
+        self.values |= {v: init for p, init, _, r in every if p in kept for v in (p, r)}
         before = w.label
         w.count += 1
         head, done = f"loop{w.count}", f"done{w.count}"
@@ -334,8 +337,18 @@ class Emitter:
         w.lines.append(f" br i1 {w.put(f'icmp slt {t} {following}, {high}')}, label %{head}, label %{done}")
         w.start(done)
         for (_, init, _, result), value in zip(carried, again):
-            skipped = "" if known else f", [{init}, %{before}]"
-            self.values[result] = w.put(f"phi {llvm_type(result.type)} [{value}, %{last}]{skipped}")
+            self.values[result] = value if known else w.put(
+                f"phi {llvm_type(result.type)} [{value}, %{last}], [{init}, %{before}]")
+
+
+def unchanged(f: For) -> frozenset[Var]:
+    """The parameters of a loop that each turn yields as they are, perhaps through loops inside that do the same."""
+    source: dict[Operand, Operand] = {}
+    for stmt in f.body:
+        if isinstance(stmt, For):
+            kept = unchanged(stmt)
+            source |= {r: source.get(i, i) for p, i, r in zip(stmt.params, stmt.inits, stmt.results) if p in kept}
+    return frozenset([p for p, y in zip(f.params, f.yields) if source.get(y, y) is p])
 
 
 def memory_scalar(dtype: str) -> str:

@@ -1,9 +1,9 @@
 """LLVM's machine code: from the text of a module to an object file, and from there to code in this process.
 
-Facts that this file lives by: an engine takes over its target machine, so each has one of its own; an unverified
-module can crash code generation; an undefined symbol would only show when it is called. llvmlite is imported on first
-use. Code for this process is an object, too, so that a cache can keep it: `link` makes an image of it that is mapped without
-LLVM; where that cannot be, LLVM's engine loads the object.
+Facts that this file lives by: an engine takes over its target machine, so each has one of its own, where one that emits
+files serves for all of a target; an unverified module can crash code generation; an undefined symbol would only show when
+it is called. llvmlite is imported on first use. Code for this process is an object, too, so that a cache can keep it: `link`
+makes an image of it that is mapped without LLVM; where that cannot be, LLVM's engine loads the object.
 """
 from __future__ import annotations
 
@@ -67,6 +67,13 @@ def target_machine(target: Target, reloc: str, codemodel: str) -> Any:
         cpu=target.cpu, features=target.features, opt=2, reloc=reloc, codemodel=codemodel)
 
 
+@functools.lru_cache(maxsize=8)
+def emitting(target: Target, reloc: str) -> Any:
+    """A target machine that emits one module after the other: what it knows of a processor takes it a millisecond or two to
+    learn. llvmlite lets one thread at a time into LLVM."""
+    return target_machine(target, reloc, "default")
+
+
 class ObjectEngine:
     """An object that LLVM's engine has loaded."""
 
@@ -93,7 +100,7 @@ def load_image(image: Image) -> LoadedCode:
 
 def object_of(text: str, target: Target, allowed: frozenset[str] = ALLOWED) -> bytes:
     """The object of a module, for this process."""
-    return bytes(target_machine(target, "pic", "default").emit_object(parse(text, allowed)))
+    return bytes(emitting(target, "pic").emit_object(parse(text, allowed)))
 
 
 def compiled_image(text: str, target: Target, allowed: frozenset[str] = ALLOWED) -> Image:
@@ -144,14 +151,14 @@ class Engine:
 
 def object_file(text: str, target: Target, reloc: Literal["pic", "static"] = "pic") -> bytes:
     """The object file of a module."""
-    code = bytes(target_machine(target, reloc, "default").emit_object(parse(text)))
+    code = bytes(emitting(target, reloc).emit_object(parse(text)))
     is_arm_elf = target.architecture == "arm" and code[:4] == b"\x7fELF" and code[4:6] == b"\x01\x01"
     return linkable_with_either(code) if is_arm_elf else code
 
 
 def assembly(text: str, target: Target, reloc: Literal["pic", "static"] = "pic") -> str:
     """The module in the target's assembly language."""
-    return str(target_machine(target, reloc, "default").emit_assembly(parse(text)))
+    return str(emitting(target, reloc).emit_assembly(parse(text)))
 
 
 def undefined_symbols(code: bytes) -> tuple[str, ...]:

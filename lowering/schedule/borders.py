@@ -11,54 +11,63 @@ from collections.abc import Callable, Sequence
 from ..elements.affine import Affine, Axis
 from ..loops.builder import Builder
 from ..native.target import Target
-from .code_size import LINE_CYCLES, Code, cheapest, tolerated
+from .code_size import FREE_CYCLES, TOLERATED, Code, cheapest, price_of, tolerated
 from .panels import Cut
 from .register_tile import Tile, steps
-from .tiles import Piece, Tiles, balanced, over, peel
+from .tiles import Piece, Tiles, balanced, over, peel, repeating
 
-ONE_BY_ONE, FEW_CYCLES = 1.2, 4000
-"""How much longer, in relation or in cycles, all may take for the smaller code."""
+ONE_BY_ONE, FEW_CYCLES, BORDER_CYCLES = 1.2, 4000, 30_000
+"""How much longer, in relation or in cycles, all may take for the smaller code; for one that is so much smaller that each line
+saves enough."""
 MOST_BESIDE = 6
 """Sums beside each other of a row that are enough."""
+LESS_ROWS = 3
+"""So many fewer rows than a tile may have those of one size that overlap."""
 MOST_VECTORS = 8
 """Vectors of a single row: as many as make two sums start each cycle, with some to spare."""
 
 
 def heights(extent: int, inside: tuple[int, int], tile: Tile, single: bool, cut: Cut, passes: int, target: Target,
-            tested: bool = False, code: Code | None = None) -> list[Tiles]:
+            tested: bool = False, code: Code | None = None, again: bool = False) -> list[Tiles]:
     """The tiles of `extent` rows, of which those `inside` meet no condition. With `single` the border goes by single
     rows in any case; `cut` is how these cut the columns, `passes` how often all is done. With `tested` some rows at the border
-    are none, so that they are tested one by one."""
+    are none, so that they are tested one by one; where rows may be computed `again`, all tiles may be alike."""
     low, high = inside
     last = code.last if code else 1
 
     def cheap(found: Sequence[list[Tiles]]) -> list[Tiles]:
         """What costs least, its cycles and its code."""
         return cheapest(found, lambda tiles: sum(lasting(t, tile, cut, target, last) for t in tiles),
-                        lambda tiles: lines(tiles, (0, extent), cut, code), code.passes) if code else found[0]
+                        lambda tiles: lines(tiles, inside, cut, code), code.passes, code.share,
+                        FREE_CYCLES if high - low == extent else BORDER_CYCLES) if code else found[0]
 
     if tested:
-        return [Tiles(0, 1, extent)] if low == high else one_by_one(extent, inside, tile, cheap)
+        return [Tiles(0, 1, extent)] if low == high else one_by_one(extent, inside, tile, cheap, again)
     whole = peel(balanced(extent, tile.rows), low, high, single)
-    if low == high or high - low == extent:
+    if high - low == extent:
+        return cheap([whole, repeating(extent, tile.rows)]) if again and len(whole) > 1 else whole
+    if low == high:
         return whole
-    apart = one_by_one(extent, inside, tile, cheap)
+    share, apart = code.share if code else TOLERATED, one_by_one(extent, inside, tile, cheap, again)
+    if code and not single and max(low, extent - high) <= tile.rows:
+        whole = cheap([whole, *at_ends(extent, inside, tile, again)])
     fewest, cycles = (sum(lasting(t, tile, cut, target, last) for t in tiles) for tiles in (whole, apart))
     less = lines(whole, inside, cut, code) - lines(apart, inside, cut, code) if code else 0
-    few = max(FEW_CYCLES, min(LINE_CYCLES * less, tolerated(fewest * passes)))
+    few = max(FEW_CYCLES, min(price_of(share) * less, tolerated(fewest * passes, share, BORDER_CYCLES)))
     return apart if cycles <= ONE_BY_ONE * fewest or (cycles - fewest) * passes <= few else whole
 
 
 def lines(tiles: Sequence[Tiles], inside: tuple[int, int], cut: Cut, code: Code) -> int:
     """Lines of the code of tiles: each size once, and each at the border that is no single row."""
     vectors = max(len(pieces) for _, pieces in cut)
-    alike = {t.size for t in tiles if t.size == 1 or inside[0] <= t.start <= t.start + t.size * t.count <= inside[1]}
-    apart = [t.size for t in tiles if t.size > 1 and not inside[0] <= t.start <= t.start + t.size * t.count <= inside[1]]
+    alike = {t.size for t in tiles if t.size == 1 or inside[0] <= t.start <= t.end <= inside[1]}
+    apart = [t.size for t in tiles if t.size > 1 and not inside[0] <= t.start <= t.end <= inside[1]]
     return sum(code.lines(n, vectors) for n in alike) + sum(code.border(n, vectors) for n in apart)
 
 
 def one_by_one(extent: int, inside: tuple[int, int], tile: Tile,
-               cheap: Callable[[Sequence[list[Tiles]]], list[Tiles]] = lambda found: found[0]) -> list[Tiles]:
+               cheap: Callable[[Sequence[list[Tiles]]], list[Tiles]] = lambda found: found[0], again: bool = False
+               ) -> list[Tiles]:
     """Single rows at the border; at both ends as many, so that these share their code, if there are some. `cheap` chooses: what
     is inside may be tiles of one size and more single rows."""
     low, high = inside
@@ -71,12 +80,25 @@ def one_by_one(extent: int, inside: tuple[int, int], tile: Tile,
         if count and (not rest or low == 0 or high == extent or rest % 2 == 0):
             before = 0 if low == 0 else rest if high == extent else rest // 2
             found.append(with_middle(extent, low + before, high - rest + before, [Tiles(0, size, count)]))
+    if again:
+        found += [with_middle(extent, low, high, repeating(high - low, size))
+                  for size in range(min(tile.rows, high - low), max(1, tile.rows - LESS_ROWS), -1)]
     return cheap(found)
+
+
+def at_ends(extent: int, inside: tuple[int, int], tile: Tile, again: bool) -> list[list[Tiles]]:
+    """Tiles at the border that are no larger than it."""
+    low, high = inside
+    ends, middle = (Tiles(0, low, 1), Tiles(high, extent - high, 1)), high - low
+    found = [balanced(middle, tile.rows), *(
+        repeating(middle, size) for size in range(min(tile.rows, middle), 1, -1) if again or middle % size == 0)]
+    return [[t for t in (ends[0], *(Tiles(low + t.start, t.size, t.count, t.again) for t in tiles), ends[1]) if t.size]
+            for tiles in found]
 
 
 def with_middle(extent: int, low: int, high: int, middle: Sequence[Tiles]) -> list[Tiles]:
     """Single rows but in the middle."""
-    tiles = [Tiles(low + t.start, t.size, t.count) for t in middle]
+    tiles = [Tiles(low + t.start, t.size, t.count, t.again) for t in middle]
     return [t for t in (Tiles(0, 1, low), *tiles, Tiles(high, 1, extent - high)) if t.count]
 
 

@@ -10,26 +10,44 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from ..elements.expression import Expr, is_float
+from ..elements.traverse import loads
+from ..graph.types import ITEM_SIZES
+
 LINE_CYCLES = 100
 """Cycles of a run that a line of code must save."""
 TOLERATED, FREE_CYCLES = 0.03, 5_000
 """How much longer a kernel may take for less code, in relation or in cycles."""
+NARROW_CYCLES, TOLERATED_NARROW, FREE_NARROW = 2000, 0.25, 20_000
+"""The same where it reads floats narrower than it computes with: each is converted at each use, which is much of its code,
+and of its time, too, that no count of products tells. The last are cycles, as `FREE_CYCLES` are."""
 Choice = TypeVar("Choice")
 
 
-def tolerated(cycles: float) -> float:
-    """Cycles that may be added to these for less code."""
-    return max(TOLERATED * cycles, FREE_CYCLES)
+def share_of(value: Expr) -> float:
+    """How much longer, in relation, a kernel of this value may take for less code."""
+    narrow = any(is_float(x.dtype) and ITEM_SIZES[x.dtype] < 4 for x in loads(value))
+    return TOLERATED_NARROW if narrow else TOLERATED
 
 
-def cheapest(choices: Iterable[Choice], cycles: Callable[[Choice], float], lines: Callable[[Choice], float], passes: float = 1
-             ) -> Choice:
+def price_of(share: float) -> float:
+    """Cycles of a run that a line must save, where all may take so much longer."""
+    return LINE_CYCLES if share == TOLERATED else NARROW_CYCLES
+
+
+def tolerated(cycles: float, share: float = TOLERATED, free: float = FREE_CYCLES) -> float:
+    """Cycles that may be added to these for less code, `free` ones at least."""
+    return max(share * cycles, free, FREE_NARROW if share > TOLERATED else 0)
+
+
+def cheapest(choices: Iterable[Choice], cycles: Callable[[Choice], float], lines: Callable[[Choice], float], passes: float = 1,
+             share: float = TOLERATED, free: float = FREE_CYCLES) -> Choice:
     """The choice that costs least, its cycles and its lines, of those that are not much slower than the fastest. All is done
     `passes` times in as many cycles."""
     found = [(cycles(choice) * passes, choice) for choice in choices]
     least = min(each for each, _ in found)
-    allowed = least + tolerated(least)
-    return min((f for f in found if f[0] <= allowed), key=lambda f: f[0] + LINE_CYCLES * lines(f[1]))[1]
+    allowed, price = least + tolerated(least, share, free), price_of(share)
+    return min((f for f in found if f[0] <= allowed), key=lambda f: f[0] + price * lines(f[1]))[1]
 
 
 TURN_LINES, SUM_LINES, ROW_LINES, VECTOR_LINES = 40, 6, 4, 3
@@ -40,12 +58,14 @@ row, which goes to all lanes; for a vector of a panel."""
 @dataclass(frozen=True, slots=True)
 class Code:
     """How many steps of K there are over the whole matrix, and how many operations for each element of a row, and for each
-    vector of results; how many places of a window have code of their own at a border, and how many steps the last axis has."""
+    vector of results; how many places of a window have code of their own at a border, and how many steps the last axis has;
+    how much longer all may take for less code."""
     passes: int
     row: int
     result: int
     taps: int = 1
     last: int = 1
+    share: float = TOLERATED
 
     def lines(self, rows: int, vectors: int) -> int:
         """About how many lines the code of a tile has."""

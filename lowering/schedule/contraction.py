@@ -9,7 +9,7 @@ from typing import Protocol
 
 from ..elements.affine import Affine, Axis, Range
 from ..elements.expression import Apply, Expr, Reduce, is_float
-from ..elements.traverse import loads, nodes
+from ..elements.traverse import loads, loads_beside, nodes
 from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type
@@ -17,7 +17,7 @@ from ..native.target import Target
 from .ahead import Ahead, is_worthwhile
 from .blocking import Blocks, choose_blocks
 from .borders import heights, over_both_ends, sums_beside, together
-from .code_size import Code
+from .code_size import Code, share_of
 from .conditions import Conditions, kept_in_range
 from .nest import Nest, free_axes
 from .panels import Cut, Panels, is_constant, pack_at_run_time, packed, unpacked
@@ -35,6 +35,8 @@ TRIED = 5
 """Tiles that a measured search tries."""
 LONG = 4
 """Of an axis that is not the innermost, and is worth the tiles of rows that lie apart."""
+MANY_TURNS, LITTLE = 16, 100_000
+"""So many turns of the outer loops are enough for threads; and so many cycles are not divided."""
 MUCH = 1 << 23
 """Terms of a product in blocks that has the fastest tile, whatever its code."""
 ENOUGH_SUMS = 8
@@ -170,7 +172,7 @@ def choose(form: Contraction, target: Target) -> ContractionChoice:
     from .float_parts import choose_parts
     from .tile_shape import choose_tiles
     lanes = target.lanes(ITEM_SIZES[form.reduce.dtype])
-    tile = choose_tile(form.rows, form.n.extent, lanes, target, aliased(form), PRICES, code_of(form))
+    tile = choose_tile(form.rows, form.n.extent, lanes, target, aliased(form), PRICES, code_of(form), may_repeat(form, lanes))
     step = "fma" if is_float(form.reduce.dtype) else "multiply"
     if target.has_dot4 and bytes_of(form) and lanes >= 4 and places_with_conditions(form) <= MOST_PLACES:
         step = "dot4"
@@ -227,12 +229,22 @@ def code_of(form: Contraction, group: int = 1) -> Code:
     steps = form.depth * math.prod(a.extent for a in form.outer)
     taps = math.prod(a.extent for a in Conditions.of(form.reduce, form.m, form.n).tapped)
     last = form.reduce.axes[-1].extent if group == 1 else -(-form.depth // group)
-    return Code(steps, operations(form.a), operations(form.nest.value, form.reduce), taps, last)
+    return Code(steps, operations(form.a), operations(form.nest.value, form.reduce), taps, last,
+                share_of(form.nest.value))
 
 
 def places_with_conditions(form: Contraction) -> int:
     """How many places of K "dot4" tells apart at most, each with code of its own."""
     return math.prod(a.extent for a in form.reduce.axes if any(w.index.coefficient(a) for w in form.reduce.where))
+
+
+def may_repeat(form: Contraction, lanes: int) -> bool:
+    """Whether rows may be computed twice: their outputs could not lie where something is that is read with the sums, and
+    other loops than that over rows are there to be divided among threads, or there is little to divide."""
+    read = [x for x in loads_beside(form.nest.value, form.reduce) if x.buffer.data is None]
+    turns = math.prod(a.extent for a in form.outer)
+    little = turns * form.rows * form.n.extent * form.depth <= LITTLE * lanes
+    return (turns >= MANY_TURNS or little) and not any(form.m in x.index[0].axes for x in read)
 
 
 def aliased(form: Contraction) -> bool:
@@ -334,7 +346,7 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
     if form.m:
         lines = heights(form.rows, interior(form.m, (*conditions.rows, *form.tested)), choice.tile,
                         conditions.by_single_rows, wide, form.depth * math.prod(a.extent for a in outer), target,
-                        bool(form.tested), code_of(form, step.group))
+                        bool(form.tested), code_of(form, step.group), may_repeat(form, choice.lanes))
 
     def over_rows(at: At, run: Callable[[At, Tiles], None]) -> None:
         def rows(start: Affine, t: Tiles) -> None:

@@ -35,11 +35,9 @@ def spread(b: Builder, buffer: Buffer, i: Affine, stride: int, lanes: int, activ
 
 
 def gathered(b: Builder, buffer: Buffer, i: Affine, stride: int, lanes: int, active: int) -> Operand:
-    """Lane by lane, then pairs of vectors joined: slow, always right."""
-    parts = [b.splat(b.load(buffer, i + min(n, active - 1) * stride), lanes) for n in range(lanes)]
-    width = 1
+    """Lane by lane, then pairs joined: slow, always right."""
+    parts: list[Operand] = [b.load(buffer, i + min(n, active - 1) * stride) for n in range(lanes)]
     while len(parts) > 1:
-        low = tuple(n if n // width % 2 == 0 else n + lanes for n in range(lanes))
-        parts = [b.shuffle(a, c, low) for a, c in zip(parts[::2], parts[1::2])]
-        width *= 2
+        both = tuple(range(2 * parts[0].type.lanes))
+        parts = [b.shuffle(x, y, both) for x, y in zip(parts[::2], parts[1::2])]
     return parts[0]

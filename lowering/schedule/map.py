@@ -8,17 +8,17 @@ from dataclasses import dataclass
 
 from ..elements.affine import Affine, Axis, Computed
 from ..elements.expression import Apply, Cast, Expr, IndexValue, Load, Reduce
-from ..elements.traverse import children, nodes
+from ..elements.traverse import children, loads_beside, nodes
 from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
 from ..native.target import Target
 from .byte_table import looked_up
-from .code_size import cheapest
+from .code_size import cheapest, share_of
 from .loading import MOST_STRIDE
 from .nest import Nest, exposed, free_axes, indices_of
 from .reduce_loops import SHORT
 from .rows import Rows, nested
-from .tiles import Tiles, chunks, over, pieces
+from .tiles import Tiles, chunks, over, pieces, repeating
 from .vectorize import NARROW, At, Vectorizer, together
 from .write import Block, Writer
 
@@ -98,7 +98,7 @@ def vectors_at_a_time(nest: Nest, axis: Axis, lanes: int, most: int, plain: bool
     def lines(unroll: int) -> int:
         return 2 * each * (unroll * (n >= unroll * lanes) + -(-(n % (unroll * lanes)) // lanes))
 
-    return cheapest([u for u in (4, 2, 1) if u <= most], cycles, lines)
+    return cheapest([u for u in (4, 2, 1) if u <= most], cycles, lines, share=share_of(nest.value))
 
 
 def weight(value: Expr, axis: Axis) -> int:
@@ -146,6 +146,19 @@ def by_terms(nest: Nest, axis: Axis, target: Target) -> bool:
     return False
 
 
+def columns(nest: Nest, axis: Axis, size: int) -> list[Tiles]:
+    """How the last axis is cut: tiles of one size, that overlap, where each has sums of its own."""
+    alike = axis.extent > size and len(nest.axes) > 1 and may_repeat(nest, axis)
+    return repeating(axis.extent, size) if alike else chunks(axis.extent, size)
+
+
+def may_repeat(nest: Nest, axis: Axis) -> bool:
+    """Whether outputs with sums may be computed twice: they could not lie where something is that is read with the sums."""
+    sums = [e for e in exposed(nest.value) if axis in free_axes(e)]
+    return len(sums) == 1 and not any(x.buffer.data is None and axis in x.index[0].axes
+                                      for x in loads_beside(nest.value, sums[0]))
+
+
 def lower(b: Builder, nest: Nest, choice: MapChoice, target: Target, rows: Rows | None) -> None:
     """Loops over all axes but the last, which goes by vectors; `rows` bounds the first."""
     lanes = choice.lanes
@@ -186,6 +199,6 @@ def lower(b: Builder, nest: Nest, choice: MapChoice, target: Target, rows: Rows 
             for piece, value in zip(parts, together(places, nest.value)):
                 writer.write(Block(here, None, 1, axis, (piece,)), outer=outer, given={nest.value: value})
 
-        over(b, chunks(axis.extent, lanes * choice.unroll), tile)
+        over(b, columns(nest, axis, lanes * choice.unroll), tile)
 
     level(nest.axes, {}, None, first=True)

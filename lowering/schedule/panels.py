@@ -23,7 +23,7 @@ from ..graph.types import ITEM_SIZES, Array
 from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type
 from ..native.target import Target
-from .code_size import LINE_CYCLES
+from .code_size import price_of, share_of
 from .map import scattered
 from .reduce_loops import reduce_loops
 from .tiles import Piece, Tiles, over
@@ -181,7 +181,7 @@ def pack_at_run_time(b: Builder, name: str, source: Expr, n: Axis, axes: tuple[A
 def pack_singly(source: Expr, size: int) -> bool:
     """Whether elements that are far apart are packed one by one, which is little code: where that takes hardly longer."""
     slower = SLOWLY_CONVERTED if any(ITEM_SIZES[x.dtype] == 1 and is_float(x.dtype) for x in loads(source)) else 0.5
-    return size * slower <= LINE_CYCLES * GATHER_LINES
+    return size * slower <= price_of(share_of(source)) * GATHER_LINES
 
 
 def repeated(vectors: tuple[Piece, ...], alike: bool) -> list[tuple[Piece, int]]:

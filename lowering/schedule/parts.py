@@ -20,6 +20,8 @@ from .tiles import breaks, interior
 MOST_PARTS, FEWER_PARTS, LARGE = 64, 16, 1 << 16
 """A nest is cut into no more parts than this, unless one axis alone needs more (a concatenation of many); into fewer, if it
 has less than so many elements."""
+FEW_PHASES = 2
+"""So many phases of a transposed convolution may have code of their own in any case."""
 SHORT_ROW = 96
 """A row of fewer elements is not cut, too, but tested element by element."""
 LEAST_PLACES = 4
@@ -36,7 +38,19 @@ def split(nest: Nest, by_rows: bool, target: Target) -> list[Nest]:
             pieces = phases(together, by_rows)
             if contraction.run_by_turns([collapse(piece) for piece in pieces], target):
                 return pieces
-    return phases(nest, by_rows)
+    apart = phases(nest, by_rows)
+    if not by_rows and len(apart) > FEW_PHASES and (together := turns(nest, 1)) is not nest and are_maps(apart, target):
+        pieces = phases(together, by_rows)
+        return pieces if len(pieces) < len(apart) and are_maps(pieces, target) else apart
+    return apart
+
+
+def are_maps(nests: Sequence[Nest], target: Target) -> bool:
+    """Whether all that has sums has no better form than a map: its sums are the same code for each phase."""
+    from .map import MapChoice
+    from .schedule import choose
+    sums = [nest for nest in nests if any(isinstance(e, Reduce) for e in nodes(nest.value))]
+    return bool(sums) and all(isinstance(choose(collapse(nest), target, False).choice, MapChoice) for nest in sums)
 
 
 def phases(nest: Nest, by_rows: bool) -> list[Nest]:

@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..native.target import Target
 from .code_size import Code, cheapest
-from .tiles import Tiles, balanced, chunks
+from .tiles import Tiles, balanced, chunks, repeating
 
 FEW_ROWS = 8
 """Rows of a tile where they lie a multiple of 4096 bytes apart: more would not fit the ways of the first-level
@@ -35,16 +36,17 @@ def panels(columns: int, lanes: int, tile: Tile) -> list[Tiles]:
 
 @functools.lru_cache(maxsize=1024)
 def choose_tile(rows: int, columns: int, lanes: int, target: Target, few: bool, prices: tuple[float, float] = PRICES,
-                code: Code | None = None) -> Tile:
+                code: Code | None = None, again: bool = False) -> Tile:
     """The tile with the fewest cycles for one step of K over the whole matrix. The prices of loads say that rows are in
     the first-level cache and panels in the second; a further shape of tile is code that must pay for itself, and so is, with
-    `code`, a larger tile."""
+    `code`, a larger tile. Rows may be computed `again`, so that tiles are alike."""
     product = Product(rows, columns, lanes, target, prices)
     tiles = product.tiles(few)
     if code is None:
         return min(tiles, key=product.cycles)
     tiles += [Tile(n, t.vectors) for t in tiles for n in range(2, t.rows)]
-    return cheapest([t for t in tiles if t.rows > 1] or tiles, product.cycles, lambda t: product.lines(t, code), code.passes)
+    tried = [(t, heights) for t in tiles if t.rows > 1 or rows == 1 for heights in product.heights(t, again)]
+    return cheapest(tried, lambda c: product.cycles(*c), lambda c: product.lines(*c, code), code.passes, code.share)[0]
 
 
 def ranked_tiles(rows: int, columns: int, lanes: int, target: Target, few: bool) -> list[Tile]:
@@ -69,9 +71,14 @@ class Product:
         tiles = [Tile(max(1, min(self.rows, most, (free - v) // v)), v) for v in range(1, 7) if free > v]
         return [*tiles, Tile(1, min(8, free // 2))] if self.rows == 1 else tiles
 
-    def cycles(self, tile: Tile) -> float:
+    def heights(self, tile: Tile, again: bool) -> list[list[Tiles]]:
+        """The ways to cut the rows."""
+        found = balanced(self.rows, tile.rows)
+        return [found, repeating(self.rows, tile.rows)] if again and len(found) > 1 else [found]
+
+    def cycles(self, tile: Tile, heights: Sequence[Tiles] = ()) -> float:
         total = 0.0
-        heights, widths = balanced(self.rows, tile.rows), panels(self.columns, self.lanes, tile)
+        heights, widths = heights or balanced(self.rows, tile.rows), panels(self.columns, self.lanes, tile)
         for m in heights:
             for n in widths:
                 vectors = -(-n.size // self.lanes)
@@ -79,7 +86,7 @@ class Product:
                 total += m.count * n.count * (steps(m.size, vectors, self.target) + loads)
         return total * (1 + SHAPE_PRICE * (len(heights) * len(widths) - 1))
 
-    def lines(self, tile: Tile, code: Code) -> int:
+    def lines(self, tile: Tile, heights: Sequence[Tiles], code: Code) -> int:
         """Of code, for all shapes of tile that there are."""
-        return sum(code.lines(m.size, -(-n.size // self.lanes)) for m in balanced(self.rows, tile.rows)
+        return sum(code.lines(m.size, -(-n.size // self.lanes)) for m in heights
                    for n in panels(self.columns, self.lanes, tile))

@@ -6,14 +6,21 @@ from dataclasses import dataclass
 
 from ..elements.affine import Affine, Axis, Range
 from ..loops.builder import Builder
+from ..loops.ir import INDEX, Literal
 
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
-    """`count` tiles of `size` elements from `start` on."""
+    """`count` tiles of `size` elements from `start` on. The last one begins `again` elements early: those are computed twice,
+    so that all tiles are alike."""
     start: int
     size: int
     count: int
+    again: int = 0
+
+    @property
+    def end(self) -> int:
+        return self.start + self.size * self.count - self.again
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +37,12 @@ def balanced(extent: int, largest: int) -> list[Tiles]:
     size, longer = divmod(extent, count)
     parts = [Tiles(0, size + 1, longer), Tiles(longer * (size + 1), size, count - longer)]
     return [t for t in parts if t.count]
+
+
+def repeating(extent: int, size: int) -> list[Tiles]:
+    """Tiles of one size."""
+    count = -(-extent // size)
+    return [Tiles(0, size, count, count * size - extent)]
 
 
 def chunks(extent: int, size: int) -> list[Tiles]:
@@ -112,4 +125,13 @@ def over(b: Builder, tiles: Iterable[Tiles], run: Callable[[Affine, Tiles], None
             run(Affine.of(t.start), t)
         else:
             axis = Axis("tile", t.count)
-            b.loop(axis, lambda: run(Affine.of(axis) * t.size + t.start, t))
+            b.loop(axis, lambda: run(start_of(b, Affine.of(axis) * t.size, t) + t.start, t))
+
+
+def start_of(b: Builder, regular: Affine, t: Tiles) -> Affine:
+    """Where a tile of the open loop begins; the last one not after the place that is left for it."""
+    if not t.again:
+        return regular
+    place = Axis("place", t.size * (t.count - 1) - t.again + 1)
+    b.place(place, b.op("min", b.index(regular), Literal(place.extent - 1, INDEX)))
+    return Affine.of(place)

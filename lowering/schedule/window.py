@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from ..elements.affine import Axis
 from ..elements.expression import Load, Reduce, is_float
-from ..elements.traverse import nodes
+from ..elements.traverse import loads_beside, nodes
 from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type
 from ..native.target import Target
 from .borders import one_by_one, over_both_ends
-from .code_size import LINE_CYCLES, SUM_LINES, TURN_LINES, cheapest, tolerated
+from .code_size import SUM_LINES, TURN_LINES, cheapest, price_of, share_of, tolerated
 from .conditions import Conditions
 from .map import lanes_of
 from .nest import Nest, exposed, free_axes
@@ -22,7 +22,7 @@ from .reduce_loops import alike, reduce_loops, unsettled
 from .reduction import add
 from .register_tile import Tile
 from .rows import Rows, nested
-from .tiles import Piece, Tiles, balanced, chunks, interior, over, peel, pieces
+from .tiles import Piece, Tiles, balanced, chunks, interior, over, peel, pieces, repeating
 from .vectorize import At, Vectorizer
 from .write import Block, Writer, operations
 
@@ -33,6 +33,8 @@ MOST_OPERATIONS = 8
 WAITING, WAITING_MORE = 0.05, 0.2
 """How much longer all takes with tiles of half as many rows, because sums wait for themselves; more for floats, and where
 what they read is shared."""
+MANY_COLUMNS = 256
+"""So many columns are enough to divide among threads."""
 FEW_STEPS = 2
 """So many steps of a window are written one after the other where that is not taken apart."""
 
@@ -80,9 +82,23 @@ def rows_of(nest: Nest, r: Reduce, most: int, lanes: int) -> int:
     work = Work.of(nest, r, lanes)
 
     def lines(rows: int) -> int:
-        return work.shapes * sum(work.lines(t.size, FEW_STEPS) for t in balanced(nest.axes[-2].extent, rows))
+        return work.lines_of(balanced(nest.axes[-2].extent, rows))
 
-    return cheapest(range(most, 0, -1), lambda rows: work.cycles * (1 + work.waiting * (most / rows - 1)), lines)
+    return cheapest(range(most, 0, -1), lambda rows: work.cycles * (1 + work.waiting * (most / rows - 1)), lines,
+                    share=share_of(nest.value))
+
+
+def ways(nest: Nest, r: Reduce, extent: int, rows: int) -> list[list[Tiles]]:
+    """The ways to cut rows: into tiles as equal as possible; or all alike, some rows computed twice, where their outputs could
+    not lie where something is that is read with the sums."""
+    found = balanced(extent, rows)
+    divisible = len(nest.axes) > 2 or nest.axes[-1].extent >= MANY_COLUMNS
+    return [found, repeating(extent, rows)] if len(found) > 1 and divisible and may_repeat(nest, r, nest.axes[-2]) else [found]
+
+
+def may_repeat(nest: Nest, r: Reduce, axis: Axis) -> bool:
+    """Whether outputs along an axis may be computed twice: they could not lie where something is that is read with the sums."""
+    return not any(x.buffer.data is None and axis in x.index[0].axes for x in loads_beside(nest.value, r))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +116,7 @@ class Work:
         n = nest.axes[-1].extent
         rows = math.prod(a.extent for a in nest.axes[:-1])
         steps, vectors = math.prod(a.extent for a in r.axes), rows * -(-n // lanes)
-        return Work(steps, 1 + operations(r.body), operations(nest.value, r), vectors, len(columns_of(n, lanes)),
+        return Work(steps, 1 + operations(r.body), operations(nest.value, r), vectors, len(columns_of(nest, r, lanes)),
                     WAITING_MORE if is_float(r.dtype) or shares(r, nest.axes[-2]) else WAITING)
 
     @property
@@ -115,11 +131,19 @@ class Work:
         """Of a tile that takes so many steps at a time."""
         return TURN_LINES + rows * (SUM_LINES + 2 * self.result + steps * 2 * self.term)
 
+    def lines_of(self, tiles: Sequence[Tiles]) -> int:
+        """Of all shapes of tile."""
+        return self.shapes * sum(self.lines(t.size, FEW_STEPS) for t in tiles)
 
-def columns_of(extent: int, size: int) -> list[Tiles]:
+
+def columns_of(nest: Nest, r: Reduce, size: int) -> list[Tiles]:
     """Vectors of columns: all alike, where they can be."""
+    n, extent = nest.axes[-1], nest.axes[-1].extent
     count = -(-extent // size)
-    return [Tiles(0, extent // count, count)] if extent % count == 0 else chunks(extent, size)
+    if extent % count == 0:
+        return [Tiles(0, extent // count, count)]
+    overlap = extent > size and len(nest.axes) > 1 and not Conditions.of(r, None, n).tests and may_repeat(nest, r, n)
+    return repeating(extent, size) if overlap else chunks(extent, size)
 
 
 def lower(b: Builder, nest: Nest, choice: WindowChoice, target: Target, rows: Rows | None) -> None:
@@ -132,9 +156,11 @@ def lower(b: Builder, nest: Nest, choice: WindowChoice, target: Target, rows: Ro
     window = Window(b, target, r, conditions, m, n, Writer(b, target, nest, r, choice.largest))
     lines = [Tiles(0, 1, 1)]
     if m:
-        lines = heights(Work.of(nest, r, choice.lanes), m.extent, interior(m, conditions.rows), choice, conditions)
-    cut = columns_of if target.has_masked and choice.vectors == 1 else chunks
-    columns = peel(cut(n.extent, choice.lanes * choice.vectors), *interior(n, conditions.tests))
+        lines = heights(nest, r, m.extent, interior(m, conditions.rows), choice, conditions)
+    alike, size = target.has_masked and choice.vectors == 1, choice.lanes * choice.vectors
+    columns = columns_of(nest, r, size) if alike else chunks(n.extent, size)
+    if not any(t.again for t in columns):
+        columns = peel(columns, *interior(n, conditions.tests))
 
     def tile(at: At) -> None:
         over_both_ends(b, lines, lambda y, line: over(b, columns, lambda x, column: window.tile(
@@ -143,18 +169,26 @@ def lower(b: Builder, nest: Nest, choice: WindowChoice, target: Target, rows: Ro
     nested(b, (*outer, *more), {}, tile, rows)
 
 
-def heights(work: Work, extent: int, inside: tuple[int, int], choice: WindowChoice, conditions: Conditions) -> list[Tiles]:
+def heights(nest: Nest, r: Reduce, extent: int, inside: tuple[int, int], choice: WindowChoice, conditions: Conditions
+            ) -> list[Tiles]:
     """How the rows are cut: tiles at the border have their windows taken apart, or single rows are there, where that is so much
     less code that it pays."""
-    low, high = inside
+    work, (low, high), share = Work.of(nest, r, choice.lanes), inside, share_of(nest.value)
+
+    def cheap(found: Sequence[list[Tiles]]) -> list[Tiles]:
+        return cheapest(found, lambda tiles: work.cycles * sum(t.count * t.size for t in tiles) / extent, work.lines_of,
+                        share=share)
+
+    if high - low == extent:
+        return cheap(ways(nest, r, extent, choice.rows))
     whole = peel(balanced(extent, choice.rows), low, high, conditions.by_single_rows)
-    border = [t for t in whole if t.size > 1 and not low <= t.start <= t.start + t.size * t.count <= high]
+    border = [t for t in whole if t.size > 1 and not low <= t.start <= t.end <= high]
     if not border or low == high:
         return whole
     taps = math.prod(a.extent for a in conditions.tapped)
     code = sum(work.lines(t.size, taps) for t in border) - work.lines(1, FEW_STEPS)
     slower = (extent - high + low) * work.cycles / extent * work.waiting * (choice.rows - 1)
-    few = min(LINE_CYCLES * work.shapes * code, tolerated(work.cycles))
+    few = min(price_of(share) * work.shapes * code, tolerated(work.cycles, share))
     return one_by_one(extent, inside, Tile(choice.rows, 1)) if slower <= few else whole
 
 

@@ -19,12 +19,15 @@ from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
 from ..loops.ir import Operand
 from ..native.target import Target
+from .code_size import TOLERATED, price_of, share_of, tolerated
 from .nest import Nest
 from .tiles import Piece
 from .vectorize import At, Vectorizer
 
 MOST_OPERATIONS, ENOUGH_STEPS = 300, 24
 """Where so much is done with the sums of a tile, a loop does it, if a sum has steps enough to make up for the loop."""
+WAIT_CYCLES, STORE_LINES, LOOP_LINES = 4, 3, 15
+"""What it costs that a vector's sums wait in memory; lines of a store, and of a loop over vectors."""
 Given = Mapping[Expr, Operand]
 NOTHING: Given = {}
 
@@ -78,7 +81,8 @@ class Writer:
         self.b, self.target, self.nest, self.streaming = b, target, nest, streaming
         self.known = known or reduce
         self.largest = largest
-        self.long = reduce is not None and math.prod(a.extent for a in reduce.axes) >= ENOUGH_STEPS
+        self.steps = math.prod(a.extent for a in reduce.axes) if reduce else 0
+        self.long, self.share = self.steps >= ENOUGH_STEPS, share_of(nest.value)
         self.operations = operations(nest.value, self.known)
         self.scratch: Buffer | None = None
 
@@ -86,12 +90,22 @@ class Writer:
               given: Given = NOTHING) -> None:
         """Compute and store a block; `sums` are the reduction's values, vector by vector. `outer` knows what is
         computed around it, `given` what is known of a block of one vector."""
-        if self.long and self.operations * len(sums) > MOST_OPERATIONS:
+        if (self.long and self.operations * len(sums) > MOST_OPERATIONS) or self.is_less_code(block, len(sums)):
             self.in_loops(block, sums, outer)
             return
         for number, (row, piece) in enumerate(block.vectors):
             known: Given = given if self.known is None else {self.known: sums[number]}
             self.store(block, row, piece.start, piece, known, outer)
+
+    def is_less_code(self, block: Block, sums: int) -> bool:
+        """Whether a loop is so much less code that it pays, where narrow floats make the code of each vector long."""
+        if self.steps == 0 or sums < 2 or self.share == TOLERATED:
+            return False
+        kinds = len({(p.lanes, p.active) for p in block.pieces})
+        saved = sums * (self.operations + STORE_LINES) - 2 * sums - kinds * (self.operations + LOOP_LINES)
+        vectors = math.prod(a.extent for a in self.nest.axes) / block.pieces[0].lanes
+        slower = WAIT_CYCLES * vectors
+        return slower <= min(price_of(self.share) * saved, tolerated(vectors * self.steps / 2, self.share))
 
     def store(self, block: Block, row: Affine | int, start: Affine | int, piece: Piece, given: Given,
               outer: Vectorizer | None) -> None:

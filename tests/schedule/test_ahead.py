@@ -76,7 +76,7 @@ CASES = {
     "3x3": convolution(Window()),
     "3x3 and an epilogue": convolution(Window(channels=8), epilogue=True),
     "strides": convolution(Window(height=9, width=8, stride=2), epilogue=True),
-    "dilations": convolution(Window(height=8, width=9, dilation=2, pad=2)),
+    "dilations": convolution(Window(height=4, width=9, dilation=2, pad=2)),
     "no border": convolution(Window(pad=0, filters=70)),
     "1x1": convolution(Window(size=1, pad=0, channels=70), epilogue=True),
     "1x1 with strides": convolution(Window(size=1, pad=0, stride=2, channels=40, filters=33), epilogue=True),
