@@ -65,15 +65,18 @@ def run_program(program: Program | str | bytes, *, write: Write = print, report:
 def forwarded(report: Report, former: Callable[[Diagnostic], object] | None) -> Callable[[Diagnostic], None]:
     """Tell of the errors of operations, too."""
     def diagnostic(found: Diagnostic) -> None:
-        report(found.decoded, found.message)
+        if found.problem.kind != CANCELLED:
+            report(found.decoded, found.message)
         if former is not None:
             former(found)
     return diagnostic
 
 
 def make_runtime() -> CoreRuntime:
-    """A runtime with compiled kernels."""
-    return CoreRuntime()
+    """A runtime with compiled kernels, and variables of its own."""
+    from ....runtime.variables import Context
+    from ..runtime import CoreRuntime as Compiling
+    return Compiling(context=Context("program"))
 
 
 def run_function(execution: Execution, function: Function) -> Outcome:

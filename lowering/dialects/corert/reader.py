@@ -22,14 +22,14 @@ MOST_RESULTS = 10_000
 BLOCK = re.compile(r"\^[\w$.-]++")
 LOCATION = re.compile(r"loc(?=\s*+\()")
 PIECE = re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|[()]')
-KERNEL_PROGRAM = re.compile(r'(?:^|[\s"=])(?:tfrt|corert)\.[a-z]')
+KERNEL_PROGRAM = re.compile(r'(?:^|[{])[ \t]*(?:%[^=\n]*=[ \t]*)?"?(?:tfrt|corert)\.[a-z]', re.MULTILINE)
 
 
 def is_program(text: str | bytes) -> bool:
-    """Whether a text is a kernel program: it uses kernels of `tfrt` or `corert`, outside comments and strings."""
+    """Whether a text is a kernel program: one of its lines is a kernel of `tfrt` or `corert`."""
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")
-    return any(KERNEL_PROGRAM.search(line.partition("//")[0]) for line in text.split("\n"))
+    return KERNEL_PROGRAM.search(text) is not None
 
 
 def read_program(text: str | bytes, name: str = "<text>") -> Program:
