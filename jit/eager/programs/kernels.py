@@ -180,7 +180,7 @@ def ready(call: Call, array: Array) -> TensorHandle:
 
 @kernel("corert.const_dense_tensor")
 def const_dense(call: Call) -> TensorHandle:
-    return ready(call, np.ascontiguousarray(call.attribute("value").array))
+    return ready(call, np.asarray(call.attribute("value").array, order="C"))
 
 
 def extents(call: Call) -> tuple[int, ...]:
