@@ -218,7 +218,7 @@ def function(value: Any) -> Any:
 KEPT: dict[str, Callable[[Any], Any]] = {
     "bool": boolean, "string": string, "f32": lambda v: float(np.float32(number(v))), "f64": number,
     "dtype": lambda v: dtype_of(v) if isinstance(v, str) else np.dtype(v),
-    "shape": lambda v: tuple(None if n is None else integer(n) for n in v), "dense": dense, "aggregate": aggregate,
+    "shape": lambda v: None if v is None else tuple(None if n is None else integer(n) for n in v), "dense": dense, "aggregate": aggregate,
     "function": function}
 """How a value of a type is kept; integers as `integer` does."""
 

@@ -25,18 +25,26 @@ class CpuOpHandler(OpHandler):
         return self.runtime.cpu.execute(invocation)
 
 
-class ProgramLoggingOpHandler(LoggingOpHandler):
-    """Logs with the program's output, tensors of all kinds as programs print them. Waiting for results, it does the work that
-    they may wait for."""
+class WorkingOpHandler(OpHandler):
+    """Leaves an operation to another handler, and does the work that its results wait for before it goes on."""
 
-    def __init__(self, fallback: OpHandler, execution: Execution, sync_log_results: bool) -> None:
-        super().__init__(fallback, execution.write, sync_log_results)
-        self.execution = execution
+    def __init__(self, handler: OpHandler, execution: Execution) -> None:
+        super().__init__()
+        self.handler, self.execution = handler, execution
 
     def execute(self, invocation: OpInvocation) -> bool:
-        if self.sync_log_results:
-            self.execution.work.finish_tasks()
-        return super().execute(invocation)
+        done = self.handler.run(invocation)
+        self.execution.work.settle([r for r in invocation.results if r is not None])
+        return done
+
+
+class ProgramLoggingOpHandler(LoggingOpHandler):
+    """Logs with the program's output, tensors of all kinds as programs print them. """
+
+    def __init__(self, fallback: OpHandler, execution: Execution, sync_log_results: bool) -> None:
+        delegate = WorkingOpHandler(fallback, execution) if sync_log_results else fallback
+        super().__init__(delegate, execution.write, sync_log_results)
+        self.execution = execution
 
     def log(self, head: str, begin: str, number: int, handles: Sequence[TensorHandle]) -> None:
         self.write(head)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ....runtime.errors import Problem
@@ -43,27 +43,35 @@ class Work:
     def _closed(self, _: object) -> None:
         with self.condition:
             self.open -= 1
-            self.condition.notify()
+            self.condition.notify_all()
 
     def finish(self) -> None:
         """Do all tasks, those that come up meanwhile, too, until no value is pending."""
+        self._work(lambda: self.open > 0)
+
+    def settle(self, values: Sequence[AsyncValue]) -> None:
+        """Do tasks until these values are settled."""
+        for value in values:
+            value.then(self._wake)
+        while any(v.is_pending for v in values):
+            self._work(lambda: any(v.is_pending for v in values), one=True)
+
+    def _wake(self, _: object) -> None:
+        with self.condition:
+            self.condition.notify_all()
+
+    def _work(self, is_needed: Callable[[], bool], one: bool = False) -> None:
+        """Do the tasks in line, and wait for more as long as that is needed; with `one` not more than one."""
         while True:
             with self.condition:
-                while not self.tasks and self.open:
+                while not self.tasks and is_needed():
                     self.condition.wait()
                 if not self.tasks:
                     return
                 task = self.tasks.popleft()
             task.run()
-
-    def finish_tasks(self) -> None:
-        """Do the tasks that are in line, and those that they bring."""
-        while True:
-            with self.condition:
-                if not self.tasks:
-                    return
-                task = self.tasks.popleft()
-            task.run()
+            if one:
+                return
 
     def cancel(self, error: Problem) -> None:
         """Give up all tasks."""

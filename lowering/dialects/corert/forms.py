@@ -88,10 +88,10 @@ def read_execute(reader: ProgramReader, named: int, position: Position, is_order
     context = reader.passed()
     needed = 1 + is_ordered
     if len(context) != needed:
-        takes = "its op handler and a chain" if is_ordered else "its op handler"
-        raise Problem(f"takes {takes} in the first brackets, found {len(context)} operands", position, kind="type",
-                      help=None if is_ordered else "corert.executeop.seq takes a chain, too").of(
-                          "corert.executeop.seq" if is_ordered else "corert.executeop")
+        name, takes = ("corert.executeop.seq", "its op handler and a chain") if is_ordered else (
+            "corert.executeop", "its op handler")
+        raise Problem(f"{name} takes {takes} in the first brackets, found {len(context)} operands", position, kind="type",
+                      help=None if is_ordered else "corert.executeop.seq takes a chain, too")
     op_name = scanner.string()
     operands = reader.passed()
     given = reader.attributes.optional_dictionary()
@@ -172,9 +172,9 @@ def read_if(reader: ProgramReader, named: int, position: Position) -> Parts:
     """`tfrt.if %p, %a : (types) -> types {...} else {...}`; the regions call what is passed by its names outside."""
     condition, *passed = reader.uses()
     results = typed(reader, tuple(passed))
-    regions = [reader.body(as_arguments(passed))]
+    regions = [reader.body(as_arguments(passed, position))]
     if reader.scanner.accept("else"):
-        regions.append(reader.body(as_arguments(passed)))
+        regions.append(reader.body(as_arguments(passed, position)))
     return Parts((condition, *passed), {}, results, tuple(regions))
 
 
@@ -183,15 +183,19 @@ def read_repeat(reader: ProgramReader, named: int, position: Position) -> Parts:
     count, *passed = reader.uses()
     types: tuple[str, ...] = ()
     if reader.scanner.accept(":"):
-        position, types = reader.scanner.here(), reader.types("{")
-        reader.agree(passed, types, position)
+        where, types = reader.scanner.here(), reader.types("{")
+        reader.agree(passed, types, where)
     elif passed:
         raise reader.scanner.expected("':' and the types of what is passed")
-    body: Body = reader.body(as_arguments(passed))
+    body: Body = reader.body(as_arguments(passed, position))
     return Parts((count, *passed), {}, types, (body,))
 
 
-def as_arguments(values: list[Value]) -> list[tuple[str, str, Position]]:
+def as_arguments(values: list[Value], position: Position) -> list[tuple[str, str, Position]]:
+    """What is passed to a region, as its arguments."""
+    twice = next((v for n, v in enumerate(values) if v in values[:n]), None)
+    if twice is not None:
+        raise Problem(f"%{twice.name} is passed twice, but the region has one name for it", position, kind="symbol")
     return [(value.name or "", value.type, value.position) for value in values]
 
 

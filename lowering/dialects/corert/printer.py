@@ -35,7 +35,7 @@ class FunctionPrinter:
 
     def define(self, value: Value) -> str:
         wanted = (value.name or "ch").replace("#", "_")
-        wanted = wanted if NAME.fullmatch(wanted) else "v"
+        wanted = wanted if NAME.fullmatch(wanted) else f"v{wanted}"
         name, number = wanted, 0
         while name in self.taken:
             number += 1
