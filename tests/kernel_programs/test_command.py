@@ -43,7 +43,8 @@ def test_run_prints_what_the_program_of_the_document_prints(tmp_path: pathlib.Pa
                                               "values = [-3.000000e+00]\n'example' returned !tfrt.chain value\n", "")
 
 
-def test_run_tells_errors_on_standard_error_and_by_its_exit_code(failing: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_tells_errors_on_standard_error_and_by_its_exit_code(failing: pathlib.Path,
+                                                                  capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = tosaic(capsys, "run", failing)
     assert code == 1
     assert out.splitlines() == ["--- Running 'setup'", "--- Running 'f'", "'f' returned <<error: something bad happened>>",
@@ -60,7 +61,8 @@ def test_run_reads_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytes
 def test_run_prints_json(failing: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = tosaic(capsys, "run", failing, "--json")
     found = json.loads(out)
-    assert found["functions"][1] == {"function": "f", "run": True, "returned": ["<<error: something bad happened>>"], "failed": True}
+    assert found["functions"][1] == {
+        "function": "f", "run": True, "returned": ["<<error: something bad happened>>"], "failed": True}
     assert found["functions"][2]["run"] is False and len(found["printed"]) == 4
 
 
@@ -77,7 +79,8 @@ def test_run_refuses_options_of_models(failing: pathlib.Path, capsys: pytest.Cap
     assert (code, out) == (2, "") and "a kernel program takes no --input, --save" in err
 
 
-def test_a_text_that_is_wrong_is_a_bad_model_and_nothing_runs(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_text_that_is_wrong_is_a_bad_model_and_nothing_runs(tmp_path: pathlib.Path,
+                                                              capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "wrong.mlir"
     path.write_text(FAILING + "func.func @h() { tfrt.nothing tfrt.return }")
     code, out, err = tosaic(capsys, "run", path)

@@ -23,7 +23,8 @@ PICK = "".join(function(name, "%c: !tfrt.chain, %x: !corert.tensorhandle, %y: !c
                         f"tfrt.return %c, {value} : !tfrt.chain, !corert.tensorhandle")
                for name, value in (("first", "%x"), ("second", "%y")))
 ONE_TWO = dense("%a", "[2]", "[1 : i32]") + dense("%b", "[2]", "[2 : i32]")
-COND = "%r:2 = corert.cond %p @first @second (%ch0, %a, %b) : (!corert.tensorhandle, !corert.tensorhandle) -> (!corert.tensorhandle)\n"
+COND = "%r:2 = corert.cond %p @first @second (%ch0, %a, %b)"
+COND += " : (!corert.tensorhandle, !corert.tensorhandle) -> (!corert.tensorhandle)\n"
 
 
 # Numbers decide
@@ -132,21 +133,24 @@ def test_case_with_an_index_outside_is_an_error(index: int) -> None:
     assert printed[-1] == f"'f' returned <<error: {message}>>" and errors == [f"12: {message}"]
 
 
-WHILE = function("step", "%c: !tfrt.chain, %n: i32", "!tfrt.chain, i32, i1", """%one = tfrt.constant.i32 1 %five = tfrt.constant.i32 5
+WHILE = function("step", "%c: !tfrt.chain, %n: i32", "!tfrt.chain, i32, i1", """%one = tfrt.constant.i32 1
+ %five = tfrt.constant.i32 5
  %m = {0} %d = tfrt.print.i32 %m, %c %p = tfrt.lessequal.i32 %m, %five
  tfrt.return %d, %m, %p : !tfrt.chain, i32, i1""")
 
 
 @pytest.mark.parametrize("add", ["tfrt.add.i32 %n, %one", '"tfrt_test.async_add.i32"(%n, %one) : (i32, i32) -> i32'])
 def test_while_runs_until_its_last_result_is_false(add: str) -> None:
-    text = WHILE.replace("{0}", add) + function("f", "", "i32", """%c = tfrt.new.chain %n = tfrt.constant.i32 3 %p = tfrt.constant.i1 true
+    text = WHILE.replace("{0}", add) + function("f", "", "i32", """%c = tfrt.new.chain %n = tfrt.constant.i32 3
+ %p = tfrt.constant.i1 true
  %d, %m = tfrt.while %p @step(%c, %n) parallel_iterations(4) : (!tfrt.chain, i32) -> (!tfrt.chain, i32)
  tfrt.return %m : i32""")
     assert results(text) == ["int32 = 4", "int32 = 5", "int32 = 6", "'f' returned 6"]
 
 
 def test_while_that_is_false_at_once_gives_back_what_it_takes() -> None:
-    text = WHILE.replace("{0}", "tfrt.add.i32 %n, %one") + function("f", "", "i32", """%c = tfrt.new.chain %n = tfrt.constant.i32 9
+    text = WHILE.replace("{0}", "tfrt.add.i32 %n, %one") + function("f", "", "i32", """%c = tfrt.new.chain
+ %n = tfrt.constant.i32 9
  %p = tfrt.constant.i1 false
  %d, %m = tfrt.while %p @step(%c, %n) : (!tfrt.chain, i32) -> (!tfrt.chain, i32)
  tfrt.return %m : i32""")
@@ -205,8 +209,8 @@ def test_calls_may_recurse_so_deep_and_no_deeper() -> None:
 def test_a_tensor_is_true_if_its_element_is_not_zero_or_empty(predicate: str, expected: int, operation: str | None) -> None:
     make = f"%q = corert.{predicate}\n %p = corert.executeop(%cpu) \"tfrt_test.{operation}\"(%q) : 1\n" if operation else (
         f"%p = corert.{predicate}\n")
-    text = PICK + function("f", "", "!tfrt.chain", f"{CPU}{ONE_TWO}{make}{COND} %end = {shown('%r#1', '%r#0')} tfrt.return %end : "
-                                                   "!tfrt.chain")
+    text = PICK + function("f", "", "!tfrt.chain",
+                           f"{CPU}{ONE_TWO}{make}{COND} %end = {shown('%r#1', '%r#0')} tfrt.return %end : !tfrt.chain")
     assert results(text)[0] == f"DenseHostTensor dtype = i32, shape = [2], values = [{expected}, {expected}]"
 
 
@@ -234,7 +238,8 @@ def loop(condition: str, add: str = "") -> str:
     """Functions of a loop that adds two as long as the number and one are not zero."""
     arguments = "%c: !tfrt.chain, %x: !corert.tensorhandle"
     text = function("go", arguments, HANDLES[1:-1], f"{CPU}{dense('%one', '[1]', '[1 : i32]')}"
-                    f'%p = corert.executeop(%cpu) "tfrt_test.add"(%x, %one) : 1\n {condition} tfrt.return %d, %p : {HANDLES[1:-1]}')
+                    f'%p = corert.executeop(%cpu) "tfrt_test.add"(%x, %one) : 1\n {condition} '
+                    f"tfrt.return %d, %p : {HANDLES[1:-1]}")
     return text + function("add", arguments, HANDLES[1:-1], f"{CPU}{dense('%two', '[1]', '[2 : i32]')}"
                            f'%y = corert.executeop(%cpu) "tfrt_test.add"(%x, %two) : 1\n {add or "%z = " + NOOP}'
                            f"%d = {shown('%z', '%c')}\n tfrt.return %d, %z : {HANDLES[1:-1]}")
@@ -247,7 +252,8 @@ NINE = dense("%a", "[1]", "[-9 : i32]")
 
 
 def test_while_of_tensors_runs_until_the_predicate_is_false() -> None:
-    text = loop(SAME) + function("f", "", "!tfrt.chain", f"{CPU}{NINE}{LOOP} %end = {shown('%r', '%d')} tfrt.return %end : !tfrt.chain")
+    text = loop(SAME) + function("f", "", "!tfrt.chain",
+                                 f"{CPU}{NINE}{LOOP} %end = {shown('%r', '%d')} tfrt.return %end : !tfrt.chain")
     assert results(text) == [*(f"DenseHostTensor dtype = i32, shape = [1], values = [{n}]" for n in (-7, -5, -3, -1, -1)),
                              "'f' returned !tfrt.chain value"]
 
@@ -286,7 +292,8 @@ PURE = function("square", "%x: !corert.tensorhandle", "!corert.tensorhandle", "%
                 '%cpu = corert.get_op_handler %c "cpu"\n %y = corert.executeop(%cpu) "tfrt_test.matmul"(%x, %x) : 1\n'
                 " tfrt.return %y : !corert.tensorhandle")
 COMPOSITE = """%op = "corert.make_composite_op"() {fn = @square} : () -> !corert.op
- %r = "corert.execute_crt_op"(%op, %a) {op_attrs = [], op_func_attrs = []} : (!corert.op, !corert.tensorhandle) -> !corert.tensorhandle
+ %r = "corert.execute_crt_op"(%op, %a) {op_attrs = [], op_func_attrs = []} :
+   (!corert.op, !corert.tensorhandle) -> !corert.tensorhandle
 """
 
 
@@ -300,7 +307,8 @@ def test_a_composite_operation_runs_its_function(square: str, make: str) -> None
 
 
 def test_a_composite_operation_with_a_wrong_number_of_arguments_is_an_error() -> None:
-    text = SQUARE + function("f", "", "!corert.tensorhandle", f"""{CPU} %op = "corert.make_composite_op"() {{fn = @square}} : () -> !corert.op
+    text = SQUARE + function("f", "", "!corert.tensorhandle", f"""{CPU}
+ %op = "corert.make_composite_op"() {{fn = @square}} : () -> !corert.op
  %r = "corert.execute_crt_op"(%op) : (!corert.op) -> !corert.tensorhandle
  tfrt.return %r : !corert.tensorhandle""")
     assert run(text)[0][-1] == "'f' returned <<error: @square takes 1 tensor handles and gives 1, not 0 and 1>>"

@@ -70,7 +70,8 @@ def test_each_operation_says_what_is_wrong_with_its_arguments() -> None:
            '"tfrt_test.argmax"(%a) {axis = 0}': "tfrt_test.argmax: attribute 'axis' is i64, not i32",
            '"tfrt_test.cast"(%a) {type = "f7"}': "tfrt_test.cast: there is no type f7",
            '"tfrt_test.matmul"(%a, %a)': "arguments of tfrt_test.matmul are matrices, not tensor<2xi32> and tensor<2xi32>",
-           '"tfrt_test.matmul"(%m, %m)': "tfrt_test.matmul arguments have incompatible shapes: tensor<1x2xi32> and tensor<1x2xi32>",
+           '"tfrt_test.matmul"(%m, %m)':
+               "tfrt_test.matmul arguments have incompatible shapes: tensor<1x2xi32> and tensor<1x2xi32>",
            '"tfrt_test.create_dense_tensor"() {shape = [2], values = [1, 2, 3]}':
                "tfrt_test.create_dense_tensor: 3 values for shape = [2]",
            '"tfrt_test.create_dense_tensor"() {shape = [2], values = ["a"]}':

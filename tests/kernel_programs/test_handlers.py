@@ -35,14 +35,16 @@ func.func @f() -> (!tfrt.chain, !corert.ophandler) {{
 
 def test_a_handler_is_found_after_its_registration_and_not_before() -> None:
     printed, errors = run(ORDER)
-    assert printed == ["--- Not running 'register' because it has arguments.", "--- Not running 'find' because it has arguments.",
+    assert printed == ["--- Not running 'register' because it has arguments.",
+                       "--- Not running 'find' because it has arguments.",
                        "--- Running 'f'", "'f' returned !tfrt.chain value,<<error: op_handler not found: mine>>"]
     assert errors == ["15: op_handler not found: mine", "9: op_handler not found: mine"]
 
 
 def test_a_handler_stays_registered_for_the_functions_that_follow() -> None:
     text = f'func.func @a() {{ {NULL} {MAKE_CPU} corert.register_op_handler %own "cpu" tfrt.return }}\n'
-    text += f'func.func @b() -> !tfrt.chain {{ %c = tfrt.new.chain %cpu = corert.get_op_handler %c "cpu" {dense("%a", "[1]", "[1 : i32]")}'
+    text += 'func.func @b() -> !tfrt.chain { %c = tfrt.new.chain %cpu = corert.get_op_handler %c "cpu" '
+    text += dense("%a", "[1]", "[1 : i32]")
     printed, errors = run(f"{text} %end = {shown('%a', '%c')} tfrt.return %end : !tfrt.chain }}")
     assert printed[2] == "DenseHostTensor dtype = i32, shape = [1], values = [1]" and not errors
 
@@ -85,7 +87,8 @@ def test_the_logging_handler_prints_strings_and_scalars() -> None:
     text = '%s = corert.const_string_tensor {shape = [1], value = ["x"]}\n'
     text += '%t = corert.executeop(%cpu) "tfrt_test.create_from_scalar"() {shape = [2], value = 1 : i32} : 1\n'
     text += '%end = corert.executeop.seq(%cpu, %ch1) "tfrt_test.print"(%s, %t) : 0'
-    assert logged("", text)[-5:] == ["Inputs for [1]: 'tfrt_test.print':", '  Input for [1] tensor 0: StringHostTensor shape = [1], values = ["x"]',
+    assert logged("", text)[-5:] == [
+        "Inputs for [1]: 'tfrt_test.print':", '  Input for [1] tensor 0: StringHostTensor shape = [1], values = ["x"]',
                                      "  Input for [1] tensor 1: ScalarHostTensor dtype = i32, shape = [2], value = 1",
                                      'StringHostTensor shape = [1], values = ["x"]',
                                      "ScalarHostTensor dtype = i32, shape = [2], value = 1"]

@@ -220,7 +220,8 @@ def test_the_order_of_kernels_in_the_text_means_nothing_where_no_chain_says_so()
 
 
 def test_functions_run_in_order_and_those_with_arguments_do_not() -> None:
-    text = f"func.func @a(%x: i32) {{ tfrt.return }} func.func @b() -> i32 {{{CPU} %n = tfrt.constant.i32 4 tfrt.return %n : i32 }}"
+    text = f"func.func @a(%x: i32) {{ tfrt.return }} func.func @b() -> i32 {{{CPU}"
+    text += " %n = tfrt.constant.i32 4 tfrt.return %n : i32 }"
     assert run(text) == (["--- Not running 'a' because it has arguments.", "--- Running 'b'", "'b' returned 4"], [])
 
 

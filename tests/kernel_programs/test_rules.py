@@ -42,8 +42,10 @@ def wrong(kernel: str) -> tuple[str, int, int]:
     ("tfrt.print.i32 %n, %c, %c", "tfrt.print.i32 takes (i32, !tfrt.chain), found 3 operands", 3),
     ('%r = corert.executeop(%h) "an.op"(%n) : 1',
      "corert.executeop takes a !corert.tensorhandle as operand 1, %n is a i32", 8),
-    ('%r = corert.executeop(%c) "an.op"() : 1', "corert.executeop takes a !corert.ophandler as operand 0, %c is a !tfrt.chain", 8),
-    ('%r = corert.executeop(%h, %c) "an.op"() : 1', "corert.executeop takes its op handler in the first brackets, found 2 operands", 8),
+    ('%r = corert.executeop(%c) "an.op"() : 1',
+     "corert.executeop takes a !corert.ophandler as operand 0, %c is a !tfrt.chain", 8),
+    ('%r = corert.executeop(%h, %c) "an.op"() : 1',
+     "corert.executeop takes its op handler in the first brackets, found 2 operands", 8),
     ('%r = corert.executeop.seq(%h) "an.op"() : 1',
      "corert.executeop.seq takes its op handler and a chain in the first brackets, found 1 operands", 8),
     ('%r = corert.executeop.seq(%h, %x) "an.op"() : 0',
@@ -72,11 +74,13 @@ def wrong(kernel: str) -> tuple[str, int, int]:
      "corert.executeop has a key and a value in each of its op_attrs, the key a string", 8),
     ('%r = "corert.executeop"(%h) {op_name = "a", op_attrs = 1} : (!corert.ophandler) -> !corert.tensorhandle',
      "corert.executeop has a key and a value in each of its op_attrs, the key a string", 8),
-    ('%r = "corert.executeop"(%h) {op_name = "a", op_attrs = [["k", 1], ["k", 2]]} : (!corert.ophandler) -> !corert.tensorhandle',
+    ('%r = "corert.executeop"(%h) {op_name = "a", op_attrs = [["k", 1], ["k", 2]]} :'
+     " (!corert.ophandler) -> !corert.tensorhandle",
      "corert.executeop has the attribute k twice", 8),
     ('%r = "corert.executeop"(%h) {op_name = "a", op_func_attrs = [["k", 1]]} : (!corert.ophandler) -> !corert.tensorhandle',
      "corert.executeop has functions in op_func_attrs, k is none", 8),
-    ('%r = "corert.executeop"(%h) : (!corert.ophandler) -> !corert.tensorhandle', "corert.executeop needs the attribute op_name", 8),
+    ('%r = "corert.executeop"(%h) : (!corert.ophandler) -> !corert.tensorhandle',
+     "corert.executeop needs the attribute op_name", 8),
     ("%r = corert.create_dense_tensor.i32 {shape = [3], value = [1 : i32, 2 : i32]}",
      "corert.create_dense_tensor.i32 has 2 values for a shape of 3 elements", 8),
     ("%r = corert.create_dense_tensor.i32 {shape = [3], value = [1]}",
@@ -89,7 +93,8 @@ def wrong(kernel: str) -> tuple[str, int, int]:
      "corert.const_string_tensor needs a list of strings as its attribute value", 8),
     ('%r = "corert.const_dense_tensor"() {value = 1} : () -> !corert.tensorhandle',
      "corert.const_dense_tensor needs a constant, as in dense<1> : tensor<i32> as its attribute value", 8),
-    ('%r = "tfrt.constant.i32"() {value = 1 : i64} : () -> i32', "tfrt.constant.i32 needs a number of type i32 as its attribute value", 8),
+    ('%r = "tfrt.constant.i32"() {value = 1 : i64} : () -> i32',
+     "tfrt.constant.i32 needs a number of type i32 as its attribute value", 8),
     # functions
     ("tfrt.call @nobody(%c) : (!tfrt.chain) -> ()", "tfrt.call calls @nobody, which the program does not have", 3),
     ("tfrt.call @pick(%c) : (!tfrt.chain) -> ()",
@@ -121,7 +126,8 @@ def wrong(kernel: str) -> tuple[str, int, int]:
     ("tfrt.if %p : () -> () { tfrt.print.i32 %n, %c tfrt.return }", "unknown value %n", 42),
     ("%r = tfrt.repeat.i32 %n, %n : i32 { tfrt.return }", "tfrt.return has 0 operands, but tfrt.repeat.i32 gives 1", 39),
     ("%r = tfrt.repeat.i32 %n, %c : !tfrt.chain { tfrt.return %n : i32 }", "unknown value %n", 59),
-    ("%a, %b = tfrt.repeat.i32 %n, %n, %n : i32, i32 { tfrt.return %n, %n : i32, i32 }", "%n is passed twice, but the region has one name for it", 12),
+    ("%a, %b = tfrt.repeat.i32 %n, %n, %n : i32, i32 { tfrt.return %n, %n : i32, i32 }",
+     "%n is passed twice, but the region has one name for it", 12),
     ('"tfrt.new.chain"() ({ tfrt.return }) : () -> !tfrt.chain', "tfrt.new.chain has no regions, found 1", 3),
     ('"tfrt.if"(%p) : (i1) -> ()', "tfrt.if has one region or two, found 0", 3),
     # names
@@ -139,7 +145,8 @@ def wrong(kernel: str) -> tuple[str, int, int]:
     ('%r = corert.executeop(%h) "an.op"() {k = 1 : tensor<2xi32>} : 1', "a number cannot be of type tensor<2xi32>", 48),
     ('%r = corert.executeop(%h) "an.op"() {k = 300 : i8} : 1', "300 does not fit i8 (-128 to 255)", 44),
     ('%r = corert.executeop(%h) "an.op"() {k = #foo.bar<1>} : 1', "the attribute #foo.bar is not known", 44),
-    ('%r = corert.executeop(%h) "an.op"() {k = #corert.shape<1x>} : 1', "expected a shape, as in #corert.shape<1x?x3>, found '#corert.shape'", 44),
+    ('%r = corert.executeop(%h) "an.op"() {k = #corert.shape<1x>} : 1',
+     "expected a shape, as in #corert.shape<1x?x3>, found '#corert.shape'", 44),
     ('%r = corert.executeop(%h) "an.op"() {k = dense<[1]> : i32} : 1', "a constant cannot be of type i32", 57),
     ('%r = corert.executeop(%h) "an.op"() {k = dense<[1]> : tensor<2xi32>} : 1',
      "expected 2 elements in this list of tensor<2xi32>, found 1", 52),
@@ -170,7 +177,8 @@ def test_what_is_wrong_with_a_kernel_is_said_at_its_place(kernel: str, message: 
     ('corert.op_attrs_set_array.str {key = "k", value = ["a", 1]}', "a list of a string")])
 def test_a_setter_takes_values_of_its_type(kernel: str, message: str) -> None:
     name, _, given = kernel.partition(" ")
-    text = f'%a = "corert.create_op_attrs"() : () -> !corert.opattrs "{name}"(%a, %c) {given} : (!corert.opattrs, !tfrt.chain) -> !tfrt.chain'
+    text = '%a = "corert.create_op_attrs"() : () -> !corert.opattrs\n'
+    text += f'"{name}"(%a, %c) {given} : (!corert.opattrs, !tfrt.chain) -> !tfrt.chain'
     assert wrong(text)[0] == f"{name} needs {message} as its attribute value"
 
 

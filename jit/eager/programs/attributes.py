@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ....lowering.dialects.corert.program import pairs_of
 from ....lowering.dialects.corert.shapes import is_shape, shape_of
 from ....lowering.graph.types import BY_STORAGE, ElementType
 from ....lowering.text.attributes import Attribute, Dense, Number, Numbers, Symbol
@@ -19,11 +20,11 @@ MOST_PRINTED = 5
 """Entries of an array that are printed."""
 
 
-def operation_attributes(attributes: Mapping[str, Any]) -> FrozenOpAttrs:
+def operation_attributes(attributes: Mapping[str, Attribute]) -> FrozenOpAttrs:
     """The attributes of `executeop`, from its pairs of names and values."""
     found = OpAttrs()
     for name in ("op_attrs", "op_func_attrs"):
-        for key, value in attributes.get(name, ()):
+        for key, value in pairs_of(attributes, name):
             set_attribute(found, key, value)
     return found.freeze()
 
@@ -35,7 +36,7 @@ def set_attribute(attributes: OpAttrs, name: str, value: Attribute) -> bool:
             return attributes.set(name, value, "bool")
         case str():
             return attributes.set(name, value, "string")
-        case Number(number, type):
+        case Number(_, type):
             return attributes.set(name, plain(value), type_of(name, type))
         case Numbers(numbers, type):
             return attributes.set_array(name, [plain(Number(n, type)) for n in numbers], type_of(name, type))

@@ -5,18 +5,21 @@ Each is a generator that yields what it waits for, and settles the results.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ....lowering.dialects.corert.program import Body, Function, Kernel
 from ....runtime.errors import Problem
 from ....runtime.opbyop.asynchronous import AsyncValue
 from ....runtime.opbyop.handle import TensorHandle
-from .execution import Execution, Steps
 from .tensors import is_true
 from .values import Register, first_error
 
+if TYPE_CHECKING:
+    from .execution import Execution
+
 Registers: TypeAlias = list[Register]
-Control: TypeAlias = Callable[[Execution, Kernel, Registers, Registers], Steps]
+Steps: TypeAlias = Generator[Sequence[AsyncValue], None, None]
+Control: TypeAlias = Callable[["Execution", Kernel, Registers, Registers], Steps]
 
 
 def forward(found: Sequence[Register], results: Sequence[Register]) -> None:

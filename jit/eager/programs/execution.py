@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,8 @@ from ....runtime.opbyop.core import CoreRuntime
 from ....runtime.opbyop.handle import TensorHandle
 from ....runtime.opbyop.handler import OpHandler
 from .attributes import operation_attributes
+from .control import CONTROL, Steps
+from .kernels import KERNELS
 from .scalars import Scalars
 from .values import Register, first_error, when_settled
 from .work import Work
@@ -31,8 +33,6 @@ CANCELLED = "cancelled"
 """The kind of the error of what has been cancelled."""
 
 Report = Callable[[Position | None, str], object]
-Steps = Generator[Sequence[AsyncValue], None, None]
-"""Control flow: what it yields it waits for."""
 
 
 class Execution:
@@ -93,15 +93,16 @@ class Execution:
     # ---- kernels -----------------------------------------------------------------------------------------------------
     def start(self, kernel: Kernel, operands: list[Register]) -> list[Register]:
         """Run a kernel, now or later."""
-        from .control import CONTROL
         results = [Register.pending() for _ in kernel.results]
         steps = CONTROL.get(kernel.name)
         if steps is not None:
             self.advance(kernel, steps(self, kernel, operands, results), results)
+        elif not any(o.is_pending for o in operands):
+            self.run_kernel(kernel, operands, results)
         else:
             done = Register.pending()
-            when_settled(operands, lambda: self.run_kernel(kernel, operands, results, done))
             self.work.track(done)
+            when_settled(operands, lambda: self.run_kernel(kernel, operands, results, done))
         for result in results:
             self.work.track(result)
         return results
@@ -118,8 +119,8 @@ class Execution:
         except RecursionError:
             self.fail(results, self.originate(Problem("calls are nested too deep", kind="kernel"), kernel))
 
-    def run_kernel(self, kernel: Kernel, operands: Sequence[Register], results: Sequence[Register], done: Register) -> None:
-        from .kernels import KERNELS
+    def run_kernel(self, kernel: Kernel, operands: Sequence[Register], results: Sequence[Register],
+                   done: Register | None = None) -> None:
         error = first_error(operands) or self.cancelled
         if error is not None:
             self.fail(results, error)
@@ -128,7 +129,10 @@ class Execution:
                 self.deliver(KERNELS[kernel.name](Call(self, kernel, [o.value for o in operands])), results)
             except Problem as problem:
                 self.fail(results, self.originate(problem, kernel))
-        done.set(None)
+            except MemoryError:
+                self.fail(results, self.originate(Problem(f"{kernel.name} cannot allocate its result", kind="memory"), kernel))
+        if done is not None:
+            done.set(None)
 
     def deliver(self, found: Any, results: Sequence[Register]) -> None:
         """Settle the results of a kernel: values, or what will have them."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -22,12 +22,14 @@ from ....runtime.opbyop.handle import TensorHandle
 from ....runtime.opbyop.handler import NullOpHandler, OpHandler
 from ....runtime.opbyop.metadata import TensorMetadata
 from .attributes import aggregate, attributes_lines, plain, set_attribute
-from .execution import Call
 from .handlers import CpuOpHandler, ProgramLoggingOpHandler
 from .tensors import STRINGS, integer_of, number_text, shape_text, tensor_text
 from .values import Register
 
-Implementation: TypeAlias = Callable[[Call], Any]
+if TYPE_CHECKING:
+    from .execution import Call
+
+Implementation: TypeAlias = Callable[["Call"], Any]
 KERNELS: dict[str, Implementation] = {}
 
 

@@ -37,9 +37,9 @@ def run_program(program: Program | str | bytes, *, write: Write = print, report:
                 runtime: CoreRuntime | None = None, name: str = "<text>") -> tuple[Outcome, ...]:
     """Run the functions of a kernel program (or of its text, which problems call `name`), or the one called `entry`.
 
-    `write` gets each line that it prints, `report(position, message)` each error where it begins. Errors at run time are results,
-    not exceptions; a Problem is raised for a text that is wrong. A `runtime` brings its own op handlers, and its diagnostic keeps
-    getting the errors that begin in operations.
+    `write` gets each line that it prints, `report(position, message)` each error where it begins. Errors at run time are
+    results, not exceptions; a Problem is raised for a text that is wrong. A `runtime` brings its own op handlers, and its
+    diagnostic keeps getting the errors that begin in operations; it is for this program alone while it runs.
     """
     if not isinstance(program, Program):
         program = read_program(program, name)

@@ -1,7 +1,7 @@
 """Registers: what the values of a kernel program are while it runs. A register is pending, then has its value or an error.
 
-The value of a tensor handle's register is the handle, which may itself still be pending: kernels that only pass handles on do not
-wait for tensors. A chain's value is None: that it is there is all.
+The value of a tensor handle's register is the handle, which may itself still be pending: kernels that only pass handles on
+do not wait for tensors. A chain's value is None: that it is there is all.
 """
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The work that a kernel program's asynchronous kernels leave for later: done by the thread that waits for the program.
 
-One thread in one order, so that what a program prints does not depend on chance. The runtime's own threads may settle values, too.
+One thread in one order, so that what a program prints does not depend on chance. The runtime's own threads may settle values,
+too.
 """
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def read_fixed(reader: ProgramReader, name: str, position: Position) -> Parts:
     attributes: Dictionary = {}
     operands: list[Value] = []
     closes = scanner.accept("(")
-    while scanner.sees("%") and signature.operands or "name" in signature.attributes and scanner.sees('"'):
+    while (scanner.sees("%") and signature.operands) or ("name" in signature.attributes and scanner.sees('"')):
         if scanner.sees('"'):
             attributes["name"] = scanner.string()
             break

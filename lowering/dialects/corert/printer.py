@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 from ...text.attribute_printer import format_attribute, format_dictionary, format_number, format_signature, quoted, symbol
-from ...text.attributes import Attribute, Number, Symbol
+from ...text.attributes import Attribute, Number
 from .kernels import RETURN
-from .program import Body, Function, Kernel, Program, Value
+from .program import Body, Function, Kernel, Program, Value, pairs_of
 
 NAME = re.compile(r"[0-9]+|[A-Za-z_$.][A-Za-z0-9_$.]*(?:-[A-Za-z0-9_$.]+)*")
 LISTED = ("tfrt.new.chain", "tfrt.merge.chains", "tfrt.print.", "tfrt.add.", "corert.tensorhandle_to_int32")
@@ -162,11 +162,7 @@ def execute_text(printer: FunctionPrinter, kernel: Kernel) -> str:
 
 def pairs(attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
     """The attributes of an operation as a dictionary."""
-    found: dict[str, Attribute] = {}
-    for name in ("op_attrs", "op_func_attrs"):
-        for key, value in attributes.get(name, ()):  # type: ignore[misc, union-attr]
-            found[key] = value
-    return found
+    return {key: value for name in ("op_attrs", "op_func_attrs") for key, value in pairs_of(attributes, name)}
 
 
 def call_text(printer: FunctionPrinter, kernel: Kernel) -> str:

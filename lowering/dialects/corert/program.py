@@ -53,6 +53,13 @@ class Kernel:
         return tuple(v.type for v in self.operands)
 
 
+def pairs_of(attributes: Mapping[str, Attribute], name: str) -> list[tuple[str, Attribute]]:
+    """The names and values of `op_attrs` or `op_func_attrs`, which have been verified."""
+    pairs = attributes.get(name, ())
+    assert isinstance(pairs, tuple)
+    return [(str(pair[0]), pair[1]) for pair in pairs if isinstance(pair, tuple)]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Body:
     """Arguments, kernels, and what `tfrt.return` gives back."""

@@ -78,7 +78,7 @@ class ProgramReader:
             if scanner.accept("attributes"):
                 self.attributes.dictionary()
             scanner.expect("{")
-        while not (scanner.at_end or inside and scanner.sees("}")):
+        while not (scanner.at_end or (inside and scanner.sees("}"))):
             functions.append(self.function())
         if inside:
             scanner.expect("}")
@@ -240,7 +240,7 @@ class ProgramReader:
         if self.scanner.sees("}"):
             raise Problem(f"expected {RETURN} before the end of the body", self.scanner.here(), kind="syntax")
         match = NAME.match(self.scanner.text, self.scanner.at)
-        return match is not None and match.group() == RETURN or self.scanner.sees(f'"{RETURN}"')
+        return (match is not None and match.group() == RETURN) or self.scanner.sees(f'"{RETURN}"')
 
     def returned(self) -> tuple[Value, ...]:
         """`tfrt.return %a, %b : types`"""
@@ -303,7 +303,8 @@ class ProgramReader:
                 position: Position) -> tuple[Value, ...]:
         if not named:
             return tuple(Value(None, type, position) for type in types)
-        total, values = sum(n.count for n in named), []
+        total = sum(n.count for n in named)
+        values: list[Value] = []
         if total != len(types):
             raise Problem(f"{total} result{'s are' if total != 1 else ' is'} named, but {kernel} has {len(types)}",
                           named[0].position, kind="type")

@@ -20,6 +20,7 @@ STRING = re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"')
 NUMBER = re.compile(r"-?(?:0x[0-9A-Fa-f]++|[0-9]++(?:\.[0-9]*+(?:[eE][-+]?[0-9]++)?)?)")
 COUNT = re.compile(r"[0-9]{1,6}+(?![\w.])")
 TYPE = re.compile(r"![A-Za-z_][\w$]*+(?:\.[\w$]++)*+|(?:[su]?i[0-9]{1,4}|b?f[0-9]{1,3})(?![\w$.])")
+WORD = re.compile(r"[\w$.]")
 FOUND = re.compile(r'"?[\w%@#!^$.-]{1,30}|->|\S')
 WHAT = {USE: "a value, as in %0", NAME: "a name", SYMBOL: "a function's name, as in @main", STRING: "a string",
         NUMBER: "a number", COUNT: "a number of results", TYPE: "a type, as in !tfrt.chain"}
@@ -68,7 +69,7 @@ class Scanner:
         if not self.sees(literal):
             return False
         end = self.at + len(literal)
-        if literal[-1].isalnum() and re.compile(r"[\w$.]").match(self.text, end):
+        if literal[-1].isalnum() and WORD.match(self.text, end):
             return False
         self.at = end
         self.skip()

@@ -11,7 +11,7 @@ from ....runtime.errors import Label, Position, Problem
 from ...graph.types import ElementType
 from ...text.attributes import Attribute, Dense, Number, Numbers, Symbol
 from .kernels import OPEN, RETURN, SIGNATURES, Signature
-from .program import CHAIN, COMPOSITE, HANDLE, HANDLER, Body, Function, Kernel, Program
+from .program import CHAIN, COMPOSITE, HANDLE, HANDLER, Body, Function, Kernel, Program, pairs_of
 
 MAXIMUM_ELEMENTS = 1 << 28
 """Elements of a tensor that attributes describe."""
@@ -239,12 +239,12 @@ def check_pairs(kernel: Kernel) -> None:
         if not isinstance(pairs, tuple) or not all(map(is_pair, pairs)):
             raise wrong(kernel, f"has a key and a value in each of its {attribute}, the key a string",
                         help=f'{attribute} = [["axis", 1 : i32]]')
-        for key, value in pairs:  # type: ignore[misc]
+        for key, value in pairs_of(kernel.attributes, attribute):
             if attribute == "op_func_attrs" and not isinstance(value, Symbol):
                 raise wrong(kernel, f"has functions in op_func_attrs, {key} is none")
             if key in names:
                 raise wrong(kernel, f"has the attribute {key} twice")
-            names.add(str(key))
+            names.add(key)
 
 
 def is_pair(pair: Attribute) -> bool:
@@ -265,7 +265,7 @@ def is_number(value: Attribute) -> bool:
 
 
 def is_list_of(test: Callable[[Attribute], bool]) -> Callable[[Attribute], bool]:
-    return lambda value: isinstance(value, Numbers) and test is not is_text or (
+    return lambda value: (isinstance(value, Numbers) and test is not is_text) or (
         isinstance(value, tuple) and all(map(test, value)))
 
 
@@ -282,7 +282,8 @@ KINDS: Mapping[str, Callable[[Attribute], bool]] = {
     "dense": lambda value: isinstance(value, Dense), "any": lambda value: True,
     "integers": lambda value: isinstance(value, tuple) and all(map(is_extent, value)), "numbers": is_list_of(is_number),
     "strings": is_list_of(is_text), "list": lambda value: isinstance(value, tuple)}
-WORDS = {"string": "a string", "symbol": "a function", "number": "a number", "dense": "a constant, as in dense<1> : tensor<i32>",
+WORDS = {"string": "a string", "symbol": "a function", "number": "a number",
+         "dense": "a constant, as in dense<1> : tensor<i32>",
          "integers": "a list of extents that are not negative", "numbers": "a list of numbers",
          "strings": "a list of strings", "list": "a list", "any": "a value"}
 
