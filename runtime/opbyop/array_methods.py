@@ -96,7 +96,7 @@ class ArrayMethods:
     def __bool__(self) -> bool: return bool(self._value())
     def __int__(self) -> int: return int(self.item())
     def __float__(self) -> float: return float(self.item())
-    def __index__(self) -> int: return self._value().__index__()  # type: ignore[no-any-return]
+    def __index__(self) -> int: return self._value().__index__()
     def __pos__(self) -> Any: return self
 
 

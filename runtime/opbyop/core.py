@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import Position, Problem
 from ..variables import Context, process
-from .asynchronous import AsyncValue, raised, unraisable
+from .asynchronous import AsyncValue, raised, run_callbacks, unraisable
 from .attributes import FrozenOpAttrs, OpAttrs, frozen
 from .chain import Chain
 from .handle import TensorHandle, borrow
@@ -205,8 +205,8 @@ class CoreRuntime:
     def schedule(self, call: OpCall) -> None:
         """Run a call whose inputs are settled: here where this is a thread of the queue and the call is short, else in the queue,
         and here, too, where that is full."""
-        if not call.operation.is_long and self.queue.is_worker() or not self.queue.add(call):
-            call.run()
+        if (not call.operation.is_long and self.queue.is_worker()) or not self.queue.add(call):
+            run_callbacks((lambda _: call.run(),), None)  # once nothing on the way here refers to the arguments
 
     def locate(self) -> CodeLocation | None:
         """The caller's place, cheaply."""

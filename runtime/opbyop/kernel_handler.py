@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..arena import Array
 from .attributes import EMPTY, FrozenOpAttrs
-from .buffers import candidate
+from .buffers import alone
 from .handle import TensorHandle
 from .handler import OpHandler, OpInvocation
 from .kernels import Compiler, Entry, Kernel, Kernels
@@ -73,25 +73,23 @@ class CompiledOperation:
     def dispatch(self, call: OpCall) -> Any:
         entry: Entry = call.entry
         kernel = entry.kernel()
-        given = [call.arguments[n] for n in entry.inputs]
-        if any(kernel.over) and (stolen := self.steal(call, kernel, entry)) is not None:
-            return stolen
-        return kernel.call(*[a._array for a in given])
+        stolen = self.steal(call, kernel, entry) if kernel.in_place is not None and len(entry.metadata) == 1 else None
+        return kernel.call(*[call.arguments[n]._array for n in entry.inputs]) if stolen is None else stolen
 
     def steal(self, call: OpCall, kernel: Kernel, entry: Entry) -> Sequence[Array] | None:
         """Run the kernel with its only result in the buffer of an argument; None where no argument can give one."""
-        runtime, metadata = call.runtime, entry.metadata[0]
-        number = candidate(call.arguments, [entry.inputs[n] for n in kernel.over[0]], metadata)
-        if number is None or kernel.into is None:
-            runtime.buffers_refused += 1
+        fitting = [n for n in entry.inputs if call.arguments[n]._metadata is entry.metadata[0]]
+        if not fitting or kernel.in_place is None:
             return None
-        arrays = [call.arguments[n]._array for n in entry.inputs]
-        result = call.arguments[number]._array
-        assert result is not None
-        kernel.into(arrays, [result])  # type: ignore[arg-type]
+        number = next((n for n in fitting if alone(call.arguments, n) and entry.inputs.index(n) in kernel.in_place.arguments()), None)
+        if number is None:
+            call.runtime.buffers_refused += 1
+            return None
+        arrays = [a for n in entry.inputs if (a := call.arguments[n]._array) is not None]
+        kernel.in_place.run(entry.inputs.index(number), arrays)
         call.stolen = (number,)
-        runtime.buffers_reused += 1
-        return [result]
+        call.runtime.buffers_reused += 1
+        return [arrays[entry.inputs.index(number)]]
 
 
 class KernelOpHandler(OpHandler):

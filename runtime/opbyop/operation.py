@@ -16,7 +16,6 @@ import numpy as np
 from ..arena import Array
 from ..errors import Problem
 from .asynchronous import TRANSITION, AsyncValue, Waiting
-from .attributes import FrozenOpAttrs
 from .chain import Chain
 from .handle import DonatedHandle, TensorHandle
 from .handler import OpInvocation
@@ -166,8 +165,8 @@ class OpCall:
                 self.finish(None)
             else:
                 raise Problem(f"{self.op_name} gave no result", kind="argument", help="return an array for each result")
-        except Exception as error:
-            self.fail(problem_of(error, self.op_name))
+        except Exception as exception:
+            self.fail(problem_of(exception, self.op_name))
 
     def claim(self) -> bool:
         """Begin the run; False where it has been done with."""
@@ -264,7 +263,8 @@ def problem_of(error: Exception, op_name: str) -> Problem:
             copy.__cause__ = error.__cause__
             return copy.of(op_name)
         case MemoryError():
-            return Problem(f"{op_name}: cannot allocate the result: {error}", kind="memory", help="free memory, or work on less")
+            return Problem(f"{op_name}: cannot allocate the result: {error}", kind="memory",
+                           help="free memory, or work on less")
     problem = Problem(f"{op_name} failed: {type(error).__name__}: {error}", kind="operation")
     problem.__cause__ = error
     return problem
