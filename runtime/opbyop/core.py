@@ -3,7 +3,9 @@ handler that the client names. `run` is the same for Python code: it raises at o
 """
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any
@@ -55,6 +57,7 @@ class CoreRuntime:
         self._recorders = 0
         self._lock = threading.RLock()
         self._calls: dict[OpCall, None] = {}
+        _live.add(self)
         registered: dict[str, PythonOperation] = {}
         self.cpu = KernelOpHandler(self, cpu, NullOpHandler(), registered, kernels)
         self.handlers: dict[str, OpHandler] = {
@@ -206,7 +209,7 @@ class CoreRuntime:
         """Run a call whose inputs are settled: here where this is a thread of the queue and the call is short, else in the queue,
         and here, too, where that is full."""
         if (not call.operation.is_long and self.queue.is_worker()) or not self.queue.add(call):
-            run_callbacks((lambda _: call.run(),), None)  # once nothing on the way here refers to the arguments
+            run_callbacks((call.begin,), None)  # once nothing on the way here refers to the arguments
 
     def locate(self) -> CodeLocation | None:
         """The caller's place, cheaply."""
@@ -248,3 +251,17 @@ class CoreRuntime:
         self._quick = quick
         is_open = self.cancelled is None and not self._recorders
         self.quick = quick if is_open else {}
+
+
+_live: weakref.WeakSet[CoreRuntime] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for runtime in list(_live):
+        runtime._lock = threading.RLock()
+        for call in list(runtime._calls):
+            call.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -7,6 +7,7 @@
 """
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Protocol
@@ -57,7 +58,8 @@ class OpCall:
     """One call. A dispatch function sees it: `arrays` and `attributes` are its inputs, `metadata` that of its results (empty
     without a metadata function), `location` what the client passed."""
     __slots__ = ("arguments", "attributes", "chain", "done", "entry", "invocation", "location", "metadata", "missing",
-                 "missing_metadata", "op_name", "operation", "results", "runtime", "stage", "stolen")
+                 "missing_metadata", "op_name", "operation", "results", "runtime", "stage", "stolen",
+                 "thread", "types_known")
 
     def __init__(self, runtime: CoreRuntime, operation: Operation, invocation: OpInvocation) -> None:
         self.runtime, self.operation = runtime, operation
@@ -71,7 +73,7 @@ class OpCall:
         self.metadata: tuple[TensorMetadata, ...] = ()
         self.stolen: tuple[int | None, ...] = ()
         self.entry: Any = None
-        self.stage = Stage.WAITING
+        self.stage, self.types_known = Stage.WAITING, False
 
     @property
     def arrays(self) -> tuple[Array, ...]:
@@ -121,7 +123,7 @@ class OpCall:
     def metadata_arrived(self, _: object) -> None:
         with TRANSITION:
             self.missing_metadata -= 1
-            is_last = not self.missing_metadata
+            is_last = self.missing_metadata <= 0
         if is_last:
             self.infer()
             self.value_arrived(self)
@@ -129,13 +131,13 @@ class OpCall:
     def value_arrived(self, _: object) -> None:
         with TRANSITION:
             self.missing -= 1
-            is_last = not self.missing
+            is_last = self.missing <= 0
         if is_last:
             self.runtime.schedule(self)
 
     def infer(self) -> bool:
         """Find the metadata of the results, unless an argument is an error, which the run says. False where it is wrong."""
-        if self.operation.waits_for(self.arguments) is None or any(a.is_error or not a.is_valid for a in self.arguments):
+        if self.types_known or self.operation.waits_for(self.arguments) is None or any(a.is_error or not a.is_valid for a in self.arguments):
             return True
         try:
             metadata = self.operation.infer(self)
@@ -143,7 +145,7 @@ class OpCall:
         except Exception as error:
             self.fail(problem_of(error, self.op_name))
             return False
-        self.metadata = metadata
+        self.metadata, self.types_known = metadata, True
         for result, known in zip(self.results, metadata):
             result._set_metadata(known)
         return True
@@ -157,6 +159,8 @@ class OpCall:
         if error is not None:
             self.finish(error)
             return
+        if not self.infer():
+            return
         try:
             found = self.operation.dispatch(self)
             if found is not None:
@@ -168,12 +172,16 @@ class OpCall:
         except Exception as exception:
             self.fail(problem_of(exception, self.op_name))
 
+    def begin(self, _: object) -> None:
+        """Run it, as a callback."""
+        self.run()
+
     def claim(self) -> bool:
         """Begin the run; False where it has been done with."""
         with TRANSITION:
             if self.stage is not Stage.WAITING:
                 return False
-            self.stage = Stage.RUNNING
+            self.stage, self.thread = Stage.RUNNING, threading.get_ident()
         return True
 
     def deliver(self, found: Sequence[Any]) -> None:
@@ -242,6 +250,7 @@ class OpCall:
         if error is not None:
             for result in self.results:
                 result._fail(error)
+        self.results = []
         self.done._settle(error)
 
     def cancel(self, error: Problem) -> None:
@@ -249,8 +258,17 @@ class OpCall:
         if self.claim():
             self.finish(error)
 
+    def after_fork(self) -> None:
+        """In the child: what another thread was running is lost, and so is what it was about to say to those that wait."""
+        if self.stage is Stage.RUNNING and self.thread != threading.get_ident():
+            self.abandon()
+        elif self.stage is Stage.WAITING:
+            self.missing, self.missing_metadata = sum(v.is_pending for v in self.inputs()), 0
+            if not self.missing:
+                self.runtime.schedule(self)
+
     def abandon(self) -> None:
-        """In the child of a fork: the thread that was running this is not here."""
+        """The thread that was running this is no more."""
         self.finish(Problem(f"{self.op_name} was running in another thread when the process forked", kind="cancelled",
                             help="fork when nothing is running, or run it again in the child"))
 
