@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = ["Context", "CoreRuntime", "Memory", "Op", "OpAttrs", "OpHandler", "Pool", "Problem", "TensorHandle", "TensorSpec",
-           "__version__", "compile", "cond", "custom", "from_tensorflow", "get_num_threads", "jit", "load", "ops", "set_num_threads", "target", "tosa", "variable",
+           "__version__", "compile", "cond", "custom", "from_tensorflow", "get_num_threads", "jit", "load",
+           "ops", "set_num_threads", "target", "tosa", "variable",
            "variables", "while_loop"]
 
 _PLACES = {"ops": ("jit.ops", None), "cond": ("jit.control", "cond"), "while_loop": ("jit.control", "while_loop"),

@@ -122,8 +122,8 @@ class TensorHandle(ArrayMethods, AsyncValue):
         return handle
 
     def donate(self) -> TensorHandle:
-        """The same tensor in a handle of its own, for one use, whose result may take its buffer over. This handle is invalid from
-        now on. A pending one is only copied."""
+        """The same tensor in a handle of its own, for one use, whose result may take its buffer over. This handle is invalid
+        from now on. A pending one is only copied."""
         self._check_valid()
         if self.is_pending:
             return self.copy()

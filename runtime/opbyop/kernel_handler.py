@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..arena import Array
-from .attributes import EMPTY, FrozenOpAttrs
+from .attributes import FrozenOpAttrs
 from .buffers import alone
 from .handle import TensorHandle
 from .handler import OpHandler, OpInvocation
@@ -25,8 +25,8 @@ DispatchFunction = Callable[[OpCall], Any]
 
 @dataclass(frozen=True, slots=True)
 class PythonOperation:
-    """An operation that is two Python functions. `metadata_function(inputs, attributes)` gives the results' metadata or raises a
-    Problem; `function(call)` gives the results (see `OpCall` and `Operation.dispatch`)."""
+    """An operation that is two Python functions. `metadata_function(inputs, attributes)` gives the results' metadata or raises
+    a Problem; `function(call)` gives the results (see `OpCall` and `Operation.dispatch`)."""
     name: str
     function: DispatchFunction
     metadata_function: MetadataFunction | None = None
@@ -81,7 +81,8 @@ class CompiledOperation:
         fitting = [n for n in entry.inputs if call.arguments[n]._metadata is entry.metadata[0]]
         if not fitting or kernel.in_place is None:
             return None
-        number = next((n for n in fitting if alone(call.arguments, n) and entry.inputs.index(n) in kernel.in_place.arguments()), None)
+        free = [n for n in fitting if alone(call.arguments, n)]
+        number = next((n for n in free if entry.inputs.index(n) in kernel.in_place.arguments()), None)
         if number is None:
             call.runtime.buffers_refused += 1
             return None
@@ -121,9 +122,9 @@ class KernelOpHandler(OpHandler):
         OpCall(self.runtime, operation, invocation).start()
         return True
 
-    def plain_kernel(self, op_name: str, *arguments: TensorHandle) -> tuple[TensorMetadata, Callable[..., Any]] | None:
-        """The result's metadata and the code of a compiled operation without attributes, for arguments of these types; None where
-        it has not been compiled, or is not as plain as that."""
-        inputs = tuple([a.metadata for a in arguments])
-        entry = self.kernels.known((op_name, EMPTY, inputs, ())) if op_name in self._compiled else None
-        return None if entry is None or None in inputs else (entry.metadata[0], entry.kernel().call)
+    def plain_kernel(self, op_name: str, attributes: FrozenOpAttrs,
+                     inputs: tuple[TensorMetadata | None, ...]) -> tuple[TensorMetadata, Callable[..., Any]] | None:
+        """The result's metadata and the code of a compiled operation with one result, for arguments of these types; None where
+        it has not been compiled, or depends on the contents of arguments."""
+        entry = self.kernels.known((op_name, attributes, inputs, ())) if op_name in self._compiled else None
+        return None if entry is None or len(entry.metadata) != 1 else (entry.metadata[0], entry.kernel().call)

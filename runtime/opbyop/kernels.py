@@ -1,4 +1,5 @@
-"""The table of compiled kernels: from an operation, its attributes and its arguments' types to the results' metadata and the code.
+"""The table of compiled kernels: from an operation, its attributes and its arguments' types to the results' metadata and the
+code.
 
 It is bounded, the least recently used goes first; a kernel in use lives on. Each is made once, other threads wait for it.
 """

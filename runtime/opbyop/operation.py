@@ -137,7 +137,9 @@ class OpCall:
 
     def infer(self) -> bool:
         """Find the metadata of the results, unless an argument is an error, which the run says. False where it is wrong."""
-        if self.types_known or self.operation.waits_for(self.arguments) is None or any(a.is_error or not a.is_valid for a in self.arguments):
+        if self.types_known or self.operation.waits_for(self.arguments) is None:
+            return True
+        if any(a.is_error or not a.is_valid for a in self.arguments):
             return True
         try:
             metadata = self.operation.infer(self)

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from tosaic import OpAttrs, Problem
 
-VALUES = [("bool", True), ("string", "text"), ("i8", -128), ("i16", 32767), ("i32", -5), ("i64", 1 << 40), ("ui8", 255), ("ui64", 1 << 63),
+VALUES = [("bool", True), ("string", "text"), ("i8", -128), ("i16", 32767), ("i32", -5), ("i64", 1 << 40), ("ui8", 255),
+          ("ui64", 1 << 63),
           ("f32", 0.5), ("f64", 0.1), ("dtype", np.dtype(np.int8)), ("shape", (1, None, 3))]
 
 
@@ -28,7 +29,8 @@ def test_a_name_is_set_once():
 
 
 def test_types_follow_from_values():
-    attributes = OpAttrs({"i": 1, "f": 1.0, "b": True, "s": "x", "d": np.float32, "n": np.int8(3), "t": np.zeros(2), "l": [1, 2],
+    attributes = OpAttrs({"i": 1, "f": 1.0, "b": True, "s": "x", "d": np.float32, "n": np.int8(3), "t": np.zeros(2),
+                          "l": [1, 2],
                           "m": [1, 0.5], "g": {"inner": 1}, "c": len})
     assert [entry.kind for _, entry in attributes.items()] == [
         "bool", "function", "dtype", "f64", "aggregate", "i64", "array of i64", "array of f64", "i8", "string", "dense"]
@@ -36,8 +38,10 @@ def test_types_follow_from_values():
     assert attributes.get("g", "aggregate").get("inner") == 1
 
 
-@pytest.mark.parametrize("type, value", [("i8", 128), ("ui8", -1), ("i32", 0.5), ("i32", True), ("bool", 1), ("string", 1), ("f32", "x"),
-                                         ("dtype", "no type"), ("shape", 5), ("aggregate", 1), ("function", 1), ("nonsense", 1)])
+@pytest.mark.parametrize("type, value", [("i8", 128), ("ui8", -1), ("i32", 0.5), ("i32", True), ("bool", 1), ("string", 1),
+                                         ("f32", "x"),
+                                         ("dtype", "no type"), ("shape", 5), ("aggregate", 1), ("function", 1), ("nonsense",
+                                         1)])
 def test_a_value_of_another_type_is_refused_and_leaves_nothing(type, value):
     attributes = OpAttrs()
     with pytest.raises(Problem):

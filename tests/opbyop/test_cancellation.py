@@ -65,7 +65,8 @@ def program(rt, before):
     """A fixed program; `before(n)` is called before its operation number n."""
     pending, resolve = TensorHandle.pending()
     values = [rt.tensor(X), pending]
-    steps = [("add", 0, 0), ("add", 0, 1), ("multiply", 2, 3), ("async.noop", 4), ("subtract", 5, 2), ("async.noop_no_md", 6), ("add", 7, 1)]
+    steps = [("add", 0, 0), ("add", 0, 1), ("multiply", 2, 3), ("async.noop", 4), ("subtract", 5, 2), ("async.noop_no_md",
+             6), ("add", 7, 1)]
     for number, (op, *operands) in enumerate(steps):
         before(number)
         results = [None]

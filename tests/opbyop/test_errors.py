@@ -62,7 +62,7 @@ def test_without_a_metadata_function_metadata_is_lost_downstream_until_awaited(r
     y = rt.run("test.wait", x)
     z = y + x
     assert y.metadata is None and z.metadata is None
-    with pytest.raises(Problem, match="after 0.01 seconds"):
+    with pytest.raises(Problem, match=r"after 0\.01 seconds"):
         z.await_metadata(0.01)
     wrong = z + rt.tensor(WRONG)
     assert not wrong.is_error

@@ -158,7 +158,8 @@ def test_numpy_takes_handles_as_arrays(rt):
 def test_handles_feel_like_arrays(rt):
     x, y = rt.tensor(X), rt.tensor(X + 1)
     checks = [(x + y, X + X + 1), (x - 1, X - 1), (2 * x, 2 * X), (x / y, X / (X + 1)), (x @ y.T, X @ (X + 1).T), (-x, -X),
-              (x == x, X == X), (x < y, X < X + 1), (x[1:, ::2], X[1:, ::2]), (x[0, -1], X[0, -1]), (x[..., None], X[..., None]),
+              (x == x, X == X), (x < y, X < X + 1), (x[1:, ::2], X[1:, ::2]), (x[0, -1], X[0, -1]), (x[..., None], X[...,
+              None]),
               (x.reshape(3, 2), X.reshape(3, 2)), (x.reshape(-1), X.reshape(-1)), (x.T, X.T), (x.transpose(1, 0), X.T),
               (x.sum(axis=1), X.sum(axis=1)), (x.sum(), X.sum()), (x.mean(axis=0, keepdims=True), X.mean(0, keepdims=True)),
               (x.max(axis=1), X.max(1)), (x.argmax(1), X.argmax(1)), (x.astype(np.int32), X.astype(np.int32)),
@@ -171,7 +172,7 @@ def test_handles_feel_like_arrays(rt):
 
 def test_a_number_takes_the_type_of_the_handle_that_it_meets(rt):
     assert (rt.tensor(X.astype(np.int8)) + 1).dtype == np.int8
-    with pytest.raises(Problem, match="2.5 meets a tensor of int32, which cannot hold it"):
+    with pytest.raises(Problem, match=r"2\.5 meets a tensor of int32, which cannot hold it"):
         rt.tensor([1, 2]) + 2.5
     with pytest.raises(Problem, match="does not fit int8"):
         rt.tensor(X.astype(np.int8)) + 1000

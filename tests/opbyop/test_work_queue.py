@@ -223,3 +223,13 @@ def test_kernels_that_were_not_used_for_long_are_forgotten():
         x = rt.tensor(np.ones(n, np.float32))
         assert np.array_equal((x + x).get(), np.full(n, 2))
     assert len(rt.cpu.kernels) == 4
+
+
+def test_short_kernels_keep_the_interpreters_lock_and_long_ones_release_it():
+    rt = tosaic.CoreRuntime()
+    kernels = {}
+    for n in (2, 256):
+        x = rt.tensor(np.ones((n, n), np.float32))
+        x @ x
+        _, kernels[n] = rt.quick["matmul", x.metadata, x.metadata]
+    assert type(kernels[2]) is type(len) and type(kernels[256]).__name__ == "method"
