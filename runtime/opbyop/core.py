@@ -141,7 +141,7 @@ class CoreRuntime:
 
     def _learn(self, invocation: OpInvocation, begin: tuple[Any, ...]) -> None:
         """Let this kernel be found the quick way, under a key of `begin` and the arguments' metadata."""
-        if self.quick is not self._quick:
+        if self.quick is not self._quick or not (invocation.results and invocation.results[0].is_ready):  # type: ignore
             return
         inputs = tuple([a.metadata for a in invocation.arguments])
         if (known := self.cpu.plain_kernel(invocation.op_name, invocation.attributes, inputs)) is not None:

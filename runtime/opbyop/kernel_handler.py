@@ -55,13 +55,15 @@ class CompiledOperation:
         self.name, self.compiler, self.kernels = name, compiler, kernels
 
     def waits_for(self, arguments: Sequence[TensorHandle]) -> Sequence[TensorHandle] | None:
-        return [arguments[n] for n in self.compiler.constants(self.name, len(arguments))]
+        numbers = self.compiler.constants(self.name, len(arguments))
+        return [arguments[n] for n in numbers] if numbers else ()
 
     def infer(self, call: OpCall) -> tuple[TensorMetadata, ...]:
         numbers = self.compiler.constants(self.name, len(call.arguments))
-        constants = {n: call.arguments[n].get() for n in numbers}
-        inputs = tuple([a.await_metadata() for a in call.arguments])
-        key = self.name, call.attributes, inputs, tuple([(n, a.tobytes()) for n, a in constants.items()])
+        inputs = tuple([a._metadata or a.await_metadata() for a in call.arguments])
+        constants = {n: call.arguments[n].get() for n in numbers} if numbers else {}
+        contents = tuple([(n, a.tobytes()) for n, a in constants.items()]) if numbers else ()
+        key = self.name, call.attributes, inputs, contents
         call.entry = self.kernels.get(key, lambda: self.make(call.attributes, inputs, constants))
         metadata: tuple[TensorMetadata, ...] = call.entry.metadata
         return metadata

@@ -139,8 +139,9 @@ class OpCall:
         """Find the metadata of the results, unless an argument is an error, which the run says. False where it is wrong."""
         if self.types_known or self.operation.waits_for(self.arguments) is None:
             return True
-        if any(a.is_error or not a.is_valid for a in self.arguments):
-            return True
+        for argument in self.arguments:
+            if argument._array is None and type(argument._state) is not Waiting:  # an error, or given away
+                return True
         try:
             metadata = self.operation.infer(self)
             self.check_count(len(metadata))
