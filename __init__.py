@@ -1,8 +1,11 @@
 """tosaic compiles TOSA and TensorFlow graphs to native code, from Python, with nothing to build.
 
     @tosaic.jit                                 a Python function of tensors, compiled for each signature
-    tosaic.load("model.mlir")                   a model: MLIR text (TOSA, TensorFlow) or .tflite
+    tosaic.load("model.mlir")                   a model: MLIR text (TOSA, TensorFlow), .tosa or .tflite
     tosaic.from_tensorflow(function, x)         the same of a tf.function, a Keras model, a SavedModel
+    tosaic.from_tflite("model.tflite")          the same of the signatures of a .tflite
+    tosaic.from_torch(module, x)                a model from a torch.nn.Module
+    tosaic.from_onnx("model.onnx")              a model from an ONNX file
     tosaic.ops, tosaic.tosa                     functions of traced tensors: as in NumPy, as in the specification
     tosaic.set_num_threads(2)                   how many threads a call may use; 1 unless said otherwise
 
@@ -12,12 +15,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .jit.api import compile, jit, load
+from .jit.api import compile, from_tflite, jit, load
 from .runtime.errors import Problem
 
 if TYPE_CHECKING:
     from .jit import ops
+    from .jit.bridges.onnx import from_onnx
     from .jit.bridges.tensorflow import from_tensorflow
+    from .jit.bridges.torch import from_torch
+    from .jit.checking import check
     from .jit.control import cond, while_loop
     from .jit.decorator import TensorSpec
     from .jit.eager.runtime import CoreRuntime
@@ -39,15 +45,17 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = ["Context", "CoreRuntime", "Memory", "Op", "OpAttrs", "OpHandler", "Pool", "Problem", "TensorHandle", "TensorSpec",
-           "__version__", "compile", "cond", "custom", "from_tensorflow", "get_num_threads", "jit", "load", "ops", "set_num_threads", "target", "tosa", "variable",
-           "variables", "while_loop"]
+           "__version__", "check", "compile", "cond", "custom", "from_onnx", "from_tensorflow", "from_tflite", "from_torch",
+           "get_num_threads", "jit", "load", "ops", "set_num_threads", "target", "tosa", "variable", "variables", "while_loop"]
 
-_PLACES = {"ops": ("jit.ops", None), "cond": ("jit.control", "cond"), "while_loop": ("jit.control", "while_loop"),
+_PLACES = {"ops": ("jit.ops", None), "check": ("jit.checking", "check"),
+           "cond": ("jit.control", "cond"), "while_loop": ("jit.control", "while_loop"),
            "TensorSpec": ("jit.decorator", "TensorSpec"), "variable": ("jit.variable", "variable"),
            "variables": ("runtime.variables", "process"), "Op": ("lowering.graph.operator", "Op"),
            "Memory": ("lowering.memory.planner", "PlanOptions"), "Pool": ("lowering.memory.buffers", "PoolInfo"),
            "target": ("lowering.native.features", "target"), "Context": ("runtime.variables", "Context"),
            "custom": ("lowering.dialects.tosa.custom", "custom"),
+           "from_onnx": ("jit.bridges.onnx", "from_onnx"), "from_torch": ("jit.bridges.torch", "from_torch"),
            "from_tensorflow": ("jit.bridges.tensorflow", "from_tensorflow"),
            "get_num_threads": ("runtime.threads", "get_num_threads"),
            "set_num_threads": ("runtime.threads", "set_num_threads"), "CoreRuntime": ("jit.eager.runtime", "CoreRuntime"),

@@ -84,6 +84,18 @@ def load(source: Any, name: str | None = None, *, variables: Mapping[str, Any] |
     return load_model(source, name, bindings_of(variables))
 
 
+def from_tflite(source: Any, name: str | None = None) -> Model:
+    """The model of a .tflite: a path, an open binary file, or bytes. `load` of such a file is the same.
+
+    Its entry functions are the file's signatures by their names, or `main` where there are none; inputs are called what the
+    signature calls them, and come in the order of the file. Variables belong to the process (or the context of the call), by
+    their names in the file, so that all signatures share them. What TOSA's operators are needed for comes from Arm's converter
+    (the extra `tflite`). Raises a Problem at the operator that is wrong or not supported.
+    """
+    from .model import load_tflite
+    return load_tflite(source, name)
+
+
 def compile(source: Any, *arguments: Any, entry: str | None = None, target: Target | None = None,
             context: Context | None = None, memory: PlanOptions | None = None, num_threads: int | None = None,
             precision: str | None = None) -> Compiled:

@@ -30,11 +30,16 @@ def is_dynamic(function: Function) -> bool:
 def with_shapes(module: Module, function: Function, shapes: Mapping[str, Shape]) -> Module:
     """The module with `function` for inputs of these shapes, by name; inputs that are not named keep theirs."""
     from ..lowering.rewrite.specialize import specialize
+    return specialize(module, function.name, input_types(function, shapes))
+
+
+def input_types(function: Function, shapes: Mapping[str, Shape]) -> list[TensorType]:
+    """The types of a function's inputs, of these shapes where they are named."""
     names = [v.name for v in function.arguments]
     for name in shapes:
         if name not in names:
             raise Problem(f"{function.name} has no input named {name}", kind="argument", help=f"its inputs: {', '.join(names)}")
-    return specialize(module, function.name, [shaped(v, shapes.get(v.name)) for v in function.arguments])
+    return [shaped(v, shapes.get(v.name)) for v in function.arguments]
 
 
 def shaped(value: Value, shape: Shape | None) -> TensorType:

@@ -15,7 +15,7 @@ from .cache.programs import Request
 from .calls import through, until_quick
 from .dynamic import KEPT, Shape, is_dynamic, shapes_of, with_shapes
 from .later import Later, now
-from .reading import is_text, read_again, read_bytes, read_module
+from .reading import first_bytes, is_text, read_again, read_bytes, read_module
 
 if TYPE_CHECKING:
     from ..lowering.graph.graph import Module
@@ -136,7 +136,8 @@ class Entry:
 
 
 class Model:
-    """The entry functions of a module. Called itself, it is its only entry, or `main`."""
+    """The entry functions of a module. Called itself, it is its only entry, or `main`. The only entry may be called `main`,
+    too, whatever its name is."""
     __slots__ = ("__call__", "__dict__", "__weakref__")
     if TYPE_CHECKING:
         def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None,
@@ -161,9 +162,11 @@ class Model:
         return self._module()
 
     def entry(self, name: str | None = None) -> Entry:
-        """The entry of that name; without one the only one, or `main`."""
-        if name is None and (len(self.entries) == 1 or "main" in self.entries):
-            name = "main" if "main" in self.entries else next(iter(self.entries))
+        """The entry of that name; the only one, whatever its name, and otherwise `main`, without one or as `main`."""
+        if name in (None, "main") and len(self.entries) == 1:
+            name = next(iter(self.entries))
+        elif name is None and "main" in self.entries:
+            name = "main"
         if name in self.entries:
             return self.entries[name]
         found = self.module.function(name)
@@ -177,6 +180,8 @@ class Model:
 
     def __getattr__(self, name: str) -> Entry:
         entries: dict[str, Entry] = self.__dict__.get("entries", {})
+        if name == "main" and len(entries) == 1:
+            return next(iter(entries.values()))
         if name not in entries:
             raise AttributeError(f"the model has no entry {name}; it has {', '.join(entries) or 'none'}")
         return entries[name]
@@ -238,6 +243,19 @@ def load_model(source: Any, name: str | None = None, bindings: Bindings | None =
     data, shown = (source, "<text>") if is_text(source) else read_bytes(source)
     known = known_data(data) if bindings is None else None
     return model_of(lambda: read_verified(data, name or shown), known.origin if known else None, bindings)
+
+
+def load_tflite(source: Any, name: str | None = None) -> Model:
+    """`load_model` of what has to be a .tflite: a path, an open binary file, or bytes."""
+    if isinstance(source, str | os.PathLike):
+        head, shown = first_bytes(source, 8), str(source)
+    else:
+        source, shown = read_bytes(source)
+        head = source[:8]
+    if head[4:] != b"TFL3":
+        raise Problem(f"{name or shown} is no .tflite file: its bytes from 4 on are not TFL3", kind="file",
+                      help="tosaic.load takes MLIR text and .tosa files, too")
+    return load_model(source, name or shown)
 
 
 def load_file(path: str | os.PathLike[str], name: str | None) -> Model:

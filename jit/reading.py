@@ -1,7 +1,7 @@
 """Reading a model's bytes, and the graphs in them.
 
-What a file is shows in its bytes: `TOSA` at byte 4 is a .tosa, `TFL3` there is a .tflite, which the converter bridge turns
-into MLIR; everything else has to be MLIR text.
+What a file is shows in its bytes: `TOSA` at byte 4 is a .tosa, `TFL3` there is a .tflite, of which the bridge and a converter
+make a module; everything else has to be MLIR text.
 """
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def read_module(data: str | bytes, name: str) -> Module:
 
 
 COMPILER = ("fuse.fuse", "fuse.order", "loops.verify", "memory.planner", "native.ahead", "native.load", "rewrite",
-            "schedule.schedule")
+            "schedule.schedule", "tflite.assemble")
 """Modules of lowering that bring all others."""
 
 
@@ -54,10 +54,15 @@ def read_bytes(source: Any) -> tuple[bytes, str]:
     if not isinstance(source, str | os.PathLike):
         raise Problem(f"a model cannot be read from a {type(source).__name__}", kind="argument",
                       help="pass a path, an open file, bytes, or MLIR text")
+    return first_bytes(source, -1), str(os.fspath(source))
+
+
+def first_bytes(source: str | os.PathLike[str], count: int) -> bytes:
+    """The first bytes of a file, all of them for -1."""
     path = os.fspath(source)
     try:
         with open(path, "rb") as file:
-            return file.read(), str(path)
+            return file.read(count)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise Problem(f"{path} cannot be read: {reason}", kind="file") from None

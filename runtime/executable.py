@@ -23,10 +23,11 @@ from .variables import Context, Declaration, Locks, process
 
 
 class Failure(NamedTuple):
-    """An error that only a run can show."""
+    """An error that only a run can show, and the kind of the Problem that it becomes."""
     message: str
     position: Position | None = None
     help: str | None = None
+    kind: str = "variable"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -244,4 +245,4 @@ class Executable:
     def fault(self, status: int) -> NoReturn:
         """Raise what a run's status other than 0 stands for."""
         failure = self.code.failures[status - 1]
-        raise Problem(failure.message, failure.position, kind="variable", help=failure.help)
+        raise Problem(failure.message, failure.position, kind=failure.kind, help=failure.help)

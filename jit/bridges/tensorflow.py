@@ -148,7 +148,8 @@ def of_graph_def(tf: Any, graph: Any, outputs: Sequence[str]) -> Any:
             return wrapped.graph.as_graph_element(name if ":" in name else f"{name}:0")
         except (KeyError, ValueError):
             raise Problem(f"the graph has no tensor {name}", kind="argument") from None
-    return wrapped.prune([tensor(n) for n in inputs], [tensor(n) for n in names])
+    found = [tensor(n) for n in names]
+    return wrapped.prune([tensor(n) for n in inputs], found[0] if len(found) == 1 else tuple(found))
 
 
 def sinks(graph: Any) -> list[str]:

@@ -1,4 +1,5 @@
-"""TensorFlow Lite -> TOSA, through Arm's converter (the extra `tflite`).
+"""TensorFlow Lite -> TOSA. Signatures, control flow and variables are read here (`lowering.tflite`); what remains, parts of the
+model without any of these, goes through Arm's converter (the extra `tflite`).
 
 The converter is native code that may abort on a file that is wrong, so it runs in a process of its own: what it says
 becomes part of a Problem, and its end never ends this process. It writes MLIR bytecode, in which constants are bytes; where
@@ -23,6 +24,7 @@ from ...runtime.errors import Label, Problem
 
 if TYPE_CHECKING:
     from ...lowering.graph.graph import Module
+    from ...lowering.graph.types import Array
 
 PACKAGE = "tosa_converter_for_tflite"
 SECONDS = 600.0
@@ -30,10 +32,11 @@ SECONDS = 600.0
 
 PROGRAM = """
 import json, sys
-sys.path[:] = json.loads(sys.argv[4])
+sys.path[:] = json.loads(sys.argv[5])
 from tosa_converter_for_tflite import TosaConverterDebugInfo, TosaConverterOutputFormat
 from tosa_converter_for_tflite import tflite_flatbuffer_to_tosa_mlir as convert
-convert(sys.argv[1], sys.argv[2], getattr(TosaConverterOutputFormat, sys.argv[3]), TosaConverterDebugInfo.Disabled)
+form, names = getattr(TosaConverterOutputFormat, sys.argv[3]), getattr(TosaConverterDebugInfo, sys.argv[4])
+convert(sys.argv[1], sys.argv[2], form, names)
 """
 """Runs with the search path of this process, and without `site`, which takes longer than a small model."""
 
@@ -47,27 +50,31 @@ LOG_LINES = 12
 
 
 def module_of_tflite(data: bytes, name: str, meanwhile: Callable[[], None] | None = None) -> Module:
-    """The verified graph of a .tflite file's bytes; `meanwhile` is called while the converter works. Raises a Problem as
-    `mlir_of_tflite` does, and for what is wrong with the graph."""
-    from ...lowering.bytecode.binary import Unreadable
-    with converted(data, name, "Bytecode", SECONDS, meanwhile) as result:
-        try:
-            return module_of_bytecode(mapped(result), name)
-        except (Unreadable, Problem):
-            pass
+    """The verified module of a .tflite file's bytes: a function for each of its signatures, or `main`; they share variables.
+    `meanwhile` is called while the converter works. Raises a Problem at the operator that is wrong or not supported, and as
+    `mlir_of_tflite` does."""
+    from ...lowering.tflite.decode import decode
+    from ...lowering.tflite.plan import plan_of
+    from .tflite_parts import check_leftovers, convert_parts
+    plan = plan_of(decode(data, name))
+    functions = convert_parts(data, plan, name, meanwhile)
     from ...lowering.graph.verify import verify
-    from ...lowering.text.reader import read_module
-    module = read_module(mlir_of_tflite(data, name), f"{name} (as MLIR)")
+    from ...lowering.tflite.assemble import assemble, initialised
+    module, initialiser = assemble(plan, functions)
+    if initialiser is not None:
+        module = initialised(module, values_of(initialiser))
     verify(module)
+    check_leftovers(module)
     return module
 
 
-def module_of_bytecode(data: memoryview, name: str) -> Module:
-    from ...lowering.bytecode.reader import read_module
-    from ...lowering.graph.verify import verify
-    module = read_module(data, name)
-    verify(module)
-    return module
+def values_of(initialiser: Module) -> dict[str, Array | None]:
+    """What variables hold after a function that initialises them."""
+    from ...runtime.interpreter import InterpreterVariables, interpret
+    from ..stages import prepared
+    variables = InterpreterVariables()
+    interpret(prepared(initialiser), None, [], variables)
+    return variables.snapshot()
 
 
 def mapped(path: Path) -> memoryview:
@@ -78,16 +85,16 @@ def mapped(path: Path) -> memoryview:
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
-def mlir_of_tflite(data: bytes, name: str, seconds: float = SECONDS) -> str:
-    """The MLIR text of a .tflite file's bytes. Raises a Problem where the converter is missing, refuses the file, ends
-    abnormally, or takes longer than `seconds`."""
-    with converted(data, name, "Text", seconds) as result:
+def mlir_of_tflite(data: bytes, name: str, seconds: float = SECONDS, located: bool = False) -> str:
+    """The MLIR text of a .tflite file's bytes, `located` with the names of its tensors as locations. Raises a Problem where the
+    converter is missing, refuses the file, ends abnormally, or takes longer than `seconds`."""
+    with converted(data, name, "Text", seconds, located=located) as result:
         return result.read_text(encoding="utf-8", errors="replace")
 
 
 @contextmanager
 def converted(data: bytes, name: str, form: Literal["Bytecode", "Text"], seconds: float,
-              meanwhile: Callable[[], None] | None = None) -> Iterator[Path]:
+              meanwhile: Callable[[], None] | None = None, located: bool = False) -> Iterator[Path]:
     """The file that the converter makes, which is gone when the context ends."""
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None:
@@ -96,7 +103,8 @@ def converted(data: bytes, name: str, form: Literal["Bytecode", "Text"], seconds
     with tempfile.TemporaryDirectory(prefix="tosaic-") as folder:
         source, result = Path(folder, "model.tflite"), Path(folder, "model.mlir")
         source.write_bytes(data)
-        log, status = run([str(source), str(result), form], folder, name, seconds, meanwhile)
+        arguments = [str(source), str(result), form, "Enable" if located else "Disabled"]
+        log, status = run(arguments, folder, name, seconds, meanwhile)
         if status or not result.exists():
             ended = f"was ended by signal {-status}" if status < 0 else "refused it"
             raise Problem(f"{name} cannot be converted to TOSA: the converter {ended}", kind="file",

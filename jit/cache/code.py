@@ -52,7 +52,7 @@ def fields_of(code: Code, image: Image) -> tuple[Fields, list[Array]]:
         "pools": code.pools,
         "constants": len(code.constants),
         "variables": [[tensor_fields(v.tensor), v.initial is not None, position_fields(v.position)] for v in code.variables],
-        "failures": [[f.message, f.help, position_fields(f.position)] for f in code.failures],
+        "failures": [[f.message, f.help, f.kind, position_fields(f.position)] for f in code.failures],
         "parts": code.parts,
         "steps": None if math.isinf(code.steps) else code.steps,
     }
@@ -88,7 +88,7 @@ def code_of(entry: Entry, own: Source, caller: Callable[[], int], pool: Callable
         Signature(fields["name"], tuple(map(tensor_of, fields["inputs"])), tuple(map(tensor_of, fields["outputs"]))),
         function_at(address), loaded.close, fields["arena"][0], fields["arena"][1], tuple(fields["pools"]), constants,
         tuple(declaration_of(*v, arrays=arrays, place=place) for v in fields["variables"]),
-        tuple(Failure(message, place(at), help) for message, help, at in fields["failures"]), address,
+        tuple(Failure(message, place(at), help, kind) for message, help, kind, at in fields["failures"]), address,
         math.inf if fields["steps"] is None else fields["steps"], caller, fields["parts"],
         pool if fields["parts"] > 1 else None)
 

@@ -1,6 +1,7 @@
 """The digest of a graph: SHA-256 of its structure, attributes, names and constants, the same in every process.
 
-Positions in the source count only for operators on variables: their errors come when the code runs, and name the place.
+Positions in the source count only for operators on variables and checks: their errors come when the code runs, and name the
+place.
 """
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ class Walk:
 
     def operation(self, operation: Operation) -> Any:
         op = operation.op
-        place = place_of(operation.position) if op.variable_effect else None
+        place = place_of(operation.position) if op.variable_effect or op.is_check else None
         return (self.operator(op), tuple(map(self.used, operation.operands)), tuple(map(self.defined, operation.results)),
                 tuple(map(self.block, operation.regions)), self.plain(operation.attributes), place)
 

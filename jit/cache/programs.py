@@ -132,5 +132,5 @@ def positions(module: Module) -> Iterator[Position | None]:
         yield operation.position
     for function in module.functions:
         for operation in function.body.walk():
-            if operation.op.variable_effect:
+            if operation.op.variable_effect or operation.op.is_check:
                 yield operation.position

@@ -71,13 +71,12 @@ class Region:
         if not isinstance(operation, CompiledOperation):
             self._refuse(invocation)
             return
-        operands = tuple([self._number(a) for a in invocation.arguments])
         call = OpCall(runtime, operation, invocation)
         if (error := next((a.error for a in call.arguments if a.error is not None), None)) is not None:
             call.finish(error)
         elif call.infer():
-            results = tuple([self._add(r) for r in call.results])
-            self.steps.append(Step(call.op_name, call.attributes, operands, results))
+            operands = tuple([self._number(a) for a in call.arguments])
+            self.steps.append(Step(call.op_name, call.attributes, operands, tuple([self._add(r) for r in call.results])))
 
     def _refuse(self, invocation: OpInvocation) -> None:
         problem = Problem(f"{invocation.op_name} cannot be recorded: it is no operation that is compiled", kind="unsupported",
@@ -106,16 +105,16 @@ class Region:
 
     # ---- as one program ----------------------------------------------------------------------------------------------
     def compile(self, *outputs: TensorHandle, inputs: Sequence[TensorHandle] | None = None) -> Compiled:
-        """The region as a compiled function of `inputs` (all of them, if not said), with the results `outputs`; other inputs are
-        constants of it."""
+        """The region as a compiled function of `inputs` (all of them, if not said), with the results `outputs`; other inputs
+        are constants of it."""
         given = self.inputs if inputs is None else list(inputs)
-        numbers = [self._numbers[id(h)] for h in given]
-        wanted = [self._numbers[id(h)] for h in outputs]
-        constants = {n: h.get() for n, h in zip(self._input_numbers, self.inputs) if n not in numbers}
+        numbers, wanted = [self._number_of(h) for h in given], [self._number_of(h) for h in outputs]
+        steps, needed = self._needed(wanted)
+        constants = {n: h.get() for n, h in zip(self._input_numbers, self.inputs) if n in needed and n not in numbers}
 
         def function(*tensors: Any) -> Any:
             values: dict[int, Any] = {**constants, **dict(zip(numbers, tensors))}
-            for step in self.steps:
+            for step in steps:
                 results = operations.call(step.op_name, [values[n] for n in step.operands], plain(step.attributes))
                 values.update(zip(step.results, results))
             return values[wanted[0]] if len(wanted) == 1 else tuple(values[n] for n in wanted)
@@ -123,12 +122,45 @@ class Region:
         function.__name__ = "region"
         return Jit(function).trace(*[TensorSpec(h.shape, h.dtype) for h in given]).compile()
 
+    def _number_of(self, handle: TensorHandle) -> int:
+        number = self._numbers.get(id(handle))
+        if number is None or self._handles[number]() is not handle:
+            raise Problem("this handle is neither an input nor a result of the region", kind="argument",
+                          help="pass handles that the region's operations take or give")
+        return number
+
+    def _needed(self, wanted: Sequence[int]) -> tuple[list[Step], set[int]]:
+        """The steps that these values need, in order, and all values of these steps."""
+        needed, steps = set(wanted), []
+        for step in reversed(self.steps):
+            if needed & {*step.results}:
+                needed |= {*step.operands, *step.results}
+                steps.append(step)
+        return steps[::-1], needed
+
+    def _errors(self) -> dict[int, Problem]:
+        """The errors of the values that have one: an input's goes to what depends on it."""
+        errors = {n: h.error for n, h in zip(self._input_numbers, self.inputs) if h.wait() and h.error is not None}
+        for step in self.steps:
+            if (first := next((errors[n] for n in step.operands if n in errors), None)) is not None:
+                errors |= dict.fromkeys(step.results, first)
+        return errors
+
     def _run(self, results: Sequence[TensorHandle]) -> None:
         """Compute what is still wanted."""
-        if not results:
-            return
+        errors = self._errors()
+        failed = [(h, errors[n]) for h in results if (n := self._number_of(h)) in errors]
+        for handle, error in failed:
+            handle._fail(error)
+        results = [h for h in results if self._number_of(h) not in errors]
+        if results:
+            self._compute(results)
+
+    def _compute(self, results: Sequence[TensorHandle]) -> None:
+        _, needed = self._needed([self._number_of(h) for h in results])
+        inputs = [h for n, h in zip(self._input_numbers, self.inputs) if n in needed]
         try:
-            arrays = self.compile(*results)(*[h.get() for h in self.inputs])
+            arrays = self.compile(*results, inputs=inputs)(*[h.get() for h in inputs])
         except Problem as problem:
             for handle in results:
                 handle._fail(problem)

@@ -19,7 +19,7 @@ from ...runtime.opbyop.metadata import TensorMetadata
 from ..decorator import Jit, TensorSpec
 from ..stages import Traced
 from . import operations
-from .in_place import in_place_kernel
+from .in_place import OverArguments
 
 Make = Callable[[Traced], Kernel]
 
@@ -94,8 +94,7 @@ def native(traced: Traced) -> Kernel:
     """Machine code: called as a built-in function where the program allows it."""
     compiled = traced.compile()
     call = compiled.calls.quick() or compiled.calls.ordinary
-    over, into = in_place_kernel(compiled)
-    return Kernel(call, over, into)
+    return Kernel(call, OverArguments(compiled))
 
 
 def interpreted(traced: Traced) -> Kernel:

@@ -43,10 +43,11 @@ def function(name: str) -> Callable[..., Any]:
     if name.startswith("tosa."):
         from ...lowering.graph.operator import OPERATORS
         from .. import operators
-        found: Callable[..., Any] = operators.function(OPERATORS[name])
-        return found
+        operator: Any = OPERATORS[name]
+        return operators.function(operator)
     from .. import ops
-    return getattr(ops, name)  # type: ignore[no-any-return]
+    found: Callable[..., Any] = getattr(ops, name)
+    return found
 
 
 @functools.cache

@@ -1,5 +1,5 @@
-"""`tosaic.CoreRuntime`: the op-by-op runtime with everything it can use: the native compiler, the references, the operations that
-depend on data or have effects, and the recording of regions.
+"""`tosaic.CoreRuntime`: the op-by-op runtime with everything it can use: the native compiler, the references, the operations
+that depend on data or have effects, and the recording of regions.
 """
 from __future__ import annotations
 

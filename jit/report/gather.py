@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ...lowering.elements.expression import Buffer
-from ...lowering.fuse.kernel import Branch, CheckWritten, Compute, Loop, MarkWritten, Parallel, Step
+from ...lowering.fuse.kernel import Branch, CheckTrue, CheckWritten, Compute, Loop, MarkWritten, Parallel, Step
 from ...lowering.loops.program import Program
 from ...lowering.memory.lifetimes import access_of
 from ...lowering.memory.plan import Plan, PlannedBuffer, names_of
@@ -55,7 +55,7 @@ def ticks(steps: Sequence[Step]) -> Iterator[StepLine]:
                 yield from ticks(test)
                 yield StepLine("test")
                 yield from ticks(body)
-            case CheckWritten():
+            case CheckWritten() | CheckTrue():
                 yield StepLine("check")
             case MarkWritten():
                 yield StepLine("mark")

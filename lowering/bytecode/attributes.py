@@ -20,6 +20,8 @@ FLOATS = {3: BF16, 4: F16, 5: F32, 6: F64}
 DYNAMIC = -(1 << 63)
 SMALL = 4096
 """Constants of fewer bytes are copied, so that they do not keep the file."""
+MOST_DEPTH = 8
+"""Locations inside of locations that are looked at."""
 BUILTIN = b"builtin"
 AnyType = Type | ElementType
 
@@ -27,8 +29,9 @@ AnyType = Type | ElementType
 class Table:
     """The types and attributes of a file, each read when it is first asked for."""
 
-    def __init__(self, strings: list[bytes], dialects: list[bytes], data: memoryview, offsets: memoryview) -> None:
-        self.strings, self.dialects, self.data = strings, dialects, data
+    def __init__(self, strings: list[bytes], dialects: list[bytes], data: memoryview, offsets: memoryview,
+                 blobs: list[memoryview]) -> None:
+        self.strings, self.dialects, self.data, self.blobs = strings, dialects, data, blobs
         self.text_types = TypeReader(Source("<bytecode>", ""), {})
         cursor = Cursor(offsets)
         counts = cursor.number(), cursor.number()
@@ -123,12 +126,33 @@ class Table:
                 return real(cursor, self.element(cursor))
             case 15:
                 return Text("loc(unknown)")
+            case 16:
+                return self.resource(cursor)
             case 17:
                 return self.numbers(cursor)
             case 18:
                 return self.dense(cursor)
             case code:
                 raise Unreadable(f"a builtin attribute of number {code}")
+
+    def location_name(self, index: int, depth: int = 0) -> str:
+        """The first name in a location, "" where it has none."""
+        cursor, text = self.entry(self.attribute_places[index])
+        if text is not None or depth > MOST_DEPTH:
+            return ""
+        match cursor.number():
+            case 10:
+                inner = [cursor.number(), cursor.number()]
+            case 12:
+                inner = [cursor.number() for _ in range(cursor.number())]
+            case 13:
+                cursor.number()  # what else it says
+                inner = [cursor.number() for _ in range(cursor.number())]
+            case 14:
+                return self.text(cursor.number())
+            case _:
+                return ""
+        return next(filter(None, (self.location_name(i, depth + 1) for i in inner)), "")
 
     def pairs(self, cursor: Cursor) -> Dictionary:
         return {self.text(cursor.number()): self.attribute(cursor.number()) for _ in range(cursor.number())}
@@ -170,7 +194,19 @@ class Table:
             raise Unreadable("an array of another length")
         return Numbers(tuple(values.tolist()), element)
 
+    def resource(self, cursor: Cursor) -> Dense:
+        """`dense_resource<name>`"""
+        type = self.constant_type(cursor)
+        blob = self.blobs[cursor.number()]
+        if len(blob) != stored_bytes(type.element) * type.size:
+            raise Unreadable("a resource of another size")
+        return Dense(read_only(elements(blob, type)), type)
+
     def dense(self, cursor: Cursor) -> Dense:
+        type = self.constant_type(cursor)
+        return Dense(read_only(elements(cursor.blob(), type)), type)
+
+    def constant_type(self, cursor: Cursor) -> TensorType:
         type = self.type(cursor.number())
         if not isinstance(type, TensorType):
             raise Unreadable(f"a constant of type {type}")
@@ -178,7 +214,7 @@ class Table:
             check_size(type)
         except Fault as fault:
             raise Unreadable(fault.message) from None
-        return Dense(read_only(elements(cursor.blob(), type)), type)
+        return type
 
 
 def elements(data: memoryview, type: TensorType) -> Array:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 MAGIC = b"ML\xefR"
 VERSION = 6
 STRING, DIALECT, ATTRIBUTES, OFFSETS, IR, RESOURCES, RESOURCE_OFFSETS, DIALECT_VERSIONS, PROPERTIES = range(9)
+BLOB = 0
+"""The kind of a resource that is bytes; others are a boolean and a string."""
 ALIGNED = 0x80
 """Set in a section's number where an alignment follows its length."""
 
@@ -90,6 +92,27 @@ def read_section(cursor: Cursor) -> tuple[int, memoryview]:
     if number & ALIGNED:
         cursor.at += -cursor.at % max(1, cursor.number())
     return number & ~ALIGNED, cursor.taken(length)
+
+
+def resources(offsets: memoryview, data: memoryview) -> list[memoryview]:
+    """The blobs that the dialects' resources are, in the order of their numbers: of each the length of its entry is in
+    `offsets`, and its entry in `data`: alignment, length, padding, bytes."""
+    cursor, entries, found = Cursor(offsets), Cursor(data), list[memoryview]()
+    if not cursor.is_at_end and cursor.number():
+        raise Unreadable("resources of no dialect")
+    while not cursor.is_at_end:
+        cursor.number()  # the dialect
+        for _ in range(cursor.number()):
+            cursor.number()  # the resource's name
+            entry = Cursor(entries.taken(cursor.number()))
+            if cursor.byte() != BLOB:
+                raise Unreadable("a resource that is no blob")
+            entry.number()  # its alignment
+            length = entry.number()
+            if length > len(entry.data) - entry.at:
+                raise Unreadable("a resource is cut off")
+            found.append(entry.data[len(entry.data) - length:])
+    return found
 
 
 def strings(section: memoryview) -> list[bytes]:

@@ -16,9 +16,10 @@ MOST_DEPTH = 64
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """An operation. `operator` is the number of its name, `attributes` and `properties` of theirs (None: it has none),
-    `results` numbers of types, `operands` numbers of values."""
+    """An operation. `operator` is the number of its name, `location` of the attribute that is its location, `attributes` and
+    `properties` of theirs (None: it has none), `results` numbers of types, `operands` numbers of values."""
     operator: int
+    location: int
     attributes: int | None
     properties: int | None
     results: tuple[int, ...]
@@ -48,7 +49,7 @@ def read_ir(section: memoryview) -> tuple[Record, ...]:
 def read_operation(cursor: Cursor, visible: int, depth: int) -> Record:
     """One operation; `visible` values have been numbered before its regions' own."""
     operator, mask = cursor.number(), cursor.byte()
-    cursor.number()  # its location
+    location = cursor.number()
     attributes = cursor.number() if mask & ATTRIBUTES else None
     properties = cursor.number() if mask & PROPERTIES else None
     results = numbers(cursor) if mask & RESULTS else ()
@@ -58,7 +59,7 @@ def read_operation(cursor: Cursor, visible: int, depth: int) -> Record:
     if mask & USE_ORDER:
         skip_use_order(cursor, len(results))
     regions = read_regions(cursor, visible, depth) if mask & REGIONS else ()
-    return Record(operator, attributes, properties, results, operands, regions)
+    return Record(operator, location, attributes, properties, results, operands, regions)
 
 
 def numbers(cursor: Cursor) -> tuple[int, ...]:

@@ -18,11 +18,26 @@ from ..flatbuffer.position import FilePosition, whole
 from ..graph.graph import Block, Function, Module, Operation, Value
 from ..graph.operator import OPERATORS, Op
 from ..graph.types import ElementType, TensorType, Type
+from ..text.attribute_printer import quoted
 from ..text.attributes import Attribute, Dense, Dictionary, Text
 from ..text.fields import make_operator
 from ..text.operations import CAST, RETURNS, YIELDS, converts_nothing
 from .attributes import Table
-from .binary import ATTRIBUTES, DIALECT, IR, OFFSETS, PROPERTIES, RESOURCES, STRING, Cursor, Unreadable, sections, strings
+from .binary import (
+    ATTRIBUTES,
+    DIALECT,
+    IR,
+    OFFSETS,
+    PROPERTIES,
+    RESOURCE_OFFSETS,
+    RESOURCES,
+    STRING,
+    Cursor,
+    Unreadable,
+    resources,
+    sections,
+    strings,
+)
 from .operations import Record, Region, read_ir
 
 MODULE, FUNCTION = "builtin.module", "func.func"
@@ -54,14 +69,14 @@ class ModuleReader:
 
     def __init__(self, data: memoryview, name: str) -> None:
         found = sections(data)
-        if len(found.get(RESOURCES, b"")):
-            raise Unreadable("resources")
         self.position = whole(name)
         texts = strings(found[STRING])
         dialects, self.operators = operator_names(found[DIALECT], texts)
-        self.table = Table(texts, dialects, found[ATTRIBUTES], found[OFFSETS])
+        blobs = resources(found[RESOURCE_OFFSETS], found[RESOURCES]) if RESOURCE_OFFSETS in found else []
+        self.table = Table(texts, dialects, found[ATTRIBUTES], found[OFFSETS], blobs)
         self.properties = property_places(found[PROPERTIES])
         self.records = read_ir(found[IR])
+        self.locations: dict[int, str | None] = {}
 
     # ---- modules and functions ---------------------------------------------------------------------------------------
     def module(self) -> Module:
@@ -138,7 +153,14 @@ class ModuleReader:
         spelled = [str(name)] if len(results) == 1 else [f"{name}#{i}" for i in range(len(results))]
         values = tuple([Value(n, t, position, constant) for n, t in zip(spelled, results)])
         names.values.update(enumerate(values, number))
-        return Operation(op, operands, values, regions, rest, position)
+        return Operation(op, operands, values, regions, rest, position, self.location(record.location))
+
+    def location(self, index: int) -> str | None:
+        """MLIR's `loc("...")` with the name in a location; None where it has none. Each is read once."""
+        if index not in self.locations:
+            found = self.table.location_name(index)
+            self.locations[index] = f"loc({quoted(found)})" if found else None
+        return self.locations[index]
 
     def regions(self, record: Record, op: Op, names: Names, position: FilePosition) -> tuple[Block, ...]:
         if len(record.regions) != op.regions or any(r.isolated for r in record.regions):

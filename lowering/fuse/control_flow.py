@@ -1,18 +1,21 @@
 """Regions in fusion: `cond_if` becomes a branch of the step table, `while_loop` a loop, in the same arena.
 
 Values that a region uses from outside are stored before it, results have one buffer that both branches write, and a loop's
-values live in buffers that its body overwrites once all new values are known.
+values live in buffers that its body overwrites once all new values are known, or in place, where nothing needs the old one.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ...runtime.errors import Problem
+from ..elements.affine import Affine
 from ..elements.expression import Buffer
 from ..elements.tensor import stored
+from ..elements.traverse import loads
 from ..graph.graph import Block, Operation, Value, captures
 from .kernel import Branch, Loop, Step
+from .values import axes_of
 
 if TYPE_CHECKING:
     from .fuse import Fuser
@@ -108,21 +111,62 @@ def arguments(fuser: Fuser, block: Block, carried: Sequence[Buffer]) -> None:
 
 
 def advance(fuser: Fuser, body: Block, carried: Sequence[Buffer]) -> tuple[Step, ...]:
-    """One iteration: all new values first, then the carried buffers take them."""
+    """One iteration: the new values first, then the carried buffers take them. What can be written over the old value in its
+    place (`in_place`) is, in an order in which the others still find what they read."""
     from .fuse import Scope
     fuser.scopes.append(Scope())
     fuser.block(body)
-    changed = [(value, buffer) for value, argument, buffer in zip(body.yields, body.arguments, carried)
-               if value is not argument]
-    moves: list[tuple[Buffer, Buffer, Value]] = []
-    for value, buffer in changed:
-        tensor = fuser.tensor(value)
-        home = fuser.homes.get(value)
-        if home is None or home in carried:
-            home = fuser.buffer(value, name=f"{buffer.name}_next")
-            fuser.emit(home, tensor, fuser.origins.get(value, "copy"), body.terminator_position)
-        moves.append((home, buffer, value))
-    for home, buffer, value in moves:
-        fuser.emit(buffer, stored(value.tensor, home), "copy", body.terminator_position)
+    changed = {buffer: value for value, argument, buffer in zip(body.yields, body.arguments, carried) if value is not argument}
+    reads = {buffer: found for buffer, value in changed.items()
+             if (found := in_place(fuser, value, buffer, carried)) is not None}
+    order = before_overwritten(reads)
+    homes = {buffer: home_of(fuser, value, buffer, carried, body) for buffer, value in changed.items() if buffer not in order}
+    for buffer in order:
+        value = changed[buffer]
+        fuser.emit(buffer, fuser.tensor(value), fuser.origins.get(value, "copy"), body.terminator_position)
+    for buffer, home in homes.items():
+        fuser.emit(buffer, stored(changed[buffer].tensor, home), "copy", body.terminator_position)
     fuser.used(body.yields)
     return tuple(fuser.scopes.pop().steps)
+
+
+def home_of(fuser: Fuser, value: Value, buffer: Buffer, carried: Sequence[Buffer], body: Block) -> Buffer:
+    """Where a new value is, until the carried buffer takes it."""
+    tensor, home = fuser.tensor(value), fuser.homes.get(value)
+    if home is None or home in carried:
+        home = fuser.buffer(value, name=f"{buffer.name}_next")
+        fuser.emit(home, tensor, fuser.origins.get(value, "copy"), body.terminator_position)
+    return home
+
+
+def in_place(fuser: Fuser, value: Value, buffer: Buffer, carried: Sequence[Buffer]) -> set[Buffer] | None:
+    """The other carried buffers that a new value reads, if each of its elements needs of the old value the one in its place
+    alone, as where one row of many is set; None if it must be computed apart, or is stored already."""
+    tensor = fuser.tensor(value)
+    if fuser.homes.get(value) is not None:
+        return None
+    axes = tuple(map(Affine.of, axes_of(tensor.type)))
+    found = loads(tensor.element(*axes))
+    if any(x.buffer is buffer and place_of(buffer, x.index) != place_of(buffer, axes) for x in found):
+        return None
+    return {x.buffer for x in found} & set(carried) - {buffer}
+
+
+def before_overwritten(reads: Mapping[Buffer, set[Buffer]]) -> list[Buffer]:
+    """Buffers in an order in which each is overwritten when no other one of them needs it any more; those that need each other
+    are left out."""
+    left, order = dict(reads), []
+    while left:
+        free = next((b for b in left if not any(b in needed for c, needed in left.items() if c is not b)), None)
+        if free is not None:
+            order.append(free)
+        del left[next(iter(left)) if free is None else free]
+    return order
+
+
+def place_of(buffer: Buffer, index: Sequence[Affine]) -> Affine:
+    """Of an element, counted from the first one."""
+    if len(index) == 1:
+        return index[0]
+    return Affine.sum([(t, c * stride) for i, stride in zip(index, buffer.strides) for t, c in i.terms],
+                      sum(i.const * stride for i, stride in zip(index, buffer.strides)))

@@ -4,12 +4,13 @@ There is one mechanism, inlining. A contraction inlined into the elementwise ope
 an epilogue; a pad inlined into a convolution *is* a guarded load; a slice is an offset. What is stored is what more than
 one consumer computes with, what control flow or a write to a variable must not see change, and what leaves the function.
 
-`Fuser` walks one function; `variables.py` holds the rules of stateful operators, `control_flow.py` those of regions.
+`Fuser` walks one function; `variables.py` holds the rules of stateful operators, `control_flow.py` those of regions,
+`checks.py` those of checks.
 """
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ...runtime.errors import Position, Problem
@@ -21,8 +22,9 @@ from ..elements.traverse import loads, nodes, substitute
 from ..graph.graph import Block, Function, Module, Operation, Value, uses
 from ..graph.operator import UnknownOp
 from ..graph.types import INDEX, Array, TensorType
+from .checks import check, checks_first
 from .inline import Inlining
-from .kernel import CheckWritten, Compute, Fault, Kernel, Kernels, Step
+from .kernel import Compute, Fault, Kernel, Kernels, Step
 from .partial_sums import PartialSums, partial_sums
 from .row_fusion import contracts, fuse_rows
 from .values import axes_of, static
@@ -145,6 +147,8 @@ class Fuser:
                 self.variables.write(operation)
             case _ if operation.regions:
                 control_flow.lower(self, operation)
+            case _ if operation.op.is_check:
+                check(self, operation)
             case _ if all(v.constant is not None for v in operation.results):
                 pass  # known when compiling, or nothing but a check
             case _:
@@ -412,9 +416,3 @@ def shared(element: Element) -> Element:
         return known[index]
 
     return once
-
-
-def checks_first(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """Checks that every run makes come before anything is written, so that a run that fails has nothing to undo."""
-    checks = [s for s in steps if isinstance(s, CheckWritten)]
-    return (*checks, *(s for s in steps if not isinstance(s, CheckWritten)))

@@ -17,7 +17,7 @@ from ..elements.expression import Buffer
 from ..elements.traverse import loads
 from ..native.target import Target
 from .grouping import Groups, Uses, bytes_needed, smallest
-from .kernel import Branch, Compute, Kernels, Loop, Step, walk
+from .kernel import Branch, Compute, Kernels, Loop, Step, conditions
 from .rings import copies, rings
 from .row_access import RowAccess, begins_early, row_dimension, rows_of
 from .row_blocks import Chain, chains
@@ -180,7 +180,7 @@ def constant_bytes(kernel: RowAccess) -> int:
 def separate(program: Kernels, group: Sequence[int]) -> Iterator[list[int]]:
     """Chains of the group in which all but the last write what nobody outside of the chain reads, so that each part can have
     its own."""
-    elsewhere = {*program.outputs, *(s.condition for s in walk(program.steps) if isinstance(s, (Branch, Loop)))}
+    elsewhere = {*program.outputs, *conditions(program.steps)}
     for i, kernel in enumerate(program.kernels):
         if i not in group:
             elsewhere |= {x.buffer for x in loads(kernel.value)}

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...runtime.errors import Problem
 from ..elements.expression import Buffer
 from ..elements.interpret import evaluate
 from ..graph.types import Array
-from .kernel import Branch, CheckWritten, Compute, Kernels, Loop, MarkWritten, Parallel, Step
+from .kernel import Branch, CheckTrue, CheckWritten, Compute, Kernels, Loop, MarkWritten, Parallel, Step
 
 
 class State:
@@ -64,7 +63,9 @@ def execute(kernels: Kernels, steps: Sequence[Step], data: dict[Buffer, Array], 
                     execute(kernels, test, data, state)
             case CheckWritten(variable, number):
                 if variable.name not in state.written:
-                    fault = kernels.faults[number]
-                    raise Problem(fault.message, fault.position, kind="variable", help=fault.help)
+                    raise kernels.faults[number].problem
+            case CheckTrue(condition, number):
+                if not data[condition].reshape(-1)[0]:
+                    raise kernels.faults[number].problem
             case MarkWritten(variable):
                 state.written.add(variable.name)

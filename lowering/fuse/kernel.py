@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ...runtime.errors import Position
+from ...runtime.errors import Position, Problem
 from ..elements.affine import Axis
 from ..elements.expression import Buffer, Expr
 
@@ -62,20 +62,32 @@ class CheckWritten:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckTrue:
+    """Fault number `fault` unless the one element of `condition` is true; the run ends there."""
+    condition: Buffer
+    fault: int
+
+
+@dataclass(frozen=True, slots=True)
 class MarkWritten:
     """The variable has been written from here on."""
     variable: Buffer
 
 
-Step = Compute | Parallel | Branch | Loop | CheckWritten | MarkWritten
+Step = Compute | Parallel | Branch | Loop | CheckWritten | CheckTrue | MarkWritten
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An error that only a run can show: what, and the operator's place."""
+    """An error that only a run can show: what, the operator's place, and the kind of the Problem that it becomes."""
     message: str
     position: Position | None = None
     help: str | None = None
+    kind: str = "variable"
+
+    @property
+    def problem(self) -> Problem:
+        return Problem(self.message, self.position, kind=self.kind, help=self.help)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,3 +140,8 @@ def walk(steps: tuple[Step, ...]) -> Iterator[Step]:
             case Loop(test, _, body):
                 yield from walk(test)
                 yield from walk(body)
+
+
+def conditions(steps: tuple[Step, ...]) -> set[Buffer]:
+    """The buffers whose one element decides what a run does next: of branches, loops and checks."""
+    return {s.condition for s in walk(steps) if isinstance(s, (Branch, Loop, CheckTrue))}

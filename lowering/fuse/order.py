@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from ..elements.expression import Buffer
 from ..elements.traverse import loads
-from .kernel import Branch, Compute, Kernel, Kernels, Loop, Step, walk
+from .kernel import Branch, CheckTrue, Compute, Kernel, Kernels, Loop, Step, walk
 
 BEAM = 48
 """Sets of kernels that have run that are looked at further, for each number of them: all, where there are no more."""
@@ -35,7 +35,7 @@ def kept(kernels: Kernels) -> Mapping[Buffer, int]:
             case Compute(number):
                 for buffer in touched(kernels.kernels[number]):
                     count[buffer] = count.get(buffer, 0) + 1
-            case Branch(condition) | Loop(_, condition):
+            case Branch(condition) | Loop(_, condition) | CheckTrue(condition):
                 count[condition] = count.get(condition, 0) + 1
     return count
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ..elements.expression import Buffer
 from ..elements.traverse import loads
 from ..graph.types import ITEM_SIZES
-from .kernel import Branch, Compute, Kernels, Loop, Parallel, Step, walk
+from .kernel import Compute, Kernels, Parallel, Step, conditions, walk
 from .row_access import RowAccess, first_needed, row_dimension
 
 LINE = 64
@@ -19,7 +19,7 @@ def rings(program: Kernels, steps: tuple[Step, ...], found: Sequence[RowAccess |
           ) -> dict[Buffer, Buffer]:
     """The buffers of which not all rows must be kept, each with a smaller one, of as many rows as must be."""
     result: dict[Buffer, Buffer] = {}
-    needed = {s.condition for s in walk(steps) if isinstance(s, (Branch, Loop))} | {*program.outputs}
+    needed = conditions(steps) | {*program.outputs}
     orders, (readers, flat) = [*sequences(steps)], reading(program)
     for number in sorted(by_rows):
         out = program.kernels[number].out

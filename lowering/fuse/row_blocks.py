@@ -17,7 +17,7 @@ from ..elements.expression import Buffer, Load, Reduce
 from ..elements.traverse import loads, nodes
 from ..graph.types import ITEM_SIZES
 from ..native.target import Target
-from .kernel import Branch, Compute, Kernel, Kernels, Loop, Step, walk
+from .kernel import Branch, Compute, Kernel, Kernels, Loop, Step, conditions
 from .row_access import begins_early, row_dimension, rows_of
 
 FEWEST = 16
@@ -79,7 +79,7 @@ class Finder:
             self.writers.setdefault(kernel.out, []).append(number)
             for load in self.read[number]:
                 self.readers.setdefault(load.buffer, set()).add(number)
-        self.needed = {*program.outputs, *(s.condition for s in walk(program.steps) if isinstance(s, (Branch, Loop)))}
+        self.needed = {*program.outputs, *conditions(program.steps)}
 
     def chain(self, last: int, run: Sequence[int]) -> Chain | None:
         """The longest chain that ends in a kernel, if it pays."""

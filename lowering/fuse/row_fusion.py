@@ -14,7 +14,7 @@ from ..elements.affine import Affine, Axis
 from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Load, Reduce
 from ..elements.traverse import children, free_axes, loads, nodes, rewrite, substitute
 from ..graph.types import ITEM_SIZES
-from .kernel import Branch, Compute, Kernel, Kernels, Loop, Step, walk
+from .kernel import Branch, Compute, Kernel, Kernels, Loop, Step, conditions, walk
 
 MOST_NODES = 300
 """Of an expression: longer ones stay as they are."""
@@ -67,7 +67,7 @@ class Merger:
             self.writers.setdefault(kernel.out, []).append(number)
             for load in loads(kernel.value):
                 self.readers.setdefault(load.buffer, set()).add(number)
-        self.needed = {*kernels.outputs, *(s.condition for s in walk(kernels.steps) if isinstance(s, (Branch, Loop)))}
+        self.needed = {*kernels.outputs, *conditions(kernels.steps)}
 
     def block(self, steps: Sequence[Step]) -> tuple[Step, ...]:
         result: list[Step] = []

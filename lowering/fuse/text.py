@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ..elements.affine import Affine, Axis, Computed, Range, Wrapped
 from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Guard, IndexValue, Load, Reduce
 from ..elements.traverse import children, nodes
-from .kernel import Branch, CheckWritten, Compute, Kernel, Kernels, Loop, MarkWritten, Parallel, Step
+from .kernel import Branch, CheckTrue, CheckWritten, Compute, Kernel, Kernels, Loop, MarkWritten, Parallel, Step
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "eq": "==", "and": "&", "or": "|",
          "xor": "^", "shl": "<<", "ashr": ">>"}
@@ -71,6 +71,8 @@ def print_steps(steps: Sequence[Step], indent: str) -> Iterator[str]:
                 yield from print_steps(body, indent + "  ")
             case CheckWritten(variable, fault):
                 yield f"{indent}check {variable.name} is written, fault {fault}"
+            case CheckTrue(condition, fault):
+                yield f"{indent}check {condition.name} is true, fault {fault}"
             case MarkWritten(variable):
                 yield f"{indent}mark {variable.name} written"
 

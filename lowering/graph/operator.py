@@ -69,6 +69,8 @@ class Op:
     regions: ClassVar[int] = 0
     variable_effect: ClassVar[str] = ""
     """"declare", "read" or "write" for the operators of stateful tensors."""
+    is_check: ClassVar[bool] = False
+    """Ends the run where its operand is false: it has no results, and is kept all the same."""
     foreign: ClassVar[bool] = False
     """Of a dialect beside TOSA: its own `verify` has its rules, and TOSA's levels do not hold."""
 

@@ -9,7 +9,7 @@ import numpy as np
 from ...runtime.errors import Problem
 from ..elements.expression import Buffer
 from ..fuse.interpret import State
-from ..fuse.kernel import Branch, CheckWritten, Compute, Loop, MarkWritten, Parallel, Step
+from ..fuse.kernel import Branch, CheckTrue, CheckWritten, Compute, Loop, MarkWritten, Parallel, Step
 from ..graph.types import Array
 from .interpret import Memory, dtype_of, run_function
 from .ir import Function
@@ -67,8 +67,10 @@ def execute(program: Program, steps: Sequence[Step], memory: Memory, state: Stat
                     execute(program, test, memory, state)
             case CheckWritten(variable, number):
                 if variable.name not in state.written:
-                    fault = program.faults[number]
-                    raise Problem(fault.message, fault.position, kind="variable", help=fault.help)
+                    raise program.faults[number].problem
+            case CheckTrue(condition, number):
+                if not holds(memory, condition):
+                    raise program.faults[number].problem
             case MarkWritten(variable):
                 state.written.add(variable.name)
 

@@ -27,7 +27,19 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from ..elements.expression import Buffer
-from ..fuse.kernel import Branch, CheckWritten, Compute, Fault, Kernel, Loop, MarkWritten, Parallel, Step, VariableUse
+from ..fuse.kernel import (
+    Branch,
+    CheckTrue,
+    CheckWritten,
+    Compute,
+    Fault,
+    Kernel,
+    Loop,
+    MarkWritten,
+    Parallel,
+    Step,
+    VariableUse,
+)
 from .ir import (
     INDEX,
     Address,
@@ -102,7 +114,8 @@ def declaration(label: str, b: Buffer, constants: bool) -> str:
 
 
 def fault(f: Fault) -> str:
-    return f"fault {json.dumps(f.message)}" + (f" help {json.dumps(f.help)}" if f.help else "")
+    text = f"fault {json.dumps(f.message)}" + (f" help {json.dumps(f.help)}" if f.help else "")
+    return text if f.kind == "variable" else f"{text} kind {quoted(f.kind)}"
 
 
 def operand(x: Operand) -> str:
@@ -240,6 +253,8 @@ class Names:
                     yield f"{indent}}}"
                 case CheckWritten(variable, fault):
                     yield f"{indent}check {self.buffer(variable)} fault {fault}"
+                case CheckTrue(condition, fault):
+                    yield f"{indent}assert {self.buffer(condition)} fault {fault}"
                 case MarkWritten(variable):
                     yield f"{indent}mark {self.buffer(variable)}"
 

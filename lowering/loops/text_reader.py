@@ -9,7 +9,19 @@ import numpy as np
 
 from ..elements.affine import Affine, Axis
 from ..elements.expression import Buffer, Load, Role
-from ..fuse.kernel import Branch, CheckWritten, Compute, Fault, Kernel, Loop, MarkWritten, Parallel, Step, VariableUse
+from ..fuse.kernel import (
+    Branch,
+    CheckTrue,
+    CheckWritten,
+    Compute,
+    Fault,
+    Kernel,
+    Loop,
+    MarkWritten,
+    Parallel,
+    Step,
+    VariableUse,
+)
 from ..graph.types import ITEM_SIZES, Array
 from .interpret import dtype_of
 from .ir import Function
@@ -40,7 +52,7 @@ class Reader(FunctionReader):
                 case "variable":
                     variables.append(self.variable())
                 case "fault":
-                    faults.append(Fault(self.string(), None, self.string() if self.accept("help") else None))
+                    faults.append(self.fault())
                 case "kernel":
                     kernels.append(self.kernel())
                 case "function":
@@ -100,6 +112,11 @@ class Reader(FunctionReader):
             axes.append(Axis(self.string(), self.number()))
         return Kernel(out, tuple(axes), Load(out, tuple(map(Affine.of, axes))), self.string())
 
+    def fault(self) -> Fault:
+        message = self.string()
+        help = self.string() if self.accept("help") else None
+        return Fault(message, None, help, self.string()) if self.accept("kind") else Fault(message, None, help)
+
     # ---- steps -------------------------------------------------------------------------------------------------------
     def steps(self) -> tuple[Step, ...]:
         self.expect("{")
@@ -133,6 +150,10 @@ class Reader(FunctionReader):
                 buffer = self.label()
                 self.expect("fault")
                 return CheckWritten(buffer, self.number())
+            case "assert":
+                buffer = self.label()
+                self.expect("fault")
+                return CheckTrue(buffer, self.number())
             case "mark":
                 return MarkWritten(self.label())
             case other:

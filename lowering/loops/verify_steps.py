@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from ...runtime.errors import Problem
 from ..elements.expression import Buffer
-from ..fuse.kernel import Branch, CheckWritten, Compute, Kernel, Loop, MarkWritten, Parallel, Step, walk
+from ..fuse.kernel import Branch, CheckTrue, CheckWritten, Compute, Kernel, Loop, MarkWritten, Parallel, Step, walk
 from .ir import Function, buffers_read, buffers_written
 from .program import Program
 from .ranges import Interval
@@ -144,6 +144,10 @@ def verify_steps(program: Program, needs: Sequence[Collection[Buffer]]) -> None:
                 case CheckWritten(variable, fault):
                     if variable.role != "variable" or not 0 <= fault < len(program.faults):
                         fail(program, f"fault {fault} of {len(program.faults)} checks {variable!r}")
+                case CheckTrue(condition, fault):
+                    present(condition, full, "a check")
+                    if condition.size != 1 or condition.dtype != "bool" or not 0 <= fault < len(program.faults):
+                        fail(program, f"fault {fault} of {len(program.faults)} checks {condition!r}")
                 case MarkWritten(variable):
                     if variable.role != "variable":
                         fail(program, f"{variable!r} is marked as written, and is no variable")

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ..elements.expression import Buffer
-from ..fuse.kernel import Branch, CheckWritten, Compute, Loop, MarkWritten, Parallel, Step
+from ..fuse.kernel import Branch, CheckTrue, CheckWritten, Compute, Loop, MarkWritten, Parallel, Step
 from ..loops.ir import Function, buffers_read, buffers_written
 from .buffers import Ticks
 
@@ -83,8 +83,8 @@ class Timeline:
                 return tested.then(Flow(first.exposed | second.exposed, first.written & second.written))
             case Loop():
                 return self.loop(step)
-            case CheckWritten(variable) | MarkWritten(variable):
-                return self.read(variable)
+            case CheckWritten(buffer) | CheckTrue(buffer) | MarkWritten(buffer):
+                return self.read(buffer)
 
     def compute(self, access: Access, continues: bool) -> Flow:
         """One step of a kernel; one that `continues` with later rows needs the rows that are there already."""

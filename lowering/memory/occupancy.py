@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ..elements.affine import Affine, Axis
 from ..elements.expression import Buffer, Load, Reduce
 from ..elements.traverse import free_axes, loads, nodes
-from ..fuse.kernel import Branch, Compute, Kernel, Loop, Step, walk
+from ..fuse.kernel import Branch, CheckTrue, Compute, Kernel, Loop, Step, walk
 from ..fuse.row_access import row_dimension, rows_read
 from ..loops.ir import buffers_read
 from ..loops.order import may_overwrite
@@ -62,12 +62,12 @@ def length(step: Step) -> int:
 
 
 def used_elsewhere(program: Program) -> set[Buffer]:
-    """Buffers that branches, loops and parts use: these have no more than a lifetime."""
+    """Buffers that branches, loops, checks and parts use: these have no more than a lifetime."""
     found: set[Buffer] = set()
     for outer in program.steps:
         for step in walk((outer,)):
             match step:
-                case Branch(condition) | Loop(_, condition):
+                case Branch(condition) | Loop(_, condition) | CheckTrue(condition):
                     found.add(condition)
                 case Compute(kernel) if step is not outer:
                     found.update(program.functions[kernel].params)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ..elements.expression import Buffer
-from ..fuse.kernel import Branch, CheckWritten, Compute, Loop, MarkWritten, Parallel, Step
+from ..fuse.kernel import Branch, CheckTrue, CheckWritten, Compute, Loop, MarkWritten, Parallel, Step
 from ..loops.order import may_overwrite
 from ..loops.program import Program
 from .contents import Contents
@@ -57,6 +57,8 @@ class Replay:
                     self.now = self.now.meet(after)
                 case Loop():
                     self.loop(step)
+                case CheckTrue(condition):
+                    self.read(self.layout.whole(condition), "a check")
                 case CheckWritten() | MarkWritten():
                     pass
 

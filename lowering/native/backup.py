@@ -1,14 +1,15 @@
 """What a run that fails must undo: a call that ends in a fault leaves every variable as it was.
 
-A fault is a check that a variable has been written. Where every check comes before every write there is nothing to
-undo, and that is nearly always so. Otherwise the driver copies the variables before a run in which a check may fail.
+A fault is a check: that a variable has been written, or that a condition holds. Where every check comes before every write
+there is nothing to undo, and that is nearly always so. Otherwise the driver copies the variables before a run in which a check
+may fail.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..elements.expression import Buffer
-from ..fuse.kernel import Branch, CheckWritten, Compute, Loop, MarkWritten, Step, walk
+from ..fuse.kernel import Branch, CheckTrue, CheckWritten, Compute, Loop, MarkWritten, Parallel, Step, walk
 from ..loops.ir import buffers_written
 from ..loops.program import Program
 
@@ -16,10 +17,12 @@ from ..loops.program import Program
 @dataclass(frozen=True, slots=True)
 class Backup:
     """The variables that a run may have changed when it fails, each with its offset in the room where a copy is kept.
-    The flags lie behind, a byte each, from `flags_at` on."""
+    The flags lie behind, a byte each, from `flags_at` on. A run cannot fail late where all of `checked` are written, unless
+    it may `always`."""
     variables: tuple[tuple[Buffer, int], ...]
     checked: tuple[Buffer, ...]
     flags_at: int
+    always: bool = False
 
     @property
     def nbytes(self) -> int:
@@ -28,42 +31,53 @@ class Backup:
 
 def backup_of(program: Program) -> Backup:
     """What `program` must keep to be able to fail without a trace; nothing if every check is before every write."""
-    written = [changed(program, step) for step in walk(program.steps)]
-    if not fails_late(program, program.steps, False)[1]:
-        return Backup((), (), 0)
+    risk = at_risk(program, program.steps, frozenset())
+    written = [changed(program, step) for step in walk(program.steps)] if risk.variables else []
     variables: list[tuple[Buffer, int]] = []
     end = 0
-    for buffer in dict.fromkeys(b for group in written for b in group):
+    for buffer in dict.fromkeys(b for group in written for b in group if b in risk.variables):
         variables.append((buffer, end))
         end += -(-buffer.nbytes // 64) * 64
     checked = tuple(dict.fromkeys(s.variable for s in walk(program.steps) if isinstance(s, CheckWritten)))
-    return Backup(tuple(variables), checked, end)
+    return Backup(tuple(variables), checked, end, risk.always) if variables else Backup((), (), 0)
 
 
-def fails_late(program: Program, steps: tuple[Step, ...], written: bool) -> tuple[bool, bool]:
-    """Whether a variable may have been written after `steps`, and whether one of them may fail when it has. `written`
-    says whether one may have been before."""
-    late = False
+@dataclass(frozen=True, slots=True)
+class Risk:
+    """Of some steps: the variables that may have been written behind them, those that may have been when one of them fails,
+    and whether that may happen when all variables that are read have been written before the run."""
+    written: frozenset[Buffer]
+    variables: frozenset[Buffer] = frozenset()
+    always: bool = False
+
+    def then(self, after: Risk) -> Risk:
+        return Risk(after.written, self.variables | after.variables, self.always or after.always)
+
+
+def at_risk(program: Program, steps: tuple[Step, ...], written: frozenset[Buffer]) -> Risk:
+    """The risk of steps before which these variables may have been written."""
+    found = Risk(written)
     for step in steps:
-        match step:
-            case Branch(_, then, otherwise):
-                first, second = fails_late(program, then, written), fails_late(program, otherwise, written)
-                written, late = first[0] or second[0], late or first[1] or second[1]
-            case Loop(test, _, body):
-                turn, before = test + body, written
-                written, late = merge(late, fails_late(program, turn, written))
-                if written and not before:  # what one turn writes, the next may fail after
-                    written, late = merge(late, fails_late(program, turn, True))
-            case CheckWritten():
-                late = late or written
-            case _:
-                written = written or bool(changed(program, step))
-    return written, late
+        found = found.then(step_at_risk(program, step, found.written))
+    return found
 
 
-def merge(late: bool, found: tuple[bool, bool]) -> tuple[bool, bool]:
-    written, fails = found
-    return written, late or fails
+def step_at_risk(program: Program, step: Step, written: frozenset[Buffer]) -> Risk:
+    match step:
+        case Branch(_, then, otherwise):
+            first, second = at_risk(program, then, written), at_risk(program, otherwise, written)
+            return first.then(replace(second, written=first.written | second.written))
+        case Loop(test, _, body):
+            once = at_risk(program, test + body, written)
+            if once.written == written:
+                return once
+            return once.then(at_risk(program, test + body, once.written))  # what one turn writes, the next may fail after
+        case CheckWritten():
+            return Risk(written, written)
+        case CheckTrue():
+            return Risk(written, written, bool(written))
+        case _:
+            return Risk(written.union(changed(program, step)))
 
 
 def changed(program: Program, step: Step) -> tuple[Buffer, ...]:
@@ -72,6 +86,8 @@ def changed(program: Program, step: Step) -> tuple[Buffer, ...]:
         case Compute(kernel):
             function = program.functions[kernel]
             return tuple(b for b in function.params if b.role == "variable" and b in buffers_written(function))
+        case Parallel(parts):
+            return tuple(b for part in parts for own in part for b in changed(program, own))
         case MarkWritten(variable):
             return (variable,)
     return ()

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..elements.expression import Buffer
-from ..fuse.kernel import Branch, CheckWritten, Compute, Kernel, Loop, MarkWritten, Parallel, Step
+from ..fuse.kernel import Branch, CheckTrue, CheckWritten, Compute, Kernel, Loop, MarkWritten, Parallel, Step
 from ..loops.ir import buffers_written
 from ..loops.program import Program
 from .backup import Backup, backup_of
@@ -263,13 +263,19 @@ class Driver:
                 w.do(f"br label %{again}")
                 w.start(end)
             case CheckWritten(variable, fault):
-                failed, passed = w.labels("fault", "written")
-                w.split(w.is_set(w.pointer(self.places.flags[variable])), passed, failed)
-                w.start(failed)
-                w.do(f"ret i32 {fault + 1}")
-                w.start(passed)
+                self.check(w, self.places.flags[variable], fault)
+            case CheckTrue(condition, fault):
+                self.check(w, self.places.buffers[condition], fault)
             case MarkWritten(variable):
                 w.do(f"store i8 1, ptr {w.pointer(self.places.flags[variable])}")
+
+    def check(self, w: Writer, place: Place, fault: int) -> None:
+        """Return the number of the fault unless the byte there is set."""
+        failed, passed = w.labels("fault", "passed")
+        w.split(w.is_set(w.pointer(place)), passed, failed)
+        w.start(failed)
+        w.do(f"ret i32 {fault + 1}")
+        w.start(passed)
 
     # ---- parts -------------------------------------------------------------------------------------------------------
     def fork(self, w: Writer, parts: Sequence[Sequence[tuple[int, int, int]]]) -> None:
@@ -297,20 +303,26 @@ class Driver:
         assert self.places.backup is not None, f"{self.program.name} has no room to keep its variables in"
         w = Writer()
         keep, go, undo, done = w.labels("keep", "go", "undo", "done")
-        flags = [w.is_set(w.pointer(self.places.flags[b])) for b in backup.checked]
-        all_written = flags[0]
-        for flag in flags[1:]:
-            all_written = w.put(f"and i1 {all_written}, {flag}")
-        w.split(all_written, go, keep)
-        w.start(keep)
+        if not backup.always:
+            self.split_if_written(w, backup.checked, go, keep)
+            w.start(keep)
         self.copies(w, backup, back=False)
-        w.enter(go)
+        if not backup.always:
+            w.enter(go)
         status = w.put(f"call i32 @{self.prefix}.steps(ptr %frame)")
         w.split(w.put(f"icmp eq i32 {status}, 0"), done, undo)
         w.start(undo)
         self.copies(w, backup, back=True)
         w.enter(done)
         return [f"define {self.linkage}i32 @{self.entry}(ptr %frame) #0 {{", *w.lines, f" ret i32 {status}", "}"]
+
+    def split_if_written(self, w: Writer, variables: Sequence[Buffer], yes: str, no: str) -> None:
+        """Go on at `yes` where all these variables have been written, else at `no`."""
+        flags = [w.is_set(w.pointer(self.places.flags[b])) for b in variables]
+        all_written = flags[0]
+        for flag in flags[1:]:
+            all_written = w.put(f"and i1 {all_written}, {flag}")
+        w.split(all_written, yes, no)
 
     def copies(self, w: Writer, backup: Backup, back: bool) -> None:
         assert self.places.backup is not None

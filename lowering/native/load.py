@@ -60,7 +60,7 @@ def native_code(program: Program, plan: Plan, target: Target | None = None,
         tuple(aligned(b.data) for b in constants_read(program) if b.data is not None),
         tuple(Declaration(tensor(v.buffer, v.element), None if v.initial is None else v.initial.data, v.position)
               for v in program.variables),
-        tuple(Failure(f.message, f.position, f.help) for f in program.faults), engine.address("program.run"),
+        tuple(Failure(f.message, f.position, f.help, f.kind) for f in program.faults), engine.address("program.run"),
         steps_of(program), caller, most_parts(program), thread_pool if in_parts(program) else None), engine.image
 
 

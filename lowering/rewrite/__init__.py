@@ -6,6 +6,7 @@ from .branches import inline_branches
 from .decompose import decompose
 from .fourier import expand_transforms
 from .legalize import legalize
+from .lift_checks import lift_checks
 from .postpone_writes import postpone_writes
 from .prune import prune
 from .strip_quantized import strip_quantized
@@ -13,5 +14,7 @@ from .strip_quantized import strip_quantized
 
 def rewrite(module: Module) -> Module:
     """Take quantized types as they are stored, legalise what converters leave behind, make block-scaled tensors two, write
-    Fourier transforms as products, drop what nobody needs, and write variables as late as that saves copies."""
-    return postpone_writes(prune(expand_transforms(decompose(legalize(inline_branches(strip_quantized(module)))))))
+    Fourier transforms as products, check before branches, drop what nobody needs, and write variables as late as that saves
+    copies."""
+    legal = legalize(inline_branches(strip_quantized(module)))
+    return postpone_writes(prune(lift_checks(expand_transforms(decompose(legal)))))

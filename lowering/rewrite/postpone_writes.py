@@ -1,7 +1,8 @@
 """Graph -> graph: a write to a variable moves down, behind the last operation that still looks at the old contents.
 
 A streaming model writes its state back as soon as it has the next one, and then computes with the old one and what came
-in. Where the write comes last, nothing of the old state has to be kept beside the variable.
+in. Where the write comes last, nothing of the old state has to be kept beside the variable. A write behind a check needs no
+copy of the old contents in case the check fails.
 """
 from __future__ import annotations
 
@@ -33,13 +34,16 @@ def postpone(block: Block) -> Block:
 
 
 def last_use(variable: str, operations: list[Operation], start: int, counts: Mapping[Value, int]) -> int:
-    """The last operation that looks at what the write at `start` overwrites, or `start`: one that reads a view, or goes on
-    element by element with what was made of one, as part of the same kernel."""
+    """The last operation that the write at `start` had better be behind, or `start`: one that may end the run, or looks at what
+    the write overwrites, because it reads a view, or goes on element by element with what was made of one, as part of the same
+    kernel."""
     views, parts = views_of(variable, operations[:start]), set[Value]()
     end = start
     for place in range(start + 1, limit(variable, operations, start)):
         operation = operations[place]
-        if views.intersection(operation.operands):
+        if operation.op.is_check:  # a run that fails has nothing to undo then
+            end = place
+        elif views.intersection(operation.operands):
             end = place
             (views if operation.op.name in LAYOUT else parts).update(operation.results)
         elif any(v in parts and counts[v] == 1 and same_size(v, operation) for v in operation.operands):

@@ -1,4 +1,4 @@
-"""Graph -> graph: drops operations whose results nobody reads and that have no effect on variables.
+"""Graph -> graph: drops operations whose results nobody reads, and that write no variable and check nothing.
 
 Of TensorFlow's operations those that write stay, too; what an executor graph holds stays if its fetches reach it.
 """
@@ -22,9 +22,10 @@ def prune_function(function: Function) -> Function:
 
 
 def has_effect(operation: Operation) -> bool:
-    """Whether running it can be seen in a variable (or in not ending: loops stay)."""
+    """Whether running it can be seen in a variable, in an error, or in not ending: loops stay."""
     op = operation.op
-    return bool(op.variable_effect) or op.name == "tosa.while_loop" or (op.foreign and effects.has_effect(operation)) or any(
+    own = bool(op.variable_effect) or op.is_check or op.name == "tosa.while_loop"
+    return own or (op.foreign and effects.has_effect(operation)) or any(
         has_effect(inner) for region in operation.regions for inner in region.walk())
 
 

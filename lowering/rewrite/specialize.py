@@ -23,13 +23,18 @@ def specialize(module: Module, name: str, types: Sequence[TensorType]) -> Module
 
 
 def specialized(function: Function, types: Sequence[TensorType]) -> Function:
+    check_inputs(function, types)
+    body = block(function.body, types, {})
+    return replace(function, body=body, result_types=tuple(v.type for v in body.yields))
+
+
+def check_inputs(function: Function, types: Sequence[TensorType]) -> None:
+    """A Problem unless the function's inputs can be of these types."""
     if len(types) != len(function.arguments):
         raise Problem(f"{function.name} takes {len(function.arguments)} inputs, not {len(types)}", kind="argument")
     for argument, type in zip(function.arguments, types):
         if not compatible(argument.type, type):
             raise Problem(f"input {argument.name} is {argument.type}, an array of {type} does not fit", kind="argument")
-    body = block(function.body, types, {})
-    return replace(function, body=body, result_types=tuple(v.type for v in body.yields))
 
 
 def block(source: Block, types: Sequence[Type], outer: Mapping[Value, Value]) -> Block:

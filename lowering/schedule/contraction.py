@@ -339,8 +339,10 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
     def over_rows(at: At, run: Callable[[At, Tiles], None]) -> None:
         def rows(start: Affine, t: Tiles) -> None:
             place = {**at, form.m: start} if form.m else at
-            tests = [w for r in form.tested if (w := r.substitute(place)).known is None]
-            if tests:
+            found = [r.substitute(place) for r in form.tested]
+            if any(w.known is False for w in found):
+                return
+            if tests := [w for w in found if w.known is None]:
                 b.when(b.holds(tests), lambda: run(place, t))
             else:
                 run(place, t)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from ...runtime.errors import Position, Problem, Source
-from ..dialects import tosa  # noqa: F401  registers the operators
+from ..dialects import tosa, tosaic  # noqa: F401  registers the operators
 from ..graph.graph import Function, Module, Operation
 from ..graph.types import Type
 from .attribute_reader import AttributeReader

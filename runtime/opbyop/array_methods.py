@@ -1,7 +1,7 @@
 """What makes a tensor handle feel like an array: Python's operators and the usual methods, each an operation of the runtime.
 
-An operator on two ready handles whose kernel is known goes straight to native code: one look into the runtime's table, one call.
-All else takes the way of `CoreRuntime.run`.
+An operator on two ready handles whose kernel is known goes straight to native code: one look into the runtime's table, one
+call. All else takes the way of `CoreRuntime.run`.
 """
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-BINARY = {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide", "mod": "remainder",
-          "pow": "power", "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
+BINARY = {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide",
+          "mod": "remainder", "pow": "power",
+          "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
           "lshift": "left_shift", "rshift": "right_shift"}
 COMPARISONS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal"}
 UNARY = {"neg": "negative", "abs": "absolute", "invert": "invert"}
@@ -52,7 +53,9 @@ class ArrayMethods:
     def ravel(self) -> Any: return self._run("ravel")
     def squeeze(self, axis: int | None = None) -> Any: return self._run("squeeze", axis=axis)
     def sum(self, axis: Any = None, keepdims: bool | None = None) -> Any: return self._run("sum", axis=axis, keepdims=keepdims)
-    def mean(self, axis: Any = None, keepdims: bool | None = None) -> Any: return self._run("mean", axis=axis, keepdims=keepdims)
+    def mean(self, axis: Any = None, keepdims: bool | None = None) -> Any:
+        return self._run("mean", axis=axis, keepdims=keepdims)
+
     def max(self, axis: Any = None, keepdims: bool | None = None) -> Any: return self._run("max", axis=axis, keepdims=keepdims)
     def min(self, axis: Any = None, keepdims: bool | None = None) -> Any: return self._run("min", axis=axis, keepdims=keepdims)
     def argmax(self, axis: int) -> Any: return self._run("argmax", axis=axis)
@@ -96,7 +99,7 @@ class ArrayMethods:
     def __bool__(self) -> bool: return bool(self._value())
     def __int__(self) -> int: return int(self.item())
     def __float__(self) -> float: return float(self.item())
-    def __index__(self) -> int: return self._value().__index__()  # type: ignore[no-any-return]
+    def __index__(self) -> int: return self._value().__index__()
     def __pos__(self) -> Any: return self
 
 

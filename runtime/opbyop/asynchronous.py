@@ -111,7 +111,7 @@ class _Running(threading.local):
 _running = _Running()
 
 
-def run_callbacks(callbacks: Iterable[Callback], value: AsyncValue) -> None:
+def run_callbacks(callbacks: Iterable[Callback], value: AsyncValue | None) -> None:
     """Call them in order; those that come up meanwhile in this thread follow, one after the other and not inside each other, so
     that a long row of values that wait for each other needs no deep stack."""
     if (queue := _running.callbacks) is not None:

@@ -57,12 +57,14 @@ class Attributes:
     def _find(self, name: str, type: str | None, is_array: bool) -> Attribute:
         found = self._entries.get(name)
         if found is None:
-            raise Problem(f"missing '{name}' attribute", kind="attribute", help=f"there are: {', '.join(self.names()) or 'none'}")
+            raise Problem(f"missing '{name}' attribute", kind="attribute",
+                          help=f"there are: {', '.join(self.names()) or 'none'}")
         if found.is_array != is_array and type is None and not is_array:
             return found
         if found.is_array != is_array or type not in (None, found.type):
             wanted = f"array of {type or 'something'}" if is_array else type
-            raise Problem(f"attribute '{name}' is {found.kind}, not {wanted}", kind="attribute", help="ask for the type that was set")
+            raise Problem(f"attribute '{name}' is {found.kind}, not {wanted}", kind="attribute",
+                          help="ask for the type that was set")
         return found
 
     def names(self) -> tuple[str, ...]:
@@ -117,8 +119,9 @@ class OpAttrs(Attributes):
             self.set(name, value)
 
     def set(self, name: str, value: Any, type: str | None = None) -> bool:
-        """Set a value, of the named type or the one that fits it (an int is i64, a float f64). Lists and tuples are arrays, unless
-        the type is `shape`. False, and nothing changes, where the name is there; a Problem where the value is not of the type."""
+        """Set a value, of the named type or the one that fits it (an int is i64, a float f64). Lists and tuples are arrays,
+        unless the type is `shape`. False, and nothing changes, where the name is there; a Problem where the value is not of the
+        type."""
         if isinstance(value, list | tuple) and type != "shape":
             return self.set_array(name, value, type)
         kind = type or type_of(name, value)
@@ -156,20 +159,23 @@ def type_of(name: str, value: Any) -> str:
         case list() | tuple(): return "shape"
     if callable(value):
         return "function"
-    raise Problem(f"attribute '{name}' cannot be a {type(value).__name__}", kind="attribute", help=f"it is one of {', '.join(TYPES)}")
+    raise Problem(f"attribute '{name}' cannot be a {type(value).__name__}", kind="attribute",
+                  help=f"it is one of {', '.join(TYPES)}")
 
 
 def checked(name: str, value: Any, type: str) -> Any:
     """The value as it is kept, immutable; a Problem where it is not of the type."""
     if type not in TYPES:
-        raise Problem(f"attribute '{name}' has the type {type}, which there is not", kind="attribute", help=f"one of {', '.join(TYPES)}")
+        raise Problem(f"attribute '{name}' has the type {type}, which there is not", kind="attribute",
+                      help=f"one of {', '.join(TYPES)}")
     try:
         kept = KEPT.get(type, integer)(value)
     except (TypeError, ValueError):
         raise Problem(f"attribute '{name}' is {type}, not {value!r}", kind="attribute") from None
     low, high = INTEGERS.get(type, (None, None))
     if low is not None and not low <= kept <= high:
-        raise Problem(f"attribute '{name}' is {type}, which {kept} does not fit", kind="attribute", help=f"values are {low} to {high}")
+        raise Problem(f"attribute '{name}' is {type}, which {kept} does not fit", kind="attribute",
+                      help=f"values are {low} to {high}")
     return kept
 
 

@@ -6,14 +6,11 @@ array keeps a reference to it, or to the array that owns its memory, so both are
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 
 import numpy as np
 
 from ..arena import Array
-from .asynchronous import AsyncValue
 from .handle import DonatedHandle, TensorHandle
-from .metadata import TensorMetadata
 
 
 def alone(arguments: list[TensorHandle], number: int) -> bool:
@@ -26,7 +23,6 @@ def alone(arguments: list[TensorHandle], number: int) -> bool:
     elif sys.getrefcount(handle) > HANDLE:
         return False
     array = handle._array
-    del handle
     return array is not None and is_sole(array)
 
 
@@ -36,15 +32,6 @@ def is_sole(array: Array) -> bool:
         return False
     owner = array.base
     return owner is None or (type(owner) is np.ndarray and owner.base is None and sys.getrefcount(owner) <= OWNER)
-
-
-def candidate(arguments: list[TensorHandle], allowed: Iterable[int], metadata: TensorMetadata) -> int | None:
-    """The first argument among the `allowed` that may give its buffer to a result of this metadata."""
-    for number in allowed:
-        if arguments[number]._metadata is metadata and alone(arguments, number):
-            return number
-    return None
-
 
 
 def _counts() -> tuple[int, int, int]:

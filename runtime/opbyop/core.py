@@ -3,15 +3,19 @@ handler that the client names. `run` is the same for Python code: it raises at o
 """
 from __future__ import annotations
 
+import os
+import sys
 import threading
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
 from ..errors import Position, Problem
 from ..variables import Context, process
-from .asynchronous import AsyncValue, raised, unraisable
-from .attributes import FrozenOpAttrs, OpAttrs, frozen
+from .asynchronous import AsyncValue, Waiting, raised, run_callbacks, unraisable
+from .attributes import EMPTY, FrozenOpAttrs, OpAttrs, frozen
+from .buffers import HANDLE
 from .chain import Chain
 from .handle import TensorHandle, borrow
 from .handler import NullOpHandler, OpHandler, OpInvocation
@@ -25,9 +29,11 @@ from .recording import Recorder, recording
 from .work_queue import WorkQueue
 
 QUICK = 1024
-"""Kernels that Python's operators find without looking at anything but the arguments' metadata."""
+"""Kernels that are found the quick way at most."""
 
-Quick = dict[tuple[str, TensorMetadata | None, TensorMetadata | None], tuple[TensorMetadata, Callable[..., Any]]]
+Quick = dict[tuple[Any, ...], tuple[TensorMetadata, Callable[..., Any]]]
+"""By operation and metadata of the arguments, for operators; by operation, handler, attributes and metadata, for `execute`: the
+result's metadata and the code."""
 Decode = Callable[[object], "Position | None"]
 
 
@@ -55,6 +61,7 @@ class CoreRuntime:
         self._recorders = 0
         self._lock = threading.RLock()
         self._calls: dict[OpCall, None] = {}
+        _live.add(self)
         registered: dict[str, PythonOperation] = {}
         self.cpu = KernelOpHandler(self, cpu, NullOpHandler(), registered, kernels)
         self.handlers: dict[str, OpHandler] = {
@@ -67,19 +74,22 @@ class CoreRuntime:
     def register_op_handler(self, name: str, handler: OpHandler) -> None:
         """Give a handler a name; a handler that had it before loses it."""
         self.handlers[name] = handler
+        self._set_quick({})
 
     def get_op_handler(self, name: str) -> OpHandler:
         """The handler of that name; a Problem where there is none."""
         found = self.handlers.get(name)
         if found is None:
-            raise Problem(f"op_handler not found: {name}", kind="argument", help=f"there are {', '.join(sorted(self.handlers))}")
+            raise Problem(f"op_handler not found: {name}", kind="argument",
+                          help=f"there are {', '.join(sorted(self.handlers))}")
         return found
 
     def register(self, op_name: str, dispatch: DispatchFunction, metadata: MetadataFunction | None = None, *,
                  side_effect: bool = False, is_long: bool = False) -> None:
         """Make an operation of Python functions: `metadata(inputs, attributes)` gives the results' TensorMetadata (one, or a
-        sequence) or raises a Problem; `dispatch(call)` gives the results (see `OpCall`): arrays, or pending handles, with a chain
-        behind them where the effect takes longer. One with a side effect needs a chain; a long one runs in the work queue."""
+        sequence) or raises a Problem; `dispatch(call)` gives the results (see `OpCall`): arrays, or pending handles, with a
+        chain behind them where the effect takes longer. One with a side effect needs a chain; a long one runs in the work
+        queue."""
         self.cpu.register(op_name, PythonOperation(op_name, dispatch, metadata, side_effect, is_long))
         self._set_quick({})
 
@@ -95,6 +105,8 @@ class CoreRuntime:
         """Run an operation. `location` is what the diagnostic gets (None: the caller's place in its Python code). The arguments
         are taken over: all are None afterwards, and a buffer to which nobody else refers may be reused. `results`, as long as
         results are wanted, is filled; errors are in them. Returns the chain of the effect where a `chain` is given."""
+        if chain is None and self._execute_quickly(op_name, op_handler, arguments, attributes, results):
+            return None
         handler = self.get_op_handler(op_handler) if isinstance(op_handler, str) else op_handler
         taken = [a for a in arguments if a is not None]
         is_complete = len(taken) == len(arguments)
@@ -103,7 +115,39 @@ class CoreRuntime:
         del taken
         self._execute(handler, invocation, is_complete)
         results[:] = invocation.results
+        if handler is self.cpu and chain is None:
+            self._learn(invocation, (op_name, op_handler, invocation.attributes))
         return invocation.out_chain
+
+    def _execute_quickly(self, op_name: str, op_handler: OpHandler | str, arguments: list[TensorHandle | None],
+                         attributes: OpAttrs | FrozenOpAttrs | None, results: list[TensorHandle | None]) -> bool:
+        """Run a kernel that is known, where all is ready and no buffer is to be had; False where it is not so simple."""
+        try:
+            given: list[Any] = arguments
+            key = op_name, op_handler, EMPTY if attributes is None else attributes.freeze(), *[a._metadata for a in given]
+            found = self.quick.get(key)
+            if found is None or len(results) != 1:
+                return False
+            metadata, call = found
+            for a in given:
+                if type(a) is not TensorHandle or (a._metadata is metadata and sys.getrefcount(a) <= HANDLE):
+                    return False
+            result = call(*[a._array for a in given])
+        except Exception:  # the ordinary way finds out what is wrong
+            return False
+        arguments[:] = [None] * len(arguments)
+        results[0] = TensorHandle(self, metadata, result)
+        return True
+
+    def _learn(self, invocation: OpInvocation, begin: tuple[Any, ...]) -> None:
+        """Let this kernel be found the quick way, under a key of `begin` and the arguments' metadata."""
+        if self.quick is not self._quick or not (invocation.results and invocation.results[0].is_ready):  # type: ignore
+            return
+        inputs = tuple([a.metadata for a in invocation.arguments])
+        if (known := self.cpu.plain_kernel(invocation.op_name, invocation.attributes, inputs)) is not None:
+            if len(self._quick) >= QUICK:
+                self._quick.clear()
+            self._quick[(*begin, *inputs)] = known
 
     def _execute(self, handler: OpHandler, invocation: OpInvocation, is_complete: bool = True) -> None:
         error = self.cancelled
@@ -129,7 +173,8 @@ class CoreRuntime:
         self.run_invocation(invocation)
         if invocation.problem is not None:
             raise raised(invocation.problem)
-        self._learn(invocation, operands)
+        if self.default is self.cpu and outputs == 1 and not attributes:
+            self._learn(invocation, (op_name,))
         results = tuple(invocation.results)
         return results[0] if outputs == 1 else results if outputs else None
 
@@ -139,22 +184,14 @@ class CoreRuntime:
         if found is None or not found.side_effect:
             self._execute(self.default, invocation)
             return
+        done = Chain(Waiting())
         with self._lock:
-            invocation.chain = self.chain
+            invocation.chain, self.chain = self.chain, done
+        try:
             self._execute(self.default, invocation)
-            self.chain = invocation.out_chain or self.chain
-
-    def _learn(self, invocation: OpInvocation, operands: Sequence[Any]) -> None:
-        """Let Python's operators find this kernel the quick way."""
-        if self.quick is not self._quick or self.default is not self.cpu or len(operands) != 2 or len(invocation.results) != 1:
-            return
-        a, b = operands
-        if not (isinstance(a, TensorHandle) and isinstance(b, TensorHandle)) or len(invocation.attributes):
-            return
-        if (known := self.cpu.plain_kernel(invocation.op_name, a, b)) is not None:
-            if len(self._quick) >= QUICK:
-                self._quick.clear()
-            self._quick[invocation.op_name, a.metadata, b.metadata] = known
+        finally:  # what is raised at once does not stop the effects that come after
+            out = invocation.out_chain if invocation.problem is None else None
+            (out or Chain.ready()).then(lambda chain: done._settle(chain.error))
 
     def tensor(self, x: Any, *, copy: bool = False) -> TensorHandle:
         """A handle of an array: NumPy's, the buffer protocol's, DLPack's, or Python's numbers and lists. It is borrowed: the
@@ -203,10 +240,10 @@ class CoreRuntime:
         self._calls.pop(call, None)
 
     def schedule(self, call: OpCall) -> None:
-        """Run a call whose inputs are settled: here where this is a thread of the queue and the call is short, else in the queue,
-        and here, too, where that is full."""
-        if not call.operation.is_long and self.queue.is_worker() or not self.queue.add(call):
-            call.run()
+        """Run a call whose inputs are settled: here where this is a thread of the queue and the call is short, else in the
+        queue, and here, too, where that is full."""
+        if (not call.operation.is_long and self.queue.is_worker()) or not self.queue.add(call):
+            run_callbacks((call.begin,), None)  # once nothing on the way here refers to the arguments
 
     def locate(self) -> CodeLocation | None:
         """The caller's place, cheaply."""
@@ -248,3 +285,17 @@ class CoreRuntime:
         self._quick = quick
         is_open = self.cancelled is None and not self._recorders
         self.quick = quick if is_open else {}
+
+
+_live: weakref.WeakSet[CoreRuntime] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for runtime in list(_live):
+        runtime._lock = threading.RLock()
+        for call in list(runtime._calls):
+            call.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

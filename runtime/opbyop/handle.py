@@ -122,8 +122,8 @@ class TensorHandle(ArrayMethods, AsyncValue):
         return handle
 
     def donate(self) -> TensorHandle:
-        """The same tensor in a handle of its own, for one use, whose result may take its buffer over. This handle is invalid from
-        now on. A pending one is only copied."""
+        """The same tensor in a handle of its own, for one use, whose result may take its buffer over. This handle is invalid
+        from now on. A pending one is only copied."""
         self._check_valid()
         if self.is_pending:
             return self.copy()
@@ -170,8 +170,12 @@ class TensorHandle(ArrayMethods, AsyncValue):
 
     def _follow(self, other: TensorHandle) -> None:
         """Become what `other` becomes."""
-        other.then_metadata(lambda o: o._metadata is not None and self._set_metadata(o._metadata))
+        other.then_metadata(self._become_metadata)
         other.then(self._become)
+
+    def _become_metadata(self, other: TensorHandle) -> None:
+        if other._metadata is not None:
+            self._set_metadata(other._metadata)
 
     def _become(self, other: TensorHandle) -> None:
         if other._array is not None and other._metadata is not None:

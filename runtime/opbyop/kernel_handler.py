@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..arena import Array
-from .attributes import EMPTY, FrozenOpAttrs
-from .buffers import candidate
+from .attributes import FrozenOpAttrs
+from .buffers import alone
 from .handle import TensorHandle
 from .handler import OpHandler, OpInvocation
 from .kernels import Compiler, Entry, Kernel, Kernels
@@ -25,8 +25,8 @@ DispatchFunction = Callable[[OpCall], Any]
 
 @dataclass(frozen=True, slots=True)
 class PythonOperation:
-    """An operation that is two Python functions. `metadata_function(inputs, attributes)` gives the results' metadata or raises a
-    Problem; `function(call)` gives the results (see `OpCall` and `Operation.dispatch`)."""
+    """An operation that is two Python functions. `metadata_function(inputs, attributes)` gives the results' metadata or raises
+    a Problem; `function(call)` gives the results (see `OpCall` and `Operation.dispatch`)."""
     name: str
     function: DispatchFunction
     metadata_function: MetadataFunction | None = None
@@ -55,13 +55,15 @@ class CompiledOperation:
         self.name, self.compiler, self.kernels = name, compiler, kernels
 
     def waits_for(self, arguments: Sequence[TensorHandle]) -> Sequence[TensorHandle] | None:
-        return [arguments[n] for n in self.compiler.constants(self.name, len(arguments))]
+        numbers = self.compiler.constants(self.name, len(arguments))
+        return [arguments[n] for n in numbers] if numbers else ()
 
     def infer(self, call: OpCall) -> tuple[TensorMetadata, ...]:
         numbers = self.compiler.constants(self.name, len(call.arguments))
-        constants = {n: call.arguments[n].get() for n in numbers}
-        inputs = tuple([a.await_metadata() for a in call.arguments])
-        key = self.name, call.attributes, inputs, tuple([(n, a.tobytes()) for n, a in constants.items()])
+        inputs = tuple([a._metadata or a.await_metadata() for a in call.arguments])
+        constants = {n: call.arguments[n].get() for n in numbers} if numbers else {}
+        contents = tuple([(n, a.tobytes()) for n, a in constants.items()]) if numbers else ()
+        key = self.name, call.attributes, inputs, contents
         call.entry = self.kernels.get(key, lambda: self.make(call.attributes, inputs, constants))
         metadata: tuple[TensorMetadata, ...] = call.entry.metadata
         return metadata
@@ -73,25 +75,24 @@ class CompiledOperation:
     def dispatch(self, call: OpCall) -> Any:
         entry: Entry = call.entry
         kernel = entry.kernel()
-        given = [call.arguments[n] for n in entry.inputs]
-        if any(kernel.over) and (stolen := self.steal(call, kernel, entry)) is not None:
-            return stolen
-        return kernel.call(*[a._array for a in given])
+        stolen = self.steal(call, kernel, entry) if kernel.in_place is not None and len(entry.metadata) == 1 else None
+        return kernel.call(*[call.arguments[n]._array for n in entry.inputs]) if stolen is None else stolen
 
     def steal(self, call: OpCall, kernel: Kernel, entry: Entry) -> Sequence[Array] | None:
         """Run the kernel with its only result in the buffer of an argument; None where no argument can give one."""
-        runtime, metadata = call.runtime, entry.metadata[0]
-        number = candidate(call.arguments, [entry.inputs[n] for n in kernel.over[0]], metadata)
-        if number is None or kernel.into is None:
-            runtime.buffers_refused += 1
+        fitting = [n for n in entry.inputs if call.arguments[n]._metadata is entry.metadata[0]]
+        if not fitting or kernel.in_place is None:
             return None
-        arrays = [call.arguments[n]._array for n in entry.inputs]
-        result = call.arguments[number]._array
-        assert result is not None
-        kernel.into(arrays, [result])  # type: ignore[arg-type]
+        free = [n for n in fitting if alone(call.arguments, n)]
+        number = next((n for n in free if entry.inputs.index(n) in kernel.in_place.arguments()), None)
+        if number is None:
+            call.runtime.buffers_refused += 1
+            return None
+        arrays = [a for n in entry.inputs if (a := call.arguments[n]._array) is not None]
+        kernel.in_place.run(entry.inputs.index(number), arrays)
         call.stolen = (number,)
-        runtime.buffers_reused += 1
-        return [result]
+        call.runtime.buffers_reused += 1
+        return [arrays[entry.inputs.index(number)]]
 
 
 class KernelOpHandler(OpHandler):
@@ -123,9 +124,9 @@ class KernelOpHandler(OpHandler):
         OpCall(self.runtime, operation, invocation).start()
         return True
 
-    def plain_kernel(self, op_name: str, *arguments: TensorHandle) -> tuple[TensorMetadata, Callable[..., Any]] | None:
-        """The result's metadata and the code of a compiled operation without attributes, for arguments of these types; None where
-        it has not been compiled, or is not as plain as that."""
-        inputs = tuple([a.metadata for a in arguments])
-        entry = self.kernels.known((op_name, EMPTY, inputs, ())) if op_name in self._compiled else None
-        return None if entry is None or None in inputs else (entry.metadata[0], entry.kernel().call)
+    def plain_kernel(self, op_name: str, attributes: FrozenOpAttrs,
+                     inputs: tuple[TensorMetadata | None, ...]) -> tuple[TensorMetadata, Callable[..., Any]] | None:
+        """The result's metadata and the code of a compiled operation with one result, for arguments of these types; None where
+        it has not been compiled, or depends on the contents of arguments."""
+        entry = self.kernels.known((op_name, attributes, inputs, ())) if op_name in self._compiled else None
+        return None if entry is None or len(entry.metadata) != 1 else (entry.metadata[0], entry.kernel().call)

@@ -1,4 +1,5 @@
-"""The table of compiled kernels: from an operation, its attributes and its arguments' types to the results' metadata and the code.
+"""The table of compiled kernels: from an operation, its attributes and its arguments' types to the results' metadata and the
+code.
 
 It is bounded, the least recently used goes first; a kernel in use lives on. Each is made once, other threads wait for it.
 """
@@ -21,12 +22,19 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kernel:
-    """Compiled code. `call` takes arrays and gives one array, or a tuple where there are several results. `over[r]` are the
-    arguments whose buffers result r may be written over, and `into(arrays, results)` runs with given results, which may be those
-    arguments' arrays."""
+    """Compiled code. `call` takes arrays and gives one array, or a tuple where there are several results."""
     call: Callable[..., Any]
-    over: tuple[tuple[int, ...], ...] = ()
-    into: Callable[[Sequence[Array], Sequence[Array]], None] | None = None
+    in_place: InPlace | None = None
+
+
+class InPlace(Protocol):
+    """A kernel with one result, which it may write over an argument."""
+
+    def arguments(self) -> Sequence[int]:
+        """The arguments that allow it: each element is read for the last time before one is written there."""
+
+    def run(self, number: int, arrays: Sequence[Array]) -> None:
+        """Run it; the result is in the array of that argument."""
 
 
 class Compiler(Protocol):

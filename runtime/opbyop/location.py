@@ -3,6 +3,7 @@ it is the place in the client's Python code, of which only what identifies it is
 """
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,10 +26,16 @@ class CodeLocation(NamedTuple):
     line: int
 
 
+@functools.lru_cache(maxsize=4096)
+def is_ours(code: CodeType) -> bool:
+    """Whether it is code of this package."""
+    return code.co_filename.startswith(OURS)
+
+
 def caller() -> CodeLocation | None:
     """The innermost place outside this package that is running."""
     frame = sys._getframe(1)
-    while frame.f_code.co_filename.startswith(OURS):
+    while is_ours(frame.f_code):
         if frame.f_back is None:
             return None
         frame = frame.f_back

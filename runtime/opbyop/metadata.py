@@ -11,8 +11,8 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from ..arguments import MLIR_NAMES, dtype_of, tensor_text
 from ..arena import Array
+from ..arguments import MLIR_NAMES, dtype_of, tensor_text
 
 
 class TensorMetadata:

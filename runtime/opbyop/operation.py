@@ -7,6 +7,7 @@
 """
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,7 +17,6 @@ import numpy as np
 from ..arena import Array
 from ..errors import Problem
 from .asynchronous import TRANSITION, AsyncValue, Waiting
-from .attributes import FrozenOpAttrs
 from .chain import Chain
 from .handle import DonatedHandle, TensorHandle
 from .handler import OpInvocation
@@ -58,7 +58,8 @@ class OpCall:
     """One call. A dispatch function sees it: `arrays` and `attributes` are its inputs, `metadata` that of its results (empty
     without a metadata function), `location` what the client passed."""
     __slots__ = ("arguments", "attributes", "chain", "done", "entry", "invocation", "location", "metadata", "missing",
-                 "missing_metadata", "op_name", "operation", "results", "runtime", "stage", "stolen")
+                 "missing_metadata", "op_name", "operation", "results", "runtime", "stage", "stolen",
+                 "thread", "types_known")
 
     def __init__(self, runtime: CoreRuntime, operation: Operation, invocation: OpInvocation) -> None:
         self.runtime, self.operation = runtime, operation
@@ -72,7 +73,7 @@ class OpCall:
         self.metadata: tuple[TensorMetadata, ...] = ()
         self.stolen: tuple[int | None, ...] = ()
         self.entry: Any = None
-        self.stage = Stage.WAITING
+        self.stage, self.types_known = Stage.WAITING, False
 
     @property
     def arrays(self) -> tuple[Array, ...]:
@@ -122,7 +123,7 @@ class OpCall:
     def metadata_arrived(self, _: object) -> None:
         with TRANSITION:
             self.missing_metadata -= 1
-            is_last = not self.missing_metadata
+            is_last = self.missing_metadata <= 0
         if is_last:
             self.infer()
             self.value_arrived(self)
@@ -130,21 +131,24 @@ class OpCall:
     def value_arrived(self, _: object) -> None:
         with TRANSITION:
             self.missing -= 1
-            is_last = not self.missing
+            is_last = self.missing <= 0
         if is_last:
             self.runtime.schedule(self)
 
     def infer(self) -> bool:
         """Find the metadata of the results, unless an argument is an error, which the run says. False where it is wrong."""
-        if self.operation.waits_for(self.arguments) is None or any(a.is_error or not a.is_valid for a in self.arguments):
+        if self.types_known or self.operation.waits_for(self.arguments) is None:
             return True
+        for argument in self.arguments:
+            if argument._array is None and type(argument._state) is not Waiting:  # an error, or given away
+                return True
         try:
             metadata = self.operation.infer(self)
             self.check_count(len(metadata))
         except Exception as error:
             self.fail(problem_of(error, self.op_name))
             return False
-        self.metadata = metadata
+        self.metadata, self.types_known = metadata, True
         for result, known in zip(self.results, metadata):
             result._set_metadata(known)
         return True
@@ -158,6 +162,8 @@ class OpCall:
         if error is not None:
             self.finish(error)
             return
+        if not self.infer():
+            return
         try:
             found = self.operation.dispatch(self)
             if found is not None:
@@ -166,15 +172,19 @@ class OpCall:
                 self.finish(None)
             else:
                 raise Problem(f"{self.op_name} gave no result", kind="argument", help="return an array for each result")
-        except Exception as error:
-            self.fail(problem_of(error, self.op_name))
+        except Exception as exception:
+            self.fail(problem_of(exception, self.op_name))
+
+    def begin(self, _: object) -> None:
+        """Run it, as a callback."""
+        self.run()
 
     def claim(self) -> bool:
         """Begin the run; False where it has been done with."""
         with TRANSITION:
             if self.stage is not Stage.WAITING:
                 return False
-            self.stage = Stage.RUNNING
+            self.stage, self.thread = Stage.RUNNING, threading.get_ident()
         return True
 
     def deliver(self, found: Sequence[Any]) -> None:
@@ -243,6 +253,7 @@ class OpCall:
         if error is not None:
             for result in self.results:
                 result._fail(error)
+        self.results = []
         self.done._settle(error)
 
     def cancel(self, error: Problem) -> None:
@@ -250,8 +261,17 @@ class OpCall:
         if self.claim():
             self.finish(error)
 
+    def after_fork(self) -> None:
+        """In the child: what another thread was running is lost, and so is what it was about to say to those that wait."""
+        if self.stage is Stage.RUNNING and self.thread != threading.get_ident():
+            self.abandon()
+        elif self.stage is Stage.WAITING:
+            self.missing, self.missing_metadata = sum(v.is_pending for v in self.inputs()), 0
+            if not self.missing:
+                self.runtime.schedule(self)
+
     def abandon(self) -> None:
-        """In the child of a fork: the thread that was running this is not here."""
+        """The thread that was running this is no more."""
         self.finish(Problem(f"{self.op_name} was running in another thread when the process forked", kind="cancelled",
                             help="fork when nothing is running, or run it again in the child"))
 
@@ -264,7 +284,8 @@ def problem_of(error: Exception, op_name: str) -> Problem:
             copy.__cause__ = error.__cause__
             return copy.of(op_name)
         case MemoryError():
-            return Problem(f"{op_name}: cannot allocate the result: {error}", kind="memory", help="free memory, or work on less")
+            return Problem(f"{op_name}: cannot allocate the result: {error}", kind="memory",
+                           help="free memory, or work on less")
     problem = Problem(f"{op_name} failed: {type(error).__name__}: {error}", kind="operation")
     problem.__cause__ = error
     return problem

@@ -57,13 +57,15 @@ def reshape(call: OpCall) -> Any:
     try:
         return call.arguments[0]._array.reshape(wanted)  # type: ignore[union-attr]
     except ValueError:
-        raise Problem(f"{TensorMetadata.of(x)} has {x.size} elements, which shape {wanted} does not hold", kind="shape") from None
+        raise Problem(f"{TensorMetadata.of(x)} has {x.size} elements, which shape {wanted} does not hold",
+                      kind="shape") from None
 
 
 def unique(call: OpCall) -> Any:
     """NumPy's: the sorted values that occur, and what the attributes ask for besides."""
     x, = arguments_of(call, 1)
-    return np.unique(x, **{name: bool(call.attributes.get(name)) for name in UNIQUE if name in call.attributes})
+    asked: dict[str, Any] = {name: bool(call.attributes.get(name)) for name in UNIQUE if name in call.attributes}
+    return np.unique(x, **asked)
 
 
 def nothing(inputs: Sequence[TensorMetadata], attributes: FrozenOpAttrs) -> Sequence[TensorMetadata]:

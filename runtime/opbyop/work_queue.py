@@ -12,16 +12,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from .asynchronous import unraisable
+from .asynchronous import run_callbacks
 
 
 class Task(Protocol):
     """A piece of work."""
 
-    def run(self) -> object: ...
-
-    def abandon(self) -> object:
-        """Called in the child of a fork for what another thread was running."""
+    def begin(self, _: object) -> object:
+        """Do it."""
 
 
 class WorkQueue:
@@ -78,7 +76,6 @@ class State:
 
     def __init__(self) -> None:
         self.tasks: deque[Task] = deque()
-        self.running: dict[int, Task] = {}
         self.threads: list[threading.Thread] = []
         self.idle = 0
         self.is_closed = False
@@ -100,20 +97,14 @@ class State:
                     self.condition.wait()
                 finally:
                     self.idle -= 1
-            task = self.tasks.popleft()
-            self.running[threading.get_ident()] = task
-            return task
+            return self.tasks.popleft()
 
     def after_fork(self) -> None:
-        """In the child: its tasks are still there, its threads are not, nor what they were running."""
+        """In the child: its tasks are still there, its threads are not."""
         mine = threading.get_ident()
-        lost = [task for ident, task in self.running.items() if ident != mine]
-        self.running = {ident: task for ident, task in self.running.items() if ident == mine}
         self.condition = threading.Condition()
         self.threads = [t for t in self.threads if t.ident == mine]
         self.idle = 0
-        for task in lost:
-            task.abandon()
 
 
 class _Worker(threading.local):
@@ -136,13 +127,8 @@ def work(state: State) -> None:
     """What a thread does."""
     with as_worker():
         while (task := state.take()) is not None:
-            try:
-                task.run()
-            except Exception as error:
-                unraisable(error, task)
-            finally:
-                state.running.pop(threading.get_ident(), None)
-                del task
+            run_callbacks((task.begin,), None)
+            del task
 
 
 _live: weakref.WeakSet[WorkQueue] = weakref.WeakSet()

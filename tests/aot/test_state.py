@@ -169,6 +169,56 @@ int main(void) {
 """
 
 
+CHECKS = r"""
+#include <stdio.h>
+#include "tosaic_demo.h"
+static union { double d; unsigned char b[TOSAIC_DEMO_WORKSPACE_SIZE + 64]; } memory;
+int main(void) {
+    float x[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    float y[8];
+    unsigned char c = 1, d = 1;
+    struct tosaic_demo_workspace_pools pools;
+    struct tosaic_demo_inputs inputs;
+    struct tosaic_demo_outputs outputs;
+    pools.workspace = memory.b + (64 - (size_t)memory.b % 64) % 64;
+    pools.workspace_size = TOSAIC_DEMO_WORKSPACE_SIZE;
+    inputs.x = x;
+    inputs.x_size = sizeof x;
+    inputs.c = &c;
+    inputs.c_size = sizeof c;
+    inputs.d = &d;
+    inputs.d_size = sizeof d;
+    outputs.y = y;
+    outputs.y_size = sizeof y;
+    printf("%d ", (int)tosaic_demo_run(&inputs, &outputs, &pools));
+    x[7] = 100;
+    d = 0;
+    printf("%d ", (int)(tosaic_demo_run(&inputs, &outputs, &pools) == TOSAIC_DEMO_FAULT_2));
+    printf("%g ", (double)tosaic_variable_kept[7]);
+    c = 0;
+    printf("%d ", (int)(tosaic_demo_run(&inputs, &outputs, &pools) == TOSAIC_DEMO_FAULT_1));
+    printf("%g ", (double)tosaic_variable_kept[7]);
+    c = d = 1;
+    printf("%d ", (int)tosaic_demo_run(&inputs, &outputs, &pools));
+    printf("%g", (double)tosaic_variable_kept[7]);
+    return 0;
+}
+"""
+
+
+@languages
+def test_checks_before_and_behind_a_write_have_numbers_and_change_no_variable(tmp_path: Path, language: str) -> None:
+    p = Programs()
+    x, c, d, y = p.input("x"), p.input("c", (), "bool"), p.input("d", (), "bool"), p.output("y")
+    kept = p.variable("kept", initial=X * 7)
+    program = p.program(p.check_true(c, "c is false"), *p.write(kept, copy, x), p.check_true(d, "d is */ false"),
+                        p.compute(y, copy, kept))
+    artifact = write(program, plan(program), tmp_path, "demo")
+    header = (tmp_path / "tosaic_demo.h").read_text()
+    assert "#define TOSAIC_DEMO_FAULT_1 1 /* c is false */" in header and "#define TOSAIC_DEMO_FAULT_2 2 /* d is " in header
+    assert run(build(tmp_path, CHECKS, [artifact], language)) == b"0 1 8 1 8 0 100"
+
+
 @languages
 def test_a_run_that_fails_changes_no_variable(tmp_path: Path, language: str) -> None:
     p = Programs()

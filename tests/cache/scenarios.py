@@ -70,6 +70,16 @@ def open_extents() -> Answers:
     return {"called": model(x, x), "special": special(x, x), "is_dynamic": [model.main.is_dynamic, special.is_dynamic]}
 
 
+def signatures() -> Answers:
+    """Only run where Arm's converter is: not among those that all processes run."""
+    path = Path(__file__).parents[1] / "data" / "corpus" / "v_counter_three_functions.tflite"
+    model, other = tosaic.from_tflite(path), tosaic.load(path.read_bytes())
+    added = model.add({"d": np.ones(3, np.float32)})
+    needed = [n for n in ("tosaic.jit.bridges.tflite", "tosaic.lowering.tflite.decode") if n in sys.modules]
+    return {"added": added, "got": other.get(), "reset": model["reset"](), "again": other.get(),
+            "names": [e.name for e in model], "loaded": needed}
+
+
 # ---- without LLVM, at least ------------------------------------------------------------------------------------------
 def memories() -> Answers:
     memory = tosaic.Memory(pools=(tosaic.Pool("fast", 64), tosaic.Pool("slow")), alignment=16)
@@ -103,6 +113,31 @@ def fault_of_a_function() -> Answers:
         return unset.read() + x
 
     return {"text": message(lambda: fails(X))}
+
+
+def checks_of_a_function() -> Answers:
+    @tosaic.jit
+    def checked(x: Any) -> Any:
+        tosaic.check(x[0] > 0, "the first is not above 0")
+        tosaic.check(x[1] > 0, "the second is not above 0")
+        return x + 1.0
+
+    def on(*numbers: int) -> Any:
+        return checked(np.array(numbers, np.float32))
+
+    return {"answer": on(1, 2), "first": message(lambda: on(0, 2)), "second": message(lambda: on(1, 0)),
+            "both": message(lambda: on(0, 0))}
+
+
+def check_of_a_model() -> Answers:
+    text = """func.func @main(%c: tensor<i1>, %x: tensor<2xf32>) -> tensor<2xf32> {
+  "tosaic.assert"(%c) <{message = "c is false"}> : (tensor<i1>) -> ()
+  return %x : tensor<2xf32>
+}
+"""
+    main = tosaic.load(written("checked.mlir", text)).main
+    x = np.ones(2, np.float32)
+    return {"y": main(np.array(True), x), "text": message(lambda: main(np.array(False), x))}
 
 
 def wrong_shapes() -> Answers:
@@ -165,7 +200,8 @@ def digests() -> Answers:
 
 
 QUICK = (call, weights, sources, state, entries, wrong_arguments, open_extents)
-AGAIN = (memories, traced, fault_of_a_model, fault_of_a_function, wrong_shapes, model_text, stages)
+AGAIN = (memories, traced, fault_of_a_model, fault_of_a_function, check_of_a_model, checks_of_a_function,
+         wrong_shapes, model_text, stages)
 
 
 # ---- running ---------------------------------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ from tosaic.jit.cache.folder import Folder
 from .conftest import Process, files, run_scenarios
 
 QUICK = ("call", "weights", "sources", "state", "entries", "wrong_arguments", "open_extents")
-AGAIN = ("memories", "traced", "fault_of_a_model", "fault_of_a_function", "wrong_shapes", "model_text", "stages")
+AGAIN = ("memories", "traced", "fault_of_a_model", "fault_of_a_function", "check_of_a_model", "checks_of_a_function",
+         "wrong_shapes", "model_text", "stages")
 COMPILER = "llvmlite"
 
 
@@ -60,7 +61,22 @@ def test_a_fault_names_its_place_in_the_model(runs: Any) -> None:
     text = runs[1]["fault_of_a_model"]["text"]
     assert text.startswith("several.mlir:11:") and "%0 = tosa.variable_read @cache.unset" in text
     assert "return unset.read() + x" in runs[1]["fault_of_a_function"]["text"]
+    text = runs[1]["check_of_a_model"]["text"]
+    assert text.startswith("checked.mlir:2:3: error[check]: c is false\n    2 |   \"tosaic.assert")
+    found = runs[1]["checks_of_a_function"]
+    assert found["answer"] == [2, 3] and 'tosaic.check(x[0] > 0, "the first' in found["first"]
+    assert [f"the {name} is not above 0" in found[kind] for kind, name in (
+        ("first", "first"), ("both", "first"), ("second", "second"))] == [True] * 3
     assert "main has no input named z" in runs[1]["wrong_shapes"]["text"]
+
+
+def test_the_signatures_of_a_tflite_file_are_found_without_reading_it(process: Process) -> None:
+    pytest.importorskip("tosa_converter_for_tflite")
+    first, second = process("signatures"), process("signatures")
+    assert first["signatures"].pop("loaded") and second["signatures"].pop("loaded") == []
+    assert first["signatures"] == second["signatures"] == {"added": 9, "got": [2, 3, 4], "reset": [0, 0, 0], "again": [0, 0, 0],
+                                                           "names": ["add", "get", "reset"]}
+    assert COMPILER in first["signatures loaded"] and second["signatures loaded"] == []
 
 
 def test_other_shapes_are_compiled(process: Process) -> None:

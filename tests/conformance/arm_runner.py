@@ -40,6 +40,11 @@ class Totals:
             self.counts.setdefault(system, Counter()).update(counts)
         self.failures += other.failures
 
+    def lines(self) -> list[str]:
+        """The runner's line of totals for each system."""
+        return [f"Totals ({system}): " + ", ".join(f"{counts[result]} {result}" for result in Result)
+                for system, counts in sorted(self.counts.items())]
+
 
 def run_tests(tests: Sequence[Path], systems: Sequence[str]) -> Totals:
     """The runner on some tests."""
@@ -91,8 +96,8 @@ def run_all(tests: Sequence[Path], systems: Sequence[str], jobs: int) -> int:
             totals.add(part)
             for line in part.failures:
                 print(line, flush=True)
-            print(f"{number} of {len(chunks)} parts, {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
-    for system, counts in sorted(totals.counts.items()):
-        print(f"Totals ({system}): " + ", ".join(f"{counts[result]} {result}" for result in Result))
+            print(f"{number} of {len(chunks)} parts, {time.monotonic() - start:.0f} s, so far: "
+                  + "; ".join(totals.lines()), file=sys.stderr, flush=True)
+    print("\n".join(totals.lines()))
     right = (Result.EXPECTED_PASS, Result.EXPECTED_FAILURE)
     return 0 if all(sum(totals.counts[system][r] for r in right) == len(tests) for system in systems) else 1

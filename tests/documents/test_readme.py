@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import pathlib
 import re
@@ -17,6 +18,12 @@ TEXT = (ROOT / "README.md").read_text()
 
 def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+
+
+def block_with(text: str) -> str:
+    """The one block of Python that holds this."""
+    found, = (block for block in blocks("python") if text in block)
+    return found
 
 
 def run(code: str, folder: pathlib.Path) -> str:
@@ -41,9 +48,19 @@ def test_the_model_is_run_reported_and_saved(tmp_path: pathlib.Path) -> None:
 
 
 def test_an_operator_of_ones_own_runs(tmp_path: pathlib.Path) -> None:
-    code = blocks("python")[2]
+    code = block_with("tosaic.custom")
     comment = re.findall(r"# (\[.*\])$", code, re.MULTILINE)
     assert len(comment) == 1 and run(code, tmp_path).splitlines() == comment
+
+
+@pytest.mark.skipif(any(importlib.util.find_spec(package) is None for package in ("torch", "torch_mlir")),
+                    reason="the extra `torch` is not installed")
+def test_a_module_of_pytorch_gives_what_pytorch_gives(tmp_path: pathlib.Path) -> None:
+    code = block_with("from_torch")
+    comment, = re.findall(r"# (\[\[.*\]\])$", code, re.MULTILINE)
+    printed, = run(code, tmp_path).splitlines()
+    numbers = [[float(n) for n in re.findall(r"[0-9.]+", text)] for text in (printed, comment)]
+    assert len(numbers[0]) == 4 and numbers[0] == pytest.approx(numbers[1], abs=1e-5)
 
 
 COMMANDS = [line.split("#")[0] for block in blocks("sh") for line in block.splitlines() if line.startswith("tosaic ")]
@@ -56,7 +73,8 @@ def test_a_command_of_the_readme_works(line: str, tmp_path: pathlib.Path) -> Non
     model = ROOT / "tests" / "data" / ("corpus/v_lstm.tflite" if ".tflite" in line else "corpus/v_lstm.mlir")
     np.save(tmp_path / "image.npy", np.zeros((1, 6), np.float32))
     words = shlex.split(line)[1:]
-    here = {"x=image.npy": f"arg0={tmp_path / 'image.npy'}", "build": str(tmp_path / "build"),
+    name = "x" if ".tflite" in line else "arg0"
+    here = {"x=image.npy": f"{name}={tmp_path / 'image.npy'}", "build": str(tmp_path / "build"),
             "model.tosa": str(tmp_path / "model.tosa"), "report.html": str(tmp_path / "report.html"),
             "trace.json": str(tmp_path / "trace.json")}
     words = [here.get(w, str(model) if w.startswith("model.") else w) for w in words]

@@ -63,6 +63,34 @@ def test_the_graph_of_tensorflow_counts_down() -> None:
     assert text.count("tosa.while_loop") == 1 and "compiled code agrees with the reference" in text
 
 
+def test_the_signatures_sample_finds_the_two_wrong_readings(tmp_path: pathlib.Path) -> None:
+    pytest.importorskip("tosa_converter_for_tflite")
+    text = output("6_signatures.py", str(tmp_path))
+    assert re.findall(r"reading (\d+) is unusual", text) == ["120", "170"] and "learned 198 readings" in text
+    functions = re.findall(r"tosaic_monitor_\w+_run", (tmp_path / "tosaic_monitor.h").read_text())
+    assert {f"tosaic_monitor_{name}_run" for name in ("observe", "restart", "statistics")} <= set(functions)
+
+
+@pytest.mark.skipif(any(importlib.util.find_spec(package) is None for package in ("torch", "torch_mlir")),
+                    reason="the extra `torch` is not installed")
+def test_the_pytorch_sample_streams_as_pytorch_does() -> None:
+    text = output("7_pytorch.py")
+    errors = re.search(r"error of the prediction: ([0-9.]+), of the last sample instead: ([0-9.]+)", text)
+    assert errors and 2 * float(errors[1]) < float(errors[2])
+    difference = re.search(r"largest difference from PyTorch in 300 steps: (\S+)", text)
+    assert difference and float(difference[1]) <= 1e-5 and "the state is PyTorch's: True" in text
+
+
+@pytest.mark.skipif(any(importlib.util.find_spec(package) is None for package in ("onnx", "torch_mlir")),
+                    reason="the extra `onnx` is not installed")
+def test_the_onnx_sample_finds_the_directions() -> None:
+    text = output("8_onnx.py")
+    found = re.findall(r"^striped (.*?) +found (.*?) +[0-9.]+$", text, re.MULTILINE)
+    assert len(found) == 4 and all(given == answer for given, answer in found)
+    difference = re.search(r"largest difference from ONNX's reference: (\S+)", text)
+    assert difference and float(difference[1]) <= 1e-5
+
+
 def test_every_sample_is_tested_and_in_the_readme() -> None:
     readme, here = (ROOT / "README.md").read_text(), pathlib.Path(__file__).read_text()
     assert SAMPLES and all(s.name in readme and s.name in here for s in SAMPLES)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Buffer, Const
-from tosaic.lowering.fuse.kernel import CheckWritten, Compute, Fault, Kernel, MarkWritten, Step, VariableUse
+from tosaic.lowering.fuse.kernel import CheckTrue, CheckWritten, Compute, Fault, Kernel, MarkWritten, Step, VariableUse
 from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.ir import INDEX, Function, Literal, Operand, Type
 from tosaic.lowering.loops.program import Program
@@ -76,6 +76,10 @@ class Programs:
         message = f"variable @{variable.name} is read before it was written"
         self.faults.append(Fault(message, position, "write it first"))
         return CheckWritten(variable, len(self.faults) - 1)
+
+    def check_true(self, condition: Buffer, message: str, position: Position | None = None) -> CheckTrue:
+        self.faults.append(Fault(message, position, kind="check"))
+        return CheckTrue(condition, len(self.faults) - 1)
 
     def write(self, variable: Buffer, element: Element, *operands: Buffer) -> tuple[Step, ...]:
         return self.compute(variable, element, *operands), MarkWritten(variable)

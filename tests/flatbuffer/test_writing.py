@@ -135,6 +135,8 @@ def test_integers_have_no_signs_of_their_own() -> None:
 @pytest.mark.parametrize(("text", "message"), [
     ('func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> { %0 = "tfl.relu"(%x) : (tensor<2xf32>) -> tensor<2xf32> '
      "return %0 : tensor<2xf32> }", "tfl.relu cannot be written to a .tosa file"),
+    ('func.func @main(%c: tensor<i1>) { "tosaic.assert"(%c) <{message = "m"}> : (tensor<i1>) -> () return }',
+     "tosaic.assert cannot be written to a .tosa file"),
     ("func.func @main(%x: tensor<2xf64>) -> tensor<2xf64> { return %x : tensor<2xf64> }",
      "a .tosa file has no elements of f64"),
     ("func.func @main(%x: tensor<*xf32>) -> tensor<*xf32> { return %x : tensor<*xf32> }",

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from tosaic.lowering.elements.affine import Affine, Axis, Range
 from tosaic.lowering.elements.expression import PRIMITIVES, Buffer
 from tosaic.lowering.fuse.interpret import State
-from tosaic.lowering.fuse.kernel import Branch, CheckWritten, Compute, Fault, Loop, MarkWritten, VariableUse
+from tosaic.lowering.fuse.kernel import Branch, CheckTrue, CheckWritten, Compute, Fault, Loop, MarkWritten, VariableUse
 from tosaic.lowering.graph.types import Array
 from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.interpret import Memory, run_function
@@ -271,3 +272,14 @@ def test_an_initial_value_counts_as_written() -> None:
     p = type(p)(p.name, p.inputs, p.outputs, p.kernels, p.functions, p.steps, (VariableUse(v, "f32", initial),), (
         Fault("state is read before it is written"),))
     np.testing.assert_array_equal(run_program(p, [])[0], np.abs(DATA))
+
+
+def test_a_run_ends_at_the_first_check_that_fails() -> None:
+    first, second = argument("c", dtype="bool"), argument("d", dtype="bool")
+    p = program([unary(Y, X)], [X, first, second], [Y], [CheckTrue(first, 1), Compute(0), CheckTrue(second, 0)])
+    p = replace(p, faults=(Fault("late", kind="check"), Fault("early", help="do", kind="check")))
+    np.testing.assert_array_equal(run_program(p, [DATA, np.array(True), np.array(True)])[0], np.abs(DATA))
+    for values, message in (((False, False), "early"), ((True, False), "late")):
+        with pytest.raises(Problem, match=message) as caught:
+            run_program(p, [DATA, *map(np.array, values)])
+        assert caught.value.kind == "check"

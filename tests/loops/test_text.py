@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Buffer
-from tosaic.lowering.fuse.kernel import Branch, CheckWritten, Compute, Fault, Loop, MarkWritten, VariableUse
+from tosaic.lowering.fuse.kernel import Branch, CheckTrue, CheckWritten, Compute, Fault, Loop, MarkWritten, VariableUse
 from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.interpret_steps import run_program
 from tosaic.lowering.loops.ir import Literal, Type
@@ -60,10 +60,10 @@ def large() -> Program:
     b.load(twin, Affine(), 1, mask=Literal(0, Type("bool")))
     c = temporary("c", dtype="bool")
     steps = (Compute(0, (0, 8)), Compute(0, (8, 40)), Compute(1), Branch(c, (Compute(1),), ()), Loop((Compute(1),), c, (
-        Branch(c, (), (MarkWritten(v),)),)), CheckWritten(v, 0), MarkWritten(v))
+        Branch(c, (), (MarkWritten(v), CheckTrue(c, 2))),)), CheckWritten(v, 0), MarkWritten(v))
     inputs = [b for b in f.params if b.role == "argument"]
     p = program([f, b.finish(), blurred(argument("x", 9), y, 9)], inputs, [y], steps)
-    faults = (Fault('not "written"', None, "write it"), Fault("again"))
+    faults = (Fault('not "written"', None, "write it"), Fault("again"), Fault("wrong", None, "help", "check"))
     return replace(p, variables=(VariableUse(v, "bf16", initial),), faults=faults)
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from tosaic.lowering.elements.expression import Buffer
-from tosaic.lowering.fuse.kernel import Branch, CheckWritten, Compute, Fault, Loop, MarkWritten
+from tosaic.lowering.fuse.kernel import Branch, CheckTrue, CheckWritten, Compute, Fault, Loop, MarkWritten
 from tosaic.lowering.loops.verify import verify_program
 from tosaic.runtime.errors import Problem
 
@@ -33,6 +33,7 @@ def test_a_step_reads_only_what_a_step_before_has_written() -> None:
     steps_are_rejected("the caller reads y", Compute(0))
     steps_are_rejected("a branch reads flag", Branch(FLAG, (), ()), Compute(0), Compute(1))
     steps_are_rejected("a loop reads flag", Loop((), FLAG, ()), Compute(0), Compute(1))
+    steps_are_rejected("a check reads flag", CheckTrue(FLAG, 0), Compute(0), Compute(1), faults=(Fault("f"),))
 
 
 def test_what_one_side_of_a_branch_writes_is_not_written_after_it() -> None:
@@ -51,6 +52,8 @@ def test_what_the_body_of_a_loop_writes_is_not_written_after_it() -> None:
 def test_steps_name_kernels_and_faults_that_there_are() -> None:
     steps_are_rejected("kernel 2 of 2", Compute(0), Compute(2))
     steps_are_rejected("fault 0 of 0", CheckWritten(STATE, 0), Compute(0), Compute(1))
+    steps_are_rejected("fault 1 of 1", CheckTrue(argument("c", dtype="bool"), 1), Compute(0), Compute(1), faults=(Fault("f"),))
+    steps_are_rejected("fault 0 of 1 checks x: float32.8.", CheckTrue(X, 0), Compute(0), Compute(1), faults=(Fault("f"),))
     steps_are_rejected("is no variable", MarkWritten(T), Compute(0), Compute(1))
     steps_are_rejected("cannot compute rows 0 to 4", Compute(0, (0, 4)), Compute(1))
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tosaic.lowering.elements.expression import Buffer
-from tosaic.lowering.fuse.kernel import Branch, CheckWritten, Compute, Loop, MarkWritten
+from tosaic.lowering.fuse.kernel import Branch, CheckTrue, CheckWritten, Compute, Loop, MarkWritten
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.memory.buffers import BufferInfo, Ticks, with_conflicts
 from tosaic.lowering.memory.lifetimes import access_of, joined, lifetimes
@@ -185,6 +185,13 @@ def test_variables_and_constants_are_not_planned(sketch: Sketch) -> None:
     program = sketch.program(CheckWritten(state, 0), sketch.step([state, weights, argument], [a]),
                              sketch.step([a], [state, result]), MarkWritten(state))
     assert [(b.name, b.live) for b in planned_buffers(program, PlanOptions())] == [("a", ((1, 2),))]
+
+
+def test_a_condition_lives_until_its_check(sketch: Sketch) -> None:
+    flag, a, b = named(sketch, "fab")
+    program = sketch.program(sketch.step([], [flag]), sketch.step([], [a]), CheckTrue(flag, 0), sketch.step([a], [b]),
+                             sketch.step([b], []))
+    assert live(program)["f"] == ((0, 2),)
 
 
 def test_a_buffer_of_a_kernel_that_never_runs_conflicts_with_none(sketch: Sketch) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tosaic.lowering.fuse.kernel import Branch, Compute, Loop
+from tosaic.lowering.fuse.kernel import Branch, CheckTrue, Compute, Loop
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.memory.buffers import BufferInfo, PoolAllocation, PoolInfo, with_conflicts
 from tosaic.lowering.memory.plan import Plan
@@ -170,6 +170,14 @@ def test_the_condition_of_a_loop_that_was_overwritten_is_caught() -> None:
     program = sketch.program(Loop((sketch.step([], [flag]), sketch.step([], [t])), flag, ()))
     moved = onto(plan(program), "t", "flag")
     assert plan_faults(moved, program) == ["a loop reads flag, whose bytes t has overwritten"]
+
+
+def test_the_condition_of_a_check_that_was_overwritten_is_caught() -> None:
+    sketch = Sketch()
+    flag, t = (sketch.buffer(n, 64) for n in ("flag", "t"))
+    program = sketch.program(sketch.step([], [flag]), sketch.step([], [t]), CheckTrue(flag, 0))
+    moved = onto(plan(program), "t", "flag")
+    assert plan_faults(moved, program) == ["a check reads flag, whose bytes t has overwritten"]
 
 
 def test_a_fault_names_the_first_that_overwrote_the_bytes() -> None:

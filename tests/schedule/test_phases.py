@@ -25,7 +25,8 @@ DOT4 = TARGETS["512 bits, dot4"]
 
 def transposed(shape: tuple[int, ...] = (1, 6, 7, 8), filters: int = 20, kernel: tuple[int, int] = (5, 3),
                stride: tuple[int, int] = (2, 2), out_pad: tuple[int, ...] = (0, 0, 0, 0), dtype: str = "float32",
-               constant: bool = True, zero_point: int = 0) -> Kernel:
+               constant: bool = True, zero_point: int = 0, cropped: tuple[int, int] = (0, 0)) -> Kernel:
+    """With the first rows and columns of the result cropped."""
     g, rng, floating = Graph(), np.random.default_rng(3), dtype == "float32"
     x, dims = g.input(*shape, dtype=dtype), (filters, *kernel, shape[-1])
     known = (rng.integers(-6, 7, dims) / 2).astype(dtype) if floating else rng.integers(-127, 128, dims).astype(dtype)
@@ -33,6 +34,9 @@ def transposed(shape: tuple[int, ...] = (1, 6, 7, 8), filters: int = 20, kernel:
     bias = np.arange(filters).astype("float32" if floating else "int32")
     made = g.op("transpose_conv2d", x, weight, bias, np.full(1, zero_point, dtype), zero(dtype), out_pad=out_pad,
                 stride=stride, acc_type=F32 if floating else I32)
+    if any(cropped):
+        start = (0, *cropped, 0)
+        made = g.op("slice", made, g.shape(*start), g.shape(*(n - a for n, a in zip(made.tensor.dims, start))))
     module = g.module(made)
     found, = fuse(module, module.function("main")).kernels
     return found
@@ -55,6 +59,13 @@ def parts(k: Kernel, target: Target) -> int:
 def test_phases_give_what_the_expression_means(kernel: tuple[int, int], stride: tuple[int, int], out_pad: tuple[int, ...],
                                                dtype: str, constant: bool) -> None:
     check([transposed(kernel=kernel, stride=stride, out_pad=out_pad, dtype=dtype, constant=constant)], interpret=False)
+
+
+@pytest.mark.parametrize("cropped", [(0, 1), (3, 2)])
+@pytest.mark.parametrize("kernel", [(4, 1), (1, 1), (5, 4)])
+def test_phases_whose_first_place_is_cropped_leave_it_out(kernel: tuple[int, int], cropped: tuple[int, int]) -> None:
+    for dtype in ("float32", "int8"):
+        check([transposed((1, 3, 3, 3), 4, kernel, (4, 3), dtype=dtype, cropped=cropped)], interpret=False)
 
 
 @pytest.mark.parametrize("seed", range(16))

@@ -3,10 +3,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import pytest
 from tosaic.jit.stages import Traced
 from tosaic.lowering.graph.types import Array, TensorType
 from tosaic.lowering.graph.verify import verify
 from tosaic.lowering.rewrite.tensorflow import Bindings, to_tosa
+from tosaic.runtime.errors import Problem
 from tosaic.runtime.variables import Context
 
 from .corpus import Case, Variable, same
@@ -21,9 +24,11 @@ def run_compiled(case: Case) -> int:
         if call.function not in compiled:
             compiled[call.function] = compile_function(case, call.function, call.arguments, initial, context)
         arrays = [a for a in call.arguments if not isinstance(a, Variable)]
+        if call.results is None:
+            check_fails(compiled[call.function], arrays, context)
+            continue
         found = compiled[call.function](*arrays)
         results = found if isinstance(found, tuple) else (found,)
-        assert call.results is not None
         for i, (result, expected) in enumerate(zip(results, call.results, strict=True)):
             same(result, expected, f"call {k}, result {i}")
             count += 1
@@ -31,6 +36,16 @@ def run_compiled(case: Case) -> int:
             same(context.read(names.get(key, key)), expected, f"variable {key} after call {k}")
             count += 1
     return count
+
+
+def check_fails(function: Any, arrays: list[Array], context: Context) -> None:
+    """A call in which TensorFlow finds nothing to fetch fails here too, and changes no variable."""
+    before = context.snapshot()
+    with pytest.raises(Problem, match="is fetched, but it is dead") as caught:
+        function(*arrays)
+    assert caught.value.position is not None
+    after = context.snapshot()
+    assert before.keys() == after.keys() and all(np.array_equal(before[n], after[n]) for n in before)
 
 
 def compile_function(case: Case, name: str, arguments: tuple[Array | Variable, ...], initial: dict[str, Array],

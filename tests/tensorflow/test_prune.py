@@ -64,9 +64,15 @@ def test_a_receive_keeps_what_is_sent_to_it() -> None:
 
 def test_what_an_island_does_not_give_back_is_dropped() -> None:
     assert kept("%a, %c = tf_executor.island {\n"
-                '%n = "tf.Neg"(%x) : (tensor<3xf32>) -> tensor<3xf32>\n"tf.Assert"(%p) : (tensor<i1>) -> ()\n'
+                '%n = "tf.Neg"(%x) : (tensor<3xf32>) -> tensor<3xf32>\n"tf.NoOp"() : () -> ()\n'
                 '%m = "tf.Abs"(%x) : (tensor<3xf32>) -> tensor<3xf32>\n'
                 "tf_executor.yield %m : tensor<3xf32>\n}", "%a : tensor<3xf32>") == ["tf.Abs"]
+
+
+def test_an_assertion_of_an_island_that_is_reached_stays() -> None:
+    body = '%a = tf_executor.island wraps "tf.Assert"(%p) : (tensor<i1>) -> ()'
+    assert kept(body) == []
+    assert kept(body, "%x, %a : tensor<3xf32>, !tf_executor.control") == ["tf.Assert"]
 
 
 def functional(body: str) -> list[str]:

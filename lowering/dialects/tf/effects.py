@@ -8,8 +8,8 @@ from __future__ import annotations
 from ...graph.graph import Operation
 from .operator import find, is_tensorflow, spelling
 
-WITHOUT = frozenset({"tf.NoOp", "tf.ControlTrigger", "tf.Yield", "tf.Assert"})
-"""Operators without results that do nothing; a check that would stop the program is one of them."""
+WITHOUT = frozenset({"tf.NoOp", "tf.ControlTrigger", "tf.Yield"})
+"""Operators without results that do nothing."""
 WRITERS = frozenset({
     "tf._Recv", "tf._HostRecv", "tf.StatefulPartitionedCall", "tf.LegacyCall", "tf.PyFunc", "tf.EagerPyFunc", "tf.RemoteCall",
     "tf.VariableV2", "tf.Assign", "tf.AssignAdd", "tf.AssignSub", "tf.CountUpTo", "tf.ResourceCountUpTo",

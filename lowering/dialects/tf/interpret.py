@@ -224,7 +224,7 @@ def call_function(environment: Environment, operation: Operation, operands: Sequ
 def check(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:
     if not is_true(operands[0]):
         shown = [np.asarray(x).tolist() for x in operands[1:]]
-        raise Problem(f"an assertion fails: {shown}", operation.position, kind="argument")
+        raise Problem(f"an assertion fails: {shown}", operation.position, kind="check")
     return []
 
 

@@ -65,8 +65,10 @@ def flag(operation: Operation, name: str) -> bool:
     return value if isinstance(value, bool) else True
 
 
-def number(operation: Operation, name: str) -> int | float:
-    """A number, `1 : i64`."""
+def number(operation: Operation, name: str, default: float | None = None) -> int | float:
+    """A number, `1 : i64`; where there is none, the default if there is one."""
+    if default is not None and find(operation, name) is None:
+        return default
     value = getattr(required(operation, name), "value", None)
     if not isinstance(value, int | float):
         raise Problem(f"{name} of {spelling(operation)} must be a number", operation.position, kind="attribute")

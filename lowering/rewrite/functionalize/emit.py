@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....runtime.errors import Problem
-from ...dialects.tf.legalizations.data import Datum, VariableHandle, described, leaves, rebuilt
+from ...dialects.tf.legalizations.data import Datum
 from ...dialects.tf_executor.operators import (
     ControlTrigger,
     Enter,
@@ -33,16 +33,13 @@ from ...dialects.tf_executor.operators import (
 from ...graph.graph import Operation, Value, captures
 from ..tensorflow.control_flow import branch
 from ..tensorflow.special import Scope, special
-from .bits import FALSE, TRUE, Atom, Bit
+from .bits import FALSE, TRUE, Bit
+from .conditions import Conditions, Known
 from .items import Item, Loop, is_free, message_of
 from .liveness import Liveness, needs
 
 if TYPE_CHECKING:
     from ..tensorflow.translate import Translation
-
-Known = dict[Hashable, Datum]
-"""What has been computed where something is emitted: values of the graph, messages, atoms that are no values."""
-
 
 @special("tf_executor.graph")
 def functionalize(t: Translation, operation: Operation, operands: list[Datum], scope: Scope) -> Sequence[Datum]:
@@ -58,7 +55,7 @@ class Group:
     after: list[Item]
 
 
-class Functionalization:
+class Functionalization(Conditions):
     """One graph, in the scope of the function that holds it."""
 
     def __init__(self, t: Translation, graph: Operation, scope: Scope) -> None:
@@ -98,56 +95,8 @@ class Functionalization:
                 self.count(item.loop)
 
     # ---- values ------------------------------------------------------------------------------------------------------
-    def datum(self, value: Value, known: Known) -> Datum:
-        """What a value of the graph, or of what is around it, is in TOSA."""
-        found = known.get(value) or self.scope.get(value)
-        if found is None:
-            raise Problem(f"%{value.name} is needed, but nothing says what it is before it is live", value.position,
-                          kind="unsupported", help="its type must be known: let an Enter give a first value")
-        return found
-
     def is_known(self, values: Iterable[Hashable], known: Known) -> bool:
         return all(v in known or v in self.scope for v in values)
-
-    def condition(self, bit: Bit, known: Known) -> Value:
-        """A bit as one bool of TOSA."""
-        t = self.t.emitter
-        if bit in (FALSE, TRUE):
-            return t.constant(np.array(bit == TRUE))
-        atom, low, high = self.bits.top(bit)
-        here = self.atom(atom, known)
-        if (low, high) == (FALSE, TRUE):
-            return here
-        if (low, high) == (TRUE, FALSE):
-            return t("logical_not", here)
-        if low == FALSE:
-            return t("logical_and", here, self.condition(high, known))
-        if high == TRUE:
-            return t("logical_or", here, self.condition(low, known))
-        if high == FALSE:
-            return t("logical_and", t("logical_not", here), self.condition(low, known))
-        if low == TRUE:
-            return t("logical_or", t("logical_not", here), self.condition(high, known))
-        return t("select", here, self.condition(high, known), self.condition(low, known))
-
-    def atom(self, atom: Atom, known: Known) -> Value:
-        t = self.t.emitter
-        match atom.kind, atom.key:
-            case "value", Value() as value:
-                return t.is_true(self.tensor(value, known))
-            case "case", (Value() as index, int(number)):
-                found = self.tensor(index, known)
-                return t("equal", found, t.constant(np.array(number, found.tensor.element.dtype)))
-            case _:
-                found = known.get(atom)  # type: ignore[assignment]
-                assert isinstance(found, Value), f"{atom} is not known"
-                return found
-
-    def tensor(self, value: Value, known: Known) -> Value:
-        found = self.datum(value, known)
-        if not isinstance(found, Value):
-            raise Problem(f"a predicate is {described(found)}, not a tensor", kind="type")
-        return found
 
     # ---- items -------------------------------------------------------------------------------------------------------
     def items(self, pending: list[Item], care: Bit, known: Known) -> None:
@@ -292,27 +241,3 @@ class Functionalization:
         if self.users.get(index):
             numbers = [(bit, self.t.emitter.constant(np.array(n, np.int32))) for bit, _, n in choices]
             known[index] = self.first(numbers, known)
-
-    def first(self, choices: Sequence[tuple[Bit, Datum]], known: Known) -> Datum:
-        """The datum of the first choice whose bit holds; one of them does."""
-        *others, (_, found) = choices
-        for bit, datum in reversed(others):
-            found = self.selected(bit, datum, found, known)
-        return found
-
-    def selected(self, bit: Bit, a: Datum, b: Datum, known: Known) -> Datum:
-        """a where a bit holds, else b."""
-        if a is b or bit == TRUE:
-            return a
-        if isinstance(a, VariableHandle) or not leaves(a):
-            if a == b:
-                return a
-            raise Problem(f"{described(a)} or {described(b)}, as it turns out when running: that cannot be compiled",
-                          kind="unsupported")
-        pairs = list(zip(leaves(a), leaves(b), strict=True))
-        for x, y in pairs:
-            if x.type != y.type:
-                raise Problem(f"a Merge has inputs of the types {x.type} and {y.type}", kind="unsupported",
-                              help="they must have one shape to be compiled")
-        condition = self.condition(bit, known)
-        return rebuilt(a, tuple(self.t.emitter.select(condition, x, y) for x, y in pairs))

@@ -11,8 +11,6 @@ import heapq
 from collections.abc import Hashable, Iterable, Sequence
 
 from ....runtime.errors import Problem
-from ...dialects.tf.effects import has_effect
-from ...dialects.tf.operator import callees, find, is_tensorflow, spelling
 from ...dialects.tf_executor.frames import Frame, Frames
 from ...dialects.tf_executor.operators import (
     ControlTrigger,
@@ -31,9 +29,10 @@ from ...dialects.tf_executor.operators import (
     is_send,
     token_of,
 )
-from ...graph.graph import Block, Module, Operation, Value
+from ...graph.graph import Module, Operation, Value
 from .bits import FALSE, TRUE, Atom, Bit, Bits
 from .items import Effect, Item, Loop, Message, canonical, merge_of, message_of
+from .touching import Touching
 
 Unit = Operation | Frame
 
@@ -44,7 +43,7 @@ class Liveness:
 
     def __init__(self, module: Module, graph: Operation, rfc_merge: bool = False) -> None:
         self.module, self.block, self.rfc_merge = module, graph.regions[0], rfc_merge
-        self.functions: dict[str, bool] = {}
+        self.touching = Touching(module)
         self.manager = Bits()
         self.frames = Frames(self.block)
         self.makers: dict[Value, Operation] = {v: o for o in self.block.operations for v in o.results}
@@ -194,6 +193,12 @@ class Liveness:
                 found[merge] = enter
         return found
 
+    def is_effect(self, unit: Unit) -> bool:
+        """Whether it must stay in order with others that touch what outlives the graph."""
+        if isinstance(unit, Frame):
+            return any(map(self.is_effect, (*self.inside.get(unit, ()), *self.children.get(unit, ()))))
+        return any(map(self.touching.block, unit.regions)) and not is_send(unit) and not is_receive(unit)
+
     # ---- items -------------------------------------------------------------------------------------------------------
     def items(self, frame: Frame, care: Bit) -> Iterable[Item]:
         """The items of a frame in order, with their bits."""
@@ -263,34 +268,6 @@ class Liveness:
             found += [self.all_live(e) for e in self.enters.get(unit, ())]
         return [need for b in found for atom in sorted(self.manager.support(b), key=self.manager.atoms.index)
                 for need in needs(atom)]
-
-    # ---- effects -----------------------------------------------------------------------------------------------------
-    def is_effect(self, unit: Unit) -> bool:
-        if isinstance(unit, Frame):
-            return any(map(self.is_effect, (*self.inside.get(unit, ()), *self.children.get(unit, ()))))
-        return any(map(self.touches, unit.regions)) and not is_send(unit) and not is_receive(unit)
-
-    def touches(self, block: Block) -> bool:
-        """Whether operations look at a variable or change something, in functions that they call, too."""
-        return any(self.touched(o) for o in block.walk())
-
-    def touched(self, operation: Operation) -> bool:
-        if not operation.op.foreign:
-            return False
-        name = spelling(operation)
-        called = [f for names in callees(operation).values() for f in names]
-        callee = find(operation, "callee")
-        called += [] if callee is None else [str(callee.path[-1])]
-        if called:
-            return any(map(self.function_touches, called))
-        return name in ("tf.ReadVariableOp", "tf.ResourceGather") or (
-            has_effect(operation) and not is_tensorflow(operation, "tf.IfRegion", "tf.WhileRegion", "tf.CaseRegion"))
-
-    def function_touches(self, name: str) -> bool:
-        if name not in self.functions:
-            self.functions[name] = False  # while it is being looked at, for functions that call themselves
-            self.functions[name] = self.touches(self.module.function(name).body)
-        return self.functions[name]
 
 
 def needs(atom: Atom) -> list[Hashable]:

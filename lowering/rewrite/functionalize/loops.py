@@ -21,7 +21,8 @@ from .bits import FALSE, TRUE, Atom, Bit
 from .items import Effect, Item, Loop, canonical
 
 if TYPE_CHECKING:
-    from .emit import Functionalization, Known
+    from .conditions import Known
+    from .emit import Functionalization
 
 
 def emit_loop(f: Functionalization, loop: Loop, care: Bit, known: Known) -> None:

@@ -18,7 +18,7 @@ from ...dialects.tf.legalizations.data import Datum, ListOfTensors, Text, descri
 from ...dialects.tf.operator import callees
 from ...dialects.tosa.control_flow import CondIf, WhileLoop
 from ...graph.graph import Block, BlockBuilder, Operation, Value
-from .special import Scope, special
+from .special import Scope, check_number, special
 
 if TYPE_CHECKING:
     from .translate import Translation
@@ -155,6 +155,9 @@ def is_same(a: Datum, b: Datum) -> bool:
 def check_carried(number: int, before: Datum, after: Datum) -> None:
     """A loop of TOSA carries values of one type."""
     given, found = [v.type for v in leaves(before)], [v.type for v in leaves(after)]
+    if isinstance(before, ListOfTensors) and isinstance(after, ListOfTensors) and before.count != after.count:
+        raise Problem(f"value {number} that a loop carries is {described(before)} at first, one of {after.count} after a turn",
+                      kind="unsupported", help="a list that a loop carries must keep its length: reserve all of it before")
     if given != found or not given:
         shown = [", ".join(map(str, types)) or described(x) for types, x in ((given, before), (found, after))]
         raise Problem(f"value {number} that a loop carries is {shown[0]} at first and {shown[1]} after a turn",
@@ -172,46 +175,60 @@ def if_(t: Translation, operation: Operation, operands: list[Datum], scope: Scop
     """With a function as condition (the dialect's design document) or with the first operand."""
     found = callees(operation)
     if "cond" in found:
-        condition, rest = t.call(found["cond"][0], operands)[0], operands
+        condition, rest = only(t.call(found["cond"][0], operands)), operands
         names = function_names(operation, "true_branch", "false_branch", "then_branch", "else_branch")
     else:
-        condition, rest = operands[0], operands[1:]
+        condition, rest = operands[0] if operands else None, operands[1:]
         names = function_names(operation, "then_branch", "else_branch")
+    if len(names) != 2:
+        raise Problem(f"it names {len(names)} branches, not two", operation.position, kind="attribute")
     return branch(t, condition_of(t, condition), lambda: t.call(names[0], rest), lambda: t.call(names[1], rest))
 
 
-@special("tf.Case", "tf.StatelessCase")
+@special("tf.Case", "tf.StatelessCase", operands=1)
 def case(t: Translation, operation: Operation, operands: list[Datum], scope: Scope) -> Sequence[Datum]:
     index, *rest = operands
     names = function_names(operation, "branches")
+    if not names:
+        raise Problem("it names no branches", operation.position, kind="attribute")
     return choose(t, tensor_of(index), [functools.partial(t.call, name, rest) for name in names])
 
 
 @special("tf.While", "tf.StatelessWhile")
 def while_(t: Translation, operation: Operation, operands: list[Datum], scope: Scope) -> Sequence[Datum]:
-    test, body = (function_names(operation, name)[0] for name in ("cond", "body"))
-    return loop(t, operands, lambda state: t.call(test, state)[0], lambda state: t.call(body, state))
+    names = function_names(operation, "cond") + function_names(operation, "body")
+    if len(names) != 2:
+        raise Problem(f"it names {len(names)} functions, not a condition and a body", operation.position, kind="attribute")
+    return loop(t, operands, lambda state: only(t.call(names[0], state)), lambda state: t.call(names[1], state))
 
 
-@special("tf.IfRegion")
+@special("tf.IfRegion", operands=1, regions=2)
 def if_region(t: Translation, operation: Operation, operands: list[Datum], scope: Scope) -> Sequence[Datum]:
     then, otherwise = (functools.partial(t.block, region, dict(scope)) for region in operation.regions)
     return branch(t, condition_of(t, operands[0]), then, otherwise)
 
 
-@special("tf.CaseRegion")
+@special("tf.CaseRegion", operands=1, regions=1)
 def case_region(t: Translation, operation: Operation, operands: list[Datum], scope: Scope) -> Sequence[Datum]:
     branches = [functools.partial(t.block, region, dict(scope)) for region in operation.regions]
     return choose(t, tensor_of(operands[0]), branches)
 
 
-@special("tf.WhileRegion")
+@special("tf.WhileRegion", regions=2)
 def while_region(t: Translation, operation: Operation, operands: list[Datum], scope: Scope) -> Sequence[Datum]:
     test, body = operation.regions
 
     def inside(region: Block, state: Sequence[Datum]) -> Sequence[Datum]:
+        check_number(len(region.arguments), len(state), "a region")
         return t.block(region, {**scope, **dict(zip(region.arguments, state, strict=True))})
-    return loop(t, operands, lambda state: inside(test, state)[0], lambda state: inside(body, state))
+    return loop(t, operands, lambda state: only(inside(test, state)), lambda state: inside(body, state))
+
+
+def only(results: Sequence[Datum]) -> Datum:
+    """What a condition gives."""
+    if len(results) != 1:
+        raise Problem(f"a condition gives {len(results)} values, not one", kind="type")
+    return results[0]
 
 
 def tensor_of(datum: Datum) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from ....runtime.errors import Problem
 from ...dialects.tf.legalizations.data import Datum
 from ...graph.graph import Operation, Value
 
@@ -16,9 +17,23 @@ Special = Callable[["Translation", Operation, list[Datum], Scope], Sequence[Datu
 SPECIAL: dict[str, Special] = {}
 
 
-def special(*names: str) -> Callable[[Special], Special]:
-    """The function translates these operations."""
+def special(*names: str, operands: int = 0, regions: int = 0, results: int = 0) -> Callable[[Special], Special]:
+    """The function translates these operations, which have so many operands, regions and results at least."""
     def add(function: Special) -> Special:
-        SPECIAL.update(dict.fromkeys(names, function))
+        def checked(t: Translation, operation: Operation, given: list[Datum], scope: Scope) -> Sequence[Datum]:
+            if len(given) < operands:
+                raise Problem(f"it takes {operands} operands, not {len(given)}", operation.position, kind="type")
+            if len(operation.regions) < regions:
+                raise Problem(f"it has {regions} regions, not {len(operation.regions)}", operation.position, kind="type")
+            if len(operation.results) < results:
+                raise Problem(f"it has {len(operation.results)} results, not {results}", operation.position, kind="type")
+            return function(t, operation, given, scope)
+        SPECIAL.update(dict.fromkeys(names, checked))
         return function
     return add
+
+
+def check_number(wanted: int, found: int, what: str) -> None:
+    """As many values as something takes."""
+    if wanted != found:
+        raise Problem(f"{what} takes {wanted} values, it is given {found}", kind="type")

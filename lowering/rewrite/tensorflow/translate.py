@@ -13,14 +13,16 @@ import numpy as np
 
 from ....runtime.errors import Position, Problem
 from ...dialects.tf.legalizations import LEGALIZATIONS
-from ...dialects.tf.legalizations.data import Datum, Text, VariableHandle, described
+from ...dialects.tf.legalizations.data import Datum, ListOfTensors, Text, VariableHandle, described
 from ...dialects.tf.legalizations.emitter import Emitter
+from ...dialects.tf.legalizations.table import legalized
 from ...dialects.tf.operator import spelling
-from ...dialects.tf.types import is_resource, is_tensor, shapes_can_be_equal
+from ...dialects.tf.types import is_resource, is_string, is_tensor, shapes_can_be_equal
 from ...graph.graph import Block, Function, Module, Operation, Value
 from ...graph.types import Array, TensorType, Type
+from ..fold_convolutions import fold_convolutions
 from ..prune import prune
-from .special import SPECIAL, Scope
+from .special import SPECIAL, Scope, check_number
 from .variables import Variables
 
 DEPTH = 64
@@ -57,6 +59,8 @@ class Translation:
         self.module, self.bindings = module, bindings
         self.emitter = Emitter()
         self.variables = Variables(module, bindings.initial, bindings.types, bindings.constants)
+        self.messages: dict[str, Datum] = {}
+        """What was sent and not received yet, by name."""
         self.depth = 0
 
     # ---- the function ------------------------------------------------------------------------------------------------
@@ -74,7 +78,8 @@ class Translation:
         yields = [self.result(datum, number, place) for number, datum in enumerate(found)]
         body = self.emitter.blocks[0].finish(*yields, position=function.position)
         result = Function(function.name, body, tuple(v.type for v in yields), position=function.position)
-        return prune(Module((result,), self.variables.declarations(), self.module.name, position=self.module.position))
+        module = Module((result,), self.variables.declarations(), self.module.name, position=self.module.position)
+        return prune(fold_convolutions(prune(module)))
 
     def argument(self, argument: Value, name: str, type: Type) -> Value:
         """An argument of the new function; its type must be known, and be one that the old one can have."""
@@ -108,6 +113,8 @@ class Translation:
         before, self.emitter.position = self.emitter.position, operation.position
         try:
             results = self.translated(operation, [scope[v] for v in operation.operands], scope)
+            if len(results) != len(operation.results):
+                raise Problem(f"it has {len(results)} results, not {len(operation.results)}", kind="type")
             for value, datum in zip(operation.results, results):
                 check_declared(value, datum)
             return results
@@ -121,21 +128,25 @@ class Translation:
         if (found := SPECIAL.get(name)) is not None:
             return found(self, operation, operands, scope)
         legalization = LEGALIZATIONS.get(name)
+        if legalization is None and operation.results and all(is_string(v.type) for v in operation.results):
+            return [Text(None)] * len(operation.results)  # for messages alone
         if legalization is None:
             raise Problem(f"{name} cannot be compiled", operation.position, kind="unsupported",
                           help="tosaic has no lowering of this operation to TOSA")
-        results = legalization(self.emitter, operation, *operands)
-        return results if isinstance(results, tuple) else (results,)
+        return legalized(legalization, self.emitter, operation, operands)
 
     def require(self, condition: Value, message: str, place: Position | None) -> None:
         """Stop the run with a message unless the condition is true."""
-        raise Problem(f"{message} in some calls, which cannot be checked when running", place, kind="unsupported")
+        before, self.emitter.position = self.emitter.position, place
+        self.emitter.check(condition, message)
+        self.emitter.position = before
 
     def call(self, name: str, arguments: Sequence[Datum]) -> tuple[Datum, ...]:
         """The results of a function of the module, inlined."""
         function = self.module.function(name)
         if self.depth >= DEPTH:
             raise Problem(f"@{name}: functions call each other more than {DEPTH} deep", function.position, kind="unsupported")
+        check_number(len(function.arguments), len(arguments), f"@{name}")
         self.depth += 1
         try:
             return self.block(function.body, dict(zip(function.arguments, arguments, strict=True)))
@@ -146,8 +157,8 @@ class Translation:
 def check_declared(value: Value, datum: Datum) -> None:
     """What was found is what the text declares, as far as it declares anything."""
     declared = value.type
-    if isinstance(datum, Text) or not isinstance(declared, TensorType):
-        return
+    if isinstance(datum, Text | ListOfTensors) or not isinstance(declared, TensorType):
+        return  # the flow of an array of tensors is declared as a number
     found = datum.type if isinstance(datum, Value) else None
     if not isinstance(found, TensorType) or found.element != declared.element or not shapes_can_be_equal(
             declared.shape, found.shape):

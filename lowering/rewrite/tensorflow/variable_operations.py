@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .translate import Translation
 
 
-@special("tf.VarHandleOp")
+@special("tf.VarHandleOp", results=1)
 def handle(t: Translation, operation: Operation, operands: list[Datum], scope: Scope) -> list[Datum]:
     name = str(find(operation, "shared_name") or operation.results[0].name)
     name = t.bindings.symbols.get(name, name)
@@ -24,7 +24,7 @@ def handle(t: Translation, operation: Operation, operands: list[Datum], scope: S
     return [VariableHandle(name)]
 
 
-@special("tf.ReadVariableOp")
+@special("tf.ReadVariableOp", operands=1, results=1)
 def read_variable(t: Translation, operation: Operation, operands: list[Datum], scope: Scope) -> list[Datum]:
     name = variable_of(operands[0])
     t.variables.note(name, operation.operands[0].type)
@@ -34,14 +34,14 @@ def read_variable(t: Translation, operation: Operation, operands: list[Datum], s
     return [read(t, name)]
 
 
-@special("tf.AssignVariableOp")
+@special("tf.AssignVariableOp", operands=2)
 def assign(t: Translation, operation: Operation, operands: list[Datum], scope: Scope) -> list[Datum]:
     t.variables.note(variable_of(operands[0]), operation.operands[0].type)
     write(t, variable_of(operands[0]), operands[1])
     return []
 
 
-@special("tf.AssignAddVariableOp", "tf.AssignSubVariableOp")
+@special("tf.AssignAddVariableOp", "tf.AssignSubVariableOp", operands=2)
 def update(t: Translation, operation: Operation, operands: list[Datum], scope: Scope) -> list[Datum]:
     name, value = variable_of(operands[0]), operands[1]
     t.variables.note(name, operation.operands[0].type)
@@ -53,14 +53,14 @@ def update(t: Translation, operation: Operation, operands: list[Datum], scope: S
     return []
 
 
-@special("tf.ResourceGather")
+@special("tf.ResourceGather", operands=2)
 def gather(t: Translation, operation: Operation, operands: list[Datum], scope: Scope) -> list[Datum]:
     name = variable_of(operands[0])
     t.variables.note(name, operation.operands[0].type)
     return [LEGALIZATIONS["tf.Gather"](t.emitter, operation, read(t, name), operands[1])]
 
 
-@special("tf.Cast")
+@special("tf.Cast", operands=1)
 def cast(t: Translation, operation: Operation, operands: list[Datum], scope: Scope) -> list[Datum]:
     """Of a handle: another type for the same variable."""
     if isinstance(operands[0], VariableHandle):

@@ -1,26 +1,20 @@
-"""Arithmetic and comparisons, element by element, with TensorFlow's broadcasting."""
+"""Sums, products, signs, bounds and conversions, element by element, with TensorFlow's broadcasting.
+
+Half floats are added and multiplied as they are, because TensorFlow rounds after each operation, too.
+"""
 from __future__ import annotations
 
+import math
 from functools import reduce
 
+from .....runtime.errors import Problem
 from ....graph.graph import Operation, Value
+from ....graph.types import F32
+from ..operator import find
 from .constants import result_element
 from .emitter import Emitter
-from .table import LEGALIZATIONS, legalization
-
-BINARY = {"Sub": "sub", "Maximum": "maximum", "Minimum": "minimum", "Equal": "equal", "Greater": "greater",
-          "GreaterEqual": "greater_equal", "LogicalAnd": "logical_and", "LogicalOr": "logical_or"}
-"""Operators of TOSA that mean the same."""
-
-
-def binary(name: str) -> None:
-    def emit(e: Emitter, operation: Operation, x: Value, y: Value) -> Value:
-        return e.arithmetic(BINARY[name], x, y)
-    LEGALIZATIONS[f"tf.{name}"] = emit
-
-
-for name in BINARY:
-    binary(name)
+from .formula import Term, absolute, maximum, minimum, select
+from .table import legalization
 
 
 @legalization("tf.AddV2", "tf.Add")
@@ -33,41 +27,102 @@ def add_n(e: Emitter, operation: Operation, *values: Value) -> Value:
     return reduce(e.sum, values)
 
 
+@legalization("tf.Sub")
+def subtract(e: Emitter, operation: Operation, x: Value, y: Value) -> Value:
+    return e.difference(x, y)
+
+
 @legalization("tf.Mul")
-def mul(e: Emitter, operation: Operation, x: Value, y: Value) -> Value:
+def multiply(e: Emitter, operation: Operation, x: Value, y: Value) -> Value:
     return e.product(x, y)
 
 
-@legalization("tf.Less")
-def less(e: Emitter, operation: Operation, x: Value, y: Value) -> Value:
-    return e.arithmetic("greater", y, x)
-
-
-@legalization("tf.LessEqual")
-def less_equal(e: Emitter, operation: Operation, x: Value, y: Value) -> Value:
-    return e.arithmetic("greater_equal", y, x)
-
-
-@legalization("tf.NotEqual")
-def not_equal(e: Emitter, operation: Operation, x: Value, y: Value) -> Value:
-    return e("logical_not", e.arithmetic("equal", x, y))
-
-
-@legalization("tf.LogicalNot")
-def logical_not(e: Emitter, operation: Operation, x: Value) -> Value:
-    return e("logical_not", x)
+@legalization("tf.MulNoNan")
+def multiply_no_nan(e: Emitter, operation: Operation, x: Value, y: Value) -> Value:
+    """0 where y is 0, even for an infinite x."""
+    a, b = Term(e, x), Term(e, y)
+    return select(b.equals(0), b.term(0), a * b).value
 
 
 @legalization("tf.Neg")
 def negate(e: Emitter, operation: Operation, x: Value) -> Value:
-    return e.difference(e.splat(0, x), x) if x.tensor.element.is_integer else e.product(x, e.splat(-1, x))
+    return (-Term(e, x)).value
 
 
-@legalization("tf.Tanh")
-def tanh(e: Emitter, operation: Operation, x: Value) -> Value:
-    return e("tanh", x)
+@legalization("tf.Abs")
+def magnitude(e: Emitter, operation: Operation, x: Value) -> Value:
+    return x if x.tensor.element.kind == "unsigned" else absolute(Term(e, x)).value
+
+
+@legalization("tf.Sign")
+def sign(e: Emitter, operation: Operation, x: Value) -> Value:
+    """-1, 0 or 1; a NaN stays."""
+    a = Term(e, x)
+    return select(a > 0, a.term(1), select(a < 0, a.term(-1), a) if x.tensor.element.kind != "unsigned" else a).value
+
+
+@legalization("tf.Square")
+def square(e: Emitter, operation: Operation, x: Value) -> Value:
+    return e.product(x, x)
+
+
+@legalization("tf.SquaredDifference")
+def squared_difference(e: Emitter, operation: Operation, x: Value, y: Value) -> Value:
+    difference = e.difference(x, y)
+    return e.product(difference, difference)
+
+
+@legalization("tf.Maximum")
+def greater_of(e: Emitter, operation: Operation, x: Value, y: Value) -> Value:
+    return maximum(Term(e, x), Term(e, y)).value
+
+
+@legalization("tf.Minimum")
+def lesser_of(e: Emitter, operation: Operation, x: Value, y: Value) -> Value:
+    return minimum(Term(e, x), Term(e, y)).value
+
+
+@legalization("tf.ClipByValue")
+def clip_by_value(e: Emitter, operation: Operation, x: Value, low: Value, high: Value) -> Value:
+    """Bounds that are known numbers are those of a clamp; where the lower is above the higher one, the higher counts."""
+    least, most = (known_number(bound) for bound in (low, high))
+    if x.tensor.element.is_float and least is not None and most is not None and least <= most:
+        return clamp(e, x, least, most)
+    return minimum(maximum(Term(e, x), Term(e, low)), Term(e, high)).value
+
+
+def clamp(e: Emitter, x: Value, least: float, most: float) -> Value:
+    """x brought into [least, most]; what TOSA has no clamp for goes through its maximum and minimum."""
+    element = x.tensor.element
+    if element.is_float or (element.kind == "signed" and element.bits < 32):
+        most = min(most, element.maximum) if element.is_integer else most
+        number = int if element.is_integer else float
+        return e("clamp", x, min_val=number(least), max_val=number(most))
+    bounded = maximum(Term(e, x), least)
+    return (bounded if most == math.inf else minimum(bounded, most)).value
+
+
+def known_number(x: Value) -> float | None:
+    """The one number that all elements of a constant are, if it is none and no NaN."""
+    if x.constant is None or x.constant.size != 1 or x.tensor.rank:
+        return None
+    found = float(x.constant.reshape(-1)[0])
+    return None if math.isnan(found) else found
+
+
+@legalization("tf.BiasAdd", "tf.BiasAddV1")
+def bias_add(e: Emitter, operation: Operation, x: Value, bias: Value) -> Value:
+    """Along the last axis, with data_format NCHW along the second."""
+    if bias.tensor.rank != 1 or x.tensor.rank < 2:
+        raise Problem(f"a bias of type {bias.type} cannot be added to {x.type}: it must have rank 1", kind="shape")
+    behind = x.tensor.rank - 2 if str(find(operation, "data_format", "NHWC")).startswith("NC") else 0
+    return e.sum(x, e.reshape(bias, (*bias.tensor.dims, *(1,) * behind)))
 
 
 @legalization("tf.Cast")
 def cast(e: Emitter, operation: Operation, x: Value) -> Value:
-    return e.cast(x, result_element(operation))
+    """Between integers and half floats by way of f32, as in TensorFlow: some integers are rounded twice."""
+    own, element = x.tensor.element, result_element(operation, x.tensor.element)
+    if own.is_float != element.is_float and any(t.is_float and t.bits < 32 for t in (own, element)):
+        x = e.cast(x, F32)
+    return e.cast(x, element)

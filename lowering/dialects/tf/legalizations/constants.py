@@ -39,9 +39,8 @@ def identities(e: Emitter, operation: Operation, *values: Datum) -> tuple[Datum,
     return values
 
 
-@legalization("tf.NoOp", "tf.ControlTrigger", "tf.Assert")
+@legalization("tf.NoOp", "tf.ControlTrigger")
 def nothing(e: Emitter, operation: Operation, *values: Datum) -> tuple[()]:
-    """A check that would stop the program is left out, as TensorFlow's own compilers do."""
     return ()
 
 

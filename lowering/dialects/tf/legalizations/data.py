@@ -44,7 +44,23 @@ class ListOfTensors:
         return ListOfTensors(items.tensor.dims[0], TensorType(items.tensor.dims[1:], items.tensor.element), items)
 
 
-Datum = Value | VariableHandle | Text | ListOfTensors | None
+@dataclass(frozen=True, slots=True)
+class ComplexTensor:
+    """A tensor of complex numbers, as two of one type. Few operations take it; the others look for what a `Value` has."""
+    real: Value
+    imaginary: Value
+
+    @property
+    def tensor(self) -> TensorType:
+        raise Problem("complex numbers have no place in TOSA", kind="unsupported",
+                      help="only transforms, Complex, Real, Imag, Conj and ComplexAbs take them")
+
+    @property
+    def constant(self) -> None:
+        return None
+
+
+Datum = Value | VariableHandle | Text | ListOfTensors | ComplexTensor | None
 """None: nothing is known of it yet, as of what a loop gives before its first turn; it may be anything."""
 
 
@@ -55,6 +71,8 @@ def leaves(datum: Datum) -> tuple[Value, ...]:
             return (datum,)
         case ListOfTensors(items=Value() as items):
             return (items,)
+        case ComplexTensor():
+            return (datum.real, datum.imaginary)
         case _:
             return ()
 
@@ -66,6 +84,8 @@ def rebuilt(datum: Datum, tensors: tuple[Value, ...]) -> Datum:
             return one
         case ListOfTensors(), (one,):
             return replace(datum, items=one)
+        case ComplexTensor(), (real, imaginary):
+            return ComplexTensor(real, imaginary)
         case _:
             return datum
 
@@ -79,6 +99,8 @@ def described(datum: Datum) -> str:
             return f"the handle of variable {datum.name}"
         case ListOfTensors():
             return f"a list of {datum.count} tensors"
+        case ComplexTensor():
+            return f"complex numbers, each part a {datum.real.type}"
         case None:
             return "not known"
         case _:

@@ -2,8 +2,9 @@
 
 An emitter appends to the innermost of the blocks that are being built, at the position of the operation that is translated.
 What has constant operands alone is computed at once, by TOSA's own references. Constants stand in the outermost block, once
-each, so that loops do not repeat them. `emitter("add", a, b)` is one operator; the methods are what several legalizations
-need: operands brought to one rank, narrow integers through i32, conversions as TensorFlow has them.
+each, so that loops do not repeat them; `definitions` says which operation made a value. `emitter("add", a, b)` is one
+operator; the methods are what several legalizations need: operands brought to one rank, narrow integers through i32,
+conversions as TensorFlow has them.
 """
 from __future__ import annotations
 
@@ -15,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from .....runtime.errors import Position, Problem
-from ....graph.graph import Block, BlockBuilder, Value
+from ....graph.graph import Block, BlockBuilder, Operation, Value
 from ....graph.operator import OPERATORS, Op
 from ....graph.types import BY_STORAGE, F32, I1, I16, I32, UI8, Array, ElementType, ShapeType, TensorType
 from ...tosa.data import Const, ConstShape
+from ...tosaic.check import Assert
 
 LARGEST_FOLD = 1 << 20
 """Bytes of a folded result that may be more than its operands have."""
@@ -34,6 +36,7 @@ class Emitter:
         self.position: Position | None = None
         self._regions = 0
         self._constants: dict[tuple[bytes, tuple[int, ...], ElementType], Value] = {}
+        self.definitions: dict[Value, Operation] = {}
 
     # ---- operators ---------------------------------------------------------------------------------------------------
     def __call__(self, name: str, *operands: Value, **attributes: Any) -> Value:
@@ -46,7 +49,9 @@ class Emitter:
             folded = self.folded(op, operands)
             if folded is not None:
                 return (folded,)
-        return self.blocks[-1].add(op, *operands, regions=regions, position=self.position)
+        results = self.blocks[-1].add(op, *operands, regions=regions, position=self.position)
+        self.definitions.update(dict.fromkeys(results, self.blocks[-1].operations[-1]))
+        return results
 
     def folded(self, op: Op, operands: Sequence[Value]) -> Value | None:
         """The constant that an operator of constants is; None where that would be much larger than they are."""
@@ -104,25 +109,40 @@ class Emitter:
         return self.blocks[0].add(ConstShape(values=key), position=self.position)[0]
 
     def zeros(self, type: TensorType) -> Value:
+        """Zeros; many are repeated where they are needed, not kept."""
+        if type.nbytes > LARGEST_FOLD:
+            return self.broadcast_to(self.constant(np.zeros((), type.element.dtype), type.element), type.dims)
         return self.constant(np.zeros(type.dims, type.element.dtype), type.element)
 
-    # ---- layout ------------------------------------------------------------------------------------------------------
+    # ---- layout; a tensor without elements is a constant, because TOSA has none ------------------------------------------
     def reshape(self, x: Value, dims: Sequence[int]) -> Value:
+        if 0 in dims:
+            return self.zeros(TensorType(tuple(dims), x.tensor.element))
         return x if x.tensor.dims == tuple(dims) else self("reshape", x, self.shape(dims))
 
     def transpose(self, x: Value, perms: Sequence[int]) -> Value:
         """Axis perms[i] of x becomes axis i."""
+        if not x.tensor.size:
+            return self.reshape(x, [x.tensor.dims[p] for p in perms])
         return x if tuple(perms) == tuple(range(x.tensor.rank)) else self("transpose", x, perms=tuple(perms))
 
     def slice(self, x: Value, start: Sequence[int], size: Sequence[int]) -> Value:
+        if 0 in size:
+            return self.reshape(x, size)
         return x if tuple(size) == x.tensor.dims else self("slice", x, self.shape(start), self.shape(size))
 
     def concat(self, parts: Sequence[Value], axis: int) -> Value:
+        parts = [part for part in parts if part.tensor.dims[axis]] or parts[:1]
+        if not parts[0].tensor.size:
+            dims = list(parts[0].tensor.dims)
+            return self.reshape(parts[0], [*dims[:axis], sum(part.tensor.dims[axis] for part in parts), *dims[axis + 1:]])
         return parts[0] if len(parts) == 1 else self("concat", *parts, axis=axis)
 
     def broadcast_to(self, x: Value, dims: Sequence[int]) -> Value:
         """x repeated; ranks are made equal from the left."""
         x = self.with_rank(x, len(dims))
+        if 0 in dims:
+            return self.reshape(x, dims)
         times = tuple(n // max(m, 1) for n, m in zip(dims, x.tensor.dims))
         return x if set(times) <= {1} else self("tile", x, self.shape(times))
 
@@ -186,7 +206,7 @@ class Emitter:
             low = self("bitwise_and", *self.same_rank(self.cast(x, I32), self.constant(np.int32(255))))
             return self.rescaled(self.cast(low, I16), UI8, output_unsigned=True)
         if element == I1:
-            return self("logical_not", self("equal", x, self.splat(0, x))) if own != I1 else x
+            return self("logical_not", self.arithmetic("equal", x, self.splat(0, x)))
         if own == I1 and element.is_float:
             return self.cast(self("cast", x, to=I32), element)
         if own.is_float and element.is_integer:
@@ -205,6 +225,12 @@ class Emitter:
         zero = [self.constant(np.zeros(1, e.dtype), e) for e in (x.tensor.element, element)]
         return self("rescale", x, one, shift, *zero, to=element, scale32=True, rounding_mode="SINGLE_ROUND", per_channel=False,
                     input_unsigned=input_unsigned, output_unsigned=output_unsigned)
+
+    # ---- checks ------------------------------------------------------------------------------------------------------
+    def check(self, condition: Value, message: str) -> None:
+        """End the run with a message unless the one element of the condition is true."""
+        if condition.constant is None or not condition.constant.item():
+            self.add(Assert(message=message), condition)
 
     # ---- booleans ----------------------------------------------------------------------------------------------------
     def is_true(self, x: Value) -> Value:

@@ -1,8 +1,21 @@
-"""The table of legalizations, and how a module adds to it."""
+"""The table of legalizations, how a module adds to it, and how one is called.
+
+A legalization's parameters say what it takes: a `Value` is a tensor of numbers, anything else may be a handle or a list, too.
+"""
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .....runtime.errors import Problem
+from ....graph.graph import Value
+from .data import Datum, described
+
+if TYPE_CHECKING:
+    from ....graph.graph import Operation
+    from .emitter import Emitter
 
 Legalization = Callable[..., Any]
 """(emitter, operation, *operands) -> the one result, or a tuple of results."""
@@ -17,3 +30,25 @@ def legalization(*names: str) -> Callable[[Legalization], Legalization]:
             LEGALIZATIONS[name] = function
         return function
     return add
+
+
+def legalized(found: Legalization, e: Emitter, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
+    """The results of an operation; a Problem where it has other operands than it must have."""
+    kinds, least, most = parameters(found)
+    if not least <= len(operands) <= most:
+        raise Problem(f"{len(operands)} operands are not what it takes", kind="type", help=f"it takes {least}" + (
+            "" if most == least else " or more" if most > 99 else f" to {most}"))
+    for number, operand in enumerate(operands):
+        if kinds[min(number, len(kinds) - 1)] == "Value" and not isinstance(operand, Value):
+            raise Problem(f"operand {number} is {described(operand)}, not a tensor of numbers", kind="type")
+    results = found(e, operation, *operands)
+    return results if isinstance(results, tuple) else (results,)
+
+
+@functools.cache
+def parameters(found: Legalization) -> tuple[tuple[str, ...], int, int]:
+    """What each operand is, and how many there are at least and at most."""
+    own = list(inspect.signature(found).parameters.values())[2:]
+    open_ended = any(p.kind is p.VAR_POSITIONAL for p in own)
+    needed = sum(p.default is p.empty and p.kind is not p.VAR_POSITIONAL for p in own)
+    return tuple(str(p.annotation) for p in own), needed, 1 << 30 if open_ended else len(own)

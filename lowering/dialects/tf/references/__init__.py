@@ -10,4 +10,21 @@ from .table import REFERENCES, Reference, reference
 
 __all__ = ["REFERENCES", "Reference", "reference"]
 
-from . import activations, arithmetic, contractions, indexing, layout, lists, quantize, reductions, windows  # noqa: F401
+from . import (  # noqa: F401
+    activations,
+    arithmetic,
+    contractions,
+    diagonals,
+    fourier,
+    gradients,
+    indexing,
+    layout,
+    lists,
+    quantize,
+    reductions,
+    shapes,
+    special,
+    tensor_arrays,
+    updates,
+    windows,
+)

@@ -10,12 +10,18 @@ from ....graph.graph import Operation
 from ....graph.types import Array, TensorType
 from .table import elementwise, reference
 
+
+def rounded(x: Array) -> Array:
+    """Half to even; integers are rounded already."""
+    return x if x.dtype.kind in "iu" else np.rint(x)
+
+
 FUNCTIONS: dict[str, Callable[..., Array]] = {
         "AddV2": np.add, "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Neg": np.negative, "Abs": np.abs,
         "Square": np.square, "Sign": np.sign, "Exp": np.exp, "Log": np.log, "Log1p": np.log1p, "Expm1": np.expm1,
         "Sqrt": np.sqrt, "Sin": np.sin, "Cos": np.cos, "Tan": np.tan, "Asin": np.arcsin, "Acos": np.arccos, "Atan": np.arctan,
         "Atan2": np.arctan2, "Sinh": np.sinh, "Cosh": np.cosh, "Tanh": np.tanh, "Asinh": np.arcsinh, "Acosh": np.arccosh,
-        "Atanh": np.arctanh, "Floor": np.floor, "Ceil": np.ceil, "Round": np.rint, "Rint": np.rint, "Maximum": np.maximum,
+        "Atanh": np.arctanh, "Floor": np.floor, "Ceil": np.ceil, "Round": rounded, "Rint": rounded, "Maximum": np.maximum,
         "Minimum": np.minimum, "Equal": np.equal, "NotEqual": np.not_equal, "Less": np.less, "LessEqual": np.less_equal,
         "Greater": np.greater, "GreaterEqual": np.greater_equal, "LogicalAnd": np.logical_and, "LogicalOr": np.logical_or,
         "LogicalNot": np.logical_not, "IsNan": np.isnan, "IsInf": np.isinf, "IsFinite": np.isfinite,
@@ -85,7 +91,7 @@ def truncate_div(operation: Operation, x: Array, y: Array) -> Array:
     if x.dtype.kind not in "iu":
         return x / y
     check_divisor(y)
-    return (np.sign(x) * np.sign(y) * (np.abs(x) // np.abs(y))).astype(x.dtype)
+    return np.floor_divide(x - np.fmod(x, y), y)
 
 
 @reference("tf.TruncateMod", "tf.Mod")

@@ -6,12 +6,13 @@ import numpy as np
 from ....graph.graph import Operation
 from ....graph.types import Array
 from ..operator import flag, string
+from .layout import result_dtype
 from .table import reference
 
 
 def wide(x: Array) -> Array:
-    """Floats in 64 bits, so that the order of sums does not matter."""
-    return x if x.dtype.kind in "iu" else x.astype(np.float64)
+    """64 bits, so that the order of sums does not matter, and integers wrap at the end."""
+    return x.astype(np.int64 if x.dtype.kind in "iu" else np.float64)
 
 
 @reference("tf.MatMul")
@@ -22,8 +23,9 @@ def matmul(operation: Operation, a: Array, b: Array) -> Array:
 
 @reference("tf.BatchMatMul", "tf.BatchMatMulV2", "tf.BatchMatMulV3")
 def batch_matmul(operation: Operation, a: Array, b: Array) -> Array:
+    """V3 may have a wider result than its operands."""
     a, b = (np.swapaxes(x, -1, -2) if flag(operation, t) else x for x, t in ((a, "adj_x"), (b, "adj_y")))
-    return (wide(a) @ wide(b)).astype(a.dtype)
+    return (wide(a) @ wide(b)).astype(result_dtype(operation))
 
 
 @reference("tf.Einsum")
@@ -32,7 +34,7 @@ def einsum(operation: Operation, *arrays: Array) -> Array:
     return np.asarray(found).astype(arrays[0].dtype)
 
 
-@reference("tf.BiasAdd")
+@reference("tf.BiasAdd", "tf.BiasAddV1")
 def bias_add(operation: Operation, x: Array, bias: Array) -> Array:
     from ..operator import find
     if str(find(operation, "data_format", "NHWC")).startswith("NC"):

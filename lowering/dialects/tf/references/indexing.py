@@ -38,6 +38,8 @@ def gather_rows(operation: Operation, x: Array, indices: Array) -> Array:
 
 @reference("tf.GatherNd")
 def gather_nd(operation: Operation, x: Array, indices: Array) -> Array:
+    if not indices.shape[-1]:
+        return np.broadcast_to(x, (*indices.shape[:-1], *x.shape))
     return x[places(x, indices)]
 
 

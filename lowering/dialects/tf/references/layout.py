@@ -83,7 +83,9 @@ def ones_like(operation: Operation, x: Array) -> Array:
 
 @reference("tf.Range")
 def range_of(operation: Operation, start: Array, limit: Array, delta: Array) -> Array:
-    return np.arange(start.item(), limit.item(), delta.item()).astype(start.dtype)
+    """Element i is start + i * delta, rounded as the type does it."""
+    count = len(np.arange(start.item(), limit.item(), delta.item()))
+    return np.asarray(start + np.arange(count).astype(start.dtype) * delta).astype(start.dtype)
 
 
 @reference("tf.BroadcastTo")

@@ -6,6 +6,7 @@ import numpy as np
 from .....runtime.errors import Problem
 from ....graph.graph import Operation
 from ....graph.types import Array, TensorType
+from ..operator import flag
 from ..types import TensorFlowTensor
 from ..values import TensorList
 from .table import reference
@@ -41,6 +42,8 @@ def get_item(operation: Operation, items: TensorList, index: Array, shape: Array
 
 @reference("tf.TensorListSetItem")
 def set_item(operation: Operation, items: TensorList, index: Array, value: Array) -> TensorList:
+    if flag(operation, "resize_if_index_out_of_bounds"):
+        items = items.replaced((*items.items, *(None,) * (int(index) + 1 - len(items.items))))
     at = in_range(items, index)
     return items.replaced((*items.items[:at], value, *items.items[at + 1:]))
 

@@ -31,10 +31,11 @@ def wide(function: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def mean(x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
-    if x.dtype.kind in "iu":  # toward zero
-        count = int(np.prod([x.shape[a] for a in axis]))
-        total = np.sum(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
-        return np.asarray(np.trunc(total / max(count, 1)))
+    """Of integers the sum has 64 bits, and the quotient loses its fraction."""
+    if x.dtype.kind in "iu":
+        count = max(int(np.prod([x.shape[a] for a in axis])), 1)
+        total = np.asarray(np.sum(x, axis=axis, keepdims=keepdims, dtype=np.int64))
+        return np.asarray((total - np.fmod(total, count)) // count)
     return np.asarray(np.mean(x.astype(np.float64), axis=axis, keepdims=keepdims))
 
 

@@ -114,17 +114,31 @@ def avg_pool(operation: Operation, x: Array) -> Array:
 def batch_norm(operation: Operation, x: Array, scale: Array, offset: Array, mean: Array, variance: Array) -> tuple[Array, ...]:
     """With the statistics that it is given, or, training, those of the batch."""
     image = channels_last(operation, x).astype(np.float64)
-    over, own = tuple(range(image.ndim - 1)), (mean, variance)
+    over, running, saved = tuple(range(image.ndim - 1)), (mean, variance), (mean, variance)
     if flag(operation, "is_training"):
         batch_mean, batch_variance = image.mean(axis=over), image.var(axis=over)
         count = image.size // image.shape[-1]
         unbiased = batch_variance * count / max(count - 1, 1)
-        own = batch_mean.astype(scale.dtype), unbiased.astype(scale.dtype)
+        part = number(operation, "exponential_avg_factor", 1.0)
+        new = (batch_mean, unbiased) if part == 1 else [
+            (1 - part) * old + part * own for old, own in ((mean, batch_mean), (variance, unbiased))]
+        running = new[0].astype(scale.dtype), new[1].astype(scale.dtype)
+        saved = batch_mean.astype(scale.dtype), batch_variance.astype(scale.dtype)
     else:
         batch_mean, batch_variance = mean.astype(np.float64), variance.astype(np.float64)
     factor = scale / np.sqrt(batch_variance + number(operation, "epsilon"))
     y = as_written(operation, ((image - batch_mean) * factor + offset).astype(x.dtype))
-    return (y, *own, own[0], own[1], own[1])[:len(operation.results)]
+    return (y, *running, *saved, np.empty(0, scale.dtype))[:len(operation.results)]
+
+
+@reference("tf.LRN")
+def local_response(operation: Operation, x: Array) -> Array:
+    """By a power of the sum of squares of the channels at most `depth_radius` away."""
+    radius, bias, alpha, beta = (number(operation, *given) for given in
+                                 (("depth_radius", 5), ("bias", 1.0), ("alpha", 1.0), ("beta", 0.5)))
+    squares = x.astype(np.float64) ** 2
+    near = np.stack([squares[..., max(c - int(radius), 0):c + int(radius) + 1].sum(-1) for c in range(x.shape[-1])], -1)
+    return np.asarray(x / (bias + alpha * near) ** beta).astype(x.dtype)
 
 
 @reference("tf.ResizeNearestNeighbor", "tf.ResizeBilinear")
@@ -147,9 +161,11 @@ def resize(operation: Operation, x: Array, size: Array) -> Array:
 def sampled(operation: Operation, extent: int, count: int, nearest: bool) -> Array:
     """Where along an axis each output reads."""
     aligned, half = flag(operation, "align_corners"), flag(operation, "half_pixel_centers")
-    step = (extent - 1) / (count - 1) if aligned and count > 1 else extent / count
-    at = np.arange(count, dtype=np.float64)
-    found = (at + 0.5) * step - (0 if nearest else 0.5) if half else at * step
+    single = np.float32  # as TensorFlow computes it: what lies on an edge goes where it puts it
+    step = single(extent - 1) / single(count - 1) if aligned and count > 1 else single(extent) / single(count)
+    at = np.arange(count, dtype=single)
+    found = (at + single(0.5)) * step - single(0 if nearest else 0.5) if half else at * step
     if not nearest:
         return found
-    return np.clip(np.floor(found + 0.5) if aligned else np.floor(found), 0, extent - 1)
+    up = (found - np.floor(found) >= 0.5) if aligned else 0
+    return np.clip(np.floor(found) + up, 0, extent - 1)

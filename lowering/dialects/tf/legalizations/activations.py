@@ -1,0 +1,79 @@
+"""Activation functions, softmax among them."""
+from __future__ import annotations
+
+import math
+
+from .....runtime.errors import require
+from ....graph.graph import Operation, Value
+from ..operator import number
+from .arithmetic import clamp
+from .emitter import Emitter
+from .formula import Term, absolute, exp, formula, log, maximum, minimum, select
+from .table import legalization
+from .transcendental import expm1_below_half, log1p
+
+SELU_SCALE, SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
+"""Of G. Klambauer et al., Self-Normalizing Neural Networks, 2017."""
+
+
+@legalization("tf.Relu")
+def relu(e: Emitter, operation: Operation, x: Value) -> Value:
+    return clamp(e, x, 0, math.inf)
+
+
+@legalization("tf.Relu6")
+def relu6(e: Emitter, operation: Operation, x: Value) -> Value:
+    return clamp(e, x, 0, 6)
+
+
+@legalization("tf.LeakyRelu")
+def leaky_relu(e: Emitter, operation: Operation, x: Value) -> Value:
+    a = Term(e, x)
+    return select(a > 0, a, a * number(operation, "alpha")).value
+
+
+@formula("tf.Elu")
+def elu(x: Term) -> Term:
+    return select(x < 0, expm1_below_half(minimum(x, 0)), x)
+
+
+@formula("tf.Selu")
+def selu(x: Term) -> Term:
+    return select(x < 0, expm1_below_half(minimum(x, 0)) * (SELU_SCALE * SELU_ALPHA), x * SELU_SCALE)
+
+
+@formula("tf.Softplus")
+def softplus(x: Term) -> Term:
+    return maximum(x, 0) + log1p(exp(-absolute(x)))
+
+
+@formula("tf.Softsign")
+def softsign(x: Term) -> Term:
+    return x / (absolute(x) + 1)
+
+
+# ---- along the last axis -----------------------------------------------------------------------------------------
+def last_axis(x: Term) -> int:
+    require(x.value.tensor.rank > 0, "it needs an axis, its operand has rank 0", kind="shape")
+    return x.value.tensor.rank - 1
+
+
+def shifted(x: Term) -> Term:
+    """x less the greatest along the axis, so that no exponential overflows and one of them is 1."""
+    return x - x.of(x.emitter("reduce_max", x.value, axis=last_axis(x)))
+
+
+def total(x: Term) -> Term:
+    return x.of(x.emitter("reduce_sum", x.value, axis=last_axis(x)))
+
+
+@formula("tf.Softmax")
+def softmax(x: Term) -> Term:
+    powers = exp(shifted(x))
+    return powers / total(powers)
+
+
+@formula("tf.LogSoftmax")
+def log_softmax(x: Term) -> Term:
+    distance = shifted(x)
+    return distance - log(total(exp(distance)))

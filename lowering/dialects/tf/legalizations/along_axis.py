@@ -1,0 +1,114 @@
+"""What looks along one axis that is known when compiling: places of extremes, running sums and products, the k greatest."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from .....runtime.errors import require
+from ....graph.graph import Operation, Value
+from ....graph.types import I1, I32, I64
+from ..operator import flag
+from .constants import result_element
+from .emitter import Emitter, axes_of, integers
+from .formula import Term, working_type
+from .reductions import part
+from .table import legalization
+
+
+def one_axis(axis: Value, rank: int) -> int:
+    found = axes_of(axis, rank, "the axis")
+    require(len(found) == 1, f"it takes one axis, not {len(found)}", kind="shape")
+    return found[0]
+
+
+# ---- places of extremes ------------------------------------------------------------------------------------------
+@legalization("tf.ArgMax")
+def arg_max(e: Emitter, operation: Operation, x: Value, axis: Value) -> Value:
+    return place(e, operation, ordered(e, x, -math.inf), axis)
+
+
+@legalization("tf.ArgMin")
+def arg_min(e: Emitter, operation: Operation, x: Value, axis: Value) -> Value:
+    """The greatest of what has the opposite order."""
+    numbers = ordered(e, x, math.inf)
+    is_float = numbers.tensor.element.is_float
+    return place(e, operation, (-Term(e, numbers)).value if is_float else e("bitwise_not", numbers), axis)
+
+
+def ordered(e: Emitter, x: Value, instead: float) -> Value:
+    """What TOSA's argmax takes; a NaN is never chosen where another number is."""
+    element = x.tensor.element
+    if element.is_float:
+        return e.select(e.arithmetic("equal", x, x), x, e.splat(instead, x))
+    return e.cast(x, I32) if element == I1 or element.kind == "unsigned" else x
+
+
+def place(e: Emitter, operation: Operation, x: Value, axis: Value) -> Value:
+    """The first place of the greatest number."""
+    wanted = result_element(operation, I64)
+    along = one_axis(axis, x.tensor.rank)
+    require(x.tensor.dims[along] > 0, f"axis {along} of {x.type} has no element", kind="shape")
+    return e.cast(e("argmax", x, axis=along, to=wanted if wanted in (I32, I64) else I32), wanted)
+
+
+# ---- running sums ------------------------------------------------------------------------------------------------
+def running(name: str, combine: Callable[[Emitter, Value, Value], Value], neutral: int) -> None:
+    @legalization(name)
+    def emit(e: Emitter, operation: Operation, x: Value, axis: Value) -> Value:
+        element, along = x.tensor.element, one_axis(axis, x.tensor.rank)
+        extent, reverse = x.tensor.dims[along], flag(operation, "reverse")
+        found = e.cast(x, working_type(element, True, True))
+        if flag(operation, "exclusive"):
+            found = moved(e, found, along, 1, neutral, reverse)
+        distance = 1
+        while distance < extent:
+            found = combine(e, found, moved(e, found, along, distance, neutral, reverse))
+            distance *= 2
+        return e.cast(found, element)
+
+
+running("tf.Cumsum", Emitter.sum, 0)
+running("tf.Cumprod", Emitter.product, 1)
+
+
+def moved(e: Emitter, x: Value, axis: int, distance: int, neutral: int, reverse: bool) -> Value:
+    """x with each element `distance` places further along an axis (back if `reverse`) and `neutral` where none came."""
+    extent = x.tensor.dims[axis]
+    distance = min(distance, extent)
+    if distance == extent:
+        return e.broadcast_to(e.splat(neutral, x), x.tensor.dims)
+    kept = part(e, x, axis, distance if reverse else 0, extent - distance)
+    padding = np.zeros((x.tensor.rank, 2), np.int64)
+    padding[axis, 1 if reverse else 0] = distance
+    border = e.constant(np.full(1, neutral, x.tensor.element.dtype), x.tensor.element)
+    return e("pad", kept, e.shape(padding.reshape(-1).tolist()), border)
+
+
+# ---- the k greatest ----------------------------------------------------------------------------------------------
+@legalization("tf.TopKV2")
+def top_k(e: Emitter, operation: Operation, x: Value, k: Value) -> tuple[Value, Value]:
+    """An element's rank is how many are before it: all that are greater, and equal ones with a lower place. The element of
+    rank r goes to place r. Each is compared with each, so that the work is the square of the extent."""
+    type, (count,) = x.tensor, integers(k, "the number of elements")
+    require(type.rank > 0 and 0 < count <= type.dims[-1], f"{type} has no {count} elements along its last axis", kind="shape")
+    rows, extent = math.prod(type.dims[:-1]), type.dims[-1]
+    flat = e.cast(e.reshape(x, (rows, extent)), working_type(type.element, True, True))
+    rank = ranks(e, flat)
+    place = e.constant(np.arange(extent, dtype=np.int32).reshape(1, 1, extent))
+    wanted = e.constant(np.arange(count, dtype=np.int32).reshape(1, count, 1))
+    here = e("equal", e.reshape(rank, (rows, 1, extent)), wanted)
+    places = e.reshape(e("reduce_max", e.select(here, place, e.splat(0, place)), axis=2), (rows, count))
+    values = e("gather", e.reshape(flat, (rows, extent, 1)), places)
+    dims = (*type.dims[:-1], count)
+    return e.cast(e.reshape(values, dims), type.element), e.cast(e.reshape(places, dims), result_element(operation, I32, 1))
+
+
+def ranks(e: Emitter, x: Value) -> Value:
+    """How many elements of its row are before each one, in i32; x has rows and columns."""
+    rows, extent = x.tensor.dims
+    one, other = Term(e, e.reshape(x, (rows, extent, 1))), Term(e, e.reshape(x, (rows, 1, extent)))
+    is_earlier = one.of(e.constant(np.tri(extent, k=-1, dtype=bool).reshape(1, extent, extent)))
+    before = (other > one) | (other.equals(one) & is_earlier)
+    return e.reshape(e("reduce_sum", e.cast(before.value, I32), axis=2), (rows, extent))

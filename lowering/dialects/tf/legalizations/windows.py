@@ -1,0 +1,153 @@
+"""What convolutions and pools have in common: the order of their axes, and where their windows stand.
+
+TOSA has channels last, and wants the last place of a window to end where its input ends: TensorFlow drops what a stride leaves
+over, so the padding behind is taken back, and the input cropped where that is not enough.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .....runtime.errors import Problem
+from ....graph.graph import Operation, Value
+from ..operator import find, string
+from .emitter import Emitter
+
+Pads = list[tuple[int, int]]
+"""Before and behind each spatial axis."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The order of axes of an operation with so many spatial axes."""
+    operation: Operation
+    spatial: int
+    channels_first: bool
+
+    @staticmethod
+    def of(operation: Operation, x: Value, spatial: int) -> Layout:
+        """As `data_format` says, for an input that must have the spatial axes and two more."""
+        if x.tensor.rank != spatial + 2:
+            raise Problem(f"the input is {x.type}, a tensor of rank {spatial + 2} is needed", kind="shape")
+        return Layout(operation, spatial, channels_first(operation, spatial))
+
+    def last(self, e: Emitter, x: Value) -> Value:
+        """x with the channels last."""
+        return e.transpose(x, (0, *range(2, self.spatial + 2), 1)) if self.channels_first else x
+
+    def as_written(self, e: Emitter, x: Value) -> Value:
+        """Back to the operation's own order."""
+        return e.transpose(x, (0, self.spatial + 1, *range(1, self.spatial + 1))) if self.channels_first else x
+
+    def inner(self, dims: Sequence[int]) -> tuple[int, ...]:
+        """Of one number for each axis, those of the spatial axes."""
+        return tuple(dims[2:] if self.channels_first else dims[1:-1])
+
+    def numbers(self, name: str) -> tuple[int, ...]:
+        """An attribute of one number for each axis, of which those of batch and channels are 1: the others."""
+        found = integers(self.operation, name) or (1,) * (self.spatial + 2)
+        if len(found) != self.spatial + 2 or min(found) < 1:
+            raise Problem(f"{name} is {list(found)}: {self.spatial + 2} positive numbers are needed", kind="attribute")
+        inner = self.inner(found)
+        if sum(found) != sum(inner) + 2:
+            raise Problem(f"{name} is {list(found)}: along batch and channels only 1 is known", kind="unsupported")
+        return inner
+
+    def pads(self, extents: Sequence[int], reach: Sequence[int], strides: Sequence[int]) -> Pads:
+        """How the input is padded, for windows that reach so far."""
+        match string(self.operation, "padding"):
+            case "VALID":
+                return [(0, 0)] * self.spatial
+            case "SAME":
+                return [same(n, k, s) for n, k, s in zip(extents, reach, strides)]
+            case "EXPLICIT":
+                return self.explicit_pads()
+            case other:
+                raise Problem(f"the padding {other} is not known", kind="unsupported", help="SAME, VALID or EXPLICIT")
+
+    def explicit_pads(self) -> Pads:
+        found = integers(self.operation, "explicit_paddings")
+        if len(found) != 2 * (self.spatial + 2) or min(found) < 0:
+            raise Problem(f"explicit_paddings is {list(found)}: two numbers for each of {self.spatial + 2} axes are needed, "
+                          "none below 0", kind="attribute")
+        inner = found[4:] if self.channels_first else found[2:-2]
+        if sum(found) != sum(inner):
+            raise Problem(f"explicit_paddings is {list(found)}: batch and channels cannot be padded", kind="unsupported")
+        return list(zip(inner[::2], inner[1::2]))
+
+
+def channels_first(operation: Operation, spatial: int) -> bool:
+    """Whether channels come right behind the batch."""
+    found = find(operation, "data_format", "") or "last"
+    if found in ("last", *(("NHWC",) if spatial == 2 else ("NDHWC",))):
+        return False
+    if found == ("NCHW" if spatial == 2 else "NCDHW"):
+        return True
+    raise Problem(f"the data format {found} is not known", kind="unsupported",
+                  help="NHWC or NCHW" if spatial == 2 else "NDHWC or NCDHW")
+
+
+def integers(operation: Operation, name: str) -> tuple[int, ...]:
+    """An attribute that is a list of integers; empty where there is none."""
+    found = find(operation, name) or ()
+    if not all(isinstance(getattr(v, "value", None), int) for v in found):
+        raise Problem(f"{name} must be a list of integers", kind="attribute")
+    return tuple(int(v.value) for v in found)
+
+
+def same(extent: int, reach: int, stride: int) -> tuple[int, int]:
+    """The padding with which a window has a place for each step; the odd one stands behind."""
+    total = max((-(-extent // stride) - 1) * stride + reach - extent, 0)
+    return total // 2, total - total // 2
+
+
+def reach(kernel: Sequence[int], dilations: Sequence[int]) -> tuple[int, ...]:
+    """From the first element that a window reads to the last, both counted."""
+    return tuple((k - 1) * d + 1 for k, d in zip(kernel, dilations))
+
+
+def fitted(e: Emitter, x: Value, pads: Pads, reach: Sequence[int], strides: Sequence[int]) -> tuple[Value, Pads]:
+    """x and its padding less what the last place of a window leaves over."""
+    dims, result = list(x.tensor.dims), []
+    for axis, ((before, after), k, s) in enumerate(zip(pads, reach, strides), 1):
+        room = dims[axis] + before + after - k
+        if room < 0:
+            raise Problem(f"the window reaches over {k} elements, the input has {dims[axis]} and a padding of {before} and "
+                          f"{after}", kind="shape")
+        rest = room % s
+        crop = max(rest - after, 0)
+        dims[axis] -= crop
+        result.append((before, after - (rest - crop)))
+    return e.slice(x, [0] * len(dims), dims), result
+
+
+def padded(e: Emitter, x: Value, pads: Pads, value: float) -> Value:
+    """x with so many elements of that value before and behind its spatial axes."""
+    if not any(map(sum, pads)):
+        return x
+    element = x.tensor.element
+    flat = [0, 0, *(n for pair in pads for n in pair), 0, 0]
+    return e("pad", x, e.shape(flat), e.constant(np.full(1, value, element.dtype), element))
+
+
+def every(e: Emitter, x: Value, axis: int, start: int, count: int, step: int) -> Value:
+    """`count` elements along an axis, `step` apart, from `start`."""
+    dims = x.tensor.dims
+    if step == 1 or count == 1:
+        return part(e, x, axis, start, count)
+    missing = max(start + count * step - dims[axis], 0)
+    if missing:
+        flat = [0] * (2 * len(dims))
+        flat[2 * axis + 1] = missing
+        x = e("pad", x, e.shape(flat), e.constant(np.zeros(1, x.tensor.element.dtype), x.tensor.element))
+    cut = e.reshape(part(e, x, axis, start, count * step), (*dims[:axis], count, step, *dims[axis + 1:]))
+    return e.reshape(part(e, cut, axis + 1, 0, 1), (*dims[:axis], count, *dims[axis + 1:]))
+
+
+def part(e: Emitter, x: Value, axis: int, start: int, count: int) -> Value:
+    """`count` elements along an axis from `start`."""
+    dims = x.tensor.dims
+    return e.slice(x, [start if a == axis else 0 for a in range(len(dims))],
+                   [count if a == axis else n for a, n in enumerate(dims)])

@@ -1,0 +1,60 @@
+"""Tensors of which a slice is replaced, and gradients of slices: what is not replaced is kept, by CONCAT where the slice is a
+block and by GATHER where it is not.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .....runtime.errors import Problem
+from ....graph.graph import Operation, Value
+from ....graph.types import TensorType
+from .emitter import Emitter, integers
+from .layout import part, reversed_axis
+from .slicing import Part, low, specs, strided
+from .table import legalization
+
+
+@legalization("tf.TensorStridedSliceUpdate")
+def strided_update(e: Emitter, operation: Operation, x: Value, begin: Value, end: Value, strides: Value, value: Value) -> Value:
+    """x with a part of it replaced by `value`, which broadcasts."""
+    parts, dims = strided(e, operation, specs(e, operation, begin, end, strides), x.tensor.dims)
+    if not all(isinstance(p.start, int) for p in parts):
+        raise Problem("what part is written must be known when compiling", kind="unsupported")
+    inner = [p.count for p in parts]
+    rows = e.reshape(e.broadcast_to(value, dims), inner)
+    for axis, p in enumerate(parts):
+        rows = reversed_axis(e, rows, axis) if p.step < 0 else rows
+    if not all(inner):
+        return x
+    if all(abs(p.step) == 1 or p.count == 1 for p in parts):
+        return replaced(e, x, [low(p) for p in parts], rows)
+    return replaced_apart(e, x, parts, rows)
+
+
+def replaced(e: Emitter, x: Value, start: Sequence[int], rows: Value) -> Value:
+    """x with a block of it replaced, axis by axis: what is before it, the block, what is behind it."""
+    axis = next((d for d in range(x.tensor.rank) if rows.tensor.dims[d] != x.tensor.dims[d]), None)
+    if axis is None:
+        return rows
+    first, last = start[axis], start[axis] + rows.tensor.dims[axis]
+    inside = replaced(e, part(e, x, axis, first, last), [*start[:axis], 0, *start[axis + 1:]], rows)
+    return e.concat([part(e, x, axis, 0, first), inside, part(e, x, axis, last, x.tensor.dims[axis])], axis)
+
+
+def replaced_apart(e: Emitter, x: Value, parts: Sequence[Part], rows: Value) -> Value:
+    """x with elements apart from each other replaced: each element of the result from x or from the rows behind it."""
+    places = np.arange(x.tensor.size, dtype=np.int32).reshape(x.tensor.dims)
+    chosen = tuple(slice(low(p), low(p) + (p.count - 1) * abs(p.step) + 1, abs(p.step)) for p in parts)
+    places[chosen] = x.tensor.size + np.arange(rows.tensor.size, dtype=np.int32).reshape(rows.tensor.dims)
+    both = e.concat([e.reshape(x, (1, x.tensor.size, 1)), e.reshape(rows, (1, rows.tensor.size, 1))], 1)
+    return e.reshape(e("gather", both, e.constant(places.reshape(1, -1))), x.tensor.dims)
+
+
+@legalization("tf.StridedSliceGrad")
+def strided_gradient(e: Emitter, operation: Operation, shape: Value, begin: Value, end: Value, strides: Value,
+                     value: Value) -> Value:
+    """Zeros but for the slice."""
+    zeros = e.zeros(TensorType(integers(shape, "the shape"), value.tensor.element))
+    return strided_update(e, operation, zeros, begin, end, strides, value)

@@ -1,0 +1,98 @@
+"""Bits as conditions of TOSA, and what is chosen by them: the value that is live."""
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ....runtime.errors import Problem
+from ...dialects.tf.legalizations.data import Datum, VariableHandle, described, leaves, rebuilt
+from ...graph.graph import Value
+from ..tensorflow.special import Scope
+from .bits import FALSE, TRUE, Atom, Bit, Bits
+
+if TYPE_CHECKING:
+    from ..tensorflow.translate import Translation
+
+Known = dict[Hashable, Datum]
+"""What has been computed where something is emitted: values of the graph, messages, atoms that are no values."""
+
+
+class Conditions:
+    """The bits of one graph, and what its values are."""
+    t: Translation
+    bits: Bits
+    scope: Scope
+
+    def datum(self, value: Value, known: Known) -> Datum:
+        """What a value of the graph, or of what is around it, is in TOSA."""
+        found = known.get(value) or self.scope.get(value)
+        if found is None:
+            raise Problem(f"%{value.name} is needed, but nothing says what it is before it is live", value.position,
+                          kind="unsupported", help="its type must be known: let an Enter give a first value")
+        return found
+
+    def condition(self, bit: Bit, known: Known) -> Value:
+        """A bit as one bool of TOSA."""
+        t = self.t.emitter
+        if bit in (FALSE, TRUE):
+            return t.constant(np.array(bit == TRUE))
+        atom, low, high = self.bits.top(bit)
+        here = self.atom(atom, known)
+        if (low, high) == (FALSE, TRUE):
+            return here
+        if (low, high) == (TRUE, FALSE):
+            return t("logical_not", here)
+        if low == FALSE:
+            return t("logical_and", here, self.condition(high, known))
+        if high == TRUE:
+            return t("logical_or", here, self.condition(low, known))
+        if high == FALSE:
+            return t("logical_and", t("logical_not", here), self.condition(low, known))
+        if low == TRUE:
+            return t("logical_or", t("logical_not", here), self.condition(high, known))
+        return t("select", here, self.condition(high, known), self.condition(low, known))
+
+    def atom(self, atom: Atom, known: Known) -> Value:
+        t = self.t.emitter
+        match atom.kind, atom.key:
+            case "value", Value() as value:
+                return t.is_true(self.tensor(value, known))
+            case "case", (Value() as index, int(number)):
+                found = self.tensor(index, known)
+                return t("equal", found, t.constant(np.array(number, found.tensor.element.dtype)))
+            case _:
+                found = known.get(atom)  # type: ignore[assignment]
+                assert isinstance(found, Value), f"{atom} is not known"
+                return found
+
+    def tensor(self, value: Value, known: Known) -> Value:
+        found = self.datum(value, known)
+        if not isinstance(found, Value):
+            raise Problem(f"a predicate is {described(found)}, not a tensor", kind="type")
+        return found
+
+    def first(self, choices: Sequence[tuple[Bit, Datum]], known: Known) -> Datum:
+        """The datum of the first choice whose bit holds; one of them does."""
+        *others, (_, found) = choices
+        for bit, datum in reversed(others):
+            found = self.selected(bit, datum, found, known)
+        return found
+
+    def selected(self, bit: Bit, a: Datum, b: Datum, known: Known) -> Datum:
+        """a where a bit holds, else b."""
+        if a is b or bit == TRUE:
+            return a
+        if isinstance(a, VariableHandle) or not leaves(a):
+            if a == b:
+                return a
+            raise Problem(f"{described(a)} or {described(b)}, as it turns out when running: that cannot be compiled",
+                          kind="unsupported")
+        pairs = list(zip(leaves(a), leaves(b), strict=True))
+        for x, y in pairs:
+            if x.type != y.type:
+                raise Problem(f"a Merge has inputs of the types {x.type} and {y.type}", kind="unsupported",
+                              help="they must have one shape to be compiled")
+        condition = self.condition(bit, known)
+        return rebuilt(a, tuple(self.t.emitter.select(condition, x, y) for x, y in pairs))

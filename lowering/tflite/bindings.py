@@ -1,0 +1,55 @@
+"""What the tensors of a subgraph stand for where it is run: values of the graph, and variables; and where that is."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ...runtime.errors import Problem
+from ..flatbuffer.position import FilePosition
+from ..graph.graph import Value
+from .inline import place_of
+from .records import OperatorRecord
+
+LARGEST_DEPTH = 64
+"""Subgraphs run each other no deeper than this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """What a resource tensor stands for: a variable."""
+    symbol: str
+
+
+Bound: TypeAlias = Value | Handle
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where a subgraph is run: its place, and the subgraphs that run it."""
+    position: FilePosition
+    running: tuple[int, ...] = ()
+
+    def inside(self, index: int, operator: OperatorRecord, callee: int, name: str) -> Scope:
+        place = place_of(self.position, index, operator)
+        if callee in self.running or len(self.running) >= LARGEST_DEPTH:
+            raise Problem(f"subgraph {callee} runs itself, or subgraphs run each other deeper than {LARGEST_DEPTH}", place,
+                          kind="unsupported")
+        return Scope(place.inside(f"subgraph {callee} {name}".rstrip()), (*self.running, callee))
+
+
+def tensors(values: Sequence[Bound]) -> list[Value]:
+    return [v for v in values if isinstance(v, Value)]
+
+
+def symbol_of(operator: OperatorRecord) -> str:
+    """The name of a variable: its container's before its own."""
+    parts = (str(operator.options["container"]), str(operator.options["shared_name"]))
+    return "/".join(p for p in parts if p) or "variable"
+
+
+def check_handles(first: Sequence[Bound], second: Sequence[Bound]) -> None:
+    """What is a variable on one side is the same one on the other."""
+    for a, b in zip(first, second):
+        if isinstance(a, Handle) != isinstance(b, Handle) or (isinstance(a, Handle) and a != b):
+            raise Problem("which variable is meant is only known when running, which is not supported", kind="unsupported")

@@ -1,0 +1,96 @@
+"""Parts of a .tflite file -> a .tflite file of their own, a subgraph and a signature for each.
+
+Only the tables that say which operators there are get written anew; they lie before the bytes of the whole old file, into
+which they refer for operators, tensors and constants: references of flatbuffers lead forward, and old bytes stay as they are.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..flatbuffer.builder import Builder, Data, Node, Reference, Scalar, TableNode
+from .divide import Part
+from .records import ModelRecord
+from .schema import BUFFER, IDENTIFIER, MODEL, SIGNATURE, SUBGRAPH
+
+ALIGNMENT = 64
+"""Of the old file in the new one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Old(TableNode):
+    """A table or vector of the old file, by its first byte there."""
+    start: int = 0
+
+
+@dataclass(slots=True)
+class Prefix(Builder):
+    """The tables before the old file; references into it are filled in when it is known where it begins."""
+    old: list[tuple[Reference, int]] = field(default_factory=list)
+
+    def refer(self, reference: Reference, node: Node) -> None:
+        if isinstance(node, Old):
+            self.old.append((reference, node.start))
+        else:
+            Builder.refer(self, reference, node)
+
+
+def part_name(number: int) -> str:
+    return f"part_{number}"
+
+
+def cut(data: bytes, model: ModelRecord, parts: Sequence[Part]) -> bytes:
+    """The file of these parts."""
+    prefix = chunks(model, parts, 0)[1]  # the size does not depend on where the old file begins
+    return b"".join((chunks(model, parts, len(prefix))[1], data))
+
+
+def chunks(model: ModelRecord, parts: Sequence[Part], start: int) -> tuple[Prefix, bytes]:
+    """What lies before the old file, if that begins at byte `start`."""
+    builder = Prefix()
+    builder.file(root(model, parts, start), IDENTIFIER)
+    builder.put(b"", ALIGNMENT)
+    for reference, place in builder.old:
+        reference.to(builder.size + place)
+    return builder, b"".join(builder.chunks)
+
+
+def root(model: ModelRecord, parts: Sequence[Part], start: int) -> TableNode:
+    return table({MODEL["version"]: Scalar("I", model.version), MODEL["operator_codes"]: Old((), model.code_vector),
+                  MODEL["subgraphs"]: tuple(subgraph(model, part, i) for i, part in enumerate(parts)),
+                  MODEL["buffers"]: buffers(model, start),
+                  MODEL["signature_defs"]: tuple(signature(part, i) for i, part in enumerate(parts))})
+
+
+def table(slots: dict[int, object]) -> TableNode:
+    return TableNode(tuple(slots.get(i) for i in range(max(slots) + 1)))  # type: ignore[misc]
+
+
+def subgraph(model: ModelRecord, part: Part, number: int) -> TableNode:
+    graph = model.subgraphs[part.subgraph]
+    return table({SUBGRAPH["tensors"]: Old((), graph.tensor_vector), SUBGRAPH["inputs"]: numbers(part.inputs),
+                  SUBGRAPH["outputs"]: numbers(part.outputs),
+                  SUBGRAPH["operators"]: tuple(Old((), graph.operators[i].table) for i in part.operators),
+                  SUBGRAPH["name"]: part_name(number)})
+
+
+def numbers(values: Sequence[int]) -> Data:
+    return Data(np.array(values, "<i4"))
+
+
+def buffers(model: ModelRecord, start: int) -> Old | tuple[TableNode, ...]:
+    """The constants: those that lie behind the flatbuffer are as much further away as the old file is."""
+    if not model.outside:
+        return Old((), model.buffer_vector)
+    moved = {number: table({BUFFER["offset"]: Scalar("Q", start + first), BUFFER["size"]: Scalar("Q", size)})
+             for number, first, size in model.outside}
+    return tuple(moved.get(i) or Old((), place) for i, place in enumerate(model.buffer_tables))
+
+
+def signature(part: Part, number: int) -> TableNode:
+    sides = [tuple(table({0: f"{what}{i}", 1: Scalar("I", tensor)}) for i, tensor in enumerate(tensors))
+             for what, tensors in (("in", part.inputs), ("out", part.outputs))]
+    return table({SIGNATURE["inputs"]: sides[0], SIGNATURE["outputs"]: sides[1], SIGNATURE["key"]: part_name(number),
+                  SIGNATURE["subgraph"]: Scalar("I", number)})

@@ -1,0 +1,157 @@
+"""A subgraph -> the order in which it is put together: parts for the converter, and operators that are understood here.
+
+Control flow, variables and what the converter gets wrong are understood here (`OWN`). All other operators go into parts, as
+few as there can be: operators of one level, which is one more than that of the operators understood here on whose results
+they depend. An operator goes as late as its users allow, so that a part is not cut where nothing asks for it. Effects on a
+variable keep their order.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from ...runtime.errors import Problem
+from .kernels import is_kernel_of_ours
+from .records import ModelRecord, OperatorRecord, SubgraphRecord
+from .schema import CALLEES, OTHER_CALLERS, RESOURCE
+from .slices import is_slice_of_ours
+
+OWN = frozenset({*CALLEES, "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"})
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Operators of one subgraph that become a model of their own, by number; its inputs and outputs are tensors' numbers."""
+    subgraph: int
+    operators: tuple[int, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+Step: TypeAlias = Part | int
+"""A part, or the number of an operator that is understood here."""
+
+
+def is_ours(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
+    return operator.kind in OWN or is_slice_of_ours(graph, operator) or is_kernel_of_ours(graph, operator)
+
+
+def divide(model: ModelRecord, number: int, effects: frozenset[int]) -> tuple[Step, ...]:
+    """The steps of subgraph `number`, in order; `effects` are the subgraphs that read or write variables. Raises a Problem for
+    an operator that neither the converter nor this package understands."""
+    graph = model.subgraphs[number]
+    for index, operator in enumerate(graph.operators):
+        if not is_ours(graph, operator):
+            check_for_converter(graph, index, operator)
+    return Division(graph, number, effects).steps()
+
+
+def check_for_converter(graph: SubgraphRecord, index: int, operator: OperatorRecord) -> None:
+    """A Problem for what a converter of parts would do wrong in silence."""
+    tensors = [graph.tensors[t] for t in (*operator.inputs, *operator.outputs) if t >= 0]
+    if operator.kind in OTHER_CALLERS:
+        raise Problem(f"{operator.kind} runs another subgraph, which is not supported", graph.place(index), kind="unsupported")
+    if any(t.type == RESOURCE for t in tensors):
+        raise Problem(f"{operator.kind} has a resource that is no variable of a tensor, which is not supported",
+                      graph.place(index), kind="unsupported", help="keep tables and queues outside of the model")
+    if any(t.is_state for t in tensors):
+        raise Problem(f"{operator.kind} keeps its state in a tensor of its own, which is not supported", graph.place(index),
+                      kind="unsupported", help="convert the model with its state in variables, or as inputs and outputs")
+
+
+@dataclass(slots=True)
+class Order:
+    """The levels from which variables may be read and written: not before what was read and written before."""
+    read: dict[str, int] = field(default_factory=dict)
+    written: dict[str, int] = field(default_factory=dict)
+    everything: int = 0
+
+    def at(self, level: int, effect: str, variable: str | None) -> int:
+        """The level of an effect that could be at `level`; a variable that is not known may be any."""
+        if variable is None:
+            self.everything = max(level, self.everything, *self.read.values(), *self.written.values())
+            return self.everything
+        level = max(level, self.everything, self.written.get(variable, 0))
+        if effect == "write":
+            level = max(level, self.read.get(variable, 0))
+            self.written[variable] = level
+        else:
+            self.read[variable] = max(level, self.read.get(variable, 0))
+        return level
+
+
+@dataclass(slots=True)
+class Division:
+    """Divides one subgraph."""
+    graph: SubgraphRecord
+    number: int
+    effects: frozenset[int]
+    ours: list[bool] = field(default_factory=list)
+    makers: dict[int, int] = field(default_factory=dict)
+
+    def steps(self) -> tuple[Step, ...]:
+        operators = self.graph.operators
+        self.ours = [is_ours(self.graph, o) for o in operators]
+        self.makers = {t: i for i, o in enumerate(operators) for t in o.outputs}
+        levels = self.later(self.earliest())
+        found: list[Step] = []
+        for level in range(max(levels, default=-1) + 1):
+            here = [i for i, n in enumerate(levels) if n == level]
+            part = tuple(i for i in here if not self.ours[i])
+            found += [part_of(self.graph, self.number, part)] if part else []
+            found += [i for i in here if self.ours[i]]
+        return tuple(found)
+
+    def earliest(self) -> list[int]:
+        levels: list[int] = []
+        order, variables = Order(), self.variables()
+        for number, operator in enumerate(self.graph.operators):
+            makers = {self.makers[t] for t in operator.inputs if t in self.makers}
+            if not self.ours[number]:
+                levels.append(max((levels[m] + self.ours[m] for m in makers), default=0))
+                continue
+            level = max((levels[m] for m in makers), default=0)
+            match operator.kind:
+                case "READ_VARIABLE" | "ASSIGN_VARIABLE" if operator.inputs:
+                    effect = "write" if operator.kind == "ASSIGN_VARIABLE" else "read"
+                    level = order.at(level, effect, variables.get(operator.inputs[0]))
+                case kind if kind != "CALL_ONCE" and self.effects.intersection(operator.callees):
+                    level = order.at(level, "write", None)
+            levels.append(level)
+        return levels
+
+    def variables(self) -> dict[int, str]:
+        """What tells the variables apart whose handles are made here, by tensor."""
+        return {t: repr(sorted(o.options.items())) for o in self.graph.operators if o.kind == "VAR_HANDLE" for t in o.outputs}
+
+    def later(self, levels: list[int]) -> list[int]:
+        """The operators for the converter as late as their users allow."""
+        last, users = max((n for n, ours in zip(levels, self.ours) if not ours), default=0), self.users()
+        for number in reversed(range(len(levels))):
+            if not self.ours[number]:
+                found = [levels[u] for u in users[number]]
+                levels[number] = min(found) if found else max(last, levels[number])
+        return levels
+
+    def users(self) -> list[list[int]]:
+        found: list[list[int]] = [[] for _ in self.graph.operators]
+        for number, operator in enumerate(self.graph.operators):
+            for maker in {self.makers[t] for t in operator.inputs if t in self.makers}:
+                found[maker].append(number)
+        return found
+
+
+def part_of(graph: SubgraphRecord, number: int, operators: Sequence[int]) -> Part:
+    """These operators of a subgraph as a part, with the inputs and outputs that the others leave it."""
+    chosen = set(operators)
+    made = {t for i in operators for t in graph.operators[i].outputs}
+    elsewhere = {*graph.inputs, *(t for i, o in enumerate(graph.operators) if i not in chosen for t in o.outputs)}
+    used = {t for i, o in enumerate(graph.operators) if i not in chosen for t in o.inputs} | set(graph.outputs)
+    inputs = unique(t for i in operators for t in graph.operators[i].inputs if t in elsewhere)
+    outputs = unique(t for i in operators for t in graph.operators[i].outputs if t in made & used)
+    return Part(number, tuple(operators), inputs, outputs)
+
+
+def unique(numbers: Iterable[int]) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(numbers))

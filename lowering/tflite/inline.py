@@ -1,0 +1,104 @@
+"""The function that a converter made of a part -> its operations among those of a subgraph, each at the operator of the file
+that it comes from: the converter says which tensor an operation stands for.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ..dialects.tosa.data import ConstShape
+from ..dialects.tosa.layout import Slice
+from ..dialects.tosa.shape import SubShape
+from ..dialects.tosa.shape_lists import ConcatShape, Dim
+from ..flatbuffer.position import FilePosition
+from ..graph.graph import Block, BlockBuilder, Operation, Value
+from ..graph.operator import Op
+from ..text.attribute_printer import quoted
+from .divide import Part
+from .records import OperatorRecord, SubgraphRecord
+from .write_kernels import unbounded
+
+QUOTED = re.compile(r'"[^"]*"')
+
+
+def place_of(position: FilePosition, index: int, operator: OperatorRecord) -> FilePosition:
+    return position.inside(f"operator {index} {operator.kind}")
+
+
+@dataclass(slots=True)
+class Places:
+    """Where the operations of a part come from. `position` is that of the subgraph."""
+    graph: SubgraphRecord
+    part: Part
+    position: FilePosition
+    whole: FilePosition = field(init=False)
+    by_tensor: dict[str, FilePosition] = field(init=False)
+
+    def __post_init__(self) -> None:
+        first, last = self.part.operators[0], self.part.operators[-1]
+        kinds = [self.graph.operators[i].kind for i in (first, last)]
+        several = f"operators {first} {kinds[0]} to {last} {kinds[1]}"
+        self.whole = self.position.inside(f"operator {first} {kinds[0]}" if first == last else several)
+        self.by_tensor = {quoted(self.graph.tensors[tensor].name): place_of(self.position, i, self.graph.operators[i])
+                          for i in self.part.operators for tensor in self.graph.operators[i].outputs}
+
+    def of(self, operation: Operation) -> FilePosition:
+        """The place of an operation's operator; of the whole part where the converter does not say it."""
+        for name in QUOTED.findall(operation.location or ""):
+            found = self.by_tensor.get(name) or self.by_tensor.get(f'{name.split(";")[0]}"')
+            if found is not None:
+                return found
+        return self.whole
+
+
+def copies(block: Block, values: dict[Value, Value], places: Places) -> list[Operation]:
+    """The operations of a block on other arguments, with results of their own, which `values` gets."""
+    found = []
+    for operation in block.operations:
+        here = places.of(operation)
+        operands = tuple(values.get(v, v) for v in operation.operands)
+        regions = tuple(region(r, values, places, here) for r in operation.regions)
+        results = tuple(replace(v, position=here) for v in operation.results)
+        values.update(zip(operation.results, results))
+        op = unbounded(operation.op, getattr(results[0].type, "element", None)) if results else operation.op
+        if isinstance(op, Slice) and has_open_size(operands):
+            x, start, size = operands
+            made, computed = open_size(x, start, size, here)
+            found += made
+            operands = (x, start, computed)
+        found.append(Operation(op, operands, results, regions, operation.attributes, here))
+    return found
+
+
+def has_open_size(operands: tuple[Value, ...]) -> bool:
+    """Whether a slice takes the rest of an axis, which the converter writes as -1 where it does not know the extent."""
+    if len(operands) != 3 or operands[1].constant is None or operands[2].constant is None:
+        return False
+    return -1 in operands[2].constant.reshape(-1).tolist()
+
+
+def open_size(x: Value, start: Value, size: Value, here: FilePosition) -> tuple[list[Operation], Value]:
+    """Operations that compute what a slice takes from the extents of its operand, and their result."""
+    assert start.constant is not None and size.constant is not None, "has_open_size has seen them"
+    builder, extents = BlockBuilder(), []
+    for axis, (first, count) in enumerate(zip(start.constant.reshape(-1).tolist(), size.constant.reshape(-1).tolist())):
+        op: Op = Dim(axis=axis) if count == -1 else ConstShape(np.array([count], np.int64))
+        (extent,) = builder.add(op, *([x] if count == -1 else []), position=here)
+        if count == -1 and first:
+            (before,) = builder.add(ConstShape(np.array([first], np.int64)), position=here)
+            (extent,) = builder.add(SubShape(), extent, before, position=here)
+        extents.append(extent)
+    (whole,) = builder.add(ConcatShape(), *extents, position=here)
+    return builder.operations, whole
+
+
+def region(block: Block, outer: Mapping[Value, Value], places: Places, here: FilePosition) -> Block:
+    values = dict(outer)
+    arguments = tuple(replace(v, position=here) for v in block.arguments)
+    values.update(zip(block.arguments, arguments))
+    operations = tuple(copies(block, values, places))
+    return replace(block, arguments=arguments, operations=operations, yields=tuple(values.get(v, v) for v in block.yields),
+                   position=here, terminator_position=here)

@@ -1,0 +1,64 @@
+"""A .tflite file's records -> what is to be put together: its entries, the subgraphs that they reach, and the parts of these
+that a converter is given.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .divide import Part, Step, divide
+from .records import ModelRecord, SignatureRecord
+
+MAIN = "main"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`steps` are those of each subgraph that an entry reaches; `parts` all parts in them, in order."""
+    model: ModelRecord
+    entries: tuple[SignatureRecord, ...]
+    steps: Mapping[int, tuple[Step, ...]]
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return tuple(s for steps in self.steps.values() for s in steps if isinstance(s, Part))
+
+
+def plan_of(model: ModelRecord) -> Plan:
+    """The plan of a file. Raises a Problem for an operator that is reached and that nothing here understands."""
+    entries = model.signatures or (unnamed(model),)
+    effects = effectful(model)
+    steps: dict[int, tuple[Step, ...]] = {}
+    todo = [entry.subgraph for entry in entries]
+    while todo:
+        number = todo.pop(0)
+        if number not in steps:
+            steps[number] = divide(model, number, effects)
+            todo += [callee for o in model.subgraphs[number].operators for callee in o.callees]
+    return Plan(model, entries, steps)
+
+
+def unnamed(model: ModelRecord) -> SignatureRecord:
+    """The first subgraph as an entry, in a file without signatures; its inputs are called what their tensors are."""
+    graph = model.subgraphs[0]
+    names = {t: graph.tensors[t].name for t in graph.inputs}
+    distinct = all(names.values()) and len(set(names.values())) == len(names)
+    return SignatureRecord(MAIN, 0, names if distinct else {}, {})
+
+
+def effectful(model: ModelRecord) -> frozenset[int]:
+    """The subgraphs that read or write a variable, or run one that does."""
+    found: set[int] = set()
+    callers: dict[int, set[int]] = {}
+    for number, graph in enumerate(model.subgraphs):
+        for operator in graph.operators:
+            if operator.kind in ("READ_VARIABLE", "ASSIGN_VARIABLE"):
+                found.add(number)
+            for callee in operator.callees if operator.kind != "CALL_ONCE" else ():
+                callers.setdefault(callee, set()).add(number)
+    todo = list(found)
+    while todo:
+        new = callers.get(todo.pop(), set()) - found
+        found |= new
+        todo += new
+    return frozenset(found)

@@ -1,0 +1,168 @@
+"""STRIDED_SLICE and SLICE where a converter of TensorFlow Lite is wrong or has no answer: which they are, and what they take.
+
+A slice whose places are constants is a choice of indices of each axis, as in NumPy. One that begins where a tensor says takes
+rows by their number along each such axis; its size must be known. A slice with steps of 1 within its tensor is the converter's.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...runtime.errors import Problem
+from .constants import integers
+from .records import OperatorRecord, SubgraphRecord, TensorRecord
+
+Shape = tuple[int, ...]
+OpenShape = tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Indices:
+    """Indices of one axis: `count` of them from `start` on, `step` apart; None for a whole axis of unknown extent. An axis that
+    goes away is not kept."""
+    start: int
+    step: int
+    count: int | None
+    keep: bool = True
+
+
+NEW_AXIS = Indices(0, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A STRIDED_SLICE in the words of its operands: one entry for each axis named."""
+    begin: Shape
+    end: Shape
+    step: Shape
+    begin_mask: int
+    end_mask: int
+    ellipsis_mask: int
+    new_axis_mask: int
+    shrink_axis_mask: int
+
+
+# ---- which slices --------------------------------------------------------------------------------------------------
+def is_slice_of_ours(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
+    """Whether a slice is written here; the others are the converter's."""
+    tensors = [graph.tensors[t] if t >= 0 else None for t in operator.inputs]
+    match operator.kind, tensors:
+        case "STRIDED_SLICE", [TensorRecord() as x, TensorRecord(), TensorRecord(), TensorRecord()]:
+            spec = spec_of(graph, operator)
+            return row_axes(graph, operator) is not None if spec is None else not is_plain(spec, x.shape)
+        case "SLICE", [TensorRecord() as x, TensorRecord(), TensorRecord()]:
+            return is_static(x) and row_axes(graph, operator) is not None
+    return False
+
+
+def is_static(tensor: TensorRecord) -> bool:
+    return None not in tensor.shape
+
+
+def dims(tensor: TensorRecord) -> Shape:
+    return tuple(n for n in tensor.shape if n is not None)
+
+
+def spec_of(graph: SubgraphRecord, operator: OperatorRecord) -> Spec | None:
+    """The slice, where begin, end and steps are constants; one that has as many of each as the tensor has axes at most."""
+    begin, end, step = (integers(graph.tensors[t]) for t in operator.inputs[1:])
+    if begin is None or end is None or step is None or not len(begin) == len(end) == len(step):
+        return None
+    if operator.options["offset"]:
+        end = tuple(b + e for b, e in zip(begin, end))
+    return Spec(begin, end, step, *(int(operator.options[f"{name}_mask"])
+                                    for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")))
+
+
+def is_plain(spec: Spec, shape: OpenShape) -> bool:
+    """Whether all steps are 1, nothing is said by a mask that the converter might not know, and no place is outside."""
+    if not set(spec.step) <= {1} or len(spec.begin) > len(shape) or spec.ellipsis_mask or spec.new_axis_mask:
+        return False
+    if spec.begin_mask & spec.shrink_axis_mask:
+        return False
+    free = spec.end_mask | spec.shrink_axis_mask
+    return all(is_whole(spec, i) if n is None else
+               (spec.begin_mask >> i & 1 or -n <= b < n) and (free >> i & 1 or -n <= e <= n)
+               for i, (b, e, n) in enumerate(zip(spec.begin, spec.end, shape)))
+
+
+def is_whole(spec: Spec, i: int) -> bool:
+    """Whether entry `i` takes all of its axis, in its order."""
+    return bool(spec.begin_mask & spec.end_mask & ~spec.shrink_axis_mask & 1 << i) and spec.step[i] == 1
+
+
+# ---- places that are constants -------------------------------------------------------------------------------------
+def axes_of(spec: Spec, shape: OpenShape) -> list[tuple[Indices, bool]]:
+    """The indices of each axis of the result and of each that goes away, in order; True for axes that are new."""
+    found: list[tuple[Indices, bool]] = []
+    named = [i for i in range(len(spec.begin)) if not (spec.new_axis_mask >> i & 1 and not spec.ellipsis_mask >> i & 1)]
+    ellipses = sum(spec.ellipsis_mask >> i & 1 for i in range(len(spec.begin)))
+    rest = len(shape) - (len(named) - ellipses)
+    if ellipses > 1:
+        raise Problem(f"a slice has {ellipses} ellipses, there can be one", kind="attribute")
+    if rest < 0:
+        raise Problem(f"a slice of {len(named)} axes, the tensor has {len(shape)}", kind="shape")
+    axis = 0
+    for i in range(len(spec.begin)):
+        if spec.ellipsis_mask >> i & 1:
+            found += [(Indices(0, 1, n), False) for n in shape[axis:axis + rest]]
+            axis += rest
+        elif spec.new_axis_mask >> i & 1:
+            found.append((NEW_AXIS, True))
+        else:
+            found.append((indices_of(spec, i, shape[axis]), False))
+            axis += 1
+    return found + [(Indices(0, 1, n), False) for n in shape[axis:]]
+
+
+def indices_of(spec: Spec, i: int, extent: int | None) -> Indices:
+    """The indices that entry `i` chooses of an axis. TensorFlow Lite asks for masks before it looks at places."""
+    begin = None if spec.begin_mask >> i & 1 else spec.begin[i]
+    end = None if spec.end_mask >> i & 1 else spec.end[i]
+    step = spec.step[i]
+    if extent is None:
+        if not is_whole(spec, i):
+            raise Problem("a slice along an axis of unknown extent is not supported", kind="unsupported")
+        return Indices(0, 1, None)
+    if step == 0:
+        raise Problem("a step of the slice is 0", kind="attribute")
+    if spec.shrink_axis_mask >> i & 1:
+        first = (0 if step > 0 else extent - 1) if begin is None else begin + extent * (begin < 0)
+        if not 0 <= first < extent:
+            raise Problem(f"index {begin} is outside of an axis of {extent}", kind="shape")
+        return Indices(first, 1, 1, False)
+    chosen = range(*slice(begin, end, step).indices(extent))
+    if not chosen:
+        raise Problem(f"the slice takes nothing of an axis of {extent}, tensors without elements are not supported",
+                      kind="unsupported")
+    return Indices(chosen.start, step if len(chosen) > 1 else 1, len(chosen))
+
+
+# ---- places that a tensor says ---------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class RowAxes:
+    """A slice that begins where a tensor says: how many indices it takes of each axis (None for all of them), and which axes
+    go away."""
+    counts: tuple[int | None, ...]
+    dropped: frozenset[int]
+    wraps: bool
+
+
+def row_axes(graph: SubgraphRecord, operator: OperatorRecord) -> RowAxes | None:
+    """How a slice with places that a tensor says can be written; None where it cannot."""
+    x, begin = graph.tensors[operator.inputs[0]], graph.tensors[operator.inputs[1]]
+    rank, named = len(x.shape), begin.shape[0] if len(begin.shape) == 1 else None
+    if begin.data is not None or named is None or named > rank or begin.type not in (2, 4) or not is_static(x):
+        return None
+    if operator.kind == "SLICE":
+        sizes = integers(graph.tensors[operator.inputs[2]])
+        if sizes is None or not len(sizes) == named == rank or not all(0 < n <= m for n, m in zip(sizes, dims(x))):
+            return None
+        return RowAxes(tuple(None if n == m else n for n, m in zip(sizes, dims(x))), frozenset(), False)
+    options, step = operator.options, integers(graph.tensors[operator.inputs[3]])
+    if step != (1,) * named or options["ellipsis_mask"] or options["new_axis_mask"]:
+        return None
+    shrunk, whole = int(options["shrink_axis_mask"]), int(options["begin_mask"]) & int(options["end_mask"])
+    if any((shrunk >> i & 1) == (whole >> i & 1) for i in range(named)):
+        return None
+    dropped = frozenset(i for i in range(named) if shrunk >> i & 1)
+    return RowAxes(tuple(1 if i in dropped else None for i in range(rank)), dropped, True)

@@ -1,0 +1,108 @@
+"""Slices of TensorFlow Lite (`slices`) -> TOSA: REVERSE for a negative step, SLICE, for longer steps groups whose first is
+taken; GATHER where a tensor says where they begin.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from ...runtime.errors import Problem
+from ..dialects.tosa.binary import Add
+from ..dialects.tosa.comparison import Greater
+from ..dialects.tosa.conversion import Cast
+from ..dialects.tosa.gather import Gather
+from ..dialects.tosa.layout import Pad, Reverse, Slice, Tile
+from ..dialects.tosa.shape_lists import ConcatShape, Dim
+from ..dialects.tosa.ternary import Select
+from ..flatbuffer.position import FilePosition
+from ..graph.graph import BlockBuilder, Value
+from ..graph.types import I32
+from .records import OperatorRecord, SubgraphRecord
+from .slices import Indices, axes_of, row_axes, spec_of
+from .writer import Writer
+
+
+class SliceWriter(Writer):
+    """Appends the operations of one slice."""
+    __slots__ = ()
+
+    def part(self, x: Value, start: Sequence[int], size: Sequence[int | None]) -> Value:
+        """A slice; all of an axis where the size is None."""
+        if not any(start) and x.tensor.shape == tuple(size):
+            return x
+        known = [n for n in size if n is not None]
+        if len(known) == len(size):
+            return self.add(Slice(), x, self.shape(start), self.shape(known))
+        extents = [self.add(Dim(axis=axis), x) if n is None else self.shape([n]) for axis, n in enumerate(size)]
+        return self.add(Slice(), x, self.shape(start), self.add(ConcatShape(), *extents))
+
+    def chosen(self, x: Value, axes: Sequence[tuple[Indices, bool]]) -> Value:
+        """x with these indices of its axes."""
+        old = [indices for indices, is_new in axes if not is_new]
+        for axis, indices in enumerate(old):
+            if indices.step < 0:
+                last = (x.tensor.shape or ())[axis] or 0
+                x = self.add(Reverse(axis=axis), x)
+                old[axis] = Indices(last - 1 - indices.start, -indices.step, indices.count)
+        shape = [None if i.count is None else (i.count - 1) * i.step + 1 for i in old]
+        x = self.part(x, [i.start for i in old], shape)
+        for axis, indices in enumerate(old):
+            if indices.count is not None and indices.step > 1:
+                x = self.every(x, shape, axis, indices.step, indices.count)
+                shape[axis] = indices.count
+        return self.reshaped(x, [indices.count for indices, _ in axes if indices.keep])
+
+    def every(self, x: Value, shape: Sequence[int | None], axis: int, step: int, count: int) -> Value:
+        """Every `step`-th of an axis of x, which has this shape: it is filled up to whole groups, whose first is taken."""
+        missing = [0, 0] * len(shape)
+        missing[2 * axis + 1] = count * step - (shape[axis] or 0)
+        if any(missing):
+            x = self.add(Pad(), x, self.shape(missing), self.constant(np.zeros(1, x.tensor.element.dtype)))
+        before, behind = size(shape[:axis]), size(shape[axis + 1:])
+        groups = self.reshaped(x, (before, count, step, behind))
+        first = self.part(groups, (0, 0, 0, 0), (before, count, 1, behind))
+        return self.reshaped(first, (*shape[:axis], count, *shape[axis + 1:]))
+
+    # Places that a tensor says
+
+    def rows(self, x: Value, begin: Value, axis: int, count: int, wraps: bool) -> Value:
+        """`count` indices of an axis from begin[axis] on; a negative one counts from the end where it `wraps`."""
+        shape = x.tensor.dims
+        index = self.part(begin, (axis,), (1,))
+        index = index if index.tensor.element == I32 else self.add(Cast(to=I32), index)
+        if wraps:
+            behind = self.add(Add(), index, self.constant(np.array([shape[axis]], np.int32)))
+            index = self.add(Select(), self.add(Greater(), self.constant(np.zeros(1, np.int32)), index), behind, index)
+        if count > 1:
+            index = self.add(Add(), index, self.constant(np.arange(count, dtype=np.int32)))
+        before, behind_axis = prod(shape[:axis]), prod(shape[axis + 1:])
+        index = self.reshaped(index, (1, count))
+        index = index if before == 1 else self.add(Tile(), index, self.shape((before, 1)))
+        found = self.add(Gather(), self.reshaped(x, (before, shape[axis], behind_axis)), index)
+        return self.reshaped(found, (*shape[:axis], count, *shape[axis + 1:]))
+
+
+def size(extents: Sequence[int | None]) -> int | None:
+    """The product of extents; None where one is not known."""
+    known = [n for n in extents if n is not None]
+    return prod(known) if len(known) == len(extents) else None
+
+
+def write_slice(builder: BlockBuilder, graph: SubgraphRecord, operator: OperatorRecord, x: Value, begin: Value | None,
+                position: FilePosition) -> Value:
+    """The result of a slice of `x`; `begin` is the tensor that says where it begins, if it is no constant."""
+    writer = SliceWriter(builder, position)
+    if x.tensor.shape is None or x.tensor.shape.count(None) > 1:
+        raise Problem(f"a slice of {x.type}, of which more than one extent is not known, is not supported", kind="unsupported")
+    if begin is None:
+        spec = spec_of(graph, operator)
+        assert spec is not None, "is_slice_of_ours has seen constants"
+        return writer.chosen(x, axes_of(spec, x.tensor.shape))
+    found = row_axes(graph, operator)
+    assert found is not None, "is_slice_of_ours has seen that it can be written"
+    for axis, count in enumerate(found.counts):
+        if count is not None:
+            x = writer.rows(x, begin, axis, count, found.wraps)
+    return writer.reshaped(x, [n for axis, n in enumerate(x.tensor.dims) if axis not in found.dropped])
