@@ -203,6 +203,11 @@ def number(value: Any) -> float:
     return float(value)
 
 
+def shape(value: Any) -> tuple[int | None, ...] | None:
+    """Extents, None for one that is not known; None where the rank is not known."""
+    return None if value is None else tuple(None if n is None else integer(n) for n in value)
+
+
 def dense(value: Any) -> np.ndarray[Any, Any]:
     kept = np.array(value, order="C")
     kept.flags.writeable = False
@@ -224,7 +229,7 @@ def function(value: Any) -> Any:
 KEPT: dict[str, Callable[[Any], Any]] = {
     "bool": boolean, "string": string, "f32": lambda v: float(np.float32(number(v))), "f64": number,
     "dtype": lambda v: dtype_of(v) if isinstance(v, str) else np.dtype(v),
-    "shape": lambda v: None if v is None else tuple(None if n is None else integer(n) for n in v), "dense": dense, "aggregate": aggregate,
+    "shape": shape, "dense": dense, "aggregate": aggregate,
     "function": function}
 """How a value of a type is kept; integers as `integer` does."""
 
