@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .jit.checking import check
     from .jit.control import cond, while_loop
     from .jit.decorator import TensorSpec
+    from .jit.eager.runtime import CoreRuntime
     from .jit.operators import Namespace
     from .jit.variable import variable
     from .lowering.dialects.tosa.custom import custom
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from .lowering.memory.buffers import PoolInfo as Pool
     from .lowering.memory.planner import PlanOptions as Memory
     from .lowering.native.features import target
+    from .runtime.opbyop.attributes import OpAttrs
+    from .runtime.opbyop.handle import TensorHandle
+    from .runtime.opbyop.handler import OpHandler
     from .runtime.threads import get_num_threads, set_num_threads
     from .runtime.variables import Context
     from .runtime.variables import process as variables
@@ -40,9 +44,9 @@ if TYPE_CHECKING:
     tosa: Namespace
     __version__: str
 
-__all__ = ["Context", "Memory", "Op", "Pool", "Problem", "TensorSpec", "__version__", "check", "compile", "cond", "custom",
-           "from_onnx", "from_tensorflow", "from_tflite", "from_torch", "get_num_threads", "jit", "load", "ops",
-           "set_num_threads", "target", "tosa", "variable", "variables", "while_loop"]
+__all__ = ["Context", "CoreRuntime", "Memory", "Op", "OpAttrs", "OpHandler", "Pool", "Problem", "TensorHandle", "TensorSpec",
+           "__version__", "check", "compile", "cond", "custom", "from_onnx", "from_tensorflow", "from_tflite", "from_torch",
+           "get_num_threads", "jit", "load", "ops", "set_num_threads", "target", "tosa", "variable", "variables", "while_loop"]
 
 _PLACES = {"ops": ("jit.ops", None), "check": ("jit.checking", "check"),
            "cond": ("jit.control", "cond"), "while_loop": ("jit.control", "while_loop"),
@@ -54,7 +58,9 @@ _PLACES = {"ops": ("jit.ops", None), "check": ("jit.checking", "check"),
            "from_onnx": ("jit.bridges.onnx", "from_onnx"), "from_torch": ("jit.bridges.torch", "from_torch"),
            "from_tensorflow": ("jit.bridges.tensorflow", "from_tensorflow"),
            "get_num_threads": ("runtime.threads", "get_num_threads"),
-           "set_num_threads": ("runtime.threads", "set_num_threads")}
+           "set_num_threads": ("runtime.threads", "set_num_threads"), "CoreRuntime": ("jit.eager.runtime", "CoreRuntime"),
+           "OpAttrs": ("runtime.opbyop.attributes", "OpAttrs"), "OpHandler": ("runtime.opbyop.handler", "OpHandler"),
+           "TensorHandle": ("runtime.opbyop.handle", "TensorHandle")}
 """Where the names that are imported on first use come from: a module, and a name in it (None: the module)."""
 
 

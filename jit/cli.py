@@ -82,7 +82,7 @@ def parser() -> argparse.ArgumentParser:
                                     epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
     whole.add_argument("--version", action=Version, help="print the version")
     commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    run = command(commands, "run", "compile a model and call it")
+    run = command(commands, "run", "compile a model and call it; run a kernel program")
     add_inputs(run, "times to call it")
     run.add_argument("--save", metavar="FILE.npz", help="write the outputs of the last call")
     run.add_argument("--state", metavar="FILE.npz", help="start from these variables if the file is there; write them")

@@ -42,11 +42,19 @@ class Answer:
     json: dict[str, Any]
 
 
+def standard_input(options: argparse.Namespace) -> bytes:
+    """All of standard input, which can be read once."""
+    if getattr(options, "standard_input", None) is None:
+        options.standard_input = sys.stdin.buffer.read()
+    data: bytes = options.standard_input
+    return data
+
+
 def model_of(options: argparse.Namespace, progress: Progress) -> Model:
     """The model that the command line names; `-` is standard input."""
     progress.update(f"reading {options.model}")
     if options.model == "-":
-        return load_model(io.BytesIO(sys.stdin.buffer.read()), "<stdin>")
+        return load_model(io.BytesIO(standard_input(options)), "<stdin>")
     return load_model(Path(options.model))
 
 
@@ -72,9 +80,13 @@ def target_of(options: argparse.Namespace) -> Target:
 
 # ---- run ---------------------------------------------------------------------------------------------------------
 def run(options: argparse.Namespace) -> Answer:
-    """Compile and call an entry: its outputs, microseconds of a call, bytes of the arena."""
+    """Compile and call an entry: its outputs, microseconds of a call, bytes of the arena. A kernel program is run as it is."""
     from ..runtime.variables import Context
     from .inputs import gather_inputs, save_arrays
+    if (program := program_of(options)) is not None:
+        from .eager.programs.command import run_text
+        succeeded, text, found = run_text(*program, options.entry)
+        return Answer(YES if succeeded else NO, text, found)
     with Progress("reading") as progress:
         entry = entry_of(options, progress)
         arrays = gather_inputs(entry.trace().interface, options.input, options.seed)
@@ -96,6 +108,22 @@ def run(options: argparse.Namespace) -> Answer:
     return Answer(YES, "\n".join(lines), {
         "entry": entry.name, "outputs": [as_json(name, array) for name, array in outputs.items()],
         "microseconds": microseconds, "calls": options.calls, "arena": report.arena, "lower_bound": report.lower_bound})
+
+
+def program_of(options: argparse.Namespace) -> tuple[bytes, str] | None:
+    """The text and the name of a kernel program, where the model is one."""
+    from .eager.programs.command import program_text
+    found = program_text(options.model, lambda: standard_input(options))
+    if found is not None:
+        check_unused(options)
+    return found
+
+
+def check_unused(options: argparse.Namespace) -> None:
+    """Refuse options that mean nothing to a kernel program."""
+    given = [f"--{name}" for name in ("input", "shape", "save", "state") if getattr(options, name)]
+    if given:
+        raise Problem(f"a kernel program takes no {', '.join(given)}", kind="option", help="its functions have no arguments")
 
 
 def timed(compiled: Compiled, arrays: list[Array], calls: int) -> tuple[tuple[Array, ...], float]:

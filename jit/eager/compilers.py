@@ -1,0 +1,116 @@
+"""What the op-by-op runtime is handed: compilers of single operations. Both trace an operation into a graph of its own, which
+checks it and gives its results' metadata; one makes native code of that, the other interprets it.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...runtime.arena import Array
+from ...runtime.errors import Problem
+from ...runtime.interpreter import Interpreter
+from ...runtime.opbyop.attributes import FrozenOpAttrs
+from ...runtime.opbyop.kernels import Kernel
+from ...runtime.opbyop.kernels import Traced as TracedOperation
+from ...runtime.opbyop.metadata import TensorMetadata
+from ..decorator import Jit, TensorSpec
+from ..stages import Traced
+from . import operations
+from .in_place import OverArguments
+
+Make = Callable[[Traced], Kernel]
+
+
+@dataclass(frozen=True, slots=True)
+class OneOperation:
+    """An operation as a graph."""
+    traced: Traced
+    metadata: tuple[TensorMetadata, ...]
+    make: Make
+
+    def compile(self) -> Kernel:
+        return self.make(self.traced)
+
+
+@dataclass(frozen=True, slots=True)
+class OperationCompiler:
+    """Compiles operations; `make` turns graphs into kernels."""
+    make: Make
+
+    def knows(self, op_name: str) -> bool:
+        return operations.knows(op_name)
+
+    def constants(self, op_name: str, count: int) -> Sequence[int]:
+        return operations.constants(op_name, count)
+
+    def trace(self, op_name: str, attributes: FrozenOpAttrs, inputs: Sequence[TensorMetadata],
+              constants: Mapping[int, Array]) -> TracedOperation:
+        traced = trace(op_name, attributes, inputs, constants)
+        return OneOperation(traced, result_metadata(traced), self.make)
+
+
+def trace(op_name: str, attributes: FrozenOpAttrs, inputs: Sequence[TensorMetadata], constants: Mapping[int, Array]) -> Traced:
+    """A graph of one operation. Raises a Problem where it does not take such inputs."""
+    values = plain(attributes)
+
+    def function(*tensors: Any) -> Any:
+        given = iter(tensors)
+        found = operations.call(op_name, [constant(op_name, constants[n]) if n in constants else next(given)
+                                          for n in range(len(inputs))], values)
+        return found[0] if len(found) == 1 else found
+
+    specs = [TensorSpec(m.shape, m.dtype) for n, m in enumerate(inputs) if n not in constants]
+    function.__name__ = "".join(c if c.isalnum() else "_" for c in op_name)
+    try:
+        return Jit(function).trace(*specs)
+    except Problem:
+        raise
+    except (TypeError, ValueError, IndexError, AttributeError) as error:
+        raise Problem(f"{op_name}: {error}", kind="argument", help="see the operation's operands and attributes") from error
+
+
+def plain(attributes: FrozenOpAttrs) -> dict[str, Any]:
+    """Attributes as the functions take them."""
+    return {name: plain(value) if isinstance(value, FrozenOpAttrs) else value for name, value in attributes.values().items()}
+
+
+def constant(op_name: str, array: Array) -> Any:
+    """An operand that is known: a list of extents as such, else a constant tensor."""
+    from ..trace import constant, shape
+    if array.dtype == np.int64 and array.ndim <= 1:
+        return shape([int(n) for n in array.reshape(-1)])
+    return constant(np.array(array))
+
+
+def result_metadata(traced: Traced) -> tuple[TensorMetadata, ...]:
+    """Dtypes and shapes of a graph's results."""
+    return tuple(TensorMetadata(t.element.dtype, t.dims) for t in (v.type for v in traced.function.body.yields))  # type: ignore[union-attr]
+
+
+def native(traced: Traced) -> Kernel:
+    """Machine code: called as a built-in function where the program allows it."""
+    compiled = traced.compile()
+    call = compiled.calls.quick() or compiled.calls.ordinary
+    return Kernel(call, OverArguments(compiled))
+
+
+def interpreted(traced: Traced) -> Kernel:
+    """The operators' references."""
+    interpreter = Interpreter(traced.module, traced.name)
+    single = len(traced.function.body.yields) == 1
+
+    def call(*arrays: Array) -> Any:
+        results = interpreter(*arrays)
+        return results[0] if single else results
+
+    return Kernel(call)
+
+
+cpu = OperationCompiler(native)
+"""Native kernels for this machine."""
+
+reference = OperationCompiler(interpreted)
+"""The operators' references, in NumPy."""

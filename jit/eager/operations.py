@@ -1,0 +1,100 @@
+"""The operations of the op-by-op runtime as functions of traced tensors: the operators of the specification by their names
+(`tosa.add`), and the functions of `tosaic.ops` by theirs (`add`, `matmul`). An operation's attributes are the parameters that
+are not tensors.
+"""
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..tensor import Tensor
+
+LISTS = frozenset({"parts", "arrays"})
+"""Parameters that are lists of tensors."""
+
+STATEFUL = frozenset({"tosa.variable", "tosa.variable_read", "tosa.variable_write", "tosa.variable.read", "tosa.variable.write",
+                      "tosa.cond_if", "tosa.while_loop", "tosa.yield", "tosa.custom"})
+"""Operators that are no functions of tensors."""
+
+CONSTANTS = frozenset({"shift", "multiplier", "pad_const", "table", "row_count"})
+"""Operands of TOSA's operators that are known when compiling, beside shapes and zero points."""
+
+
+def knows(name: str) -> bool:
+    """Whether there is an operation of that name."""
+    if name == "getitem":
+        return True
+    if name.startswith("tosa."):
+        from ...lowering.dialects import tosa as _  # noqa: F401  fills the table
+        from ...lowering.graph.operator import OPERATORS
+        return name in OPERATORS and name not in STATEFUL
+    from .. import ops
+    return name in ops.__all__
+
+
+@functools.cache
+def function(name: str) -> Callable[..., Any]:
+    """The function behind an operation."""
+    if name == "getitem":
+        return getitem
+    if name.startswith("tosa."):
+        from ...lowering.graph.operator import OPERATORS
+        from .. import operators
+        operator: Any = OPERATORS[name]
+        return operators.function(operator)
+    from .. import ops
+    found: Callable[..., Any] = getattr(ops, name)
+    return found
+
+
+@functools.cache
+def constants(name: str, count: int) -> tuple[int, ...]:
+    """The operands, of `count`, whose contents must be known when compiling."""
+    if not name.startswith("tosa."):
+        return ()
+    from ..operators import NUMBERS, SHAPES
+    title, names = name.removeprefix("tosa."), list(inspect.signature(function(name)).parameters)[:count]
+    return tuple(n for n, p in enumerate(names)
+                 if p in SHAPES or p in CONSTANTS or p.endswith("_zp") or (title, p) in NUMBERS)
+
+
+def call(name: str, tensors: Sequence[Any], attributes: Mapping[str, Any]) -> tuple[Tensor, ...]:
+    """Apply an operation to traced tensors."""
+    positional, named = arguments(function(name), list(tensors), dict(attributes))
+    found = function(name)(*positional, **named)
+    return tuple(found) if isinstance(found, tuple | list) else (found,)
+
+
+def arguments(of: Callable[..., Any], tensors: list[Any], attributes: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """How tensors and attributes go to the parameters of a function: a parameter that an attribute names takes that, the others
+    take the tensors in order."""
+    positional: list[Any] = []
+    for name, parameter in inspect.signature(of).parameters.items():
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            positional += [attributes.pop(name)] if name in attributes else tensors
+            tensors = []
+        elif name in LISTS:
+            positional, tensors = [*positional, tensors], []
+        elif name in attributes or not tensors:
+            break
+        elif parameter.kind is not parameter.KEYWORD_ONLY:
+            positional.append(tensors.pop(0))
+    rest = iter(n for n in list(inspect.signature(of).parameters)[len(positional):] if n not in attributes)
+    named = {next(rest, f"operand{n}"): t for n, t in enumerate(tensors)}
+    return positional, {**attributes, **named}
+
+
+def getitem(x: Tensor, key: str) -> Any:
+    """NumPy's basic indexing; the key as `plain_key` writes it."""
+    return x[python_key(ast.literal_eval(key))]
+
+
+def python_key(key: Any) -> Any:
+    match key:
+        case ("slice", start, stop, step): return slice(start, stop, step)
+        case tuple(): return tuple(map(python_key, key))
+        case "...": return ...
+    return key

@@ -1,0 +1,252 @@
+"""Attributes of an operation: names with typed values. `OpAttrs` is filled by the caller; `freeze` makes the copy that may
+outlive the call, which is hashed once and is part of what a kernel is looked up by.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import index
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..arguments import dtype_of
+from ..errors import Problem
+
+INTEGERS = {name: (-(1 << bits - 1), (1 << bits - 1) - 1) for name, bits in
+            (("i8", 8), ("i16", 16), ("i32", 32), ("i64", 64))} | {
+            name: (0, (1 << bits) - 1) for name, bits in (("ui8", 8), ("ui16", 16), ("ui32", 32), ("ui64", 64))}
+FLOATS = {"f32": np.float32, "f64": np.float64}
+TYPES = ("bool", "string", *INTEGERS, *FLOATS, "dtype", "shape", "dense", "aggregate", "function")
+"""Types of an attribute; each but the last three may also be that of an array's elements."""
+
+OF_NUMPY = {"int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "ui8", "uint16": "ui16",
+            "uint32": "ui32", "uint64": "ui64", "float32": "f32", "float64": "f64", "bool": "bool"}
+
+
+class Attribute(NamedTuple):
+    """A value, its type, and whether it is an array (a tuple) of such values."""
+    type: str
+    value: Any
+    is_array: bool = False
+
+    @property
+    def kind(self) -> str:
+        return f"array of {self.type}" if self.is_array else self.type
+
+    def text(self) -> str:
+        """As a log shows it."""
+        if self.is_array:
+            return f"type={self.type.upper()} value=[{', '.join(map(str, self.value))}]"
+        return f"type={self.type.upper()} value={self.value}"
+
+
+class Attributes:
+    """What both kinds have: reading."""
+    __slots__ = ("_entries",)
+    _entries: dict[str, Attribute]
+
+    def get(self, name: str, type: str | None = None) -> Any:
+        """The value; a Problem where there is none of that name and type."""
+        return self._find(name, type, False).value
+
+    def get_array(self, name: str, type: str | None = None) -> tuple[Any, ...]:
+        """The values of an array; a Problem where there is none of that name and type."""
+        value: tuple[Any, ...] = self._find(name, type, True).value
+        return value
+
+    def _find(self, name: str, type: str | None, is_array: bool) -> Attribute:
+        found = self._entries.get(name)
+        if found is None:
+            raise Problem(f"missing '{name}' attribute", kind="attribute",
+                          help=f"there are: {', '.join(self.names()) or 'none'}")
+        if found.is_array != is_array and type is None and not is_array:
+            return found
+        if found.is_array != is_array or type not in (None, found.type):
+            wanted = f"array of {type or 'something'}" if is_array else type
+            raise Problem(f"attribute '{name}' is {found.kind}, not {wanted}", kind="attribute",
+                          help="ask for the type that was set")
+        return found
+
+    def names(self) -> tuple[str, ...]:
+        """All names, sorted."""
+        return tuple(sorted(self._entries))
+
+    def items(self) -> Iterator[tuple[str, Attribute]]:
+        """Names with what is under them, sorted."""
+        return iter(sorted(self._entries.items()))
+
+    def values(self) -> dict[str, Any]:
+        """The values by name, without their types."""
+        return {name: entry.value for name, entry in self._entries.items()}
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{n}: {e.kind} = {e.value}' for n, e in self.items())})"
+
+
+class FrozenOpAttrs(Attributes):
+    """Attributes that never change; equal ones are equal, and hashed when they are made."""
+    __slots__ = ("_hash", "_key")
+
+    def __init__(self, entries: Mapping[str, Attribute]) -> None:
+        self._entries = dict(entries)
+        self._key = tuple((name, comparable(e)) for name, e in sorted(entries.items()))
+        self._hash = hash(self._key)
+
+    def freeze(self) -> FrozenOpAttrs:
+        """Itself."""
+        return self
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, FrozenOpAttrs) and self._hash == other._hash and self._key == other._key)
+
+
+class OpAttrs(Attributes):
+    """Attributes being put together. A name is set once."""
+    __slots__ = ()
+
+    def __init__(self, values: Mapping[str, Any] | None = None) -> None:
+        self._entries = {}
+        for name, value in (values or {}).items():
+            self.set(name, value)
+
+    def set(self, name: str, value: Any, type: str | None = None) -> bool:
+        """Set a value, of the named type or the one that fits it (an int is i64, a float f64). Lists and tuples are arrays,
+        unless the type is `shape`. False, and nothing changes, where the name is there; a Problem where the value is not of the
+        type."""
+        if isinstance(value, list | tuple) and type != "shape":
+            return self.set_array(name, value, type)
+        kind = type or type_of(name, value)
+        return self._put(name, Attribute(kind, checked(name, value, kind)))
+
+    def set_array(self, name: str, values: Sequence[Any], type: str | None = None) -> bool:
+        """Set an array of values of one type."""
+        kinds = {type} if type else {type_of(name, v) for v in values} or {"i64"}
+        kind = "f64" if kinds == {"i64", "f64"} else next(iter(kinds))
+        if len(kinds) > 1 and kind != "f64":
+            raise Problem(f"array attribute '{name}' has values of {' and '.join(sorted(map(str, kinds)))}", kind="attribute")
+        if kind in ("dense", "function"):
+            raise Problem(f"attribute '{name}' cannot be an array of {kind}", kind="attribute", help="use an aggregate")
+        return self._put(name, Attribute(kind, tuple(checked(name, v, kind) for v in values), True))
+
+    def freeze(self) -> FrozenOpAttrs:
+        """A copy that never changes."""
+        return FrozenOpAttrs(self._entries) if self._entries else EMPTY
+
+    def _put(self, name: str, entry: Attribute) -> bool:
+        return self._entries.setdefault(name, entry) is entry
+
+
+def type_of(name: str, value: Any) -> str:
+    """The type that a value has if nobody says it."""
+    match value:
+        case bool(): return "bool"
+        case int(): return "i64"
+        case float() if not isinstance(value, np.generic): return "f64"
+        case str(): return "string"
+        case np.generic() if value.dtype.name in OF_NUMPY: return OF_NUMPY[value.dtype.name]
+        case np.ndarray(): return "dense"
+        case np.dtype() | type(): return "dtype"
+        case Attributes() | dict(): return "aggregate"
+        case list() | tuple(): return "shape"
+    if callable(value):
+        return "function"
+    raise Problem(f"attribute '{name}' cannot be a {type(value).__name__}", kind="attribute",
+                  help=f"it is one of {', '.join(TYPES)}")
+
+
+def checked(name: str, value: Any, type: str) -> Any:
+    """The value as it is kept, immutable; a Problem where it is not of the type."""
+    if type not in TYPES:
+        raise Problem(f"attribute '{name}' has the type {type}, which there is not", kind="attribute",
+                      help=f"one of {', '.join(TYPES)}")
+    try:
+        kept = KEPT.get(type, integer)(value)
+    except (TypeError, ValueError):
+        raise Problem(f"attribute '{name}' is {type}, not {value!r}", kind="attribute") from None
+    low, high = INTEGERS.get(type, (None, None))
+    if low is not None and not low <= kept <= high:
+        raise Problem(f"attribute '{name}' is {type}, which {kept} does not fit", kind="attribute",
+                      help=f"values are {low} to {high}")
+    return kept
+
+
+def integer(value: Any) -> int:
+    if isinstance(value, bool | np.bool_):
+        raise TypeError
+    return index(value)
+
+
+def boolean(value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError
+    return bool(value)
+
+
+def string(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def number(value: Any) -> float:
+    if isinstance(value, str | bool):
+        raise TypeError
+    return float(value)
+
+
+def shape(value: Any) -> tuple[int | None, ...] | None:
+    """Extents, None for one that is not known; None where the rank is not known."""
+    return None if value is None else tuple(None if n is None else integer(n) for n in value)
+
+
+def dense(value: Any) -> np.ndarray[Any, Any]:
+    kept = np.array(value, order="C")
+    kept.flags.writeable = False
+    return kept
+
+
+def aggregate(value: Any) -> FrozenOpAttrs:
+    if not isinstance(value, Attributes | dict):
+        raise TypeError
+    return (value if isinstance(value, OpAttrs | FrozenOpAttrs) else OpAttrs(value)).freeze()  # type: ignore[arg-type]
+
+
+def function(value: Any) -> Any:
+    if not callable(value) and not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+KEPT: dict[str, Callable[[Any], Any]] = {
+    "bool": boolean, "string": string, "f32": lambda v: float(np.float32(number(v))), "f64": number,
+    "dtype": lambda v: dtype_of(v) if isinstance(v, str) else np.dtype(v),
+    "shape": shape, "dense": dense, "aggregate": aggregate,
+    "function": function}
+"""How a value of a type is kept; integers as `integer` does."""
+
+
+def comparable(entry: Attribute) -> Any:
+    """What two equal attributes have in common, hashable."""
+    value = entry.value
+    if isinstance(value, np.ndarray):
+        value = value.dtype.str, value.shape, value.tobytes()
+    # 0.0 and -0.0 are equal to Python, and so are 1 and True, but not to a kernel
+    return entry.type, entry.is_array, repr(value) if entry.type in FLOATS else value
+
+
+EMPTY = FrozenOpAttrs({})
+"""No attributes."""
+
+
+def frozen(attributes: OpAttrs | FrozenOpAttrs | None) -> FrozenOpAttrs:
+    """The attributes of a call, frozen."""
+    return EMPTY if attributes is None else attributes.freeze()

@@ -1,0 +1,71 @@
+"""Chains: values without contents that order side effects. An operation runs when its chain is ready, and the chain that it
+gives is ready when its effect is done.
+"""
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from ..errors import Problem
+from .asynchronous import AsyncValue, Waiting, raised
+
+
+class Chain(AsyncValue):
+    """That something has happened, will happen, or has failed. Chains are never changed, so they may be shared."""
+    __slots__ = ()
+
+    def __init__(self, state: Waiting | Problem | None = None) -> None:
+        self._state = state
+
+    @classmethod
+    def ready(cls) -> Chain:
+        """It has happened."""
+        return cls()
+
+    @classmethod
+    def of_error(cls, problem: Problem) -> Chain:
+        """It has failed."""
+        return cls(problem)
+
+    @classmethod
+    def pending(cls) -> tuple[Chain, ChainResolver]:
+        """A chain, and the object that settles it."""
+        chain = cls(Waiting())
+        return chain, ChainResolver(chain)
+
+    def get(self) -> None:
+        """Wait for it; raises its error."""
+        self.wait()
+        if self.error is not None:
+            raise raised(self.error)
+
+    def __await__(self) -> Generator[object, None, None]:
+        yield from self._settled()
+        self.get()
+
+    def __repr__(self) -> str:
+        return f"<Chain {'pending' if self.is_pending else 'error' if self.is_error else 'ready'}>"
+
+
+class ChainResolver:
+    """Settles one chain, once. If it goes away without that, the chain becomes an error: nobody waits for ever."""
+    __slots__ = ("_chain",)
+
+    def __init__(self, chain: Chain) -> None:
+        self._chain = chain
+
+    def set(self) -> bool:
+        """It has happened. False where the chain was settled before."""
+        return self._chain._settle(None)
+
+    def fail(self, problem: Problem) -> bool:
+        """It has failed."""
+        return self._chain._fail(problem)
+
+    def __del__(self) -> None:
+        if self._chain.is_pending:
+            self.fail(abandoned("chain"))
+
+
+def abandoned(what: str) -> Problem:
+    return Problem(f"a pending {what} will never be settled: what would have settled it is gone", kind="argument",
+                   help="keep the object that `pending` returned, and call its set or fail")

@@ -1,0 +1,301 @@
+"""The core runtime: `execute` runs one operation, at once where its arguments are ready and later where they are not, on the
+handler that the client names. `run` is the same for Python code: it raises at once what is known at once.
+"""
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
+
+from ..errors import Position, Problem
+from ..variables import Context, process
+from .asynchronous import AsyncValue, Waiting, raised, run_callbacks, unraisable
+from .attributes import EMPTY, FrozenOpAttrs, OpAttrs, frozen
+from .buffers import HANDLE
+from .chain import Chain
+from .handle import TensorHandle, borrow
+from .handler import NullOpHandler, OpHandler, OpInvocation
+from .kernel_handler import DispatchFunction, KernelOpHandler, MetadataFunction, PythonOperation
+from .kernels import Compiler
+from .location import CodeLocation, Diagnostic, Place, caller, line_of
+from .metadata import TensorMetadata
+from .operands import operands_of
+from .operation import OpCall
+from .recording import Recorder, recording
+from .work_queue import WorkQueue
+
+QUICK = 1024
+"""Kernels that are found the quick way at most."""
+
+Quick = dict[tuple[Any, ...], tuple[TensorMetadata, Callable[..., Any]]]
+"""By operation and metadata of the arguments, for operators; by operation, handler, attributes and metadata, for `execute`: the
+result's metadata and the code."""
+Decode = Callable[[object], "Position | None"]
+
+
+class CoreRuntime:
+    """Runs operations one by one. Everything may be called from any thread.
+
+    `diagnostic` is called once for each error, where it begins; `threads` work on what has to wait, at most `queue_size`
+    operations in line (the thread that brings one more runs it itself); `decode` turns a client's locations into positions;
+    `cpu` and `reference` make kernels; variables live in `context`; `kernels` are kept at most, for each handler.
+    """
+
+    def __init__(self, diagnostic: Callable[[Diagnostic], None] | None = None, *, threads: int = 2, queue_size: int = 1024,
+                 decode: Decode | None = None, cpu: Compiler | None = None, reference: Compiler | None = None,
+                 place: Place = line_of, context: Context = process, kernels: int = 1024) -> None:
+        self.diagnostic, self.decode, self.place, self.context = diagnostic, decode, place, context
+        self.queue = WorkQueue(threads, queue_size)
+        self.cancelled: Problem | None = None
+        self.is_shut_down = False
+        self.buffers_reused = self.buffers_refused = 0
+        """How often a result took over an argument's buffer, and how often its kernel could have but no argument was free."""
+        self.chain = Chain.ready()
+        """The chain of the side effects that `run` calls."""
+        self.quick: Quick = {}
+        self._quick: Quick = self.quick
+        self._recorders = 0
+        self._lock = threading.RLock()
+        self._calls: dict[OpCall, None] = {}
+        _live.add(self)
+        registered: dict[str, PythonOperation] = {}
+        self.cpu = KernelOpHandler(self, cpu, NullOpHandler(), registered, kernels)
+        self.handlers: dict[str, OpHandler] = {
+            "null": NullOpHandler(), "cpu": self.cpu,
+            "reference": KernelOpHandler(self, reference, NullOpHandler(), registered, kernels)}
+        self.default: OpHandler = self.cpu
+        """The handler of Python's operators and of `run`."""
+
+    # ---- handlers ----------------------------------------------------------------------------------------------------
+    def register_op_handler(self, name: str, handler: OpHandler) -> None:
+        """Give a handler a name; a handler that had it before loses it."""
+        self.handlers[name] = handler
+        self._set_quick({})
+
+    def get_op_handler(self, name: str) -> OpHandler:
+        """The handler of that name; a Problem where there is none."""
+        found = self.handlers.get(name)
+        if found is None:
+            raise Problem(f"op_handler not found: {name}", kind="argument",
+                          help=f"there are {', '.join(sorted(self.handlers))}")
+        return found
+
+    def register(self, op_name: str, dispatch: DispatchFunction, metadata: MetadataFunction | None = None, *,
+                 side_effect: bool = False, is_long: bool = False) -> None:
+        """Make an operation of Python functions: `metadata(inputs, attributes)` gives the results' TensorMetadata (one, or a
+        sequence) or raises a Problem; `dispatch(call)` gives the results (see `OpCall`): arrays, or pending handles, with a
+        chain behind them where the effect takes longer. One with a side effect needs a chain; a long one runs in the work
+        queue."""
+        self.cpu.register(op_name, PythonOperation(op_name, dispatch, metadata, side_effect, is_long))
+        self._set_quick({})
+
+    def use(self, handler: OpHandler | str) -> None:
+        """Make a handler that of Python's operators."""
+        self.default = self.get_op_handler(handler) if isinstance(handler, str) else handler
+        self._set_quick({})
+
+    # ---- operations --------------------------------------------------------------------------------------------------
+    def execute(self, op_name: str, op_handler: OpHandler | str, location: object, arguments: list[TensorHandle | None],
+                attributes: OpAttrs | FrozenOpAttrs | None, results: list[TensorHandle | None],
+                chain: Chain | None = None) -> Chain | None:
+        """Run an operation. `location` is what the diagnostic gets (None: the caller's place in its Python code). The arguments
+        are taken over: all are None afterwards, and a buffer to which nobody else refers may be reused. `results`, as long as
+        results are wanted, is filled; errors are in them. Returns the chain of the effect where a `chain` is given."""
+        if chain is None and self._execute_quickly(op_name, op_handler, arguments, attributes, results):
+            return None
+        handler = self.get_op_handler(op_handler) if isinstance(op_handler, str) else op_handler
+        taken = [a for a in arguments if a is not None]
+        is_complete = len(taken) == len(arguments)
+        arguments[:] = [None] * len(arguments)
+        invocation = OpInvocation(op_name, location, taken, frozen(attributes), [None] * len(results), chain, runtime=self)
+        del taken
+        self._execute(handler, invocation, is_complete)
+        results[:] = invocation.results
+        if handler is self.cpu and chain is None:
+            self._learn(invocation, (op_name, op_handler, invocation.attributes))
+        return invocation.out_chain
+
+    def _execute_quickly(self, op_name: str, op_handler: OpHandler | str, arguments: list[TensorHandle | None],
+                         attributes: OpAttrs | FrozenOpAttrs | None, results: list[TensorHandle | None]) -> bool:
+        """Run a kernel that is known, where all is ready and no buffer is to be had; False where it is not so simple."""
+        try:
+            given: list[Any] = arguments
+            key = op_name, op_handler, EMPTY if attributes is None else attributes.freeze(), *[a._metadata for a in given]
+            found = self.quick.get(key)
+            if found is None or len(results) != 1:
+                return False
+            metadata, call = found
+            for a in given:
+                if type(a) is not TensorHandle or (a._metadata is metadata and sys.getrefcount(a) <= HANDLE):
+                    return False
+            result = call(*[a._array for a in given])
+        except Exception:  # the ordinary way finds out what is wrong
+            return False
+        arguments[:] = [None] * len(arguments)
+        results[0] = TensorHandle(self, metadata, result)
+        return True
+
+    def _learn(self, invocation: OpInvocation, begin: tuple[Any, ...]) -> None:
+        """Let this kernel be found the quick way, under a key of `begin` and the arguments' metadata."""
+        if self.quick is not self._quick or not (invocation.results and invocation.results[0].is_ready):  # type: ignore
+            return
+        inputs = tuple([a.metadata for a in invocation.arguments])
+        if (known := self.cpu.plain_kernel(invocation.op_name, invocation.attributes, inputs)) is not None:
+            if len(self._quick) >= QUICK:
+                self._quick.clear()
+            self._quick[(*begin, *inputs)] = known
+
+    def _execute(self, handler: OpHandler, invocation: OpInvocation, is_complete: bool = True) -> None:
+        error = self.cancelled
+        if error is None and not (is_complete and all(a.is_valid for a in invocation.arguments)):
+            error = self.originate(Problem(f"an argument of {invocation.op_name} is no tensor: it has been given away",
+                                           kind="argument", help="keep a copy of a handle before it is given to execute"),
+                                   invocation.location, invocation.op_name)
+            invocation.problem = error
+        if error is not None:
+            invocation.fail(error)
+        elif (recorder := recording(self)) is not None:
+            recorder.record(invocation)
+        else:
+            handler.run(invocation)
+
+    def run(self, op_name: str, *operands: Any, outputs: int = 1, **attributes: Any) -> Any:
+        """Run an operation from Python: operands are handles, arrays and numbers (which take the type of the first handle), and
+        the result one handle, or a tuple where several `outputs` are wanted. Side effects follow each other in the order of
+        their calls. Raises a Problem that is found at once."""
+        frozen_attributes = OpAttrs(attributes).freeze() if attributes else None
+        handles = operands_of(self, operands)
+        invocation = OpInvocation(op_name, None, handles, frozen(frozen_attributes), [None] * outputs, runtime=self)
+        self.run_invocation(invocation)
+        if invocation.problem is not None:
+            raise raised(invocation.problem)
+        if self.default is self.cpu and outputs == 1 and not attributes:
+            self._learn(invocation, (op_name,))
+        results = tuple(invocation.results)
+        return results[0] if outputs == 1 else results if outputs else None
+
+    def run_invocation(self, invocation: OpInvocation) -> None:
+        """Run it on the default handler, with the runtime's chain where it has a side effect."""
+        found = self.cpu.find(invocation.op_name, len(invocation.arguments))
+        if found is None or not found.side_effect:
+            self._execute(self.default, invocation)
+            return
+        done = Chain(Waiting())
+        with self._lock:
+            invocation.chain, self.chain = self.chain, done
+        try:
+            self._execute(self.default, invocation)
+        finally:  # what is raised at once does not stop the effects that come after
+            out = invocation.out_chain if invocation.problem is None else None
+            (out or Chain.ready()).then(lambda chain: done._settle(chain.error))
+
+    def tensor(self, x: Any, *, copy: bool = False) -> TensorHandle:
+        """A handle of an array: NumPy's, the buffer protocol's, DLPack's, or Python's numbers and lists. It is borrowed: the
+        client does not change it as long as the handle is used; with `copy` the runtime has its own."""
+        array = borrow(x)
+        if copy:
+            array = array.copy()
+        return TensorHandle(self, TensorMetadata.of(array), array)
+
+    # ---- cancellation and the end ------------------------------------------------------------------------------------
+    def cancel(self) -> None:
+        """Make all that is pending, and all that comes until `restart`, the error that it was cancelled. What is running is
+        finished."""
+        error = self.cancelled = Problem("the operation was cancelled", kind="cancelled", help="call restart, and run it again")
+        self.quick = {}
+        for call in list(self._calls):
+            call.cancel(error)
+
+    def restart(self) -> None:
+        """Run operations again. What was cancelled stays an error."""
+        if self.is_shut_down:
+            raise Problem("the runtime has been shut down", kind="argument", help="make another one")
+        self.cancelled = None
+        self.chain = Chain.ready() if self.chain.is_error else self.chain
+        self._set_quick(self._quick)
+
+    def shutdown(self) -> None:
+        """Cancel what is pending, finish what is running, and end the threads; operations are errors from now on."""
+        self.is_shut_down = True
+        self.cancel()
+        self.queue.shutdown()
+
+    def wait(self, *values: AsyncValue) -> None:
+        """Block until these values are settled; without values, all operations that have been called."""
+        for value in values or [call.done for call in list(self._calls)]:
+            value.wait()
+
+    # ---- what the operations call ------------------------------------------------------------------------------------
+    def track(self, call: OpCall) -> None:
+        """Know of a pending call, which a cancellation ends."""
+        self._calls[call] = None
+        if (error := self.cancelled) is not None:
+            call.cancel(error)
+
+    def untrack(self, call: OpCall) -> None:
+        self._calls.pop(call, None)
+
+    def schedule(self, call: OpCall) -> None:
+        """Run a call whose inputs are settled: here where this is a thread of the queue and the call is short, else in the
+        queue, and here, too, where that is full."""
+        if (not call.operation.is_long and self.queue.is_worker()) or not self.queue.add(call):
+            run_callbacks((call.begin,), None)  # once nothing on the way here refers to the arguments
+
+    def locate(self) -> CodeLocation | None:
+        """The caller's place, cheaply."""
+        return caller()
+
+    def originate(self, problem: Problem, location: object, op_name: str) -> Problem:
+        """An error that begins now: tell the client, once."""
+        where = caller() if location is None else location
+        problem.position = decoded = self.decoded(where)
+        if self.diagnostic is not None:
+            try:
+                self.diagnostic(Diagnostic(problem.message, location, decoded, op_name, problem))
+            except Exception as error:
+                unraisable(error, self.diagnostic)
+        return problem
+
+    def decoded(self, location: object) -> Position | None:
+        """A location as a position, where that is known."""
+        match location:
+            case Position():
+                return location
+            case CodeLocation(CodeType() as code, instruction, line):
+                return self.place(code, instruction, line)
+        return None if self.decode is None else self.decode(location)
+
+    # ---- recording ---------------------------------------------------------------------------------------------------
+    def begin_recording(self, recorder: Recorder) -> None:
+        with self._lock:
+            self._recorders += 1
+            self.quick = {}
+
+    def end_recording(self, recorder: Recorder) -> None:
+        with self._lock:
+            self._recorders -= 1
+        self._set_quick(self._quick)
+
+    def _set_quick(self, quick: Quick) -> None:
+        """Use this table, unless something stands in the way of the quick way."""
+        self._quick = quick
+        is_open = self.cancelled is None and not self._recorders
+        self.quick = quick if is_open else {}
+
+
+_live: weakref.WeakSet[CoreRuntime] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for runtime in list(_live):
+        runtime._lock = threading.RLock()
+        for call in list(runtime._calls):
+            call.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

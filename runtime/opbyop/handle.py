@@ -1,0 +1,283 @@
+"""Tensor handles: what a client has of a tensor, now or later. Metadata (dtype and shape) is known no later than the contents.
+
+A handle is a value: what it stands for never changes once it is ready. The array inside belongs to the runtime (then it may be
+written, once nobody else refers to it: `buffers`), or is a read-only view of the client's.
+"""
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arena import Array
+from ..errors import Problem
+from .array_methods import ArrayMethods, install
+from .asynchronous import TRANSITION, AsyncValue, Callback, Waiting, raised, run_callbacks
+from .chain import abandoned
+from .metadata import TensorMetadata
+
+if TYPE_CHECKING:
+    from .core import CoreRuntime
+
+READABLE = 0x0001 | 0x0100
+"""NumPy's flags C_CONTIGUOUS and ALIGNED."""
+
+
+class TensorHandle(ArrayMethods, AsyncValue):
+    """A tensor that is ready, pending or an error. `stolen_from` is the number of the argument whose buffer it has taken over,
+    if there was one."""
+    __slots__ = ("_array", "_metadata", "_runtime", "_stolen_from")
+    _array: Array | None
+    _metadata: TensorMetadata | None
+    _runtime: CoreRuntime | None
+
+    def __init__(self, runtime: CoreRuntime | None, metadata: TensorMetadata | None, array: Array | None,
+                 state: Waiting | Problem | None = None) -> None:
+        self._runtime, self._metadata, self._array, self._state = runtime, metadata, array, state
+
+    @classmethod
+    def ready(cls, array: Any) -> TensorHandle:
+        """A handle of an array, which is borrowed: the client does not change it from now on."""
+        borrowed = borrow(array)
+        return TensorHandle(None, TensorMetadata.of(borrowed), borrowed)
+
+    @classmethod
+    def of_error(cls, problem: Problem) -> TensorHandle:
+        """A handle that will never have a value."""
+        return TensorHandle(None, None, None, problem)
+
+    @classmethod
+    def pending(cls, metadata: TensorMetadata | None = None) -> tuple[TensorHandle, TensorResolver]:
+        """A handle, and the object that settles it."""
+        handle = TensorHandle(None, metadata, None, Waiting())
+        return handle, TensorResolver(handle)
+
+    # ---- state -------------------------------------------------------------------------------------------------------
+    @property
+    def is_ready(self) -> bool:
+        """Whether the contents are there."""
+        return self._array is not None
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether it is a tensor: False after it has been given away (`donate`, or the last reference to it taken)."""
+        return self._array is not None or self._state is not None
+
+    @property
+    def metadata(self) -> TensorMetadata | None:
+        """Dtype and shape; None while they are not known, and where they never will be."""
+        return self._metadata
+
+    @property
+    def stolen_from(self) -> int | None:
+        """The argument whose buffer this has taken over; None where it has a new one."""
+        return getattr(self, "_stolen_from", None)
+
+    def await_metadata(self, timeout: float | None = None) -> TensorMetadata:
+        """Dtype and shape, as soon as they are known. Raises the error of a handle that has none."""
+        self._check_valid()
+        if self._metadata is None and self.is_pending:
+            import threading
+            known = threading.Event()
+            self.then_metadata(lambda _: known.set())
+            if not known.wait(timeout):
+                raise Problem(f"the metadata was not known after {timeout} seconds", kind="argument", help="wait longer")
+        if self._metadata is None:
+            assert self.error is not None
+            raise raised(self.error)
+        return self._metadata
+
+    def then_metadata(self, callback: Callback) -> None:
+        """Call `callback(self)` as soon as the metadata is known, or never will be."""
+        with TRANSITION:
+            waiting = self._state
+            if type(waiting) is Waiting and self._metadata is None:
+                waiting.for_metadata.append(callback)
+                return
+        run_callbacks((callback,), self)
+
+    # ---- the contents ------------------------------------------------------------------------------------------------
+    def get(self) -> Array:
+        """The contents as a read-only array, as soon as they are there. Raises the error of a handle that has none."""
+        if self._array is None:
+            self._check_valid()
+            self.wait()
+        array = self._array
+        if array is None:
+            self._check_valid()
+            assert self.error is not None
+            raise raised(self.error)
+        view = array.view()
+        view.flags.writeable = False
+        return view
+
+    def copy(self) -> TensorHandle:
+        """Another handle of the same tensor, to be kept when this one is given to `execute`."""
+        self._check_valid()
+        if not self.is_pending:
+            return TensorHandle(self._runtime, self._metadata, self._array, self._state)
+        handle = TensorHandle(self._runtime, self._metadata, None, Waiting())
+        handle._follow(self)
+        return handle
+
+    def donate(self) -> TensorHandle:
+        """The same tensor in a handle of its own, for one use, whose result may take its buffer over. This handle is invalid
+        from now on. A pending one is only copied."""
+        self._check_valid()
+        if self.is_pending:
+            return self.copy()
+        donated = DonatedHandle(self._runtime, self._metadata, self._array, self._state)
+        self._invalidate()
+        return donated
+
+    def __await__(self) -> Generator[Any, None, Array]:
+        """The contents, in asyncio."""
+        self._check_valid()
+        yield from self._settled()
+        return self.get()
+
+    def __repr__(self) -> str:
+        if not self.is_valid:
+            return "<TensorHandle, given away>"
+        if self._array is not None:
+            return f"<TensorHandle {self._metadata}: {np.array2string(self._array, threshold=20, prefix='  ')}>"
+        if self.error is not None:
+            return f"<TensorHandle error: {self.error.message}>"
+        return f"<TensorHandle pending: {self._metadata or 'metadata not known'}>"
+
+    # ---- what settles it ---------------------------------------------------------------------------------------------
+    def _set(self, array: Array, metadata: TensorMetadata, stolen_from: int | None = None) -> bool:
+        """Give it its contents; False where it has been settled before."""
+        with TRANSITION:
+            waiting = self._state
+            if type(waiting) is not Waiting:
+                return False
+            if stolen_from is not None:
+                self._stolen_from = stolen_from
+            self._metadata, self._array, self._state = metadata, array, None
+        run_callbacks((*waiting.for_metadata, *waiting.for_value), self)
+        return True
+
+    def _set_metadata(self, metadata: TensorMetadata) -> None:
+        """Make the metadata known before the contents."""
+        with TRANSITION:
+            waiting = self._state
+            if type(waiting) is not Waiting or self._metadata is not None:
+                return
+            self._metadata, callbacks, waiting.for_metadata = metadata, waiting.for_metadata, []
+        run_callbacks(callbacks, self)
+
+    def _follow(self, other: TensorHandle) -> None:
+        """Become what `other` becomes."""
+        other.then_metadata(self._become_metadata)
+        other.then(self._become)
+
+    def _become_metadata(self, other: TensorHandle) -> None:
+        if other._metadata is not None:
+            self._set_metadata(other._metadata)
+
+    def _become(self, other: TensorHandle) -> None:
+        if other._array is not None and other._metadata is not None:
+            self._set(other._array, other._metadata)
+        else:
+            self._fail(other.error or given_away())
+
+    def _invalidate(self) -> None:
+        self._array = self._metadata = self._state = None
+
+    def _check_valid(self) -> None:
+        if not self.is_valid:
+            raise given_away()
+
+    # ---- other libraries ---------------------------------------------------------------------------------------------
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        array = self.get()
+        if dtype is not None and np.dtype(dtype) != array.dtype:
+            if copy is False:
+                raise ValueError(f"a tensor of {array.dtype} is no {np.dtype(dtype)} without a copy")
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None, dl_device: Any = None,
+                   copy: bool | None = None) -> Any:
+        """The contents for other libraries: without a copy where they understand that it must not be written (DLPack 1.0)."""
+        array = self.get()
+        if copy or max_version is None or max_version < (1, 0):
+            return array.copy().__dlpack__()
+        return array.__dlpack__(max_version=max_version)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
+class DonatedHandle(TensorHandle):
+    """A handle whose buffer its first use may take over; it is invalid after that use."""
+    __slots__ = ()
+
+
+install(DonatedHandle, is_quick=False)
+
+
+class TensorResolver:
+    """Settles one handle, once. If it goes away without that, the handle becomes an error: nobody waits for ever."""
+    __slots__ = ("_handle",)
+
+    def __init__(self, handle: TensorHandle) -> None:
+        self._handle = handle
+
+    def set(self, array: Any) -> bool:
+        """The contents, borrowed. False where the handle was settled before; a Problem where the metadata says otherwise."""
+        borrowed = borrow(array)
+        metadata, known = TensorMetadata.of(borrowed), self._handle.metadata
+        if known is not None and known is not metadata:
+            raise Problem(f"a handle of {known} cannot be set to {metadata}", kind="argument", help=f"give an array of {known}")
+        return self._handle._set(borrowed, metadata)
+
+    def set_metadata(self, metadata: TensorMetadata) -> None:
+        """Dtype and shape, before the contents."""
+        self._handle._set_metadata(metadata)
+
+    def fail(self, problem: Problem) -> bool:
+        """There will be no contents."""
+        return self._handle._fail(problem)
+
+    def __del__(self) -> None:
+        if self._handle.is_pending:
+            self.fail(abandoned("handle"))
+
+
+def borrow(value: Any) -> Array:
+    """A read-only view of an array, or of what NumPy can take as one; a copy where its elements do not lie one after the
+    other."""
+    try:
+        array = as_numpy(value)
+    except Exception as error:
+        raise Problem(f"a {type(value).__name__} is no tensor: {error}", kind="argument", help="pass an array") from error
+    if array.dtype.kind not in "biufV" or array.dtype.fields is not None or not array.dtype.isnative:
+        raise Problem(f"an array of {array.dtype} is no tensor", kind="argument", help="tensors hold numbers or bools, in this "
+                      "machine's byte order")
+    if array.flags.num & READABLE != READABLE:
+        array = np.array(array, order="C")
+    view = array.view(np.ndarray)
+    view.flags.writeable = False
+    return view
+
+
+def as_numpy(value: Any) -> Array:
+    """NumPy arrays, the buffer protocol, DLPack, `__array__`; and Python numbers and lists, as i32 and f32."""
+    if isinstance(value, np.ndarray | np.generic):
+        return np.asarray(value)
+    if isinstance(value, bool | int | float | list | tuple):
+        array = np.asarray(value)
+        return array.astype({"f": np.float32, "i": np.int32}.get(array.dtype.kind, array.dtype))
+    if isinstance(value, bytes | bytearray | memoryview):
+        return np.asarray(memoryview(value))
+    if hasattr(value, "__dlpack__"):
+        return np.from_dlpack(value)
+    return np.asarray(value)
+
+
+def given_away() -> Problem:
+    return Problem("this handle has been given away: an operation took it over", kind="argument",
+                   help="keep a copy: handle.copy() before the call")

@@ -1,0 +1,75 @@
+"""Op handlers: who runs an operation. A handler takes an invocation or passes it on to its fallback; the last of a chain
+supports nothing. A client makes its own as a subclass.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ..errors import Problem
+from .attributes import EMPTY, FrozenOpAttrs
+from .chain import Chain
+from .handle import TensorHandle
+
+if TYPE_CHECKING:
+    from .core import CoreRuntime
+
+
+@dataclass(slots=True, eq=False)
+class OpInvocation:
+    """One call of an operation, as it is passed from handler to handler.
+
+    The handler owns `arguments`, and fills all of `results` (a list as long as results are wanted, of None at first) and
+    `out_chain` where there is a `chain`. `problem` is the error that was found at once, if there was one: its handler sets it
+    beside the results.
+    """
+    op_name: str
+    location: object
+    arguments: list[TensorHandle]
+    attributes: FrozenOpAttrs = EMPTY
+    results: list[TensorHandle | None] = field(default_factory=list)
+    chain: Chain | None = None
+    out_chain: Chain | None = None
+    problem: Problem | None = None
+    runtime: CoreRuntime | None = None
+
+    def fail(self, error: Problem) -> None:
+        """Make every result, and the out chain, this error."""
+        self.results[:] = [TensorHandle(self.runtime, None, None, error) for _ in self.results]
+        self.out_chain = None if self.chain is None else Chain(error)
+
+
+class OpHandler:
+    """Runs operations. `execute` is what a subclass overrides."""
+
+    def __init__(self, fallback: OpHandler | None = None) -> None:
+        self.fallback = fallback
+
+    def execute(self, invocation: OpInvocation) -> bool:
+        """Run the operation and fill the invocation's results; False where this handler does not know it."""
+        return False
+
+    def run(self, invocation: OpInvocation) -> bool:
+        """This handler, or the first of its fallbacks that knows the operation."""
+        handler: OpHandler | None = self
+        while handler is not None:
+            if handler.execute(invocation):
+                return True
+            handler = handler.fallback
+        return False
+
+
+class NullOpHandler(OpHandler):
+    """The end of a chain: every operation is an error."""
+
+    def execute(self, invocation: OpInvocation) -> bool:
+        invocation.problem = Problem(f"{invocation.op_name} was not supported by NullOpHandler", kind="unsupported",
+                                     help="register the operation, or choose a handler that has it")
+        if invocation.runtime is not None:
+            invocation.problem = invocation.runtime.originate(invocation.problem, invocation.location, invocation.op_name)
+        invocation.fail(invocation.problem)
+        return True
+
+
+Write = Callable[[str], object]

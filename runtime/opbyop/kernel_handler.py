@@ -1,0 +1,132 @@
+"""The handlers that run operations here: registered Python functions first, then what a compiler makes. Which compiler decides
+what the handler is: native kernels on the cpu, or the operators' references.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..arena import Array
+from .attributes import FrozenOpAttrs
+from .buffers import alone
+from .handle import TensorHandle
+from .handler import OpHandler, OpInvocation
+from .kernels import Compiler, Entry, Kernel, Kernels
+from .metadata import TensorMetadata
+from .operation import OpCall, Operation
+
+if TYPE_CHECKING:
+    from .core import CoreRuntime
+
+MetadataFunction = Callable[[Sequence[TensorMetadata], FrozenOpAttrs], "TensorMetadata | Sequence[TensorMetadata]"]
+DispatchFunction = Callable[[OpCall], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PythonOperation:
+    """An operation that is two Python functions. `metadata_function(inputs, attributes)` gives the results' metadata or raises
+    a Problem; `function(call)` gives the results (see `OpCall` and `Operation.dispatch`)."""
+    name: str
+    function: DispatchFunction
+    metadata_function: MetadataFunction | None = None
+    side_effect: bool = False
+    is_long: bool = False
+
+    def waits_for(self, arguments: Sequence[TensorHandle]) -> Sequence[TensorHandle] | None:
+        return None if self.metadata_function is None else ()
+
+    def infer(self, call: OpCall) -> tuple[TensorMetadata, ...]:
+        assert self.metadata_function is not None
+        found = self.metadata_function([a.await_metadata() for a in call.arguments], call.attributes)
+        return (found,) if isinstance(found, TensorMetadata) else tuple(found)
+
+    def dispatch(self, call: OpCall) -> Any:
+        return self.function(call)
+
+
+class CompiledOperation:
+    """An operation that a compiler knows. Arguments that must be known when compiling (shapes, zero points) are part of what a
+    kernel is looked up by."""
+    __slots__ = ("compiler", "kernels", "name")
+    side_effect = is_long = False
+
+    def __init__(self, name: str, compiler: Compiler, kernels: Kernels) -> None:
+        self.name, self.compiler, self.kernels = name, compiler, kernels
+
+    def waits_for(self, arguments: Sequence[TensorHandle]) -> Sequence[TensorHandle] | None:
+        numbers = self.compiler.constants(self.name, len(arguments))
+        return [arguments[n] for n in numbers] if numbers else ()
+
+    def infer(self, call: OpCall) -> tuple[TensorMetadata, ...]:
+        numbers = self.compiler.constants(self.name, len(call.arguments))
+        inputs = tuple([a._metadata or a.await_metadata() for a in call.arguments])
+        constants = {n: call.arguments[n].get() for n in numbers} if numbers else {}
+        contents = tuple([(n, a.tobytes()) for n, a in constants.items()]) if numbers else ()
+        key = self.name, call.attributes, inputs, contents
+        call.entry = self.kernels.get(key, lambda: self.make(call.attributes, inputs, constants))
+        metadata: tuple[TensorMetadata, ...] = call.entry.metadata
+        return metadata
+
+    def make(self, attributes: FrozenOpAttrs, inputs: Sequence[TensorMetadata], constants: Mapping[int, Array]) -> Entry:
+        traced = self.compiler.trace(self.name, attributes, inputs, constants)
+        return Entry(traced, tuple(n for n in range(len(inputs)) if n not in constants))
+
+    def dispatch(self, call: OpCall) -> Any:
+        entry: Entry = call.entry
+        kernel = entry.kernel()
+        stolen = self.steal(call, kernel, entry) if kernel.in_place is not None and len(entry.metadata) == 1 else None
+        return kernel.call(*[call.arguments[n]._array for n in entry.inputs]) if stolen is None else stolen
+
+    def steal(self, call: OpCall, kernel: Kernel, entry: Entry) -> Sequence[Array] | None:
+        """Run the kernel with its only result in the buffer of an argument; None where no argument can give one."""
+        fitting = [n for n in entry.inputs if call.arguments[n]._metadata is entry.metadata[0]]
+        if not fitting or kernel.in_place is None:
+            return None
+        free = [n for n in fitting if alone(call.arguments, n)]
+        number = next((n for n in free if entry.inputs.index(n) in kernel.in_place.arguments()), None)
+        if number is None:
+            call.runtime.buffers_refused += 1
+            return None
+        arrays = [a for n in entry.inputs if (a := call.arguments[n]._array) is not None]
+        kernel.in_place.run(entry.inputs.index(number), arrays)
+        call.stolen = (number,)
+        call.runtime.buffers_reused += 1
+        return [arrays[entry.inputs.index(number)]]
+
+
+class KernelOpHandler(OpHandler):
+    """Runs registered operations and those of a compiler."""
+
+    def __init__(self, runtime: CoreRuntime, compiler: Compiler | None, fallback: OpHandler | None = None,
+                 registered: dict[str, PythonOperation] | None = None, size: int = 1024) -> None:
+        super().__init__(fallback)
+        self.runtime, self.compiler = runtime, compiler
+        self.registered = {} if registered is None else registered
+        self.kernels = Kernels(size)
+        self._compiled: dict[str, CompiledOperation] = {}
+
+    def register(self, op_name: str, operation: PythonOperation) -> None:
+        """Add an operation; one of that name that was there before is replaced."""
+        self.registered[op_name] = operation
+
+    def find(self, op_name: str, count: int) -> Operation | None:
+        """The operation of a name for so many arguments."""
+        found = self.registered.get(f"{op_name}/{count}") or self.registered.get(op_name) or self._compiled.get(op_name)
+        if found is None and self.compiler is not None and self.compiler.knows(op_name):
+            found = self._compiled[op_name] = CompiledOperation(op_name, self.compiler, self.kernels)
+        return found
+
+    def execute(self, invocation: OpInvocation) -> bool:
+        operation = self.find(invocation.op_name, len(invocation.arguments))
+        if operation is None:
+            return False
+        OpCall(self.runtime, operation, invocation).start()
+        return True
+
+    def plain_kernel(self, op_name: str, attributes: FrozenOpAttrs,
+                     inputs: tuple[TensorMetadata | None, ...]) -> tuple[TensorMetadata, Callable[..., Any]] | None:
+        """The result's metadata and the code of a compiled operation with one result, for arguments of these types; None where
+        it has not been compiled, or depends on the contents of arguments."""
+        entry = self.kernels.known((op_name, attributes, inputs, ())) if op_name in self._compiled else None
+        return None if entry is None or len(entry.metadata) != 1 else (entry.metadata[0], entry.kernel().call)

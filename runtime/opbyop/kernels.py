@@ -1,0 +1,151 @@
+"""The table of compiled kernels: from an operation, its attributes and its arguments' types to the results' metadata and the
+code.
+
+It is bounded, the least recently used goes first; a kernel in use lives on. Each is made once, other threads wait for it.
+"""
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ..arena import Array
+from .attributes import FrozenOpAttrs
+from .metadata import TensorMetadata
+
+Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kernel:
+    """Compiled code. `call` takes arrays and gives one array, or a tuple where there are several results."""
+    call: Callable[..., Any]
+    in_place: InPlace | None = None
+
+
+class InPlace(Protocol):
+    """A kernel with one result, which it may write over an argument."""
+
+    def arguments(self) -> Sequence[int]:
+        """The arguments that allow it: each element is read for the last time before one is written there."""
+
+    def run(self, number: int, arrays: Sequence[Array]) -> None:
+        """Run it; the result is in the array of that argument."""
+
+
+class Compiler(Protocol):
+    """What makes kernels; the runtime is handed one."""
+
+    def knows(self, op_name: str) -> bool:
+        """Whether there is an operation of that name."""
+
+    def constants(self, op_name: str, count: int) -> Sequence[int]:
+        """The arguments, of `count`, whose contents must be known when compiling."""
+
+    def trace(self, op_name: str, attributes: FrozenOpAttrs, inputs: Sequence[TensorMetadata],
+              constants: Mapping[int, Array]) -> Traced:
+        """The operation on inputs of these types. Raises a Problem where it does not take them."""
+
+
+class Traced(Protocol):
+    """An operation whose types are known."""
+    @property
+    def metadata(self) -> tuple[TensorMetadata, ...]:
+        """Of the results."""
+
+    def compile(self) -> Kernel: ...
+
+
+class Entry:
+    """One operation for one set of types."""
+    __slots__ = ("__weakref__", "_kernel", "_lock", "_traced", "inputs", "metadata")
+
+    def __init__(self, traced: Traced, inputs: tuple[int, ...]) -> None:
+        self.metadata, self.inputs = traced.metadata, inputs
+        self._traced: Traced | None = traced
+        self._kernel: Kernel | None = None
+        self._lock = threading.Lock()
+
+    def kernel(self) -> Kernel:
+        """The code, compiled when it is first asked for."""
+        if self._kernel is None:
+            with self._lock:
+                if self._kernel is None:
+                    assert self._traced is not None
+                    self._kernel, self._traced = self._traced.compile(), None
+        return self._kernel
+
+
+class Kernels:
+    """A table of at most `size` entries."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.compiles = 0
+        self._entries: OrderedDict[Key, Entry] = OrderedDict()
+        self._making: dict[Key, threading.Event] = {}
+        self._lock = threading.RLock()
+        _live.add(self)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(self, key: Key, make: Callable[[], Entry]) -> Entry:
+        """The entry of a key, made now where there is none. Of several threads one makes it; where that fails, each tries."""
+        while True:
+            with self._lock:
+                entry = self._entries.get(key)
+                if entry is not None:
+                    self._entries.move_to_end(key)
+                    return entry
+                making = self._making.get(key)
+                if making is None:
+                    making = self._making[key] = threading.Event()
+                    break
+            making.wait()
+        try:
+            return self._put(key, make())
+        finally:
+            with self._lock:
+                self._making.pop(key, None)
+            making.set()
+
+    def known(self, key: Key) -> Entry | None:
+        """The entry of a key, if there is one."""
+        return self._entries.get(key)
+
+    def _put(self, key: Key, entry: Entry) -> Entry:
+        with self._lock:
+            self._entries[key] = entry
+            self.compiles += 1
+            while len(self._entries) > self.size:
+                self._entries.popitem(last=False)
+        return entry
+
+    def clear(self) -> None:
+        """Forget all."""
+        with self._lock:
+            self._entries.clear()
+
+    def after_fork(self) -> None:
+        """In the child: nobody else is compiling."""
+        self._lock = threading.RLock()
+        self._making = {}
+        for entry in self._entries.values():
+            entry._lock = threading.Lock()
+
+
+_live: weakref.WeakSet[Kernels] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for kernels in list(_live):
+        kernels.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,61 @@
+"""What is known of a tensor before its contents: dtype and shape. One object for each pair, so that looking a kernel up by
+the metadata of its arguments compares addresses alone.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from ..arena import Array
+from ..arguments import MLIR_NAMES, dtype_of, tensor_text
+
+
+class TensorMetadata:
+    """Dtype and shape of a tensor. Two that are equal are the same object."""
+    __slots__ = ("__weakref__", "dtype", "nbytes", "shape")
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    nbytes: int
+
+    def __new__(cls, dtype: Any, shape: Sequence[int]) -> TensorMetadata:
+        """`dtype` is NumPy's, or its name; `shape` a sequence of extents."""
+        exact = dtype_of(dtype) if isinstance(dtype, str) else np.dtype(dtype)
+        key = exact, tuple(map(index, shape))
+        return _known.get(key) or _known.setdefault(key, cls._new(*key))
+
+    @classmethod
+    def _new(cls, dtype: np.dtype[Any], shape: tuple[int, ...]) -> TensorMetadata:
+        made = object.__new__(cls)
+        made.dtype, made.shape, made.nbytes = dtype, shape, math.prod(shape) * dtype.itemsize
+        return made
+
+    @classmethod
+    def of(cls, array: Array) -> TensorMetadata:
+        """That of an array."""
+        return _known.get((array.dtype, array.shape)) or cls(array.dtype, array.shape)
+
+    def __reduce__(self) -> Any:
+        return TensorMetadata, (self.dtype, self.shape)
+
+    def __str__(self) -> str:
+        return tensor_text(self.shape, self.element)
+
+    def __repr__(self) -> str:
+        return f"TensorMetadata({self.dtype.name!r}, {self.shape})"
+
+    @property
+    def element(self) -> str:
+        """The dtype as MLIR spells it."""
+        return MLIR_NAMES.get(self.dtype.name, self.dtype.name)
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+
+_known: WeakValueDictionary[tuple[np.dtype[Any], tuple[int, ...]], TensorMetadata] = WeakValueDictionary()

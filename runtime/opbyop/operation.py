@@ -1,0 +1,291 @@
+"""One operation on its way: from its arguments, over its metadata, to its results.
+
+    metadata    at once if that of all arguments is known, else as soon as it is; an error here is the results' error at once
+    dispatch    when all arguments and the chain are settled: inline in the caller's thread if they are settled already and the
+                operation is short, else in the work queue
+    errors      of an argument or the chain become the results', and the operation is not run
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from ..arena import Array
+from ..errors import Problem
+from .asynchronous import TRANSITION, AsyncValue, Waiting
+from .chain import Chain
+from .handle import DonatedHandle, TensorHandle
+from .handler import OpInvocation
+from .metadata import TensorMetadata
+
+if TYPE_CHECKING:
+    from .core import CoreRuntime
+
+
+class Operation(Protocol):
+    """What a handler knows of an operation."""
+    @property
+    def side_effect(self) -> bool:
+        """Whether it needs a chain."""
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it always runs in the work queue."""
+
+    def waits_for(self, arguments: Sequence[TensorHandle]) -> Sequence[TensorHandle] | None:
+        """The arguments whose contents the metadata depends on, beside the metadata of all; None where there is no metadata
+        function."""
+
+    def infer(self, call: OpCall) -> tuple[TensorMetadata, ...]:
+        """The metadata of the results. Raises a Problem."""
+
+    def dispatch(self, call: OpCall) -> Any:
+        """The results: arrays, pending handles, with a chain behind them where the effect takes longer; or None where it has
+        filled `call.results`. Raises a Problem."""
+
+
+class Stage(Enum):
+    WAITING = auto()
+    RUNNING = auto()
+    DONE = auto()
+
+
+class OpCall:
+    """One call. A dispatch function sees it: `arrays` and `attributes` are its inputs, `metadata` that of its results (empty
+    without a metadata function), `location` what the client passed."""
+    __slots__ = ("arguments", "attributes", "chain", "done", "entry", "invocation", "location", "metadata", "missing",
+                 "missing_metadata", "op_name", "operation", "results", "runtime", "stage", "stolen",
+                 "thread", "types_known")
+
+    def __init__(self, runtime: CoreRuntime, operation: Operation, invocation: OpInvocation) -> None:
+        self.runtime, self.operation = runtime, operation
+        self.invocation: OpInvocation | None = invocation
+        self.op_name, self.location, self.attributes = invocation.op_name, invocation.location, invocation.attributes
+        self.arguments, self.chain = invocation.arguments, invocation.chain
+        self.results = [TensorHandle(runtime, None, None, Waiting()) for _ in invocation.results]
+        invocation.results[:] = self.results
+        self.done = Chain(Waiting())
+        invocation.out_chain = None if self.chain is None else self.done
+        self.metadata: tuple[TensorMetadata, ...] = ()
+        self.stolen: tuple[int | None, ...] = ()
+        self.entry: Any = None
+        self.stage, self.types_known = Stage.WAITING, False
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """The arguments' contents, read-only."""
+        return tuple(a.get() for a in self.arguments)
+
+    # ---- before it runs ----------------------------------------------------------------------------------------------
+    def start(self) -> None:
+        """Find the metadata and run, now or when what it waits for is there."""
+        if self.operation.side_effect and self.chain is None:
+            self.fail(Problem(f"{self.op_name} has a side effect and needs a chain", kind="argument",
+                              help="pass Chain.ready(), or the chain of the operation that comes before"))
+            return
+        pending = [v for v in self.inputs() if v.is_pending]
+        if not pending and not self.operation.is_long:
+            if self.infer():
+                self.run()
+            return
+        self.defer(pending)
+
+    def inputs(self) -> list[AsyncValue]:
+        """All that it waits for."""
+        return [*self.arguments] if self.chain is None else [*self.arguments, self.chain]
+
+    def defer(self, pending: list[AsyncValue]) -> None:
+        """Wait for what is pending."""
+        if self.location is None:
+            self.location = self.runtime.locate()
+        early = self.operation.waits_for(self.arguments)
+        unknown = [] if early is None else [a for a in self.arguments if a.is_pending and a.metadata is None]
+        late = [] if early is None else [a for a in early if a.is_pending]
+        if early is not None and not unknown and not late and not self.infer():
+            return
+        self.invocation = None  # what goes wrong from now on is found out later
+        self.missing_metadata, self.missing = len(unknown) + len(late), len(pending) + 1
+        self.runtime.track(self)
+        if self.missing_metadata:
+            self.missing += 1
+        for argument in unknown:
+            argument.then_metadata(self.metadata_arrived)
+        for argument in late:
+            argument.then(self.metadata_arrived)
+        for value in pending:
+            value.then(self.value_arrived)
+        self.value_arrived(self)
+
+    def metadata_arrived(self, _: object) -> None:
+        with TRANSITION:
+            self.missing_metadata -= 1
+            is_last = self.missing_metadata <= 0
+        if is_last:
+            self.infer()
+            self.value_arrived(self)
+
+    def value_arrived(self, _: object) -> None:
+        with TRANSITION:
+            self.missing -= 1
+            is_last = self.missing <= 0
+        if is_last:
+            self.runtime.schedule(self)
+
+    def infer(self) -> bool:
+        """Find the metadata of the results, unless an argument is an error, which the run says. False where it is wrong."""
+        if self.types_known or self.operation.waits_for(self.arguments) is None:
+            return True
+        for argument in self.arguments:
+            if argument._array is None and type(argument._state) is not Waiting:  # an error, or given away
+                return True
+        try:
+            metadata = self.operation.infer(self)
+            self.check_count(len(metadata))
+        except Exception as error:
+            self.fail(problem_of(error, self.op_name))
+            return False
+        self.metadata, self.types_known = metadata, True
+        for result, known in zip(self.results, metadata):
+            result._set_metadata(known)
+        return True
+
+    # ---- when all is there -------------------------------------------------------------------------------------------
+    def run(self) -> None:
+        """Run it, unless an input is an error or it has been cancelled."""
+        if not self.claim():
+            return
+        error = next((v.error for v in self.inputs() if v.error is not None), None) or self.runtime.cancelled
+        if error is not None:
+            self.finish(error)
+            return
+        if not self.infer():
+            return
+        try:
+            found = self.operation.dispatch(self)
+            if found is not None:
+                self.deliver(found if isinstance(found, tuple | list) else (found,))
+            elif all(not r.is_pending for r in self.results):
+                self.finish(None)
+            else:
+                raise Problem(f"{self.op_name} gave no result", kind="argument", help="return an array for each result")
+        except Exception as exception:
+            self.fail(problem_of(exception, self.op_name))
+
+    def begin(self, _: object) -> None:
+        """Run it, as a callback."""
+        self.run()
+
+    def claim(self) -> bool:
+        """Begin the run; False where it has been done with."""
+        with TRANSITION:
+            if self.stage is not Stage.WAITING:
+                return False
+            self.stage, self.thread = Stage.RUNNING, threading.get_ident()
+        return True
+
+    def deliver(self, found: Sequence[Any]) -> None:
+        """Settle the results; the call is done when those that are still pending are."""
+        values = list(found)
+        effect = [values.pop()] if values and isinstance(values[-1], Chain) else []
+        self.check_count(len(values))
+        later: list[AsyncValue] = [v for v in (*values, *effect) if isinstance(v, AsyncValue)]
+        for number, (result, value) in enumerate(zip(self.results, values)):
+            if isinstance(value, TensorHandle):
+                result._follow(value)
+            else:
+                self.set(number, result, np.asarray(value))
+        if not later:
+            self.finish(None)
+            return
+        left = len(later)
+
+        def arrived(value: AsyncValue) -> None:
+            nonlocal left
+            with TRANSITION:
+                left -= 1
+            if value.error is not None:
+                self.finish(self.runtime.originate(value.error, self.location, self.op_name))
+            elif not left:
+                self.finish(None)
+
+        for value in later:
+            value.then(arrived)
+
+    def set(self, number: int, result: TensorHandle, array: Array) -> None:
+        """Settle one result."""
+        metadata = TensorMetadata.of(array)
+        if self.metadata and metadata is not self.metadata[number]:
+            raise Problem(f"{self.op_name} gave {metadata}, its metadata function {self.metadata[number]}", kind="type")
+        if not array.flags.c_contiguous or not array.flags.aligned:
+            array = np.array(array, order="C")
+        result._set(array, metadata, self.stolen[number] if self.stolen else None)
+
+    def check_count(self, count: int) -> None:
+        if count != len(self.results):
+            raise Problem(f"{self.op_name} has {count} results, {len(self.results)} were asked for", kind="argument",
+                          help="make the list of results as long as the operation has them")
+
+    def fail(self, error: Problem) -> None:
+        """An error that begins here."""
+        with TRANSITION:
+            if self.stage is Stage.DONE:
+                return
+        error = self.runtime.originate(error, self.location, self.op_name)
+        if self.invocation is not None:
+            self.invocation.problem = error
+        self.finish(error)
+
+    def finish(self, error: Problem | None) -> None:
+        """Done: what has not been settled becomes the error, and the arguments are let go."""
+        with TRANSITION:
+            if self.stage is Stage.DONE:
+                return
+            self.stage = Stage.DONE
+        self.runtime.untrack(self)
+        donated = [a for a in self.arguments if type(a) is DonatedHandle]
+        self.arguments, self.entry = [], None
+        for handle in donated:
+            handle._invalidate()
+        if error is not None:
+            for result in self.results:
+                result._fail(error)
+        self.results = []
+        self.done._settle(error)
+
+    def cancel(self, error: Problem) -> None:
+        """Give it up unless it is running."""
+        if self.claim():
+            self.finish(error)
+
+    def after_fork(self) -> None:
+        """In the child: what another thread was running is lost, and so is what it was about to say to those that wait."""
+        if self.stage is Stage.RUNNING and self.thread != threading.get_ident():
+            self.abandon()
+        elif self.stage is Stage.WAITING:
+            self.missing, self.missing_metadata = sum(v.is_pending for v in self.inputs()), 0
+            if not self.missing:
+                self.runtime.schedule(self)
+
+    def abandon(self) -> None:
+        """The thread that was running this is no more."""
+        self.finish(Problem(f"{self.op_name} was running in another thread when the process forked", kind="cancelled",
+                            help="fork when nothing is running, or run it again in the child"))
+
+
+def problem_of(error: Exception, op_name: str) -> Problem:
+    """What went wrong in an operation, as a Problem of its own."""
+    match error:
+        case Problem():
+            copy = Problem(error.message, error.position, kind=error.kind, help=error.help, labels=error.labels)
+            copy.__cause__ = error.__cause__
+            return copy.of(op_name)
+        case MemoryError():
+            return Problem(f"{op_name}: cannot allocate the result: {error}", kind="memory",
+                           help="free memory, or work on less")
+    problem = Problem(f"{op_name} failed: {type(error).__name__}: {error}", kind="operation")
+    problem.__cause__ = error
+    return problem
