@@ -91,6 +91,12 @@ def test_the_onnx_sample_finds_the_directions() -> None:
     assert difference and float(difference[1]) <= 1e-5
 
 
+@pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="the extra `tensorflow` is not installed")
+def test_tensorflows_module_and_model_are_the_same_compiled() -> None:
+    text = output("9_tensorflow.py")
+    assert text.count("True") == 4 and "False" not in text and "compiled code agrees with the reference" in text
+
+
 def test_every_sample_is_tested_and_in_the_readme() -> None:
     readme, here = (ROOT / "README.md").read_text(), pathlib.Path(__file__).read_text()
     assert SAMPLES and all(s.name in readme and s.name in here for s in SAMPLES)

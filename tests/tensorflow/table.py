@@ -1,8 +1,7 @@
-"""`python -m tests.tensorflow.table`: every graph of the corpus in every form, in the interpreters and compiled, against
+"""`python tests/tensorflow`: every graph of the corpus in every form, in the interpreters and compiled, against
 TensorFlow's answers: how many results and variables are equal, or why there is none."""
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 
 from tosaic.runtime.errors import Problem
@@ -30,7 +29,3 @@ def main() -> int:
         print(f"{name:26}{form:16}{found[0]:14}{found[1]}", flush=True)
     print(f"{len(PAIRS)} graphs, {failed} not equal")
     return int(bool(failed))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
