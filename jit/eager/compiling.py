@@ -3,11 +3,12 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import AbstractContextManager
 
 _lock = threading.RLock()
 
 
-def compiling() -> threading._RLock:
+def compiling() -> AbstractContextManager[object]:
     """The lock to hold while compiling."""
     return _lock
 
