@@ -23,6 +23,7 @@ from ..compiled import Compiled
 from ..decorator import Jit, TensorSpec
 from . import operations
 from .compilers import plain
+from .compiling import compiling
 
 if TYPE_CHECKING:
     from ...runtime.opbyop.core import CoreRuntime
@@ -120,7 +121,9 @@ class Region:
             return values[wanted[0]] if len(wanted) == 1 else tuple(values[n] for n in wanted)
 
         function.__name__ = "region"
-        return Jit(function).trace(*[TensorSpec(h.shape, h.dtype) for h in given]).compile()
+        traced = Jit(function).trace(*[TensorSpec(h.shape, h.dtype) for h in given])
+        with compiling():
+            return traced.compile()
 
     def _number_of(self, handle: TensorHandle) -> int:
         number = self._numbers.get(id(handle))

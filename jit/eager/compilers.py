@@ -19,6 +19,7 @@ from ...runtime.opbyop.metadata import TensorMetadata
 from ..decorator import Jit, TensorSpec
 from ..stages import Traced
 from . import operations
+from .compiling import compiling
 from .in_place import OverArguments
 
 Make = Callable[[Traced], Kernel]
@@ -92,8 +93,9 @@ def result_metadata(traced: Traced) -> tuple[TensorMetadata, ...]:
 
 def native(traced: Traced) -> Kernel:
     """Machine code: called as a built-in function where the program allows it."""
-    compiled = traced.compile()
-    call = compiled.calls.quick() or compiled.calls.ordinary
+    with compiling():
+        compiled = traced.compile()
+        call = compiled.calls.quick() or compiled.calls.ordinary
     return Kernel(call, OverArguments(compiled))
 
 

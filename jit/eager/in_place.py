@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ...runtime.arena import Array, address
 from ..compiled import Compiled
+from .compiling import compiling
 
 if TYPE_CHECKING:
     from ...runtime.executable import Executable
@@ -37,7 +38,8 @@ class OverArguments:
 
     def _find(self) -> None:
         assert self._compiled is not None
-        self._lowered = self._compiled.lowered
+        with compiling():
+            self._lowered = self._compiled.lowered
         self._arguments = overwritable(self._lowered)
         self._compiled = None
 
@@ -82,4 +84,5 @@ def over_argument(lowered: Lowered, number: int) -> Executable:
     places = frame_places(program, plan)
     shared = replace(places, buffers={**places.buffers, program.outputs[0]: places.buffers[program.inputs[number]]})
     text = module_text([Part("program", program, shared, exported=True)], target)
-    return Executable(native_code(program, plan, target, text=text)[0])
+    with compiling():
+        return Executable(native_code(program, plan, target, text=text)[0])
