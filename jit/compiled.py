@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..runtime.later import Later
 from .calls import Calls, until_quick
-from .later import Later
 from .structure import Structure
 
 if TYPE_CHECKING:

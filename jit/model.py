@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..runtime.errors import Problem
+from ..runtime.later import Later, now
 from .cache.models import CachedModel, Origin, Outline, file_key, known_data, known_file, remember_file
 from .cache.programs import Request
 from .calls import through, until_quick
 from .dynamic import KEPT, Shape, is_dynamic, shapes_of, with_shapes
-from .later import Later, now
 from .reading import first_bytes, is_text, read_again, read_bytes, read_module
 
 if TYPE_CHECKING:

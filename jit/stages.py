@@ -17,9 +17,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ..runtime.errors import Problem
+from ..runtime.later import now
 from ..runtime.threads import get_num_threads
 from .compiled import Compiled
-from .later import now
 from .structure import Structure
 
 if TYPE_CHECKING:

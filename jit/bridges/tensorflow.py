@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...runtime.errors import Problem
-from ..later import now
+from ...runtime.later import now
 from ..model import Entry, Model, graph_of, outlines_of
 from ..structure import Structure, flatten
 

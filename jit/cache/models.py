@@ -13,8 +13,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from ...runtime.later import Later
 from ...runtime.variables import Context
-from ..later import Later
 from .code import LaterSource, own_source
 from .folder import Folder, folder
 from .keys import PACKAGE, NotKept, digest, is_own

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...runtime.errors import Position, Source
 from ...runtime.executable import Code, Executable
 from ...runtime.function_object import LONGEST
+from ...runtime.later import Later
 from ...runtime.machine_code import Image
 from ...runtime.threads import get_num_threads
 from ...runtime.variables import Context, process
-from ..later import Later
 from ..structure import Structure
 from .caller import caller, keep_caller, keep_pool, thread_pool
 from .code import code_of, fields_of, own_source

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 
 from ...runtime.function_object import MOST, TENSOR_WORDS, Word
+from ...runtime.later import Later
 from ...runtime.python_layout import COUNT, DATA, DTYPE, EXTENTS, FLAGS, ITEMS, RANK, TYPE, is_known
 from .features import host
 from .machine import Engine
@@ -366,12 +367,11 @@ define ptr @tosaic.call(ptr %self, ptr %objects, i64 %count, ptr %names) {{
 """
 
 
+engine = Later(lambda: Engine(text(), host()))
+"""The machine code of the function, made once for the process, whichever thread asks: its address outlives every call."""
+
+
 @functools.cache
 def caller() -> int:
-    """The address of the function, made once for the process; 0 where the layout of objects is not known."""
+    """The address of the function; 0 where the layout of objects is not known."""
     return engine().address("tosaic.call") if is_known() else 0
-
-
-@functools.cache
-def engine() -> Engine:
-    return Engine(text(), host())

@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import sys
 
+from ...runtime.later import Later
 from ...runtime.threads import MOST, PoolCode
 from .features import host
 from .machine import Engine
@@ -46,10 +47,8 @@ def module_text() -> str:
     return f'target triple = "{host().triple}"\n{text}'
 
 
-@functools.cache
-def engine() -> Engine:
-    """The pool's machine code, made once for a process."""
-    return Engine(module_text(), host(), NEEDED)
+engine = Later(lambda: Engine(module_text(), host(), NEEDED))
+"""The pool's machine code, made once for a process, whichever thread asks: its addresses outlive every call."""
 
 
 @functools.cache
