@@ -97,6 +97,18 @@ def test_tensorflows_module_and_model_are_the_same_compiled() -> None:
     assert text.count("True") == 4 and "False" not in text and "compiled code agrees with the reference" in text
 
 
+def test_one_operator_at_a_time() -> None:
+    lines = output("10_op_by_op.py").splitlines()
+    assert lines[0].endswith("[[4.0, 4.0], [13.0, 13.0]]") and "do not broadcast" in lines[1]
+    assert lines[2:] == ["[1, 2, 3]", "a region as one graph: True"]
+
+
+def test_the_kernel_program_prints_its_sum(capsys: pytest.CaptureFixture[str]) -> None:
+    from tosaic.jit.cli import main
+    assert main(["run", str(ROOT / "samples" / "models" / "op_by_op.mlir")]) == 0
+    assert "values = [11, 22, 33]" in capsys.readouterr().out
+
+
 def test_every_sample_is_tested_and_in_the_readme() -> None:
     readme, here = (ROOT / "README.md").read_text(), pathlib.Path(__file__).read_text()
     assert SAMPLES and all(s.name in readme and s.name in here for s in SAMPLES)

@@ -34,5 +34,6 @@ def test_the_first_calls_of_a_process_may_come_from_several_threads(tmp_path: ob
     with open(path, "w") as file:
         file.write(PROGRAM)
     for _ in range(3):
-        found = subprocess.run([sys.executable, path], capture_output=True, text=True, env={**os.environ, "TOSAIC_CACHE": "off"})
+        environment = {**os.environ, "TOSAIC_CACHE": "off"}
+        found = subprocess.run([sys.executable, path], capture_output=True, text=True, env=environment)
         assert found.returncode == 0 and found.stdout == "right\n", found.stderr
