@@ -35,8 +35,8 @@ TRIED = 5
 """Tiles that a measured search tries."""
 LONG = 4
 """Of an axis that is not the innermost, and is worth the tiles of rows that lie apart."""
-MANY_TURNS, LITTLE = 16, 100_000
-"""So many turns of the outer loops are enough for threads; and so many cycles are not divided."""
+MANY_TURNS, LITTLE = 16, 30_000
+"""So many turns of the outer loops are enough for threads; and so many cycles, two of `divide`'s grains, are not divided."""
 MUCH = 1 << 23
 """Terms of a product in blocks that has the fastest tile, whatever its code."""
 ENOUGH_SUMS = 8
