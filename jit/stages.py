@@ -272,7 +272,7 @@ def check_shapes(function: Function) -> None:
     for value in function.arguments:
         if not getattr(value.type, "is_static", True):
             raise Problem(f"input {value.name} is {value.type}: its shape must be known to compile", value.position,
-                          kind="shape", help="call it with arrays, specialize it, or --shape")
+                          kind="unsupported", help="call it with arrays, specialize it, or --shape")
 
 
 def prepared(module: Module) -> Module:
