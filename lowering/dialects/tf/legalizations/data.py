@@ -52,12 +52,16 @@ class ComplexTensor:
 
     @property
     def tensor(self) -> TensorType:
-        raise Problem("complex numbers have no place in TOSA", kind="unsupported",
-                      help="only transforms, Complex, Real, Imag, Conj and ComplexAbs take them")
+        raise self.problem
 
     @property
     def constant(self) -> None:
         return None
+
+    @property
+    def problem(self) -> Problem:
+        return Problem("complex numbers have no place in TOSA", kind="unsupported",
+                       help="only transforms, Complex, Real, Imag, Conj and ComplexAbs take them")
 
 
 Datum = Value | VariableHandle | Text | ListOfTensors | ComplexTensor | None

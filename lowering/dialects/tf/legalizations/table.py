@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .....runtime.errors import Problem
 from ....graph.graph import Value
-from .data import Datum, described
+from .data import ComplexTensor, Datum, described
 
 if TYPE_CHECKING:
     from ....graph.graph import Operation
@@ -40,6 +40,8 @@ def legalized(found: Legalization, e: Emitter, operation: Operation, operands: S
             "" if most == least else " or more" if most > 99 else f" to {most}"))
     for number, operand in enumerate(operands):
         if kinds[min(number, len(kinds) - 1)] == "Value" and not isinstance(operand, Value):
+            if isinstance(operand, ComplexTensor):
+                raise operand.problem
             raise Problem(f"operand {number} is {described(operand)}, not a tensor of numbers", kind="type")
     results = found(e, operation, *operands)
     return results if isinstance(results, tuple) else (results,)
