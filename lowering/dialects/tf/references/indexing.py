@@ -62,13 +62,6 @@ def tensor_scatter_update(operation: Operation, x: Array, indices: Array, update
     return result
 
 
-@reference("tf.TensorScatterAdd")
-def tensor_scatter_add(operation: Operation, x: Array, indices: Array, updates: Array) -> Array:
-    result = x.copy()
-    np.add.at(result, places(x, indices), updates)
-    return result
-
-
 @reference("tf.OneHot")
 def one_hot(operation: Operation, indices: Array, depth: Array, on: Array, off: Array) -> Array:
     """An index outside of the depth gives no one."""

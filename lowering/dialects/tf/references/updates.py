@@ -18,25 +18,17 @@ def strided_update(operation: Operation, x: Array, begin: Array, end: Array, str
     return result.reshape(x.shape)
 
 
-@reference("tf.TensorScatterSub")
-def tensor_scatter_sub(operation: Operation, x: Array, indices: Array, updates: Array) -> Array:
-    result = x.copy()
-    np.subtract.at(result, places(x, indices), updates)
-    return result
+def scatter(name: str, combine: np.ufunc) -> None:
+    """An update is combined with what is at its place, each one where several have one place."""
+    @reference(name)
+    def combined(operation: Operation, x: Array, indices: Array, updates: Array) -> Array:
+        result = x.copy()
+        combine.at(result, places(x, indices), updates)
+        return result
 
 
-@reference("tf.TensorScatterMax")
-def tensor_scatter_max(operation: Operation, x: Array, indices: Array, updates: Array) -> Array:
-    result = x.copy()
-    np.maximum.at(result, places(x, indices), updates)
-    return result
-
-
-@reference("tf.TensorScatterMin")
-def tensor_scatter_min(operation: Operation, x: Array, indices: Array, updates: Array) -> Array:
-    result = x.copy()
-    np.minimum.at(result, places(x, indices), updates)
-    return result
+for name, combine in (("Add", np.add), ("Sub", np.subtract), ("Max", np.maximum), ("Min", np.minimum)):
+    scatter(f"tf.TensorScatter{name}", combine)
 
 
 @reference("tf.StridedSliceGrad")
