@@ -46,9 +46,12 @@ def read_all(descriptor: int) -> str:
 def test_ctrl_c_ends_it_with_130_and_one_word(model: str) -> None:
     process = subprocess.Popen([*COMMAND, "run", model, "--calls", "1000000000"], stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True)
-    time.sleep(3)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    try:
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert (process.returncode, out, err) == (130, "", "interrupted\n")
 
 
