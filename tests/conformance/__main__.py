@@ -38,6 +38,7 @@ def options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--filter", default="", help="only tests whose name has this regular expression")
     parser.add_argument("--seed", type=int, default=42, help="of the generator (default: %(default)s)")
     parser.add_argument("--shard", default="1/1", help="i/n: the i-th of n equal parts")
+    parser.add_argument("--skip", type=int, default=0, help="so many tests of those: a run that was cut off goes on")
     parser.add_argument("--native", action="store_true", help="the native engine alone")
     parser.add_argument("--interpreter", action="store_true", help="the reference interpreter alone")
     parser.add_argument("--features", default="", help="of the machine that native code is made for, added to this one's: "
@@ -65,7 +66,7 @@ def tests(chosen: argparse.Namespace) -> list[Path]:
     if chosen.operators:
         found = [test for test in found if operator_of(test) in chosen.operators]
     matching = [test for test in found if pattern.search(test.name)]
-    return sorted(matching, key=lambda test: order(test.name))[part - 1::parts]
+    return sorted(matching, key=lambda test: order(test.name))[part - 1::parts][chosen.skip:]
 
 
 def engines(chosen: argparse.Namespace) -> tuple[Engine, ...]:
