@@ -126,11 +126,11 @@ class Writer:
     def row_in_loops(self, block: Block, row: Affine, width: int, outer: Vectorizer | None, constants: Given) -> None:
         for _, group in itertools.groupby(block.pieces, key=lambda p: (p.lanes, p.active)):
             same = list(group)
-            lanes = same[0].lanes
-            number = Axis("vector", len(same))
+            lanes, number = same[0].lanes, Axis("vector", len(same))
+            step = same[1].start - same[0].start if len(same) > 1 else lanes
 
             def one() -> None:
-                start = Affine.of(number) * lanes + same[0].start
+                start = Affine.of(number) * step + same[0].start
                 assert self.known is not None
                 known = {self.known: self.b.load(self.spilled(), row * width + start, lanes)}
                 self.store(block, row, start, same[0], {**constants, **known}, outer)
