@@ -71,6 +71,8 @@ class Op:
     """"declare", "read" or "write" for the operators of stateful tensors."""
     is_check: ClassVar[bool] = False
     """Ends the run where its operand is false: it has no results, and is kept all the same."""
+    stands_alone: ClassVar[bool] = False
+    """Its loops compute nothing else: its result is stored."""
     foreign: ClassVar[bool] = False
     """Of a dialect beside TOSA: its own `verify` has its rules, and TOSA's levels do not hold."""
 

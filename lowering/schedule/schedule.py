@@ -27,6 +27,7 @@ from . import (
     byte_window_loops,
     contraction,
     float_parts,
+    fourier,
     map,
     matrix_vector,
     outer_sums,
@@ -39,6 +40,7 @@ from .alternatives import chosen
 from .byte_window import ByteWindowChoice
 from .contraction import Contraction, ContractionChoice
 from .divide import DEEPEST, divide, parts_of
+from .fourier import FourierChoice
 from .map import MapChoice
 from .matrix_vector import MatrixVectorChoice
 from .nest import Nest, flatten
@@ -50,7 +52,7 @@ from .transpose import TransposeChoice
 from .window import WindowChoice
 
 Choice = (ContractionChoice | ByteWindowChoice | RowChoice | OuterSumsChoice | MatrixVectorChoice | WindowChoice
-          | TransposeChoice | MapChoice)
+          | TransposeChoice | MapChoice | FourierChoice)
 
 
 Ready = Callable[[Function], None]
@@ -70,6 +72,8 @@ def parts(kernel: Kernel, target: Target, by_rows: bool = False, rings: Mapping[
     """The parts of a kernel, in order; together they write each output once."""
     if 0 in kernel.out.shape:
         return ()
+    if transform := fourier.recognise(kernel, target, by_rows):
+        return (Part(flatten(kernel), transform),)
     if target.precision != "f32" and in_floats(kernel, target) is not None:
         target = dataclasses.replace(target, precision="f32")
     return chosen(kernel, by_rows, parts_of_nest(flatten(kernel, rings), target, by_rows), target)
@@ -183,6 +187,8 @@ def lower_part(b: Builder, part: Part, target: Target, by_rows: bool) -> None:
             window.lower(b, nest, choice, target, rows)
         case TransposeChoice() as choice:
             transpose.lower(b, nest, choice, target, rows)
+        case FourierChoice() as choice:
+            fourier.lower(b, nest, choice, rows)
         case MapChoice() as choice:
             map.lower(b, nest, choice, target, rows)
 
