@@ -26,8 +26,11 @@ from ..native.target import Target
 from .nest import Nest, flat_index
 from .rows import Rows, nested
 
-AT_A_TIME = 2
-"""Vectors of sums that run beside each other, so that none waits for the one before."""
+AT_A_TIME, MANY = 2, 256
+"""Vectors of sums that run beside each other, so that none waits for the one before; and of how many vectors a transform is worth
+that code."""
+SHORT, MOST_PRODUCTS = 8, 1 << 12
+"""A transform of so few vectors is a product with a matrix, which is less code; of more, where all have so few terms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,24 +110,24 @@ class Fourier:
         start = batch * (2 * c.height * c.columns)
         if self.short:  # rows and some of the columns at once
             self.sums(batch, Affine(), Affine())
-            self.vectors(self.first)
-            self.reordered(self.first, self.first, lambda k: start + k * v, self.out, c.height * c.width)
+            self.vectors(self.first, self.first, 1, lambda k: start + k * v, self.out, c.height * c.width)
             return
         y, block, plane = Axis("y", c.height), Axis("block", c.columns // v), c.height * c.columns
         target, origin = (self.lines, Affine()) if self.lines else (self.out, start)
 
         def row() -> None:
             self.sums(batch, Affine.of(y), Affine())
-            self.vectors(self.first)
-            self.reordered(self.first, c.columns // v, lambda k: origin + Affine.of(y) * c.columns + k * v, target, plane)
+            self.vectors(self.first, c.columns // v, c.height, lambda k: origin + Affine.of(y) * c.columns + k * v, target, plane)
 
         def column() -> None:
             assert self.lines
-            k = Axis("k", c.height)
-            self.b.loop(k, lambda: self.copied(self.lines, Affine.of(k) * c.columns + Affine.of(block) * v, plane,
+            k, place, last = Axis("k", c.height), Affine.of(block) * v, (lambda k: start + k * c.columns + Affine.of(block) * v)
+            if self.is_short(c.height, block.extent):
+                self.products(c.height, c.height, self.lines, (place, c.columns, plane), last, self.out, plane)
+                return
+            self.b.loop(k, lambda: self.copied(self.lines, Affine.of(k) * c.columns + place, plane,
                                                self.work, Affine.of(k) * v, c.height * v))
-            self.vectors(c.height)
-            self.reordered(c.height, c.height, lambda k: start + k * c.columns + Affine.of(block) * v, self.out, plane)
+            self.vectors(c.height, c.height, block.extent, last, self.out, plane)
 
         self.b.loop(y, row)
         if self.lines:
@@ -133,7 +136,8 @@ class Fourier:
     # ---- sums of a few elements ----------------------------------------------------------------------------------
     def sums(self, batch: Affine, y: Affine, x: Affine) -> None:
         """The vectors of the first place, twiddled."""
-        beside = min(AT_A_TIME, self.first)
+        c = self.choice
+        beside = min(AT_A_TIME if c.height * c.width >= MANY * c.lanes else 1, self.first)
         turn = Axis("turn", self.first // beside)
         self.b.loop(turn, lambda: self.some_sums(batch, y, [Affine.of(turn) * beside + i for i in range(beside)]))
 
@@ -168,12 +172,42 @@ class Fourier:
             self.store(self.work, place * v, self.first * v, real, imaginary)
 
     # ---- transforms of vectors -----------------------------------------------------------------------------------
-    def vectors(self, n: int) -> None:
-        """The transform of the n vectors of the first place; the result, its bits in reverse, is in the first place after an even
-        number of steps."""
-        steps = n.bit_length() - 1
-        if not steps:
+    def vectors(self, n: int, kept: int, times: int, to: Callable[[Affine], Affine], target: Buffer, plane: int) -> None:
+        """The first vectors of the transform of the n ones of the first place, of which there are so many `times`."""
+        if n > 1 and self.is_short(n, times):
+            self.products(n, kept, self.work, (Affine(), self.choice.lanes, n * self.choice.lanes), to, target, plane)
             return
+        if n > 1:
+            self.steps(n)
+        self.reordered(n, kept, to, target, plane)
+
+    def is_short(self, n: int, times: int) -> bool:
+        return n <= SHORT or n * n * times <= MOST_PRODUCTS
+
+    def products(self, n: int, kept: int, source: Buffer, place: tuple[Affine, int, int], to: Callable[[Affine], Affine],
+                 target: Buffer, plane: int) -> None:
+        """The same as sums of n products. `place` says where vectors lie: the first, how far apart they are, and real from
+        imaginary parts."""
+        b, v, (start, apart, between) = self.b, self.choice.lanes, place
+        table = self.table(f"matrix{n}", np.stack(roots(n, np.outer(np.arange(kept), np.arange(n)), self.sign), 2))
+        k, at = Axis("k", kept), Axis("at", n)
+
+        def term(*sums: Operand) -> list[Operand]:
+            turn = [b.splat(b.load(table, Affine.of(k) * (2 * n) + Affine.of(at) * 2 + q), v) for q in range(2)]
+            parts = self.load(source, start + Affine.of(at) * apart, between)
+            factors = [(x, by) for x in parts for by in turn]
+            return [b.op("fma", x, by, total) for (x, by), total in zip(factors, sums)]
+
+        def one() -> None:
+            xc, xs, yc, ys = b.loop(at, term, [Literal(0.0, self.type)] * 4)
+            self.store(target, to(Affine.of(k)), plane, b.op("add", xc, ys), b.op("sub", yc, xs))
+
+        b.loop(k, one)
+
+    def steps(self, n: int) -> None:
+        """The transform of the n vectors of the first place; the result, its bits in reverse, is there again after an even number
+        of steps."""
+        steps = n.bit_length() - 1
         b, v, half = self.b, self.choice.lanes, n // 2
         cosine, sine = roots(n, np.arange(half), self.sign)
         table = self.table(f"roots{n}", np.stack([cosine, sine], 1))
