@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..dialects.tosa.data import Const, ConstShape
 from ..dialects.tosa.bitwise import LogicalAnd
+from ..dialects.tosa.data import Const, ConstShape
 from ..dialects.tosa.fourier import halves
 from ..dialects.tosa.layout import Reshape, Slice
 from ..dialects.tosa.ternary import Select

@@ -27,8 +27,8 @@ from .nest import Nest, flat_index
 from .rows import Rows, nested
 
 AT_A_TIME, MANY = 2, 256
-"""Vectors of sums that run beside each other, so that none waits for the one before; and of how many vectors a transform is worth
-that code."""
+"""Vectors of sums that run beside each other, so that none waits for the one before; and of how many vectors a transform is
+worth that code."""
 SHORT, MOST_PRODUCTS = 8, 1 << 12
 """A transform of so few vectors is a product with a matrix, which is less code; of more, where all have so few terms."""
 
@@ -117,16 +117,22 @@ class Fourier:
 
         def row() -> None:
             self.sums(batch, Affine.of(y), Affine())
-            self.vectors(self.first, c.columns // v, c.height, lambda k: origin + Affine.of(y) * c.columns + k * v, target, plane)
+            self.vectors(self.first, c.columns // v, c.height, lambda k: origin + Affine.of(y) * c.columns + k * v, target,
+                         plane)
 
         def column() -> None:
-            assert self.lines
-            k, place, last = Axis("k", c.height), Affine.of(block) * v, (lambda k: start + k * c.columns + Affine.of(block) * v)
+            lines = self.lines
+            assert lines
+            k, place = Axis("k", c.height), Affine.of(block) * v
+
+            def last(k: Affine) -> Affine:
+                return start + k * c.columns + place
+
             if self.is_short(c.height, block.extent):
-                self.products(c.height, c.height, self.lines, (place, c.columns, plane), last, self.out, plane)
+                self.products(c.height, c.height, lines, (place, c.columns, plane), last, self.out, plane)
                 return
-            self.b.loop(k, lambda: self.copied(self.lines, Affine.of(k) * c.columns + place, plane,
-                                               self.work, Affine.of(k) * v, c.height * v))
+            self.b.loop(k, lambda: self.copied(lines, Affine.of(k) * c.columns + place, plane,
+                                          self.work, Affine.of(k) * v, c.height * v))
             self.vectors(c.height, c.height, block.extent, last, self.out, plane)
 
         self.b.loop(y, row)
@@ -205,8 +211,8 @@ class Fourier:
         b.loop(k, one)
 
     def steps(self, n: int) -> None:
-        """The transform of the n vectors of the first place; the result, its bits in reverse, is there again after an even number
-        of steps."""
+        """The transform of the n vectors of the first place; the result, its bits in reverse, is there again after an even
+        number of steps."""
         steps = n.bit_length() - 1
         b, v, half = self.b, self.choice.lanes, n // 2
         cosine, sine = roots(n, np.arange(half), self.sign)
@@ -290,8 +296,8 @@ class Fourier:
         return Buffer(f"{self.name}.{what}", "float32", data.shape, "constant", data)
 
     def matrix(self) -> Array:
-        """[element, part, lane]: the roots of the sums at the start. Elements, and frequencies in the lanes, have two axes where
-        rows are short."""
+        """[element, part, lane]: the roots of the sums at the start. Elements, and frequencies in the lanes, have two axes
+        where rows are short."""
         v, w = self.choice.lanes, self.choice.width if self.short else 1
         at = np.arange(v)
         turns = np.outer(at // w, at // w) * w + np.outer(at % w, at % w) * (v // w)

@@ -34,8 +34,8 @@ AT_A_TIME, BY_TURNS, BY_TURNS_AHEAD, LONG_BY_TURNS = 0.3, 1.0, 0.05, 0.3
 """How much longer one vector at a time takes than many, beside what these take; and where they come by turns: on a processor
 that looks far enough ahead to see the next vector's operations, little, unless these are many."""
 LONG_TAIL, MOST_APART, MOST_UNDIVIDED = 30, 1 << 18, 1 << 18
-"""Instructions for a vector that are too many to have them twice for what is left at the end; bytes of a result that need not lie
-where an argument is; instructions, for each element, that no threads divide."""
+"""Instructions for a vector that are too many to have them twice for what is left at the end; bytes of a result that need not
+lie where an argument is; instructions, for each element, that no threads divide."""
 FAR_AHEAD = 90
 """Instructions for a vector that are not too many for that."""
 
@@ -157,13 +157,13 @@ def by_terms(nest: Nest, axis: Axis, target: Target) -> bool:
 
 def columns(nest: Nest, axis: Axis, size: int) -> list[Tiles]:
     """How the last axis is cut: tiles of one size, that overlap, where each has sums of its own or is much code."""
-    alike = axis.extent > size and (len(nest.axes) > 1 and may_repeat(nest, axis) or is_long(nest, axis))
+    alike = axis.extent > size and ((len(nest.axes) > 1 and may_repeat(nest, axis)) or is_long(nest, axis))
     return repeating(axis.extent, size) if alike else chunks(axis.extent, size)
 
 
 def is_long(nest: Nest, axis: Axis) -> bool:
-    """Whether the last outputs are so much code that rather some are computed twice. They must not lie where something is that is
-    read, so it is nobody's memory but the result's; and what threads divide is cut elsewhere."""
+    """Whether the last outputs are so much code that rather some are computed twice. They must not lie where something is that
+    is read, so it is nobody's memory but the result's; and what threads divide is cut elsewhere."""
     each, count = weight(nest.value, axis), math.prod(a.extent for a in nest.axes)
     divided = len(nest.axes) == 1 and count * each > MOST_UNDIVIDED
     return each >= LONG_TAIL and nest.out.role == "result" and nest.out.nbytes <= MOST_APART and not divided and not any(

@@ -103,8 +103,8 @@ def rows_of(nest: Nest, r: Reduce, most: int, lanes: int) -> int:
 
 
 def row_by_row(nest: Nest, r: Reduce, target: Target, rows: int, lanes: int) -> WindowChoice | None:
-    """Tiles of one row and several vectors, whose windows' bounds are those of loops, at the border and inside: where that is so
-    much less code than tiles of `rows`, of which those at the border have code of their own, that it pays."""
+    """Tiles of one row and several vectors, whose windows' bounds are those of loops, at the border and inside: where that is
+    so much less code than tiles of `rows`, of which those at the border have code of their own, that it pays."""
     m, n = nest.axes[-2:]
     conditions, columns = Conditions.of(r, m, n), -(-n.extent // lanes)
     low, high = interior(m, conditions.rows)
@@ -113,7 +113,8 @@ def row_by_row(nest: Nest, r: Reduce, target: Target, rows: int, lanes: int) -> 
     work, share = Work.of(nest, r, lanes), share_of(nest.value)
     vectors = max(v for v in range(1, MOST_BESIDE + 1) if columns % v == 0)
     whole = heights(nest, r, m.extent, (low, high), WindowChoice(rows, 1, lanes), conditions)
-    taps, inner = math.prod(a.extent for a in conditions.tapped), min(UNROLLED if shares(r, m) else FEW_STEPS, r.axes[-1].extent)
+    taps = math.prod(a.extent for a in conditions.tapped)
+    inner = min(UNROLLED if shares(r, m) else FEW_STEPS, r.axes[-1].extent)
     many = work.shapes * sum(work.lines(t.size, 1 if t.size == 1 else inner if low <= t.start and t.end <= high else taps)
                              for t in whole)
     less = many - work.lines(vectors, 1)
@@ -202,8 +203,8 @@ def loading_of(r: Reduce) -> int:
 
 def distinct(r: Reduce, m: Axis, rows: int) -> float:
     """Which part of the elements that the windows of so many rows have are others."""
-    k = r.axes[-1].extent
-    step = next((abs(x.index[0].coefficient(m)) // c for x in loads(r.body) if (c := abs(x.index[0].coefficient(r.axes[-1])))), k)
+    last, k = r.axes[-1], r.axes[-1].extent
+    step = next((abs(x.index[0].coefficient(m)) // c for x in loads(r.body) if (c := abs(x.index[0].coefficient(last)))), k)
     return ((rows - 1) * min(step, k) + k) / (rows * k)
 
 
@@ -218,7 +219,7 @@ def lower(b: Builder, nest: Nest, choice: WindowChoice, target: Target, rows: Ro
     lines = [Tiles(0, 1, 1)]
     if m:
         lines = heights(nest, r, m.extent, interior(m, conditions.rows), choice, conditions)
-    alike, size = target.has_masked and choice.vectors == 1 or choice.alone, choice.lanes * choice.vectors
+    alike, size = (target.has_masked and choice.vectors == 1) or choice.alone, choice.lanes * choice.vectors
     columns = columns_of(nest, r, size) if alike else chunks(n.extent, size)
     if not any(t.again for t in columns):
         columns = peel(columns, *interior(n, conditions.tests))

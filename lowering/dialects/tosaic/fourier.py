@@ -28,7 +28,8 @@ class Fourier2D(Op, name="tosaic.fourier2d"):
     def infer(self, real: Operand, *imaginary: Operand) -> TensorType:
         batch, height, width = transformed(real, "the real part")
         for part in imaginary:
-            require(transformed(part, "the imaginary part") == (batch, height, width), "the parts differ in shape", kind="shape")
+            other = transformed(part, "the imaginary part")
+            require(other == (batch, height, width), "the parts differ in shape", kind="shape")
         require(0 < self.columns <= (width or self.columns), f"there are {width} columns, not {self.columns}", kind="shape")
         return TensorType((batch, 2, height, self.columns), F32)
 
