@@ -23,7 +23,7 @@ from .keys import digest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOLDERS = ("jit", "lowering", "runtime")
-SOURCES = (".py", ".lark")
+SOURCES = (".py", ".lark", ".json")
 RESTED_NS = 2_000_000_000
 """Nanoseconds that a file must not have changed for, so that a change within the clock's resolution shows."""
 CPU_FIELDS = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags")

@@ -212,6 +212,20 @@ class Function:
     phases: tuple[int, ...] = ()
 
 
+_firsts: WeakKeyDictionary[Function, Function] = WeakKeyDictionary()
+
+
+def note_alike(function: Function, other: Function) -> None:
+    """Say that the functions are the same but for their buffers, which are alike: what is found out about the code of one is
+    true of the other."""
+    _firsts[function] = first_of(other)
+
+
+def first_of(function: Function) -> Function:
+    """The one that stands for all functions that are noted to be the same but for their buffers."""
+    return _firsts.get(function, function)
+
+
 def walk(block: Block) -> Iterator[Stmt]:
     """Every statement, inner ones too, in order."""
     for stmt in block:

@@ -332,7 +332,7 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
         step = dot = Dot4.of(b, form, choice.tile.rows, target, widths)
         panels, fill, known = dot.panels, dot.fill, dot.packed.known
     elif choice.packing == "compiling":
-        panels, _ = packed(name, form.b, form.n, form.reduce.axes, form.batch, widths, dtype)
+        panels = packed(b, name, form.b, form.n, form.reduce.axes, form.batch, widths, dtype)
     elif choice.packing == "running":
         panels, fill = pack_at_run_time(b, name, form.b, form.n, form.reduce.axes, widths, dtype, target,
                                         form.inside)
