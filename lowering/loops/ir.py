@@ -7,9 +7,9 @@ order.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
+from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 
 

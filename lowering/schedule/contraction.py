@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis, Range
 from ..elements.expression import Apply, Expr, Reduce, is_float
 from ..elements.traverse import loads, loads_beside, nodes

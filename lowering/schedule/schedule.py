@@ -129,9 +129,9 @@ def scheduled(kernel: Kernel, target: Target, by_rows: bool, rings: Mapping[Buff
     return function, tuple(b.derived)
 
 
-def divided(kernel: Kernel, target: Target, threads: int, repeated: Repeated) -> tuple[Function, int]:
+def divided(kernel: Kernel, target: Target, threads: int, repeated: Repeated | None = None) -> tuple[Function, int]:
     """The loops of a kernel for so many threads: divided into parts, and how many; or those for one thread."""
-    schedule = repeated.schedule
+    schedule = (repeated or Repeated(scheduled)).schedule
     plain = None if work(kernel) >= MUCH else schedule(kernel, target)
     if any(x.buffer is kernel.out for x in loads(kernel.value)) or (plain and parts_of(plain, threads) == 1):
         return plain or schedule(kernel, target), 1
