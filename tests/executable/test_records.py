@@ -49,7 +49,8 @@ def test_as_the_librarys(options: dict[str, bool]) -> None:
             repr(one), repr(other), one == same, one == other, one != same, one == one_again, one == 1,
             outcome(lambda: hash(one) == hash(same)), outcome(lambda: Point()), outcome(lambda: Point(1, 2, 3, 4, 5)),
             outcome(lambda: Point(1, z=2)), outcome(lambda: setattr(one, "x", 3)), one.x, outcome(lambda: delattr(same, "x")),
-            options["slots"] or outcome(lambda: setattr(one, "unknown", 3)), one.tags is not Point(1).tags, one.size, one.made, one.double(),
+            options["slots"] or outcome(lambda: setattr(one, "unknown", 3)), one.tags is not Point(1).tags, one.size, one.made,
+            one.double(),
             [f.name for f in dataclasses.fields(one)], Point.__match_args__, dataclasses.asdict(other), Point.__doc__,
             hasattr(one, "__dict__"), copy.copy(other).last == other.last, repr(copy.deepcopy(other))])
     assert seen[0] == seen[1]
