@@ -3,6 +3,7 @@ handler that the client names. `run` is the same for Python code: it raises at o
 """
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import threading
@@ -13,14 +14,15 @@ from typing import Any
 
 from ..errors import Position, Problem
 from ..variables import Context, process
-from .asynchronous import AsyncValue, Waiting, raised, run_callbacks, unraisable
+from .asynchronous import AsyncValue, Waiting, raised, recover, run_callbacks, unraisable
 from .attributes import EMPTY, FrozenOpAttrs, OpAttrs, frozen
 from .buffers import HANDLE
 from .chain import Chain
+from .deferred import DeferredCall, is_deferrable
 from .handle import TensorHandle, borrow
 from .handler import NullOpHandler, OpHandler, OpInvocation
 from .kernel_handler import DispatchFunction, KernelOpHandler, MetadataFunction, PythonOperation
-from .kernels import Compiler
+from .kernels import Compiler, Known
 from .location import CodeLocation, Diagnostic, Place, caller, line_of
 from .metadata import TensorMetadata
 from .operands import operands_of
@@ -31,9 +33,8 @@ from .work_queue import WorkQueue
 QUICK = 1024
 """Kernels that are found the quick way at most."""
 
-Quick = dict[tuple[Any, ...], tuple[TensorMetadata, Callable[..., Any]]]
-"""By operation and metadata of the arguments, for operators; by operation, handler, attributes and metadata, for `execute`: the
-result's metadata and the code."""
+Quick = dict[tuple[Any, ...], Known]
+"""By operation and metadata of the arguments, for operators; by operation, handler, attributes and metadata, for `execute`."""
 Decode = Callable[[object], "Position | None"]
 
 
@@ -60,8 +61,9 @@ class CoreRuntime:
         self._quick: Quick = self.quick
         self._recorders = 0
         self._lock = threading.RLock()
-        self._calls: dict[OpCall, None] = {}
+        self._calls: dict[OpCall | DeferredCall, None] = {}
         _live.add(self)
+        _recover_after_fork()
         registered: dict[str, PythonOperation] = {}
         self.cpu = KernelOpHandler(self, cpu, NullOpHandler(), registered, kernels)
         self.handlers: dict[str, OpHandler] = {
@@ -105,7 +107,7 @@ class CoreRuntime:
         """Run an operation. `location` is what the diagnostic gets (None: the caller's place in its Python code). The arguments
         are taken over: all are None afterwards, and a buffer to which nobody else refers may be reused. `results`, as long as
         results are wanted, is filled; errors are in them. Returns the chain of the effect where a `chain` is given."""
-        if chain is None and self._execute_quickly(op_name, op_handler, arguments, attributes, results):
+        if chain is None and self._execute_quickly(op_name, op_handler, location, arguments, attributes, results):
             return None
         handler = self.get_op_handler(op_handler) if isinstance(op_handler, str) else op_handler
         taken = [a for a in arguments if a is not None]
@@ -119,16 +121,24 @@ class CoreRuntime:
             self._learn(invocation, (op_name, op_handler, invocation.attributes))
         return invocation.out_chain
 
-    def _execute_quickly(self, op_name: str, op_handler: OpHandler | str, arguments: list[TensorHandle | None],
-                         attributes: OpAttrs | FrozenOpAttrs | None, results: list[TensorHandle | None]) -> bool:
-        """Run a kernel that is known, where all is ready and no buffer is to be had; False where it is not so simple."""
+    def _execute_quickly(self, op_name: str, op_handler: OpHandler | str, location: object,
+                         arguments: list[TensorHandle | None], attributes: OpAttrs | FrozenOpAttrs | None,
+                         results: list[TensorHandle | None]) -> bool:
+        """Run a kernel that is known, where all is ready and no buffer is to be had, or later; False where it is not so
+        simple."""
         try:
             given: list[Any] = arguments
             key = op_name, op_handler, EMPTY if attributes is None else attributes.freeze(), *[a._metadata for a in given]
             found = self.quick.get(key)
             if found is None or len(results) != 1:
                 return False
-            metadata, call = found
+            metadata, call, entry = found
+            if is_deferrable(given):
+                taken, arguments[:] = given[:], [None] * len(given)
+                del given
+                where = caller() if location is None else location
+                results[0] = DeferredCall(self, op_name, where, metadata, entry, taken).start()
+                return True
             for a in given:
                 if type(a) is not TensorHandle or (a._metadata is metadata and sys.getrefcount(a) <= HANDLE):
                     return False
@@ -139,9 +149,15 @@ class CoreRuntime:
         results[0] = TensorHandle(self, metadata, result)
         return True
 
+    def run_later(self, op_name: str, known: Known, arguments: list[TensorHandle]) -> TensorHandle:
+        """The result of a kernel that is known, whose arguments are not all there."""
+        if not is_deferrable(arguments):
+            return self.run(op_name, *arguments)  # type: ignore[no-any-return]
+        return DeferredCall(self, op_name, caller(), known[0], known[2], arguments).start()
+
     def _learn(self, invocation: OpInvocation, begin: tuple[Any, ...]) -> None:
         """Let this kernel be found the quick way, under a key of `begin` and the arguments' metadata."""
-        if self.quick is not self._quick or not (invocation.results and invocation.results[0].is_ready):  # type: ignore
+        if self.quick is not self._quick or invocation.problem is not None:
             return
         inputs = tuple([a.metadata for a in invocation.arguments])
         if (known := self.cpu.plain_kernel(invocation.op_name, invocation.attributes, inputs)) is not None:
@@ -230,19 +246,19 @@ class CoreRuntime:
             value.wait()
 
     # ---- what the operations call ------------------------------------------------------------------------------------
-    def track(self, call: OpCall) -> None:
+    def track(self, call: OpCall | DeferredCall) -> None:
         """Know of a pending call, which a cancellation ends."""
         self._calls[call] = None
         if (error := self.cancelled) is not None:
             call.cancel(error)
 
-    def untrack(self, call: OpCall) -> None:
+    def untrack(self, call: OpCall | DeferredCall) -> None:
         self._calls.pop(call, None)
 
-    def schedule(self, call: OpCall) -> None:
+    def schedule(self, call: OpCall | DeferredCall) -> None:
         """Run a call whose inputs are settled: here where this is a thread of the queue and the call is short, else in the
         queue, and here, too, where that is full."""
-        if (not call.operation.is_long and self.queue.is_worker()) or not self.queue.add(call):
+        if (not call.is_long and self.queue.is_worker()) or not self.queue.add(call):
             run_callbacks((call.begin,), None)  # once nothing on the way here refers to the arguments
 
     def locate(self) -> CodeLocation | None:
@@ -293,8 +309,21 @@ _live: weakref.WeakSet[CoreRuntime] = weakref.WeakSet()
 def _after_fork() -> None:
     for runtime in list(_live):
         runtime._lock = threading.RLock()
+
+
+def _recover() -> None:
+    """In the child, when all locks are new: what waits goes on, and what other threads were about to say is said."""
+    for runtime in list(_live):
         for call in list(runtime._calls):
             call.after_fork()
+    recover()
+
+
+@functools.cache
+def _recover_after_fork() -> None:
+    """Let `_recover` come last: this is called when a runtime is made, and all modules with locks are there."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_recover)
 
 
 if hasattr(os, "register_at_fork"):

@@ -57,7 +57,7 @@ class Stage(Enum):
 class OpCall:
     """One call. A dispatch function sees it: `arrays` and `attributes` are its inputs, `metadata` that of its results (empty
     without a metadata function), `location` what the client passed."""
-    __slots__ = ("arguments", "attributes", "chain", "done", "entry", "invocation", "location", "metadata", "missing",
+    __slots__ = ("arguments", "attributes", "chain", "done", "entry", "invocation", "is_long", "location", "metadata", "missing",
                  "missing_metadata", "op_name", "operation", "results", "runtime", "stage", "stolen",
                  "thread", "types_known")
 
@@ -73,7 +73,7 @@ class OpCall:
         self.metadata: tuple[TensorMetadata, ...] = ()
         self.stolen: tuple[int | None, ...] = ()
         self.entry: Any = None
-        self.stage, self.types_known = Stage.WAITING, False
+        self.stage, self.types_known, self.is_long = Stage.WAITING, False, operation.is_long
 
     @property
     def arrays(self) -> tuple[Array, ...]:
@@ -88,7 +88,7 @@ class OpCall:
                               help="pass Chain.ready(), or the chain of the operation that comes before"))
             return
         pending = [v for v in self.inputs() if v.is_pending]
-        if not pending and not self.operation.is_long:
+        if not pending and not self.is_long:
             if self.infer():
                 self.run()
             return
@@ -123,7 +123,7 @@ class OpCall:
     def metadata_arrived(self, _: object) -> None:
         with TRANSITION:
             self.missing_metadata -= 1
-            is_last = self.missing_metadata <= 0
+            is_last = self.missing_metadata == 0
         if is_last:
             self.infer()
             self.value_arrived(self)
@@ -132,7 +132,7 @@ class OpCall:
         with TRANSITION:
             self.missing -= 1
             is_last = self.missing <= 0
-        if is_last:
+        if is_last and not any(v.is_pending for v in self.inputs()):  # a child of `fork` may hear twice of one value
             self.runtime.schedule(self)
 
     def infer(self) -> bool:
@@ -272,8 +272,12 @@ class OpCall:
 
     def abandon(self) -> None:
         """The thread that was running this is no more."""
-        self.finish(Problem(f"{self.op_name} was running in another thread when the process forked", kind="cancelled",
-                            help="fork when nothing is running, or run it again in the child"))
+        self.finish(lost_thread(self.op_name))
+
+
+def lost_thread(op_name: str) -> Problem:
+    return Problem(f"{op_name} was running in another thread when the process forked", kind="cancelled",
+                   help="fork when nothing is running, or run it again in the child")
 
 
 def problem_of(error: Exception, op_name: str) -> Problem:
