@@ -152,7 +152,7 @@ class CoreRuntime:
     def run_later(self, op_name: str, known: Known, arguments: list[TensorHandle]) -> TensorHandle:
         """The result of a kernel that is known, whose arguments are not all there."""
         if not is_deferrable(arguments):
-            return self.run(op_name, *arguments)  # type: ignore[no-any-return]
+            return self.run(op_name, *arguments)
         return DeferredCall(self, op_name, caller(), known[0], known[2], arguments).start()
 
     def _learn(self, invocation: OpInvocation, begin: tuple[Any, ...]) -> None:

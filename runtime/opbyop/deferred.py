@@ -1,5 +1,5 @@
-"""The short way of a call that has to wait: a kernel that is known, for arguments whose metadata is known but whose contents are
-not all there. It keeps the promises of `OpCall` (order, errors, cancellation, taking buffers over) and needs a third of the time.
+"""The short way of a call that has to wait: a kernel that is known, for arguments whose metadata is known but whose contents
+are not all there. It keeps the promises of `OpCall` (order, errors, cancellation, taking buffers over) in a third of the time.
 """
 from __future__ import annotations
 

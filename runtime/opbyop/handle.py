@@ -154,7 +154,7 @@ class TensorHandle(ArrayMethods, AsyncValue):
         """Give it its contents; False where it has been settled before."""
         return self._settle(None, (array, metadata, stolen_from))
 
-    def _fill(self, array: Array, metadata: TensorMetadata, stolen_from: int | None) -> None:  # type: ignore[override]
+    def _fill(self, array: Array, metadata: TensorMetadata, stolen_from: int | None) -> None:
         if stolen_from is not None:
             self._stolen_from = stolen_from
         self._metadata, self._array = metadata, array

@@ -57,9 +57,9 @@ class Stage(Enum):
 class OpCall:
     """One call. A dispatch function sees it: `arrays` and `attributes` are its inputs, `metadata` that of its results (empty
     without a metadata function), `location` what the client passed."""
-    __slots__ = ("arguments", "attributes", "chain", "done", "entry", "invocation", "is_long", "location", "metadata", "missing",
-                 "missing_metadata", "op_name", "operation", "results", "runtime", "stage", "stolen",
-                 "thread", "types_known")
+    __slots__ = ("arguments", "attributes", "chain", "done", "entry", "invocation", "is_long", "location", "metadata",
+                 "missing", "missing_metadata", "op_name", "operation", "results", "runtime", "stage", "stolen", "thread",
+                 "types_known")
 
     def __init__(self, runtime: CoreRuntime, operation: Operation, invocation: OpInvocation) -> None:
         self.runtime, self.operation = runtime, operation

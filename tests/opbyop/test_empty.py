@@ -10,13 +10,14 @@ X = np.arange(12, dtype=np.float32).reshape(4, 3)
 HANDLERS = pytest.mark.parametrize("handler", ["cpu", "reference"])
 
 SAME_AS_NUMPY = {
-    "add": (lambda z, x: z + z), "a number": (lambda z, x: z * 2), "broadcast": (lambda z, x: z + x[:1]), "negate": (lambda z, x: -z),
-    "compare": (lambda z, x: z < z), "astype": (lambda z, x: z.astype(np.int32)), "sum to nothing": (lambda z, x: z.sum(axis=1)),
-    "sum of nothing": (lambda z, x: z.sum(axis=0)), "sum of all": (lambda z, x: z.sum()), "max to nothing": (lambda z, x: z.max(axis=1)),
-    "sum kept": (lambda z, x: z.sum(axis=0, keepdims=True)), "matmul": (lambda z, x: z @ x.T), "matmul of nothing": (lambda z, x: z.T @ z),
-    "transpose": (lambda z, x: z.T), "reshape": (lambda z, x: z.reshape(3, 0)), "ravel": (lambda z, x: z.ravel()),
-    "slice": (lambda z, x: x[:0]), "slice behind the end": (lambda z, x: x[7:, 1]), "slice of nothing": (lambda z, x: z[:, 0]),
-    "and back": (lambda z, x: z.sum(axis=0) + x[0])}
+    "add": lambda z, x: z + z, "a number": lambda z, x: z * 2, "broadcast": lambda z, x: z + x[:1], "negate": lambda z, x: -z,
+    "compare": lambda z, x: z < z, "astype": lambda z, x: z.astype(np.int32), "sum of all": lambda z, x: z.sum(),
+    "sum to nothing": lambda z, x: z.sum(axis=1), "sum of nothing": lambda z, x: z.sum(axis=0),
+    "sum kept": lambda z, x: z.sum(axis=0, keepdims=True), "max to nothing": lambda z, x: z.max(axis=1),
+    "matmul": lambda z, x: z @ x.T, "matmul of nothing": lambda z, x: z.T @ z, "transpose": lambda z, x: z.T,
+    "reshape": lambda z, x: z.reshape(3, 0), "ravel": lambda z, x: z.ravel(), "slice": lambda z, x: x[:0],
+    "slice behind the end": lambda z, x: x[7:, 1], "slice of nothing": lambda z, x: z[:, 0],
+    "and back": lambda z, x: z.sum(axis=0) + x[0]}
 
 
 @HANDLERS
@@ -37,7 +38,8 @@ def test_operators_on_tensors_without_elements_give_what_numpy_gives(rt, handler
     ("all", [Z > 0], {"axis": 0}, np.ones(3, bool)), ("any", [Z > 0], {"axis": 0}, np.zeros(3, bool)),
     ("mean", [Z], {"axis": 0}, np.full(3, np.nan, "f4")), ("expand_dims", [Z], {"axis": 0}, Z[None]), ("logsumexp", [Z],
      {"axis": 0}, np.full(3, -np.inf, "f4")),
-    ("tosa.add", [Z, Z], {}, Z), ("tosa.reduce_sum", [Z], {"axis": 0}, np.zeros((1, 3), "f4")), ("tosa.concat", [Z, X], {"axis": 0}, X),
+    ("tosa.add", [Z, Z], {}, Z), ("tosa.reduce_sum", [Z], {"axis": 0}, np.zeros((1, 3), "f4")),
+    ("tosa.concat", [Z, X], {"axis": 0}, X),
     ("tosa.pad", [Z], {"padding": [1, 0, 0, 0]}, np.zeros((1, 3), "f4")), ("tosa.transpose", [Z], {"perms": [1, 0]}, Z.T)])
 def test_operations_on_tensors_without_elements(rt, handler, op, operands, attributes, wanted):
     rt.use(handler)
@@ -47,7 +49,8 @@ def test_operations_on_tensors_without_elements(rt, handler, op, operands, attri
 
 
 @pytest.mark.parametrize("op, attributes, message", [
-    ("max", {"axis": 0}, "max: zero-size array to reduction operation maximum"), ("argmax", {"axis": 0}, "argmax: attempt to get argmax"),
+    ("max", {"axis": 0}, "max: zero-size array to reduction operation maximum"),
+    ("argmax", {"axis": 0}, "argmax: attempt to get argmax"),
     ("reshape", {"shape": [2, 2]}, "cannot reshape array of size 0"), ("sum", {"axis": 5}, "axis 5"),
     ("tosa.reduce_max", {"axis": 0}, "tosa.reduce_max: zero-size array")])
 def test_what_there_is_not_of_nothing_is_an_error_at_once(rt, diagnostics, op, attributes, message):
