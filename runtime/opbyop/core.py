@@ -3,24 +3,22 @@ handler that the client names. `run` is the same for Python code: it raises at o
 """
 from __future__ import annotations
 
-import functools
-import os
 import sys
 import threading
-import weakref
 from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
 from ..errors import Position, Problem
 from ..variables import Context, process
-from .asynchronous import AsyncValue, Waiting, raised, recover, run_callbacks, unraisable
-from .attributes import EMPTY, FrozenOpAttrs, OpAttrs, frozen
+from .asynchronous import AsyncValue, Waiting, raised, run_callbacks, unraisable
+from .attributes import EMPTY, FrozenOpAttrs, OpAttrs
 from .buffers import HANDLE
 from .chain import Chain
 from .deferred import DeferredCall, is_deferrable
+from .forks import follow_forks
 from .handle import TensorHandle, borrow
-from .handler import NullOpHandler, OpHandler, OpInvocation
+from .handler import NullOpHandler, OpHandler, OpInvocation, run_handler
 from .kernel_handler import DispatchFunction, KernelOpHandler, MetadataFunction, PythonOperation
 from .kernels import Compiler, Known
 from .location import CodeLocation, Diagnostic, Place, caller, line_of
@@ -62,8 +60,7 @@ class CoreRuntime:
         self._recorders = 0
         self._lock = threading.RLock()
         self._calls: dict[OpCall | DeferredCall, None] = {}
-        _live.add(self)
-        _recover_after_fork()
+        follow_forks(self)
         registered: dict[str, PythonOperation] = {}
         self.cpu = KernelOpHandler(self, cpu, NullOpHandler(), registered, kernels)
         self.handlers: dict[str, OpHandler] = {
@@ -107,13 +104,14 @@ class CoreRuntime:
         """Run an operation. `location` is what the diagnostic gets (None: the caller's place in its Python code). The arguments
         are taken over: all are None afterwards, and a buffer to which nobody else refers may be reused. `results`, as long as
         results are wanted, is filled; errors are in them. Returns the chain of the effect where a `chain` is given."""
-        if chain is None and self._execute_quickly(op_name, op_handler, location, arguments, attributes, results):
+        fixed = EMPTY if attributes is None else attributes.freeze()
+        if chain is None and self._execute_quickly(op_name, op_handler, location, arguments, fixed, results):
             return None
         handler = self.get_op_handler(op_handler) if isinstance(op_handler, str) else op_handler
         taken = [a for a in arguments if a is not None]
         is_complete = len(taken) == len(arguments)
         arguments[:] = [None] * len(arguments)
-        invocation = OpInvocation(op_name, location, taken, frozen(attributes), [None] * len(results), chain, runtime=self)
+        invocation = OpInvocation(op_name, location, taken, fixed, [None] * len(results), chain, runtime=self)
         del taken
         self._execute(handler, invocation, is_complete)
         results[:] = invocation.results
@@ -122,13 +120,13 @@ class CoreRuntime:
         return invocation.out_chain
 
     def _execute_quickly(self, op_name: str, op_handler: OpHandler | str, location: object,
-                         arguments: list[TensorHandle | None], attributes: OpAttrs | FrozenOpAttrs | None,
+                         arguments: list[TensorHandle | None], attributes: FrozenOpAttrs,
                          results: list[TensorHandle | None]) -> bool:
         """Run a kernel that is known, where all is ready and no buffer is to be had, or later; False where it is not so
         simple."""
         try:
             given: list[Any] = arguments
-            key = op_name, op_handler, EMPTY if attributes is None else attributes.freeze(), *[a._metadata for a in given]
+            key = op_name, op_handler, attributes, *[a._metadata for a in given]
             found = self.quick.get(key)
             if found is None or len(results) != 1:
                 return False
@@ -176,16 +174,17 @@ class CoreRuntime:
             invocation.fail(error)
         elif (recorder := recording(self)) is not None:
             recorder.record(invocation)
-        else:
-            handler.run(invocation)
+        elif (problem := run_handler(handler, invocation)) is not None:
+            invocation.problem = self.originate(problem, invocation.location, invocation.op_name)
+            invocation.fail(invocation.problem)
 
     def run(self, op_name: str, *operands: Any, outputs: int = 1, **attributes: Any) -> Any:
         """Run an operation from Python: operands are handles, arrays and numbers (which take the type of the first handle), and
         the result one handle, or a tuple where several `outputs` are wanted. Side effects follow each other in the order of
         their calls. Raises a Problem that is found at once."""
-        frozen_attributes = OpAttrs(attributes).freeze() if attributes else None
+        fixed = OpAttrs(attributes).freeze() if attributes else EMPTY
         handles = operands_of(self, operands)
-        invocation = OpInvocation(op_name, None, handles, frozen(frozen_attributes), [None] * outputs, runtime=self)
+        invocation = OpInvocation(op_name, None, handles, fixed, [None] * outputs, runtime=self)
         self.run_invocation(invocation)
         if invocation.problem is not None:
             raise raised(invocation.problem)
@@ -285,6 +284,15 @@ class CoreRuntime:
                 return self.place(code, instruction, line)
         return None if self.decode is None else self.decode(location)
 
+    def after_fork(self) -> None:
+        """In the child: no other thread has the lock."""
+        self._lock = threading.RLock()
+
+    def go_on_after_fork(self) -> None:
+        """In the child, when all locks are new: what waits goes on, and what other threads were running is lost."""
+        for call in list(self._calls):
+            call.after_fork()
+
     # ---- recording ---------------------------------------------------------------------------------------------------
     def begin_recording(self, recorder: Recorder) -> None:
         with self._lock:
@@ -301,30 +309,3 @@ class CoreRuntime:
         self._quick = quick
         is_open = self.cancelled is None and not self._recorders
         self.quick = quick if is_open else {}
-
-
-_live: weakref.WeakSet[CoreRuntime] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    for runtime in list(_live):
-        runtime._lock = threading.RLock()
-
-
-def _recover() -> None:
-    """In the child, when all locks are new: what waits goes on, and what other threads were about to say is said."""
-    for runtime in list(_live):
-        for call in list(runtime._calls):
-            call.after_fork()
-    recover()
-
-
-@functools.cache
-def _recover_after_fork() -> None:
-    """Let `_recover` come last: this is called when a runtime is made, and all modules with locks are there."""
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_recover)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
