@@ -156,10 +156,12 @@ class telling:
 
 
 def drain(thread: int) -> None:
-    """Call what is in the row of this thread, until nothing is left there."""
+    """Call what is in the row of this thread, until nothing is left there. An interrupt (Ctrl-C) is raised at the end, so that
+    nobody waits for what would never be said."""
     row = _rows.get(thread)
     if row is None:
         return
+    interrupt: BaseException | None = None
     try:
         while row:
             value, callbacks = row[0]
@@ -171,8 +173,12 @@ def drain(thread: int) -> None:
                 callback(value)
             except Exception as error:
                 unraisable(error, callback)
+            except BaseException as error:
+                interrupt = error
     finally:
         del _rows[thread]
+    if interrupt is not None:
+        raise interrupt
 
 
 def recover() -> None:
@@ -184,7 +190,7 @@ def recover() -> None:
             run_callbacks(callbacks[::-1], value)
 
 
-def unraisable(error: Exception, culprit: object) -> None:
+def unraisable(error: BaseException, culprit: object) -> None:
     """Tell of an error in a callback, which nobody can catch."""
     sys.unraisablehook(SimpleNamespace(exc_type=type(error), exc_value=error, exc_traceback=error.__traceback__,
                                        err_msg="Exception ignored in a callback of tosaic", object=culprit))

@@ -59,8 +59,10 @@ class DeferredCall:
             return
         try:
             self.deliver(self.dispatch(arrays))
-        except Exception as exception:
+        except BaseException as exception:
             self.finish(self.runtime.originate(problem_of(exception, self.op_name), self.location, self.op_name))
+            if not isinstance(exception, Exception):
+                raise
 
     def dispatch(self, arrays: list[Array | None]) -> Array:
         """The result's array."""

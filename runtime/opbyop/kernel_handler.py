@@ -78,7 +78,7 @@ class CompiledOperation:
         if taken is None:
             return entry.kernel().call(*[call.arguments[n]._array for n in entry.inputs])
         call.stolen = taken[:1]
-        return [taken[1]]
+        return taken[1]
 
 
 class KernelOpHandler(OpHandler):

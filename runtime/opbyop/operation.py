@@ -87,7 +87,7 @@ class OpCall:
             self.fail(Problem(f"{self.op_name} has a side effect and needs a chain", kind="argument",
                               help="pass Chain.ready(), or the chain of the operation that comes before"))
             return
-        pending = [v for v in self.inputs() if v.is_pending]
+        pending = [v for v in self.inputs() if type(v._state) is Waiting]
         if not pending and not self.is_long:
             if self.infer():
                 self.run()
@@ -132,8 +132,15 @@ class OpCall:
         with TRANSITION:
             self.missing -= 1
             is_last = self.missing <= 0
-        if is_last and not any(v.is_pending for v in self.inputs()):  # a child of `fork` may hear twice of one value
+        if is_last and not self.is_waiting():  # a child of `fork` may hear twice of one value
             self.runtime.schedule(self)
+
+    def is_waiting(self) -> bool:
+        """Whether something is pending that it needs."""
+        for argument in self.arguments:
+            if type(argument._state) is Waiting:
+                return True
+        return self.chain is not None and self.chain.is_pending
 
     def infer(self) -> bool:
         """Find the metadata of the results, unless an argument is an error, which the run says. False where it is wrong."""
@@ -158,22 +165,27 @@ class OpCall:
         """Run it, unless an input is an error or it has been cancelled."""
         if not self.claim():
             return
-        error = next((v.error for v in self.inputs() if v.error is not None), None) or self.runtime.cancelled
+        error = next((v.error for v in self.inputs() if v._state is not None), None) or self.runtime.cancelled
         if error is not None:
             self.finish(error)
             return
-        if not self.infer():
+        if not self.types_known and not self.infer():
             return
         try:
             found = self.operation.dispatch(self)
-            if found is not None:
+            if type(found) is np.ndarray and len(self.results) == 1:
+                self.set(0, self.results[0], found)
+                self.finish(None)
+            elif found is not None:
                 self.deliver(found if isinstance(found, tuple | list) else (found,))
             elif all(not r.is_pending for r in self.results):
                 self.finish(None)
             else:
                 raise Problem(f"{self.op_name} gave no result", kind="argument", help="return an array for each result")
-        except Exception as exception:
+        except BaseException as exception:
             self.fail(problem_of(exception, self.op_name))
+            if not isinstance(exception, Exception):
+                raise
 
     def begin(self, _: object) -> None:
         """Run it, as a callback."""
@@ -280,7 +292,7 @@ def lost_thread(op_name: str) -> Problem:
                    help="fork when nothing is running, or run it again in the child")
 
 
-def problem_of(error: Exception, op_name: str) -> Problem:
+def problem_of(error: BaseException, op_name: str) -> Problem:
     """What went wrong in an operation, as a Problem of its own."""
     match error:
         case Problem():
