@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..arena import Array
 from ..errors import Problem
 from .asynchronous import TRANSITION, Waiting
-from .handle import TensorHandle
+from .handle import TensorHandle, given_away, keep_settled
 from .kernels import Entry
 from .metadata import TensorMetadata
 from .operation import Stage, lost_thread, problem_of
@@ -37,6 +37,7 @@ class DeferredCall:
         """Wait for what is pending; the result, which is pending, too."""
         runtime, arrived, done = self.runtime, self.arrived, self.done
         runtime.track(self)
+        keep_settled(self.arguments)
         for argument in tuple(self.arguments):
             if type(argument._state) is Waiting:
                 argument.then(arrived)
@@ -46,6 +47,8 @@ class DeferredCall:
         """An argument is settled; where two are at the same time, only one of the runs begins."""
         for argument in self.arguments:
             if type(argument._state) is Waiting:
+                if len(self.arguments) > 1:
+                    keep_settled(self.arguments)
                 return
         self.runtime.schedule(self)
 
@@ -55,7 +58,8 @@ class DeferredCall:
             return
         arrays = [a._array for a in self.arguments]
         if self.runtime.cancelled is not None or None in map(type_of, arrays):
-            self.finish(next((a.error for a in self.arguments if a.error is not None), None) or self.runtime.cancelled)
+            error = next((a.error for a in self.arguments if a.error is not None), None)
+            self.finish(error or self.runtime.cancelled or given_away())
             return
         try:
             self.deliver(self.dispatch(arrays))
@@ -91,9 +95,8 @@ class DeferredCall:
             self.stage, self.thread = Stage.RUNNING, get_ident()
         return True
 
-    def finish(self, error: Problem | None) -> None:
+    def finish(self, error: Problem) -> None:
         """Make the result an error, and let the arguments go."""
-        assert error is not None
         self.stage, self.arguments = Stage.DONE, []
         self.runtime.untrack(self)
         self.done._fail(error)

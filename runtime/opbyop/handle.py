@@ -222,6 +222,13 @@ class DonatedHandle(TensorHandle):
 install(DonatedHandle, is_quick=False)
 
 
+def keep_settled(arguments: list[TensorHandle]) -> None:
+    """Let a call that goes on waiting have handles of its own of what is there: the client may give its handles away meanwhile."""
+    for number, argument in enumerate(arguments):
+        if type(argument) is TensorHandle and type(argument._state) is not Waiting:
+            arguments[number] = TensorHandle(argument._runtime, argument._metadata, argument._array, argument._state)
+
+
 class TensorResolver:
     """Settles one handle, once. If it goes away without that, the handle becomes an error: nobody waits for ever."""
     __slots__ = ("_handle",)

@@ -18,7 +18,7 @@ from ..arena import Array
 from ..errors import Problem
 from .asynchronous import TRANSITION, AsyncValue, Waiting
 from .chain import Chain
-from .handle import DonatedHandle, TensorHandle
+from .handle import DonatedHandle, TensorHandle, keep_settled
 from .handler import OpInvocation
 from .metadata import TensorMetadata
 
@@ -109,6 +109,7 @@ class OpCall:
             return
         self.invocation = None  # what goes wrong from now on is found out later
         self.missing_metadata, self.missing = len(unknown) + len(late), len(pending) + 1
+        keep_settled(self.arguments)
         self.runtime.track(self)
         if self.missing_metadata:
             self.missing += 1
@@ -132,7 +133,9 @@ class OpCall:
         with TRANSITION:
             self.missing -= 1
             is_last = self.missing <= 0
-        if is_last and not self.is_waiting():  # a child of `fork` may hear twice of one value
+        if not is_last and len(self.arguments) > 1:
+            keep_settled(self.arguments)
+        elif is_last and not self.is_waiting():  # a child of `fork` may hear twice of one value
             self.runtime.schedule(self)
 
     def is_waiting(self) -> bool:
