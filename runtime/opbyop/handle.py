@@ -223,7 +223,7 @@ install(DonatedHandle, is_quick=False)
 
 
 def keep_settled(arguments: list[TensorHandle]) -> None:
-    """Let a call that goes on waiting have handles of its own of what is there: the client may give its handles away meanwhile."""
+    """Let a call that goes on waiting have handles of its own of what is there: the client may give its own away meanwhile."""
     for number, argument in enumerate(arguments):
         if type(argument) is TensorHandle and type(argument._state) is not Waiting:
             arguments[number] = TensorHandle(argument._runtime, argument._metadata, argument._array, argument._state)
