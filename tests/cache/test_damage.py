@@ -147,6 +147,7 @@ import sys
 import numpy as np
 from tosaic.jit.cache.folder import Folder
 folder, key, size = Folder(sys.argv[1]), bytes.fromhex(sys.argv[2]), int(sys.argv[3])
+folder.write("code", key, {"turn": 0}, [np.zeros(size, np.uint8)])
 print("begins", flush=True)
 for turn in range(int(sys.argv[4])):
     folder.write("code", key, {"turn": turn}, [np.full(size, turn % 251, np.uint8)])
