@@ -75,7 +75,7 @@ def test_ctrl_c_ends_it_with_130_and_one_word(model: str) -> None:
     assert "Traceback" not in shown and CONTROL.sub("", shown).endswith("interrupted\r\n")
 
 
-def test_progress_is_shown_on_a_terminal_only(model: str) -> None:
+def test_progress_is_shown_on_a_terminal(model: str) -> None:
     reader, terminal = pty.openpty()
     process = subprocess.Popen([*COMMAND, "run", model, "--calls", "600000"], stdout=subprocess.PIPE, stderr=terminal,
                                env={**os.environ, "TERM": "xterm"})
@@ -85,8 +85,12 @@ def test_progress_is_shown_on_a_terminal_only(model: str) -> None:
     out, _ = process.communicate(timeout=120)
     assert process.returncode == 0 and b"600000 calls" in out and b"\x1b" not in out
     assert "running main" in shown
-    quiet = subprocess.run([*COMMAND, "run", model, "--calls", "600000"], capture_output=True, check=True)
-    assert quiet.stderr == b""
+
+
+def test_progress_is_not_shown_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
+    with Progress("reading", delay=0.01):
+        time.sleep(0.2)
+    assert capsys.readouterr() == ("", "")
 
 
 def test_progress_appears_after_its_delay_and_goes(monkeypatch: pytest.MonkeyPatch) -> None:
