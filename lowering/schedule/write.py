@@ -20,6 +20,7 @@ from ..loops.builder import Builder
 from ..loops.ir import Operand
 from ..native.target import Target
 from .code_size import TOLERATED, price_of, share_of, tolerated
+from .derived import Made, derive
 from .nest import Nest
 from .tiles import Piece
 from .vectorize import At, Vectorizer
@@ -144,7 +145,7 @@ class Writer:
         if not found:
             return NOTHING
         values = np.array([e.value for e in found], np.float32)
-        table = Buffer(f"{self.nest.name}.constants", "float32", values.shape, "constant", values)
+        (table,), _ = derive(self.b, (f"{self.nest.name}.constants",), (), lambda: Made((values,)))
         return {e: self.b.load(table, Affine.of(i)) for i, e in enumerate(found)}
 
     def spilled(self) -> Buffer:
