@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..runtime.errors import Problem, printable
+from .interrupts import forget_interrupt, is_interrupt, repeated_interrupts
 from .memory_options import add_memory, plain
 
 USAGE, BAD_MODEL, INTERNAL, INTERRUPTED = 2, 3, 4, 130
@@ -32,7 +33,18 @@ TOSAIC_CACHE_LIMIT is the most that it may hold, such as 512M (default: 1G)."""
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
     try:
-        options = parser().parse_args(plain(sys.argv[1:] if arguments is None else arguments))
+        with repeated_interrupts():
+            return carried_out(sys.argv[1:] if arguments is None else arguments)
+    except KeyboardInterrupt:
+        forget_interrupt()
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+
+
+def carried_out(arguments: Sequence[str]) -> int:
+    """The exit code of a command line that nobody interrupts."""
+    try:
+        options = parser().parse_args(plain(arguments))
     except SystemExit as end:
         return int(end.code or 0)
     try:
@@ -42,13 +54,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Problem as problem:
         print(problem, file=sys.stderr)
         return USAGE if problem.kind in USAGE_KINDS else INTERNAL if problem.kind == "internal" else BAD_MODEL
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return INTERRUPTED
     except BrokenPipeError:  # who reads our output has enough of it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
+        if is_interrupt(error):
+            raise KeyboardInterrupt from error
         return internal(error, options)
 
 

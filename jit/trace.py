@@ -26,7 +26,7 @@ from ..runtime.errors import Position, Problem, Source
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-PACKAGE = str(Path(__file__).resolve().parent.parent)
+PACKAGE = Path(__file__).parents[1]
 OURS = tuple(str(Path(PACKAGE, folder)) + "/" for folder in ("jit", "lowering", "runtime"))
 
 

@@ -1,9 +1,10 @@
 """A value that is made when it is first asked for, once, whichever thread asks."""
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -21,9 +22,29 @@ class Later(Generic[T]):
         if not self._made:
             with self._lock:
                 if self._make is not None:
-                    self._made.append(self._make())
+                    _being_made.append(self)
+                    try:
+                        self._made.append(self._make())
+                    finally:
+                        _being_made.remove(self)
                     self._make = None
         return self._made[0]
+
+    def after_fork(self) -> None:
+        """In the child: the thread that was making it is not there, and the next that asks begins anew."""
+        self._lock = threading.Lock()
+
+
+_being_made: list[Later[Any]] = []
+
+
+def _after_fork() -> None:
+    for value in _being_made:
+        value.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def now(value: T) -> Later[T]:

@@ -17,6 +17,7 @@ pytest.importorskip("torch_mlir", reason="torch-mlir is not installed (the extra
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 from onnx.reference import ReferenceEvaluator  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("warm")
 Array = np.ndarray
 PERCEPTRON = pathlib.Path(__file__).parents[1] / "data" / "torch_mlir" / "perceptron.onnx"
 

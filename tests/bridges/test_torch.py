@@ -15,6 +15,7 @@ pytest.importorskip("torch_mlir", reason="torch-mlir is not installed (the extra
 from torch import nn  # noqa: E402
 from torch.export import Dim  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("warm")
 Array = np.ndarray
 
 

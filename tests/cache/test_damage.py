@@ -177,6 +177,9 @@ def test_a_reader_sees_only_whole_entries_while_two_write(cache: Folder) -> None
 def test_killed_writers_leave_nothing_that_is_read(cache: Folder) -> None:
     for attempt in range(3):
         process = writer(cache, 4_000_000, 1_000_000)
+        while not os.path.isdir(cache.path):  # it has begun, but may not have come to write
+            assert process.poll() is None
+            time.sleep(0.001)
         time.sleep(0.01 * attempt)
         process.send_signal(signal.SIGKILL)
         process.wait()

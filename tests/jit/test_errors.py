@@ -1,6 +1,9 @@
 """What is wrong in a Python function is a Problem at its line, with the expression marked."""
 from __future__ import annotations
 
+import pathlib
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -116,3 +119,10 @@ def test_a_fault_of_a_run_points_to_the_line_that_reads() -> None:
 
     text = problem(function, X)
     assert "errors.unwritten" in text and marked(text) == "state.read()"
+
+
+def test_the_line_is_that_of_the_user_where_the_package_lies_behind_a_link(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "tosaic").symlink_to(pathlib.Path(__file__).parents[2])
+    (tmp_path / "wrong.py").write_text("import numpy as np\nimport tosaic\ntosaic.jit(lambda x: x + 'one')(np.zeros(3))\n")
+    result = subprocess.run([sys.executable, "wrong.py"], capture_output=True, text=True, cwd=tmp_path)
+    assert "wrong.py:3:1: error[argument]" in result.stderr, result.stderr

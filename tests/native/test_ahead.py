@@ -18,18 +18,9 @@ from tosaic.lowering.native.link import is_supported
 from tosaic.lowering.native.load import native_text
 from tosaic.lowering.native.machine import image_with
 
+from .chain import X, chain
+
 pytestmark = pytest.mark.skipif(not is_supported(), reason="code is linked by tosaic on x86-64 Linux")
-WIDTHS = (40, 24, 17, 9, 30, 24, 17)
-WEIGHTS = [np.random.default_rng(7).standard_normal(shape).astype(np.float32) for shape in itertools.pairwise(WIDTHS)]
-X = np.random.default_rng(8).standard_normal((13, 40)).astype(np.float32)
-
-
-def chain(x: tosaic.Tensor) -> tosaic.Tensor:
-    """Several kernels, two of them equal."""
-    for weight in WEIGHTS:
-        x = tosaic.ops.tanh(x @ weight)
-        x = x - tosaic.ops.max(x, axis=1, keepdims=True)
-    return x
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """Modules compiled in parts by several processes: the same results, whatever a process does."""
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Iterator
 
@@ -15,22 +14,14 @@ from tosaic.lowering.native.load import native_text
 from tosaic.lowering.native.machine import compiled_image
 from tosaic.lowering.native.split import defined, split
 
-WIDTHS = (40, 24, 17, 9, 30)
-WEIGHTS = [np.random.default_rng(7).standard_normal(shape).astype(np.float32) for shape in itertools.pairwise(WIDTHS)]
+from .chain import WIDTHS, X, chain
+
 linked_here = pytest.mark.skipif(not is_supported(), reason="code is linked by tosaic on x86-64 Linux")
-
-
-def chain(x: tosaic.Tensor) -> tosaic.Tensor:
-    """Several kernels: products with sums over rows between them."""
-    for weight in WEIGHTS:
-        x = tosaic.ops.tanh(x @ weight)
-        x = x - tosaic.ops.max(x, axis=1, keepdims=True)
-    return x
 
 
 @pytest.fixture(scope="module")
 def text() -> str:
-    lowered = tosaic.jit(chain).lower(np.zeros((13, 40), np.float32))
+    lowered = tosaic.jit(chain).lower(X)
     return native_text(lowered.program, lowered.plan, host())
 
 
@@ -59,11 +50,10 @@ def test_a_module_of_one_function_stays_whole() -> None:
 
 @linked_here
 def test_code_in_parts_gives_the_same_results(in_parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    x = np.random.default_rng(8).standard_normal((13, 40)).astype(np.float32)
-    result = np.asarray(tosaic.jit(chain).lower(x).compile()(x))
+    result = np.asarray(tosaic.jit(chain).lower(X).compile()(X))
     monkeypatch.setattr(processes, "processors", lambda: 1)
-    assert np.array_equal(result, np.asarray(tosaic.jit(chain).lower(x).compile()(x)))
-    assert result.shape == (13, 30) and result.max() == 0
+    assert np.array_equal(result, np.asarray(tosaic.jit(chain).lower(X).compile()(X)))
+    assert result.shape == (13, WIDTHS[-1]) and result.max() == 0
 
 
 @linked_here

@@ -6,14 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from tosaic.jit.stages import Traced
-from tosaic.lowering.dialects.tf.interpret import Environment, interpret
 from tosaic.lowering.graph.graph import Module
-from tosaic.lowering.graph.types import BY_STORAGE, Array, TensorType
-from tosaic.lowering.graph.verify import verify
-from tosaic.lowering.rewrite.tensorflow import to_tosa
+from tosaic.lowering.graph.types import BY_STORAGE, Array
 from tosaic.lowering.text.reader import read_module
-from tosaic.runtime.interpreter import Interpreter
+
+from .three_ways import three_ways, tosa_of, type_of
 
 
 class Graph:
@@ -28,12 +25,12 @@ class Graph:
     def argument(self, array: Any) -> tuple[str, str]:
         array = np.asarray(array)
         self.arguments.append(array)
-        self.declared.append((f"%arg{len(self.declared)}", type_of(array)))
+        self.declared.append((f"%arg{len(self.declared)}", str(type_of(array))))
         return self.declared[-1]
 
     def constant(self, array: Any) -> tuple[str, str]:
         array = np.asarray(array)
-        return self("Const", result=type_of(array), value=f"dense<{listed(array)}> : {type_of(array)}")
+        return self("Const", result=str(type_of(array)), value=f"dense<{listed(array)}> : {type_of(array)}")
 
     def integers(self, *numbers: int) -> tuple[str, str]:
         return self.constant(np.array(numbers, np.int32))
@@ -65,18 +62,14 @@ class Graph:
         return read_module(self.text(*results))
 
     def tosa(self, *results: tuple[str, str]) -> Module:
-        module = to_tosa(self.module(*results), "main", [tensor_type_of(a) for a in self.arguments])
-        verify(module)
-        return module
+        return tosa_of(self.module(*results), [type_of(a) for a in self.arguments])
 
     def check(self, *results: tuple[str, str], tolerance: float = 0) -> tuple[Array, ...]:
         """The results, which are the same in every way of running the graph."""
-        expected = interpret(Environment(self.module(*results)), "main", self.arguments)
-        tosa = self.tosa(*results)
-        equal(Interpreter(tosa, "main")(*self.arguments), expected, "TOSA's interpreter", tolerance)
-        found = Traced(tosa, "main").compile()(*self.arguments)
-        equal(found if isinstance(found, tuple) else (found,), expected, "native", tolerance)
-        return expected
+        _, found = three_ways(self.text(*results), self.arguments, [type_of(a) for a in self.arguments])
+        equal(found.interpreted, found.expected, "TOSA's interpreter", tolerance)
+        equal(found.native, found.expected, "native", tolerance)
+        return found.expected
 
 
 def equal(found: Sequence[Any], expected: Sequence[Array], what: str, tolerance: float) -> None:
@@ -88,14 +81,6 @@ def equal(found: Sequence[Any], expected: Sequence[Array], what: str, tolerance:
             np.testing.assert_allclose(mine, right, rtol=tolerance, err_msg=f"{what}, result {i}")
         else:
             np.testing.assert_array_equal(mine, right, f"{what}, result {i}")
-
-
-def tensor_type_of(array: Array) -> TensorType:
-    return TensorType(array.shape, BY_STORAGE[array.dtype.name])
-
-
-def type_of(array: Array) -> str:
-    return str(tensor_type_of(array))
 
 
 def unranked(type: str) -> str:

@@ -2,35 +2,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import ml_dtypes
 import numpy as np
-from tosaic.jit.stages import Traced
-from tosaic.lowering.dialects.tf.interpret import Environment, interpret
-from tosaic.lowering.graph.graph import Module
 from tosaic.lowering.graph.types import BY_STORAGE, Array
-from tosaic.lowering.graph.verify import verify
-from tosaic.lowering.rewrite.tensorflow import to_tosa
-from tosaic.lowering.text.reader import read_module
-from tosaic.runtime.interpreter import Interpreter
+
+from .three_ways import Answers, three_ways, type_of
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8")
 SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, -1e-40, 1.2e-38, 3e38, -3e38, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5,
                     2, -2, 3, 1e-4, -1e-4, 1e-20, 1e20, -1e20, 41, 49, 0.49999997, 8388607.5, -8388609.0], np.float32)
 """What formulas may stumble over."""
-
-
-class Answers(NamedTuple):
-    """The results, the reference's, the native code's, the interpreter's."""
-    expected: tuple[Array, ...]
-    native: tuple[Array, ...]
-    interpreted: tuple[Array, ...]
-
-
-def type_of(array: Array) -> str:
-    return "tensor<" + "".join(f"{n}x" for n in array.shape) + f"{BY_STORAGE[array.dtype.name]}>"
 
 
 def literal(array: Array) -> str:
@@ -45,17 +29,11 @@ def text_of(name: str, operands: Sequence[Array], results: Sequence[str], proper
     given = [i for i in range(len(operands)) if i not in constants]
     arguments = ", ".join(f"%a{i}: {type_of(operands[i])}" for i in given)
     lines = [f'  %a{i} = "tf.Const"() <{{value = {literal(operands[i])}}}> : () -> {type_of(operands[i])}' for i in constants]
-    names, types = ", ".join(f"%a{i}" for i in range(len(operands))), ", ".join(map(type_of, operands))
+    names, types = ", ".join(f"%a{i}" for i in range(len(operands))), ", ".join(str(type_of(x)) for x in operands)
     found = ", ".join(f"tensor<*x{r}>" for r in results)
     lines += [f'  %r:{len(results)} = "{name}"({names}) <{{{properties}}}> : ({types}) -> ({found})',
               f"  return {', '.join(f'%r#{i}' for i in range(len(results)))} : {found}"]
     return f"func.func @main({arguments}) -> ({found}) {{\n" + "\n".join(lines) + "\n}\n"
-
-
-def tosa_of(text: str) -> Module:
-    module = to_tosa(read_module(text), "main")
-    verify(module)
-    return module
 
 
 def answers(name: str, *operands: Any, results: Sequence[str] | None = None, properties: str = "",
@@ -63,12 +41,7 @@ def answers(name: str, *operands: Any, results: Sequence[str] | None = None, pro
     """All three, for operands as arrays; the results are of the first operand's type unless `results` says otherwise."""
     arrays = [np.asarray(x) for x in operands]
     text = text_of(name, arrays, results or [str(BY_STORAGE[arrays[0].dtype.name])], properties, constants)
-    given = [x for i, x in enumerate(arrays) if i not in constants]
-    expected = interpret(Environment(read_module(text)), "main", given)
-    module = tosa_of(text)
-    native = Traced(module, "main").compile()(*given)
-    return Answers(tuple(map(np.asarray, expected)), native if isinstance(native, tuple) else (native,),
-                   Interpreter(module, "main")(*given))
+    return three_ways(text, [x for i, x in enumerate(arrays) if i not in constants])[1]
 
 
 def check_exactly(name: str, *operands: Any, **options: Any) -> None:

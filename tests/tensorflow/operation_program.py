@@ -6,14 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from tosaic.jit.stages import Traced
-from tosaic.lowering.dialects.tf.interpret import Environment, interpret
 from tosaic.lowering.graph.graph import Module
-from tosaic.lowering.graph.types import BY_STORAGE, Array
-from tosaic.lowering.graph.verify import verify
-from tosaic.lowering.rewrite.tensorflow import to_tosa
-from tosaic.lowering.text.reader import read_module
-from tosaic.runtime.interpreter import Interpreter
+from tosaic.lowering.graph.types import Array
+
+from .three_ways import three_ways, type_of
 
 TOLERANCES = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 1e-5, "float64": 1e-5}
 """Of the greatest number in the result."""
@@ -25,17 +21,13 @@ class Known:
     array: Array
 
 
-def type_of(array: Array) -> str:
-    return "tensor<" + "".join(f"{n}x" for n in array.shape) + f"{BY_STORAGE[array.dtype.name]}>"
-
-
 def program(name: str, properties: str, operands: Sequence[Array | Known], *results: str) -> str:
     """The text of a function of one operation: its arguments are the operands that are not known. `results` are element types;
     shapes are left open."""
     lines, types, arguments, values = [], [], [], []
     for number, operand in enumerate(operands):
         array = operand.array if isinstance(operand, Known) else operand
-        types.append(type_of(array))
+        types.append(str(type_of(array)))
         values.append(f"%a{number}")
         if isinstance(operand, Known):
             dense = f'dense<"0x{array.tobytes().hex().upper()}">' if array.size else "dense<>"
@@ -46,26 +38,17 @@ def program(name: str, properties: str, operands: Sequence[Array | Known], *resu
     signature = f"({', '.join(types)}) -> ({given})"
     lines.append(f'  %r:{len(results)} = "tf.{name}"({", ".join(values)}) <{{{properties}}}> : {signature}')
     found = ", ".join(f"%r#{i}" for i in range(len(results)))
-    return f"func.func @f({', '.join(arguments)}) -> ({given}) {{\n" + "\n".join(lines) + f"\n  return {found} : {given}\n}}\n"
+    head, tail = f"func.func @main({', '.join(arguments)}) -> ({given}) {{\n", f"\n  return {found} : {given}\n}}\n"
+    return head + "\n".join(lines) + tail
 
 
-def legalized(text: str) -> Module:
-    module = to_tosa(read_module(text), "f")
-    verify(module)
-    return module
-
-
-def check(name: str, properties: str, operands: Sequence[Array | Known], *results: str, compiled: bool = True,
-          tolerance: float | None = None) -> Module:
+def check(name: str, properties: str, operands: Sequence[Array | Known], *results: str, tolerance: float | None = None
+          ) -> Module:
     """The operation's results, by the TOSA interpreter and compiled, are the reference's; the module of TOSA."""
-    text = program(name, properties, operands, *results)
     arrays = [x for x in operands if not isinstance(x, Known)]
-    expected = interpret(Environment(read_module(text)), "f", list(arrays))
-    module = legalized(text)
-    near(Interpreter(module)(*arrays), expected, f"{name} <{properties}> interpreted", tolerance)
-    if compiled:
-        found = Traced(module, "f").compile()(*arrays)
-        near(found if isinstance(found, tuple) else (found,), expected, f"{name} <{properties}> compiled", tolerance)
+    module, found = three_ways(program(name, properties, operands, *results), arrays)
+    near(found.interpreted, found.expected, f"{name} <{properties}> interpreted", tolerance)
+    near(found.native, found.expected, f"{name} <{properties}> compiled", tolerance)
     return module
 
 

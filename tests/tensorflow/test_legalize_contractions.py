@@ -7,7 +7,8 @@ import pytest
 from tosaic.lowering.graph.types import Array
 from tosaic.runtime.errors import Problem
 
-from .operation_program import Known, check, legalized, operators, program
+from .operation_program import Known, check, operators, program
+from .three_ways import tosa_of
 
 BOOLEANS = (False, True)
 
@@ -59,7 +60,7 @@ def test_batches_broadcast(a: tuple[int, ...], b: tuple[int, ...], adj: tuple[bo
 
 
 def test_a_right_operand_that_the_batch_shares_is_one_product_of_all_rows() -> None:
-    module = legalized(program("BatchMatMulV2", flags(adj_x=False), [random((4, 3, 8)), Known(random((8, 5)))], "f32"))
+    module = tosa_of(program("BatchMatMulV2", flags(adj_x=False), [random((4, 3, 8)), Known(random((8, 5)))], "f32"))
     product = next(o for o in module.functions[0].body.operations if o.op.name == "tosa.matmul")
     assert product.results[0].tensor.dims == (1, 12, 5)
     assert operators(module) == ["tosa.reshape", "tosa.matmul", "tosa.reshape"]
@@ -102,7 +103,7 @@ def test_einsums_of_other_types(dtype: object) -> None:
     ("...a->a", [(2, 2)], r"the axes that \.\.\. stands for")])
 def test_what_an_equation_may_not_be(equation: str, shapes: list[tuple[int, ...]], message: str) -> None:
     with pytest.raises(Problem, match=message) as caught:
-        legalized(program("Einsum", f'equation = "{equation}"', [random(s) for s in shapes], "f32"))
+        tosa_of(program("Einsum", f'equation = "{equation}"', [random(s) for s in shapes], "f32"))
     assert "tf.Einsum" in str(caught.value)
 
 
@@ -111,5 +112,5 @@ def test_what_an_equation_may_not_be(equation: str, shapes: list[tuple[int, ...]
     ("BatchMatMulV2", (2, 3, 4), (3, 4, 5), "do not broadcast"), ("BatchMatMulV2", (3,), (3, 4), "at least two axes")])
 def test_what_a_product_may_not_be(name: str, a: tuple[int, ...], b: tuple[int, ...], message: str) -> None:
     with pytest.raises(Problem, match=message) as caught:
-        legalized(program(name, flags(), [random(a), random(b)], "f32"))
+        tosa_of(program(name, flags(), [random(a), random(b)], "f32"))
     assert f"tf.{name}" in str(caught.value)

@@ -9,7 +9,8 @@ import pytest
 from tosaic.lowering.graph.types import Array
 from tosaic.runtime.errors import Problem
 
-from .operation_program import Known, check, legalized, operators, program
+from .operation_program import Known, check, operators, program
+from .three_ways import tosa_of
 
 FORMATS = {(2, False): "NHWC", (2, True): "NCHW", (3, False): "NDHWC", (3, True): "NCDHW"}
 
@@ -105,21 +106,21 @@ def test_other_types(seed: int, dtype: object, element: str) -> None:
 
 def test_a_convolution_with_constant_filter_is_one_operator() -> None:
     text = properties(2, False, "SAME", (1, 1), (1, 1))
-    module = legalized(program("Conv2D", text, [values((1, 8, 8, 3), 0), Known(values((3, 3, 3, 5), 1))], "f32"))
+    module = tosa_of(program("Conv2D", text, [values((1, 8, 8, 3), 0), Known(values((3, 3, 3, 5), 1))], "f32"))
     assert operators(module) == ["tosa.conv2d"]
 
 
 def test_what_a_stride_leaves_over_is_taken_from_the_padding_or_cropped() -> None:
     same = properties(2, False, "SAME", (2, 2), (1, 1))
-    module = legalized(program("Conv2D", same, [values((1, 8, 7, 3), 0), Known(values((3, 3, 3, 5), 1))], "f32"))
+    module = tosa_of(program("Conv2D", same, [values((1, 8, 7, 3), 0), Known(values((3, 3, 3, 5), 1))], "f32"))
     assert operators(module) == ["tosa.conv2d"]
     valid = properties(2, False, "VALID", (2, 2), (1, 1))
-    module = legalized(program("Conv2D", valid, [values((1, 8, 7, 3), 0), Known(values((3, 3, 3, 5), 1))], "f32"))
+    module = tosa_of(program("Conv2D", valid, [values((1, 8, 7, 3), 0), Known(values((3, 3, 3, 5), 1))], "f32"))
     assert operators(module) == ["tosa.slice", "tosa.conv2d"]
 
 
 def test_a_filter_of_one_input_channel_makes_a_convolution_of_groups_depthwise() -> None:
-    module = legalized(program("Conv2D", properties(2, False, "SAME", (1, 1), (1, 1)),
+    module = tosa_of(program("Conv2D", properties(2, False, "SAME", (1, 1), (1, 1)),
                                [values((1, 8, 8, 6), 0), Known(values((3, 3, 1, 12), 1))], "f32"))
     assert operators(module) == ["tosa.depthwise_conv2d"]
 
@@ -144,13 +145,13 @@ PLAIN = properties(2, False, "VALID", (1, 1), (1, 1))
 def test_what_a_convolution_may_not_be(name: str, text: str, image: tuple[int, ...], filter: tuple[int, ...], message: str
                                        ) -> None:
     with pytest.raises(Problem, match=message) as caught:
-        legalized(program(name, text, [values(image, 0), values(filter, 1)], "f32"))
+        tosa_of(program(name, text, [values(image, 0), values(filter, 1)], "f32"))
     assert f"tf.{name}" in str(caught.value) and caught.value.position is not None
 
 
 def test_a_transposed_convolution_must_lead_back_to_its_input() -> None:
     sizes = Known(np.array([1, 9, 9, 3], np.int32))
     with pytest.raises(Problem, match=r"the input must have the shape \[1, 7, 7, 4\]"):
-        legalized(program("Conv2DBackpropInput", PLAIN, [sizes, values((3, 3, 3, 4), 0), values((1, 6, 7, 4), 1)], "f32"))
+        tosa_of(program("Conv2DBackpropInput", PLAIN, [sizes, values((3, 3, 3, 4), 0), values((1, 6, 7, 4), 1)], "f32"))
     with pytest.raises(Problem, match="the shape of the result must be known"):
-        legalized(program("Conv2DBackpropInput", PLAIN, [sizes.array, values((3, 3, 3, 4), 0), values((1, 7, 7, 4), 1)], "f32"))
+        tosa_of(program("Conv2DBackpropInput", PLAIN, [sizes.array, values((3, 3, 3, 4), 0), values((1, 7, 7, 4), 1)], "f32"))

@@ -22,8 +22,8 @@ from .one_operation import (
     integers,
     pairs,
     text_of,
-    tosa_of,
 )
+from .three_ways import tosa_of
 
 
 def of_each(function: Callable[[float], float]) -> Callable[[Array], Array]:

@@ -3,14 +3,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tosaic.jit.stages import Traced
-from tosaic.lowering.dialects.tf.interpret import Environment, interpret
 from tosaic.lowering.graph.types import Array
-from tosaic.lowering.text.reader import read_module
 from tosaic.runtime.errors import Problem
-from tosaic.runtime.interpreter import Interpreter
 
-from .operation_program import legalized, near, operators
+from .operation_program import near, operators
+from .three_ways import three_ways, tosa_of
 
 
 def numbers(shape: tuple[int, ...], seed: int = 0) -> Array:
@@ -26,16 +23,14 @@ def text(lines: list[str], arguments: list[Array], results: list[str]) -> str:
     given = ", ".join(f"%{chr(97 + i)}: {typed(x.shape, 'f32')}" for i, x in enumerate(arguments))
     types = ", ".join(f"tensor<*x{r}>" for r in results)
     returned = ", ".join(f"%r{i}" for i in range(len(results)))
-    return f"func.func @f({given}) -> ({types}) {{\n  " + "\n  ".join(lines) + f"\n  return {returned} : {types}\n}}\n"
+    return f"func.func @main({given}) -> ({types}) {{\n  " + "\n  ".join(lines) + f"\n  return {returned} : {types}\n}}\n"
 
 
 def agrees(source: str, *arrays: Array) -> list[str]:
     """The operators, after a check of both ways to run them."""
-    expected = interpret(Environment(read_module(source)), "f", list(arrays))
-    module = legalized(source)
-    native = Traced(module, "f").compile()(*arrays)
-    near(Interpreter(module)(*arrays), expected, "interpreted")
-    near(native if isinstance(native, tuple) else (native,), expected, "compiled")
+    module, found = three_ways(source, arrays)
+    near(found.interpreted, found.expected, "interpreted")
+    near(found.native, found.expected, "compiled")
     return operators(module)
 
 
@@ -86,8 +81,8 @@ def test_absolute_values_and_conjugates() -> None:
     lines = [joined((7,)), '%r2 = "tf.ComplexAbs"(%z) : (tensor<7xcomplex<f32>>) -> tensor<*xf32>',
              '%c = "tf.Conj"(%z) : (tensor<7xcomplex<f32>>) -> tensor<*xcomplex<f32>>', *parts("%c")]
     source = text(lines, [real, imaginary], ["f32"] * 3)
-    expected = interpret(Environment(read_module(source)), "f", [real, imaginary])
-    for found in (Interpreter(legalized(source))(real, imaginary), Traced(legalized(source), "f").compile()(real, imaginary)):
+    expected, *ways = three_ways(source, [real, imaginary])[1]
+    for found in ways:
         for mine, right in zip(found, expected, strict=True):
             np.testing.assert_allclose(mine, right, rtol=1e-6)
 
@@ -98,4 +93,4 @@ def test_absolute_values_and_conjugates() -> None:
     ('%r0 = "tf.RFFT2D"(%a, %n) : (tensor<4xf32>, tensor<1xi32>) -> tensor<*xf32>', "2 positive numbers are needed")])
 def test_what_has_no_place(line: str, message: str) -> None:
     with pytest.raises(Problem, match=message):
-        legalized(text([length(4), joined((4,)), line], [numbers((4,)), numbers((4,))], ["f32"]))
+        tosa_of(text([length(4), joined((4,)), line], [numbers((4,)), numbers((4,))], ["f32"]))

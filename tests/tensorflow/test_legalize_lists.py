@@ -11,7 +11,8 @@ from tosaic.lowering.rewrite.tensorflow import to_tosa
 from tosaic.lowering.text.reader import read_module
 from tosaic.runtime.errors import Problem
 
-from .legalized import Graph, equal, numbered, tensor_type_of
+from .legalized import Graph, equal, numbered
+from .three_ways import type_of
 
 LIST = "tensor<!tf_type.variant<tensor<*xf32>>>"
 HANDLE, FLOW = "tensor<2x!tf_type.resource<tensor<*xf32>>>", "tensor<f32>"
@@ -181,7 +182,7 @@ PUSH = f"""%n = "tf.TensorListPushBack"(%l, %one_row) : ({LIST}, tensor<*xf32>) 
 
 
 def compiled(text: str, *arrays: Any) -> Any:
-    return Traced(to_tosa(read_module(text), "main", [tensor_type_of(a) for a in arrays]), "main").compile()(*arrays)
+    return Traced(to_tosa(read_module(text), "main", [type_of(a) for a in arrays]), "main").compile()(*arrays)
 
 
 @pytest.mark.parametrize("text", [

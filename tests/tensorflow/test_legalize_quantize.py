@@ -10,14 +10,11 @@ import random
 
 import numpy as np
 import pytest
-from tosaic.jit.stages import Traced
-from tosaic.lowering.dialects.tf.interpret import Environment, interpret
 from tosaic.lowering.graph.types import Array
-from tosaic.lowering.text.reader import read_module
 from tosaic.runtime.errors import Problem
-from tosaic.runtime.interpreter import Interpreter
 
-from .operation_program import Known, legalized, program
+from .operation_program import Known, program
+from .three_ways import three_ways, tosa_of
 
 
 def drawn(seed: int) -> tuple[str, float, float, int]:
@@ -40,9 +37,8 @@ def numbers(low: float, high: float, count: int, seed: int) -> Array:
 
 def answers(text: str, *arrays: Array) -> tuple[Array, Array, Array]:
     """The reference's, the TOSA interpreter's, and that of native code."""
-    module = legalized(text)
-    expected, = interpret(Environment(read_module(text)), "f", list(arrays))
-    return np.asarray(expected), Interpreter(module)(*arrays)[0], np.asarray(Traced(module, "f").compile()(*arrays))
+    (expected,), (native,), (interpreted,) = three_ways(text, arrays)[1]
+    return expected, interpreted, native
 
 
 @pytest.mark.parametrize("seed", range(9))
@@ -95,11 +91,11 @@ def test_a_range_from_zero_to_zero_gives_zeros() -> None:
 def test_what_a_range_may_not_be() -> None:
     x = numbers(-1, 1, 255, 0)
     with pytest.raises(Problem, match=r"the range from 3.* to 1.* is empty"):
-        legalized(program("FakeQuantWithMinMaxArgs", "min = 3.0 : f32, max = 1.0 : f32", [x], "f32"))
+        tosa_of(program("FakeQuantWithMinMaxArgs", "min = 3.0 : f32, max = 1.0 : f32", [x], "f32"))
     with pytest.raises(Problem, match="num_bits is 17"):
-        legalized(program("FakeQuantWithMinMaxArgs", "num_bits = 17 : i64", [x], "f32"))
+        tosa_of(program("FakeQuantWithMinMaxArgs", "num_bits = 17 : i64", [x], "f32"))
     with pytest.raises(Problem, match="a bound is tensor<3xf32>"):
-        legalized(program("FakeQuantWithMinMaxVarsPerChannel", "num_bits = 8 : i64", [x, *[np.ones(3, np.float32)] * 2], "f32"))
+        tosa_of(program("FakeQuantWithMinMaxVarsPerChannel", "num_bits = 8 : i64", [x, *[np.ones(3, np.float32)] * 2], "f32"))
 
 
 # ---- QuantizeAndDequantize ---------------------------------------------------------------------------------------

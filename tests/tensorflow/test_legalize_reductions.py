@@ -8,7 +8,8 @@ import pytest
 from tosaic.lowering.graph.types import BY_STORAGE, Array
 from tosaic.runtime.errors import Problem
 
-from .one_operation import BF16, INTEGERS, answers, check_exactly, integers, text_of, tosa_of
+from .one_operation import BF16, INTEGERS, answers, check_exactly, integers, text_of
+from .three_ways import tosa_of
 
 SHAPE = (3, 4, 5, 2)
 AXES: list[Any] = [0, -1, [0], [1, 2], [0, 2], [-1, 0], [0, 1, 2, 3], []]

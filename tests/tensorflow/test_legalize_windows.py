@@ -10,8 +10,9 @@ from tosaic.lowering.dialects.tf.legalizations.resize import Line
 from tosaic.lowering.graph.types import Array
 from tosaic.runtime.errors import Problem
 
-from .operation_program import Known, check, legalized, operators, program
+from .operation_program import Known, check, operators, program
 from .test_legalize_convolutions import FORMATS, arranged, values
+from .three_ways import tosa_of
 
 
 def pool_text(seed: int, spatial: int, explicit: bool) -> tuple[str, Array]:
@@ -64,7 +65,7 @@ def test_pools_of_other_types(dtype: object, element: str) -> None:
      "the data format HWNC is not known")])
 def test_what_a_pool_may_not_be(text: str, message: str) -> None:
     with pytest.raises(Problem, match=message) as caught:
-        legalized(program("MaxPool", text, [values((1, 6, 6, 3), 0)], "f32"))
+        tosa_of(program("MaxPool", text, [values((1, 6, 6, 3), 0)], "f32"))
     assert "tf.MaxPool" in str(caught.value)
 
 
@@ -107,7 +108,7 @@ def test_batch_normalisation_of_half_floats_counts_in_single_precision(dtype: ob
 def test_batch_normalisation_wants_a_number_for_each_channel() -> None:
     text = 'data_format = "NHWC", epsilon = 1.0e-3 : f32, is_training = false'
     with pytest.raises(Problem, match="the input has 4 channels, tensor<3xf32> is not one number for each"):
-        legalized(program("FusedBatchNormV3", text, [values((1, 2, 2, 4), 0), *statistics(3)], *RESULTS))
+        tosa_of(program("FusedBatchNormV3", text, [values((1, 2, 2, 4), 0), *statistics(3)], *RESULTS))
 
 
 @pytest.mark.parametrize("text", ["", "depth_radius = 2 : i64, bias = 2.0 : f32, alpha = 0.3 : f32, beta = 0.75 : f32",
@@ -167,4 +168,4 @@ def gathers_like_tosa(line: Line) -> bool:
     ((1, 4, 4, 1), [2, 2], MODES[1].replace("false", "true"), "exclude each other")])
 def test_what_a_resize_may_not_be(x: tuple[int, ...], size: list[int], text: str, message: str) -> None:
     with pytest.raises(Problem, match=message):
-        legalized(program("ResizeBilinear", text, [values(x, 0), Known(np.array(size, np.int32))], "f32"))
+        tosa_of(program("ResizeBilinear", text, [values(x, 0), Known(np.array(size, np.int32))], "f32"))

@@ -12,7 +12,7 @@ from tosaic.lowering.rewrite.tensorflow import to_tosa
 from tosaic.lowering.text.reader import read_module
 
 from .corpus import same
-from .legalized import tensor_type_of
+from .three_ways import type_of
 
 DATA = Path(__file__).parents[1] / "data" / "tensorflow_lists"
 TEXTS = sorted(DATA.glob("*.mlir"))
@@ -25,7 +25,7 @@ def test_a_function_with_lists_gives_tensorflows_answers(path: Path) -> None:
     with np.load(DATA / "answers.npz") as data:
         x, answers = data["x"], [data[key] for key in sorted(data.files) if key.startswith(f"{path.stem}/")]
     assert answers
-    compiled = Traced(to_tosa(module, name, [tensor_type_of(x)]), name).compile()(x)
+    compiled = Traced(to_tosa(module, name, [type_of(x)]), name).compile()(x)
     for found in (interpret(Environment(module), name, [x]), compiled if isinstance(compiled, tuple) else (compiled,)):
         assert len(found) == len(answers)
         for i, (mine, right) in enumerate(zip(found, answers)):

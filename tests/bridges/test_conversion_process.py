@@ -1,0 +1,39 @@
+"""A conversion as users have it: torch-mlir in a new process, which is given the way to its packages."""
+from __future__ import annotations
+
+import json
+import pathlib
+import sys
+
+import numpy as np
+import pytest
+import tosaic
+from tosaic.jit.bridges import torch_mlir_process
+from tosaic.jit.bridges.torch_mlir import Request
+
+pytest.importorskip("torch_mlir", reason="torch-mlir is not installed (the extra `torch`)")
+PERCEPTRON = pathlib.Path(__file__).parents[1] / "data" / "torch_mlir" / "perceptron.onnx"
+
+
+def test_a_model_of_onnx() -> None:
+    onnx = pytest.importorskip("onnx", reason="onnx is not installed (the extra `onnx`)")
+    from onnx.reference import ReferenceEvaluator
+    x = np.random.default_rng(0).standard_normal((3, 8)).astype(np.float32)
+    right, = ReferenceEvaluator(onnx.load(PERCEPTRON)).run(None, {"x": x})
+    np.testing.assert_allclose(tosaic.from_onnx(PERCEPTRON)(x), right, rtol=1e-5, atol=1e-6)
+
+
+def test_a_module_of_pytorch() -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed (the extra `torch`)")
+    module, x = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU()), torch.ones(2, 8)
+    np.testing.assert_allclose(tosaic.from_torch(module, x)(x), module(x).detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_the_process_is_told_all_in_its_last_argument(tmp_path: pathlib.Path) -> None:
+    request = Request("onnx", tmp_path / "m.onnx", "m", {"x": (2, 3)})
+    *command, told = request.command(tmp_path / "result", True)
+    assert command == [sys.executable, "-S", torch_mlir_process.__file__]
+    fields = json.loads(told)
+    assert fields.pop("path") and fields == {
+        "kind": "onnx", "source": str(tmp_path / "m.onnx"), "shapes": {"x": [2, 3]}, "result": str(tmp_path / "result"),
+        "is_text": True}
