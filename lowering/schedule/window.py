@@ -18,9 +18,11 @@ from .code_size import SUM_LINES, TURN_LINES, cheapest, price_of, share_of, tole
 from .conditions import Conditions
 from .map import lanes_of
 from .nest import Nest, exposed, free_axes
+from .quotients import shared_by
 from .reduce_loops import alike, reduce_loops, unsettled
 from .reduction import add
 from .register_tile import Tile
+from .repeats import Repeats, group_of, repeats, whole_groups
 from .rows import Rows, nested
 from .tiles import Piece, Tiles, balanced, chunks, interior, over, peel, pieces, repeating
 from .vectorize import At, Vectorizer
@@ -41,18 +43,26 @@ FEW_STEPS = 2
 
 @dataclass(frozen=True, slots=True)
 class WindowChoice:
-    """Tiles of `rows` outputs along the last but one axis by `vectors` of `lanes` along the last."""
+    """Tiles of `rows` outputs along the last but one axis by `vectors` of `lanes` along the last, or by somewhat fewer or more,
+    so that they are whole groups of `group`."""
     rows: int
     vectors: int
     lanes: int
+    group: int = 1
+
+    @property
+    def columns(self) -> int:
+        """Outputs in a row of a tile."""
+        return whole_groups(self.vectors * self.lanes, self.group)
 
     @property
     def largest(self) -> int:
-        """Elements of a whole tile."""
-        return self.rows * self.vectors * self.lanes
+        """Elements of a whole tile, in whole vectors."""
+        return self.rows * -(-self.columns // self.lanes) * self.lanes
 
     def __str__(self) -> str:
-        return f"window: tiles of {self.rows} rows by {self.vectors} vectors of {self.lanes}"
+        groups = f", in groups of {self.group}" if self.group > 1 else ""
+        return f"window: tiles of {self.rows} rows by {self.vectors} vectors of {self.lanes}{groups}"
 
 
 def main_reduction(nest: Nest, axis: Axis) -> Reduce | None:
@@ -67,14 +77,23 @@ def recognise(nest: Nest, target: Target, rows: bool) -> WindowChoice | None:
     if r is None or any(isinstance(e, Reduce) for e in nodes(r.body)):
         return None
     for x in nodes(r.body):
-        if isinstance(x, Load) and (abs(x.index[0].coefficient(inner[-1])) > 1 or inner[-1] in x.index[0].hidden):
+        if isinstance(x, Load) and not are_near(x, inner[-1]):
             return None
     most, lanes = 8 if operations(r.body) <= MOST_OPERATIONS else 4, lanes_of(nest, target)
+    group = group_of(repeats(nest.value, inner[-1]))
     if len(inner) == 1:
-        return WindowChoice(1, most // 2, lanes)
+        return WindowChoice(1, most // 2, lanes, group)
     height = rows_of(nest, r, most, lanes)
     two = height == ROWS_FOR_TWO <= target.vector_registers // 4 and inner[-1].extent >= 2 * lanes
-    return WindowChoice(height, 2 if two else 1, lanes)
+    return WindowChoice(height, 2 if two else 1, lanes, group)
+
+
+def are_near(x: Load, axis: Axis) -> bool:
+    """Whether neighbours along an axis read neighbours, or the same, perhaps some at a time."""
+    index = x.index[0]
+    if axis in index.hidden:
+        return shared_by(index, axis) is not None
+    return abs(index.coefficient(axis)) <= 1
 
 
 def rows_of(nest: Nest, r: Reduce, most: int, lanes: int) -> int:
@@ -136,13 +155,13 @@ class Work:
         return self.shapes * sum(self.lines(t.size, FEW_STEPS) for t in tiles)
 
 
-def columns_of(nest: Nest, r: Reduce, size: int) -> list[Tiles]:
+def columns_of(nest: Nest, r: Reduce, size: int, group: int = 1) -> list[Tiles]:
     """Vectors of columns: all alike, where they can be."""
     n, extent = nest.axes[-1], nest.axes[-1].extent
     count = -(-extent // size)
-    if extent % count == 0:
+    if extent % count == 0 and extent // count % group == 0:
         return [Tiles(0, extent // count, count)]
-    overlap = extent > size and len(nest.axes) > 1 and not Conditions.of(r, None, n).tests and may_repeat(nest, r, n)
+    overlap = extent % group == 0 and extent > size and len(nest.axes) > 1 and not Conditions.of(r, None, n).tests and may_repeat(nest, r, n)
     return repeating(extent, size) if overlap else chunks(extent, size)
 
 
@@ -153,18 +172,20 @@ def lower(b: Builder, nest: Nest, choice: WindowChoice, target: Target, rows: Ro
     r = main_reduction(nest, n)
     assert r is not None
     conditions = Conditions.of(r, m, n)
-    window = Window(b, target, r, conditions, m, n, Writer(b, target, nest, r, choice.largest))
+    shared = repeats(nest.value, n)
+    writer = Writer(b, target, nest, r, choice.largest, repeats=shared)
+    window = Window(b, target, r, conditions, m, n, writer, shared)
     lines = [Tiles(0, 1, 1)]
     if m:
         lines = heights(nest, r, m.extent, interior(m, conditions.rows), choice, conditions)
-    alike, size = target.has_masked and choice.vectors == 1, choice.lanes * choice.vectors
-    columns = columns_of(nest, r, size) if alike else chunks(n.extent, size)
+    alike, size = target.has_masked and choice.vectors == 1, choice.columns
+    columns = columns_of(nest, r, size, choice.group) if alike else chunks(n.extent, size)
     if not any(t.again for t in columns):
         columns = peel(columns, *interior(n, conditions.tests))
 
     def tile(at: At) -> None:
         over_both_ends(b, lines, lambda y, line: over(b, columns, lambda x, column: window.tile(
-            {**at, **({m: y} if m else {}), n: x}, line, pieces(column.size, choice.lanes, target.has_masked))))
+            {**at, **({m: y} if m else {}), n: x}, line, pieces(column.size, choice.lanes, target.has_masked)), choice.group))
 
     nested(b, (*outer, *more), {}, tile, rows)
 
@@ -202,6 +223,7 @@ class Window:
     m: Axis | None
     n: Axis
     writer: Writer
+    repeats: Repeats
 
     def tile(self, at: At, line: Tiles, vectors: tuple[Piece, ...]) -> None:
         block = Block(at, self.m, line.size, self.n, vectors)
@@ -213,8 +235,8 @@ class Window:
         apart = alike(self.conditions.tapped, failing, places) if failing and not single else {}
 
         def step(here: At, acc: Sequence[Operand]) -> list[Operand]:
-            return [add(Vectorizer(self.b, self.target, {**here, **place}, self.n, piece.lanes, piece.active),
-                        self.reduce, total, tests)
+            return [add(Vectorizer(self.b, self.target, {**here, **place}, self.n, piece.lanes, piece.active,
+                                   repeats=self.repeats), self.reduce, total, tests)
                     for total, place, (_, piece) in zip(acc, moves, block.vectors)]
 
         moves = [{a: place[a] for a in (self.m, self.n) if a} for place in places]
