@@ -84,7 +84,7 @@ def choose(nest: Nest, target: Target, rows: bool) -> MapChoice:
         return MapChoice(1, 1, False)
     lanes = lanes_of(nest, target)
     operations = sum(isinstance(e, (Apply, Reduce)) for e in nodes(nest.value))
-    group = group_of(repeats(nest.value, inner[-1]))
+    group = group_of(repeats(nest.value, inner[-1])) if lanes > 1 else 1
     streaming = streams(nest, lanes, target) and lanes % group == 0
     if scattered(nest.value, inner[-1], target):
         return MapChoice(min(lanes, target.lanes(4)), 1, False, group=group)

@@ -37,6 +37,8 @@ WAITING, WAITING_MORE = 0.05, 0.2
 what they read is shared."""
 MANY_COLUMNS = 256
 """So many columns are enough to divide among threads."""
+SMALL = 8
+"""A part of the outputs' memory that is not worth much."""
 FEW_STEPS = 2
 """So many steps of a window are written one after the other where that is not taken apart."""
 
@@ -80,12 +82,14 @@ def recognise(nest: Nest, target: Target, rows: bool) -> WindowChoice | None:
         if isinstance(x, Load) and not are_near(x, inner[-1]):
             return None
     most, lanes = 8 if operations(r.body) <= MOST_OPERATIONS else 4, lanes_of(nest, target)
-    group = group_of(repeats(nest.value, inner[-1]))
+    group = group_of(repeats(nest.value, inner[-1])) if lanes > 1 else 1
     if len(inner) == 1:
         return WindowChoice(1, most // 2, lanes, group)
-    height = rows_of(nest, r, most, lanes)
+    height = rows_of(nest, r, most, lanes, group)
     two = height == ROWS_FOR_TWO <= target.vector_registers // 4 and inner[-1].extent >= 2 * lanes
-    return WindowChoice(height, 2 if two else 1, lanes, group)
+    vectors = 2 if two else 1
+    wider = -(-whole_groups(vectors * lanes, group) // (vectors * lanes))
+    return WindowChoice(max(height // wider, 1), vectors, lanes, group)
 
 
 def are_near(x: Load, axis: Axis) -> bool:
@@ -96,9 +100,9 @@ def are_near(x: Load, axis: Axis) -> bool:
     return abs(index.coefficient(axis)) <= 1
 
 
-def rows_of(nest: Nest, r: Reduce, most: int, lanes: int) -> int:
+def rows_of(nest: Nest, r: Reduce, most: int, lanes: int, group: int) -> int:
     """How many rows a tile has: those whose code and whose cycles cost least."""
-    work = Work.of(nest, r, lanes)
+    work = Work.of(nest, r, lanes, group)
 
     def lines(rows: int) -> int:
         return work.lines_of(balanced(nest.axes[-2].extent, rows))
@@ -117,7 +121,8 @@ def ways(nest: Nest, r: Reduce, extent: int, rows: int) -> list[list[Tiles]]:
 
 def may_repeat(nest: Nest, r: Reduce, axis: Axis) -> bool:
     """Whether outputs along an axis may be computed twice: they could not lie where something is that is read with the sums."""
-    return not any(x.buffer.data is None and axis in x.index[0].axes for x in loads_beside(nest.value, r))
+    return not any(x.buffer.data is None and axis in x.index[0].axes and x.buffer.nbytes > nest.out.nbytes // SMALL
+                   for x in loads_beside(nest.value, r))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +136,11 @@ class Work:
     waiting: float
 
     @staticmethod
-    def of(nest: Nest, r: Reduce, lanes: int) -> Work:
-        n = nest.axes[-1].extent
+    def of(nest: Nest, r: Reduce, lanes: int, group: int = 1) -> Work:
         rows = math.prod(a.extent for a in nest.axes[:-1])
-        steps, vectors = math.prod(a.extent for a in r.axes), rows * -(-n // lanes)
-        return Work(steps, 1 + operations(r.body), operations(nest.value, r), vectors, len(columns_of(nest, r, lanes)),
+        columns = columns_of(nest, r, whole_groups(lanes, group), group)
+        steps, vectors = math.prod(a.extent for a in r.axes), rows * sum(-(-t.size // lanes) * t.count for t in columns)
+        return Work(steps, 1 + operations(r.body), operations(nest.value, r), vectors, len(columns),
                     WAITING_MORE if is_float(r.dtype) or shares(r, nest.axes[-2]) else WAITING)
 
     @property
@@ -194,7 +199,7 @@ def heights(nest: Nest, r: Reduce, extent: int, inside: tuple[int, int], choice:
             ) -> list[Tiles]:
     """How the rows are cut: tiles at the border have their windows taken apart, or single rows are there, where that is so much
     less code that it pays."""
-    work, (low, high), share = Work.of(nest, r, choice.lanes), inside, share_of(nest.value)
+    work, (low, high), share = Work.of(nest, r, choice.lanes, choice.group), inside, share_of(nest.value)
 
     def cheap(found: Sequence[list[Tiles]]) -> list[Tiles]:
         return cheapest(found, lambda tiles: work.cycles * sum(t.count * t.size for t in tiles) / extent, work.lines_of,
