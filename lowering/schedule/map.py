@@ -140,8 +140,15 @@ def large_inputs(nest: Nest, target: Target) -> list[Load]:
 def scattered(value: Expr, axis: Axis, target: Target | None = None) -> bool:
     """Whether neighbours along the axis read small elements too far apart for shuffles, or anywhere: one by one, so more lanes
     are only more code."""
-    return any(isinstance(e, Load) and e.dtype in NARROW and not (target and looked_up(e, target)) and (
-        (axis in e.index[0].hidden and shared_by(e.index[0], axis) is None) or abs(e.index[0].coefficient(axis)) > MOST_STRIDE) for e in nodes(value))
+    return any(isinstance(e, Load) and e.dtype in NARROW and not (target and looked_up(e, target))
+               and lies_apart(e.index[0], axis) for e in nodes(value))
+
+
+def lies_apart(index: Affine, axis: Axis) -> bool:
+    """Whether what neighbours read is too far apart for shuffles, or anywhere."""
+    if axis in index.hidden:
+        return shared_by(index, axis) is None
+    return abs(index.coefficient(axis)) > MOST_STRIDE
 
 
 def by_terms(nest: Nest, axis: Axis, target: Target) -> bool:
@@ -205,8 +212,8 @@ def lower(b: Builder, nest: Nest, choice: MapChoice, target: Target, rows: Rows 
             if len(parts) == 1 or not choice.by_turns:
                 writer.write(Block(here, None, 1, axis, parts), outer=outer)
                 return
-            places = [Vectorizer(b, target, {**here, axis: start + p.start}, axis, p.lanes, p.active, outer=outer, repeats=shared)
-                      for p in parts]
+            places = [Vectorizer(b, target, {**here, axis: start + p.start}, axis, p.lanes, p.active, outer=outer,
+                                 repeats=shared) for p in parts]
             for piece, value in zip(parts, together(places, nest.value)):
                 writer.write(Block(here, None, 1, axis, (piece,)), outer=outer, given={nest.value: value})
 

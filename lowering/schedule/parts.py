@@ -102,7 +102,7 @@ def repeating(nest: Nest, by_rows: bool, target: Target) -> Nest:
                 if reductions and a not in last:
                     continue
                 places = int(value)
-                least = 2 if a not in last else least_shared(target) if shared else LEAST_PLACES
+                least = 2 if a not in last else least_shared(target, reductions) if shared else LEAST_PLACES
                 if least <= places < a.extent and a.extent % places == 0 and not (by_rows and a is nest.axes[0]):
                     turn, place = Axis(f"{a.name}_turn", a.extent // places), Axis(a.name, places)
                     at[a] = Affine.of(turn) * places + place
@@ -120,11 +120,11 @@ def are_shared(every: Sequence[Expr], axis: Axis) -> bool:
     return bool(hidden) and all(shared_by(i, axis) for i in hidden)
 
 
-def least_shared(target: Target) -> int:
-    """As many neighbours that share what they read are worth a loop of their own: more than the lanes of a vector or two; any
-    where there are no vectors."""
+def least_shared(target: Target, sums: bool) -> int:
+    """As many neighbours that share what they read are worth a loop of their own: where a vector holds no two groups of them,
+    and for sums more than two vectors have; any where there are no vectors."""
     lanes = target.lanes(4)
-    return 2 * lanes + 1 if lanes > 1 else 2
+    return 2 if lanes == 1 else 2 * lanes + 1 if sums else lanes // 2 + 1
 
 
 def shortened(nest: Nest) -> Nest:

@@ -1,5 +1,5 @@
-"""Values that neighbouring lanes share, some at a time: what is read at a quotient of the vectors' axis, and what is made of that
-alone (a pixel of a depthwise convolution with several filters a channel).
+"""Values that neighbouring lanes share, some at a time: what is read at a quotient of the vectors' axis, and what is made of
+that alone (a pixel of a depthwise convolution with several filters a channel).
 
 Such a value is computed for one lane of each group, and a shuffle with constant places gives all lanes theirs. That needs
 vectors that begin a constant away from a multiple of the divisor, which `whole_groups` sees to.

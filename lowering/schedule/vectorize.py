@@ -108,9 +108,9 @@ class Vectorizer:
         parts = i.divide(found.by.by)
         if stride != 1 or vectors or parts is None or parts[1].terms:
             return None
-        return self.of_groups(found, parts[0], [(parts[1].const + n) // found.by.by for n in range(self.active)])
+        return self.of_groups(found, parts[0], tuple((parts[1].const + n) // found.by.by for n in range(self.active)))
 
-    def of_groups(self, found: Repeated, first: Affine, groups: Sequence[int]) -> Operand:
+    def of_groups(self, found: Repeated, first: Affine, groups: tuple[int, ...]) -> Operand:
         """The value of each active lane, of which it is known in which group from the first on it is."""
         count = groups[-1] + 1
         lanes = 1 << (count - 1).bit_length()
@@ -118,7 +118,7 @@ class Vectorizer:
         x = inner.value(found.inner)
         if x.type.lanes == 1:
             return x
-        return self.b.shuffle(x, x, (*groups, *(groups[-1:] * (self.lanes - self.active))))
+        return self.b.shuffle(x, x, groups + groups[-1:] * (self.lanes - self.active))
 
     def compute(self, e: Expr) -> Operand:
         match e:

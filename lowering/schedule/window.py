@@ -86,10 +86,14 @@ def recognise(nest: Nest, target: Target, rows: bool) -> WindowChoice | None:
     if len(inner) == 1:
         return WindowChoice(1, most // 2, lanes, group)
     height = rows_of(nest, r, most, lanes, group)
-    two = height == ROWS_FOR_TWO <= target.vector_registers // 4 and inner[-1].extent >= 2 * lanes
-    vectors = 2 if two else 1
+    vectors = 2 if height == ROWS_FOR_TWO <= target.vector_registers // 4 and fits(inner[-1], lanes, group) else 1
     wider = -(-whole_groups(vectors * lanes, group) // (vectors * lanes))
     return WindowChoice(max(height // wider, 1), vectors, lanes, group)
+
+
+def fits(n: Axis, lanes: int, group: int) -> bool:
+    """Whether tiles of two vectors leave no columns, or few beside theirs."""
+    return n.extent >= 4 * lanes or n.extent % whole_groups(2 * lanes, group) == 0
 
 
 def are_near(x: Load, axis: Axis) -> bool:
@@ -166,7 +170,8 @@ def columns_of(nest: Nest, r: Reduce, size: int, group: int = 1) -> list[Tiles]:
     count = -(-extent // size)
     if extent % count == 0 and extent // count % group == 0:
         return [Tiles(0, extent // count, count)]
-    overlap = extent % group == 0 and extent > size and len(nest.axes) > 1 and not Conditions.of(r, None, n).tests and may_repeat(nest, r, n)
+    overlap = extent > size and extent % group == 0 and len(nest.axes) > 1 and may_repeat(nest, r, n) and (
+        not Conditions.of(r, None, n).tests)
     return repeating(extent, size) if overlap else chunks(extent, size)
 
 

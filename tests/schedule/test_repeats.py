@@ -1,5 +1,5 @@
-"""What neighbouring lanes share, some at a time: depthwise convolutions with several filters a channel, and other values that are
-read at a quotient of an axis. They are loaded once and put in place by shuffles, and gathered nowhere."""
+"""What neighbouring lanes share, some at a time: depthwise convolutions with several filters a channel, and other values that
+are read at a quotient of an axis. They are loaded once and put in place by shuffles, and gathered nowhere."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ def test_filters_of_a_channel_share_its_pixels(name: str) -> None:
     check(CASES[name].kernels())
 
 
-@settings(max_examples=12)
+@settings(max_examples=12, deadline=None)
 @given(st.integers(1, 12), st.integers(2, 20), st.integers(1, 6), st.sampled_from(["float32", "int8"]), st.booleans())
 def test_any_number_of_filters(channels: int, filters: int, width: int, dtype: str, padded: bool) -> None:
     pad = (1, 1, 1, 1) if padded else (0, 0, 0, 0)
