@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from ..elements.expression import Buffer
 from ..fuse.rings import copied
 from ..loops.apart import Places
+from ..loops.carried import Turns
 from ..loops.cost import Costs, cycles
 from ..loops.ir import (
     INDEX,
@@ -171,7 +172,8 @@ class Divider:
             is_plain = isinstance(loop.low, Literal) and isinstance(loop.high, Literal)
             turns = self.costs.turns(loop)
             each = around * (self.costs.block(loop.body) + 1)
-            return [Share(loop, turns, each)] if is_plain and self.places.apart(loop, targets) else None
+            is_apart = is_plain and self.places.apart(loop, targets) and not self.carries(loop)
+            return [Share(loop, turns, each)] if is_apart else None
         found: list[Share] = []
         several = 0
         for stmt in loop.body:
@@ -188,6 +190,15 @@ class Divider:
         if several > 1 and touched(loop.body)[0] & targets:
             return None
         return found or None
+
+    def carries(self, loop: For) -> bool:
+        """Whether scratch goes from turn to turn of a loop."""
+        kept = self.scratch & touched(loop.body)[1]
+        if not kept or self.costs.turns(loop) == 1:
+            return False
+        turns = Turns(loop, self.places)
+        return any((turns.carry(buffer) or not turns.covers(buffer)) and not self.places.apart(loop, {buffer})
+                   for buffer in kept & touched(loop.body)[0])
 
     def count(self, result: Division, shares: Sequence[Share], start: int) -> int:
         """Put the loops of a phase on the line of units; where it ends."""
