@@ -86,14 +86,15 @@ def recognise(nest: Nest, target: Target, rows: bool) -> WindowChoice | None:
     if len(inner) == 1:
         return WindowChoice(1, most // 2, lanes, group)
     height = rows_of(nest, r, most, lanes, group)
-    vectors = 2 if height == ROWS_FOR_TWO <= target.vector_registers // 4 and fits(inner[-1], lanes, group) else 1
+    two = height == ROWS_FOR_TWO <= target.vector_registers // 4 and group == 1 and fits(inner[-1], 2 * lanes)
+    vectors = 2 if two else 1
     wider = -(-whole_groups(vectors * lanes, group) // (vectors * lanes))
     return WindowChoice(max(height // wider, 1), vectors, lanes, group)
 
 
-def fits(n: Axis, lanes: int, group: int) -> bool:
-    """Whether tiles of two vectors leave no columns, or few beside theirs."""
-    return n.extent >= 4 * lanes or n.extent % whole_groups(2 * lanes, group) == 0
+def fits(n: Axis, size: int) -> bool:
+    """Whether tiles of so many columns leave none, or few beside theirs: those are code of their own."""
+    return n.extent >= 2 * size or n.extent % size == 0
 
 
 def are_near(x: Load, axis: Axis) -> bool:
