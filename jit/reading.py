@@ -5,12 +5,12 @@ make a module; everything else has to be MLIR text.
 """
 from __future__ import annotations
 
-import hashlib
 import importlib
 import os
 from typing import TYPE_CHECKING, Any
 
 from ..runtime.errors import Problem
+from .cache.sha256 import sha256
 
 if TYPE_CHECKING:
     from ..lowering.graph.graph import Module
@@ -68,9 +68,9 @@ def first_bytes(source: str | os.PathLike[str], count: int) -> bytes:
         raise Problem(f"{path} cannot be read: {reason}", kind="file") from None
 
 
-def read_again(path: str, sha256: str) -> bytes:
+def read_again(path: str, digest: str) -> bytes:
     """The bytes of a file that the cache knew; a Problem where they are others now."""
     data, _ = read_bytes(path)
-    if hashlib.sha256(data).hexdigest() != sha256:
+    if sha256(data).hexdigest() != digest:
         raise Problem(f"{path} has changed since it was loaded", kind="file", help="load it again")
     return data

@@ -6,7 +6,9 @@ only cut out and shortened when the message is printed.
 from __future__ import annotations
 
 import linecache
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from .records import dataclass
 
 WIDTH = 100
 """Columns of a source line that a message shows at most."""

@@ -11,12 +11,12 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
 from .arena import ALIGNMENT, Array, Workspace, address
 from .arguments import Signature
 from .errors import Position, Problem
+from .records import dataclass
 from .threads import PoolCode, checked
 from .threads import process as threads
 from .variables import Context, Declaration, Locks, process

@@ -11,7 +11,6 @@ which `folder` knows to be unchanged.
 """
 from __future__ import annotations
 
-import hashlib
 import json
 import struct
 from collections.abc import Mapping, Sequence
@@ -20,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...runtime.arena import ALIGNMENT, Array
+from .sha256 import sha256
 
 MAGIC = b"tosaic cache 2\n\0"
 LENGTHS = struct.Struct("<QQ")
@@ -51,7 +51,7 @@ def packed(key: bytes, fields: Fields, arrays: Sequence[Array] = ()) -> list[byt
 
 def digest_of(parts: Sequence[bytes | memoryview]) -> bytes:
     """SHA-256 of some bytes, one after the other."""
-    found = hashlib.sha256()
+    found = sha256(nbytes=sum(map(len, parts)))
     for part in parts:
         found.update(part)
     return found.digest()

@@ -1,8 +1,9 @@
 """What keys are made of: digests of plain values, and what cannot be in one."""
 from __future__ import annotations
 
-import hashlib
 from typing import Any
+
+from .sha256 import sha256
 
 PACKAGE = __name__.partition(".")[0] + "."
 
@@ -13,7 +14,8 @@ class NotKept(Exception):
 
 def digest(value: object) -> bytes:
     """SHA-256 of nested tuples of texts, bytes, numbers, bools and None."""
-    return hashlib.sha256(repr(value).encode(errors="surrogatepass")).digest()
+    text = repr(value).encode(errors="surrogatepass")
+    return sha256(text).digest()
 
 
 def is_own(definition: Any) -> bool:

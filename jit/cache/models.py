@@ -6,7 +6,6 @@ change within the clock's resolution would not show.
 """
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 import sys
@@ -19,6 +18,7 @@ from .code import LaterSource, own_source
 from .folder import Folder, folder
 from .keys import PACKAGE, NotKept, digest, is_own
 from .programs import Request, compile, lowered, positions, recall
+from .sha256 import sha256
 from .versions import RESTED_NS, package_version, versions
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def known_data(data: str | bytes) -> KnownFile | None:
         return None
     form: Form = "text" if isinstance(data, str) else "tflite" if data[4:8] == b"TFL3" else "bytes"
     encoded = data.encode(errors="surrogatepass") if isinstance(data, str) else data
-    return KnownFile(form, hashlib.sha256(encoded).hexdigest())
+    return KnownFile(form, sha256(encoded).hexdigest())
 
 
 def known_file(key: bytes | None) -> KnownFile | None:

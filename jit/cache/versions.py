@@ -5,7 +5,6 @@ All of it is found without importing LLVM, which alone takes longer than all els
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib.util
 import os
 import platform
@@ -20,10 +19,11 @@ import numpy as np
 from .. import api
 from .folder import folder
 from .keys import digest
+from .sha256 import MUCH, sha256
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOLDERS = ("jit", "lowering", "runtime")
-SOURCES = (".py", ".lark")
+SOURCES = (".py", ".lark", ".json")
 RESTED_NS = 2_000_000_000
 """Nanoseconds that a file must not have changed for, so that a change within the clock's resolution shows."""
 CPU_FIELDS = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags")
@@ -73,7 +73,7 @@ def key_of_stamps(stamps: Sequence[Stamp]) -> bytes | None:
 
 def digest_of(paths: Sequence[str]) -> str:
     """SHA-256 of files' contents and of their places below the root."""
-    found = hashlib.sha256()
+    found = sha256(nbytes=MUCH)
     for path in paths:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
         try:
@@ -116,7 +116,7 @@ def package_version(package: str, file: str | None = None, libraries: str = "") 
             sizes = sorted((e.name, e.stat().st_size) for e in entries if e.name.endswith((".so", ".dylib", ".dll", ".pyd")))
     except (OSError, ImportError, ValueError):
         return None
-    return hashlib.sha256(repr((text, sizes)).encode()).hexdigest()
+    return sha256(repr((text, sizes)).encode()).hexdigest()
 
 
 @functools.cache

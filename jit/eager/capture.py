@@ -70,17 +70,19 @@ class Region:
         runtime = self.runtime
         operation = runtime.cpu.find(invocation.op_name, len(invocation.arguments))
         if not isinstance(operation, CompiledOperation):
-            self._refuse(invocation)
+            self._refuse(invocation, "it is no operation that is compiled")
             return
         call = OpCall(runtime, operation, invocation)
         if (error := next((a.error for a in call.arguments if a.error is not None), None)) is not None:
             call.finish(error)
-        elif call.infer():
+        elif call.infer() and not any(0 in a.shape for a in (*call.arguments, *call.results)):
             operands = tuple([self._number(a) for a in call.arguments])
             self.steps.append(Step(call.op_name, call.attributes, operands, tuple([self._add(r) for r in call.results])))
+        elif invocation.problem is None:
+            self._refuse(invocation, "a tensor here has no elements")
 
-    def _refuse(self, invocation: OpInvocation) -> None:
-        problem = Problem(f"{invocation.op_name} cannot be recorded: it is no operation that is compiled", kind="unsupported",
+    def _refuse(self, invocation: OpInvocation, why: str) -> None:
+        problem = Problem(f"{invocation.op_name} cannot be recorded: {why}", kind="unsupported",
                           help="run it outside of the region")
         invocation.problem = self.runtime.originate(problem, invocation.location, invocation.op_name)
         invocation.fail(invocation.problem)

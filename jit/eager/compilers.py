@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...lowering.graph.types import TensorType
 from ...runtime.arena import Array
 from ...runtime.errors import Problem
 from ...runtime.interpreter import Interpreter
@@ -16,10 +17,12 @@ from ...runtime.opbyop.attributes import FrozenOpAttrs
 from ...runtime.opbyop.kernels import Kernel
 from ...runtime.opbyop.kernels import Traced as TracedOperation
 from ...runtime.opbyop.metadata import TensorMetadata
+from ..conversion import element_type
 from ..decorator import Jit, TensorSpec
 from ..stages import Traced
 from . import operations
 from .compiling import compiling
+from .empty import empty_operation, is_empty, stand_in
 from .in_place import OverArguments
 
 Make = Callable[[Traced], Kernel]
@@ -49,8 +52,36 @@ class OperationCompiler:
 
     def trace(self, op_name: str, attributes: FrozenOpAttrs, inputs: Sequence[TensorMetadata],
               constants: Mapping[int, Array]) -> TracedOperation:
+        if is_empty(op_name, attributes, inputs):
+            return without_elements(op_name, attributes, inputs, constants)
         traced = trace(op_name, attributes, inputs, constants)
         return OneOperation(traced, result_metadata(traced), self.make)
+
+
+@dataclass(frozen=True, slots=True)
+class AnySpec(TensorSpec):
+    """An argument that may have no elements."""
+
+    @property
+    def type(self) -> TensorType:
+        return TensorType(self.shape, element_type(self.dtype))
+
+
+def without_elements(op_name: str, attributes: FrozenOpAttrs, inputs: Sequence[TensorMetadata],
+                     constants: Mapping[int, Array]) -> TracedOperation:
+    """An operation on inputs some of which have no elements: never compiled. One of the specification is interpreted, and tried
+    out here, so that a maximum of nothing is an error at once."""
+    if not op_name.startswith("tosa."):
+        return empty_operation(op_name, plain(attributes), inputs,
+                               lambda filled: result_metadata(trace(op_name, attributes, filled, constants)))
+    traced = trace(op_name, attributes, inputs, constants)
+    try:
+        interpreted(traced).call(*[stand_in(m) for n, m in enumerate(inputs) if n not in constants])
+    except Problem:
+        raise
+    except (ValueError, IndexError, ZeroDivisionError) as error:
+        raise Problem(f"{op_name}: {error}", kind="shape", help="a tensor here has no elements") from error
+    return OneOperation(traced, result_metadata(traced), interpreted)
 
 
 def trace(op_name: str, attributes: FrozenOpAttrs, inputs: Sequence[TensorMetadata], constants: Mapping[int, Array]) -> Traced:
@@ -63,7 +94,7 @@ def trace(op_name: str, attributes: FrozenOpAttrs, inputs: Sequence[TensorMetada
                                           for n in range(len(inputs))], values)
         return found[0] if len(found) == 1 else found
 
-    specs = [TensorSpec(m.shape, m.dtype) for n, m in enumerate(inputs) if n not in constants]
+    specs = [AnySpec(m.shape, m.dtype) for n, m in enumerate(inputs) if n not in constants]
     function.__name__ = "".join(c if c.isalnum() else "_" for c in op_name)
     try:
         return Jit(function).trace(*specs)

@@ -6,8 +6,9 @@ index that is read from data (gather, table look-up) and that is in range by con
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from ...runtime.records import dataclass
 
 if TYPE_CHECKING:
     from .expression import Expr

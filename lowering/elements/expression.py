@@ -7,11 +7,11 @@ floats (float16, bfloat16, float8_*) are only loaded, stored and cast: arithmeti
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
+from ...runtime.records import dataclass
 from ..graph.types import ITEM_SIZES, Array
 from .affine import Affine, Axis, Range
 

@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from ...runtime.errors import Position, Source, printable
+from ...runtime.records import dataclass
 
 LONGEST_NAME = 120
 """Characters of a name that messages show at most."""

@@ -34,6 +34,8 @@ class Inlining:
         """Layout costs nothing and is always inlined; arithmetic only where no element is computed twice."""
         if not any(isinstance(e, (Apply, Cast, Reduce)) for e in nodes(expression)):
             return True
+        if value in self.fuser.definitions and self.fuser.definitions[value].op.stands_alone:
+            return False
         users = list(dict.fromkeys(self.fuser.uses[value]))
         if len(users) > 1:
             return self.meets(value, users)

@@ -4,9 +4,9 @@ run them. The steps are data: a table that the planner, the driver, threads and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from ...runtime.errors import Position, Problem
+from ...runtime.records import dataclass
 from ..elements.affine import Axis
 from ..elements.expression import Buffer, Expr
 

@@ -7,8 +7,9 @@ planner makes of them may be less still.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from ..elements.traverse import loads
 from .kernel import Branch, CheckTrue, Compute, Kernel, Kernels, Loop, Step, walk

@@ -6,10 +6,11 @@ among its arguments. Order of operations in a block is the order of effects on v
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ...runtime.errors import Position, Problem
+from ...runtime.records import dataclass
 from .operator import Op
 from .types import Array, TensorType, Type
 

@@ -71,16 +71,42 @@ class Op:
     """"declare", "read" or "write" for the operators of stateful tensors."""
     is_check: ClassVar[bool] = False
     """Ends the run where its operand is false: it has no results, and is kept all the same."""
+    stands_alone: ClassVar[bool] = False
+    """Its loops compute nothing else: its result is stored."""
     foreign: ClassVar[bool] = False
     """Of a dialect beside TOSA: its own `verify` has its rules, and TOSA's levels do not hold."""
+    _fields: ClassVar[tuple[dataclasses.Field[Any], ...]] = ()
 
     def __init_subclass__(cls, name: str = "", aliases: tuple[str, ...] = (), **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
-        dataclasses.dataclass(frozen=True, eq=False)(cls)
+        dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
+        cls._fields = dataclasses.fields(cls)  # type: ignore[arg-type]
         if name:
             cls.name, cls.aliases = name, aliases
             for key in (name, *aliases):
                 OPERATORS[key] = cls
+
+    # What a frozen dataclass has, once for all operators: to make it for each takes longer than all else of importing them.
+    def __init__(self, *values: Any, **named: Any) -> None:
+        names = [f.name for f in self._fields]
+        given = dict(zip(names, values)) | named
+        wrong = [name for name in named if name not in names[len(values):]]
+        if len(values) > len(names) or wrong:
+            raise TypeError(f"{type(self).__name__} takes {', '.join(names) or 'nothing'}, not {', '.join(wrong) or values}")
+        for f in self._fields:
+            value = given.get(f.name, f.default)
+            if value is dataclasses.MISSING:
+                raise TypeError(f"{type(self).__name__} needs {f.name}")
+            object.__setattr__(self, f.name, value)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__qualname__}({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in self._fields if f.repr)})"
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
 
     def infer(self, *operands: Any) -> Any:
         """The type of the result, or a tuple of types; raises a Problem for each ERROR_IF of the specification."""

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ...runtime.errors import Problem, require
+from ...runtime.records import dataclass
 from .types import I4, I8, I16, I32, UI8, UI16, UI32, ElementType, TensorType
 
 STORAGE: dict[str, ElementType] = {"i4": I4, "i8": I8, "i16": I16, "i32": I32, "u8": UI8, "u16": UI16, "u32": UI32}

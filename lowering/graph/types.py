@@ -6,11 +6,12 @@ An `ElementType` says how MLIR spells it, how many bits the specification gives 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+
+from ...runtime.records import dataclass
 
 Array = npt.NDArray[Any]
 Kind = Literal["bool", "signed", "unsigned", "float", "index", "opaque", "block_scaled"]

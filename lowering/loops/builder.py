@@ -7,6 +7,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..elements.affine import Affine, Axis, Computed, Range, Term, Wrapped
 from ..elements.expression import COMPARISONS, Buffer
@@ -61,6 +62,8 @@ class Builder:
         self._computed: dict[Computed, Operand] = {}
         self._buffers: dict[Buffer, None] = {}
         self._scratch: list[Buffer] = []
+        self.derived: list[Any] = []
+        """What has been made of constants (`schedule.derived`)."""
 
     def finish(self) -> Function:
         params = tuple(b for b in self._buffers if b not in self._scratch)

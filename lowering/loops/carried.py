@@ -41,11 +41,13 @@ Shape = tuple[int, int, frozenset[tuple[int, int | Interval]]]
 @dataclass(frozen=True, slots=True)
 class Access:
     """A load or a store: how its place moves from turn to turn, None where that is not known, and what of the loops and
-    conditions around it depends on the turn. `shape` are its places, whatever the names of loops around it."""
+    conditions around it depends on the turn. `shape` are its places, whatever the names of loops around it; `span` are the
+    first of them and the end, but for what is decided outside."""
     stores: bool
     step: int | None
     around: Conditions
     shape: Shape
+    span: Interval = (0, 0)
 
 
 class Turns:
@@ -71,7 +73,7 @@ class Turns:
     def covers(self, buffer: Buffer) -> bool:
         """Whether what a turn loads lies between the first and the last place that it stores to."""
         found = self.accesses[buffer]
-        stored, loaded = (hull([a.shape for a in found if a.stores is stores]) for stores in (True, False))
+        stored, loaded = (hull([a.span for a in found if a.stores is stores]) for stores in (True, False))
         return len({outer(a.shape) for a in found}) == 1 and stored[0] <= loaded[0] and loaded[1] <= stored[1]
 
     # ---- statements --------------------------------------------------------------------------------------------------
@@ -160,7 +162,9 @@ class Turns:
     def note(self, address: Address, stores: bool, active: int, around: Conditions) -> None:
         form = self.ranges.form(address.base).moved(address.offset)
         step = None if self.moving & form.terms.keys() else form.terms.get(self.symbol, 0)
-        self.accesses[address.buffer].append(Access(stores, step, around, self.shape(form, active)))
+        within = Form({s: c for s, c in form.terms.items() if s in self.inner}, form.const)
+        span = self.ranges.least(within), active - self.ranges.least(within.times(-1))
+        self.accesses[address.buffer].append(Access(stores, step, around, self.shape(form, active), span))
 
     def shape(self, form: Form, active: int) -> Shape:
         places = frozenset((c, self.ranges.intervals[s] if s in self.inner else s) for s, c in form.terms.items())
@@ -172,13 +176,5 @@ def outer(shape: Shape) -> frozenset[tuple[int, int | Interval]]:
     return frozenset(part for part in shape[2] if isinstance(part[1], int))
 
 
-def hull(shapes: Sequence[Shape]) -> Interval:
-    """The first place and the end of all of them, but for what is decided outside."""
-    spans = [(const, const + active, [sorted((c * low, c * high)) for c, (low, high) in inner(places)])
-             for const, active, places in shapes]
-    return min(first + sum(low for low, _ in parts) for first, _, parts in spans), \
-        max(end + sum(high for _, high in parts) for _, end, parts in spans)
-
-
-def inner(places: frozenset[tuple[int, int | Interval]]) -> list[tuple[int, Interval]]:
-    return [(c, interval) for c, interval in places if isinstance(interval, tuple)]
+def hull(spans: Sequence[Interval]) -> Interval:
+    return min(first for first, _ in spans), max(end for _, end in spans)

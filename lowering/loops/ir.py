@@ -7,9 +7,9 @@ order.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
+from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 
 
@@ -210,6 +210,20 @@ class Function:
     body: Block
     rows: tuple[Var, Var] | None = None
     phases: tuple[int, ...] = ()
+
+
+_firsts: WeakKeyDictionary[Function, Function] = WeakKeyDictionary()
+
+
+def note_alike(function: Function, other: Function) -> None:
+    """Say that the functions are the same but for their buffers, which are alike: what is found out about the code of one is
+    true of the other."""
+    _firsts[function] = first_of(other)
+
+
+def first_of(function: Function) -> Function:
+    """The one that stands for all functions that are noted to be the same but for their buffers."""
+    return _firsts.get(function, function)
 
 
 def walk(block: Block) -> Iterator[Stmt]:

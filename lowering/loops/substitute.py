@@ -5,11 +5,26 @@ import dataclasses
 from collections.abc import Mapping
 
 from ..elements.expression import Buffer
-from .ir import Address, Block, For, Function, GatherFrom, If, LoadFrom, LoadTile, Prefetch, Stmt, StoreTile, StoreTo
+from .ir import (
+    Address,
+    Block,
+    For,
+    Function,
+    GatherFrom,
+    If,
+    Let,
+    LoadFrom,
+    LoadTile,
+    Prefetch,
+    Shuffle,
+    Stmt,
+    StoreTile,
+    StoreTo,
+)
 
 
-def substituted(function: Function, buffers: Mapping[Buffer, Buffer]) -> Function:
-    """The function with `buffers[b]` for b; the new buffers have the same elements."""
+def substituted(function: Function, buffers: Mapping[Buffer, Buffer], name: str = "") -> Function:
+    """The function with `buffers[b]` for b, perhaps under another name; the new buffers have the same elements."""
     if not buffers:
         return function
 
@@ -24,7 +39,13 @@ def substituted(function: Function, buffers: Mapping[Buffer, Buffer]) -> Functio
 
     def moved(stmt: Stmt) -> Stmt:
         match stmt:
-            case LoadFrom() | StoreTo() | Prefetch() | LoadTile() | StoreTile():
+            case Let() | Shuffle():  # most are of these
+                return stmt
+            case LoadFrom(result, address, active, mask):
+                return LoadFrom(result, place(address), active, mask)
+            case StoreTo(address, value, active, streaming):
+                return StoreTo(place(address), value, active, streaming)
+            case Prefetch() | LoadTile() | StoreTile():
                 return dataclasses.replace(stmt, address=place(stmt.address))
             case GatherFrom(buffer=buffer):
                 return dataclasses.replace(stmt, buffer=buffers.get(buffer, buffer))
@@ -33,5 +54,5 @@ def substituted(function: Function, buffers: Mapping[Buffer, Buffer]) -> Functio
             case _:
                 return stmt
 
-    return dataclasses.replace(function, params=memory(function.params), scratch=memory(function.scratch),
-                               body=block(function.body))
+    return dataclasses.replace(function, name=name or function.name, params=memory(function.params),
+                               scratch=memory(function.scratch), body=block(function.body))

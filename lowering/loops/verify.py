@@ -7,7 +7,7 @@ used; where it does not suffice (it may depend on data), the access counts as gu
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from ...runtime.errors import Problem
@@ -29,6 +29,7 @@ from .ir import (
     StoreTo,
     Type,
     Var,
+    first_of,
     row_limit,
 )
 from .program import Program
@@ -59,9 +60,36 @@ def verify_program(program: Program) -> tuple[Proof, ...]:
     one has written. Raises Problem, of kind "internal", for the first fault."""
     from .verify_steps import rows_of, verify_steps
     spans = rows_of(program)
-    proofs = tuple(verify(f, spans.get(i)) for i, f in enumerate(program.functions))
+    known: dict[tuple[Function, Interval | None], tuple[Function, Proof]] = {}
+    proofs = tuple(proof_of(f, spans.get(i), known) for i, f in enumerate(program.functions))
     verify_steps(program, [p.needs for p in proofs])
     return proofs
+
+
+def proof_of(function: Function, rows: Interval | None, known: dict[tuple[Function, Interval | None], tuple[Function, Proof]]
+             ) -> Proof:
+    """`verify`. Of functions that are the same but for their buffers one is checked, unless the data of constants matters: of
+    the others, that the buffers are alike."""
+    key = first_of(function), rows
+    if key in known:
+        other, proof = known[key]
+        buffers = dict(zip(memory_of(other), memory_of(function)))
+        alike = list(map(kind_of, buffers)) == list(map(kind_of, memory_of(function)))
+        if alike and len(set(buffers.values())) == len(buffers):
+            return replace(proof, needs=frozenset(buffers[b] for b in proof.needs))
+    verifier = Verifier(function)
+    proof = verifier.run(rows)
+    if not verifier.ranges.data:
+        known[key] = function, proof
+    return proof
+
+
+def memory_of(function: Function) -> tuple[Buffer, ...]:
+    return *function.params, *function.scratch
+
+
+def kind_of(buffer: Buffer) -> tuple[str, str, int]:
+    return buffer.role, buffer.dtype, size_of(buffer)
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from dataclasses import dataclass, field
 
-from ..loops.ir import Function
+from ..loops.ir import Function, first_of
 from .emit import attributes, emit_function, own_definitions, quoted
 from .link import is_supported
 from .machine import binding, object_of
@@ -48,7 +48,7 @@ class Ahead:
     def __init__(self, target: Target) -> None:
         self.target = target
         self.texts: dict[Function, str] = {}
-        """Each function from its parameters on."""
+        """Each function from its parameters on, by the first of those that are the same but for their buffers."""
         self.definitions: dict[str, Definition] = {}
         """What has such a text."""
         self._batches, self._open = list[Batch](), Batch()
@@ -69,7 +69,10 @@ class Ahead:
 
     def add(self, function: Function) -> None:
         """Write a function that has been scheduled. One that is equal to an earlier one is not compiled again."""
-        text = self.texts[function] = emit_function(function, self.target, self._open.declared)
+        first = first_of(function)
+        if first in self.texts:
+            return
+        text = self.texts[first] = emit_function(function, self.target, self._open.declared)
         if text in self.definitions:
             return
         name = quoted(f"ahead.{len(self.definitions)}_{function.name}")

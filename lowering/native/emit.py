@@ -32,6 +32,7 @@ from ..loops.ir import (
     Var,
     ZeroTile,
     buffers_written,
+    first_of,
 )
 from .accesses import Accesses
 from .instructions import Instructions
@@ -67,11 +68,13 @@ def emit_functions(functions: Sequence[Function], target: Target, over: Sequence
     declared: dict[str, str] = {}
     definitions: list[str] = []
     by_text: dict[str, str] = {}
+    by_form: dict[tuple[Function, tuple[bool, ...]], str] = {}
     elsewhere: dict[str, None] = {}
     found = []
     for function, shared, name in zip(functions, over or repeat(frozenset()), names or [f.name for f in functions]):
-        text = ahead.texts.get(function) if ahead and not shared else None
-        text = text or emit_function(function, target, declared, shared)
+        form = first_of(function), tuple([b in shared for b in (*function.params, *function.scratch)] if shared else ())
+        text = (ahead.texts.get(form[0]) if ahead and not shared else None) or by_form.get(form)
+        text = by_form[form] = text or emit_function(function, target, declared, shared)
         known = ahead.definitions.get(text) if ahead else None
         if known is not None:
             by_text[text] = known.name.strip('"')

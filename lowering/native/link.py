@@ -10,9 +10,9 @@ import platform
 import struct
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ...runtime.machine_code import Image
+from ...runtime.records import dataclass
 
 SECTION = struct.Struct("<IIQQQQIIQQ")
 SYMBOL = struct.Struct("<IBBHQQ")

@@ -13,13 +13,21 @@ from .nest import Nest, free_axes
 from .panels import constant, is_constant
 
 
-def biased(nest: Nest, reduce: Reduce, axes: Sequence[Axis]) -> tuple[Expr, Array | None]:
-    """The expression whose value the sums have if they start from the constants, [axes]; the reduction itself and None
-    where there are none. Integers only: sums of floats depend on their order."""
+def biased(nest: Nest, reduce: Reduce, axes: Sequence[Axis]) -> tuple[Expr, tuple[Expr, ...]]:
+    """The expression whose value the sums have if they start from constants, and the expression of these, of some of `axes`;
+    the reduction itself and nothing where there are none. Integers only: sums of floats depend on their order."""
     users = [e for e in nodes(nest.value) if any(x is reduce for x in children(e))]
     match users:
         case [Apply("add", (x, y)) as total] if not is_float(reduce.dtype) and x is not y:
             other = y if x is reduce else x
             if is_constant(other) and free_axes(other) <= set(axes):
-                return total, np.broadcast_to(constant(other, tuple(axes)), [a.extent for a in axes])
-    return reduce, None
+                return total, (other,)
+    return reduce, ()
+
+
+def sum_of(constants: Sequence[Expr], axes: tuple[Axis, ...]) -> Array:
+    """What the sums start from, [axes]."""
+    total = np.zeros([a.extent for a in axes], np.int64)
+    for e in constants:
+        total += np.asarray(constant(e, axes)).astype(np.int64)
+    return total

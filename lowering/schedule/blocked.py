@@ -87,7 +87,7 @@ class Blocked:
         b, form, depth, name = self.b, self.form, self.blocks.depth, self.form.nest.name
         panels = filling = lines = sums = None
         if choice.packing == "compiling":
-            panels, _ = packed(name, form.b, form.n, form.reduce.axes, form.batch, cut, self.dtype)
+            panels = packed(b, name, form.b, form.n, form.reduce.axes, form.batch, cut, self.dtype)
         elif choice.packing == "never":
             panels = unpacked(form.b, form.n, form.reduce.axes, self.dtype)
         else:

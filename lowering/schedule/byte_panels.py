@@ -4,6 +4,7 @@ row's sum of a, plus K x y. Constant data is packed while compiling; other data 
 """
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,8 @@ from ..graph.types import Array
 from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type
 from ..native.target import Target
-from .bias import biased
+from .bias import biased, sum_of
+from .derived import Made, derive
 from .panels import Cut, Panels, constant
 from .tiles import Piece, Tiles, over
 from .vectorize import At, Vectorizer
@@ -50,28 +52,36 @@ class BytePanels:
         return which * (self.initial.size // math.prod(a.extent for a in self.panels.batch)) + column
 
 
-def of_constants(form: Contraction, y: Load, zero_points: tuple[int, int], cut: Cut, step: int = GROUP, overlap: bool = False
-                 ) -> BytePanels:
+def of_constants(b: Builder, form: Contraction, y: Load, zero_points: tuple[int, int], cut: Cut, step: int = GROUP,
+                 overlap: bool = False) -> BytePanels:
     """Panels of `y`, which b is less its zero point; `zero_points` are those of a, as it is stored, and of b. K is filled up
     to a multiple of `step`. With `overlap` the last step has the last elements of K, those that an earlier one has as 0."""
-    name, (of_a, of_b) = form.nest.name, zero_points
+    name, of_b = form.nest.name, zero_points[1]
     known = guard(form.inside, y, of_b) if form.inside else y
-    data = constant(known, (*form.batch, form.n, *form.reduce.axes)).reshape(-1, form.n.extent, form.depth)
-    sums = form.depth * of_a * of_b - of_a * data.astype(np.int64).sum(axis=2)
     total, bias = biased(form.nest, form.reduce, (*form.batch, form.n))
-    if bias is not None:
-        sums += bias.astype(np.int64).reshape(sums.shape)
-    buffer, initial = constants(name, in_steps(data.astype(np.int8), step, overlap), sums, cut)
+    axes, count = form.reduce.axes, math.prod(a.extent for a in form.batch)
+    make = functools.partial(packed, batch=form.batch, n=form.n, axes=axes, zero_points=zero_points, cut=cut, step=step,
+                             overlap=overlap)
+    (buffer, initial), is_zero = derive(b, (f"{name}.packed", f"{name}.initial"), (known, *bias), make)
     depth = Axis("k", -(-form.depth // step) * step)
-    return BytePanels(Panels(form.n, (depth,), "int8", y, buffer, form.batch, buffer.size // len(data), GROUP), initial, total,
-                      not sums.any())
+    return BytePanels(Panels(form.n, (depth,), "int8", y, buffer, form.batch, buffer.size // count, GROUP), initial, total,
+                      bool(is_zero))
 
 
-def constants(name: str, data: Array, sums: Array, cut: Cut) -> tuple[Buffer, Buffer]:
+def packed(y: Expr, *bias: Expr, batch: tuple[Axis, ...], n: Axis, axes: tuple[Axis, ...], zero_points: tuple[int, int],
+           cut: Cut, step: int, overlap: bool) -> Made:
+    """The elements of both; whether all sums start from 0."""
+    of_a, of_b = zero_points
+    data = constant(y, (*batch, n, *axes)).reshape(-1, n.extent, math.prod(a.extent for a in axes))
+    sums = data.shape[2] * of_a * of_b - of_a * data.astype(np.int64).sum(axis=2)
+    sums += sum_of(bias, (*batch, n)).reshape(sums.shape)
+    return Made(constants(in_steps(data.astype(np.int8), step, overlap), sums, cut), not sums.any())
+
+
+def constants(data: Array, sums: Array, cut: Cut) -> tuple[Array, Array]:
     """[batch, n, k] as panels, and [batch, n] initial sums; columns that are filled up, at the end of each, are 0."""
     flat, initial = in_panels(data, cut), wrapped(np.pad(sums, ((0, 0), (0, filled(cut) - sums.shape[1]))))
-    return (Buffer(f"{name}.packed", "int8", (flat.size,), "constant", flat.reshape(-1)),
-            Buffer(f"{name}.initial", "int32", (initial.size,), "constant", initial.reshape(-1)))
+    return flat.reshape(-1), initial.reshape(-1)
 
 
 def wrapped(sums: Array) -> Array:

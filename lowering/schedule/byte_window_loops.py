@@ -3,20 +3,21 @@ done with the sums. It stands where the loops of the other forms stand, below `s
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..elements.affine import Affine, Computed, Range
-from ..elements.expression import Buffer, Const
-from ..graph.types import Array
+from ..elements.affine import Affine, Axis, Computed, Range
+from ..elements.expression import Buffer, Const, Expr
 from ..loops.builder import Builder
 from ..loops.ir import INDEX, Literal, Operand, Type
 from ..native.target import Target
-from .bias import biased
+from .bias import biased, sum_of
 from .byte_panels import GROUP, constants
 from .byte_window import ByteWindow, ByteWindowChoice, Tap, lines_of, moved
+from .derived import Made, derive
 from .nest import Nest
 from .panels import Cut, constant
 from .rows import Rows, nested
@@ -31,7 +32,10 @@ def lower(b: Builder, nest: Nest, choice: ByteWindowChoice, target: Target, rows
     more = tuple(a for a in nest.axes[len(outer):] if a is not m and a is not n)
     columns = chunks(n.extent, choice.lanes)
     known, bias = biased(nest, form.reduce, (n,))
-    weights, initial = packed(nest.name, form, columns, choice.lanes, target, bias)
+    vectors: Cut = [(Tiles(t.start + i * t.size + p.start, p.active, 1), (Piece(0, p.lanes, p.active),))
+                    for t in columns for i in range(t.count) for p in cut(t.size, choice.lanes, target)]
+    make = functools.partial(packed, n=n, axes=form.reduce.axes, words=form.words, fill=form.fill, vectors=vectors)
+    (weights, initial), _ = derive(b, (f"{nest.name}.packed", f"{nest.name}.initial"), (form.weights, *bias), make)
     lines = lines_of(form, choice.rows) or []
     writer = Writer(b, target, nest, form.reduce, choice.rows * choice.lanes, known=known)
 
@@ -47,19 +51,16 @@ def cut(columns: int, lanes: int, target: Target) -> tuple[Piece, ...]:
     return pieces(columns, lanes, target.has_masked, GROUP)
 
 
-def packed(name: str, form: ByteWindow, columns: list[Tiles], lanes: int, target: Target, bias: Array | None
-           ) -> tuple[Buffer, Buffer]:
+def packed(weights: Expr, *bias: Expr, n: Axis, axes: tuple[Axis, ...], words: Sequence[Sequence[Tap]], fill: int, vectors: Cut
+           ) -> Made:
     """The weights [vector of columns, word, lane, tap] and the initial sums; what is missing of either is 0."""
-    data = constant(form.weights, (form.n, *form.reduce.axes))
-    words = np.zeros((form.n.extent, len(form.words), GROUP), np.int8)
-    for number, taps in enumerate(form.words):
+    data, found = constant(weights, (n, *axes)), np.zeros((n.extent, len(words), GROUP), np.int8)
+    for number, taps in enumerate(words):
         for position, tap in enumerate(taps):
-            place: tuple[slice | int, ...] = (slice(None), *(tap[a].const for a in form.reduce.axes))
-            words[:, number, position] = data[place]
-    sums = -form.fill * words.astype(np.int64).sum(axis=(1, 2)) + (0 if bias is None else bias)
-    vectors: Cut = [(Tiles(t.start + i * t.size + p.start, p.active, 1), (Piece(0, p.lanes, p.active),))
-                    for t in columns for i in range(t.count) for p in cut(t.size, lanes, target)]
-    return constants(name, words.reshape(1, form.n.extent, -1), sums[None], vectors)
+            place: tuple[slice | int, ...] = (slice(None), *(tap[a].const for a in axes))
+            found[:, number, position] = data[place]
+    sums = -fill * found.astype(np.int64).sum(axis=(1, 2)) + sum_of(bias, (n,))
+    return Made(constants(found.reshape(1, n.extent, -1), sums[None], vectors))
 
 
 @dataclass(frozen=True, slots=True)

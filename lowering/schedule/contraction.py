@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis, Range
 from ..elements.expression import Apply, Expr, Reduce, is_float
 from ..elements.traverse import loads, loads_beside, nodes
@@ -332,7 +333,7 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
         step = dot = Dot4.of(b, form, choice.tile.rows, target, widths)
         panels, fill, known = dot.panels, dot.fill, dot.packed.known
     elif choice.packing == "compiling":
-        panels, _ = packed(name, form.b, form.n, form.reduce.axes, form.batch, widths, dtype)
+        panels = packed(b, name, form.b, form.n, form.reduce.axes, form.batch, widths, dtype)
     elif choice.packing == "running":
         panels, fill = pack_at_run_time(b, name, form.b, form.n, form.reduce.axes, widths, dtype, target,
                                         form.inside)

@@ -108,7 +108,7 @@ class Dot4:
         assert found
         stored = found.of_x + 128 if found.x.dtype == "int8" else found.of_x
         zero_points = stored, found.of_y
-        packed = of_constants(form, found.y, zero_points, cut) if is_constant(found.y) else at_run_time(
+        packed = of_constants(b, form, found.y, zero_points, cut) if is_constant(found.y) else at_run_time(
             b, form, found.y, zero_points, cut, target)
         (k,) = packed.panels.axes
         staging = Staging.of(b, form, found.x, (found.of_x, found.of_y), rows, k.extent, k.extent, True, target)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ..elements.affine import Affine, Axis, Computed
 from ..elements.expression import Apply, Cast, Expr, IndexValue, Load, Reduce
-from ..elements.traverse import children, loads_beside, nodes
+from ..elements.traverse import children, loads, loads_beside, nodes
 from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
 from ..native.target import Target
@@ -32,10 +32,14 @@ MOST_AHEAD = 4
 LONG, LONGEST = 16, 150
 """Operations so many that those of the next vector wait too long for them, unless they come by turns; and so many that one
 vector is code enough."""
-HEAVY = 12
-"""Instructions for a vector from which on it is asked how many vectors at a time are worth their code."""
-AT_A_TIME, BY_TURNS = 0.3, 1.0
-"""How much longer one vector at a time takes than many, beside what these take; and where they come by turns."""
+AT_A_TIME, BY_TURNS, BY_TURNS_AHEAD, LONG_BY_TURNS = 0.3, 1.0, 0.05, 0.3
+"""How much longer one vector at a time takes than many, beside what these take; and where they come by turns: on a processor
+that looks far enough ahead to see the next vector's operations, little, unless these are many."""
+LONG_TAIL, MOST_APART, MOST_UNDIVIDED = 30, 1 << 18, 1 << 18
+"""Instructions for a vector that are too many to have them twice for what is left at the end; bytes of a result that need not
+lie where an argument is; instructions, for each element, that no threads divide."""
+FAR_AHEAD = 90
+"""Instructions for a vector that are not too many for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,24 +95,29 @@ def choose(nest: Nest, target: Target, rows: bool) -> MapChoice:
     plain = LONG < operations <= LONGEST and not any(isinstance(e, Reduce) for e in nodes(nest.value))
     few = 2 if streaming else 4
     unroll = 1 if lanes == 1 else 2 if plain or 8 < operations <= LONG else few if operations <= 8 else 1
-    unroll = vectors_at_a_time(nest, inner[-1], lanes, unroll, plain)
+    unroll = vectors_at_a_time(nest, inner[-1], lanes, unroll, waits(nest, inner[-1], target) if plain else AT_A_TIME)
     return MapChoice(lanes, unroll, streaming, plain and unroll > 1, group)
 
 
-def vectors_at_a_time(nest: Nest, axis: Axis, lanes: int, most: int, plain: bool) -> int:
-    """So many vectors or fewer: where each is much code, and there are few."""
+def vectors_at_a_time(nest: Nest, axis: Axis, lanes: int, most: int, alone: float) -> int:
+    """So many vectors or fewer: where each is much code, and there are few; `alone` is how much longer one at a time takes."""
     each = weight(nest.value, axis)
-    if each < HEAVY:
-        return most
     count, n = math.prod(a.extent for a in nest.axes) / lanes, axis.extent
 
     def cycles(unroll: int) -> float:
-        return count * each / 2 * (1 + (BY_TURNS if plain else AT_A_TIME) * (1 / unroll - 1 / most))
+        return count * each / 2 * (1 + alone * (1 / unroll - 1 / most))
 
     def lines(unroll: int) -> int:
         return 2 * each * (unroll * (n >= unroll * lanes) + -(-(n % (unroll * lanes)) // lanes))
 
     return cheapest([u for u in (4, 2, 1) if u <= most], cycles, lines, share=share_of(nest.value))
+
+
+def waits(nest: Nest, axis: Axis, target: Target) -> float:
+    """How much longer vectors take one after the other than by turns."""
+    if not target.has_masked:
+        return BY_TURNS
+    return BY_TURNS_AHEAD if weight(nest.value, axis) <= FAR_AHEAD else LONG_BY_TURNS
 
 
 def weight(value: Expr, axis: Axis) -> int:
@@ -164,9 +173,19 @@ def by_terms(nest: Nest, axis: Axis, target: Target) -> bool:
 
 
 def columns(nest: Nest, axis: Axis, size: int, group: int) -> list[Tiles]:
-    """How the last axis is cut: tiles of one size, that overlap, where each has sums of its own."""
-    alike = axis.extent > size and axis.extent % group == 0 and len(nest.axes) > 1 and may_repeat(nest, axis)
+    """How the last axis is cut: tiles of one size, that overlap, where each has sums of its own or is much code."""
+    alike = axis.extent > size and axis.extent % group == 0 and (
+        (len(nest.axes) > 1 and may_repeat(nest, axis)) or is_long(nest, axis))
     return repeating(axis.extent, size) if alike else chunks(axis.extent, size)
+
+
+def is_long(nest: Nest, axis: Axis) -> bool:
+    """Whether the last outputs are so much code that rather some are computed twice. They must not lie where something is that
+    is read, so it is nobody's memory but the result's; and what threads divide is cut elsewhere."""
+    each, count = weight(nest.value, axis), math.prod(a.extent for a in nest.axes)
+    divided = len(nest.axes) == 1 and count * each > MOST_UNDIVIDED
+    return each >= LONG_TAIL and nest.out.role == "result" and nest.out.nbytes <= MOST_APART and not divided and not any(
+        x.buffer is nest.out for x in loads(nest.value))
 
 
 def may_repeat(nest: Nest, axis: Axis) -> bool:

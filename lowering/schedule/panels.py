@@ -7,6 +7,7 @@ start of the kernel, into scratch memory; or it is read where it lies.
 """
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -24,6 +25,7 @@ from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type
 from ..native.target import Target
 from .code_size import price_of, share_of
+from .derived import Made, derive
 from .map import scattered
 from .reduce_loops import reduce_loops
 from .tiles import Piece, Tiles, over
@@ -71,9 +73,18 @@ class Panels:
         return x if x.type.dtype == self.dtype else b.op("cast", x, type=Type(self.dtype, x.type.lanes))
 
 
-def packed(name: str, b: Expr, n: Axis, axes: tuple[Axis, ...], batch: tuple[Axis, ...], cut: Cut, dtype: str,
-           group: int = 1) -> tuple[Panels, Array]:
-    """Panels of constant data, and the data itself, [batch, n, k]."""
+def packed(builder: Builder, name: str, b: Expr, n: Axis, axes: tuple[Axis, ...], batch: tuple[Axis, ...], cut: Cut, dtype: str,
+           group: int = 1) -> Panels:
+    """Panels of constant data."""
+    make = functools.partial(in_panels, n=n, axes=axes, batch=batch, cut=cut, dtype=dtype, group=group)
+    (buffer,), _ = derive(builder, (f"{name}.packed",), (b,), make)
+    depth = Axis("k", -(-math.prod(a.extent for a in axes) // group) * group)
+    return Panels(n, axes if group == 1 else (depth,), dtype if group == 1 else buffer.dtype, b, buffer, batch,
+                  buffer.size // math.prod(a.extent for a in batch), group)
+
+
+def in_panels(b: Expr, n: Axis, axes: tuple[Axis, ...], batch: tuple[Axis, ...], cut: Cut, dtype: str, group: int) -> Made:
+    """The elements of the panels."""
     data = constant(b, (*batch, n, *axes)).reshape(-1, n.extent, math.prod(a.extent for a in axes))
     stored = narrowest(data, dtype)
     filled = data if data.shape[2] % group == 0 else np.pad(data, ((0, 0), (0, 0), (0, -data.shape[2] % group)))
@@ -87,10 +98,7 @@ def packed(name: str, b: Expr, n: Axis, axes: tuple[Axis, ...], batch: tuple[Axi
         part = flat[:, start:end].reshape(len(filled), t.count, -1, width, group)
         part[:, :, :, :active] = rows.transpose(0, 1, 3, 2, 4)  # each weight is written once
         part[:, :, :, active:] = 0
-    buffer = Buffer(f"{name}.packed", flat.dtype.name, (flat.size,), "constant", flat.reshape(-1))
-    depth = Axis("k", filled.shape[2])
-    return Panels(n, axes if group == 1 else (depth,), dtype if group == 1 else buffer.dtype, b, buffer, batch,
-                  flat.shape[1], group), data
+    return Made((flat.reshape(-1),))
 
 
 def narrowest(data: Array, dtype: str) -> str:

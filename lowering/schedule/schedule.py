@@ -27,6 +27,7 @@ from . import (
     byte_window_loops,
     contraction,
     float_parts,
+    fourier,
     map,
     matrix_vector,
     outer_sums,
@@ -38,19 +39,22 @@ from . import (
 from .alternatives import chosen
 from .byte_window import ByteWindowChoice
 from .contraction import Contraction, ContractionChoice
+from .derived import Derived
 from .divide import DEEPEST, divide, parts_of
+from .fourier import FourierChoice
 from .map import MapChoice
 from .matrix_vector import MatrixVectorChoice
 from .nest import Nest, flatten
 from .outer_sums import OuterSumsChoice
 from .parts import collapse, split
+from .repeated import Repeated
 from .row_passes import RowChoice
 from .rows import Rows
 from .transpose import TransposeChoice
 from .window import WindowChoice
 
 Choice = (ContractionChoice | ByteWindowChoice | RowChoice | OuterSumsChoice | MatrixVectorChoice | WindowChoice
-          | TransposeChoice | MapChoice)
+          | TransposeChoice | MapChoice | FourierChoice)
 
 
 Ready = Callable[[Function], None]
@@ -70,6 +74,8 @@ def parts(kernel: Kernel, target: Target, by_rows: bool = False, rings: Mapping[
     """The parts of a kernel, in order; together they write each output once."""
     if 0 in kernel.out.shape:
         return ()
+    if transform := fourier.recognise(kernel, target, by_rows):
+        return (Part(flatten(kernel), transform),)
     if target.precision != "f32" and in_floats(kernel, target) is not None:
         target = dataclasses.replace(target, precision="f32")
     return chosen(kernel, by_rows, parts_of_nest(flatten(kernel, rings), target, by_rows), target)
@@ -113,16 +119,23 @@ def schedule(kernel: Kernel, target: Target, by_rows: bool = False, rings: Mappi
     """The loops of a kernel. With `by_rows` the function takes the first and the last of the rows to compute: values
     of the first axis with an extent above 1. `rings` says which buffers keep only their last rows, and where
     (`fuse.interleave`); `keeps` down to which depth loops stay that run once."""
+    return scheduled(kernel, target, by_rows, rings, keeps)[0]
+
+
+def scheduled(kernel: Kernel, target: Target, by_rows: bool, rings: Mapping[Buffer, Buffer], keeps: int
+              ) -> tuple[Function, tuple[Derived, ...] | None]:
+    """The same, and what is derived from constants, where that is known."""
     b = Builder(kernel.out.name, by_rows, keeps)
     lower_into(b, kernel, target, by_rows, rings)
     function = b.finish()
     if kernel.out in buffers_read(function) and not may_overwrite(function, kernel.out, kernel.out):
-        return through_scratch(kernel, target)
-    return function
+        return through_scratch(kernel, target), None
+    return function, tuple(b.derived)
 
 
-def divided(kernel: Kernel, target: Target, threads: int) -> tuple[Function, int]:
+def divided(kernel: Kernel, target: Target, threads: int, repeated: Repeated | None = None) -> tuple[Function, int]:
     """The loops of a kernel for so many threads: divided into parts, and how many; or those for one thread."""
+    schedule = (repeated or Repeated(scheduled)).schedule
     plain = None if work(kernel) >= MUCH else schedule(kernel, target)
     if any(x.buffer is kernel.out for x in loads(kernel.value)) or (plain and parts_of(plain, threads) == 1):
         return plain or schedule(kernel, target), 1
@@ -183,6 +196,8 @@ def lower_part(b: Builder, part: Part, target: Target, by_rows: bool) -> None:
             window.lower(b, nest, choice, target, rows)
         case TransposeChoice() as choice:
             transpose.lower(b, nest, choice, target, rows)
+        case FourierChoice() as choice:
+            fourier.lower(b, nest, choice, rows)
         case MapChoice() as choice:
             map.lower(b, nest, choice, target, rows)
 
@@ -208,7 +223,7 @@ def lower(kernels: Kernels, target: Target, rows: RowPolicy | None = None, threa
     """Every kernel as loops. Kernels whose values in between are too large for the cache run together, some rows at a
     time; with `rows` "memory" those with which the least memory is needed, with "never" none. With `threads`, steps with work
     enough are divided into so many parts at most."""
-    return program_of(kernels, target, interleave(kernels, target, rows, threads), threads)
+    return program_of(kernels, target, interleave(kernels, target, rows, threads), threads, Repeated(scheduled))
 
 
 def lower_each_way(kernels: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1,
@@ -216,24 +231,27 @@ def lower_each_way(kernels: Kernels, target: Target, rows: RowPolicy | None = No
     """`lower`, with every order of the steps of which only a plan can tell which needs the least memory. `ready` is called
     with each function of the first of them as soon as it is there."""
     first, *others = ways(kernels, target, rows, threads, workspace_io)
-    return [program_of(kernels, target, first, threads, ready), *(program_of(kernels, target, w, threads) for w in others)]
+    repeated = Repeated(scheduled)
+    return [program_of(kernels, target, first, threads, repeated, ready),
+            *(program_of(kernels, target, w, threads, repeated) for w in others)]
 
 
-def program_of(kernels: Kernels, target: Target, together: Interleaved, threads: int, ready: Ready | None = None) -> Program:
+def program_of(kernels: Kernels, target: Target, together: Interleaved, threads: int, repeated: Repeated,
+               ready: Ready | None = None) -> Program:
     ready = ready or (lambda function: None)
     if threads > 1:
-        functions, steps = in_parts(kernels, together, target, threads, ready)
+        functions, steps = in_parts(kernels, together, target, threads, repeated, ready)
     else:
-        functions = tuple(told(whole(kernels, i, together, target), ready) for i in range(len(kernels.kernels)))
+        functions = tuple(told(whole(kernels, i, together, target, repeated), ready) for i in range(len(kernels.kernels)))
         steps = together.steps
     return Program(kernels.name, kernels.inputs, kernels.outputs, kernels.kernels, functions, steps, kernels.variables,
                    kernels.faults)
 
 
-def whole(kernels: Kernels, number: int, together: Interleaved, target: Target, keeps: int = 0) -> Function:
+def whole(kernels: Kernels, number: int, together: Interleaved, target: Target, repeated: Repeated, keeps: int = 0) -> Function:
     """The function of a kernel, not divided; without anything in it, where that of another kernel does its work."""
     if (chain := together.chain(number)) is None:
-        return schedule(kernels.kernels[number], target, number in together.by_rows, together.rings)
+        return repeated.schedule(kernels.kernels[number], target, number in together.by_rows, together.rings)
     if number == chain.kernels[-1]:
         return row_blocks.schedule(kernels.kernels, chain, target, keeps)
     return Function(kernels.kernels[number].out.name, (), (), [])
@@ -245,24 +263,24 @@ def told(function: Function, ready: Ready) -> Function:
     return function
 
 
-def in_parts(kernels: Kernels, together: Interleaved, target: Target, threads: int, ready: Ready
+def in_parts(kernels: Kernels, together: Interleaved, target: Target, threads: int, repeated: Repeated, ready: Ready
              ) -> tuple[tuple[Function, ...], tuple[Step, ...]]:
     """The functions for several threads, and the steps that run them."""
     beside = {s.kernel: len(group.parts) for group in walk(together.steps) if isinstance(group, Parallel)
               for part in group.parts for s in part}
 
-    def scheduled(i: int, kernel: Kernel) -> tuple[Function, int]:
+    def each(i: int, kernel: Kernel) -> tuple[Function, int]:
         if together.chain(i):
-            deep = whole(kernels, i, together, target, DEEPEST)
-            function, parts = shared_out(deep, lambda: whole(kernels, i, together, target), threads)
+            deep = whole(kernels, i, together, target, repeated, DEEPEST)
+            function, parts = shared_out(deep, lambda: whole(kernels, i, together, target, repeated), threads)
             return told(function, ready), parts
         if i not in together.by_rows:
-            function, parts = divided(kernel, target, threads)
+            function, parts = divided(kernel, target, threads, repeated)
             return told(function, ready), parts
-        function = schedule(kernel, target, True, together.rings)
+        function = repeated.schedule(kernel, target, True, together.rings)
         own = {b: copied(b, beside[i]) for b in function.scratch if i in beside}
         return told(substituted(function, {**together.copies, **own}), ready), 1
 
-    found = [scheduled(i, kernel) for i, kernel in enumerate(kernels.kernels)]
+    found = [each(i, kernel) for i, kernel in enumerate(kernels.kernels)]
     return tuple(f for f, _ in found), rebuilt(together.steps, lambda step: dataclasses.replace(
         step, parts=found[step.kernel][1]) if isinstance(step, Compute) else step)

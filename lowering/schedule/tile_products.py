@@ -61,7 +61,7 @@ class TileProduct:
         shape, cut, direct = Shape.of(form, found, target, outer), columns(form.n.extent), is_direct(form, found)
         zero_points, together = (found.of_x, found.of_y), groups(form, shape, cut, target)
         if is_constant(found.y):
-            packed = of_constants(form, found.y, zero_points, cut, shape.step, direct and form.depth > shape.step)
+            packed = of_constants(b, form, found.y, zero_points, cut, shape.step, direct and form.depth > shape.step)
         else:
             largest = max((panels for _, panels in together), key=filled)
             packed = at_run_time(b, form, found.y, zero_points, largest, target, shape.step)

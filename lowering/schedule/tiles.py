@@ -67,6 +67,19 @@ def pieces(size: int, lanes: int, masked: bool, least: int = 1) -> tuple[Piece, 
     return tuple(result)
 
 
+def even(size: int, lanes: int) -> tuple[Piece, ...]:
+    """As few vectors as possible, all with as many elements that exist and equally far apart, so that one code does for all;
+    some elements may be in two of them."""
+    count = -(-size // lanes)
+    active = -(-size // count)
+    if count > 1 and (size - active) % (count - 1):
+        active = next((n for n in range(active, lanes + 1) if (size - n) % (count - 1) == 0), 0)
+    if not active:
+        return pieces(size, lanes, True)
+    step = (size - active) // max(count - 1, 1)
+    return tuple(Piece(i * step, lanes if count > 1 else 1 << (active - 1).bit_length(), active) for i in range(count))
+
+
 def peel(tiles: Sequence[Tiles], low: int, high: int, single: bool = False) -> list[Tiles]:
     """Cut off each tile that is not wholly inside [low, high), so that its position is a constant; where that would be
     many, or with `single`, its elements one by one instead."""

@@ -23,6 +23,7 @@ from ..loops.builder import Builder
 from ..loops.ir import INDEX, Literal, Operand, Type
 from ..native.target import Target
 from .byte_table import look_up, looked_up
+from .derived import Made, derive
 from .loading import gathered, spread
 from .nest import operands
 from .positions import value_bounds
@@ -253,12 +254,17 @@ class Vectorizer:
         x, most = self.value(term.value), term.extent - 1
         if isinstance(x, Literal):
             return Literal(min(max(int(x.value), 0), most), INDEX)
-        least, largest = value_bounds(term.value)
+        least, largest = self.bounds(term.value)
         if least < 0:
             x = self.b.op("max", x, Literal(0, x.type))
         if largest > most:
             x = self.b.op("min", x, Literal(most, x.type))
         return x if x.type.dtype == "int64" else self.b.op("cast", x, type=Type("int64", x.type.lanes))
+
+    def bounds(self, e: Expr) -> tuple[int, int]:
+        """What an integer expression can be at most; the data of a constant may say it."""
+        derive(self.b, (), (e,), lambda e: Made((), value_bounds(e)))
+        return value_bounds(e)
 
     def ramp(self, i: Affine, stride: int, dtype: str) -> Operand:
         """i, i + stride, i + 2 stride, ... as a vector."""

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..elements.affine import Axis
 from ..elements.expression import Load, Reduce, is_float
-from ..elements.traverse import loads_beside, nodes
+from ..elements.traverse import loads, loads_beside, nodes
+from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type
 from ..native.target import Target
-from .borders import one_by_one, over_both_ends
+from .borders import BORDER_CYCLES, one_by_one, over_both_ends
 from .code_size import SUM_LINES, TURN_LINES, cheapest, price_of, share_of, tolerated
 from .conditions import Conditions
 from .map import lanes_of
@@ -24,7 +25,7 @@ from .reduction import add
 from .register_tile import Tile
 from .repeats import Repeats, group_of, repeats, whole_groups
 from .rows import Rows, nested
-from .tiles import Piece, Tiles, balanced, chunks, interior, over, peel, pieces, repeating
+from .tiles import Piece, Tiles, balanced, chunks, even, interior, over, peel, pieces, repeating
 from .vectorize import At, Vectorizer
 from .write import Block, Writer, operations
 
@@ -39,6 +40,15 @@ MANY_COLUMNS = 256
 """So many columns are enough to divide among threads."""
 SMALL = 8
 """A part of the outputs' memory that is not worth much."""
+MOST_BESIDE, LATENCY, TURN_CYCLES = 3, 4, 1.5
+"""Vectors of a row that is alone: so many that their sums do not wait for themselves, an addition taking as many cycles; and
+what a turn of a short loop takes beside its work."""
+LESS = 2.5
+"""Code that is less by one part of so many is worth another form."""
+BYTE_LOAD, WIDE_LOAD = 7, 2
+"""Instructions that load a float of a byte as float32, and those of a wider one."""
+UNROLLED = 8
+"""Steps that are written one after the other where rows share what they load."""
 FEW_STEPS = 2
 """So many steps of a window are written one after the other where that is not taken apart."""
 
@@ -50,6 +60,8 @@ class WindowChoice:
     rows: int
     vectors: int
     lanes: int
+    alone: bool = False
+    """Whether every row is a tile, those inside like those at the border."""
     group: int = 1
 
     @property
@@ -64,7 +76,8 @@ class WindowChoice:
 
     def __str__(self) -> str:
         groups = f", in groups of {self.group}" if self.group > 1 else ""
-        return f"window: tiles of {self.rows} rows by {self.vectors} vectors of {self.lanes}{groups}"
+        alike = ", all alike" * self.alone
+        return f"window: tiles of {self.rows} rows by {self.vectors} vectors of {self.lanes}{groups}{alike}"
 
 
 def main_reduction(nest: Nest, axis: Axis) -> Reduce | None:
@@ -84,12 +97,14 @@ def recognise(nest: Nest, target: Target, rows: bool) -> WindowChoice | None:
     most, lanes = 8 if operations(r.body) <= MOST_OPERATIONS else 4, lanes_of(nest, target)
     group = group_of(repeats(nest.value, inner[-1])) if lanes > 1 else 1
     if len(inner) == 1:
-        return WindowChoice(1, most // 2, lanes, group)
+        return WindowChoice(1, most // 2, lanes, group=group)
     height = rows_of(nest, r, most, lanes, group)
+    if (single := row_by_row(nest, r, target, height, lanes)) is not None:
+        return replace(single, group=group)
     two = height == ROWS_FOR_TWO <= target.vector_registers // 4 and group == 1 and fits(inner[-1], 2 * lanes)
     vectors = 2 if two else 1
     wider = -(-whole_groups(vectors * lanes, group) // (vectors * lanes))
-    return WindowChoice(max(height // wider, 1), vectors, lanes, group)
+    return WindowChoice(max(height // wider, 1), vectors, lanes, group=group)
 
 
 def fits(n: Axis, size: int) -> bool:
@@ -114,6 +129,29 @@ def rows_of(nest: Nest, r: Reduce, most: int, lanes: int, group: int) -> int:
 
     return cheapest(range(most, 0, -1), lambda rows: work.cycles * (1 + work.waiting * (most / rows - 1)), lines,
                     share=share_of(nest.value))
+
+
+def row_by_row(nest: Nest, r: Reduce, target: Target, rows: int, lanes: int) -> WindowChoice | None:
+    """Tiles of one row and several vectors, whose windows' bounds are those of loops, at the border and inside: where that is
+    so much less code than tiles of `rows`, of which those at the border have code of their own, that it pays."""
+    m, n = nest.axes[-2:]
+    conditions, columns = Conditions.of(r, m, n), -(-n.extent // lanes)
+    low, high = interior(m, conditions.rows)
+    if conditions.tests or high - low == m.extent or not target.has_masked or not may_repeat(nest, r, n):
+        return None
+    work, share = Work.of(nest, r, lanes), share_of(nest.value)
+    vectors = max(v for v in range(1, MOST_BESIDE + 1) if columns % v == 0)
+    whole = heights(nest, r, m.extent, (low, high), WindowChoice(rows, 1, lanes), conditions)
+    taps = math.prod(a.extent for a in conditions.tapped)
+    inner = min(UNROLLED if shares(r, m) else FEW_STEPS, r.axes[-1].extent)
+    many = work.shapes * sum(work.lines(t.size, 1 if t.size == 1 else inner if low <= t.start and t.end <= high else taps)
+                             for t in whole)
+    less = many - work.lines(vectors, 1)
+    fast = work.vectors * work.by_tiles(r, m, rows)
+    slower = work.vectors * work.by_rows(r, vectors) - fast
+    allowed = tolerated(fast, share, BORDER_CYCLES)
+    return WindowChoice(1, vectors, lanes, alone=True) if LESS * less >= many and slower <= min(
+        price_of(share) * less, allowed) else None
 
 
 def ways(nest: Nest, r: Reduce, extent: int, rows: int) -> list[list[Tiles]]:
@@ -156,6 +194,18 @@ class Work:
     def cycles(self) -> float:
         return self.vectors * self.each
 
+    def by_tiles(self, r: Reduce, m: Axis, rows: int) -> float:
+        """Cycles of a vector in a tile of so many rows, which share what they load."""
+        loading = loading_of(r)
+        alone = distinct(r, m, rows)
+        if loading > WIDE_LOAD:  # what is converted waits for its uses in registers that others need
+            alone = (1 + alone) / 2
+        return self.steps * max((loading * alone + 1) / 2, LATENCY / rows) + self.result / 2
+
+    def by_rows(self, r: Reduce, vectors: int) -> float:
+        """Cycles of a vector in a single row of so many."""
+        return self.steps * max((loading_of(r) + 1) / 2 + TURN_CYCLES / vectors, LATENCY / vectors) + self.result / 2
+
     def lines(self, rows: int, steps: int) -> int:
         """Of a tile that takes so many steps at a time."""
         return TURN_LINES + rows * (SUM_LINES + 2 * self.result + steps * 2 * self.term)
@@ -176,6 +226,19 @@ def columns_of(nest: Nest, r: Reduce, size: int, group: int = 1) -> list[Tiles]:
     return repeating(extent, size) if overlap else chunks(extent, size)
 
 
+def loading_of(r: Reduce) -> int:
+    """Instructions of a term but for adding it."""
+    narrowest = min((ITEM_SIZES[x.dtype] for x in loads(r.body) if is_float(x.dtype)), default=4)
+    return BYTE_LOAD if narrowest == 1 else max(1 + (narrowest == 2), operations(r.body) if narrowest > 2 else 2)
+
+
+def distinct(r: Reduce, m: Axis, rows: int) -> float:
+    """Which part of the elements that the windows of so many rows have are others."""
+    last, k = r.axes[-1], r.axes[-1].extent
+    step = next((abs(x.index[0].coefficient(m)) // c for x in loads(r.body) if (c := abs(x.index[0].coefficient(last)))), k)
+    return ((rows - 1) * min(step, k) + k) / (rows * k)
+
+
 def lower(b: Builder, nest: Nest, choice: WindowChoice, target: Target, rows: Rows | None) -> None:
     outer = nest.axes[:1] if rows else ()
     *more, n = nest.axes[len(outer):]
@@ -189,14 +252,17 @@ def lower(b: Builder, nest: Nest, choice: WindowChoice, target: Target, rows: Ro
     lines = [Tiles(0, 1, 1)]
     if m:
         lines = heights(nest, r, m.extent, interior(m, conditions.rows), choice, conditions)
-    alike, size = target.has_masked and choice.vectors == 1, choice.columns
+    alike, size = (target.has_masked and choice.vectors == 1) or choice.alone, choice.columns
     columns = columns_of(nest, r, size, choice.group) if alike else chunks(n.extent, size)
     if not any(t.again for t in columns):
         columns = peel(columns, *interior(n, conditions.tests))
 
+    def cut(size: int) -> tuple[Piece, ...]:
+        return even(size, choice.lanes) if choice.alone else pieces(size, choice.lanes, target.has_masked)
+
     def tile(at: At) -> None:
         over_both_ends(b, lines, lambda y, line: over(b, columns, lambda x, column: window.tile(
-            {**at, **({m: y} if m else {}), n: x}, line, pieces(column.size, choice.lanes, target.has_masked)), choice.group))
+            {**at, **({m: y} if m else {}), n: x}, line, cut(column.size)), choice.group))
 
     nested(b, (*outer, *more), {}, tile, rows)
 
@@ -206,6 +272,9 @@ def heights(nest: Nest, r: Reduce, extent: int, inside: tuple[int, int], choice:
     """How the rows are cut: tiles at the border have their windows taken apart, or single rows are there, where that is so much
     less code that it pays."""
     work, (low, high), share = Work.of(nest, r, choice.lanes, choice.group), inside, share_of(nest.value)
+
+    if choice.alone:
+        return [Tiles(0, 1, extent)]
 
     def cheap(found: Sequence[list[Tiles]]) -> list[Tiles]:
         return cheapest(found, lambda tiles: work.cycles * sum(t.count * t.size for t in tiles) / extent, work.lines_of,
@@ -252,7 +321,7 @@ class Window:
 
         moves = [{a: place[a] for a in (self.m, self.n) if a} for place in places]
         inits = [Literal(self.reduce.identity, Type(self.reduce.dtype, piece.lanes)) for _, piece in block.vectors]
-        unroll = 8 if len(inits) == 1 or shares(self.reduce, self.m) else 2
+        unroll = UNROLLED if len(inits) == 1 or shares(self.reduce, self.m) else 2
         self.writer.write(block, reduce_loops(self.b, self.reduce.axes, bounds, at, inits, step, apart, unroll))
 
 

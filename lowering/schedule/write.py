@@ -20,6 +20,7 @@ from ..loops.builder import Builder
 from ..loops.ir import Operand
 from ..native.target import Target
 from .code_size import TOLERATED, price_of, share_of, tolerated
+from .derived import Made, derive
 from .nest import Nest
 from .repeats import NOTHING as NO_REPEATS
 from .repeats import Repeats
@@ -128,11 +129,11 @@ class Writer:
     def row_in_loops(self, block: Block, row: Affine, width: int, outer: Vectorizer | None, constants: Given) -> None:
         for _, group in itertools.groupby(block.pieces, key=lambda p: (p.lanes, p.active)):
             same = list(group)
-            lanes = same[0].lanes
-            number = Axis("vector", len(same))
+            lanes, number = same[0].lanes, Axis("vector", len(same))
+            step = same[1].start - same[0].start if len(same) > 1 else lanes
 
             def one() -> None:
-                start = Affine.of(number) * lanes + same[0].start
+                start = Affine.of(number) * step + same[0].start
                 assert self.known is not None
                 known = {self.known: self.b.load(self.spilled(), row * width + start, lanes)}
                 self.store(block, row, start, same[0], {**constants, **known}, outer)
@@ -146,7 +147,7 @@ class Writer:
         if not found:
             return NOTHING
         values = np.array([e.value for e in found], np.float32)
-        table = Buffer(f"{self.nest.name}.constants", "float32", values.shape, "constant", values)
+        (table,), _ = derive(self.b, (f"{self.nest.name}.constants",), (), lambda: Made((values,)))
         return {e: self.b.load(table, Affine.of(i)) for i, e in enumerate(found)}
 
     def spilled(self) -> Buffer:

@@ -6,10 +6,10 @@ classes here are for the rest. Bytes of a string that are not UTF-8 are surrogat
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias, Union
 
+from ...runtime.records import dataclass
 from ..dialects.tf.types import TensorFlowTensor
 from ..graph.types import Array, ElementType, TensorType, Type
 

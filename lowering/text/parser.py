@@ -1,4 +1,5 @@
-"""Text -> syntax tree: the Lark parser of `grammar.lark`, built once per process.
+"""Text -> syntax tree: the Lark parser of `grammar.lark`, made once per process, of the table of it that comes with tosaic
+(`grammar_table`) or of the grammar itself.
 
 The rules (`rules.py`) hold no state, so one parser serves all threads. Nesting is counted while tokens are read, so
 that a text that only opens brackets ends at once.
@@ -42,14 +43,16 @@ def build_parser() -> Lark:
     from importlib.resources import files
 
     from lark import Lark, Transformer, v_args
+
+    from .grammar_table import loaded
     grammar = files(__package__).joinpath("grammar.lark").read_text("utf-8")
     methods = {name: method for rules in (Rules, ExecutorRules) for name, method in vars(rules).items()
                if not name.startswith("_")}
     transformer = v_args(inline=True)(type("LarkRules", (Transformer,), methods))
     counters = {name: open_bracket for name in ("LPAR", "LBRACE", "LSQB")}
     counters |= {name: close_bracket for name in ("RPAR", "RBRACE", "RSQB")}
-    return Lark(grammar, parser="lalr", lexer="contextual", transformer=transformer(),
-                lexer_callbacks={**counters, "EXECUTOR": tensorflow_token})
+    options = {"transformer": transformer(), "lexer_callbacks": {**counters, "EXECUTOR": tensorflow_token}}
+    return loaded(grammar, options) or Lark(grammar, parser="lalr", lexer="contextual", **options)
 
 
 SPECIAL_TOKENS = {"tf_executor.graph": "GRAPH", "tf_executor.island": "ISLAND", "tf_executor.fetch": "EXECUTOR_END",

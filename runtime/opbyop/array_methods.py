@@ -116,16 +116,16 @@ def runtime_of(*operands: Any) -> Any:
 def binary(name: str, is_quick: bool = True) -> Callable[[Any, Any], Any]:
     """The method of an operator: the quick way, and the ordinary one where that does not go."""
     def operate(self: Any, other: Any) -> Any:
-        if type(self) is type(other):
-            runtime, a, b = self._runtime, self._array, other._array
-            if a is not None and b is not None and runtime is not None:
-                known = runtime.quick.get((name, self._metadata, other._metadata))
-                if known is not None:
-                    metadata, call = known
-                    try:
-                        return type(self)(runtime, metadata, call(a, b))
-                    except Exception:  # the ordinary way finds out what is wrong
-                        pass
+        if type(self) is type(other) and (runtime := self._runtime or other._runtime) is not None:
+            known = runtime.quick.get((name, self._metadata, other._metadata))
+            if known is not None:
+                a, b = self._array, other._array
+                if a is None or b is None:
+                    return runtime.run_later(name, known, [self, other])
+                try:
+                    return type(self)(runtime, known[0], known[1](a, b))
+                except Exception:  # the ordinary way finds out what is wrong
+                    pass
         return runtime_of(self, other).run(name, self, other)
 
     def run(self: Any, other: Any) -> Any:

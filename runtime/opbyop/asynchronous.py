@@ -10,6 +10,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
+from threading import get_ident
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,6 +30,13 @@ class Waiting:
     def __init__(self) -> None:
         self.for_value: list[Callback] = []
         self.for_metadata: list[Callback] = []
+
+    def close(self) -> None:
+        """Put all in `for_value`, in the order in which `drain` takes them: the last one first."""
+        self.for_value.reverse()
+        if self.for_metadata:
+            self.for_metadata.reverse()
+            self.for_value.extend(self.for_metadata)
 
 
 class AsyncValue:
@@ -76,14 +84,29 @@ class AsyncValue:
         """Make this an error; False where it has been settled before."""
         return self._settle(error)
 
-    def _settle(self, state: Problem | None) -> bool:
-        with TRANSITION:
-            waiting = self._state
-            if type(waiting) is not Waiting:
-                return False
-            self._state = state
-        run_callbacks((*waiting.for_metadata, *waiting.for_value), self)
-        return True
+    def _settle(self, state: Problem | None, contents: tuple[Any, ...] | None = None) -> bool:
+        """Make this ready, with these contents, or an error; False where it has been settled before."""
+        waiting = self._state
+        if type(waiting) is not Waiting:
+            return False
+        thread, told, is_settled = get_ident(), (self, waiting.for_value), False
+        is_first = thread not in _rows
+        try:
+            row = _rows.setdefault(thread, deque()) if is_first else _rows[thread]
+            with TRANSITION:
+                if self._state is waiting:
+                    if contents is not None:
+                        self._fill(*contents)
+                    self._state, is_settled = state, True
+                    waiting.close()
+                    row.append(told)
+        finally:
+            if is_first:
+                drain(thread)
+        return is_settled
+
+    def _fill(self, *contents: Any) -> None:
+        """Take the contents of a ready value, under the lock."""
 
     def _settled(self) -> Generator[Any, None, None]:
         """What `await` goes through: nothing if this is settled, else a future of the running loop."""
@@ -104,32 +127,70 @@ def tell(loop: Any, future: Any) -> None:
             raise
 
 
-class _Running(threading.local):
-    callbacks: deque[tuple[Callback, Any]] | None = None
-
-
-_running = _Running()
+Row = deque[tuple["AsyncValue | None", list[Callback]]]
+_rows: dict[int, Row] = {}
+"""By thread: what it has settled, each with the callbacks that it has yet to call. A value is put there while it changes its
+state, so that a child of `fork` knows what the threads that it does not have were about to say."""
 
 
 def run_callbacks(callbacks: Iterable[Callback], value: AsyncValue | None) -> None:
     """Call them in order; those that come up meanwhile in this thread follow, one after the other and not inside each other, so
     that a long row of values that wait for each other needs no deep stack."""
-    if (queue := _running.callbacks) is not None:
-        queue.extend((callback, value) for callback in callbacks)
+    told = value, [*callbacks][::-1]
+    with telling() as row:
+        row.append(told)
+
+
+class telling:
+    """The row of this thread, whose callbacks are called at the end, unless that is going on already."""
+    __slots__ = ("is_first", "thread")
+
+    def __enter__(self) -> Row:
+        self.thread = get_ident()
+        self.is_first = self.thread not in _rows
+        return _rows.setdefault(self.thread, deque()) if self.is_first else _rows[self.thread]
+
+    def __exit__(self, *error: object) -> None:
+        if self.is_first:
+            drain(self.thread)
+
+
+def drain(thread: int) -> None:
+    """Call what is in the row of this thread, until nothing is left there. An interrupt (Ctrl-C) is raised at the end, so that
+    nobody waits for what would never be said."""
+    row = _rows.get(thread)
+    if row is None:
         return
-    queue = _running.callbacks = deque((callback, value) for callback in callbacks)
+    interrupt: BaseException | None = None
     try:
-        while queue:
-            callback, of = queue.popleft()
+        while row:
+            value, callbacks = row[0]
+            if not callbacks:
+                row.popleft()
+                continue
+            callback = callbacks.pop()
             try:
-                callback(of)
+                callback(value)
             except Exception as error:
                 unraisable(error, callback)
+            except BaseException as error:
+                interrupt = error
     finally:
-        _running.callbacks = None
+        del _rows[thread]
+    if interrupt is not None:
+        raise interrupt
 
 
-def unraisable(error: Exception, culprit: object) -> None:
+def recover() -> None:
+    """In a child of `fork`, when its locks are new: call what threads that are no more were about to call. What one of them had
+    begun to call is not called again."""
+    lost, _lost[:] = list(_lost), []
+    for row in lost:
+        for value, callbacks in row:
+            run_callbacks(callbacks[::-1], value)
+
+
+def unraisable(error: BaseException, culprit: object) -> None:
     """Tell of an error in a callback, which nobody can catch."""
     sys.unraisablehook(SimpleNamespace(exc_type=type(error), exc_value=error, exc_traceback=error.__traceback__,
                                        err_msg="Exception ignored in a callback of tosaic", object=culprit))
@@ -142,9 +203,12 @@ def raised(error: Problem) -> Problem:
     return copy
 
 
+_lost: list[Row] = []
+
+
 def _after_fork_in_child() -> None:
-    global TRANSITION
-    _running.callbacks = None
+    mine = get_ident()
+    _lost.extend(_rows.pop(thread) for thread in list(_rows) if thread != mine)
     TRANSITION._at_fork_reinit()  # type: ignore[attr-defined]
 
 

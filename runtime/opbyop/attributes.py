@@ -245,8 +245,3 @@ def comparable(entry: Attribute) -> Any:
 
 EMPTY = FrozenOpAttrs({})
 """No attributes."""
-
-
-def frozen(attributes: OpAttrs | FrozenOpAttrs | None) -> FrozenOpAttrs:
-    """The attributes of a call, frozen."""
-    return EMPTY if attributes is None else attributes.freeze()

@@ -2,6 +2,11 @@
 
 Python counts the references. An array that came from a client is read-only and never taken; a view that a client has of the
 array keeps a reference to it, or to the array that owns its memory, so both are looked at.
+
+The temporaries of Python's expressions on ready handles (`x * 2 + y * 3`) are not taken without `donate`. Their reference
+counts are those of handles that are still wanted: an element of an array of objects, or a variable of compiled Python code, has
+one reference, and the operator sees the same number. NumPy looks at the machine's stack to tell them apart; Python code cannot.
+Where operations wait, the expression is over before they run, and its temporaries are taken like any other argument.
 """
 from __future__ import annotations
 

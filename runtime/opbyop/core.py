@@ -3,10 +3,8 @@ handler that the client names. `run` is the same for Python code: it raises at o
 """
 from __future__ import annotations
 
-import os
 import sys
 import threading
-import weakref
 from collections.abc import Callable
 from types import CodeType
 from typing import Any
@@ -14,13 +12,15 @@ from typing import Any
 from ..errors import Position, Problem
 from ..variables import Context, process
 from .asynchronous import AsyncValue, Waiting, raised, run_callbacks, unraisable
-from .attributes import EMPTY, FrozenOpAttrs, OpAttrs, frozen
+from .attributes import EMPTY, FrozenOpAttrs, OpAttrs
 from .buffers import HANDLE
 from .chain import Chain
+from .deferred import DeferredCall, is_deferrable
+from .forks import follow_forks
 from .handle import TensorHandle, borrow
-from .handler import NullOpHandler, OpHandler, OpInvocation
+from .handler import NullOpHandler, OpHandler, OpInvocation, run_handler
 from .kernel_handler import DispatchFunction, KernelOpHandler, MetadataFunction, PythonOperation
-from .kernels import Compiler
+from .kernels import Compiler, Known
 from .location import CodeLocation, Diagnostic, Place, caller, line_of
 from .metadata import TensorMetadata
 from .operands import operands_of
@@ -31,9 +31,8 @@ from .work_queue import WorkQueue
 QUICK = 1024
 """Kernels that are found the quick way at most."""
 
-Quick = dict[tuple[Any, ...], tuple[TensorMetadata, Callable[..., Any]]]
-"""By operation and metadata of the arguments, for operators; by operation, handler, attributes and metadata, for `execute`: the
-result's metadata and the code."""
+Quick = dict[tuple[Any, ...], Known]
+"""By operation and metadata of the arguments, for operators; by operation, handler, attributes and metadata, for `execute`."""
 Decode = Callable[[object], "Position | None"]
 
 
@@ -60,8 +59,8 @@ class CoreRuntime:
         self._quick: Quick = self.quick
         self._recorders = 0
         self._lock = threading.RLock()
-        self._calls: dict[OpCall, None] = {}
-        _live.add(self)
+        self._calls: dict[OpCall | DeferredCall, None] = {}
+        follow_forks(self)
         registered: dict[str, PythonOperation] = {}
         self.cpu = KernelOpHandler(self, cpu, NullOpHandler(), registered, kernels)
         self.handlers: dict[str, OpHandler] = {
@@ -105,13 +104,14 @@ class CoreRuntime:
         """Run an operation. `location` is what the diagnostic gets (None: the caller's place in its Python code). The arguments
         are taken over: all are None afterwards, and a buffer to which nobody else refers may be reused. `results`, as long as
         results are wanted, is filled; errors are in them. Returns the chain of the effect where a `chain` is given."""
-        if chain is None and self._execute_quickly(op_name, op_handler, arguments, attributes, results):
+        fixed = EMPTY if attributes is None else attributes.freeze()
+        if chain is None and self._execute_quickly(op_name, op_handler, location, arguments, fixed, results):
             return None
         handler = self.get_op_handler(op_handler) if isinstance(op_handler, str) else op_handler
         taken = [a for a in arguments if a is not None]
         is_complete = len(taken) == len(arguments)
         arguments[:] = [None] * len(arguments)
-        invocation = OpInvocation(op_name, location, taken, frozen(attributes), [None] * len(results), chain, runtime=self)
+        invocation = OpInvocation(op_name, location, taken, fixed, [None] * len(results), chain, runtime=self)
         del taken
         self._execute(handler, invocation, is_complete)
         results[:] = invocation.results
@@ -119,16 +119,24 @@ class CoreRuntime:
             self._learn(invocation, (op_name, op_handler, invocation.attributes))
         return invocation.out_chain
 
-    def _execute_quickly(self, op_name: str, op_handler: OpHandler | str, arguments: list[TensorHandle | None],
-                         attributes: OpAttrs | FrozenOpAttrs | None, results: list[TensorHandle | None]) -> bool:
-        """Run a kernel that is known, where all is ready and no buffer is to be had; False where it is not so simple."""
+    def _execute_quickly(self, op_name: str, op_handler: OpHandler | str, location: object,
+                         arguments: list[TensorHandle | None], attributes: FrozenOpAttrs,
+                         results: list[TensorHandle | None]) -> bool:
+        """Run a kernel that is known, where all is ready and no buffer is to be had, or later; False where it is not so
+        simple."""
         try:
             given: list[Any] = arguments
-            key = op_name, op_handler, EMPTY if attributes is None else attributes.freeze(), *[a._metadata for a in given]
+            key = op_name, op_handler, attributes, *[a._metadata for a in given]
             found = self.quick.get(key)
             if found is None or len(results) != 1:
                 return False
-            metadata, call = found
+            metadata, call, entry = found
+            if is_deferrable(given):
+                taken, arguments[:] = given[:], [None] * len(given)
+                del given
+                where = caller() if location is None else location
+                results[0] = DeferredCall(self, op_name, where, metadata, entry, taken).start()
+                return True
             for a in given:
                 if type(a) is not TensorHandle or (a._metadata is metadata and sys.getrefcount(a) <= HANDLE):
                     return False
@@ -139,9 +147,15 @@ class CoreRuntime:
         results[0] = TensorHandle(self, metadata, result)
         return True
 
+    def run_later(self, op_name: str, known: Known, arguments: list[TensorHandle]) -> TensorHandle:
+        """The result of a kernel that is known, whose arguments are not all there."""
+        if not is_deferrable(arguments):
+            return self.run(op_name, *arguments)
+        return DeferredCall(self, op_name, caller(), known[0], known[2], arguments).start()
+
     def _learn(self, invocation: OpInvocation, begin: tuple[Any, ...]) -> None:
         """Let this kernel be found the quick way, under a key of `begin` and the arguments' metadata."""
-        if self.quick is not self._quick or not (invocation.results and invocation.results[0].is_ready):  # type: ignore
+        if self.quick is not self._quick or invocation.problem is not None:
             return
         inputs = tuple([a.metadata for a in invocation.arguments])
         if (known := self.cpu.plain_kernel(invocation.op_name, invocation.attributes, inputs)) is not None:
@@ -160,16 +174,17 @@ class CoreRuntime:
             invocation.fail(error)
         elif (recorder := recording(self)) is not None:
             recorder.record(invocation)
-        else:
-            handler.run(invocation)
+        elif (problem := run_handler(handler, invocation)) is not None:
+            invocation.problem = self.originate(problem, invocation.location, invocation.op_name)
+            invocation.fail(invocation.problem)
 
     def run(self, op_name: str, *operands: Any, outputs: int = 1, **attributes: Any) -> Any:
         """Run an operation from Python: operands are handles, arrays and numbers (which take the type of the first handle), and
         the result one handle, or a tuple where several `outputs` are wanted. Side effects follow each other in the order of
         their calls. Raises a Problem that is found at once."""
-        frozen_attributes = OpAttrs(attributes).freeze() if attributes else None
+        fixed = OpAttrs(attributes).freeze() if attributes else EMPTY
         handles = operands_of(self, operands)
-        invocation = OpInvocation(op_name, None, handles, frozen(frozen_attributes), [None] * outputs, runtime=self)
+        invocation = OpInvocation(op_name, None, handles, fixed, [None] * outputs, runtime=self)
         self.run_invocation(invocation)
         if invocation.problem is not None:
             raise raised(invocation.problem)
@@ -230,19 +245,19 @@ class CoreRuntime:
             value.wait()
 
     # ---- what the operations call ------------------------------------------------------------------------------------
-    def track(self, call: OpCall) -> None:
+    def track(self, call: OpCall | DeferredCall) -> None:
         """Know of a pending call, which a cancellation ends."""
         self._calls[call] = None
         if (error := self.cancelled) is not None:
             call.cancel(error)
 
-    def untrack(self, call: OpCall) -> None:
+    def untrack(self, call: OpCall | DeferredCall) -> None:
         self._calls.pop(call, None)
 
-    def schedule(self, call: OpCall) -> None:
+    def schedule(self, call: OpCall | DeferredCall) -> None:
         """Run a call whose inputs are settled: here where this is a thread of the queue and the call is short, else in the
         queue, and here, too, where that is full."""
-        if (not call.operation.is_long and self.queue.is_worker()) or not self.queue.add(call):
+        if (not call.is_long and self.queue.is_worker()) or not self.queue.add(call):
             run_callbacks((call.begin,), None)  # once nothing on the way here refers to the arguments
 
     def locate(self) -> CodeLocation | None:
@@ -269,6 +284,15 @@ class CoreRuntime:
                 return self.place(code, instruction, line)
         return None if self.decode is None else self.decode(location)
 
+    def after_fork(self) -> None:
+        """In the child: no other thread has the lock."""
+        self._lock = threading.RLock()
+
+    def go_on_after_fork(self) -> None:
+        """In the child, when all locks are new: what waits goes on, and what other threads were running is lost."""
+        for call in list(self._calls):
+            call.after_fork()
+
     # ---- recording ---------------------------------------------------------------------------------------------------
     def begin_recording(self, recorder: Recorder) -> None:
         with self._lock:
@@ -285,17 +309,3 @@ class CoreRuntime:
         self._quick = quick
         is_open = self.cancelled is None and not self._recorders
         self.quick = quick if is_open else {}
-
-
-_live: weakref.WeakSet[CoreRuntime] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    for runtime in list(_live):
-        runtime._lock = threading.RLock()
-        for call in list(runtime._calls):
-            call.after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

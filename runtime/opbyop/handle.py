@@ -13,12 +13,15 @@ import numpy as np
 from ..arena import Array
 from ..errors import Problem
 from .array_methods import ArrayMethods, install
-from .asynchronous import TRANSITION, AsyncValue, Callback, Waiting, raised, run_callbacks
+from .asynchronous import TRANSITION, AsyncValue, Callback, Waiting, raised, run_callbacks, telling
 from .chain import abandoned
 from .metadata import TensorMetadata
 
 if TYPE_CHECKING:
     from .core import CoreRuntime
+
+TOLD: list[Callback] = []
+"""What waits for metadata that is known: nothing."""
 
 READABLE = 0x0001 | 0x0100
 """NumPy's flags C_CONTIGUOUS and ALIGNED."""
@@ -149,24 +152,24 @@ class TensorHandle(ArrayMethods, AsyncValue):
     # ---- what settles it ---------------------------------------------------------------------------------------------
     def _set(self, array: Array, metadata: TensorMetadata, stolen_from: int | None = None) -> bool:
         """Give it its contents; False where it has been settled before."""
-        with TRANSITION:
-            waiting = self._state
-            if type(waiting) is not Waiting:
-                return False
-            if stolen_from is not None:
-                self._stolen_from = stolen_from
-            self._metadata, self._array, self._state = metadata, array, None
-        run_callbacks((*waiting.for_metadata, *waiting.for_value), self)
-        return True
+        return self._settle(None, (array, metadata, stolen_from))
+
+    def _fill(self, array: Array, metadata: TensorMetadata, stolen_from: int | None) -> None:
+        if stolen_from is not None:
+            self._stolen_from = stolen_from
+        self._metadata, self._array = metadata, array
 
     def _set_metadata(self, metadata: TensorMetadata) -> None:
         """Make the metadata known before the contents."""
-        with TRANSITION:
-            waiting = self._state
-            if type(waiting) is not Waiting or self._metadata is not None:
-                return
-            self._metadata, callbacks, waiting.for_metadata = metadata, waiting.for_metadata, []
-        run_callbacks(callbacks, self)
+        waiting = self._state
+        if type(waiting) is not Waiting:
+            return
+        told = self, waiting.for_metadata
+        with telling() as row, TRANSITION:
+            if self._state is waiting and self._metadata is None:
+                self._metadata, waiting.for_metadata = metadata, TOLD
+                told[1].reverse()
+                row.append(told)
 
     def _follow(self, other: TensorHandle) -> None:
         """Become what `other` becomes."""
@@ -217,6 +220,13 @@ class DonatedHandle(TensorHandle):
 
 
 install(DonatedHandle, is_quick=False)
+
+
+def keep_settled(arguments: list[TensorHandle]) -> None:
+    """Let a call that goes on waiting have handles of its own of what is there: the client may give its own away meanwhile."""
+    for number, argument in enumerate(arguments):
+        if type(argument) is TensorHandle and type(argument._state) is not Waiting:
+            arguments[number] = TensorHandle(argument._runtime, argument._metadata, argument._array, argument._state)
 
 
 class TensorResolver:

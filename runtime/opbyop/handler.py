@@ -60,6 +60,25 @@ class OpHandler:
         return False
 
 
+def run_handler(handler: OpHandler, invocation: OpInvocation) -> Problem | None:
+    """Run an operation; a Problem where the handler raises one, or has not done what it should."""
+    try:
+        is_done = handler.run(invocation)
+    except Problem as problem:
+        return problem
+    except Exception as error:
+        failed = Problem(f"the handler of {invocation.op_name} failed: {type(error).__name__}: {error}", kind="operation")
+        failed.__cause__ = error
+        return failed
+    if not is_done:
+        return Problem(f"{invocation.op_name} was not supported by any handler", kind="unsupported",
+                       help="register the operation, or choose a handler that has it")
+    if any(r is None for r in invocation.results) or (invocation.chain is not None and invocation.out_chain is None):
+        return Problem(f"the handler of {invocation.op_name} has left a result or the chain out", kind="argument",
+                       help="fill invocation.results, and out_chain where there is a chain")
+    return None
+
+
 class NullOpHandler(OpHandler):
     """The end of a chain: every operation is an error."""
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..arena import Array
 from .attributes import FrozenOpAttrs
-from .buffers import alone
 from .handle import TensorHandle
 from .handler import OpHandler, OpInvocation
-from .kernels import Compiler, Entry, Kernel, Kernels
+from .kernels import Compiler, Entry, Kernels, Known
 from .metadata import TensorMetadata
 from .operation import OpCall, Operation
+from .stealing import steal
 
 if TYPE_CHECKING:
     from .core import CoreRuntime
@@ -70,29 +70,15 @@ class CompiledOperation:
 
     def make(self, attributes: FrozenOpAttrs, inputs: Sequence[TensorMetadata], constants: Mapping[int, Array]) -> Entry:
         traced = self.compiler.trace(self.name, attributes, inputs, constants)
-        return Entry(traced, tuple(n for n in range(len(inputs)) if n not in constants))
+        return Entry(traced, [None if n in constants else metadata for n, metadata in enumerate(inputs)])
 
     def dispatch(self, call: OpCall) -> Any:
         entry: Entry = call.entry
-        kernel = entry.kernel()
-        stolen = self.steal(call, kernel, entry) if kernel.in_place is not None and len(entry.metadata) == 1 else None
-        return kernel.call(*[call.arguments[n]._array for n in entry.inputs]) if stolen is None else stolen
-
-    def steal(self, call: OpCall, kernel: Kernel, entry: Entry) -> Sequence[Array] | None:
-        """Run the kernel with its only result in the buffer of an argument; None where no argument can give one."""
-        fitting = [n for n in entry.inputs if call.arguments[n]._metadata is entry.metadata[0]]
-        if not fitting or kernel.in_place is None:
-            return None
-        free = [n for n in fitting if alone(call.arguments, n)]
-        number = next((n for n in free if entry.inputs.index(n) in kernel.in_place.arguments()), None)
-        if number is None:
-            call.runtime.buffers_refused += 1
-            return None
-        arrays = [a for n in entry.inputs if (a := call.arguments[n]._array) is not None]
-        kernel.in_place.run(entry.inputs.index(number), arrays)
-        call.stolen = (number,)
-        call.runtime.buffers_reused += 1
-        return [arrays[entry.inputs.index(number)]]
+        taken = steal(call.runtime, entry, call.arguments) if entry.fitting else None
+        if taken is None:
+            return entry.kernel().call(*[call.arguments[n]._array for n in entry.inputs])
+        call.stolen = taken[:1]
+        return taken[1]
 
 
 class KernelOpHandler(OpHandler):
@@ -125,8 +111,10 @@ class KernelOpHandler(OpHandler):
         return True
 
     def plain_kernel(self, op_name: str, attributes: FrozenOpAttrs,
-                     inputs: tuple[TensorMetadata | None, ...]) -> tuple[TensorMetadata, Callable[..., Any]] | None:
+                     inputs: tuple[TensorMetadata | None, ...]) -> Known | None:
         """The result's metadata and the code of a compiled operation with one result, for arguments of these types; None where
         it has not been compiled, or depends on the contents of arguments."""
         entry = self.kernels.known((op_name, attributes, inputs, ())) if op_name in self._compiled else None
-        return None if entry is None or len(entry.metadata) != 1 else (entry.metadata[0], entry.kernel().call)
+        if entry is None or len(entry.metadata) != 1 or not entry.is_compiled:
+            return None
+        return (entry.metadata[0], entry.kernel().call, entry)

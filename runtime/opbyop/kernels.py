@@ -61,14 +61,22 @@ class Traced(Protocol):
 
 
 class Entry:
-    """One operation for one set of types."""
-    __slots__ = ("__weakref__", "_kernel", "_lock", "_traced", "inputs", "metadata")
+    """One operation for one set of types. `inputs` are the numbers of the arguments that its kernel takes, `fitting` of those
+    whose buffers its only result could have."""
+    __slots__ = ("__weakref__", "_kernel", "_lock", "_traced", "fitting", "inputs", "metadata")
 
-    def __init__(self, traced: Traced, inputs: tuple[int, ...]) -> None:
-        self.metadata, self.inputs = traced.metadata, inputs
+    def __init__(self, traced: Traced, inputs: Sequence[TensorMetadata | None]) -> None:
+        """`inputs` without those that are constants of the kernel."""
+        self.metadata = traced.metadata
+        self.inputs = tuple([n for n, metadata in enumerate(inputs) if metadata is not None])
+        self.fitting = tuple([n for n in self.inputs if len(self.metadata) == 1 and inputs[n] is self.metadata[0]])
         self._traced: Traced | None = traced
         self._kernel: Kernel | None = None
         self._lock = threading.Lock()
+
+    @property
+    def is_compiled(self) -> bool:
+        return self._kernel is not None
 
     def kernel(self) -> Kernel:
         """The code, compiled when it is first asked for."""
@@ -78,6 +86,10 @@ class Entry:
                     assert self._traced is not None
                     self._kernel, self._traced = self._traced.compile(), None
         return self._kernel
+
+
+Known = tuple[TensorMetadata, Callable[..., Any], Entry]
+"""What is known of an operation with one result: the result's metadata, the code, and the entry that both are from."""
 
 
 class Kernels:

@@ -18,7 +18,7 @@ from ..arena import Array
 from ..errors import Problem
 from .asynchronous import TRANSITION, AsyncValue, Waiting
 from .chain import Chain
-from .handle import DonatedHandle, TensorHandle
+from .handle import DonatedHandle, TensorHandle, keep_settled
 from .handler import OpInvocation
 from .metadata import TensorMetadata
 
@@ -57,9 +57,9 @@ class Stage(Enum):
 class OpCall:
     """One call. A dispatch function sees it: `arrays` and `attributes` are its inputs, `metadata` that of its results (empty
     without a metadata function), `location` what the client passed."""
-    __slots__ = ("arguments", "attributes", "chain", "done", "entry", "invocation", "location", "metadata", "missing",
-                 "missing_metadata", "op_name", "operation", "results", "runtime", "stage", "stolen",
-                 "thread", "types_known")
+    __slots__ = ("arguments", "attributes", "chain", "done", "entry", "invocation", "is_long", "location", "metadata",
+                 "missing", "missing_metadata", "op_name", "operation", "results", "runtime", "stage", "stolen", "thread",
+                 "types_known")
 
     def __init__(self, runtime: CoreRuntime, operation: Operation, invocation: OpInvocation) -> None:
         self.runtime, self.operation = runtime, operation
@@ -73,7 +73,7 @@ class OpCall:
         self.metadata: tuple[TensorMetadata, ...] = ()
         self.stolen: tuple[int | None, ...] = ()
         self.entry: Any = None
-        self.stage, self.types_known = Stage.WAITING, False
+        self.stage, self.types_known, self.is_long = Stage.WAITING, False, operation.is_long
 
     @property
     def arrays(self) -> tuple[Array, ...]:
@@ -87,8 +87,8 @@ class OpCall:
             self.fail(Problem(f"{self.op_name} has a side effect and needs a chain", kind="argument",
                               help="pass Chain.ready(), or the chain of the operation that comes before"))
             return
-        pending = [v for v in self.inputs() if v.is_pending]
-        if not pending and not self.operation.is_long:
+        pending = [v for v in self.inputs() if type(v._state) is Waiting]
+        if not pending and not self.is_long:
             if self.infer():
                 self.run()
             return
@@ -109,6 +109,7 @@ class OpCall:
             return
         self.invocation = None  # what goes wrong from now on is found out later
         self.missing_metadata, self.missing = len(unknown) + len(late), len(pending) + 1
+        keep_settled(self.arguments)
         self.runtime.track(self)
         if self.missing_metadata:
             self.missing += 1
@@ -123,7 +124,7 @@ class OpCall:
     def metadata_arrived(self, _: object) -> None:
         with TRANSITION:
             self.missing_metadata -= 1
-            is_last = self.missing_metadata <= 0
+            is_last = self.missing_metadata == 0
         if is_last:
             self.infer()
             self.value_arrived(self)
@@ -132,8 +133,17 @@ class OpCall:
         with TRANSITION:
             self.missing -= 1
             is_last = self.missing <= 0
-        if is_last:
+        if not is_last and len(self.arguments) > 1:
+            keep_settled(self.arguments)
+        elif is_last and not self.is_waiting():  # a child of `fork` may hear twice of one value
             self.runtime.schedule(self)
+
+    def is_waiting(self) -> bool:
+        """Whether something is pending that it needs."""
+        for argument in self.arguments:
+            if type(argument._state) is Waiting:
+                return True
+        return self.chain is not None and self.chain.is_pending
 
     def infer(self) -> bool:
         """Find the metadata of the results, unless an argument is an error, which the run says. False where it is wrong."""
@@ -158,22 +168,27 @@ class OpCall:
         """Run it, unless an input is an error or it has been cancelled."""
         if not self.claim():
             return
-        error = next((v.error for v in self.inputs() if v.error is not None), None) or self.runtime.cancelled
+        error = next((v.error for v in self.inputs() if v._state is not None), None) or self.runtime.cancelled
         if error is not None:
             self.finish(error)
             return
-        if not self.infer():
+        if not self.types_known and not self.infer():
             return
         try:
             found = self.operation.dispatch(self)
-            if found is not None:
+            if type(found) is np.ndarray and len(self.results) == 1:
+                self.set(0, self.results[0], found)
+                self.finish(None)
+            elif found is not None:
                 self.deliver(found if isinstance(found, tuple | list) else (found,))
             elif all(not r.is_pending for r in self.results):
                 self.finish(None)
             else:
                 raise Problem(f"{self.op_name} gave no result", kind="argument", help="return an array for each result")
-        except Exception as exception:
+        except BaseException as exception:
             self.fail(problem_of(exception, self.op_name))
+            if not isinstance(exception, Exception):
+                raise
 
     def begin(self, _: object) -> None:
         """Run it, as a callback."""
@@ -272,11 +287,15 @@ class OpCall:
 
     def abandon(self) -> None:
         """The thread that was running this is no more."""
-        self.finish(Problem(f"{self.op_name} was running in another thread when the process forked", kind="cancelled",
-                            help="fork when nothing is running, or run it again in the child"))
+        self.finish(lost_thread(self.op_name))
 
 
-def problem_of(error: Exception, op_name: str) -> Problem:
+def lost_thread(op_name: str) -> Problem:
+    return Problem(f"{op_name} was running in another thread when the process forked", kind="cancelled",
+                   help="fork when nothing is running, or run it again in the child")
+
+
+def problem_of(error: BaseException, op_name: str) -> Problem:
     """What went wrong in an operation, as a Problem of its own."""
     match error:
         case Problem():

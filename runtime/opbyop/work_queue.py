@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from .asynchronous import run_callbacks
+from .asynchronous import run_callbacks, unraisable
 
 
 class Task(Protocol):
@@ -127,7 +127,10 @@ def work(state: State) -> None:
     """What a thread does."""
     with as_worker():
         while (task := state.take()) is not None:
-            run_callbacks((task.begin,), None)
+            try:
+                run_callbacks((task.begin,), None)
+            except BaseException as error:  # SystemExit ends no thread that others count on
+                unraisable(error, task.begin)
             del task
 
 

@@ -153,3 +153,19 @@ def test_a_chain_of_pending_operations_works_in_one_buffer(rt):
     resolve.set(X)
     assert np.array_equal(results[0].get(), 12 * X)
     assert rt.buffers_reused == 10
+
+
+@pytest.mark.parametrize("is_known", [False, True], ids=["metadata unknown", "metadata known"])
+@pytest.mark.parametrize("when", ["before", "between"])
+def test_what_a_waiting_operation_needs_may_be_given_away_meanwhile(rt, is_known, when):
+    kept = own(rt)
+    call(rt, "add", [kept, kept])
+    pending, resolve = TensorHandle.pending(kept.metadata if is_known else None)
+    other, resolve_other = TensorHandle.pending(kept.metadata if is_known else None)
+    handle = own(rt) if when == "before" else other
+    waiting = rt.run("add", pending, handle), call(rt, "add", [pending, handle])
+    resolve_other.set(X)
+    taken = handle.donate() + rt.tensor(X)
+    assert np.array_equal(taken.get(), 2 * X) and not handle.is_valid and taken.stolen_from is None
+    resolve.set(X + 1)
+    assert all(np.array_equal(w.get(), 2 * X + 1) for w in waiting)

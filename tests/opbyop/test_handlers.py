@@ -4,6 +4,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tosaic import OpAttrs, OpHandler, Problem
+from tosaic.runtime.opbyop.chain import Chain
 from tosaic.runtime.opbyop.handle import TensorHandle
 from tosaic.runtime.opbyop.handler import NullOpHandler
 from tosaic.runtime.opbyop.logging_handler import LoggingOpHandler
@@ -106,3 +107,15 @@ def test_fallbacks_end(rt):
     results = [None]
     rt.execute("x", NullOpHandler(), None, [], None, results)
     assert results[0].is_error
+
+
+@pytest.mark.parametrize("execute, message", [
+    (lambda self, invocation: 1 / 0, "the handler of an.op failed: ZeroDivisionError: division by zero"),
+    (lambda self, invocation: False, "an.op was not supported by any handler"),
+    (lambda self, invocation: True, "the handler of an.op has left a result or the chain out")])
+def test_a_handler_that_does_not_do_its_work_makes_errors(rt, diagnostics, execute, message):
+    handler = type("Careless", (OpHandler,), {"execute": execute})()
+    arguments, results = [rt.tensor(X)], [None, None]
+    out = rt.execute("an.op", handler, "here", arguments, None, results, Chain.ready())
+    assert arguments == [None] and results[0].error is results[1].error is out.error
+    assert out.error.message == message and [d.location for d in diagnostics] == ["here"]

@@ -231,5 +231,30 @@ def test_short_kernels_keep_the_interpreters_lock_and_long_ones_release_it():
     for n in (2, 256):
         x = rt.tensor(np.ones((n, n), np.float32))
         x @ x
-        _, kernels[n] = rt.quick["matmul", x.metadata, x.metadata]
+        _, kernels[n], _ = rt.quick["matmul", x.metadata, x.metadata]
     assert type(kernels[2]) is type(len) and type(kernels[256]).__name__ == "method"
+
+
+def test_an_interrupt_is_an_error_of_what_it_meets_and_nobody_waits_for_ever(monkeypatch):
+    ignored = []
+    monkeypatch.setattr("sys.unraisablehook", lambda u: ignored.append(u.exc_type))
+    for kind, threads in ((KeyboardInterrupt, 0), (SystemExit, 1)):
+        rt = tosaic.CoreRuntime(threads=threads)
+
+        def interrupt(call, kind=kind):
+            raise kind
+
+        rt.register("test.interrupt", interrupt, lambda inputs, _: inputs)
+        pending, resolve = TensorHandle.pending(rt.tensor(X).metadata)
+        bad = rt.run("test.interrupt", pending)
+        after, other = bad + rt.tensor(X), rt.run("add", pending, pending)
+        try:
+            resolve.set(X)
+            interrupted = False
+        except kind:
+            interrupted = True
+        assert bad.wait(10) and after.wait(10) and other.wait(10) and interrupted == (threads == 0)
+        assert f"failed: {kind.__name__}" in bad.error.message and after.error is bad.error and other.is_ready
+        assert rt.run("async.noop", other).wait(10)
+        rt.shutdown()
+    assert ignored == [SystemExit]

@@ -162,7 +162,7 @@ def tensor_while(execution: Execution, kernel: Kernel, operands: Registers, resu
         if error is not None:
             yield from ended(execution, results, values, error)
             return
-        chain, predicate = execution.call(condition, values)
+        chain, predicate = execution.call(condition, values, is_last=False)
         yield [chain]
         branch = yield from decided(execution, results, predicate, [chain, *values])
         if branch is None:

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -45,6 +46,7 @@ class Execution:
         self.cancelled: Problem | None = None
         self.handlers: dict[str, OpHandler] = {}
         self._attributes: dict[Kernel, FrozenOpAttrs] = {}
+        self._uses: dict[Body, Counter[Value]] = {}
         self._lock = threading.Lock()
         self._local = threading.local()
 
@@ -67,14 +69,15 @@ class Execution:
             self.runtime.restart()
         return results
 
-    def call(self, function: Function, arguments: Sequence[Register]) -> list[Register]:
+    def call(self, function: Function, arguments: Sequence[Register], is_last: bool = True) -> list[Register]:
+        """The registers of a function's results; `is_last` as in `body`."""
         depth = getattr(self._local, "depth", 0)
         if depth >= MAXIMUM_CALLS:
             raise Problem(f"more than {MAXIMUM_CALLS} calls are inside each other, the last one of @{function.name}",
                           kind="kernel")
         self._local.depth = depth + 1
         try:
-            return self.body(function.body, arguments)
+            return self.body(function.body, arguments, is_last)
         finally:
             self._local.depth = depth
 
@@ -82,18 +85,29 @@ class Execution:
         assert isinstance(symbol, Symbol)
         return self.program.function("::".join(symbol.path))
 
-    def body(self, body: Body, arguments: Sequence[Register]) -> list[Register]:
-        """The registers of what a body returns; its kernels have been started, or wait for their operands."""
+    def body(self, body: Body, arguments: Sequence[Register], is_last: bool = True) -> list[Register]:
+        """The registers of what a body returns; its kernels have been started, or wait for their operands. With `is_last` the
+        caller's use of the arguments ends here."""
+        uses = self.uses(body)
+        for value, register in zip(body.arguments, arguments):
+            register.lend(uses[value] - is_last)
         registers: dict[Value, Register] = dict(zip(body.arguments, arguments))
         for kernel in body.kernels:
-            results = self.start(kernel, [registers[v] for v in kernel.operands])
+            results = [Register.pending(uses[v]) for v in kernel.results]
+            self.start(kernel, [registers[v] for v in kernel.operands], results)
             registers.update(zip(kernel.results, results))
         return [registers[v] for v in body.returned]
 
+    def uses(self, body: Body) -> Counter[Value]:
+        """How often a body uses each of its values; counted once."""
+        found = self._uses.get(body)
+        if found is None:
+            found = self._uses[body] = Counter([*(v for k in body.kernels for v in k.operands), *body.returned])
+        return found
+
     # ---- kernels -----------------------------------------------------------------------------------------------------
-    def start(self, kernel: Kernel, operands: list[Register]) -> list[Register]:
+    def start(self, kernel: Kernel, operands: list[Register], results: list[Register]) -> None:
         """Run a kernel, now or later."""
-        results = [Register.pending() for _ in kernel.results]
         steps = CONTROL.get(kernel.name)
         if steps is not None:
             self.advance(kernel, steps(self, kernel, operands, results), results)
@@ -105,7 +119,6 @@ class Execution:
             when_settled(operands, lambda: self.run_kernel(kernel, operands, results, done))
         for result in results:
             self.work.track(result)
-        return results
 
     def advance(self, kernel: Kernel, steps: Steps, results: Sequence[Register]) -> None:
         """Go through control flow as far as it does not have to wait."""
@@ -126,7 +139,7 @@ class Execution:
             self.fail(results, error)
         else:
             try:
-                self.deliver(KERNELS[kernel.name](Call(self, kernel, [o.value for o in operands])), results)
+                self.deliver(KERNELS[kernel.name](Call(self, kernel, [o.take() for o in operands])), results)
             except Problem as problem:
                 self.fail(results, self.originate(problem, kernel))
             except MemoryError:
@@ -175,6 +188,12 @@ class Call:
     execution: Execution
     kernel: Kernel
     values: list[Any]
+
+    def take(self) -> list[Any]:
+        """The values, given away: what is not used again in the program has no reference here any more."""
+        taken = list(self.values)
+        self.values.clear()
+        return taken
 
     def attribute(self, name: str) -> Any:
         return self.kernel.attributes[name]

@@ -124,26 +124,25 @@ def get(call: Call) -> OpHandler:
 
 @kernel("corert.executeop")
 def execute(call: Call) -> tuple[TensorHandle, ...]:
-    handler, *arguments = call.values
+    handler, *arguments = call.take()
     return run_operation(call, handler, arguments, None)[0]
 
 
 @kernel("corert.executeop.seq")
 def execute_in_order(call: Call) -> tuple[Any, ...]:
     """Its chain has come, so the operation may begin; the one that it gives is there when the effect is done."""
-    handler, _, *arguments = call.values
+    handler, _, *arguments = call.take()
     results, chain = run_operation(call, handler, arguments, Chain.ready())
     return (chain, *results)
 
 
-def run_operation(call: Call, handler: OpHandler, arguments: Sequence[TensorHandle],
+def run_operation(call: Call, handler: OpHandler, arguments: list[TensorHandle | None],
                   chain: Chain | None) -> tuple[tuple[TensorHandle, ...], Chain | None]:
-    """Run an operation on copies of the handles: the program may use a value again."""
+    """Run an operation. It takes the handles over; those that the program uses again are in their registers, too."""
     execution, kernel = call.execution, call.kernel
     count = sum(type != CHAIN for type in kernel.result_types)
-    given: list[TensorHandle | None] = [a.copy() for a in arguments]
     results: list[TensorHandle | None] = [None] * count
-    effect = execution.runtime.execute(call.attribute("op_name"), handler, kernel.position, given,
+    effect = execution.runtime.execute(call.attribute("op_name"), handler, kernel.position, arguments,
                                        execution.attributes(kernel), results, chain)
     return tuple(r for r in results if r is not None), effect
 
@@ -162,14 +161,15 @@ def make_composite(call: Call) -> CompositeOp:
 @kernel("corert.execute_crt_op")
 def execute_composite(call: Call) -> tuple[Register, ...]:
     """The function of handles, or of a chain and handles, which then gives a chain first, too."""
-    operation, *handles = call.values
-    function: Function = operation.function
+    operation, *arguments = map(Register, call.take())
+    function: Function = operation.value.function
     takes_chain = function.argument_types[:1] == (CHAIN,)
-    arguments = [Register(None)] * takes_chain + [Register(h) for h in handles]
+    if takes_chain:
+        arguments.insert(0, Register())
     found = len(function.result_types) - (function.result_types[:1] == (CHAIN,))
     if len(arguments) != len(function.argument_types) or found != len(call.kernel.results):
         raise Problem(f"@{function.name} takes {len(function.argument_types) - takes_chain} tensor handles and gives {found}, "
-                      f"not {len(handles)} and {len(call.kernel.results)}", kind="kernel")
+                      f"not {len(arguments) - takes_chain} and {len(call.kernel.results)}", kind="kernel")
     results = call.execution.call(function, arguments)
     return tuple(results[len(results) - found:])
 

@@ -19,8 +19,9 @@ class Scalars:
         self._marked: dict[int, weakref.ref[Array]] = {}
 
     def make(self, shape: tuple[int, ...], value: Any, dtype: Any) -> Array:
-        """An array that stands for a scalar tensor."""
+        """An array that stands for a scalar tensor; it cannot be written, so that no result is put where the mark is."""
         array = np.full(shape, value, dtype)
+        array.flags.writeable = False
         key = id(array)
         self._marked[key] = weakref.ref(array, lambda _: self._marked.pop(key, None))
         return array

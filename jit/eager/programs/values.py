@@ -2,6 +2,9 @@
 
 The value of a tensor handle's register is the handle, which may itself still be pending: kernels that only pass handles on
 do not wait for tensors. A chain's value is None: that it is there is all.
+
+A register knows how many uses of it are still to come, which the program's text says; the last one takes the handle out, so
+that the operation that gets it has the only reference, and its result may have the buffer.
 """
 from __future__ import annotations
 
@@ -9,19 +12,33 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ....runtime.errors import Problem
-from ....runtime.opbyop.asynchronous import AsyncValue, Waiting
+from ....runtime.opbyop.asynchronous import TRANSITION, AsyncValue, Waiting
+from ....runtime.opbyop.handle import TensorHandle
 
 
 class Register(AsyncValue):
-    """One value of a running program."""
-    __slots__ = ("value",)
+    """One value of a running program. `uses` are those to come; one at first, that of whoever made it."""
+    __slots__ = ("uses", "value")
 
-    def __init__(self, value: Any = None, state: Waiting | Problem | None = None) -> None:
-        self.value, self._state = value, state
+    def __init__(self, value: Any = None, state: Waiting | Problem | None = None, uses: int = 1) -> None:
+        self.value, self._state, self.uses = value, state, uses
 
     @classmethod
-    def pending(cls) -> Register:
-        return cls(None, Waiting())
+    def pending(cls, uses: int = 1) -> Register:
+        return cls(None, Waiting(), uses)
+
+    def lend(self, uses: int) -> None:
+        """Let there be so many uses more, or fewer."""
+        with TRANSITION:
+            self.uses += uses
+
+    def take(self) -> Any:
+        """The value, for one use; the last one leaves no handle here."""
+        with TRANSITION:
+            value, self.uses = self.value, self.uses - 1
+            if not self.uses and isinstance(value, TensorHandle):
+                self.value = None
+        return value
 
     def set(self, value: Any) -> None:
         """Give it its value."""
@@ -40,7 +57,7 @@ class Register(AsyncValue):
         if other.error is not None:
             self.fail(other.error)
         else:
-            self.set(other.value if isinstance(other, Register) else None)
+            self.set(other.take() if isinstance(other, Register) else None)
 
 
 def first_error(values: Iterable[AsyncValue]) -> Problem | None:

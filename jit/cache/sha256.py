@@ -1,0 +1,44 @@
+"""SHA-256 without OpenSSL, where there is little to digest: to load it takes longer than all else of the cache at a start.
+
+Python's own function is a module of the standard library without a public name; where it is not there, `hashlib` has one.
+"""
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Protocol
+
+MUCH = 1 << 19
+"""Bytes from which OpenSSL, which is several times faster, is worth loading."""
+MODULES = ("_sha2", "_sha256", "hashlib")
+"""From Python 3.12 on, before, and always."""
+
+
+class Digest(Protocol):
+    """What `hashlib` makes."""
+
+    def update(self, data: bytes | memoryview, /) -> None: ...
+    def digest(self) -> bytes: ...
+    def hexdigest(self) -> str: ...
+
+
+def sha256(data: bytes | memoryview = b"", nbytes: int = 0) -> Digest:
+    """The SHA-256 of some bytes, to which so many will come."""
+    return (openssl() if len(data) + nbytes >= MUCH else own())(data)
+
+
+def openssl() -> Callable[[bytes | memoryview], Digest]:
+    import hashlib
+    return hashlib.sha256
+
+
+@functools.cache
+def own() -> Callable[[bytes | memoryview], Digest]:
+    for name in MODULES:
+        try:
+            found: Callable[[bytes | memoryview], Digest] = importlib.import_module(name).sha256
+        except (ImportError, AttributeError):
+            continue
+        return found
+    return openssl()

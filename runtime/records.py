@@ -1,0 +1,157 @@
+"""`dataclass` as in the standard library, its methods compiled when they are first called: to compile all of them takes longer
+than all else of importing a module, and most are never called. For modules that every start needs, or that have many classes.
+
+Options are those of the library's that are used here. What differs: `inspect.signature` of a class shows no fields, and a class
+that inherits from one of these is one of these.
+"""
+from __future__ import annotations
+
+import dataclasses
+import reprlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass as dataclass
+else:
+    def dataclass(**options: bool) -> Callable[[type], type]:
+        """Make a class a dataclass; `frozen`, `slots`, `weakref_slot` and `eq` are the library's."""
+        return lambda cls: completed(cls, **options)
+
+
+def completed(cls: type, frozen: bool = False, slots: bool = False, weakref_slot: bool = False, eq: bool = True) -> type:
+    """The class with what a dataclass has."""
+    own = cls.__dict__
+    has_hash = own.get("__hash__") is not None or ("__hash__" in own and "__eq__" not in own)
+    names = ["__init__", "__repr__", *(["__eq__"] if eq else []), *(["__hash__"] if eq and frozen and not has_hash else [])]
+    wanted = [name for name in names if name == "__hash__" or name not in own]
+    cls.__doc__ = cls.__doc__ or cls.__name__
+    with thawed(cls, frozen):
+        cls = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots, weakref_slot=weakref_slot)(cls)
+    for name in wanted:
+        setattr(cls, name, later(cls, name, frozen))
+    if eq and not frozen and not has_hash:
+        cls.__hash__ = None  # type: ignore[assignment]
+    if frozen:
+        freeze(cls)
+        cls.__dataclass_params__.frozen = True  # type: ignore[attr-defined]
+    return cls
+
+
+@contextmanager
+def thawed(cls: type, frozen: bool) -> Iterator[None]:
+    """The library takes the class for one that is not frozen, so that it compiles nothing; its bases have to be so, too."""
+    bases = [b.__dict__["__dataclass_params__"] for b in cls.__mro__[1:] if "__dataclass_params__" in b.__dict__]
+    if bases and frozen != any(b.frozen for b in bases):
+        raise TypeError(f"{cls.__name__} and the dataclass that it inherits from are frozen, or neither is")
+    for base in bases:
+        base.frozen = False
+    try:
+        yield
+    finally:
+        for base in bases:
+            base.frozen = frozen
+
+
+def later(cls: type, name: str, frozen: bool) -> Callable[..., Any]:
+    """A method that makes the one of that name, and is replaced by it."""
+    def method(self: Any, *values: Any, **named: Any) -> Any:
+        made = METHODS[name](cls, frozen)
+        setattr(cls, name, made)
+        return made(self, *values, **named)
+    method.__name__, method.__qualname__ = name, f"{cls.__qualname__}.{name}"
+    return method
+
+
+def freeze(cls: Any) -> None:
+    """No field can be set, or deleted; copies and pickles set them all the same."""
+    fields = frozenset(f.name for f in dataclasses.fields(cls))
+
+    def set_field(self: Any, name: str, value: Any) -> None:
+        if type(self) is cls or name in fields:
+            raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+        super(cls, self).__setattr__(name, value)
+
+    def delete_field(self: Any, name: str) -> None:
+        if type(self) is cls or name in fields:
+            raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
+        super(cls, self).__delattr__(name)
+
+    cls.__setattr__, cls.__delattr__, cls.__getstate__, cls.__setstate__ = set_field, delete_field, state, set_state
+
+
+def state(self: Any) -> list[Any]:
+    """The fields' values."""
+    return [getattr(self, f.name) for f in dataclasses.fields(self)]
+
+
+def set_state(self: Any, values: list[Any]) -> None:
+    for f, value in zip(dataclasses.fields(self), values):
+        object.__setattr__(self, f.name, value)
+
+
+# ---- methods -------------------------------------------------------------------------------------------------------
+def function(cls: type, name: str, parameters: list[str], lines: list[str], known: dict[str, Any]) -> Callable[..., Any]:
+    """A function of these lines, which know `known`."""
+    made: dict[str, Any] = {}
+    text = f"def {name}({', '.join(['self', *parameters])}):\n" + "\n".join(f" {line}" for line in lines or ["pass"])
+    exec(text, {"__name__": cls.__module__, **known}, made)
+    result: Callable[..., Any] = made[name]
+    result.__qualname__ = f"{cls.__qualname__}.{name}"
+    return result
+
+
+def init(cls: Any, frozen: bool) -> Callable[..., Any]:
+    """Sets the fields, in their order. A frozen class's own slots are set by their descriptors, which is quicker."""
+    parameters, lines = list[str](), list[str]()
+    known: dict[str, Any] = {"_set": object.__setattr__, "_none": dataclasses.MISSING}
+    for f in dataclasses.fields(cls):
+        parameter, value = parameter_of(f, known)
+        parameters += parameter
+        slot: Any = getattr(cls, f.name, None)
+        if frozen and type(slot).__name__ == "member_descriptor":
+            known[f"_set_{f.name}"] = slot.__set__
+            lines += [f"_set_{f.name}(self, {v})" for v in value]
+        else:
+            lines += [f"_set(self, {f.name!r}, {v})" if frozen else f"self.{f.name} = {v}" for v in value]
+    lines += ["self.__post_init__()"] if hasattr(cls, "__post_init__") else []
+    return function(cls, "__init__", parameters, lines, known)
+
+
+def parameter_of(f: dataclasses.Field[Any], known: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """What stands for a field among the parameters, and its value; what these name goes to `known`."""
+    default = f"_default_{f.name}"
+    if f.default_factory is not dataclasses.MISSING:
+        known[default] = f.default_factory
+        made = f"{default}()"
+        return ([f"{f.name}=_none"], [f"{made} if {f.name} is _none else {f.name}"]) if f.init else ([], [made])
+    if f.default is not dataclasses.MISSING:
+        known[default] = f.default
+        return ([f"{f.name}={default}"], [f.name]) if f.init else ([], [default])
+    return ([f.name], [f.name]) if f.init else ([], [])
+
+
+def equals(cls: Any, frozen: bool) -> Callable[..., Any]:
+    names = [f.name for f in dataclasses.fields(cls) if f.compare]
+    one, other = ("".join(f"{who}.{name}, " for name in names) for who in ("self", "other"))
+    return function(cls, "__eq__", ["other"], ["if other.__class__ is self.__class__:", f" return ({one}) == ({other})",
+                                               "return NotImplemented"], {})
+
+
+def hashed(cls: Any, frozen: bool) -> Callable[..., Any]:
+    names = [f.name for f in dataclasses.fields(cls) if (f.compare if f.hash is None else f.hash)]
+    return function(cls, "__hash__", [], [f"return hash(({''.join(f'self.{name}, ' for name in names)}))"], {})
+
+
+def shown(cls: Any, frozen: bool) -> Callable[..., Any]:
+    names = [f.name for f in dataclasses.fields(cls) if f.repr]
+
+    @reprlib.recursive_repr()
+    def text(self: Any) -> str:
+        return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
+    return text
+
+
+METHODS: dict[str, Callable[[Any, bool], Callable[..., Any]]] = {
+    "__init__": init, "__eq__": equals, "__hash__": hashed, "__repr__": shown}
