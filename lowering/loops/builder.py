@@ -104,9 +104,8 @@ class Builder:
         return self._once(key, depth, lambda var: Let(var, name, args), type)
 
     def shuffle(self, a: Operand, b: Operand, lanes: tuple[int, ...]) -> Var:
-        var = self._var(Type(a.type.dtype, len(lanes)))
-        self._scopes[-1].block.append(Shuffle(var, (a, b), lanes))
-        return var
+        key = ("shuffle", *[x if isinstance(x, Var) else literal_key(x) for x in (a, b)], lanes)
+        return self._once(key, self.depth, lambda var: Shuffle(var, (a, b), lanes), Type(a.type.dtype, len(lanes)))
 
     def splat(self, x: Operand, lanes: int, hoist: bool = False) -> Operand:
         if x.type.lanes == lanes:

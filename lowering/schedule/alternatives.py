@@ -40,9 +40,9 @@ def others_of(part: Part, target: Target) -> Iterator[Choice]:
     match part.choice:
         case ContractionChoice() as choice if part.form:
             yield from contraction.others(part.form, choice, target)
-        case WindowChoice(_, _, lanes) as choice:
-            free = target.vector_registers // 2
-            yield from (WindowChoice(rows, vectors, lanes) for rows in ((1, 2, 4, 6, 8, 12) if choice.rows > 1 else (1,))
+        case WindowChoice() as choice:
+            free, heights = target.vector_registers // 2, (1, 2, 4, 6, 8, 12) if choice.rows > 1 else (1,)
+            yield from (dataclasses.replace(choice, rows=rows, vectors=vectors) for rows in heights
                         for vectors in (1, 2, 4) if rows * vectors <= free)
         case MatrixVectorChoice() as choice:
             yield from (dataclasses.replace(choice, rows=rows) for rows in (1, 2, 3, 4, 6, 8) if rows <= choice.rows)

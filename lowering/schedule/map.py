@@ -16,7 +16,9 @@ from .byte_table import looked_up
 from .code_size import cheapest, share_of
 from .loading import MOST_STRIDE
 from .nest import Nest, exposed, free_axes, indices_of
+from .quotients import shared_by
 from .reduce_loops import SHORT
+from .repeats import NOTHING, group_of, repeats, whole_groups
 from .rows import Rows, nested
 from .tiles import Tiles, chunks, over, pieces, repeating
 from .vectorize import NARROW, At, Vectorizer, together
@@ -43,14 +45,21 @@ FAR_AHEAD = 90
 @dataclass(frozen=True, slots=True)
 class MapChoice:
     """`unroll` vectors of `lanes` neighbouring outputs at a time, with `by_turns` an operation of each after the other;
-    `streaming` past the caches."""
+    `streaming` past the caches; somewhat fewer outputs or more, so that they are whole groups of `group`."""
     lanes: int
     unroll: int
     streaming: bool
     by_turns: bool = False
+    group: int = 1
+
+    @property
+    def columns(self) -> int:
+        """Outputs at a time."""
+        return whole_groups(self.unroll * self.lanes, self.group)
 
     def __str__(self) -> str:
-        return f"map: {self.unroll} vectors of {self.lanes}" + ", streaming stores" * self.streaming
+        groups = f", in groups of {self.group}" if self.group > 1 else ""
+        return f"map: {self.unroll} vectors of {self.lanes}{groups}" + ", streaming stores" * self.streaming
 
 
 def lanes_of(nest: Nest, target: Target) -> int:
@@ -79,14 +88,15 @@ def choose(nest: Nest, target: Target, rows: bool) -> MapChoice:
         return MapChoice(1, 1, False)
     lanes = lanes_of(nest, target)
     operations = sum(isinstance(e, (Apply, Reduce)) for e in nodes(nest.value))
-    streaming = streams(nest, lanes, target)
+    group = group_of(repeats(nest.value, inner[-1])) if lanes > 1 else 1
+    streaming = streams(nest, lanes, target) and lanes % group == 0
     if scattered(nest.value, inner[-1], target):
-        return MapChoice(min(lanes, target.lanes(4)), 1, False)
+        return MapChoice(min(lanes, target.lanes(4)), 1, False, group=group)
     plain = LONG < operations <= LONGEST and not any(isinstance(e, Reduce) for e in nodes(nest.value))
     few = 2 if streaming else 4
     unroll = 1 if lanes == 1 else 2 if plain or 8 < operations <= LONG else few if operations <= 8 else 1
     unroll = vectors_at_a_time(nest, inner[-1], lanes, unroll, waits(nest, inner[-1], target) if plain else AT_A_TIME)
-    return MapChoice(lanes, unroll, streaming, plain and unroll > 1)
+    return MapChoice(lanes, unroll, streaming, plain and unroll > 1, group)
 
 
 def vectors_at_a_time(nest: Nest, axis: Axis, lanes: int, most: int, alone: float) -> int:
@@ -139,8 +149,15 @@ def large_inputs(nest: Nest, target: Target) -> list[Load]:
 def scattered(value: Expr, axis: Axis, target: Target | None = None) -> bool:
     """Whether neighbours along the axis read small elements too far apart for shuffles, or anywhere: one by one, so more lanes
     are only more code."""
-    return any(isinstance(e, Load) and e.dtype in NARROW and not (target and looked_up(e, target)) and (
-        axis in e.index[0].hidden or abs(e.index[0].coefficient(axis)) > MOST_STRIDE) for e in nodes(value))
+    return any(isinstance(e, Load) and e.dtype in NARROW and not (target and looked_up(e, target))
+               and lies_apart(e.index[0], axis) for e in nodes(value))
+
+
+def lies_apart(index: Affine, axis: Axis) -> bool:
+    """Whether what neighbours read is too far apart for shuffles, or anywhere."""
+    if axis in index.hidden:
+        return shared_by(index, axis) is None
+    return abs(index.coefficient(axis)) > MOST_STRIDE
 
 
 def by_terms(nest: Nest, axis: Axis, target: Target) -> bool:
@@ -155,9 +172,10 @@ def by_terms(nest: Nest, axis: Axis, target: Target) -> bool:
     return False
 
 
-def columns(nest: Nest, axis: Axis, size: int) -> list[Tiles]:
+def columns(nest: Nest, axis: Axis, size: int, group: int) -> list[Tiles]:
     """How the last axis is cut: tiles of one size, that overlap, where each has sums of its own or is much code."""
-    alike = axis.extent > size and ((len(nest.axes) > 1 and may_repeat(nest, axis)) or is_long(nest, axis))
+    alike = axis.extent > size and axis.extent % group == 0 and (
+        (len(nest.axes) > 1 and may_repeat(nest, axis)) or is_long(nest, axis))
     return repeating(axis.extent, size) if alike else chunks(axis.extent, size)
 
 
@@ -180,7 +198,8 @@ def may_repeat(nest: Nest, axis: Axis) -> bool:
 def lower(b: Builder, nest: Nest, choice: MapChoice, target: Target, rows: Rows | None) -> None:
     """Loops over all axes but the last, which goes by vectors; `rows` bounds the first."""
     lanes = choice.lanes
-    writer = Writer(b, target, nest, streaming=choice.streaming)
+    shared = repeats(nest.value, nest.axes[-1]) if nest.axes and choice.lanes > 1 else NOTHING
+    writer = Writer(b, target, nest, streaming=choice.streaming, repeats=shared)
     reductions = bool(exposed(nest.value))
     early = large_inputs(nest, target) if choice.streaming else []
 
@@ -212,11 +231,11 @@ def lower(b: Builder, nest: Nest, choice: MapChoice, target: Target, rows: Rows 
             if len(parts) == 1 or not choice.by_turns:
                 writer.write(Block(here, None, 1, axis, parts), outer=outer)
                 return
-            places = [Vectorizer(b, target, {**here, axis: start + p.start}, axis, p.lanes, p.active, outer=outer)
-                      for p in parts]
+            places = [Vectorizer(b, target, {**here, axis: start + p.start}, axis, p.lanes, p.active, outer=outer,
+                                 repeats=shared) for p in parts]
             for piece, value in zip(parts, together(places, nest.value)):
                 writer.write(Block(here, None, 1, axis, (piece,)), outer=outer, given={nest.value: value})
 
-        over(b, columns(nest, axis, lanes * choice.unroll), tile)
+        over(b, columns(nest, axis, choice.columns, choice.group), tile, choice.group)
 
     level(nest.axes, {}, None, first=True)

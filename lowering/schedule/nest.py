@@ -13,6 +13,7 @@ from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Guard, Index
 from ..elements.traverse import nodes
 from ..fuse.kernel import Kernel
 from .positions import arithmetic, computed_index, converted
+from .quotients import put_together
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,7 +106,7 @@ class Rewriter:
             place = self.place(term)
             terms += [(t, c * k) for t, k in place.terms]
             const += c * place.const
-        return Affine.sum(terms, const)
+        return put_together(terms, const)
 
     def place(self, term: Term) -> Affine:
         match term:

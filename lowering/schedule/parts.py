@@ -15,6 +15,7 @@ from ..elements.traverse import nodes
 from ..native.target import Target
 from . import contraction
 from .nest import Nest, Rewriter, indices_of
+from .quotients import shared_by
 from .tiles import breaks, interior
 
 MOST_PARTS, FEWER_PARTS, LARGE = 64, 16, 1 << 16
@@ -32,7 +33,7 @@ def split(nest: Nest, by_rows: bool, target: Target) -> list[Nest]:
     """Parts in which guards on one output axis are settled: a padding, its border; a concatenation, its operands. And
     parts in which a quotient of an axis is affine: the phases of a transposed convolution. With `by_rows` the first
     axis stays, even with an extent of 1."""
-    nest = repeating(nest, by_rows)
+    nest = repeating(nest, by_rows, target)
     for last in () if by_rows else (1, 2):
         if (together := turns(nest, last)) is not nest:
             pieces = phases(together, by_rows)
@@ -84,20 +85,24 @@ def turns(nest: Nest, last: int) -> Nest:
                 tuple(r for r in where if r.known is not True))
 
 
-def repeating(nest: Nest, by_rows: bool) -> Nest:
+def repeating(nest: Nest, by_rows: bool, target: Target) -> Nest:
     """The nest with two axes for each that goes through the same places again and again: which time, and the place. Its
     quotient and its remainder are then axes (a tile, rows that are gathered). Where there are reductions, `turns` and
-    `phases` do better."""
+    `phases` do better, but for a last axis of which many neighbours share what they read."""
     every = list(nodes(nest.value))
-    if any(isinstance(e, Reduce) for e in every):
+    reductions = any(isinstance(e, Reduce) for e in every)
+    last, shared = nest.axes[-1:], bool(nest.axes) and are_shared(every, nest.axes[-1])
+    if reductions and not shared:
         return nest
     at: dict[Axis, Affine] = {}
     axes = list(nest.axes)
     for e in every:
         match e:
             case Apply("div", (IndexValue(Affine(terms=((Axis() as a, 1),), const=0)), Const(value))) if a in axes:
+                if reductions and a not in last:
+                    continue
                 places = int(value)
-                least = LEAST_PLACES if a is nest.axes[-1] else 2
+                least = 2 if a not in last else least_shared(target, reductions) if shared else LEAST_PLACES
                 if least <= places < a.extent and a.extent % places == 0 and not (by_rows and a is nest.axes[0]):
                     turn, place = Axis(f"{a.name}_turn", a.extent // places), Axis(a.name, places)
                     at[a] = Affine.of(turn) * places + place
@@ -107,6 +112,19 @@ def repeating(nest: Nest, by_rows: bool) -> Nest:
     rewriter = Rewriter(at)
     return Nest(nest.name, nest.out, tuple(axes), rewriter.index(nest.index), rewriter.value(nest.value), nest.low,
                 rewriter.conditions(nest.where))
+
+
+def are_shared(every: Sequence[Expr], axis: Axis) -> bool:
+    """Whether neighbours along an axis share, some at a time, what they read at a quotient of it, and have no remainder."""
+    hidden = [i for e in every for i in indices_of(e) if axis in i.hidden]
+    return bool(hidden) and all(shared_by(i, axis) for i in hidden)
+
+
+def least_shared(target: Target, sums: bool) -> int:
+    """As many neighbours that share what they read are worth a loop of their own: where a vector holds no two groups of them,
+    and for sums more than two vectors have; any where there are no vectors."""
+    lanes = target.lanes(4)
+    return 2 if lanes == 1 else 2 * lanes + 1 if sums else lanes // 2 + 1
 
 
 def shortened(nest: Nest) -> Nest:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from ..elements.affine import Affine, Computed
 from ..elements.expression import Cast, Const, Expr, IndexValue, Load, extreme, is_float
+from .quotients import divided, divided_with_rest
 
 
 def arithmetic(primitive: str, args: tuple[Expr, ...], dtype: str) -> Expr | None:
@@ -45,11 +46,17 @@ def computed_index(value: Expr, extent: int) -> Affine:
 
 
 def value_bounds(e: Expr) -> tuple[int, int]:
-    """What an integer expression can be at most, from its dtype or from the data of a constant."""
+    """What an integer expression can be at most, from its dtype, from the data of a constant, or from a position."""
+    if found := divided(e):
+        return 0, found.most
+    if found := divided_with_rest(e):
+        return 0, found.by - 1
     match e:
         case Load(buffer=buffer) if buffer.data is not None and buffer.size:
             return int(buffer.data.min()), int(buffer.data.max())
         case Cast(arg=arg, bits=False) if not is_float(arg.dtype):
             (low, high), (least, most) = value_bounds(arg), value_bounds(Const(0, e.dtype))
             return (low, high) if least <= low and high <= most else (least, most)
+        case IndexValue(index):
+            return index.bounds
     return int(extreme(e.dtype, "min")), int(extreme(e.dtype, "max"))

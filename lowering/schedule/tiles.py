@@ -131,20 +131,21 @@ def breaks(axis: Axis, where: Iterable[Range]) -> list[int]:
     return sorted(cuts)
 
 
-def over(b: Builder, tiles: Iterable[Tiles], run: Callable[[Affine, Tiles], None]) -> None:
-    """Run for the start of each tile; tiles of one size are a loop."""
+def over(b: Builder, tiles: Iterable[Tiles], run: Callable[[Affine, Tiles], None], group: int = 1) -> None:
+    """Run for the start of each tile; tiles of one size are a loop. Where all tiles have whole groups, one begins with one."""
     for t in tiles:
         if t.count == 1 and b.depth >= b.keeps:
             run(Affine.of(t.start), t)
         else:
             axis = Axis("tile", t.count)
-            b.loop(axis, lambda: run(start_of(b, Affine.of(axis) * t.size, t) + t.start, t))
+            b.loop(axis, lambda: run(start_of(b, Affine.of(axis), t, group) + t.start, t))
 
 
-def start_of(b: Builder, regular: Affine, t: Tiles) -> Affine:
+def start_of(b: Builder, number: Affine, t: Tiles, group: int) -> Affine:
     """Where a tile of the open loop begins; the last one not after the place that is left for it."""
     if not t.again:
-        return regular
-    place = Axis("place", t.size * (t.count - 1) - t.again + 1)
-    b.place(place, b.op("min", b.index(regular), Literal(place.extent - 1, INDEX)))
-    return Affine.of(place)
+        return number * t.size
+    step = group if t.size % group == 0 and t.again % group == 0 else 1
+    place = Axis("place", (t.size * (t.count - 1) - t.again) // step + 1)
+    b.place(place, b.op("min", b.index(number * (t.size // step)), Literal(place.extent - 1, INDEX)))
+    return Affine.of(place) * step

@@ -27,6 +27,7 @@ from .derived import Made, derive
 from .loading import gathered, spread
 from .nest import operands
 from .positions import value_bounds
+from .repeats import NOTHING, Repeated, Repeats
 
 At = Mapping[Axis, Affine]
 Vectors = list[tuple[Operand, int, int]]
@@ -37,15 +38,16 @@ class Vectorizer:
     """Values at one place: `at` says where each axis is; along `axis` the lanes hold at[axis], at[axis] + 1, ... (only
     the first `active`). Lanes where `mask` is false hold anything, and touch no memory out of range.
 
-    What `outer`, a place around this one, knows already is not computed again.
+    What `outer`, a place around this one, knows already is not computed again. `repeats` are values that groups of lanes share.
     """
 
     def __init__(self, b: Builder, target: Target, at: At, axis: Axis | None = None, lanes: int = 1,
                  active: int | None = None, given: Mapping[Expr, Operand] = {},
-                 outer: Vectorizer | None = None, mask: Operand | None = None) -> None:
+                 outer: Vectorizer | None = None, mask: Operand | None = None, repeats: Repeats = NOTHING) -> None:
         self.b, self.target, self.at, self.outer, self.mask = b, target, at, outer, mask
         self.axis, self.lanes = axis if lanes > 1 else None, lanes
         self.active = lanes if active is None else active
+        self.repeats = repeats if lanes > 1 else NOTHING
         self.memo: dict[int, Operand] = {id(e): value for e, value in given.items()}
         self.indices: dict[Computed, Operand] = {}
         self.masked: dict[Operand, Vectorizer] = {}
@@ -53,7 +55,7 @@ class Vectorizer:
     def inner(self, at: At, mask: Operand | None = None) -> Vectorizer:
         """The same lanes at a place inside this one."""
         return Vectorizer(self.b, self.target, at, self.axis, self.lanes, self.active, outer=self,
-                          mask=self.mask if mask is None else mask)
+                          mask=self.mask if mask is None else mask, repeats=self.repeats)
 
     def along(self, at: At, axis: Axis, lanes: int, active: int) -> Vectorizer:
         """Lanes along another axis, for what is equal in all lanes here."""
@@ -85,6 +87,10 @@ class Vectorizer:
         stack = [e]
         while stack:
             node = stack[-1]
+            if self.repeats and self.known(node) is None and (shared := self.repeated(node)) is not None:
+                self.memo[id(node)] = shared
+                stack.pop()
+                continue
             pending = [x for x in operands(node) if self.known(x) is None]
             if pending:
                 stack.extend(reversed(pending))
@@ -93,6 +99,27 @@ class Vectorizer:
             if self.known(node) is None:
                 self.memo[id(node)] = self.compute(node)
         return self.memo[id(e)]
+
+    def repeated(self, e: Expr) -> Operand | None:
+        """A value that groups of lanes share, computed once for each; None for another, or where groups begin anywhere."""
+        if id(e) not in self.repeats or (self.mask is not None and self.mask.type.lanes > 1):
+            return None
+        found = self.repeats[id(e)]
+        i, stride, vectors = self.place(found.by.source)
+        parts = i.divide(found.by.by)
+        if stride != 1 or vectors or parts is None or parts[1].terms:
+            return None
+        return self.of_groups(found, parts[0], tuple((parts[1].const + n) // found.by.by for n in range(self.active)))
+
+    def of_groups(self, found: Repeated, first: Affine, groups: tuple[int, ...]) -> Operand:
+        """The value of each active lane, of which it is known in which group from the first on it is."""
+        count = groups[-1] + 1
+        lanes = 1 << (count - 1).bit_length()
+        inner = Vectorizer(self.b, self.target, {**self.at, found.group: first}, found.group, lanes, count, mask=self.mask)
+        x = inner.value(found.inner)
+        if x.type.lanes == 1:
+            return x
+        return self.b.shuffle(x, x, groups + groups[-1:] * (self.lanes - self.active))
 
     def compute(self, e: Expr) -> Operand:
         match e:

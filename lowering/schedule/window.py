@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..elements.affine import Axis
 from ..elements.expression import Load, Reduce, is_float
@@ -19,9 +19,11 @@ from .code_size import SUM_LINES, TURN_LINES, cheapest, price_of, share_of, tole
 from .conditions import Conditions
 from .map import lanes_of
 from .nest import Nest, exposed, free_axes
+from .quotients import shared_by
 from .reduce_loops import alike, reduce_loops, unsettled
 from .reduction import add
 from .register_tile import Tile
+from .repeats import Repeats, group_of, repeats, whole_groups
 from .rows import Rows, nested
 from .tiles import Piece, Tiles, balanced, chunks, even, interior, over, peel, pieces, repeating
 from .vectorize import At, Vectorizer
@@ -36,6 +38,8 @@ WAITING, WAITING_MORE = 0.05, 0.2
 what they read is shared."""
 MANY_COLUMNS = 256
 """So many columns are enough to divide among threads."""
+SMALL = 8
+"""A part of the outputs' memory that is not worth much."""
 MOST_BESIDE, LATENCY, TURN_CYCLES = 3, 4, 1.5
 """Vectors of a row that is alone: so many that their sums do not wait for themselves, an addition taking as many cycles; and
 what a turn of a short loop takes beside its work."""
@@ -51,20 +55,29 @@ FEW_STEPS = 2
 
 @dataclass(frozen=True, slots=True)
 class WindowChoice:
-    """Tiles of `rows` outputs along the last but one axis by `vectors` of `lanes` along the last."""
+    """Tiles of `rows` outputs along the last but one axis by `vectors` of `lanes` along the last, or by somewhat fewer or more,
+    so that they are whole groups of `group`."""
     rows: int
     vectors: int
     lanes: int
     alone: bool = False
     """Whether every row is a tile, those inside like those at the border."""
+    group: int = 1
+
+    @property
+    def columns(self) -> int:
+        """Outputs in a row of a tile."""
+        return whole_groups(self.vectors * self.lanes, self.group)
 
     @property
     def largest(self) -> int:
-        """Elements of a whole tile."""
-        return self.rows * self.vectors * self.lanes
+        """Elements of a whole tile, in whole vectors."""
+        return self.rows * -(-self.columns // self.lanes) * self.lanes
 
     def __str__(self) -> str:
-        return f"window: tiles of {self.rows} rows by {self.vectors} vectors of {self.lanes}" + ", all alike" * self.alone
+        groups = f", in groups of {self.group}" if self.group > 1 else ""
+        alike = ", all alike" * self.alone
+        return f"window: tiles of {self.rows} rows by {self.vectors} vectors of {self.lanes}{groups}{alike}"
 
 
 def main_reduction(nest: Nest, axis: Axis) -> Reduce | None:
@@ -79,21 +92,37 @@ def recognise(nest: Nest, target: Target, rows: bool) -> WindowChoice | None:
     if r is None or any(isinstance(e, Reduce) for e in nodes(r.body)):
         return None
     for x in nodes(r.body):
-        if isinstance(x, Load) and (abs(x.index[0].coefficient(inner[-1])) > 1 or inner[-1] in x.index[0].hidden):
+        if isinstance(x, Load) and not are_near(x, inner[-1]):
             return None
     most, lanes = 8 if operations(r.body) <= MOST_OPERATIONS else 4, lanes_of(nest, target)
+    group = group_of(repeats(nest.value, inner[-1])) if lanes > 1 else 1
     if len(inner) == 1:
-        return WindowChoice(1, most // 2, lanes)
-    height = rows_of(nest, r, most, lanes)
+        return WindowChoice(1, most // 2, lanes, group=group)
+    height = rows_of(nest, r, most, lanes, group)
     if (single := row_by_row(nest, r, target, height, lanes)) is not None:
-        return single
-    two = height == ROWS_FOR_TWO <= target.vector_registers // 4 and inner[-1].extent >= 2 * lanes
-    return WindowChoice(height, 2 if two else 1, lanes)
+        return replace(single, group=group)
+    two = height == ROWS_FOR_TWO <= target.vector_registers // 4 and group == 1 and fits(inner[-1], 2 * lanes)
+    vectors = 2 if two else 1
+    wider = -(-whole_groups(vectors * lanes, group) // (vectors * lanes))
+    return WindowChoice(max(height // wider, 1), vectors, lanes, group=group)
 
 
-def rows_of(nest: Nest, r: Reduce, most: int, lanes: int) -> int:
+def fits(n: Axis, size: int) -> bool:
+    """Whether tiles of so many columns leave none, or few beside theirs: those are code of their own."""
+    return n.extent >= 2 * size or n.extent % size == 0
+
+
+def are_near(x: Load, axis: Axis) -> bool:
+    """Whether neighbours along an axis read neighbours, or the same, perhaps some at a time."""
+    index = x.index[0]
+    if axis in index.hidden:
+        return shared_by(index, axis) is not None
+    return abs(index.coefficient(axis)) <= 1
+
+
+def rows_of(nest: Nest, r: Reduce, most: int, lanes: int, group: int) -> int:
     """How many rows a tile has: those whose code and whose cycles cost least."""
-    work = Work.of(nest, r, lanes)
+    work = Work.of(nest, r, lanes, group)
 
     def lines(rows: int) -> int:
         return work.lines_of(balanced(nest.axes[-2].extent, rows))
@@ -135,7 +164,8 @@ def ways(nest: Nest, r: Reduce, extent: int, rows: int) -> list[list[Tiles]]:
 
 def may_repeat(nest: Nest, r: Reduce, axis: Axis) -> bool:
     """Whether outputs along an axis may be computed twice: they could not lie where something is that is read with the sums."""
-    return not any(x.buffer.data is None and axis in x.index[0].axes for x in loads_beside(nest.value, r))
+    return not any(x.buffer.data is None and axis in x.index[0].axes and x.buffer.nbytes > nest.out.nbytes // SMALL
+                   for x in loads_beside(nest.value, r))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +179,11 @@ class Work:
     waiting: float
 
     @staticmethod
-    def of(nest: Nest, r: Reduce, lanes: int) -> Work:
-        n = nest.axes[-1].extent
+    def of(nest: Nest, r: Reduce, lanes: int, group: int = 1) -> Work:
         rows = math.prod(a.extent for a in nest.axes[:-1])
-        steps, vectors = math.prod(a.extent for a in r.axes), rows * -(-n // lanes)
-        return Work(steps, 1 + operations(r.body), operations(nest.value, r), vectors, len(columns_of(nest, r, lanes)),
+        columns = columns_of(nest, r, whole_groups(lanes, group), group)
+        steps, vectors = math.prod(a.extent for a in r.axes), rows * sum(-(-t.size // lanes) * t.count for t in columns)
+        return Work(steps, 1 + operations(r.body), operations(nest.value, r), vectors, len(columns),
                     WAITING_MORE if is_float(r.dtype) or shares(r, nest.axes[-2]) else WAITING)
 
     @property
@@ -185,13 +215,14 @@ class Work:
         return self.shapes * sum(self.lines(t.size, FEW_STEPS) for t in tiles)
 
 
-def columns_of(nest: Nest, r: Reduce, size: int) -> list[Tiles]:
+def columns_of(nest: Nest, r: Reduce, size: int, group: int = 1) -> list[Tiles]:
     """Vectors of columns: all alike, where they can be."""
     n, extent = nest.axes[-1], nest.axes[-1].extent
     count = -(-extent // size)
-    if extent % count == 0:
+    if extent % count == 0 and extent // count % group == 0:
         return [Tiles(0, extent // count, count)]
-    overlap = extent > size and len(nest.axes) > 1 and not Conditions.of(r, None, n).tests and may_repeat(nest, r, n)
+    overlap = extent > size and extent % group == 0 and len(nest.axes) > 1 and may_repeat(nest, r, n) and (
+        not Conditions.of(r, None, n).tests)
     return repeating(extent, size) if overlap else chunks(extent, size)
 
 
@@ -215,12 +246,14 @@ def lower(b: Builder, nest: Nest, choice: WindowChoice, target: Target, rows: Ro
     r = main_reduction(nest, n)
     assert r is not None
     conditions = Conditions.of(r, m, n)
-    window = Window(b, target, r, conditions, m, n, Writer(b, target, nest, r, choice.largest))
+    shared = repeats(nest.value, n)
+    writer = Writer(b, target, nest, r, choice.largest, repeats=shared)
+    window = Window(b, target, r, conditions, m, n, writer, shared)
     lines = [Tiles(0, 1, 1)]
     if m:
         lines = heights(nest, r, m.extent, interior(m, conditions.rows), choice, conditions)
-    alike, size = (target.has_masked and choice.vectors == 1) or choice.alone, choice.lanes * choice.vectors
-    columns = columns_of(nest, r, size) if alike else chunks(n.extent, size)
+    alike, size = (target.has_masked and choice.vectors == 1) or choice.alone, choice.columns
+    columns = columns_of(nest, r, size, choice.group) if alike else chunks(n.extent, size)
     if not any(t.again for t in columns):
         columns = peel(columns, *interior(n, conditions.tests))
 
@@ -229,7 +262,7 @@ def lower(b: Builder, nest: Nest, choice: WindowChoice, target: Target, rows: Ro
 
     def tile(at: At) -> None:
         over_both_ends(b, lines, lambda y, line: over(b, columns, lambda x, column: window.tile(
-            {**at, **({m: y} if m else {}), n: x}, line, cut(column.size))))
+            {**at, **({m: y} if m else {}), n: x}, line, cut(column.size)), choice.group))
 
     nested(b, (*outer, *more), {}, tile, rows)
 
@@ -238,7 +271,7 @@ def heights(nest: Nest, r: Reduce, extent: int, inside: tuple[int, int], choice:
             ) -> list[Tiles]:
     """How the rows are cut: tiles at the border have their windows taken apart, or single rows are there, where that is so much
     less code that it pays."""
-    work, (low, high), share = Work.of(nest, r, choice.lanes), inside, share_of(nest.value)
+    work, (low, high), share = Work.of(nest, r, choice.lanes, choice.group), inside, share_of(nest.value)
 
     if choice.alone:
         return [Tiles(0, 1, extent)]
@@ -270,6 +303,7 @@ class Window:
     m: Axis | None
     n: Axis
     writer: Writer
+    repeats: Repeats
 
     def tile(self, at: At, line: Tiles, vectors: tuple[Piece, ...]) -> None:
         block = Block(at, self.m, line.size, self.n, vectors)
@@ -281,8 +315,8 @@ class Window:
         apart = alike(self.conditions.tapped, failing, places) if failing and not single else {}
 
         def step(here: At, acc: Sequence[Operand]) -> list[Operand]:
-            return [add(Vectorizer(self.b, self.target, {**here, **place}, self.n, piece.lanes, piece.active),
-                        self.reduce, total, tests)
+            return [add(Vectorizer(self.b, self.target, {**here, **place}, self.n, piece.lanes, piece.active,
+                                   repeats=self.repeats), self.reduce, total, tests)
                     for total, place, (_, piece) in zip(acc, moves, block.vectors)]
 
         moves = [{a: place[a] for a in (self.m, self.n) if a} for place in places]

@@ -22,6 +22,8 @@ from ..native.target import Target
 from .code_size import TOLERATED, price_of, share_of, tolerated
 from .derived import Made, derive
 from .nest import Nest
+from .repeats import NOTHING as NO_REPEATS
+from .repeats import Repeats
 from .tiles import Piece
 from .vectorize import At, Vectorizer
 
@@ -78,8 +80,8 @@ class Writer:
     `known` what these are the values of, if that is more than it; `largest` how many elements a block has at most."""
 
     def __init__(self, b: Builder, target: Target, nest: Nest, reduce: Reduce | None = None, largest: int = 0,
-                 streaming: bool = False, known: Expr | None = None) -> None:
-        self.b, self.target, self.nest, self.streaming = b, target, nest, streaming
+                 streaming: bool = False, known: Expr | None = None, repeats: Repeats = NO_REPEATS) -> None:
+        self.b, self.target, self.nest, self.streaming, self.repeats = b, target, nest, streaming, repeats
         self.known = known or reduce
         self.largest = largest
         self.steps = math.prod(a.extent for a in reduce.axes) if reduce else 0
@@ -111,7 +113,7 @@ class Writer:
     def store(self, block: Block, row: Affine | int, start: Affine | int, piece: Piece, given: Given,
               outer: Vectorizer | None) -> None:
         nest, at = self.nest, block.place(row, start)
-        v = Vectorizer(self.b, self.target, at, block.column, piece.lanes, piece.active, given, outer)
+        v = Vectorizer(self.b, self.target, at, block.column, piece.lanes, piece.active, given, outer, repeats=self.repeats)
         value = v.vector(nest.value)
         i, _, _ = v.place(nest.index)
         self.b.store(nest.out, i, value, piece.active, self.streaming)
