@@ -56,6 +56,8 @@ class Contraction:
     n: Axis
     """The vectors' axis; not in a, contiguous in the output."""
     outer: tuple[Axis, ...]
+    turns: int = 1
+    """How often all of it is done, by loops around it."""
 
     @property
     def depth(self) -> int:
@@ -226,7 +228,7 @@ def in_blocks(form: Contraction, lanes: int, constant: bool, target: Target) -> 
 
 def code_of(form: Contraction, group: int = 1) -> Code:
     """What the code of a tile costs, beside its work."""
-    steps = form.depth * math.prod(a.extent for a in form.outer)
+    steps = form.depth * form.turns * math.prod(a.extent for a in form.outer)
     taps = math.prod(a.extent for a in Conditions.of(form.reduce, form.m, form.n).tapped)
     last = form.reduce.axes[-1].extent if group == 1 else -(-form.depth // group)
     return Code(steps, operations(form.a), operations(form.nest.value, form.reduce), taps, last,
@@ -242,7 +244,7 @@ def may_repeat(form: Contraction, lanes: int) -> bool:
     """Whether rows may be computed twice: their outputs could not lie where something is that is read with the sums, and
     other loops than that over rows are there to be divided among threads, or there is little to divide."""
     read = [x for x in loads_beside(form.nest.value, form.reduce) if x.buffer.data is None]
-    turns = math.prod(a.extent for a in form.outer)
+    turns = form.turns * math.prod(a.extent for a in form.outer)
     little = turns * form.rows * form.n.extent * form.depth <= LITTLE * lanes
     return (turns >= MANY_TURNS or little) and not any(form.m in x.index[0].axes for x in read)
 
@@ -345,7 +347,7 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
     outer, lines = form.outer, [Tiles(0, 1, 1)]
     if form.m:
         lines = heights(form.rows, interior(form.m, (*conditions.rows, *form.tested)), choice.tile,
-                        conditions.by_single_rows, wide, form.depth * math.prod(a.extent for a in outer), target,
+                        conditions.by_single_rows, wide, form.depth * form.turns * math.prod(a.extent for a in outer), target,
                         bool(form.tested), code_of(form, step.group), may_repeat(form, choice.lanes))
 
     def over_rows(at: At, run: Callable[[At, Tiles], None]) -> None:

@@ -27,6 +27,7 @@ from . import (
     byte_window_loops,
     contraction,
     float_parts,
+    halo,
     map,
     matrix_vector,
     outer_sums,
@@ -39,6 +40,7 @@ from .alternatives import chosen
 from .byte_window import ByteWindowChoice
 from .contraction import Contraction, ContractionChoice
 from .divide import DEEPEST, divide, parts_of
+from .halo import Halo, HaloChoice
 from .map import MapChoice
 from .matrix_vector import MatrixVectorChoice
 from .nest import Nest, flatten
@@ -50,7 +52,7 @@ from .transpose import TransposeChoice
 from .window import WindowChoice
 
 Choice = (ContractionChoice | ByteWindowChoice | RowChoice | OuterSumsChoice | MatrixVectorChoice | WindowChoice
-          | TransposeChoice | MapChoice)
+          | TransposeChoice | MapChoice | HaloChoice)
 
 
 Ready = Callable[[Function], None]
@@ -64,6 +66,7 @@ class Part:
     nest: Nest
     choice: Choice
     form: Contraction | None = None
+    halo: Halo | None = None
 
 
 def parts(kernel: Kernel, target: Target, by_rows: bool = False, rings: Mapping[Buffer, Buffer] = {}) -> Sequence[Part]:
@@ -72,6 +75,8 @@ def parts(kernel: Kernel, target: Target, by_rows: bool = False, rings: Mapping[
         return ()
     if target.precision != "f32" and in_floats(kernel, target) is not None:
         target = dataclasses.replace(target, precision="f32")
+    if not (by_rows or rings) and target.precision == "f32" and (found := halo.recognise(kernel, target)):
+        return (Part(flatten(kernel), found.choice, halo=found),)
     return chosen(kernel, by_rows, parts_of_nest(flatten(kernel, rings), target, by_rows), target)
 
 
@@ -167,6 +172,9 @@ def lower_nest(b: Builder, nest: Nest, target: Target) -> None:
 
 def lower_part(b: Builder, part: Part, target: Target, by_rows: bool) -> None:
     nest = part.nest
+    if part.halo:
+        halo.lower(b, part.halo, target)
+        return
     rows = Rows.of(b, nest.low, nest.axes[0].extent) if by_rows and nest.axes else None
     match part.choice:
         case ContractionChoice() as choice if part.form:
