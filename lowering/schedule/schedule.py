@@ -102,7 +102,7 @@ def in_floats(kernel: Kernel, target: Target) -> str | None:
 def choose(nest: Nest, target: Target, by_rows: bool) -> Part:
     if passes := row_passes.recognise(nest, target, by_rows):
         return Part(nest, passes)
-    if form := contraction.recognise(nest, by_rows):
+    if form := contraction.recognise(nest, by_rows, target):
         return Part(nest, contraction.choose(form, target), form)
     if nest.where or (nest.axes and nest.index.coefficient(nest.axes[-1]) != 1):  # neighbours lie apart: in a part of a pad
         return Part(nest, map.choose(nest, target, by_rows))
