@@ -34,6 +34,8 @@ from .write import Block, Writer
 
 SHARE = 8
 """The copy takes no more than this part of the second-level cache."""
+MOST_HALO = 3
+"""So many times what there is of the input, the copy may be."""
 MANY_ROWS = 9
 """A tile of so many rows has so many conversions of narrow floats that a copy, which needs no halo, is less code."""
 
@@ -150,7 +152,7 @@ def of_product(p: Product, target: Target) -> Halo | None:
     dimensions = [dimension(p, d) for d in range(len(p.read.index))]
     held = [d for d in dimensions if not d.index.axes & set(outer)]
     copy = Buffer(f"{p.nest.name}.halo", p.reduce.dtype, tuple(d.high - d.low for d in held), "scratch")
-    if copy.nbytes > target.l2_bytes // SHARE or not all(d.inside for d in held):
+    if copy.nbytes > target.l2_bytes // SHARE or math.prod(len(d.inside) for d in held) * MOST_HALO < copy.size:
         return None
     read = Load(copy, (flat_index(copy, [d.index - d.low for d in held], {}),))
     main = reading(p, read, where, outer)
