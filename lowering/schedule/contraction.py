@@ -35,8 +35,8 @@ MOST_PLACES = 512
 TRIED = 5
 """Tiles that a measured search tries."""
 NEAR, PLAIN_ROWS, PLAIN_VECTORS, BORDER_LINES = 8, 12, 4, 150
-"""A tensor of that part of the second-level cache may be read by rows that lie apart. Tiles to compare them by have about so many
-sums, and at most so many vectors; and lines that tiles of rows at a border have at least."""
+"""A tensor of that part of the second-level cache may be read by rows that lie apart. Tiles to compare them by have about so
+many sums, and at most so many vectors; and lines that tiles of rows at a border have at least."""
 MANY_PLACES = 128
 """Of outer axes, for which rows of outputs are not counted."""
 LONG = 4
@@ -118,8 +118,8 @@ class ContractionChoice:
 
 
 def recognise(nest: Nest, rows: bool, target: Target | None = None) -> Contraction | None:
-    """The form of a nest, if it is one. Rows are neighbours in memory; with a target it is asked whether other rows, that meet no
-    condition, are less code."""
+    """The form of a nest, if it is one. Rows are neighbours in memory; with a target it is asked whether other rows, that meet
+    no condition, are less code."""
     found = forms(nest, rows)
     first = next(found, None)
     if first is None or target is None or not (first.tested or Conditions.of(first.reduce, first.m, first.n).rows):
@@ -287,8 +287,8 @@ def aliased(form: Contraction) -> bool:
 
 
 def alike_in_each(form: Contraction, choice: ContractionChoice, conditions: Conditions) -> Tiles | None:
-    """Tiles of one size for the rows of outputs that there are at each place of the outer axes, more here and fewer there; the last
-    computes rows again."""
+    """Tiles of one size for the rows of outputs that there are at each place of the outer axes, more here and fewer there; the
+    last computes rows again."""
     if form.m is None or not form.tested or conditions.rows or not may_repeat(form, choice.lanes):
         return None
     counts = counts_of_rows(form.m, form.tested)
@@ -405,8 +405,8 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
     alike = alike_in_each(form, choice, conditions)
 
     def over_rows(at: At, run: Callable[[At, Tiles], None]) -> None:
-        if alike and form.m:
-            over_tested(b, form.m, alike, [w.substitute(at) for w in form.tested], lambda start: run({**at, form.m: start}, alike))
+        if alike and (m := form.m):
+            over_tested(b, m, alike, [w.substitute(at) for w in form.tested], lambda start: run({**at, m: start}, alike))
             return
 
         def rows(start: Affine, t: Tiles) -> None:

@@ -1,6 +1,6 @@
-"""Windows that leave their input at a border, made plain: the input of a small contraction is copied to scratch as numbers of the
-sums' type, with a border of zeros (a halo). Then no row of a tile meets a condition, the border has no code of its own, and narrow
-floats are converted once and not at each use. `schedule` asks for it before a kernel is cut into parts.
+"""Windows that leave their input at a border, made plain: the input of a small contraction is copied to scratch as numbers of
+the sums' type, with a border of zeros (a halo). Then no row of a tile meets a condition, the border has no code of its own, and
+narrow floats are converted once and not at each use. `schedule` asks for it before a kernel is cut into parts.
 
 A zero adds nothing to a sum of finite weights, so that the weights have to be known.
 """
@@ -154,7 +154,7 @@ def of_product(p: Product, target: Target) -> Halo | None:
     copy = Buffer(f"{p.nest.name}.halo", p.reduce.dtype, tuple(d.high - d.low for d in held), "scratch")
     if copy.nbytes > target.l2_bytes // SHARE or math.prod(len(d.inside) for d in held) * MOST_HALO < copy.size:
         return None
-    read = Load(copy, (flat_index(copy, [d.index - d.low for d in held], {}),))
+    read = Load(copy, (flat_index(copy, tuple(d.index - d.low for d in held), {}),))
     main = reading(p, read, where, outer)
     form = contraction.recognise(collapse(main), False) if main else None
     if form is None:
@@ -191,25 +191,25 @@ def copied(p: Product, copy: Buffer, dimensions: Sequence[Dimension], held: Sequ
     """What is inside of the input, as the sum sees it."""
     axes = {id(d): Axis(f"x{number}", len(d.inside)) for number, d in enumerate(held)}
     place = [Affine.of(axes[id(d)]) + d.inside.start for d in held]
-    there = flat_index(copy, [i - d.low for i, d in zip(place, held)], {})
-    source = [Affine.of(axes[id(d)]) + d.inside.start if id(d) in axes else d.index for d in dimensions]
+    there = flat_index(copy, tuple(i - d.low for i, d in zip(place, held)), {})
+    source = tuple(Affine.of(axes[id(d)]) + d.inside.start if id(d) in axes else d.index for d in dimensions)
     x = Load(p.read.buffer, (flat_index(p.read.buffer, source, {}),))
     value = x if isinstance(p.a, Load) else Cast(x, p.a.dtype)
     return Nest(f"{p.nest.name}.copy", copy, tuple(a for a in axes.values() if a.extent > 1), there, value)
 
 
 def reading(p: Product, read: Load, where: Sequence[Range], outer: tuple[Axis, ...]) -> Nest | None:
-    """The nest that reads the copy. Where nothing stands against it, weights are turned round that go against the input, so that
-    both are one run of memory."""
+    """The nest that reads the copy. Where nothing stands against it, weights are turned round that go against the input, so
+    that both are one run of memory."""
     r = p.reduce
     if any(p.dimension_of(w) is None and w.index.axes - {*r.axes, *free_axes(p.b)} for w in where):
         return None
-    turned = {a: Affine.of(Axis(a.name, a.extent)) * -1 + (a.extent - 1) for a in r.axes
-              if read.index[0].coefficient(a) < 0 and is_finite(p.b) and not any(a in w.index.axes for w in where)}
-    forth = Rewriter(turned)
-    axes = tuple(turned[a].terms[0][0] if a in turned else a for a in r.axes)
+    back = {a: Axis(a.name, a.extent) for a in r.axes
+            if read.index[0].coefficient(a) < 0 and is_finite(p.b) and not any(a in w.index.axes for w in where)}
+    forth = Rewriter({a: Affine.of(b) * -1 + (a.extent - 1) for a, b in back.items()})
+    axes = tuple(back.get(a, a) for a in r.axes)
     b = forth.value(p.b)
-    if (turned or where) and is_finite(b):
+    if (back or where) and is_finite(b):
         b = weights(p, b, tuple(a for a in p.nest.axes if a in free_axes(b)) + axes)
     conditions = tuple(bounding(w, axes) for w in forth.conditions(tuple(where)))
     total = Reduce("add", axes, Apply("mul", (forth.value(read), b), r.dtype), conditions)
@@ -220,7 +220,7 @@ def reading(p: Product, read: Load, where: Sequence[Range], outer: tuple[Axis, .
 
 
 def bounding(w: Range, axes: tuple[Axis, ...]) -> Range:
-    """A condition as a bound of a loop of the sum: one that mentions none of its axes lets the whole first one, or nothing, pass."""
+    """A condition as a bound of a loop of the sum: one that mentions none of its axes lets all of the first, or nothing, pass."""
     if w.index.axes & set(axes):
         return w
     n = axes[0].extent

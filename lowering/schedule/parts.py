@@ -50,8 +50,8 @@ def split(nest: Nest, by_rows: bool, target: Target) -> list[Nest]:
 
 
 def sums_along_terms(nest: Nest) -> bool:
-    """Whether the last axis has a quotient, and neighbouring terms of the sums are neighbours in memory: so that a sum goes along its
-    terms, where neighbouring outputs would read anywhere."""
+    """Whether the last axis has a quotient, and neighbouring terms of the sums are neighbours in memory: so that a sum goes
+    along its terms, where neighbouring outputs would read anywhere."""
     sums = [e for e in nodes(nest.value) if isinstance(e, Reduce)]
     return nest.axes[-1] in quotients(nest, nest.axes) and bool(sums) and all(
         e.axes[-1].extent >= LEAST_TERMS and all(x.index[0].coefficient(e.axes[-1]) == 1 for x in loads(e.body)) for e in sums)
