@@ -220,7 +220,7 @@ def reading(p: Product, read: Load, where: Sequence[Range], outer: tuple[Axis, .
 
 
 def bounding(w: Range, axes: tuple[Axis, ...]) -> Range:
-    """A condition as a bound of a loop of the sum: one that mentions none of its axes lets all of the first, or nothing, pass."""
+    """A condition as a bound of a loop of the sum; one without its axes lets all of the first, or nothing, pass."""
     if w.index.axes & set(axes):
         return w
     n = axes[0].extent
