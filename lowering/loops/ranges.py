@@ -183,7 +183,7 @@ class Ranges:
         return self.unknown(type)
 
     def extreme(self, largest: bool, a: Form, b: Form) -> Form:
-        (low, high), (least, most) = self.interval(a), self.interval(b)
+        (low, high), (least, most) = self.closest(a), self.closest(b)
         if (low >= most) if largest else (high <= least):
             return a
         if (least >= high) if largest else (most <= low):
@@ -200,6 +200,10 @@ class Ranges:
             least, most = self.intervals[s]
             low, high = (low + c * least, high + c * most) if c > 0 else (low + c * most, high + c * least)
         return low, high
+
+    def closest(self, form: Form) -> Interval:
+        """Bounds from facts, too, where these can say more than intervals: of a difference."""
+        return (self.least(form), -self.least(form.times(-1))) if len(form.terms) > 1 else self.interval(form)
 
     def least(self, form: Form, facts: Facts = NO_FACTS) -> int:
         """The form is at least this; the facts hold beside what is always known."""

@@ -2,6 +2,7 @@
 vector."""
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -18,14 +19,14 @@ from ..native.target import Target
 from .ahead import Ahead, is_worthwhile
 from .blocking import Blocks, choose_blocks
 from .borders import heights, over_both_ends, sums_beside, together
-from .code_size import Code, share_of
+from .code_size import Code, price_of, share_of
 from .conditions import Conditions, kept_in_range
 from .nest import Nest, free_axes
 from .panels import Cut, Panels, is_constant, pack_at_run_time, packed, unpacked
 from .reduce_loops import alike, reduce_loops, unsettled
-from .register_tile import BLOCK_PRICES, PRICES, Tile, choose_tile, panels, ranked_tiles
-from .rows import Rows, nested
-from .tiles import Piece, Tiles, interior, over, pieces
+from .register_tile import BLOCK_PRICES, PRICES, Tile, choose_tile, panels, ranked_tiles, steps
+from .rows import Rows, nested, over_tested
+from .tiles import Piece, Tiles, balanced, interior, over, pieces
 from .vectorize import At, Vectorizer
 from .window import main_reduction
 from .write import Block, Writer, operations
@@ -34,6 +35,11 @@ MOST_PLACES = 512
 """Kernels with more places, of which padding leaves some out, take no products of four bytes."""
 TRIED = 5
 """Tiles that a measured search tries."""
+NEAR, PLAIN_ROWS, PLAIN_VECTORS, BORDER_LINES = 8, 12, 4, 150
+"""A tensor of that part of the second-level cache may be read by rows that lie apart. Tiles to compare them by have about so
+many sums, and at most so many vectors; and lines that tiles of rows at a border have at least."""
+MANY_PLACES = 128
+"""Of outer axes, for which rows of outputs are not counted."""
 LONG = 4
 """Of an axis that is not the innermost, and is worth the tiles of rows that lie apart."""
 MANY_TURNS, LITTLE = 16, 30_000
@@ -57,6 +63,8 @@ class Contraction:
     n: Axis
     """The vectors' axis; not in a, contiguous in the output."""
     outer: tuple[Axis, ...]
+    turns: int = 1
+    """How often all of it is done, by loops around it."""
 
     @property
     def depth(self) -> int:
@@ -110,7 +118,32 @@ class ContractionChoice:
         return f"contraction: {self.step}, {tile}, {when[self.packing]}, {order}{ahead}"
 
 
-def recognise(nest: Nest, rows: bool) -> Contraction | None:
+def recognise(nest: Nest, rows: bool, target: Target | None = None) -> Contraction | None:
+    """The form of a nest, if it is one. Rows are neighbours in memory; with a target it is asked whether other rows, that meet
+    no condition, are less code."""
+    found = forms(nest, rows)
+    first = next(found, None)
+    if first is None or target is None or not (first.tested or Conditions.of(first.reduce, first.m, first.n).rows):
+        return first
+    return next((form for form in found if are_plain_rows(form, first, target)), first)
+
+
+def are_plain_rows(form: Contraction, first: Contraction, target: Target) -> bool:
+    """Whether rows that lie apart meet no condition, and take hardly more cycles than those of the first form."""
+    from .dot import bytes_of
+    if form.tested or Conditions.of(form.reduce, form.m, form.n).rows or (target.has_dot4 and bytes_of(form)):
+        return False
+    if any(x.buffer.nbytes > target.l2_bytes // NEAR for x in loads(form.a)):
+        return False
+    lanes = target.lanes(ITEM_SIZES[form.reduce.dtype])
+    vectors, most = min(-(-form.n.extent // lanes), PLAIN_VECTORS), PLAIN_ROWS // min(-(-form.n.extent // lanes), PLAIN_VECTORS)
+    each = [steps(rows, vectors, target) / rows for rows in (min(f.rows, most) for f in (form, first))]
+    turns = form.depth * form.turns * math.prod(a.extent for a in form.outer) * form.rows * form.n.extent / (lanes * vectors)
+    return turns * (each[0] - each[1]) <= price_of(share_of(form.nest.value)) * BORDER_LINES
+
+
+def forms(nest: Nest, rows: bool) -> Iterator[Contraction]:
+    """The ways to see a nest so."""
     inner = nest.axes[1:] if rows else nest.axes
     n = inner[-1] if inner else None
     reduction = main_reduction(nest, n) if n else None
@@ -120,8 +153,8 @@ def recognise(nest: Nest, rows: bool) -> Contraction | None:
                 for a, b in (factors, factors[::-1]):
                     form = Contraction(nest, reduction, a, b, m, n, tuple(x for x in nest.axes[:-1] if x is not m))
                     if fits(form):
-                        return form
-    return None
+                        yield form
+                        break
 
 
 def tiled(axes: tuple[Axis, ...]) -> Sequence[Axis | None]:
@@ -227,7 +260,7 @@ def in_blocks(form: Contraction, lanes: int, constant: bool, target: Target) -> 
 
 def code_of(form: Contraction, group: int = 1) -> Code:
     """What the code of a tile costs, beside its work."""
-    steps = form.depth * math.prod(a.extent for a in form.outer)
+    steps = form.depth * form.turns * math.prod(a.extent for a in form.outer)
     taps = math.prod(a.extent for a in Conditions.of(form.reduce, form.m, form.n).tapped)
     last = form.reduce.axes[-1].extent if group == 1 else -(-form.depth // group)
     return Code(steps, operations(form.a), operations(form.nest.value, form.reduce), taps, last,
@@ -243,7 +276,7 @@ def may_repeat(form: Contraction, lanes: int) -> bool:
     """Whether rows may be computed twice: their outputs could not lie where something is that is read with the sums, and
     other loops than that over rows are there to be divided among threads, or there is little to divide."""
     read = [x for x in loads_beside(form.nest.value, form.reduce) if x.buffer.data is None]
-    turns = math.prod(a.extent for a in form.outer)
+    turns = form.turns * math.prod(a.extent for a in form.outer)
     little = turns * form.rows * form.n.extent * form.depth <= LITTLE * lanes
     return (turns >= MANY_TURNS or little) and not any(form.m in x.index[0].axes for x in read)
 
@@ -252,6 +285,27 @@ def aliased(form: Contraction) -> bool:
     """Whether all rows of a tile fall into the same few sets of the first-level cache."""
     return form.m is not None and any(x.index[0].coefficient(form.m) * ITEM_SIZES[x.dtype] % 4096 == 0
                                       for x in loads(form.a))
+
+
+def alike_in_each(form: Contraction, choice: ContractionChoice, conditions: Conditions) -> Tiles | None:
+    """Tiles of one size for the rows of outputs that there are at each place of the outer axes, more here and fewer there; the
+    last computes rows again."""
+    if form.m is None or not form.tested or conditions.rows or not may_repeat(form, choice.lanes):
+        return None
+    counts = counts_of_rows(form.m, form.tested)
+    most, fewest = max(counts, default=0), min(counts, default=0)
+    size = min(balanced(most, choice.tile.rows)[0].size, fewest) if most else 0
+    return Tiles(0, size, -(-most // size)) if size > 1 else None
+
+
+def counts_of_rows(m: Axis, tested: Sequence[Range]) -> set[int]:
+    """How many rows there are, at each place of the other axes; nothing where these places are many."""
+    others = sorted({a for w in tested for a in w.index.axes} - {m}, key=lambda a: a.name)
+    if math.prod(a.extent for a in others) > MANY_PLACES or any(w.index.hidden for w in tested):
+        return set()
+    places = ({a: Affine.of(i) for a, i in zip(others, at)} for at in itertools.product(*(range(a.extent) for a in others)))
+    found = (interior(m, [w.substitute(at) for w in tested]) for at in places)
+    return {high - low for low, high in found}
 
 
 class Step(Protocol):
@@ -346,10 +400,16 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
     outer, lines = form.outer, [Tiles(0, 1, 1)]
     if form.m:
         lines = heights(form.rows, interior(form.m, (*conditions.rows, *form.tested)), choice.tile,
-                        conditions.by_single_rows, wide, form.depth * math.prod(a.extent for a in outer), target,
+                        conditions.by_single_rows, wide, form.depth * form.turns * math.prod(a.extent for a in outer), target,
                         bool(form.tested), code_of(form, step.group), may_repeat(form, choice.lanes))
 
+    alike = alike_in_each(form, choice, conditions)
+
     def over_rows(at: At, run: Callable[[At, Tiles], None]) -> None:
+        if alike and (m := form.m):
+            over_tested(b, m, alike, [w.substitute(at) for w in form.tested], lambda start: run({**at, m: start}, alike))
+            return
+
         def rows(start: Affine, t: Tiles) -> None:
             place = {**at, form.m: start} if form.m else at
             found = [r.substitute(place) for r in form.tested]

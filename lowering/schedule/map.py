@@ -32,6 +32,8 @@ MOST_AHEAD = 4
 LONG, LONGEST = 16, 150
 """Operations so many that those of the next vector wait too long for them, unless they come by turns; and so many that one
 vector is code enough."""
+HEAVY = 12
+"""Instructions for a vector from which on it is asked how many vectors at a time are worth their code."""
 AT_A_TIME, BY_TURNS, BY_TURNS_AHEAD, LONG_BY_TURNS = 0.3, 1.0, 0.05, 0.3
 """How much longer one vector at a time takes than many, beside what these take; and where they come by turns: on a processor
 that looks far enough ahead to see the next vector's operations, little, unless these are many."""
@@ -102,6 +104,8 @@ def choose(nest: Nest, target: Target, rows: bool) -> MapChoice:
 def vectors_at_a_time(nest: Nest, axis: Axis, lanes: int, most: int, alone: float) -> int:
     """So many vectors or fewer: where each is much code, and there are few; `alone` is how much longer one at a time takes."""
     each = weight(nest.value, axis)
+    if each < HEAVY:
+        return most
     count, n = math.prod(a.extent for a in nest.axes) / lanes, axis.extent
 
     def cycles(unroll: int) -> float:

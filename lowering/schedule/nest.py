@@ -66,7 +66,9 @@ class Rewriter:
     def rebuild(self, e: Expr) -> Expr:
         match e:
             case Load():
-                buffer, index = self.flat(e) if self.flat else (e.buffer, e.index[0])
+                if self.flat is None:
+                    return Load(e.buffer, tuple([self.index(i) for i in e.index]))
+                buffer, index = self.flat(e)
                 return Load(buffer, (self.index(index),))
             case Apply(primitive, args, dtype):
                 moved = tuple([self.value(a) for a in args])

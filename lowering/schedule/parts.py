@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ..elements.affine import Affine, Axis, Range
 from ..elements.expression import Apply, Const, Expr, Guard, IndexValue, Reduce
-from ..elements.traverse import nodes
+from ..elements.traverse import loads, nodes
 from ..native.target import Target
 from . import contraction
 from .nest import Nest, Rewriter, indices_of
@@ -25,6 +25,8 @@ FEW_PHASES = 2
 """So many phases of a transposed convolution may have code of their own in any case."""
 SHORT_ROW = 96
 """A row of fewer elements is not cut, too, but tested element by element."""
+LEAST_TERMS = 4
+"""As few terms as this are worth a vector of them, where neighbouring outputs would be gathered from anywhere."""
 LEAST_PLACES = 4
 """As few neighbours as this are worth a turn of the innermost loop."""
 
@@ -34,6 +36,8 @@ def split(nest: Nest, by_rows: bool, target: Target) -> list[Nest]:
     parts in which a quotient of an axis is affine: the phases of a transposed convolution. With `by_rows` the first
     axis stays, even with an extent of 1."""
     nest = repeating(nest, by_rows, target)
+    if not by_rows and nest.axes and sums_along_terms(nest) and (together := turns(nest, 0)) is not nest:
+        return cut(together, by_rows)
     for last in () if by_rows else (1, 2):
         if (together := turns(nest, last)) is not nest:
             pieces = phases(together, by_rows)
@@ -46,6 +50,14 @@ def split(nest: Nest, by_rows: bool, target: Target) -> list[Nest]:
     return apart
 
 
+def sums_along_terms(nest: Nest) -> bool:
+    """Whether the last axis has a quotient, and neighbouring terms of the sums are neighbours in memory: so that a sum goes
+    along its terms, where neighbouring outputs would read anywhere."""
+    sums = [e for e in nodes(nest.value) if isinstance(e, Reduce)]
+    return nest.axes[-1] in quotients(nest, nest.axes) and bool(sums) and all(
+        e.axes[-1].extent >= LEAST_TERMS and all(x.index[0].coefficient(e.axes[-1]) == 1 for x in loads(e.body)) for e in sums)
+
+
 def are_maps(nests: Sequence[Nest], target: Target) -> bool:
     """Whether all that has sums has no better form than a map: its sums are the same code for each phase."""
     from .map import MapChoice
@@ -56,7 +68,7 @@ def are_maps(nests: Sequence[Nest], target: Target) -> bool:
 
 def phases(nest: Nest, by_rows: bool) -> list[Nest]:
     """The phases of axes with a quotient, one part or several for each."""
-    steps = {a: index.divisor for a, index in quotients(nest).items() if not (by_rows and a is nest.axes[0])}
+    steps = {a: index.divisor for a, index in quotients(nest, nest.axes[:-1]).items() if not (by_rows and a is nest.axes[0])}
     if not steps or math.prod(steps.values()) > MOST_PARTS:
         return cut(nest, by_rows)
     starts = itertools.product(*(range(steps.get(a, 1)) for a in nest.axes))
@@ -69,8 +81,9 @@ def turns(nest: Nest, last: int) -> Nest:
     them."""
     at: dict[Axis, Affine] = {}
     outermost, axes, where = [], list(nest.axes), list(nest.where)
-    for a, found in quotients(nest).items():
-        if a in nest.axes[:-last] and found.index.terms == ((a, 1),):
+    turned = nest.axes[:len(nest.axes) - last]
+    for a, found in quotients(nest, turned).items():
+        if found.index.terms == ((a, 1),):
             by, before = found.divisor, found.index.const % found.divisor
             phase, turn = Axis(f"{a.name}_phase", by), Axis(a.name, -(-(a.extent + before) // by))
             at[a] = Affine.of(turn) * by + phase - before
@@ -149,13 +162,13 @@ class Quotient:
     divisor: int
 
 
-def quotients(nest: Nest) -> dict[Axis, Quotient]:
-    """Axes, other than the last, of which the expression computes a quotient."""
+def quotients(nest: Nest, axes: Sequence[Axis]) -> dict[Axis, Quotient]:
+    """Of these axes, those of which the expression computes a quotient."""
     result: dict[Axis, Quotient] = {}
     for e in nodes(nest.value):
         match e:
             case Apply("div", (IndexValue(index), Const(divisor))):
-                for a in nest.axes[:-1]:
+                for a in axes:
                     if index.coefficient(a) == 1 and a not in result and 1 < divisor <= a.extent:
                         result[a] = Quotient(index, int(divisor))
     return result

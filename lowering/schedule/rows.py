@@ -8,6 +8,7 @@ from ..elements.affine import Affine, Axis, Range
 from ..loops.builder import Builder
 from ..loops.ir import INDEX, Literal, Operand
 from .reduce_loops import bounds
+from .tiles import Tiles
 from .vectorize import At
 
 
@@ -39,3 +40,16 @@ def nested(b: Builder, axes: tuple[Axis, ...], at: At, run: Callable[[At], None]
     if here:
         low, high = bounds(b, axis, [w.substitute(at) for w in here])
     b.loop(axis, lambda: nested(b, axes[1:], {**at, axis: Affine.of(axis)}, run, None, where), (), low, high)
+
+
+def over_tested(b: Builder, axis: Axis, tiles: Tiles, where: Sequence[Range], run: Callable[[Affine], None]) -> None:
+    """Run for the start of each tile of the places where the conditions hold, of which there are those of one tile at least."""
+    low, high = bounds(b, axis, where)
+    last = b.op("sub", b.op("sub", high, low, hoist=True), Literal(tiles.size, INDEX), hoist=True)
+    tile, place = Axis("tile", tiles.count), Axis("place", axis.extent - tiles.size + 1)
+
+    def one() -> None:
+        b.place(place, b.op("add", low, b.op("min", b.index(Affine.of(tile) * tiles.size), last)))
+        run(Affine.of(place))
+
+    b.loop(tile, one)

@@ -28,6 +28,7 @@ from . import (
     contraction,
     float_parts,
     fourier,
+    halo,
     map,
     matrix_vector,
     outer_sums,
@@ -42,6 +43,7 @@ from .contraction import Contraction, ContractionChoice
 from .derived import Derived
 from .divide import DEEPEST, divide, parts_of
 from .fourier import FourierChoice
+from .halo import Halo, HaloChoice
 from .map import MapChoice
 from .matrix_vector import MatrixVectorChoice
 from .nest import Nest, flatten
@@ -54,7 +56,7 @@ from .transpose import TransposeChoice
 from .window import WindowChoice
 
 Choice = (ContractionChoice | ByteWindowChoice | RowChoice | OuterSumsChoice | MatrixVectorChoice | WindowChoice
-          | TransposeChoice | MapChoice | FourierChoice)
+          | TransposeChoice | MapChoice | FourierChoice | HaloChoice)
 
 
 Ready = Callable[[Function], None]
@@ -68,6 +70,7 @@ class Part:
     nest: Nest
     choice: Choice
     form: Contraction | None = None
+    halo: Halo | None = None
 
 
 def parts(kernel: Kernel, target: Target, by_rows: bool = False, rings: Mapping[Buffer, Buffer] = {}) -> Sequence[Part]:
@@ -78,6 +81,8 @@ def parts(kernel: Kernel, target: Target, by_rows: bool = False, rings: Mapping[
         return (Part(flatten(kernel), transform),)
     if target.precision != "f32" and in_floats(kernel, target) is not None:
         target = dataclasses.replace(target, precision="f32")
+    if not (by_rows or rings) and target.precision == "f32" and (found := halo.recognise(kernel, target)):
+        return (Part(flatten(kernel), found.choice, halo=found),)
     return chosen(kernel, by_rows, parts_of_nest(flatten(kernel, rings), target, by_rows), target)
 
 
@@ -103,7 +108,7 @@ def in_floats(kernel: Kernel, target: Target) -> str | None:
 def choose(nest: Nest, target: Target, by_rows: bool) -> Part:
     if passes := row_passes.recognise(nest, target, by_rows):
         return Part(nest, passes)
-    if form := contraction.recognise(nest, by_rows):
+    if form := contraction.recognise(nest, by_rows, target):
         return Part(nest, contraction.choose(form, target), form)
     if nest.where or (nest.axes and nest.index.coefficient(nest.axes[-1]) != 1):  # neighbours lie apart: in a part of a pad
         return Part(nest, map.choose(nest, target, by_rows))
@@ -180,6 +185,9 @@ def lower_nest(b: Builder, nest: Nest, target: Target) -> None:
 
 def lower_part(b: Builder, part: Part, target: Target, by_rows: bool) -> None:
     nest = part.nest
+    if part.halo:
+        halo.lower(b, part.halo, target)
+        return
     rows = Rows.of(b, nest.low, nest.axes[0].extent) if by_rows and nest.axes else None
     match part.choice:
         case ContractionChoice() as choice if part.form:
