@@ -16,7 +16,7 @@ from ..graph.types import ITEM_SIZES
 
 LINE_CYCLES = 100
 """Cycles of a run that a line of code must save."""
-TOLERATED, FREE_CYCLES = 0.03, 8_000
+TOLERATED, FREE_CYCLES = 0.03, 5_000
 """How much longer a kernel may take for less code, in relation or in cycles."""
 NARROW_CYCLES, TOLERATED_NARROW, FREE_NARROW = 2000, 0.25, 20_000
 """The same where it reads floats narrower than it computes with: each is converted at each use, which is much of its code,

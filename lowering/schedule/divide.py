@@ -141,7 +141,7 @@ class Divider:
             if not isinstance(stmt, For) or stmt.params:
                 return None
             targets = writes - self.scratch or writes
-            if reads & written or targets & read:
+            if reads & written or targets & read or targets & written & self.scratch:
                 meet()
             found = (self.shares(stmt, targets, depth, 1) for depth in range(level, -1, -1))
             shares = next((s for s in found if s is not None), None)

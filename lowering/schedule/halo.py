@@ -28,7 +28,7 @@ from .nest import Nest, Rewriter, flat_index, free_axes, units
 from .panels import constant
 from .parts import collapse, turns
 from .rows import nested
-from .tiles import over, pieces, repeating
+from .tiles import chunks, over, pieces, repeating
 from .vectorize import At
 from .window import main_reduction
 from .write import Block, Writer
@@ -252,12 +252,13 @@ def lower(b: Builder, halo: Halo, target: Target) -> None:
 
 
 def filled(b: Builder, nest: Nest, target: Target) -> None:
-    """Stores a nest in vectors that may overlap, which is the least code."""
+    """Stores a nest in vectors, which may overlap within a line: that is the least code."""
     *outer, n = nest.axes
+    cut = repeating if outer else chunks  # threads divide a loop whose turns keep apart
     lanes, writer = target.lanes(ITEM_SIZES[nest.out.dtype]), Writer(b, target, nest)
 
     def line(at: At) -> None:
-        over(b, repeating(n.extent, min(lanes, n.extent)), lambda start, t: writer.write(
+        over(b, cut(n.extent, min(lanes, n.extent)), lambda start, t: writer.write(
             Block({**at, n: start}, None, 1, n, pieces(t.size, lanes, target.has_masked))))
 
     nested(b, tuple(outer), {}, line)

@@ -12,7 +12,7 @@ from tosaic.lowering.graph.graph import Value
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.native.features import target
 from tosaic.lowering.native.target import Target
-from tosaic.lowering.schedule import contraction, divide, lower
+from tosaic.lowering.schedule import contraction, divide, lower, map
 
 from ..fuse.graphs import Graph, conv, rescale
 
@@ -30,6 +30,7 @@ def fine(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("GRAIN", 20), ("REPEATED", 30), ("MEETING", 0)):
         monkeypatch.setattr(divide, name, value)
     monkeypatch.setattr(contraction, "LITTLE", 0)
+    monkeypatch.setattr(map, "MOST_UNDIVIDED", 0)
 
 
 def lowered(case: Callable[[Graph], Value], t: Target, threads: int) -> tuple[Kernels, Program]:

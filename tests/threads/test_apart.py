@@ -1,6 +1,8 @@
 """Which loops may be divided: those whose turns keep apart in memory, and that wait for what they read."""
 from __future__ import annotations
 
+import re
+
 import pytest
 from tosaic.lowering.loops.apart import Places
 from tosaic.lowering.loops.cost import cycles
@@ -136,6 +138,15 @@ def test_a_loop_waits_for_the_loop_that_fills_what_it_reads(fine: None) -> None:
     f = function(two, "scratch(@s)")
     divided = divide(f, 2)
     assert divided is not None and len(divided.phases) == 2 and divided.scratch == f.scratch
+
+
+def test_scratch_that_two_loops_fill_is_filled_by_one_after_the_other(fine: None) -> None:  # noqa: F811
+    """Zeros everywhere, then what is not zero: no part may begin with the second before all have done the first."""
+    zeros = ROWS.replace("@y", "@s").replace("store @s[%4] = %5", "store @s[%4] = 0:float32x8")
+    three = [re.sub(r"%(\d)", rf"%{n}\1", text) for n, text in enumerate((
+        zeros, ROWS.replace("@y", "@s"), ROWS.replace("@x", "@s")), start=1)]
+    divided = divide(function("\n".join(three), "scratch(@s)"), 2)
+    assert divided is not None and len(divided.phases) == 3
 
 
 def test_little_filling_is_done_by_each_part_for_itself() -> None:
