@@ -19,6 +19,7 @@ from ..fuse.text import Names
 from ..native.target import Target
 from . import contraction
 from .contraction import ContractionChoice
+from .halo import HaloChoice
 from .map import MapChoice
 from .matrix_vector import MatrixVectorChoice
 from .window import WindowChoice
@@ -33,13 +34,20 @@ Choices = tuple[tuple[str, tuple[str, ...]], ...]
 def alternatives(part: Part, target: Target) -> tuple[Part, ...]:
     """The part as it is, then with each other choice that is worth a trial."""
     others = [c for c in others_of(part, target) if c != part.choice]
-    return part, *(dataclasses.replace(part, choice=c) for c in dict.fromkeys(others))
+    return part, *(with_choice(part, c) for c in dict.fromkeys(others))
+
+
+def with_choice(part: Part, choice: Choice) -> Part:
+    halo = dataclasses.replace(part.halo, choice=choice) if part.halo and isinstance(choice, HaloChoice) else part.halo
+    return dataclasses.replace(part, choice=choice, halo=halo)
 
 
 def others_of(part: Part, target: Target) -> Iterator[Choice]:
     match part.choice:
         case ContractionChoice() as choice if part.form:
             yield from contraction.others(part.form, choice, target)
+        case HaloChoice(inner=inner) as choice if part.halo:
+            yield from (dataclasses.replace(choice, inner=c) for c in contraction.others(part.halo.form, inner, target))
         case WindowChoice() as choice:
             free, heights = target.vector_registers // 2, (1, 2, 4, 6, 8, 12) if choice.rows > 1 else (1,)
             yield from (dataclasses.replace(choice, rows=rows, vectors=vectors) for rows in heights

@@ -82,7 +82,7 @@ def parts(kernel: Kernel, target: Target, by_rows: bool = False, rings: Mapping[
     if target.precision != "f32" and in_floats(kernel, target) is not None:
         target = dataclasses.replace(target, precision="f32")
     if not (by_rows or rings) and target.precision == "f32" and (found := halo.recognise(kernel, target)):
-        return (Part(flatten(kernel), found.choice, halo=found),)
+        return chosen(kernel, by_rows, (Part(flatten(kernel), found.choice, halo=found),), target)
     return chosen(kernel, by_rows, parts_of_nest(flatten(kernel, rings), target, by_rows), target)
 
 

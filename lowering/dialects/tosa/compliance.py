@@ -68,7 +68,7 @@ def bound(op: Op, operands: Sequence[Array], expected: Array, element: ElementTy
                 return np.where(leaves_range(x, axis, element), np.inf, allowed)
             case "resize":
                 return np.full(exact.shape, max(20 * unit, 0.006) * np.max(np.abs(x), initial=0, where=np.isfinite(x)))
-            case "fft2d" | "rfft2d":
+            case "fft2d" | "rfft2d" | "tosaic.fourier2d":
                 return fourier(operands, exact)
             case _ if name in DOT_PRODUCTS:
                 return dot_product(op, name, operands, element)
@@ -129,7 +129,8 @@ def fourier(parts: Sequence[Array], exact: Array) -> Array:
     total = sum(np.abs(p.astype(np.float64)).sum(axis=(1, 2), keepdims=True) for p in parts)
     count = len(parts) * int(np.prod(parts[0].shape[1:]))
     unit = np.maximum(total * 2.0**-24, NORMAL_MINIMUM["f32"])
-    return np.broadcast_to(np.where(total <= FLOAT32_MAXIMUM, 2 * count * unit, np.inf), exact.shape)
+    allowed = np.where(total <= FLOAT32_MAXIMUM, 2 * count * unit, np.inf)
+    return np.broadcast_to(allowed.reshape(-1, *[1] * (exact.ndim - 1)), exact.shape)
 
 
 def terms(op: Op, name: str, operands: Sequence[Array]) -> int:
