@@ -37,6 +37,8 @@ SHARE = 8
 """The copy takes no more than this part of the second-level cache."""
 MOST_HALO = 3
 """So many times what there is of the input, the copy may be."""
+MOST_TERMS = 1 << 24
+"""Of more products the code of borders is a small part, and a copy that converts nothing takes time."""
 MANY_ROWS = 9
 """A tile of so many rows has so many conversions of narrow floats that a copy, which needs no halo, is less code."""
 
@@ -142,6 +144,8 @@ def recognise(kernel: Kernel, target: Target) -> Halo | None:
 def is_worthwhile(p: Product) -> bool:
     """Whether rows meet conditions; or narrow floats are converted again at each place of a window."""
     summed = set(p.reduce.axes)
+    if p.read.dtype == p.reduce.dtype and math.prod(a.extent for a in (*p.nest.axes, *p.reduce.axes)) > MOST_TERMS:
+        return False
     if any(p.row in w.index.axes and w.index.axes & summed for w in p.haloed()):
         return True
     return p.read.dtype != p.reduce.dtype and any(i.axes & summed and i.axes - summed for i in p.read.index)

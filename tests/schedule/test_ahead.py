@@ -120,7 +120,7 @@ HOST_LIKE = replace(V4, l1_bytes=48 << 10, block_bytes=1 << 20)
     (Window(14, 14, 1024, 256, 1, pad=0), "rows copied along k"),
 ])
 def test_large_weights_pass_through_the_cache_once(w: Window, expected: str) -> None:
-    assert describe(convolution(w), HOST_LIKE).split(", of a copy")[0].endswith(expected)
+    assert describe(convolution(w), HOST_LIKE).endswith(expected)
 
 
 def test_a_single_row_leaves_no_time_to_ask() -> None:

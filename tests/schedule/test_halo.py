@@ -86,6 +86,12 @@ def test_a_large_input_is_not_copied() -> None:
     assert not has_halo(conv((1, 56, 56, 64), small((64, 3, 3, 64)), (1, 1, 1, 1)))
 
 
+def test_much_work_is_not_worth_a_copy_that_converts_nothing() -> None:
+    weights = small((256, 3, 3, 256))
+    assert not has_halo(conv((1, 7, 7, 256), weights, (1, 1, 1, 1)))
+    assert has_halo(conv((1, 7, 7, 256), weights, (1, 1, 1, 1), dtype="float16"))
+
+
 def test_an_input_that_is_hardly_there_is_not_copied() -> None:
     assert not has_halo(conv((1, 3, 3, 5), small((7, 3, 3, 5)), (0, 0, 40, 40)))
 
