@@ -67,7 +67,7 @@ COMMANDS = [line.split("#")[0] for block in blocks("sh") for line in block.split
 
 
 @pytest.mark.parametrize("line", COMMANDS)
-def test_a_command_of_the_readme_works(line: str, tmp_path: pathlib.Path) -> None:
+def test_a_command_of_the_readme_works(line: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import numpy as np
     from tosaic.jit.cli import main
     model = ROOT / "tests" / "data" / ("corpus/v_lstm.tflite" if ".tflite" in line else "corpus/v_lstm.mlir")
@@ -78,6 +78,7 @@ def test_a_command_of_the_readme_works(line: str, tmp_path: pathlib.Path) -> Non
             "model.tosa": str(tmp_path / "model.tosa"), "report.html": str(tmp_path / "report.html"),
             "trace.json": str(tmp_path / "trace.json")}
     words = [here.get(w, str(model) if w.startswith("model.") else w) for w in words]
+    monkeypatch.chdir(tmp_path)  # whatever is written is written there
     with contextlib.redirect_stdout(io.StringIO()) as output:
         assert main(words) == 0
     assert output.getvalue().strip()
