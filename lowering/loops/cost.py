@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from weakref import WeakKeyDictionary
 
+from ..elements.expression import Buffer
 from .ir import (
     Block,
     For,
@@ -81,6 +82,19 @@ class Costs:
                 return 1.0 if likely is False else 1 + self.block(body)
             case _:
                 return 0.5
+
+    def stored(self, block: Block, buffer: Buffer) -> int:
+        """How many elements of a buffer a block stores, those that it stores again among them; not those of tiles."""
+        total = 0
+        for stmt in block:
+            match stmt:
+                case StoreTo(address=address, active=active) if address.buffer is buffer:
+                    total += active
+                case For(body=body):
+                    total += self.turns(stmt) * self.stored(body, buffer)
+                case If(body=body):
+                    total += self.stored(body, buffer)
+        return total
 
     def turns(self, loop: For) -> int:
         """The most turns that the bounds of a loop allow, as far as they say."""

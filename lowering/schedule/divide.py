@@ -121,6 +121,7 @@ class Divider:
         written: set[Buffer] = set()
         ever: set[Buffer] = set()
         own: set[Buffer] = set()
+        stored: Counter[Buffer] = Counter()
 
         def meet() -> None:
             nonlocal end
@@ -129,6 +130,7 @@ class Divider:
                 phase.clear()
                 read.clear()
                 written.clear()
+                stored.clear()
 
         for stmt in self.function.body:
             reads, writes = touched([stmt])
@@ -141,7 +143,8 @@ class Divider:
             if not isinstance(stmt, For) or stmt.params:
                 return None
             targets = writes - self.scratch or writes
-            if reads & written or targets & read or targets & written & self.scratch:
+            if reads & written or targets & read or targets & written & self.scratch or any(
+                    stored[b] >= b.size for b in targets & written):  # all of it was: this is written again
                 meet()
             found = (self.shares(stmt, targets, depth, 1) for depth in range(level, -1, -1))
             shares = next((s for s in found if s is not None), None)
@@ -152,6 +155,7 @@ class Divider:
             phase += shares
             read |= reads
             written |= targets
+            stored.update({b: self.costs.stored([stmt], b) for b in targets})
             ever |= targets
             own |= writes - targets
         meet()

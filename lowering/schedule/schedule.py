@@ -38,6 +38,7 @@ from . import (
     window,
 )
 from .alternatives import chosen
+from .background import with_background
 from .byte_window import ByteWindowChoice
 from .contraction import Contraction, ContractionChoice
 from .derived import Derived
@@ -83,14 +84,15 @@ def parts(kernel: Kernel, target: Target, by_rows: bool = False, rings: Mapping[
         target = dataclasses.replace(target, precision="f32")
     if not (by_rows or rings) and target.precision == "f32" and (found := halo.recognise(kernel, target)):
         return chosen(kernel, by_rows, (Part(flatten(kernel), found.choice, halo=found),), target)
-    return chosen(kernel, by_rows, parts_of_nest(flatten(kernel, rings), target, by_rows), target)
+    nest = flatten(kernel, rings)
+    return chosen(kernel, by_rows, parts_of_nest(nest, target, by_rows, may_repeat=not (by_rows or rings)), target)
 
 
-def parts_of_nest(nest: Nest, target: Target, by_rows: bool) -> Sequence[Part]:
-    """The same of a nest."""
+def parts_of_nest(nest: Nest, target: Target, by_rows: bool, may_repeat: bool = False) -> Sequence[Part]:
+    """The same of a nest; parts of it may be written twice, if that is less code."""
     by_rows = by_rows and bool(nest.axes)
     small = [collapse(piece, piece.axes[0] if by_rows else None) for piece in split(nest, by_rows, target)]
-    return [choose(piece, target, by_rows) for piece in small]
+    return [choose(piece, target, by_rows) for piece in (with_background(nest, small, target) if may_repeat else small)]
 
 
 def in_floats(kernel: Kernel, target: Target) -> str | None:
