@@ -14,6 +14,7 @@ from ..loops.builder import Builder
 from ..native.target import Target
 from .byte_table import looked_up
 from .code_size import cheapest, share_of
+from .conditions import bounds_and_tests
 from .loading import MOST_STRIDE
 from .nest import Nest, exposed, free_axes, indices_of
 from .quotients import shared_by
@@ -40,6 +41,8 @@ that looks far enough ahead to see the next vector's operations, little, unless 
 LONG_TAIL, MOST_APART, MOST_UNDIVIDED = 30, 1 << 18, 1 << 18
 """Instructions for a vector that are too many to have them twice for what is left at the end; bytes of a result that need not
 lie where an argument is; instructions, for each element, that no threads divide."""
+MOST_TERMS = 1 << 16
+"""Of all sums of small elements that are walked one at a time rather than by loads under masks."""
 FAR_AHEAD = 90
 """Instructions for a vector that are not too many for that."""
 
@@ -87,6 +90,8 @@ def lanes_of(nest: Nest, target: Target) -> int:
 def choose(nest: Nest, target: Target, rows: bool) -> MapChoice:
     inner = nest.axes[1:] if rows else nest.axes
     if not inner or nest.index.coefficient(inner[-1]) != 1 or by_terms(nest, inner[-1], target):
+        return MapChoice(1, 1, False)
+    if loads_under_masks(nest, inner[-1]):
         return MapChoice(1, 1, False)
     lanes = lanes_of(nest, target)
     operations = sum(isinstance(e, (Apply, Reduce)) for e in nodes(nest.value))
@@ -174,6 +179,25 @@ def by_terms(nest: Nest, axis: Axis, target: Target) -> bool:
             if abs(i.coefficient(axis)) > 1 and abs(i.coefficient(k)) == 1 and k.extent >= target.lanes(4) // 2:
                 return True
     return False
+
+
+def loads_under_masks(nest: Nest, axis: Axis) -> bool:
+    """Whether little work has sums of small elements that neighbouring outputs read apart, and conditions tell neighbours apart
+    without which an index may leave its buffer: then each is loaded alone, under a mask, which is much code and no faster than
+    one sum at a time, whose loop has bounds."""
+    for r in (e for e in nodes(nest.value) if isinstance(e, Reduce)):
+        bounds, _ = bounds_and_tests(r)
+        little = math.prod(a.extent for a in (*nest.axes, *r.axes)) <= MOST_TERMS
+        if little and any(axis in w.index.axes for w in bounds) and any(
+                x.dtype in NARROW and abs(x.index[0].coefficient(axis)) > 1 and not stays_inside(x) for x in loads(r.body)):
+            return True
+    return False
+
+
+def stays_inside(x: Load) -> bool:
+    """Whether an index is in its buffer whatever conditions say."""
+    low, high = x.index[0].bounds
+    return low >= 0 and high < x.buffer.size
 
 
 def columns(nest: Nest, axis: Axis, size: int, group: int) -> list[Tiles]:

@@ -95,6 +95,7 @@ def joined(g: Graph) -> Value:
 CASES: dict[str, Callable[[Graph], Value]] = {
     "convolution": lambda g: convolution(g, g.input(1, 9, 10, 5), 24, pad=SAME),
     "convolution with a stride": lambda g: convolution(g, g.input(2, 9, 11, 5), 24, stride=(2, 2), pad=SAME),
+    "convolution of a wide border": lambda g: convolution(g, g.input(1, 6, 5, 4), 20, 1, pad=(9, 8, 9, 8)),
     "pointwise": lambda g: convolution(g, g.input(1, 7, 7, 20), 40, 1),
     "window": lambda g: depthwise(g, g.input(1, 12, 13, 20), pad=SAME),
     "bytes": lambda g: of_bytes(g, g.input(1, 8, 9, 12, dtype="int8"), 40),
