@@ -46,7 +46,8 @@ def test_a_border_wider_than_the_window_holds_the_bias(filters: int, kernel: int
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize(("kernel", "stride", "out_pad"), [
-    ((3, 3), (8, 8), (0, 0, 0, 0)), ((1, 3), (8, 1), (9, 9, 9, 0)), ((1, 1), (1, 8), (9, 9, 9, 9)), ((2, 1), (5, 3), (1, -1, 0, 2)),
+    ((3, 3), (8, 8), (0, 0, 0, 0)), ((1, 3), (8, 1), (9, 9, 9, 0)), ((1, 1), (1, 8), (9, 9, 9, 9)),
+    ((2, 1), (5, 3), (1, -1, 0, 2)),
 ])
 def test_places_between_windows_hold_the_bias(kernel: tuple[int, int], stride: tuple[int, int], out_pad: tuple[int, ...],
                                               constant: bool, dtype: str) -> None:
@@ -97,9 +98,9 @@ def test_parts_that_keep_apart_do_not_wait() -> None:
 def test_little_work_of_small_elements_under_conditions_goes_one_sum_at_a_time() -> None:
     """Vectors of them would be loaded element by element, each under a mask."""
     little, much = padded((0, 0, 3, 3), (1, 5, 6, 4), 1, 3, "float16"), padded((1, 1, 1, 1), (1, 90, 90, 4), 1, 3, "float16")
-    assert 90 * 90 * 36 > MOST_TERMS
-    assert "map: 1 vectors of 1" in describe(little, V4)
-    assert "vectors of 1\n" not in f"{describe(much, V4)}\n"
+    assert MOST_TERMS < 90 * 90 * 36
+    assert describe(little, V4).endswith("map: 1 vectors of 1")
+    assert describe(much, V4).endswith("vectors of 16")
     check([little], targets={name: TARGETS[name] for name in ("512 bits", "scalar")}, interpret=False)
 
 
