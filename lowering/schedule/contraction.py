@@ -488,7 +488,6 @@ class Product:
         apart = alike(conditions.tapped, failing, places) if failing and not single else {}
         inits = [self.step.initial(block.place(row, piece.start), row, piece) for row, piece in block.vectors]
         many = len(inits) >= ENOUGH_SUMS
-        self.ahead.epilogue(block)
         last, group = self.step.axes[-1], self.step.group
         whole = single and not any(w.index.coefficient(last) for w in bounds)
         beside, tested, n = sums_beside(len(inits), last.extent // group) if whole else 1, () if single else failing, len(inits)
@@ -518,6 +517,7 @@ class Product:
             k = k * axis.extent + at[axis]
         columns = self.panels.load(self.b, self.target, at, vectors, panel, k)
         self.ahead.panel(at, k, rows, vectors)
+        self.ahead.epilogue(at, k, rows, vectors)
         for r in range(rows):
             if failing and self.form.m:
                 place = {**at, self.form.m: at[self.form.m] + r}
