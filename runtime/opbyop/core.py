@@ -32,8 +32,8 @@ QUICK = 1024
 """Kernels that are found the quick way at most."""
 
 Quick = dict[tuple[Any, ...], Known]
-"""By operation and metadata of the arguments, for operators; by operation, handler, attributes (None: there are none, which has a
-hash without Python code) and metadata, for `execute`."""
+"""By operation and metadata of the arguments, for operators; by operation, handler, attributes and metadata, for `execute`:
+None where there are no attributes, because their hash is Python code."""
 Decode = Callable[[object], "Position | None"]
 
 
