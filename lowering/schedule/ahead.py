@@ -78,12 +78,14 @@ class Ahead:
 
 
 def beside(form: Contraction, target: Target) -> Iterator[tuple[Buffer, Affine]]:
-    """Where the epilogue reads and writes a vector for each of the sums, in buffers that are large for the cache; nothing where K
-    is not one axis, so that a tile begins with its first step."""
-    if form.m is None or len(form.reduce.axes) > 1 or form.depth < FEWEST_STEPS:
+    """What the epilogue reads, a vector for each of the sums, and where it writes, if K is but one axis: a window has steps
+    enough to hide that. In buffers that are large for the cache."""
+    if form.m is None or form.depth < FEWEST_STEPS:
         return
-    read = [(x.buffer, x.index[0]) for x in loads_beside(form.nest.value, form.reduce) if x.buffer.data is None]
-    for buffer, index in [*read, (form.nest.out, form.nest.index)]:
+    found = [(x.buffer, x.index[0]) for x in loads_beside(form.nest.value, form.reduce) if x.buffer.data is None]
+    if len(form.reduce.axes) == 1:
+        found.append((form.nest.out, form.nest.index))
+    for buffer, index in found:
         if buffer.nbytes > target.l2_bytes // 4 and moves(form, index):
             yield buffer, index
 

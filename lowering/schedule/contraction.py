@@ -285,13 +285,18 @@ def may_repeat(form: Contraction, lanes: int) -> bool:
 def aliased(form: Contraction, target: Target) -> bool:
     """Whether all rows of a tile fall into the same few sets of the first-level cache, and do not lie in the second."""
     return form.m is not None and any(x.index[0].coefficient(form.m) * ITEM_SIZES[x.dtype] % 4096 == 0
-                                      and x.buffer.nbytes > target.l2_bytes for x in loads(form.a))
+                                      and bytes_read(form, x) > target.l2_bytes for x in loads(form.a))
 
 
 def is_near(form: Contraction, target: Target) -> bool:
     """Whether rows are in the second-level cache as tiles read them: no copy of them is better."""
-    return isinstance(form.a, Load) and form.a.buffer.nbytes <= target.l2_bytes and all(
+    return isinstance(form.a, Load) and bytes_read(form, form.a) <= target.l2_bytes and all(
         form.a.index[0].coefficient(k) in (0, 1) for k in form.reduce.axes)
+
+
+def bytes_read(form: Contraction, x: Load) -> int:
+    """Bytes of a buffer that all rows read, at most."""
+    return min(x.buffer.nbytes, form.passes * form.depth * ITEM_SIZES[x.dtype])
 
 
 def alike_in_each(form: Contraction, choice: ContractionChoice, conditions: Conditions) -> Tiles | None:

@@ -8,6 +8,7 @@ import pytest
 import tosaic
 from tosaic.lowering.native.features import target
 from tosaic.lowering.schedule.borders import MOST_VECTORS, grouped, heights, together
+from tosaic.lowering.schedule.code_size import Code
 from tosaic.lowering.schedule.panels import Cut
 from tosaic.lowering.schedule.register_tile import Tile, panels
 from tosaic.lowering.schedule.tiles import Piece, Tiles, pieces
@@ -26,7 +27,14 @@ def rows_of(tiles: list[Tiles]) -> list[int]:
 def test_border_rows_go_one_by_one_where_that_takes_little_longer() -> None:
     tile = Tile(14, 2)
     cut = together(columns(128, tile))
-    assert heights(128, (1, 127), tile, False, cut, 10**6, WIDE) == [Tiles(0, 1, 1), Tiles(1, 14, 9), Tiles(127, 1, 1)]
+    first, inside, last = heights(128, (1, 127), tile, False, cut, 2000, WIDE, code=Code(2000, 0, 2, taps=3))
+    assert (first, last, inside.size * inside.count) == (Tiles(0, 1, 1), Tiles(127, 1, 1), 126)
+
+
+def test_border_rows_stay_in_their_tiles_where_there_is_work_enough_for_the_code() -> None:
+    tile, passes = Tile(14, 2), 64 * 9 * 256
+    tiles = heights(14, (1, 13), tile, False, columns(256, tile), passes, WIDE, code=Code(passes, 0, 2, taps=3, last=256))
+    assert tiles == [Tiles(0, 14, 1)]
 
 
 def test_border_rows_stay_in_their_tiles_where_they_would_take_much_longer() -> None:
