@@ -5,11 +5,15 @@ upper halves lie where they belong, or one lane beside. Elsewhere 64-bit arithme
 """
 from __future__ import annotations
 
+import re
+
 from ..loops.ir import Type
 from .llvm_text import Arithmetic, Writer, spelled
 from .target import Target
 
 SIGN = 1 << 31
+NUMBER = re.compile(r"splat \(i(?:32|64) (-?\d+)\)")
+"""A vector of one number."""
 
 
 def multiply_high(writer: Writer, target: Target, type: Type, values: list[str], nudged: bool) -> str:
@@ -30,21 +34,44 @@ def by_parity(writer: Writer, lanes: int, values: list[str], nudged: bool) -> st
     x, y, z = values
     a, wide = Arithmetic(writer, lanes // 2), spelled("i64", lanes // 2)
     narrow = spelled("i32", lanes)
-    pairs = [writer.put(f"bitcast {narrow} {v} to {wide}") for v in (x, y)]
+    factors = [Factor(a, v, wide, narrow) for v in (x, y)]
     halves = []
     for odd in (False, True):
-        low = pairs if odd else [a.op("shl", "i64", v, 32) for v in pairs]
-        one, other = (a.op("ashr", "i64", v, 32) for v in low)
+        one, other = (f.lanes(odd) for f in factors)
         total = a.op("add", "i64", a.op("mul", "i64", one, other), every_other(writer, z, lanes, odd))
         if nudged:
-            code = a.op("lshr", "i64", pairs[0], 32) if odd else pairs[0]
+            pairs = factors[0].pairs()
+            code = a.op("lshr", "i64", pairs, 32) if odd else pairs
             total = a.op("sub", "i64", total, a.op("and", "i64", code, SIGN))
         halves.append(writer.put(f"bitcast {wide} {total} to {narrow}"))
     numbers = ", ".join(f"i32 {i}, i32 {lanes + i}" for i in range(1, lanes, 2))
     return writer.put(f"shufflevector {narrow} {halves[0]}, {narrow} {halves[1]}, <{lanes} x i32> <{numbers}>")
 
 
+class Factor:
+    """A vector of i32 whose even or odd lanes are wanted as i64. Those of one number are that number: LLVM would find it out,
+    at a price that each kernel pays many times."""
+
+    def __init__(self, arithmetic: Arithmetic, value: str, wide: str, narrow: str) -> None:
+        self.arithmetic, self.value, self.wide, self.narrow = arithmetic, value, wide, narrow
+        self.number = NUMBER.fullmatch(value)
+        self._pairs = ""
+
+    def pairs(self) -> str:
+        """Two lanes at a time."""
+        self._pairs = self._pairs or self.arithmetic.writer.put(f"bitcast {self.narrow} {self.value} to {self.wide}")
+        return self._pairs
+
+    def lanes(self, odd: bool) -> str:
+        if self.number:
+            return f"splat (i64 {(int(self.number[1]) + SIGN) % (2 * SIGN) - SIGN})"
+        low = self.pairs() if odd else self.arithmetic.op("shl", "i64", self.pairs(), 32)
+        return self.arithmetic.op("ashr", "i64", low, 32)
+
+
 def every_other(writer: Writer, z: str, lanes: int, odd: bool) -> str:
+    if NUMBER.fullmatch(z):
+        return z
     t = spelled("i64", lanes)
     numbers = ", ".join(f"i32 {i}" for i in range(odd, lanes, 2))
     return writer.put(f"shufflevector {t} {z}, {t} poison, <{lanes // 2} x i32> <{numbers}>")

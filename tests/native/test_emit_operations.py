@@ -136,6 +136,28 @@ def test_upper_halves_of_products_agree_with_the_interpreter(op: str, name: str)
 
 
 @native_x86
+@pytest.mark.parametrize("factor", [1 << 30, 1, -5, -(1 << 31), (1 << 31) - 1])
+@pytest.mark.parametrize("op", ["multiply_high", "multiply_high_nudged"])
+def test_upper_halves_of_products_by_numbers_agree_with_the_interpreter(op: str, factor: int) -> None:
+    """Where a factor, or all but one operand, are numbers of which LLVM is told the lanes."""
+    functions, inputs = [], {}
+    for lanes, place in itertools.product((4, 16), (0, 1)):
+        b, axis = Builder(f"{op}_{lanes}_{place}"), Axis("i", 512 // lanes)
+        x, out = Buffer("x0", "int32", (512,), "argument"), Buffer("out", "int32", (512,), "result")
+
+        def body() -> None:
+            number, addend = Literal(factor, Type("int32", lanes)), Literal(1 << 30, Type("int64", lanes))
+            loaded = b.load(x, Affine.of(axis) * lanes, lanes)
+            pair = [number, loaded] if place == 0 else [loaded, number]
+            b.store(out, Affine.of(axis) * lanes, b.op(op, *pair, addend, type=Type("int32", lanes)))
+
+        b.loop(axis, body)
+        functions.append(b.finish())
+        inputs[functions[-1].name] = {0: values("int32", 512, 1)}
+    check(functions, inputs, "host")
+
+
+@native_x86
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("lanes", [1, 4, 16])
 def test_fma_rounds_once_where_the_target_has_it(dtype: str, lanes: int) -> None:
