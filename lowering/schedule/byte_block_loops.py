@@ -75,7 +75,7 @@ class Blocks:
     def block(self, places: Places, at: At, line: Tiles, band: Band) -> None:
         """A block of columns of a tile of rows."""
         n, steps = places.form.n, line.size // band.side
-        slot = (at[n] - band.start) * band.side + band.slot
+        slot = (at[n] - band.start) * band.side
         for step in range(steps):
             rows = [moved(places, at, step + steps * side) for side in range(band.side)]
             for v, total in enumerate(self.totals(places, rows, slot, band)):

@@ -5,12 +5,12 @@ Bytes of four taps are put side by side by two rounds of shuffles, each inside o
 their own; packing sums to bytes is the same turned round. So whatever is constant for a column (weights, what sums start
 from, factors) is laid out in that order while compiling, and nothing has to be put in order when running.
 
-Columns that do not fill a vector are done for several rows of a tile at a time, side by side.
+Columns that fill half a vector are done for two rows of a tile at a time, side by side.
 """
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..elements.affine import Axis
@@ -25,19 +25,21 @@ GROUP_BYTES = 16
 """Shuffles and packing stay inside of so many bytes."""
 VECTORS = 4
 """Of sums, for a vector of bytes."""
-SAVED_CYCLES, BLOCK_LINES = 2, 300
-"""Cycles of a vector of outputs that blocks save, and the lines of one more form of block."""
+SIDES = (1, 2)
+STEPS = 4, 8
+"""Least and most rows of a tile, one behind the other: neighbours share words."""
+SAVED_CYCLES, ROW_LINES = 2, 40
+"""Cycles of a vector of outputs that blocks save, and the lines of a row of a block, less what is shorter beside it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """`count` blocks from column `start` on, of so many columns and `side` rows of a tile side by side; the first slot, of
-    sums in their order, that belongs to it."""
+    """`count` blocks from column `start` on, of so many columns and `side` rows of a tile side by side. Slots are the places
+    of sums in their own order."""
     start: int
     columns: int
     count: int
     side: int
-    slot: int
 
     @property
     def size(self) -> int:
@@ -47,10 +49,6 @@ class Band:
     @property
     def end(self) -> int:
         return self.start + self.columns * self.count
-
-    @property
-    def slots(self) -> int:
-        return self.size * self.count
 
     def order(self) -> list[int]:
         """The column of each slot."""
@@ -64,23 +62,31 @@ class Band:
         return f"{self.count} blocks of {self.columns}{beside}"
 
 
-def bands(nest: Nest, known: Expr, n: Axis, lines: Sequence[Tiles], target: Target) -> tuple[Band, ...]:
-    """The blocks of the columns, from the first one on; none where outputs are not packed sums. `lines` are the tiles of rows,
-    `known` is what sums are the values of."""
+def choose(nest: Nest, known: Expr, n: Axis, lines_of: Callable[[int], Sequence[Tiles] | None], target: Target
+           ) -> tuple[int, tuple[Band, ...]] | None:
+    """The rows of a tile, and the blocks of the columns, from the first one on; None where outputs are not packed sums.
+    `lines_of` cuts rows into tiles, `known` is what sums are the values of. Blocks of one form take all columns, or there is
+    work enough for other code, too."""
     size = target.vector_bytes
     if size < 2 * GROUP_BYTES or narrow(nest, known, n) is None or nest.index.coefficient(n) != 1 or n in nest.index.hidden:
-        return ()
-    result, start, slot = list[Band](), 0, 0
-    others = math.prod(a.extent for a in nest.axes) // n.extent
-    for side in (1, 2, 4):
+        return None
+    for side in SIDES:
         columns = size // side
-        count = (n.extent - start) // columns
-        worth = SAVED_CYCLES * others * count * columns * VECTORS // size >= LINE_CYCLES * BLOCK_LINES
-        if columns < GROUP_BYTES or not count or any(t.size % side for t in lines) or not (side == 1 or worth):
-            continue
-        result.append(Band(start, columns, count, side, slot))
-        start, slot = result[-1].end, slot + result[-1].slots
-    return tuple(result)
+        if columns >= GROUP_BYTES and n.extent % columns == 0 and (rows := least_code(lines_of, side)):
+            return rows, (Band(0, columns, n.extent // columns, side),)
+    vectors = math.prod(a.extent for a in nest.axes) * VECTORS // size
+    if n.extent < size or not (rows := least_code(lines_of, 1)):
+        return None
+    code = sum(t.size for t in lines_of(rows) or ()) * ROW_LINES
+    return (rows, (Band(0, size, n.extent // size, 1),)) if SAVED_CYCLES * vectors >= LINE_CYCLES * code else None
+
+
+def least_code(lines_of: Callable[[int], Sequence[Tiles] | None], side: int) -> int:
+    """Rows of a tile, `side` of them side by side, of which all forms of tiles together have the fewest; of as few, the
+    largest tiles. 0 where there are no such tiles."""
+    cut = [(rows, lines) for rows in range(STEPS[0] * side, STEPS[1] * side + 1) if (lines := lines_of(rows))]
+    found = [(sum(t.size for t in lines), -rows) for rows, lines in cut if not any(t.size % side for t in lines)]
+    return -min(found)[1] if found else 0
 
 
 def narrow(nest: Nest, known: Expr, n: Axis) -> Expr | None:

@@ -17,7 +17,7 @@ from ..elements.expression import Apply, Expr, Load, Reduce
 from ..elements.traverse import computed
 from ..native.target import Target
 from .bias import biased
-from .byte_blocks import Band, bands
+from .byte_blocks import Band, choose
 from .dot import GROUP, byte
 from .nest import Nest
 from .panels import is_constant
@@ -92,11 +92,10 @@ def recognise(nest: Nest, target: Target, rows: bool) -> ByteWindowChoice | None
     if form is None or lanes < GROUP:
         return None
     height = tile_rows(form, target)
-    lines = lines_of(form, height)
-    if not lines:
-        return None
-    blocks = bands(nest, biased(nest, form.reduce, (form.n,))[0], form.n, lines, target)
-    return ByteWindowChoice(form, height, lanes, len(form.words), blocks)
+    known, _ = biased(nest, form.reduce, (form.n,))
+    if found := choose(nest, known, form.n, lambda rows: lines_of(form, rows), target):
+        return ByteWindowChoice(form, found[0], lanes, len(form.words), found[1])
+    return ByteWindowChoice(form, height, lanes, len(form.words)) if lines_of(form, height) else None
 
 
 def form_of(nest: Nest, m: Axis | None, n: Axis) -> ByteWindow | None:
