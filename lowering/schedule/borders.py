@@ -68,8 +68,13 @@ def lines(tiles: Sequence[Tiles], inside: tuple[int, int], cut: Cut, code: Code)
 def one_by_one(extent: int, inside: tuple[int, int], tile: Tile,
                cheap: Callable[[Sequence[list[Tiles]]], list[Tiles]] = lambda found: found[0], again: bool = False
                ) -> list[Tiles]:
-    """Single rows at the border; at both ends as many, so that these share their code, if there are some. `cheap` chooses: what
-    is inside may be tiles of one size and more single rows."""
+    """Single rows at the border; `cheap` chooses."""
+    return cheap(single_at_ends(extent, inside, tile, again))
+
+
+def single_at_ends(extent: int, inside: tuple[int, int], tile: Tile, again: bool = False) -> list[list[Tiles]]:
+    """Single rows at the border; at both ends as many, so that these share their code, if there are some. What is inside may be
+    tiles of one size and more single rows."""
     low, high = inside
     both = max(low, extent - high)
     if low and high < extent and 2 * both < extent:
@@ -83,7 +88,7 @@ def one_by_one(extent: int, inside: tuple[int, int], tile: Tile,
     if again:
         found += [with_middle(extent, low, high, repeating(high - low, size))
                   for size in range(min(tile.rows, high - low), max(1, tile.rows - LESS_ROWS), -1)]
-    return cheap(found)
+    return found
 
 
 def at_ends(extent: int, inside: tuple[int, int], tile: Tile, again: bool) -> list[list[Tiles]]:

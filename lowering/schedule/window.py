@@ -3,18 +3,19 @@ outputs has its sums in registers, and loads that its rows share are made once.
 """
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ..elements.affine import Axis
+from ..elements.affine import Affine, Axis
 from ..elements.expression import Load, Reduce, is_float
 from ..elements.traverse import loads, loads_beside, nodes
 from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type
 from ..native.target import Target
-from .borders import BORDER_CYCLES, one_by_one, over_both_ends
+from .borders import BORDER_CYCLES, at_ends, over_both_ends, single_at_ends
 from .code_size import SUM_LINES, TURN_LINES, cheapest, price_of, share_of, tolerated
 from .conditions import Conditions
 from .map import lanes_of
@@ -196,11 +197,15 @@ class Work:
 
     def by_tiles(self, r: Reduce, m: Axis, rows: int) -> float:
         """Cycles of a vector in a tile of so many rows, which share what they load."""
+        return self.steps * self.step(r, m, rows) + self.result / 2
+
+    def step(self, r: Reduce, m: Axis, rows: int) -> float:
+        """The same, of one term."""
         loading = loading_of(r)
         alone = distinct(r, m, rows)
         if loading > WIDE_LOAD:  # what is converted waits for its uses in registers that others need
             alone = (1 + alone) / 2
-        return self.steps * max((loading * alone + 1) / 2, LATENCY / rows) + self.result / 2
+        return max((loading * alone + 1) / 2, LATENCY / rows)
 
     def by_rows(self, r: Reduce, vectors: int) -> float:
         """Cycles of a vector in a single row of so many."""
@@ -269,28 +274,51 @@ def lower(b: Builder, nest: Nest, choice: WindowChoice, target: Target, rows: Ro
 
 def heights(nest: Nest, r: Reduce, extent: int, inside: tuple[int, int], choice: WindowChoice, conditions: Conditions
             ) -> list[Tiles]:
-    """How the rows are cut: tiles at the border have their windows taken apart, or single rows are there, where that is so much
-    less code that it pays."""
-    work, (low, high), share = Work.of(nest, r, choice.lanes, choice.group), inside, share_of(nest.value)
-
+    """How the rows are cut: tiles at the border have their windows taken apart, or single rows are there; all costs its cycles
+    and its code."""
     if choice.alone:
         return [Tiles(0, 1, extent)]
+    work, m, share = Work.of(nest, r, choice.lanes, choice.group), nest.axes[-2], share_of(nest.value)
+    low, high = inside
+    taps = math.prod(a.extent for a in conditions.tapped)
+    inner = [inside_at(conditions, m, row) for row in range(extent)] if high - low < extent else [1.0] * extent
+    step = functools.cache(lambda size: work.step(r, m, size))
+
+    def cycles(tiles: Sequence[Tiles]) -> float:
+        terms = sum(t.size * step(t.size) * sum(inner[min(t.start + i * t.size, extent - 1)] for i in range(t.count)) for t in tiles)
+        return work.vectors / extent * (work.steps * terms + work.result / 2 * sum(t.size * t.count for t in tiles))
+
+    def lines(tiles: Sequence[Tiles]) -> int:
+        whole = {t.size for t in tiles if t.size == 1 or low <= t.start <= t.end <= high}
+        apart = [t.size for t in tiles if t.size > 1 and not low <= t.start <= t.end <= high]
+        return work.shapes * (sum(work.lines(n, FEW_STEPS) for n in whole) + sum(work.lines(n, taps) for n in apart))
 
     def cheap(found: Sequence[list[Tiles]]) -> list[Tiles]:
-        return cheapest(found, lambda tiles: work.cycles * sum(t.count * t.size for t in tiles) / extent, work.lines_of,
-                        share=share)
+        import os
+        if os.environ.get("DBG"):
+            for f in found: print(inside, int(cycles(f)), lines(f), f)
+        return cheapest(found, cycles, lines, share=share)
 
     if high - low == extent:
         return cheap(ways(nest, r, extent, choice.rows))
-    whole = peel(balanced(extent, choice.rows), low, high, conditions.by_single_rows)
-    border = [t for t in whole if t.size > 1 and not low <= t.start <= t.end <= high]
-    if not border or low == high:
-        return whole
-    taps = math.prod(a.extent for a in conditions.tapped)
-    code = sum(work.lines(t.size, taps) for t in border) - work.lines(1, FEW_STEPS)
-    slower = (extent - high + low) * work.cycles / extent * work.waiting * (choice.rows - 1)
-    few = min(price_of(share) * work.shapes * code, tolerated(work.cycles, share))
-    return one_by_one(extent, inside, Tile(choice.rows, 1)) if slower <= few else whole
+    tile, again = Tile(choice.rows, 1), may_repeat(nest, r, m)
+    found = [peel(balanced(extent, choice.rows), low, high, conditions.by_single_rows)]
+    if low == high:
+        return cheap([*found, [Tiles(0, 1, extent)]])
+    if not conditions.by_single_rows and max(low, extent - high) <= choice.rows:
+        found += at_ends(extent, inside, tile, again)
+    return cheap([*found, *single_at_ends(extent, inside, tile, again)])
+
+
+def inside_at(conditions: Conditions, m: Axis, row: int) -> float:
+    """Which part of a row's windows the conditions let pass."""
+    part = 1.0
+    for w in conditions.rows:
+        rest = w.substitute({m: Affine.of(row)})
+        if len(rest.index.terms) == 1 and isinstance(axis := rest.index.terms[0][0], Axis):
+            low, high = interior(axis, (rest,))
+            part *= (high - low) / axis.extent
+    return part
 
 
 @dataclass(frozen=True, slots=True)
