@@ -405,7 +405,7 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
     if form.m:
         lines = heights(form.rows, interior(form.m, (*conditions.rows, *form.tested)), choice.tile,
                         conditions.by_single_rows, wide, form.depth * form.turns * math.prod(a.extent for a in outer), target,
-                        bool(form.tested), code_of(form, step.group), may_repeat(form, choice.lanes))
+                        bool(form.tested), code_of(form, step.group), may_repeat(form, choice.lanes), conditions.parts(form.m))
 
     alike = alike_in_each(form, choice, conditions)
 
