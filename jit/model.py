@@ -14,6 +14,7 @@ from ..runtime.later import Later, now
 from .cache.models import CachedModel, Origin, Outline, file_key, known_data, known_file, remember_file
 from .cache.programs import Request
 from .calls import through, until_quick
+from .collection import seldom_collecting
 from .dynamic import KEPT, Shape, is_dynamic, shapes_of, with_shapes
 from .reading import first_bytes, is_text, read_again, read_bytes, read_module
 
@@ -293,6 +294,7 @@ def outlines_of(module: Module, bindings: Bindings | None) -> tuple[Outline, ...
 
 def read_verified(data: str | bytes, name: str) -> Module:
     from ..lowering.graph.verify import verify
-    module = read_module(data, name)
-    verify(module)
+    with seldom_collecting():
+        module = read_module(data, name)
+        verify(module)
     return module

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ..runtime.errors import Problem
 from ..runtime.later import now
 from ..runtime.threads import get_num_threads
+from .collection import seldom_collecting
 from .compiled import Compiled
 from .structure import Structure
 
@@ -229,7 +230,7 @@ def lower_and_compile(traced: Traced, target: Target | None, memory: PlanOptions
     """All stages, and the machine code as data: kernels are compiled while others are scheduled."""
     from ..lowering.native.ahead import ahead_of
     from ..lowering.native.features import host
-    with ahead_of(target or host()) or nullcontext() as ahead:
+    with seldom_collecting(), ahead_of(target or host()) or nullcontext() as ahead:
         lowered = lower(traced, target, memory, findings, ahead.add if ahead else None)
         return lowered.compile_with_image(context, ahead)
 

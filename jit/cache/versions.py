@@ -11,8 +11,7 @@ import platform
 import struct
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -41,14 +40,17 @@ def source_digest() -> str | None:
     """SHA-256 of tosaic's sources, by content; None where there are none, or one has changed since this process began to
     import them and may be another than what it runs."""
     try:
-        stamps = sorted(stamp for name in FOLDERS for stamp in stamps_below(os.path.join(ROOT, name)))
-        if not stamps or max(s.modified for s in stamps) >= api.IMPORTED * 1e9:
+        stamps: list[Stamp] = []
+        for name in FOLDERS:
+            add_stamps(stamps, os.path.join(ROOT, name))
+        stamps.sort()
+        if not stamps or max([modified for _, _, _, modified, _ in stamps]) >= api.IMPORTED * 1e9:
             return None
         key, where = key_of_stamps(stamps), folder()
         known = where.read("file", key) if where and key else None
         if known is not None:
             return str(known.fields["sources"])
-        found = digest_of([s.path for s in stamps])
+        found = digest_of([path for path, *_ in stamps])
         if where and key:
             where.write("file", key, {"sources": found})
         return found
@@ -56,18 +58,14 @@ def source_digest() -> str | None:
         return None
 
 
-class Stamp(NamedTuple):
-    """What the file system says of a source; its times in nanoseconds."""
-    path: str
-    size: int
-    number: int
-    modified: int
-    changed: int
+Stamp = tuple[str, int, int, int, int]
+"""What the file system says of a source: its path, size and number, when it was modified and changed, in nanoseconds. A plain
+tuple, because each start makes some hundreds of them."""
 
 
 def key_of_stamps(stamps: Sequence[Stamp]) -> bytes | None:
     """What the digest of files is remembered by, if they have rested."""
-    newest = max(max(s.modified, s.changed) for s in stamps)
+    newest = max([max(modified, changed) for _, _, _, modified, changed in stamps])
     return digest(("sources", stamps)) if os.name == "posix" and time.time_ns() - newest > RESTED_NS else None
 
 
@@ -85,15 +83,15 @@ def digest_of(paths: Sequence[str]) -> str:
     return found.hexdigest()
 
 
-def stamps_below(folder: str) -> Iterator[Stamp]:
-    """tosaic's own files in a folder and those below."""
+def add_stamps(stamps: list[Stamp], folder: str) -> None:
+    """Put tosaic's own files in a folder and those below to the others."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith(SOURCES):
                 s = entry.stat()
-                yield Stamp(entry.path, s.st_size, s.st_ino, s.st_mtime_ns, s.st_ctime_ns)
+                stamps.append((entry.path, s.st_size, s.st_ino, s.st_mtime_ns, s.st_ctime_ns))
             elif entry.name != "__pycache__" and entry.is_dir(follow_symlinks=False):
-                yield from stamps_below(entry.path)
+                add_stamps(stamps, entry.path)
 
 
 def llvm_version() -> str | None:

@@ -149,20 +149,34 @@ def groups(run: Sequence[int], found: Sequence[RowAccess | None], most: int, rer
            ) -> Iterator[list[int]]:
     """Chains of kernels of which the tensors in between have more than `most` bytes, and the constants at most `constants`."""
     group: list[int] = []
-    held = 0
     for number in run:
         last, kernel = found[group[-1]] if group else None, found[number]
-        own = constant_bytes(kernel) if kernel else 0
         joined = (last and kernel and begins_early(kernel, last) and last.kernel.out.nbytes > most and number not in group
-                  and (rereads or max(read_again(last), read_again(kernel)) <= 2 * last.kernel.out.nbytes)
-                  and (constants is None or held + own <= constants))
+                  and (rereads or max(read_again(last), read_again(kernel)) <= 2 * last.kernel.out.nbytes))
         if not joined and group:
-            yield group
-            group, held = [], 0
+            yield from parted(group, found, constants)
+            group = []
         group.append(number)
-        held += own
     if group:
-        yield group
+        yield from parted(group, found, constants)
+
+
+def parted(chain: list[int], found: Sequence[RowAccess | None], constants: int | None) -> list[list[int]]:
+    """A chain in groups whose constants have at most so many bytes, cut so that the tensors between groups are small: these
+    alone leave the cache."""
+    kernels = [found[i] for i in chain]
+    sizes = [constant_bytes(k) if k else 0 for k in kernels]
+    if constants is None or len(chain) == 1 or sum(sizes) <= constants:
+        return [chain]
+    best: list[tuple[int, list[list[int]]]] = [(0, [])]
+    for end in range(1, len(chain) + 1):
+        ways = []
+        for start in range(end):
+            if start == end - 1 or sum(sizes[start:end]) <= constants:
+                before, cut = best[start], kernels[start - 1] if start else None
+                ways.append((before[0] + (cut.kernel.out.nbytes if cut else 0), [*before[1], chain[start:end]]))
+        best.append(min(ways, key=lambda way: (way[0], len(way[1]))))
+    return best[-1][1]
 
 
 def read_again(kernel: RowAccess) -> int:

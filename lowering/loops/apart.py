@@ -7,13 +7,13 @@ outer dimension).
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 
 from ..elements.expression import Buffer
 from ..graph.types import ITEM_SIZES
 from .ir import Block, For, Function, GatherFrom, If, Let, LoadFrom, LoadTile, ShapeTiles, Shuffle, StoreTile, StoreTo, Var
-from .ranges import Form, Ranges
+from .ranges import Form, Interval, Ranges
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,21 +82,22 @@ class Places:
             return not forms
         step, turns = abs(steps.pop()), self.turns[loop.index]
         rest = [(Form({s: c for s, c in f.terms.items() if s != symbol}, f.const), p.active) for f, p in zip(forms, places)]
-        return any(self.width(rest, modulus) <= min(step, modulus - step * (turns - 1))
+        return any(width(rest, modulus, bounds) <= min(step, modulus - step * (turns - 1))
+                   for bounds in (self.ranges.interval, self.ranges.closest)
                    for modulus in moduli(buffer, (f for f, _ in rest), step * turns))
 
-    def width(self, places: Iterable[tuple[Form, int]], modulus: int) -> int:
-        """The elements of a window that has all these accesses, modulo a number."""
-        first, end = [], []
-        for form, active in places:
-            low = high = form.const % modulus
-            for symbol, c in form.terms.items():
-                if c % modulus:
-                    ends = [c * n for n in self.ranges.intervals[symbol]]
-                    low, high = low + min(ends), high + max(ends)
-            first.append(low)
-            end.append(high + active)
-        return max(end) - min(first)
+
+def width(places: Iterable[tuple[Form, int]], modulus: int, bounds: Callable[[Form], Interval]) -> int:
+    """The elements of a window that has all these accesses, modulo a number. `bounds` are of a form, closer or cheaper."""
+    first, end, found = [], [], dict[frozenset[tuple[int, int]], Interval]()
+    for form, active in places:
+        terms = {symbol: c for symbol, c in form.terms.items() if c % modulus}
+        known = found.get(key := frozenset(terms.items()))
+        if known is None:
+            known = found[key] = bounds(Form(terms))
+        first.append(form.const % modulus + known[0])
+        end.append(form.const % modulus + known[1] + active)
+    return max(end) - min(first)
 
 
 def moduli(buffer: Buffer, forms: Iterable[Form], least: int) -> Iterator[int]:

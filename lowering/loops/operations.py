@@ -25,6 +25,8 @@ def apply(op: str, lanes: int, args: Sequence[Array]) -> Array:
             return dot4(*args)
         case "lookup":
             return entries(*args)
+        case "pack":
+            return packed(*args)
         case "any_false":
             return np.array([not args[0].all()])
     if op.startswith("reduce_"):
@@ -62,6 +64,14 @@ def by_halves(combine: Lanes, x: Array) -> Array:
 def dot4(total: Array, x: Array, y: Array) -> Array:
     unsigned, signed = x.view(np.uint8).astype(np.int64), y.view(np.int8).astype(np.int64)
     return (total + (unsigned * signed).reshape(-1, 4).sum(axis=1)).astype(np.int32)
+
+
+def packed(x: Array, y: Array) -> Array:
+    """Both clipped to half the size, by turns: 16 bytes of x, then 16 of y."""
+    half, group = np.dtype(f"i{x.dtype.itemsize // 2}"), 16 // x.dtype.itemsize
+    info = np.iinfo(half)
+    both = np.stack([x.reshape(-1, group), y.reshape(-1, group)], axis=1)
+    return both.reshape(-1).clip(info.min, info.max).astype(half)
 
 
 # ---- arithmetic --------------------------------------------------------------------------------------------------

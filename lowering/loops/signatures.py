@@ -101,6 +101,12 @@ def dot4(result: Type, total: Type, x: Type, y: Type) -> str | None:
     return None if fits else "four bytes for each lane are needed"
 
 
+def pack(result: Type, x: Type, y: Type) -> str | None:
+    half, group = {"int32": "int16", "int16": "int8"}.get(x.dtype), 16 // ITEM_SIZES[x.dtype]
+    right = x == y and half and x.lanes % group == 0 and result == Type(half, 2 * x.lanes)
+    return None if right else "two int32 or int16 in groups of 16 bytes are needed, and twice as many of half the size result"
+
+
 def multiply_high(result: Type, x: Type, y: Type, z: Type) -> str | None:
     right = result == x == y and result.dtype == "int32" and z == Type("int64", result.lanes)
     return None if right else "two int32 and an int64 are needed, and int32 is the result"
@@ -120,6 +126,6 @@ OTHERS: dict[str, tuple[int, Rule]] = {
     **dict.fromkeys(("lt", "le", "eq"), (2, compare)), "select": (3, select), "splat": (1, splat), "lanes": (1, lanes),
     "cast": (1, cast), "bits": (1, bits), "any_false": (1, any_false), "dot4": (3, dot4),
     **dict.fromkeys(("multiply_high", "multiply_high_nudged"), (3, multiply_high)),
-    "scaleb": (2, scaleb), "lookup": (5, lookup),
+    "scaleb": (2, scaleb), "lookup": (5, lookup), "pack": (2, pack),
 }
 """Operations of several types: how many operands, and what is wrong with them."""

@@ -14,6 +14,7 @@ from .conversions import convert
 from .high_products import multiply_high
 from .llvm_text import BITS, KINDS, SCALARS, Arithmetic, Writer, llvm_type, spelled, suffix
 from .long_division import LONG_DIVISION
+from .packing import pack
 from .powers_of_two import scaled
 from .target import Target
 
@@ -307,5 +308,6 @@ OTHERS: dict[str, Handler] = {
     "cast": lambda i, result, args, v: convert(i.over(result), i.target, v[0], args[0].type.dtype, result.dtype),
     "any_false": lambda i, result, args, v: i.any_false(args[0].type, v[0]),
     "dot4": lambda i, result, args, v: i.dot4(result, args, v),
+    "pack": lambda i, result, args, v: pack(i.writer, i.enabled, result, v),
     "multiply_high": high_product(False), "multiply_high_nudged": high_product(True),
 }

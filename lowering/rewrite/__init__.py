@@ -7,6 +7,7 @@ from .decompose import decompose
 from .fourier import expand_transforms
 from .legalize import legalize
 from .lift_checks import lift_checks
+from .pad_pools import pad_pools
 from .postpone_writes import postpone_writes
 from .prune import prune
 from .strip_quantized import strip_quantized
@@ -14,7 +15,7 @@ from .strip_quantized import strip_quantized
 
 def rewrite(module: Module) -> Module:
     """Take quantized types as they are stored, legalise what converters leave behind, make block-scaled tensors two, write
-    Fourier transforms as products, check before branches, drop what nobody needs, and write variables as late as that saves
-    copies."""
+    Fourier transforms as products, give pools their padding, check before branches, drop what nobody needs, and write variables
+    as late as that saves copies."""
     legal = legalize(inline_branches(strip_quantized(module)))
-    return postpone_writes(prune(lift_checks(expand_transforms(decompose(legal)))))
+    return postpone_writes(prune(lift_checks(pad_pools(expand_transforms(decompose(legal))))))

@@ -3,18 +3,19 @@ columns, a share with each tile of this one, and what the epilogue adds to the s
 """
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..elements.affine import Affine, Axis
-from ..elements.expression import Buffer, Expr, Load
-from ..elements.traverse import children
+from ..elements.expression import Buffer
+from ..elements.traverse import loads_beside
 from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
+from ..loops.ir import INDEX, Literal
 from ..native.target import Target
 from .tiles import Piece
 from .vectorize import At
-from .write import Block
 
 if TYPE_CHECKING:
     from .contraction import Contraction
@@ -35,15 +36,15 @@ def is_worthwhile(form: Contraction, rows: int, target: Target) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """`panels` are the packed constants, if these are asked for; `added` the places of what the epilogue reads."""
+    """`panels` are the packed constants, if these are asked for; `beside` the places of what the epilogue reads and writes."""
     b: Builder
     form: Contraction
     panels: Buffer | None
-    added: tuple[Load, ...]
+    beside: tuple[tuple[Buffer, Affine], ...]
 
     @staticmethod
     def of(b: Builder, form: Contraction, panels: Buffer | None, target: Target) -> Ahead:
-        return Ahead(b, form, panels, tuple(added(form, target)) if form.m and form.depth >= FEWEST_STEPS else ())
+        return Ahead(b, form, panels, tuple(beside(form, target)))
 
     def panel(self, at: At, k: Affine, rows: int, vectors: tuple[Piece, ...]) -> None:
         """For step `k` of a tile of so many rows: its share of what comes next."""
@@ -64,27 +65,27 @@ class Ahead:
             number = number * axis.extent + at[axis]
         return number
 
-    def epilogue(self, block: Block) -> None:
-        """For a tile: all that is read with its sums."""
-        for load in self.added:
-            for row, piece in block.vectors if block.rows > 1 else ():
-                self.b.prefetch(load.buffer, load.index[0].substitute(block.place(row, piece.start)))
+    def epilogue(self, at: At, k: Affine, rows: int, vectors: tuple[Piece, ...]) -> None:
+        """For step `k` of a tile: a row of what is read with its sums, and of where these go; the last row at further steps."""
+        if not self.beside or rows == 1:
+            return
+        b, row, (m, n) = self.b, Axis("row", rows), (self.form.m, self.form.n)
+        assert m
+        b.place(row, b.op("min", b.index(k), Literal(rows - 1, INDEX)))
+        for buffer, index in self.beside:
+            for piece in vectors:
+                b.prefetch(buffer, index.substitute({**at, m: at[m] + Affine.of(row), n: at[n] + piece.start}))
 
 
-def added(form: Contraction, target: Target) -> list[Load]:
-    """What the epilogue reads, a vector for each of the sums, from a buffer that is large for the cache."""
-    found: list[Load] = []
-    seen: set[int] = set()
-    stack: list[Expr] = [form.nest.value]
-    while stack:
-        e = stack.pop()
-        if id(e) in seen or e is form.reduce:
-            continue
-        seen.add(id(e))
-        stack.extend(children(e))
-        if isinstance(e, Load) and e.buffer.data is None and e.buffer.nbytes > target.l2_bytes // 4 and moves(form, e.index[0]):
-            found.append(e)
-    return found
+def beside(form: Contraction, target: Target) -> Iterator[tuple[Buffer, Affine]]:
+    """Where the epilogue reads and writes a vector for each of the sums, in buffers that are large for the cache; nothing
+    where K is not one axis, so that a tile begins with its first step."""
+    if form.m is None or len(form.reduce.axes) > 1 or form.depth < FEWEST_STEPS:
+        return
+    read = [(x.buffer, x.index[0]) for x in loads_beside(form.nest.value, form.reduce) if x.buffer.data is None]
+    for buffer, index in [*read, (form.nest.out, form.nest.index)]:
+        if buffer.nbytes > target.l2_bytes // 4 and moves(form, index):
+            yield buffer, index
 
 
 def moves(form: Contraction, index: Affine) -> bool:

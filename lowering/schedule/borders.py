@@ -16,9 +16,10 @@ from .panels import Cut
 from .register_tile import Tile, steps
 from .tiles import Piece, Tiles, balanced, over, peel, repeating
 
-ONE_BY_ONE, FEW_CYCLES, BORDER_CYCLES = 1.2, 4000, 30_000
-"""How much longer, in relation or in cycles, all may take for the smaller code; for one that is so much smaller that each line
-saves enough."""
+FEW_CYCLES, BORDER_CYCLES = 4000, 30_000
+"""How many cycles longer all may take for the smaller code; for one that is so much smaller that each line saves enough."""
+PANEL_PRICE = 0.3
+"""Cycles that each tile waits for a vector of the panel, at each step: it comes from the second-level cache."""
 MOST_BESIDE = 6
 """Sums beside each other of a row that are enough."""
 LESS_ROWS = 3
@@ -57,7 +58,7 @@ def heights(extent: int, inside: tuple[int, int], tile: Tile, single: bool, cut:
     fewest, more = cycles(whole), cycles(apart)
     less = lines(whole, inside, cut, code) - lines(apart, inside, cut, code) if code else 0
     few = max(FEW_CYCLES, min(price_of(share) * less, tolerated(fewest * passes, share, BORDER_CYCLES)))
-    return apart if more <= ONE_BY_ONE * fewest or (more - fewest) * passes <= few else whole
+    return apart if (more - fewest) * passes <= few else whole
 
 
 def mean(parts: Sequence[float], tiles: Tiles) -> float:
@@ -129,10 +130,11 @@ def over_both_ends(b: Builder, lines: Sequence[Tiles], run: Callable[[Affine, Ti
 
 def lasting(rows: Tiles, tile: Tile, cut: Cut, target: Target, last: int = 1) -> float:
     """Cycles of one step of K for some rows and all columns; `last` is how many steps the last axis has."""
-    if rows.size == 1:
-        return rows.count * sum(t.count * alone(len(vectors), last, target) for t, vectors in cut)
     vectors = sum(t.count * len(pieces) for t, pieces in cut)
-    return rows.count * -(-vectors // tile.vectors) * steps(rows.size, min(tile.vectors, vectors), target)
+    loading = rows.count * PANEL_PRICE * vectors
+    if rows.size == 1:
+        return loading + rows.count * sum(t.count * alone(len(vectors), last, target) for t, vectors in cut)
+    return loading + rows.count * -(-vectors // tile.vectors) * steps(rows.size, min(tile.vectors, vectors), target)
 
 
 def alone(vectors: int, last: int, target: Target) -> float:

@@ -16,6 +16,8 @@ from ..elements.affine import Affine, Axis, Range, Wrapped
 from ..elements.expression import Apply, Expr, Load, Reduce
 from ..elements.traverse import computed
 from ..native.target import Target
+from .bias import biased
+from .byte_blocks import Band, bands
 from .dot import GROUP, byte
 from .nest import Nest
 from .panels import is_constant
@@ -71,9 +73,12 @@ class ByteWindowChoice:
     rows: int
     lanes: int
     words: int
+    bands: tuple[Band, ...] = ()
+    """The columns of which a vector of bytes is done at a time."""
 
     def __str__(self) -> str:
-        return f"window: dot4, tiles of {self.rows} rows by 1 vectors of {self.lanes}, {self.words} words a place"
+        blocks = "".join(f", {band}" for band in self.bands)
+        return f"window: dot4, tiles of {self.rows} rows by 1 vectors of {self.lanes}, {self.words} words a place{blocks}"
 
 
 # ---- the form --------------------------------------------------------------------------------------------------------
@@ -87,7 +92,11 @@ def recognise(nest: Nest, target: Target, rows: bool) -> ByteWindowChoice | None
     if form is None or lanes < GROUP:
         return None
     height = tile_rows(form, target)
-    return ByteWindowChoice(form, height, lanes, len(form.words)) if lines_of(form, height) else None
+    lines = lines_of(form, height)
+    if not lines:
+        return None
+    blocks = bands(nest, biased(nest, form.reduce, (form.n,))[0], form.n, lines, target)
+    return ByteWindowChoice(form, height, lanes, len(form.words), blocks)
 
 
 def form_of(nest: Nest, m: Axis | None, n: Axis) -> ByteWindow | None:

@@ -15,11 +15,12 @@ from ..loops.builder import Builder
 from ..loops.ir import INDEX, Literal, Operand, Type
 from ..native.target import Target
 from .bias import biased, sum_of
+from .byte_block_loops import Blocks, of_words
 from .byte_panels import GROUP, constants
 from .byte_window import ByteWindow, ByteWindowChoice, Tap, lines_of, moved
 from .derived import Made, derive
 from .nest import Nest
-from .panels import Cut, constant
+from .panels import Cut
 from .rows import Rows, nested
 from .tiles import Piece, Tiles, chunks, over, pieces
 from .vectorize import At
@@ -30,19 +31,29 @@ def lower(b: Builder, nest: Nest, choice: ByteWindowChoice, target: Target, rows
     form, outer = choice.form, nest.axes[:1] if rows else ()
     m, n = form.m, form.n
     more = tuple(a for a in nest.axes[len(outer):] if a is not m and a is not n)
-    columns = chunks(n.extent, choice.lanes)
     known, bias = biased(nest, form.reduce, (n,))
-    vectors: Cut = [(Tiles(t.start + i * t.size + p.start, p.active, 1), (Piece(0, p.lanes, p.active),))
-                    for t in columns for i in range(t.count) for p in cut(t.size, choice.lanes, target)]
-    make = functools.partial(packed, n=n, axes=form.reduce.axes, words=form.words, fill=form.fill, vectors=vectors)
-    (weights, initial), _ = derive(b, (f"{nest.name}.packed", f"{nest.name}.initial"), (form.weights, *bias), make)
     lines = lines_of(form, choice.rows) or []
+    blocks = Blocks.of(b, nest, form, known, bias, choice.bands, choice.rows, target) if choice.bands else None
+    first = choice.bands[-1].end if choice.bands else 0
+    columns = [Tiles(t.start + first, t.size, t.count) for t in chunks(n.extent - first, choice.lanes)]
+    if blocks and not columns:
+        weights, initial = blocks.weights, blocks.initial
+    else:
+        vectors: Cut = [(Tiles(t.start - first + i * t.size + p.start, p.active, 1), (Piece(0, p.lanes, p.active),))
+                        for t in columns for i in range(t.count) for p in cut(t.size, choice.lanes, target)]
+        make = functools.partial(packed, n=n, first=first, axes=form.reduce.axes, words=form.words, fill=form.fill,
+                                 vectors=vectors)
+        (weights, initial), _ = derive(b, (f"{nest.name}.packed", f"{nest.name}.initial"), (form.weights, *bias), make)
     writer = Writer(b, target, nest, form.reduce, choice.rows * choice.lanes, known=known)
 
     def places(at: At) -> None:
-        body = Places.of(b, form, weights, initial, writer, at)
-        over(b, lines, lambda y, line: over(b, columns, lambda x, column: body.tile(
-            {**at, **({m: y} if m else {}), n: x}, line, cut(column.size, choice.lanes, target))))
+        body = Places.of(b, form, weights, initial, writer, at, first)
+        over(b, lines, lambda y, line: tiles(body, {**at, **({m: y} if m else {})}, line))
+
+    def tiles(body: Places, at: At, line: Tiles) -> None:
+        if blocks:
+            blocks.tile(body, at, line)
+        over(b, columns, lambda x, column: body.tile({**at, n: x}, line, cut(column.size, choice.lanes, target)))
 
     nested(b, (*outer, *more), {}, places, rows)
 
@@ -51,16 +62,12 @@ def cut(columns: int, lanes: int, target: Target) -> tuple[Piece, ...]:
     return pieces(columns, lanes, target.has_masked, GROUP)
 
 
-def packed(weights: Expr, *bias: Expr, n: Axis, axes: tuple[Axis, ...], words: Sequence[Sequence[Tap]], fill: int, vectors: Cut
-           ) -> Made:
-    """The weights [vector of columns, word, lane, tap] and the initial sums; what is missing of either is 0."""
-    data, found = constant(weights, (n, *axes)), np.zeros((n.extent, len(words), GROUP), np.int8)
-    for number, taps in enumerate(words):
-        for position, tap in enumerate(taps):
-            place: tuple[slice | int, ...] = (slice(None), *(tap[a].const for a in axes))
-            found[:, number, position] = data[place]
+def packed(weights: Expr, *bias: Expr, n: Axis, first: int, axes: tuple[Axis, ...], words: Sequence[Sequence[Tap]], fill: int,
+           vectors: Cut) -> Made:
+    """The weights [vector of columns, word, lane, tap] and the initial sums, from a column on; what is missing is 0."""
+    found = of_words(weights, n, axes, words)
     sums = -fill * found.astype(np.int64).sum(axis=(1, 2)) + sum_of(bias, (n,))
-    return Made(constants(found.reshape(1, n.extent, -1), sums[None], vectors))
+    return Made(constants(found[first:].reshape(1, n.extent - first, -1), sums[None, first:], vectors))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +79,13 @@ class Places:
     weights: Buffer
     initial: Buffer
     writer: Writer
+    first: int = 0
+    """The column from which on weights are packed."""
     rows: Mapping[int, tuple[Affine, Operand]] = field(default_factory=dict)
 
     @staticmethod
-    def of(b: Builder, form: ByteWindow, weights: Buffer, initial: Buffer, writer: Writer, at: At) -> Places:
+    def of(b: Builder, form: ByteWindow, weights: Buffer, initial: Buffer, writer: Writer, at: At,
+           first: int = 0) -> Places:
         rows: dict[int, tuple[Affine, Operand]] = {}
         for k in range(form.group.extent):
             if form.open and (w := form.open.substitute({**at, form.group: Affine.of(k)})).known is None:
@@ -83,13 +93,13 @@ class Places:
                 row = Computed(Const(0, "int64"), max(w.high, 2))
                 b.bind(row, b.op("min", inside, Literal(w.high - 1, INDEX)))
                 rows[k] = Affine.of(row), b.holds((w,))
-        return Places(b, form, weights, initial, writer, rows)
+        return Places(b, form, weights, initial, writer, first, rows)
 
     def tile(self, at: At, line: Tiles, vectors: tuple[Piece, ...]) -> None:
         for piece in vectors:
             block = Block(at, self.form.m, line.size, self.form.n, (piece,))
             places = [block.place(row, piece.start) for row in range(line.size)]
-            column = places[0][self.form.n]
+            column = places[0][self.form.n] - self.first
             sums: list[Operand] = [self.b.load(self.initial, column, piece.lanes)] * line.size
             words = self.form.words
             for number, taps in enumerate(words):
@@ -124,15 +134,22 @@ class Places:
 
     def unsigned(self, here: At, found: tuple[Affine, Operand] | None, piece: Piece) -> Operand:
         """A byte of x in each lane, zero-extended to 32 bits."""
-        index, w = self.form.x.index[0], self.form.open
-        if found and w:
-            inner = index.substitute({a: at for a, at in here.items() if a not in w.index.axes})
-            index = moved(inner, w, found[0]) or inner
-        else:
-            index = index.substitute(here)
-        x = self.b.load(self.form.x.buffer, index, piece.lanes, piece.active)
+        x = self.b.load(self.form.x.buffer, self.index(here, found), piece.lanes, piece.active)
         plain = self.b.op("bits", x, type=Type("uint8", piece.lanes)) if x.type.dtype == "int8" else x
         return self.b.op("cast", plain, type=Type("int32", piece.lanes))
+
+    def byte(self, here: At, found: tuple[Affine, Operand] | None, lanes: int) -> Operand:
+        """Bytes of x as they are."""
+        x = self.b.load(self.form.x.buffer, self.index(here, found), lanes)
+        return x if x.type.dtype == "int8" else self.b.op("bits", x, type=Type("int8", lanes))
+
+    def index(self, here: At, found: tuple[Affine, Operand] | None) -> Affine:
+        """Where a tap is in x."""
+        index, w = self.form.x.index[0], self.form.open
+        if not found or not w:
+            return index.substitute(here)
+        inner = index.substitute({a: at for a, at in here.items() if a not in w.index.axes})
+        return moved(inner, w, found[0]) or inner
 
     def filled(self, total: Operand, flip: int, doubtful: list[tuple[Operand, int]]) -> Operand:
         """The word with its upper bits flipped; bytes of rows outside x, which hold anything, are what fills."""

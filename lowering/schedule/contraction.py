@@ -10,7 +10,7 @@ from typing import Protocol
 
 from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis, Range
-from ..elements.expression import Apply, Expr, Reduce, is_float
+from ..elements.expression import Apply, Expr, Load, Reduce, is_float
 from ..elements.traverse import loads, loads_beside, nodes
 from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
@@ -206,7 +206,8 @@ def choose(form: Contraction, target: Target) -> ContractionChoice:
     from .float_parts import choose_parts
     from .tile_shape import choose_tiles
     lanes = target.lanes(ITEM_SIZES[form.reduce.dtype])
-    tile = choose_tile(form.rows, form.n.extent, lanes, target, aliased(form), PRICES, code_of(form), may_repeat(form, lanes))
+    few = aliased(form, target)
+    tile = choose_tile(form.rows, form.n.extent, lanes, target, few, PRICES, code_of(form), may_repeat(form, lanes))
     step = "fma" if is_float(form.reduce.dtype) else "multiply"
     if target.has_dot4 and bytes_of(form) and lanes >= 4 and places_with_conditions(form) <= MOST_PLACES:
         step = "dot4"
@@ -219,7 +220,7 @@ def choose(form: Contraction, target: Target) -> ContractionChoice:
         packing = "never"
     soon = packing == "compiling" and is_worthwhile(form, tile.rows, target)
     found = in_blocks(form, lanes, packing == "compiling", target) if step != "dot4" else None
-    if found and (found[1].copied or not soon):  # panels that are asked for ahead need no blocks
+    if found and not (soon and (is_near(form, target) or not found[1].copied)):  # panels asked for ahead need no blocks
         whole, blocks = found
         when = packing if packing == "compiling" else "running" if blocks.filled else "never"
         return ContractionChoice(whole, lanes, step, when, False, blocks)
@@ -233,13 +234,13 @@ def others(form: Contraction, choice: ContractionChoice, target: Target) -> Iter
     if choice.step not in ("fma", "multiply", "dot4"):
         return
     if choice.blocks is None:
-        few = aliased(form)
+        few = aliased(form, target)
         for tile in ranked_tiles(form.rows, form.n.extent, choice.lanes, target, few)[:TRIED]:
             yield replace(choice, tile=tile)
         if choice.step != "dot4" and form.rows > choice.tile.rows:
             yield replace(choice, columns_first=not choice.columns_first)
     elif choice.packing == "compiling":
-        plain = choose_tile(form.rows, form.n.extent, choice.lanes, target, aliased(form))
+        plain = choose_tile(form.rows, form.n.extent, choice.lanes, target, aliased(form, target))
         yield from (replace(choice, tile=plain, columns_first=first, blocks=None) for first in (True, False))
 
 
@@ -285,10 +286,16 @@ def has_turns(form: Contraction, lanes: int) -> bool:
     return turns >= MANY_TURNS or turns * form.rows * form.n.extent * form.depth <= LITTLE * lanes
 
 
-def aliased(form: Contraction) -> bool:
-    """Whether all rows of a tile fall into the same few sets of the first-level cache."""
+def aliased(form: Contraction, target: Target) -> bool:
+    """Whether all rows of a tile fall into the same few sets of the first-level cache, and do not lie in the second."""
     return form.m is not None and any(x.index[0].coefficient(form.m) * ITEM_SIZES[x.dtype] % 4096 == 0
-                                      for x in loads(form.a))
+                                      and x.buffer.nbytes > target.l2_bytes for x in loads(form.a))
+
+
+def is_near(form: Contraction, target: Target) -> bool:
+    """Whether rows are in the second-level cache as tiles read them: no copy of them is better."""
+    return isinstance(form.a, Load) and form.a.buffer.nbytes <= target.l2_bytes and all(
+        form.a.index[0].coefficient(k) in (0, 1) for k in form.reduce.axes)
 
 
 def alike_in_each(form: Contraction, choice: ContractionChoice, conditions: Conditions) -> Tiles | None:
@@ -492,7 +499,6 @@ class Product:
         apart = alike(conditions.tapped, failing, places) if failing and not single else {}
         inits = [self.step.initial(block.place(row, piece.start), row, piece) for row, piece in block.vectors]
         many = len(inits) >= ENOUGH_SUMS
-        self.ahead.epilogue(block)
         last, group = self.step.axes[-1], self.step.group
         whole = single and not any(w.index.coefficient(last) for w in bounds)
         beside, tested, n = sums_beside(len(inits), last.extent // group) if whole else 1, () if single else failing, len(inits)
@@ -522,6 +528,7 @@ class Product:
             k = k * axis.extent + at[axis]
         columns = self.panels.load(self.b, self.target, at, vectors, panel, k)
         self.ahead.panel(at, k, rows, vectors)
+        self.ahead.epilogue(at, k, rows, vectors)
         for r in range(rows):
             if failing and self.form.m:
                 place = {**at, self.form.m: at[self.form.m] + r}

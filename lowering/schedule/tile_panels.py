@@ -63,9 +63,12 @@ class TilePanels:
     def end(self, panel: Panel, before: Panel | None) -> None:
         """The last chunk of steps, and the outputs of the panel `before`."""
         first = (self.shape.chunks - 1) * self.shape.chunk
-        short = self.form.depth % self.shape.step if self.staging is None else 0
+        short = self.form.depth % self.shape.step > 0 and self.staging is None
         self.begin(panel, first == 0)
-        count = self.shape.count - first - bool(short)
+        count = self.shape.count - first - short
+        if before and self.shape.slots > 1 and self.line is None and self.shape.width > self.shape.count:
+            self.between(panel, count, short, before)
+            return
         pace = self.shape.pace(count) if before and self.shape.slots == 1 else None
         if before and pace:
             self.steps_and_outputs(panel, first, count, before, pace)
@@ -73,11 +76,15 @@ class TilePanels:
             if before and self.shape.slots == 1:
                 self.finish(before)
             self.steps(panel, Affine.of(first), count)
-        if short:  # the last step begins earlier, and b has zeros for what comes again
-            self.step(panel, Affine.of(self.shape.count - 1), Affine.of(self.form.depth - self.shape.step))
+        if short:
+            self.last_step(panel)
         self.store_sums(panel)
         if before and self.shape.slots > 1:
             self.finish(before)
+
+    def last_step(self, panel: Panel) -> None:
+        """The last step where K is no whole number of them: it begins earlier, and b has zeros for what comes again."""
+        self.step(panel, Affine.of(self.shape.count - 1), Affine.of(self.form.depth - self.shape.step))
 
     def store_sums(self, panel: Panel) -> None:
         """They are outputs, or are kept."""
@@ -157,6 +164,30 @@ class TilePanels:
         self.b.loop(line, lambda: self.b.loop(turn, both))
         done = self.shape.lines * turns
         self.steps(panel, Affine.of(first + done), count - done)
+
+    def between(self, panel: Panel, count: int, short: bool, before: Panel) -> None:
+        """Few steps, the sums stored, and after each of these a part of the outputs of the panel `before`: so that nothing
+        waits for a tile, neither what comes after a product nor the first rows of the panel after."""
+        outer, width = self.known(before), self.shape.width
+        pace = width // (self.shape.count + 1)
+
+        def both(number: Affine) -> None:
+            self.step(panel, number, number * self.shape.step)
+            self.some(before, number * pace, pace, outer)
+
+        over(self.b, [Tiles(0, 1, count)] if count else [], lambda number, _: both(number))
+        done = count * pace
+        if short:
+            self.last_step(panel)
+            self.some(before, Affine.of(done), pace, outer)
+            done += pace
+        self.store_sums(panel)
+        self.some(before, Affine.of(done), width - done, outer)
+
+    def some(self, panel: Panel, first: Affine, count: int, outer: Vectorizer) -> None:
+        """Rows of the outputs of a panel."""
+        if count > 0:
+            over(self.b, [Tiles(0, 1, count)], lambda row, _: self.row(panel, Affine(), first + row, outer))
 
     def finish(self, panel: Panel) -> None:
         """The outputs of a panel, if they are not what its sums are."""

@@ -37,7 +37,7 @@ SET_BYTES = 4096
 MANY_COLUMNS, MANY_TERMS = 8 * LANES, 4 * TILE_BYTES
 """With so many, rows that lie across lines of the cache are worth a copy that does not."""
 FEW_STEPS = 2
-"""With so few, a panel has its sums before the outputs of the one before are made, which these wait for in the cache."""
+"""With so few, outputs of a panel wait until some of those of the panel before are made: its sums are in the cache by then."""
 SET_UP_CYCLES, PANEL_CYCLES = 300, 40
 """What it costs to give tiles their shapes, and a panel of a block beside its steps and its sums."""
 

@@ -13,7 +13,7 @@ from .element_printer import format_dense, format_element, format_float
 from .typed_elements import format_typed, has_own_form
 
 BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$.]*")
-PLAIN = frozenset(range(0x20, 0x7F)) - {ord('"'), ord("\\")}
+PLAIN = bytes(b for b in range(0x20, 0x7F) if b not in b'"\\')
 
 
 def format_attribute(value: Attribute, elide: int | None = None) -> str:
@@ -102,4 +102,7 @@ def quoted(text: str) -> str:
 
 
 def quoted_bytes(raw: bytes) -> str:
-    return '"' + "".join(chr(b) if b in PLAIN else f"\\{b:02X}" for b in raw) + '"'
+    text = raw.decode("latin-1")
+    if raw.translate(None, PLAIN):  # names are plain, most of the time
+        text = "".join(chr(b) if b in PLAIN else f"\\{b:02X}" for b in raw)
+    return f'"{text}"'

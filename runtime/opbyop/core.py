@@ -20,7 +20,7 @@ from .forks import follow_forks
 from .handle import TensorHandle, borrow
 from .handler import NullOpHandler, OpHandler, OpInvocation, run_handler
 from .kernel_handler import DispatchFunction, KernelOpHandler, MetadataFunction, PythonOperation
-from .kernels import Compiler, Known
+from .kernels import Compiler, Entry, Known
 from .location import CodeLocation, Diagnostic, Place, caller, line_of
 from .metadata import TensorMetadata
 from .operands import operands_of
@@ -32,7 +32,8 @@ QUICK = 1024
 """Kernels that are found the quick way at most."""
 
 Quick = dict[tuple[Any, ...], Known]
-"""By operation and metadata of the arguments, for operators; by operation, handler, attributes and metadata, for `execute`."""
+"""By operation and metadata of the arguments, for operators; by operation, handler, attributes and metadata, for `execute`:
+None where there are no attributes, because their hash is Python code."""
 Decode = Callable[[object], "Position | None"]
 
 
@@ -116,7 +117,7 @@ class CoreRuntime:
         self._execute(handler, invocation, is_complete)
         results[:] = invocation.results
         if handler is self.cpu and chain is None:
-            self._learn(invocation, (op_name, op_handler, invocation.attributes))
+            self._learn(invocation, (op_name, op_handler, None if invocation.attributes is EMPTY else invocation.attributes))
         return invocation.out_chain
 
     def _execute_quickly(self, op_name: str, op_handler: OpHandler | str, location: object,
@@ -126,25 +127,32 @@ class CoreRuntime:
         simple."""
         try:
             given: list[Any] = arguments
-            key = op_name, op_handler, attributes, *[a._metadata for a in given]
+            key = op_name, op_handler, None if attributes is EMPTY else attributes, *[a._metadata for a in given]
             found = self.quick.get(key)
             if found is None or len(results) != 1:
                 return False
             metadata, call, entry = found
-            if is_deferrable(given):
-                taken, arguments[:] = given[:], [None] * len(given)
-                del given
-                where = caller() if location is None else location
-                results[0] = DeferredCall(self, op_name, where, metadata, entry, taken).start()
-                return True
             for a in given:
-                if type(a) is not TensorHandle or (a._metadata is metadata and sys.getrefcount(a) <= HANDLE):
-                    return False
+                if a._array is None or type(a) is not TensorHandle or (
+                        a._metadata is metadata and sys.getrefcount(a) <= HANDLE):
+                    del a
+                    return self._execute_later(op_name, location, arguments, metadata, entry, results)
             result = call(*[a._array for a in given])
         except Exception:  # the ordinary way finds out what is wrong
             return False
         arguments[:] = [None] * len(arguments)
         results[0] = TensorHandle(self, metadata, result)
+        return True
+
+    def _execute_later(self, op_name: str, location: object, arguments: list[TensorHandle | None], metadata: TensorMetadata,
+                       entry: Entry, results: list[TensorHandle | None]) -> bool:
+        """Let a kernel that is known wait for arguments that are pending; False where none is."""
+        given: list[Any] = arguments
+        if not is_deferrable(given):
+            return False
+        taken, arguments[:] = given[:], [None] * len(given)
+        where = caller() if location is None else location
+        results[0] = DeferredCall(self, op_name, where, metadata, entry, taken).start()
         return True
 
     def run_later(self, op_name: str, known: Known, arguments: list[TensorHandle]) -> TensorHandle:

@@ -34,13 +34,16 @@ class DeferredCall:
         """The result."""
 
     def start(self) -> TensorHandle:
-        """Wait for what is pending; the result, which is pending, too."""
+        """Wait for what is pending; the result, which is pending, too. What was pending may be settled by now: then nobody else
+        would begin the run."""
         runtime, arrived, done = self.runtime, self.arrived, self.done
         runtime.track(self)
         keep_settled(self.arguments)
-        for argument in tuple(self.arguments):
-            if type(argument._state) is Waiting:
-                argument.then(arrived)
+        pending = [a for a in self.arguments if type(a._state) is Waiting]
+        for argument in pending:
+            argument.then(arrived)
+        if not pending:
+            arrived(None)
         return done
 
     def arrived(self, _: object) -> None:

@@ -126,6 +126,11 @@ def test_dot4_wraps_around() -> None:
     assert apply("dot4", 1, [top, x, y])[0] == -(1 << 31) + 4 * 255 * 127 - 1
 
 
+def test_packing_clips_and_goes_by_groups_of_sixteen_bytes() -> None:
+    x, y = np.array([1, -2, 40000, 4, 5, 6, 7, 8], np.int32), np.array([9, 10, 11, -40000, 13, 14, 15, 16], np.int32)
+    assert apply("pack", 16, [x, y]).tolist() == [1, -2, 32767, 4, 9, 10, 11, -32768, 5, 6, 7, 8, 13, 14, 15, 16]
+
+
 def test_integers_become_half_floats_by_way_of_float32() -> None:
     import ml_dtypes
     x = np.array([(1 << 24) + (1 << 16) + 1], np.int32)

@@ -230,6 +230,26 @@ def test_dot4_adds_products_of_unsigned_and_signed_bytes(lanes: int, name: str) 
 
 
 @native_x86
+@pytest.mark.parametrize("name", ["host", "x86-64", "AVX-VNNI", "x86-64-v4"])
+@pytest.mark.parametrize("dtype, half", [("int32", "int16"), ("int16", "int8")])
+@pytest.mark.parametrize("size", [16, 32, 64, 128])
+def test_packing_clips_to_half_the_size(size: int, dtype: str, half: str, name: str) -> None:
+    lanes = 8 * size // int(dtype[3:])
+    b, n = Builder("pack"), 16 * lanes
+    x, y, out = Buffer("x0", dtype, (n,), "argument"), Buffer("x1", dtype, (n,), "argument"), Buffer(
+        "out", half, (2 * n,), "result")
+    axis = Axis("i", 16)
+
+    def body() -> None:
+        i = Affine.of(axis) * lanes
+        b.store(out, i * 2, b.op("pack", b.load(x, i, lanes), b.load(y, i, lanes), type=Type(half, 2 * lanes)))
+
+    b.loop(axis, body)
+    f = b.finish()
+    check([f], {f.name: {0: values(dtype, n, 0), 1: values(dtype, n, 1)}}, name)
+
+
+@native_x86
 @pytest.mark.parametrize("name", TARGETS)
 def test_splat_lanes_bits_and_shuffle_move_lanes(name: str) -> None:
     b = Builder("moves")

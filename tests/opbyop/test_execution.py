@@ -248,3 +248,23 @@ def test_op_by_op_and_graphs_check_alike(rt):
     with pytest.raises(Problem) as single:
         rt.tensor(X) @ rt.tensor(X)
     assert single.value.message == graph.value.message and single.value.kind == graph.value.kind
+
+
+@pytest.mark.parametrize("place", ["track", "keep_settled"])
+def test_a_value_that_arrives_while_a_call_is_put_off_is_not_missed(place, monkeypatch):
+    """Another thread settles the argument after it was found pending, before the call waits for it."""
+    rt = tosaic.CoreRuntime()
+    x = rt.tensor(np.ones(3, np.float32))
+    rt.wait(x + x)  # a kernel that is known
+    late, resolver = TensorHandle.pending(x.metadata)
+    owner = type(rt) if place == "track" else deferred
+    before = getattr(owner, place)
+
+    def meanwhile(*arguments):
+        before(*arguments)
+        resolver.set(np.ones(3, np.float32))
+
+    monkeypatch.setattr(owner, place, meanwhile)
+    result = late + x
+    monkeypatch.undo()
+    assert result.wait(10) and result.get().tolist() == [2, 2, 2]

@@ -11,7 +11,7 @@ from tosaic.lowering.fuse.fuse import fuse
 from tosaic.lowering.fuse.kernel import Kernel
 from tosaic.lowering.graph.graph import Value
 from tosaic.lowering.graph.types import I32
-from tosaic.lowering.schedule import describe
+from tosaic.lowering.schedule import byte_blocks, describe
 
 from ..fuse.graphs import Graph, conv, rescale
 from .kernels import TARGETS, check
@@ -72,6 +72,23 @@ def test_windows_of_bytes_are_exact(name: str) -> None:
 @pytest.mark.parametrize("name", ["same", "stride", "five by five"])
 def test_rescaled_windows_of_bytes_are_exact(name: str) -> None:
     check(CASES[name].kernels(rescaled=True), targets=WITH_DOT4)
+
+
+@pytest.mark.parametrize("case", [
+    Case((5, 8, 115), zero_point=-3), Case((4, 4, 72), (2, 2), (0, 0, 0, 0), zero_point=7),
+    Case((8, 16, 96), pad=(0, 1, 0, 1), stride=(2, 2), zero_point=-128), Case((6, 12, 64), (1, 3), (0, 0, 2, 0), zero_point=1),
+    Case((9, 9, 64), (5, 5), (2, 2, 2, 2), zero_point=-9), Case((1, 4, 64), (1, 4), (0, 0, 3, 0))], ids=lambda c: str(c.shape))
+def test_blocks_of_bytes_are_exact(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of a vector of columns, and of fewer by two and four rows, with what is left beside them."""
+    monkeypatch.setattr(byte_blocks, "BLOCK_LINES", 0)
+    kernels = case.kernels(rescaled=True)
+    assert " blocks of " in "".join(describe(k, TARGETS["512 bits, dot4"]) for k in kernels)
+    check(kernels, targets=WITH_DOT4)
+
+
+def test_outputs_that_are_no_packed_sums_have_no_blocks() -> None:
+    (k,) = replace(CASES["batch"], shape=(4, 5, 128)).kernels()
+    assert " blocks of " not in describe(k, TARGETS["512 bits, dot4"])
 
 
 def test_unsigned_bytes_need_no_flip() -> None:

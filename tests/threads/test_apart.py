@@ -85,6 +85,38 @@ CASES = {
     store @y[%4] = %5
   }
 }""", [False, False]),
+    "blocks of panels, the last one smaller": ("""for %0 in 0 to 2 {
+  %1: int64 = mul %0, -3
+  %2: int64 = add 5, %1
+  %3: int64 = min 3, %2
+  %4: int64 = mul %0, 24
+  for %5 in 0 to 100 {
+    %6: int64 = mul %5, 40
+    %7: int64 = add %4, %6
+    for %8 in 0 to %3 {
+      %9: int64 = mul %8, 8
+      %10: int64 = add %7, %9
+      %11: float32x8 = load @x[%10]
+      store @y[%10] = %11
+    }
+  }
+}""", [False, True, False]),
+    "blocks of panels that reach into the next row": ("""for %0 in 0 to 2 {
+  %1: int64 = mul %0, -3
+  %2: int64 = add 6, %1
+  %3: int64 = min 3, %2
+  %4: int64 = mul %0, 24
+  for %5 in 0 to 99 {
+    %6: int64 = mul %5, 40
+    %7: int64 = add %4, %6
+    for %8 in 0 to %3 {
+      %9: int64 = mul %8, 8
+      %10: int64 = add %7, %9
+      %11: float32x8 = load @x[%10]
+      store @y[%10] = %11
+    }
+  }
+}""", [False, False, False]),
     "sums that grow": ("""for %0 in 0 to 10 {
   for %1 in 0 to 100 {
     %2: int64 = mul %1, 40

@@ -1,0 +1,60 @@
+"""Graph -> graph: a border around the input of a maximum's window becomes the window's own padding, where what fills it is not
+above anything inside: then it never decides a maximum, and nothing has to be copied to have a border.
+
+That is so of zeros around what a clamp from zero on has made, and of the least number around everything.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from ..dialects.tosa.activation import Clamp
+from ..dialects.tosa.pooling import MaxPool2D
+from ..graph.graph import Block, Module, Operation, Value
+
+Definitions = Mapping[Value, Operation]
+
+
+def pad_pools(module: Module) -> Module:
+    """The module with fewer pads in front of its pools; these stay, to be pruned."""
+    return replace(module, functions=tuple(replace(f, body=in_block(f.body)) for f in module.functions))
+
+
+def in_block(block: Block) -> Block:
+    definitions = {r: o for o in block.operations for r in o.results}
+    return replace(block, operations=tuple(rewritten(o, definitions) for o in block.operations))
+
+
+def rewritten(operation: Operation, definitions: Definitions) -> Operation:
+    if operation.regions:
+        return replace(operation, regions=tuple(map(in_block, operation.regions)))
+    return padded(operation, operation.op, definitions) if isinstance(operation.op, MaxPool2D) else operation
+
+
+def padded(operation: Operation, pool: MaxPool2D, definitions: Definitions) -> Operation:
+    """The pool of what lies inside of a border, or the operation as it is."""
+    border = definitions.get(operation.operands[0])
+    if border is None or border.op.name != "tosa.pad" or pool.nan_mode != "PROPAGATE":
+        return operation
+    image, amounts, filling = (*border.operands, None, None)[:3]
+    if image is None or amounts is None or amounts.constant is None or not never_greatest(filling, image, definitions):
+        return operation
+    numbers = [int(n) for n in amounts.constant.reshape(-1)]
+    pad = tuple(a + b for a, b in zip(pool.pad, numbers[2:-2], strict=True))
+    outside = any(numbers[:2]) or any(numbers[-2:]) or min(numbers) < 0
+    if outside or any(n >= pool.kernel[i // 2] for i, n in enumerate(pad)):  # each window has something inside
+        return operation
+    return replace(operation, op=replace(pool, pad=pad), operands=(image,))
+
+
+def never_greatest(filling: Value | None, image: Value, definitions: Definitions) -> bool:
+    """Whether no element of the image is less than what fills the border; a filling that is not there is zero."""
+    if filling is not None and filling.constant is None:
+        return False
+    number = 0.0 if filling is None or filling.constant is None else float(filling.constant.reshape(-1)[0])
+    maker, element = definitions.get(image), image.tensor.element
+    lowest = -math.inf if element.is_float else float(np.iinfo(element.dtype).min)
+    return number <= (maker.op.min_val if maker is not None and isinstance(maker.op, Clamp) else lowest)
