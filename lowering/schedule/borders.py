@@ -29,17 +29,20 @@ MOST_VECTORS = 8
 
 
 def heights(extent: int, inside: tuple[int, int], tile: Tile, single: bool, cut: Cut, passes: int, target: Target,
-            tested: bool = False, code: Code | None = None, again: bool = False) -> list[Tiles]:
+            tested: bool = False, code: Code | None = None, again: bool = False, parts: Sequence[float] = ()) -> list[Tiles]:
     """The tiles of `extent` rows, of which those `inside` meet no condition. With `single` the border goes by single
     rows in any case; `cut` is how these cut the columns, `passes` how often all is done. With `tested` some rows at the border
-    are none, so that they are tested one by one; where rows may be computed `again`, all tiles may be alike."""
+    are none, so that they are tested one by one; where rows may be computed `again`, all tiles may be alike. `parts` says which
+    part of each row's window is inside."""
     low, high = inside
     last = code.last if code else 1
 
+    def cycles(tiles: Sequence[Tiles]) -> float:
+        return sum(lasting(t, tile, cut, target, last) * mean(parts, t) for t in tiles)
+
     def cheap(found: Sequence[list[Tiles]]) -> list[Tiles]:
         """What costs least, its cycles and its code."""
-        return cheapest(found, lambda tiles: sum(lasting(t, tile, cut, target, last) for t in tiles),
-                        lambda tiles: lines(tiles, inside, cut, code), code.passes, code.share,
+        return cheapest(found, cycles, lambda tiles: lines(tiles, inside, cut, code), code.passes, code.share,
                         FREE_CYCLES if high - low == extent else BORDER_CYCLES) if code else found[0]
 
     if tested:
@@ -52,10 +55,16 @@ def heights(extent: int, inside: tuple[int, int], tile: Tile, single: bool, cut:
     share, apart = code.share if code else TOLERATED, one_by_one(extent, inside, tile, cheap, again)
     if code and not single and max(low, extent - high) <= tile.rows:
         whole = cheap([whole, *at_ends(extent, inside, tile, again)])
-    fewest, cycles = (sum(lasting(t, tile, cut, target, last) for t in tiles) for tiles in (whole, apart))
+    fewest, more = cycles(whole), cycles(apart)
     less = lines(whole, inside, cut, code) - lines(apart, inside, cut, code) if code else 0
     few = max(FEW_CYCLES, min(price_of(share) * less, tolerated(fewest * passes, share, BORDER_CYCLES)))
-    return apart if (cycles - fewest) * passes <= few else whole
+    return apart if (more - fewest) * passes <= few else whole
+
+
+def mean(parts: Sequence[float], tiles: Tiles) -> float:
+    """Which part of the windows of these rows is inside."""
+    rows = parts[tiles.start:tiles.end]
+    return sum(rows) / len(rows) if rows else 1
 
 
 def lines(tiles: Sequence[Tiles], inside: tuple[int, int], cut: Cut, code: Code) -> int:
@@ -69,8 +78,13 @@ def lines(tiles: Sequence[Tiles], inside: tuple[int, int], cut: Cut, code: Code)
 def one_by_one(extent: int, inside: tuple[int, int], tile: Tile,
                cheap: Callable[[Sequence[list[Tiles]]], list[Tiles]] = lambda found: found[0], again: bool = False
                ) -> list[Tiles]:
-    """Single rows at the border; at both ends as many, so that these share their code, if there are some. `cheap` chooses: what
-    is inside may be tiles of one size and more single rows."""
+    """Single rows at the border; `cheap` chooses."""
+    return cheap(single_at_ends(extent, inside, tile, again))
+
+
+def single_at_ends(extent: int, inside: tuple[int, int], tile: Tile, again: bool = False) -> list[list[Tiles]]:
+    """Single rows at the border; at both ends as many, so that these share their code, if there are some. What is inside may be
+    tiles of one size and more single rows."""
     low, high = inside
     both = max(low, extent - high)
     if low and high < extent and 2 * both < extent:
@@ -84,7 +98,7 @@ def one_by_one(extent: int, inside: tuple[int, int], tile: Tile,
     if again:
         found += [with_middle(extent, low, high, repeating(high - low, size))
                   for size in range(min(tile.rows, high - low), max(1, tile.rows - LESS_ROWS), -1)]
-    return cheap(found)
+    return found
 
 
 def at_ends(extent: int, inside: tuple[int, int], tile: Tile, again: bool) -> list[list[Tiles]]:

@@ -16,9 +16,10 @@ from ..elements.affine import Affine, Axis
 from ..elements.expression import Buffer, Expr, Load, guard
 from ..graph.types import Array
 from ..loops.builder import Builder
-from ..loops.ir import Literal, Operand, Type
+from ..loops.ir import INDEX, Literal, Operand, Type
 from ..native.target import Target
 from .bias import biased, sum_of
+from .code_size import LINE_CYCLES
 from .derived import Made, derive
 from .panels import Cut, Panels, constant
 from .tiles import Piece, Tiles, over
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 GROUP = 4
 BLOCK = 16
 """Groups, and columns, that are exchanged at a time where b lies along K."""
+SLOWER, EXCHANGE_LINES = 0.5, 150
+"""Cycles that an element takes longer where columns are packed one by one; lines of an exchange beside that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +143,7 @@ class Packing:
         at = {**at, self.form.n: first}
         for t, vectors in cut:
             lanes, width = vectors[0].lanes, sum(p.lanes for p in vectors)
-            if self.is_along_k and lanes == BLOCK:
+            if self.is_along_k and lanes == BLOCK and not (self.is_little and len(vectors) == 1):
                 over(self.b, [t], lambda start, _: self.panel_along_k(at, start, vectors, width))
             elif self.y.index[0].coefficient(self.form.n) == 1 and all(p.active == lanes == p.lanes for p in vectors):
                 self.several(at, t, lanes, width)
@@ -171,11 +174,26 @@ class Packing:
         i, (*_, k) = self.y.index[0], self.form.reduce.axes
         return len(self.form.reduce.axes) == 1 and i.coefficient(k) == 1 and i.coefficient(self.form.n) > 1
 
-    def store(self, start: Affine, group: Affine, first: Affine | int, width: int, value: Operand) -> None:
-        """A vector of groups, one for each column from start + first on."""
+    @property
+    def is_little(self) -> bool:
+        """Whether columns one by one take hardly longer than the exchange, which is more code."""
+        return self.form.depth * self.form.n.extent * SLOWER <= EXCHANGE_LINES * LINE_CYCLES
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether the elements of a group are neighbours, and those of a row are not."""
+        i, k = self.y.index[0], self.form.reduce.axes[-1]
+        return i.coefficient(k) == 1 and abs(i.coefficient(self.form.n)) > 1 and not {k, self.form.n} & i.hidden
+
+    def place(self, start: Affine, group: Affine, first: Affine | int, width: int) -> Affine:
+        """Where the groups lie of the columns from start + first on."""
         if isinstance(first, int):
             start, first = start + first // width * width, Affine.of(first % width)
-        self.b.store(self.packed, start * self.depth + group * (width * GROUP) + first * GROUP, value)
+        return start * self.depth + group * (width * GROUP) + first * GROUP
+
+    def store(self, start: Affine, group: Affine, first: Affine | int, width: int, value: Operand) -> None:
+        """A vector of groups, one for each column from start + first on."""
+        self.b.store(self.packed, self.place(start, group, first, width), value)
 
     def added(self, total: Operand, packed: Operand) -> Operand:
         """The sums of columns with those of four more rows."""
@@ -224,19 +242,42 @@ class Packing:
              totals: Sequence[Operand]) -> list[Operand]:
         """One group, of which so many rows exist."""
         *outer, last = self.form.reduce.axes
+        flat = Affine()
+        for axis in outer:
+            flat = flat * axis.extent + at[axis]
+        flat = flat * (last.extent // GROUP) + group
+        if self.has_groups and len(totals) == 1:
+            place = {**at, last: group * GROUP}
+            return [self.column_by_column(place, start, piece, flat, rows, width, totals[0])]
         read: list[Operand] = []
         for i in range(GROUP):
             place = {**at, self.form.n: at[self.form.n] + start + piece.start, last: group * GROUP + i}
             v = Vectorizer(self.b, self.target, place, self.form.n, piece.lanes, piece.active)
             read.append(v.vector(self.y) if i < rows else Literal(0, Type("int8", piece.lanes)))
-        flat = Affine()
-        for axis in outer:
-            flat = flat * axis.extent + at[axis]
         result = []
         for i, (total, packed) in enumerate(zip(totals, self.zipped(read, totals[0].type.lanes), strict=True)):
-            self.store(start, flat * (last.extent // GROUP) + group, piece.start + i * total.type.lanes, width, packed)
+            self.store(start, flat, piece.start + i * total.type.lanes, width, packed)
             result.append(self.added(total, packed))
         return result
+
+    def column_by_column(self, at: At, start: Affine, piece: Piece, group: Affine, rows: int, width: int, total: Operand
+                         ) -> Operand:
+        """One group of each column, at one place of K; columns that do not exist are like the last."""
+        loop, n = Axis("column", piece.lanes), self.form.n
+
+        def one() -> None:
+            column = Affine.of(loop)
+            if piece.active < piece.lanes:
+                column = Affine.of(there := Axis("there", piece.active))
+                self.b.place(there, self.b.op("min", self.b.index(Affine.of(loop)), Literal(piece.active - 1, INDEX)))
+            place = self.y.index[0].substitute({**at, n: at[n] + start + piece.start + column})
+            x = self.b.load(self.y.buffer, place, GROUP, rows)
+            self.b.store(self.packed, self.place(start, group, piece.start, width) + Affine.of(loop) * GROUP, x)
+
+        self.b.loop(loop, one)
+        if not self.zero_points[0]:
+            return total
+        return self.added(total, self.b.load(self.packed, self.place(start, group, piece.start, width), GROUP * piece.lanes))
 
     def zipped(self, rows: Sequence[Operand], lanes: int) -> list[Operand]:
         """Four rows, column by column, in vectors of so many columns."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ..elements.expression import Expr, is_float
+from ..elements.expression import Cast, Expr, is_float
 from ..elements.traverse import loads
 from ..graph.types import ITEM_SIZES
 
@@ -21,7 +21,17 @@ TOLERATED, FREE_CYCLES = 0.03, 5_000
 NARROW_CYCLES, TOLERATED_NARROW, FREE_NARROW = 2000, 0.25, 20_000
 """The same where it reads floats narrower than it computes with: each is converted at each use, which is much of its code,
 and of its time, too, that no count of products tells. The last are cycles, as `FREE_CYCLES` are."""
+ENCODING = {"bfloat16": 10, "float8_e5m2": 18, "float8_e4m3fn": 16}
+DECODING = {"bfloat16": 2, "float8_e5m2": 3, "float8_e4m3fn": 9}
+"""Instructions for a vector of floats that no processor converts by itself, to and from float32."""
 Choice = TypeVar("Choice")
+
+
+def instructions(e: Expr) -> int:
+    """About how many an operation on a vector takes."""
+    if isinstance(e, Cast) and not e.bits and e.dtype != e.arg.dtype:
+        return ENCODING.get(e.dtype, 1) + DECODING.get(e.arg.dtype, 1) - 1
+    return 1
 
 
 def share_of(value: Expr) -> float:

@@ -3,12 +3,13 @@ tested."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..elements.affine import Axis, Range
+from ..elements.affine import Affine, Axis, Range
 from ..elements.expression import Load, Reduce
 from ..elements.traverse import computed, loads
+from .tiles import interior
 
 MOST_UNROLLED = 16
 """A window that is taken apart at a border has no more places than this."""
@@ -78,3 +79,17 @@ class Conditions:
     def by_single_rows(self) -> bool:
         """Whether border rows are better computed one by one, because unrolling their windows is too much code."""
         return math.prod(a.extent for a in self.tapped) > MOST_UNROLLED
+
+    def parts(self, m: Axis) -> list[float]:
+        """Which part of the window of each row the conditions let pass."""
+        low, high = interior(m, self.rows)
+        return [1.0 if low <= row < high else self.part({m: Affine.of(row)}) for row in range(m.extent)]
+
+    def part(self, row: Mapping[Axis, Affine]) -> float:
+        part = 1.0
+        for w in (w.substitute(row) for w in self.rows):
+            match w.index.terms:
+                case ((Axis() as a, _),):
+                    low, high = interior(a, (w,))
+                    part *= (high - low) / a.extent
+        return part

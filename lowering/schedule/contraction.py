@@ -275,11 +275,15 @@ def places_with_conditions(form: Contraction) -> int:
 
 def may_repeat(form: Contraction, lanes: int) -> bool:
     """Whether rows may be computed twice: their outputs could not lie where something is that is read with the sums, and
-    other loops than that over rows are there to be divided among threads, or there is little to divide."""
+    the turns of a loop may do so."""
     read = [x for x in loads_beside(form.nest.value, form.reduce) if x.buffer.data is None]
+    return has_turns(form, lanes) and not any(form.m in x.index[0].axes for x in read)
+
+
+def has_turns(form: Contraction, lanes: int) -> bool:
+    """Whether other loops than that over rows are there to be divided among threads, or there is little to divide."""
     turns = form.turns * math.prod(a.extent for a in form.outer)
-    little = turns * form.rows * form.n.extent * form.depth <= LITTLE * lanes
-    return (turns >= MANY_TURNS or little) and not any(form.m in x.index[0].axes for x in read)
+    return turns >= MANY_TURNS or turns * form.rows * form.n.extent * form.depth <= LITTLE * lanes
 
 
 def aliased(form: Contraction, target: Target) -> bool:
@@ -413,7 +417,7 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
     if form.m:
         lines = heights(form.rows, interior(form.m, (*conditions.rows, *form.tested)), choice.tile,
                         conditions.by_single_rows, wide, form.depth * form.turns * math.prod(a.extent for a in outer), target,
-                        bool(form.tested), code_of(form, step.group), may_repeat(form, choice.lanes))
+                        bool(form.tested), code_of(form, step.group), may_repeat(form, choice.lanes), conditions.parts(form.m))
 
     alike = alike_in_each(form, choice, conditions)
 

@@ -13,7 +13,7 @@ from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
 from ..native.target import Target
 from .byte_table import looked_up
-from .code_size import cheapest, share_of
+from .code_size import cheapest, instructions, share_of
 from .conditions import bounds_and_tests
 from .loading import MOST_STRIDE
 from .nest import Nest, exposed, free_axes, indices_of
@@ -135,7 +135,7 @@ def weight(value: Expr, axis: Axis) -> int:
     terms = math.prod(a.extent for e in every if isinstance(e, Reduce) for a in e.axes[-1:] if a.extent <= SHORT)
     apart = sum(3 * min(abs(e.index[0].coefficient(axis)), MOST_STRIDE) for e in every if isinstance(e, Load)
                 and abs(e.index[0].coefficient(axis)) > 1)
-    return (sum(isinstance(e, (Apply, Cast, Load)) for e in every) + apart) * terms
+    return (sum(instructions(e) for e in every if isinstance(e, (Apply, Cast, Load))) + apart) * terms
 
 
 def streams(nest: Nest, lanes: int, target: Target) -> bool:

@@ -98,14 +98,15 @@ class TileProduct:
         nested(self.b, axes, at, lambda at: self.blocks(at, first, cut), rows, self.form.nest.where)
 
     def blocks(self, at: At, first: Affine, cut: Cut) -> None:
-        m = self.form.m
+        from .contraction import has_turns
+        m, again = self.form.m, self.b.keeps == 0 or has_turns(self.form, LANES)
         assert m
         if self.line:
             line = self.line
-            over(self.b, blocks_of(line.extent, self.shape.lines), lambda start, _: self.block(
+            over(self.b, blocks_of(line.extent, self.shape.lines, again=again), lambda start, _: self.block(
                 {**at, line: start, m: Affine()}, first, cut))
         else:
-            over(self.b, blocks_of(self.form.rows, self.shape.rows, apart(self.form)), lambda start, _: self.block(
+            over(self.b, blocks_of(self.form.rows, self.shape.rows, apart(self.form), again), lambda start, _: self.block(
                 {**at, m: start}, first, cut))
 
     @property

@@ -194,13 +194,14 @@ def starts(extent: int, rows: int) -> list[int]:
     return [*range(0, extent - rows, rows), extent - rows]
 
 
-def blocks_of(extent: int, rows: int, apart: Sequence[int] = ()) -> list[Tiles]:
-    """Blocks of so many rows; those that are `apart` each on their own."""
+def blocks_of(extent: int, rows: int, apart: Sequence[int] = (), again: bool = False) -> list[Tiles]:
+    """Blocks of so many rows; those that are `apart` each on their own, and the last one, where it computes rows again, unless
+    that may be done in the turns of one loop."""
     alone, result = set(apart), list[Tiles]()
     for start in starts(extent, rows):
         last = result[-1] if result else None
-        if last and start not in alone and last.start not in alone and start == last.start + last.count * rows:
-            result[-1] = Tiles(last.start, rows, last.count + 1)
+        if last and start not in alone and last.start not in alone and (again or start == last.end):
+            result[-1] = Tiles(last.start, rows, last.count + 1, last.end - start)
         else:
             result.append(Tiles(start, rows, 1))
     return result

@@ -3,6 +3,7 @@ outputs has its sums in registers, and loads that its rows share are made once.
 """
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type
 from ..native.target import Target
-from .borders import BORDER_CYCLES, one_by_one, over_both_ends
+from .borders import BORDER_CYCLES, at_ends, mean, over_both_ends, single_at_ends
 from .code_size import SUM_LINES, TURN_LINES, cheapest, price_of, share_of, tolerated
 from .conditions import Conditions
 from .map import lanes_of
@@ -141,7 +142,7 @@ def row_by_row(nest: Nest, r: Reduce, target: Target, rows: int, lanes: int) -> 
         return None
     work, share = Work.of(nest, r, lanes), share_of(nest.value)
     vectors = max(v for v in range(1, MOST_BESIDE + 1) if columns % v == 0)
-    whole = heights(nest, r, m.extent, (low, high), WindowChoice(rows, 1, lanes), conditions)
+    whole = heights(nest, r, (low, high), WindowChoice(rows, 1, lanes), conditions, True)
     taps = math.prod(a.extent for a in conditions.tapped)
     inner = min(UNROLLED if shares(r, m) else FEW_STEPS, r.axes[-1].extent)
     many = work.shapes * sum(work.lines(t.size, 1 if t.size == 1 else inner if low <= t.start and t.end <= high else taps)
@@ -154,12 +155,9 @@ def row_by_row(nest: Nest, r: Reduce, target: Target, rows: int, lanes: int) -> 
         price_of(share) * less, allowed) else None
 
 
-def ways(nest: Nest, r: Reduce, extent: int, rows: int) -> list[list[Tiles]]:
-    """The ways to cut rows: into tiles as equal as possible; or all alike, some rows computed twice, where their outputs could
-    not lie where something is that is read with the sums."""
-    found = balanced(extent, rows)
-    divisible = len(nest.axes) > 2 or nest.axes[-1].extent >= MANY_COLUMNS
-    return [found, repeating(extent, rows)] if len(found) > 1 and divisible and may_repeat(nest, r, nest.axes[-2]) else [found]
+def has_turns(nest: Nest) -> bool:
+    """Whether there is something to be divided among threads beside the tiles of rows."""
+    return len(nest.axes) > 2 or nest.axes[-1].extent >= MANY_COLUMNS
 
 
 def may_repeat(nest: Nest, r: Reduce, axis: Axis) -> bool:
@@ -196,11 +194,15 @@ class Work:
 
     def by_tiles(self, r: Reduce, m: Axis, rows: int) -> float:
         """Cycles of a vector in a tile of so many rows, which share what they load."""
+        return self.steps * self.step(r, m, rows) + self.result / 2
+
+    def step(self, r: Reduce, m: Axis, rows: int) -> float:
+        """The same, of one term."""
         loading = loading_of(r)
         alone = distinct(r, m, rows)
         if loading > WIDE_LOAD:  # what is converted waits for its uses in registers that others need
             alone = (1 + alone) / 2
-        return self.steps * max((loading * alone + 1) / 2, LATENCY / rows) + self.result / 2
+        return max((loading * alone + 1) / 2, LATENCY / rows)
 
     def by_rows(self, r: Reduce, vectors: int) -> float:
         """Cycles of a vector in a single row of so many."""
@@ -251,7 +253,7 @@ def lower(b: Builder, nest: Nest, choice: WindowChoice, target: Target, rows: Ro
     window = Window(b, target, r, conditions, m, n, writer, shared)
     lines = [Tiles(0, 1, 1)]
     if m:
-        lines = heights(nest, r, m.extent, interior(m, conditions.rows), choice, conditions)
+        lines = heights(nest, r, interior(m, conditions.rows), choice, conditions, b.keeps > 0)
     alike, size = (target.has_masked and choice.vectors == 1) or choice.alone, choice.columns
     columns = columns_of(nest, r, size, choice.group) if alike else chunks(n.extent, size)
     if not any(t.again for t in columns):
@@ -267,30 +269,41 @@ def lower(b: Builder, nest: Nest, choice: WindowChoice, target: Target, rows: Ro
     nested(b, (*outer, *more), {}, tile, rows)
 
 
-def heights(nest: Nest, r: Reduce, extent: int, inside: tuple[int, int], choice: WindowChoice, conditions: Conditions
+def heights(nest: Nest, r: Reduce, inside: tuple[int, int], choice: WindowChoice, conditions: Conditions, shared_out: bool
             ) -> list[Tiles]:
-    """How the rows are cut: tiles at the border have their windows taken apart, or single rows are there, where that is so much
-    less code that it pays."""
-    work, (low, high), share = Work.of(nest, r, choice.lanes, choice.group), inside, share_of(nest.value)
-
+    """How the rows are cut: tiles at the border have their windows taken apart, or single rows are there; all costs its cycles
+    and its code. Tiles may be all alike, some rows computed twice, where their outputs could not lie where something is that is
+    read with the sums, and they need not be shared out among threads."""
+    extent = nest.axes[-2].extent
     if choice.alone:
         return [Tiles(0, 1, extent)]
+    work, m, share = Work.of(nest, r, choice.lanes, choice.group), nest.axes[-2], share_of(nest.value)
+    low, high = inside
+    taps = math.prod(a.extent for a in conditions.tapped)
+    inner = conditions.parts(m)
+    step = functools.cache(lambda size: work.step(r, m, size))
+
+    def cycles(tiles: Sequence[Tiles]) -> float:
+        terms = sum(t.size * t.count * step(t.size) * mean(inner, t) for t in tiles)
+        return work.vectors / extent * (work.steps * terms + work.result / 2 * sum(t.size * t.count for t in tiles))
+
+    def lines(tiles: Sequence[Tiles]) -> int:
+        whole = {t.size for t in tiles if t.size == 1 or low <= t.start <= t.end <= high}
+        apart = [t.size for t in tiles if t.size > 1 and not low <= t.start <= t.end <= high]
+        return work.shapes * (sum(work.lines(n, FEW_STEPS) for n in whole) + sum(work.lines(n, taps) for n in apart))
 
     def cheap(found: Sequence[list[Tiles]]) -> list[Tiles]:
-        return cheapest(found, lambda tiles: work.cycles * sum(t.count * t.size for t in tiles) / extent, work.lines_of,
-                        share=share)
+        return cheapest(found, cycles, lines, share=share)
 
+    tile, again = Tile(choice.rows, 1), may_repeat(nest, r, m) and (has_turns(nest) or not shared_out)
+    found = [peel(balanced(extent, choice.rows), low, high, conditions.by_single_rows)]
     if high - low == extent:
-        return cheap(ways(nest, r, extent, choice.rows))
-    whole = peel(balanced(extent, choice.rows), low, high, conditions.by_single_rows)
-    border = [t for t in whole if t.size > 1 and not low <= t.start <= t.end <= high]
-    if not border or low == high:
-        return whole
-    taps = math.prod(a.extent for a in conditions.tapped)
-    code = sum(work.lines(t.size, taps) for t in border) - work.lines(1, FEW_STEPS)
-    slower = (extent - high + low) * work.cycles / extent * work.waiting * (choice.rows - 1)
-    few = min(price_of(share) * work.shapes * code, tolerated(work.cycles, share))
-    return one_by_one(extent, inside, Tile(choice.rows, 1)) if slower <= few else whole
+        return cheap([*found, repeating(extent, choice.rows)] if again and len(found[0]) > 1 else found)
+    if low == high:
+        return cheap([*found, [Tiles(0, 1, extent)]])
+    if not conditions.by_single_rows and max(low, extent - high) <= choice.rows:
+        found += at_ends(extent, inside, tile, again)
+    return cheap([*found, *single_at_ends(extent, inside, tile, again)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..elements.affine import Affine, Axis
-from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Guard, Reduce, is_float
+from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Guard, Reduce
 from ..elements.traverse import children, nodes
-from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
 from ..loops.ir import Operand
 from ..native.target import Target
-from .code_size import TOLERATED, price_of, share_of, tolerated
+from .code_size import TOLERATED, instructions, price_of, share_of, tolerated
 from .derived import Made, derive
 from .nest import Nest
 from .repeats import NOTHING as NO_REPEATS
@@ -44,10 +43,8 @@ def operations(value: Expr, known: Expr | None = None) -> int:
             continue
         seen.add(id(e))
         match e:
-            case Cast(arg=arg) if any(is_float(x) and ITEM_SIZES[x] < size for x, size in ((e.dtype, 4), (arg.dtype, 2))):
-                total += 10
             case Apply() | Cast() | Guard():
-                total += 1
+                total += instructions(e)
         stack.extend(children(e))
     return total
 

@@ -11,9 +11,10 @@ from tosaic.lowering.elements.expression import Buffer, Load, cast, reduce
 from tosaic.lowering.fuse.fuse import fuse
 from tosaic.lowering.fuse.kernel import Kernel
 from tosaic.lowering.graph.graph import Value
+from tosaic.lowering.graph.types import I32
 from tosaic.lowering.loops.interpret import Memory
 from tosaic.lowering.loops.interpret_steps import run_parts
-from tosaic.lowering.loops.ir import MultiplyTiles, ShapeTiles, walk
+from tosaic.lowering.loops.ir import LoadFrom, MultiplyTiles, ShapeTiles, walk
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.loops.text import print_program, read_program
 from tosaic.lowering.loops.verify import verify
@@ -21,6 +22,7 @@ from tosaic.lowering.native.target import Target
 from tosaic.lowering.schedule import describe, lower, schedule, tile_shape
 from tosaic.lowering.schedule.divide import DEEPEST, divide
 from tosaic.lowering.schedule.schedule import divided
+from tosaic.lowering.schedule.tiles import Tiles
 
 from ..fuse.graphs import Graph, conv, rescale
 from ..threads.cases import fine  # noqa: F401  a fixture
@@ -89,6 +91,30 @@ def test_a_product_of_run_time_bytes_by_tiles_is_exact(shape: Shape, zero_points
     kernels = kernels_of(g, matmul(g, shape, zero_points, turned))
     assert "contraction: tiles" in describe(kernels[-1], TILES)
     check(kernels, targets={"512 bits, dot4": TILES}, interpret=np.prod(shape) < 140_000)
+
+
+@pytest.mark.parametrize("zero_point", [0, 3])
+@pytest.mark.parametrize(("out", "channels"), [(12, 8), (17, 4), (40, 16)])
+def test_weights_that_come_at_run_time_are_packed_column_by_column(out: int, channels: int, zero_point: int) -> None:
+    g = Graph()
+    x, w = g.input(1, 6, 7, channels, dtype="int8"), g.input(out, 2, 3, channels, dtype="int8")
+    zeros = np.array([zero_point], np.int8), np.array([0], np.int8)
+    sums = g.op("conv2d", x, w, np.arange(out, dtype=np.int32), *zeros, pad=(0, 0, 0, 0), stride=(1, 1), dilation=(1, 1),
+                acc_type=I32)
+    kernels = kernels_of(g, sums)
+    assert "contraction: dot4" in describe(kernels[-1], DOT4)
+    read = [s for s in walk(schedule(kernels[-1], DOT4).body)
+            if isinstance(s, LoadFrom) and s.address.buffer.shape == (out, 2, 3, channels)]
+    assert 0 < len(read) <= -(-out // 16)
+    check(kernels, targets=UNITS)
+    check(kernels, targets={"512 bits, dot4": TILES}, interpret=False)
+
+
+def test_the_last_block_of_rows_has_no_code_of_its_own() -> None:
+    assert tile_shape.blocks_of(658, 32, again=True) == [Tiles(0, 32, 21, 14)]
+    assert tile_shape.blocks_of(658, 32) == [Tiles(0, 32, 20), Tiles(626, 32, 1)]
+    assert tile_shape.blocks_of(70, 32, [0], again=True) == [Tiles(0, 32, 1), Tiles(32, 32, 2, 26)]
+    assert tile_shape.blocks_of(70, 32, [38], again=True) == [Tiles(0, 32, 2), Tiles(38, 32, 1)]
 
 
 @pytest.mark.parametrize("bias", [False, True], ids=["", "bias"])

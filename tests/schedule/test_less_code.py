@@ -7,14 +7,15 @@ import pytest
 import tosaic
 from hypothesis import given
 from hypothesis import strategies as st
-from tosaic.lowering.elements.affine import Affine, Axis
-from tosaic.lowering.elements.expression import Buffer
+from tosaic.lowering.elements.affine import Affine, Axis, Range
+from tosaic.lowering.elements.expression import Buffer, Cast, Load
 from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.ir import Literal, Type
 from tosaic.lowering.native.emit import emit_functions, unchanged
 from tosaic.lowering.native.features import target
-from tosaic.lowering.schedule.borders import heights
-from tosaic.lowering.schedule.code_size import LINE_CYCLES, TOLERATED, TOLERATED_NARROW, Code, price_of
+from tosaic.lowering.schedule.borders import heights, mean, single_at_ends
+from tosaic.lowering.schedule.code_size import LINE_CYCLES, TOLERATED, TOLERATED_NARROW, Code, instructions, price_of
+from tosaic.lowering.schedule.conditions import Conditions
 from tosaic.lowering.schedule.panels import Cut
 from tosaic.lowering.schedule.register_tile import Tile, panels
 from tosaic.lowering.schedule.tiles import Tiles, over, pieces, repeating
@@ -51,6 +52,56 @@ def test_tiles_are_alike_where_rows_may_be_computed_again() -> None:
     apart = heights(53, (0, 53), tile, False, columns(32, tile), 1000, WIDE, code=code)
     alike = heights(53, (0, 53), tile, False, columns(32, tile), 1000, WIDE, code=code, again=True)
     assert [t.size for t in apart] == [14, 13] and alike == [Tiles(0, 14, 4, 3)]
+
+
+@given(st.integers(3, 60), st.integers(0, 12), st.integers(0, 12), st.integers(1, 9))
+def test_single_rows_at_the_ends_leave_no_row_out(extent: int, low: int, after: int, size: int) -> None:
+    first = min(low, extent - 1)
+    for tiles in single_at_ends(extent, (first, max(extent - after, first + 1)), Tile(size, 1), again=True):
+        assert {s + i for t in tiles for s in starts(t) for i in range(t.size)} == set(range(extent))
+
+
+def test_rows_whose_windows_are_outside_cost_nothing() -> None:
+    row, k = Axis("row", 10), Axis("k", 4)
+    conditions = Conditions((Range(Affine.of(row) + k - 6, 0, 6),), (), (), frozenset({k}))
+    assert conditions.parts(row) == [0, 0, 0, 0.25, 0.5, 0.75, 1, 1, 1, 0.75]
+    assert mean(conditions.parts(row), Tiles(2, 2, 2)) == 0.375
+
+
+def test_a_conversion_counts_as_what_it_is() -> None:
+    x = Load(Buffer("x", "float32", (4,), "argument"), (Affine(),))
+    assert [instructions(Cast(x, t)) for t in ("float16", "float64", "float32")] == [1, 1, 1]
+    assert instructions(Cast(x, "float8_e5m2")) > instructions(Cast(x, "bfloat16")) > 1
+
+
+def depthwise(element: str, rows: int, width: int, channels: int, kernel: int, pads: tuple[int, ...]) -> str:
+    top, bottom, left, right = pads
+    height, columns = rows + top + bottom - kernel + 1, width + left + right - kernel + 1
+    x, weights = f"tensor<2x{rows}x{width}x{channels}x{element}>", f"tensor<{kernel}x{kernel}x{channels}x2x{element}>"
+    y, bias = f"tensor<2x{height}x{columns}x{2 * channels}x{element}>", f"tensor<{2 * channels}x{element}>"
+    zero = f"tensor<1x{element}>"
+    return f"""func.func @main(%x: {x}, %w: {weights}, %b: {bias}) -> {y} {{
+  %z = "tosa.const"() <{{values = dense<0.0> : {zero}}}> : () -> {zero}
+  %r = "tosa.depthwise_conv2d"(%x, %w, %b, %z, %z) <{{pad = array<i64: {top}, {bottom}, {left}, {right}>,
+    stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, acc_type = f32, local_bound = false}}>
+    : ({x}, {weights}, {bias}, {zero}, {zero}) -> {y}
+  return %r : {y}
+}}"""
+
+
+@pytest.mark.parametrize("element", ["bf16", "f16", "f32"])
+@pytest.mark.parametrize("width, channels, kernel, pads", [
+    (31, 4, 3, (2, 0, 0, 2)), (19, 9, 2, (1, 1, 1, 1)), (23, 1, 5, (4, 4, 6, 7)), (7, 6, 5, (0, 0, 6, 6)),
+    (29, 8, 3, (0, 0, 0, 0))])
+def test_windows_have_little_code_and_are_right(element: str, width: int, channels: int, kernel: int, pads: tuple[int, ...]
+                                                ) -> None:
+    traced = tosaic.load(depthwise(element, 9, width, channels, kernel, pads)).main.trace()
+    lowered = traced.lower(WIDE)
+    assert lowered.show("llvm").count("\n") < 480
+    rng, types = np.random.default_rng(width), [b.dtype for b in lowered.kernels.inputs]
+    shapes = (2, 9, width, channels), (kernel, kernel, channels, 2), (2 * channels,)
+    check = traced.check([[rng.integers(-4, 5, s).astype(np.float32).astype(t) for s, t in zip(shapes, types)]])
+    assert check.agrees, check
 
 
 def test_narrow_floats_pay_more_for_a_line() -> None:
