@@ -18,7 +18,7 @@ LINE_CYCLES = 100
 """Cycles of a run that a line of code must save."""
 TOLERATED, FREE_CYCLES = 0.03, 5_000
 """How much longer a kernel may take for less code, in relation or in cycles."""
-NARROW_CYCLES, TOLERATED_NARROW, FREE_NARROW = 2000, 0.25, 20_000
+NARROW_CYCLES, TOLERATED_NARROW, FREE_NARROW = 4000, 0.25, 20_000
 """The same where it reads floats narrower than it computes with: each is converted at each use, which is much of its code,
 and of its time, too, that no count of products tells. The last are cycles, as `FREE_CYCLES` are."""
 ENCODING = {"bfloat16": 10, "float8_e5m2": 18, "float8_e4m3fn": 16}
