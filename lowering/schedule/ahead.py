@@ -80,7 +80,7 @@ class Ahead:
 def beside(form: Contraction, target: Target) -> Iterator[tuple[Buffer, Affine]]:
     """What the epilogue reads, a vector for each of the sums, and where it writes, if K is but one axis: a window has steps
     enough to hide that. In buffers that are large for the cache."""
-    if form.m is None or form.depth < FEWEST_STEPS:
+    if form.m is None or form.depth < FEWEST_STEPS or not target.has_cache:
         return
     found = [(x.buffer, x.index[0]) for x in loads_beside(form.nest.value, form.reduce) if x.buffer.data is None]
     if len(form.reduce.axes) == 1:
