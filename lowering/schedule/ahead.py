@@ -79,8 +79,9 @@ class Ahead:
 
 def beside(form: Contraction, target: Target) -> Iterator[tuple[Buffer, Affine]]:
     """What the epilogue reads, a vector for each of the sums, and where it writes, if K is but one axis: a window has steps
-    enough to hide that. In buffers that are large for the cache."""
-    if form.m is None or form.depth < FEWEST_STEPS or not target.has_cache:
+    enough to hide that. In buffers that are large for the cache; nothing without vectors, when it would be as much work as
+    the sums."""
+    if form.m is None or form.depth < FEWEST_STEPS or not target.has_cache or target.lanes(ITEM_SIZES[form.reduce.dtype]) == 1:
         return
     found = [(x.buffer, x.index[0]) for x in loads_beside(form.nest.value, form.reduce) if x.buffer.data is None]
     if len(form.reduce.axes) == 1:
