@@ -58,23 +58,7 @@ def nodes(e: Expr) -> Iterator[Expr]:
 
 
 def loads(e: Expr) -> list[Load]:
-    """Every distinct load below and including e, in the order of `nodes`, without a step of a generator for each node."""
-    found, seen, stack = list[Load](), set[int](), [e]
-    while stack:
-        node = stack.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, Apply):
-            stack.extend(node.args)
-        elif isinstance(node, Load):
-            found.append(node)
-            stack.extend(computed(node.index))
-        elif isinstance(node, Cast):
-            stack.append(node.arg)
-        elif not isinstance(node, Const):
-            stack.extend(children(node))
-    return found
+    return [n for n in nodes(e) if isinstance(n, Load)]
 
 
 def loads_beside(e: Expr, known: Expr) -> list[Load]:

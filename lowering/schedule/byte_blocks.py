@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from ..elements.affine import Axis
 from ..elements.expression import Apply, Cast, Const, Expr, Guard, IndexValue, Load, Reduce
 from ..elements.traverse import children
+from ..graph.types import ITEM_SIZES
 from ..native.target import Target
 from .code_size import LINE_CYCLES
 from .nest import Nest
@@ -28,6 +29,8 @@ VECTORS = 4
 SIDES = (1, 2)
 STEPS = 4, 8
 """Least and most rows of a tile, one behind the other: neighbours share words."""
+MOST_WAITING = 1
+"""Bytes of sums that wait, for a byte of the result: what a step of a small model computes is less than they need."""
 SAVED_CYCLES, ROW_LINES = 2, 40
 """Cycles of a vector of outputs that blocks save, and the lines of a row of a block, less what is shorter beside it."""
 
@@ -72,13 +75,18 @@ def choose(nest: Nest, known: Expr, n: Axis, lines_of: Callable[[int], Sequence[
         return None
     for side in SIDES:
         columns = size // side
-        if columns >= GROUP_BYTES and n.extent % columns == 0 and (rows := least_code(lines_of, side)):
+        if columns >= GROUP_BYTES and n.extent % columns == 0 and (rows := few(nest, size, least_code(lines_of, side))):
             return rows, (Band(0, columns, n.extent // columns, side),)
     vectors = math.prod(a.extent for a in nest.axes) * VECTORS // size
-    if n.extent < size or not (rows := least_code(lines_of, 1)):
+    if n.extent < size or not (rows := few(nest, size, least_code(lines_of, 1))):
         return None
     code = sum(t.size for t in lines_of(rows) or ()) * ROW_LINES
     return (rows, (Band(0, size, n.extent // size, 1),)) if SAVED_CYCLES * vectors >= LINE_CYCLES * code else None
+
+
+def few(nest: Nest, size: int, rows: int) -> int:
+    """So many rows, if their sums, of vectors of so many bytes, need little memory beside the result; else 0."""
+    return rows if rows * size * ITEM_SIZES["int32"] <= MOST_WAITING * nest.out.nbytes else 0
 
 
 def least_code(lines_of: Callable[[int], Sequence[Tiles] | None], side: int) -> int:

@@ -81,9 +81,16 @@ def test_rescaled_windows_of_bytes_are_exact(name: str) -> None:
 def test_blocks_of_bytes_are_exact(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of a vector of columns, of half as many by two rows, and with what is left beside them."""
     monkeypatch.setattr(byte_blocks, "ROW_LINES", 0)
+    monkeypatch.setattr(byte_blocks, "MOST_WAITING", 1000)
     kernels = case.kernels(rescaled=True)
     assert " blocks of " in "".join(describe(k, TARGETS["512 bits, dot4"]) for k in kernels)
     check(kernels, targets=WITH_DOT4)
+
+
+def test_blocks_need_no_more_memory_for_sums_than_the_result_has() -> None:
+    small, large = (Case(shape, (3, 1), (0, 0, 0, 0)).kernels(rescaled=True) for shape in ((10, 1, 64), (40, 12, 64)))
+    found = ["".join(describe(k, TARGETS["512 bits, dot4"]) for k in kernels) for kernels in (small, large)]
+    assert [" blocks of " in text for text in found] == [False, True]
 
 
 def test_outputs_that_are_no_packed_sums_have_no_blocks() -> None:
