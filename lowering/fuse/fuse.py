@@ -4,36 +4,32 @@ There is one mechanism, inlining. A contraction inlined into the elementwise ope
 an epilogue; a pad inlined into a convolution *is* a guarded load; a slice is an offset. What is stored is what more than
 one consumer computes with, what control flow or a write to a variable must not see change, and what leaves the function.
 
-`Fuser` walks one function; `variables.py` holds the rules of stateful operators, `control_flow.py` those of regions,
-`checks.py` those of checks.
+`Fuser` walks one function; `folding.py` says what is computed while compiling, `form.py` which inlined values spoil an
+expression, `variables.py` holds the rules of stateful operators, `control_flow.py` those of regions, `checks.py` those of
+checks.
 """
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ...runtime.errors import Position, Problem
-from ..elements.affine import Affine, Axis, Computed
-from ..elements.expression import Buffer, Expr, Guard, Load, Reduce
+from ..elements.affine import Affine, Axis
+from ..elements.expression import Buffer, Expr
 from ..elements.interpret import evaluate
 from ..elements.tensor import Element, NotAffine, Tensor, stored, viewed
-from ..elements.traverse import loads, nodes, substitute
+from ..elements.traverse import substitute
 from ..graph.graph import Block, Function, Module, Operation, Value, uses
 from ..graph.operator import UnknownOp
 from ..graph.types import INDEX, Array, TensorType
 from .checks import check, checks_first
+from .folding import may_fold
+from .form import troublesome
 from .inline import Inlining
 from .kernel import Compute, Fault, Kernel, Kernels, Step
 from .partial_sums import PartialSums, partial_sums
-from .row_fusion import contracts, fuse_rows
+from .row_fusion import fuse_rows
 from .values import axes_of, static
-
-FOLD_BYTES = 1 << 20
-"""Results of operators on constants are computed while compiling up to this size, or as long as they do not grow."""
-FOLD_TERMS = 1 << 15
-"""And sums up to so many terms, or a few for each element that is read: one takes up to a microsecond. What leaves the function
-is computed then only up to so many elements, or terms."""
 
 
 def fuse(module: Module, function: Function) -> Kernels:
@@ -210,14 +206,16 @@ class Fuser:
                     raise
                 self.store_all(inlined)
                 continue
-            troublesome = self.troublesome(operation, expression)
-            if not troublesome:
+            inlined = [v for v in dict.fromkeys(operation.operands)
+                       if v in self.tensors and v not in self.homes and v.constant is None]
+            spoiling = [inlined[n] for n in troublesome(expression, [self.tensors[v] for v in inlined])]
+            if not spoiling:
                 return element, expression, axes
             sums = partial_sums(value.name, axes, expression)
-            if sums and sums.nbytes <= sum(static(v).nbytes for v in troublesome):
+            if sums and sums.nbytes <= sum(static(v).nbytes for v in spoiling):
                 return self.summed(operation, axes, sums)
-            self.store_all([self.inlining.narrowest(v) for v in troublesome])
-            for v in troublesome:
+            self.store_all([self.inlining.narrowest(v) for v in spoiling])
+            for v in spoiling:
                 self.renew(v)
         return element, expression, axes
 
@@ -233,36 +231,6 @@ class Fuser:
 
         return element, sums.expression, axes
 
-    def troublesome(self, operation: Operation, expression: Expr) -> list[Value]:
-        """Inlined operands that spoil the form: a second reduction (of several products, all but the last), or a guard that
-        stays inside a reduction."""
-        reductions = [e for e in nodes(expression) if isinstance(e, Reduce)]
-        inlined = [v for v in dict.fromkeys(operation.operands)
-                   if v in self.tensors and v not in self.homes and v.constant is None]
-        result = []
-        if len(reductions) > 1:
-            result = [v for v in inlined if self.contains(v, Reduce)]
-            if not any(isinstance(e, Reduce) for r in reductions for e in nodes(r.body)):
-                result = result[:-1] if len(result) > 1 and self.is_product(result[-1]) else result
-        if any(isinstance(e, Guard) for r in reductions for e in nodes(r.body)):
-            result += [v for v in inlined if v not in result and self.contains(v, Guard)]
-        if any(isinstance(e, Guard) and any(isinstance(t, Computed) for r in e.where for t, _ in r.index.terms)
-               for e in nodes(expression)):  # a guard on an index from data cannot be cut out of the loops
-            result += [v for v in inlined if v not in result and self.contains(v, Guard)]
-        return result
-
-    def contains(self, value: Value, kind: type[Expr]) -> bool:
-        return any(isinstance(e, kind) for e in self.inside_of(value))
-
-    def is_product(self, value: Value) -> bool:
-        """Whether it has one reduction, a product: what others of its size are computed from can be done with its sums."""
-        found = [e for e in self.inside_of(value) if isinstance(e, Reduce)]
-        return len(found) == 1 and contracts(found[0])
-
-    def inside_of(self, value: Value) -> Iterable[Expr]:
-        tensor = self.tensors[value]
-        return nodes(tensor.element(*map(Affine.of, axes_of(tensor.type))))
-
     def view(self, operation: Operation) -> None:
         """A reshape whose index is not affine: the operand is stored, and read by flat index."""
         source, value = operation.operands[0], operation.results[0]
@@ -275,18 +243,7 @@ class Fuser:
 
     def fold(self, value: Value, operation: Operation, expression: Expr, axes: tuple[Axis, ...]) -> bool:
         """Compute an operator of constants now."""
-        read = loads(expression)
-        if any(load.buffer.role != "constant" for load in read):
-            return False
-        size = static(value).nbytes
-        if isinstance(expression, Load) and size > expression.buffer.nbytes:
-            return False  # a constant that is only repeated is read where it lies
-        buffers = {load.buffer for load in read}
-        if size > max(FOLD_BYTES, 4 * sum(b.nbytes for b in buffers)):
-            return False
-        if value in self.results and terms(expression, axes) > FOLD_TERMS:
-            return False  # nothing else that is computed from it could be known, too
-        if has_sums(expression) and terms(expression, axes) > max(FOLD_TERMS, 4 * sum(b.size for b in buffers)):
+        if not may_fold(static(value), expression, axes, value in self.results):
             return False
         data = evaluate(expression, axes).copy()
         data.flags.writeable = False
@@ -380,16 +337,6 @@ class Fuser:
     def is_folded(self, value: Value) -> bool:
         home = self.homes.get(value)
         return home is not None and home.role == "constant"
-
-
-def terms(e: Expr, axes: Iterable[Axis]) -> int:
-    """How many elements an expression has over these axes; the terms of its sums."""
-    sums = {a for node in nodes(e) if isinstance(node, Reduce) for a in node.axes}
-    return math.prod(a.extent for a in {*axes, *sums})
-
-
-def has_sums(e: Expr) -> bool:
-    return any(isinstance(node, Reduce) for node in nodes(e))
 
 
 def refuse_foreign(function: Function) -> None:
