@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...runtime.errors import Position, Problem
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis, Computed
 from ..elements.expression import Buffer, Expr, Guard, Load, Reduce
 from ..elements.interpret import evaluate

@@ -6,9 +6,10 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis, Computed, Range, Term, Wrapped
 from ..elements.expression import COMPARISONS, Buffer
 from ..elements.traverse import computed

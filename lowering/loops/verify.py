@@ -7,10 +7,11 @@ used; where it does not suffice (it may depend on data), the access counts as gu
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, NoReturn
 
 from ...runtime.errors import Problem
+from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from .ir import (
     BOOL,

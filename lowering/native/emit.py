@@ -4,10 +4,11 @@ says what is a vector, what is hoisted and what is unrolled, so that LLVM needs 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import repeat
 from typing import TYPE_CHECKING
 
+from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from ..graph.types import ITEM_SIZES
 from ..loops.ir import (

@@ -8,10 +8,11 @@ from __future__ import annotations
 import functools
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from ...runtime.records import dataclass
 from ..elements.expression import is_float
 from ..loops.ir import Type
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from ..loops.ir import Let, Operand, Type, Var
 from .llvm_text import Writer, llvm_type

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis
 from ..elements.expression import Buffer, Expr, Load
 from ..elements.traverse import rewrite
