@@ -86,8 +86,8 @@ class Builder:
         """The value that `make` computes, in the block at `depth`; an equal one known there, or in a block around it up
         to `outermost`, is used again."""
         for scope in self._scopes[outermost:depth + 1]:
-            if key in scope.known:
-                return scope.known[key]
+            if (found := scope.known.get(key)) is not None:
+                return found
         var = self._var(type, depth)
         self._scopes[depth].block.append(make(var))
         self._scopes[depth].known[key] = var

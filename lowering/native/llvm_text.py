@@ -81,6 +81,12 @@ def half_bits(value: float | int, dtype: str) -> int:
     return int(one.view(f"u{one.dtype.itemsize}"))
 
 
+@functools.lru_cache(maxsize=1024)
+def lane_numbers(lanes: tuple[int, ...]) -> str:
+    """Which lanes a shuffle takes."""
+    return f"<{len(lanes)} x i32> <{', '.join([f'i32 {i}' for i in lanes])}>"
+
+
 def weights(likely: bool) -> str:
     """How often a branch goes each way."""
     yes, no = (1000, 1) if likely else (1, 1000)
