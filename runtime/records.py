@@ -1,5 +1,5 @@
 """`dataclass` as in the standard library, its methods compiled when they are first called: to compile all of them takes longer
-than all else of importing a module, and most are never called. For modules that every start needs, or that have many classes.
+than all else of importing a module, and most are never called. For modules that every start needs, and for the compiler's.
 
 Options are those of the library's that are used here. What differs: `inspect.signature` of a class shows no fields, and a class
 that inherits from one of these is one of these.

@@ -7,7 +7,7 @@ here raises `Unreadable`: the caller takes MLIR's text instead, whose reader has
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ...runtime.records import dataclass
 
 MAGIC = b"ML\xefR"
 VERSION = 6

@@ -9,9 +9,10 @@ from __future__ import annotations
 import dataclasses
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...runtime.errors import Problem
+from ...runtime.records import dataclass
 from ..dialects import tosa  # noqa: F401  registers the operators
 from ..dialects.tosa.data import Identity, IdentityN
 from ..flatbuffer.position import FilePosition, whole

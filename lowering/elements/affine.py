@@ -67,7 +67,7 @@ class Affine:
         total: dict[Term, int] = {}
         for term, coefficient in terms:
             total[term] = total.get(term, 0) + coefficient
-        return Affine(tuple((t, c) for t, c in total.items() if c), const)
+        return Affine(tuple([term for term in total.items() if term[1]]), const)
 
     def __add__(self, other: Affine | Term | int) -> Affine:
         other = Affine.of(other)
@@ -79,7 +79,7 @@ class Affine:
         return self + Affine.of(other) * -1
 
     def __mul__(self, factor: int) -> Affine:
-        return Affine.sum(((t, c * factor) for t, c in self.terms), self.const * factor)
+        return Affine(tuple([(t, c * factor) for t, c in self.terms]) if factor else (), self.const * factor)
 
     def coefficient(self, term: Term | None) -> int:
         return next((c for t, c in self.terms if t is term), 0)
@@ -91,7 +91,8 @@ class Affine:
     @property
     def axes(self) -> frozenset[Axis]:
         """Axes that are terms, or stand inside a modulo or a computed index."""
-        return frozenset(t for t, _ in self.terms if isinstance(t, Axis)) | self.hidden
+        found = frozenset([t for t, _ in self.terms if isinstance(t, Axis)])
+        return found if len(found) == len(self.terms) else found | self.hidden
 
     @property
     def hidden(self) -> frozenset[Axis]:
@@ -111,8 +112,10 @@ class Affine:
         """Least and greatest value; both are reached where all terms are axes."""
         low = high = self.const
         for t, c in self.terms:
-            span = c * (t.extent - 1)
-            low, high = low + min(span, 0), high + max(span, 0)
+            if c > 0:
+                high += c * (t.extent - 1)
+            else:
+                low += c * (t.extent - 1)
         return low, high
 
     def substitute(self, at: Mapping[Axis, Affine]) -> Affine:

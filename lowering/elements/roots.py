@@ -1,10 +1,9 @@
 """The constants of a Fourier transform: a buffer that says of itself what it holds, so that a schedule need not find out."""
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from ...runtime.records import dataclass
 from ..graph.types import Array
 from .expression import Buffer
 

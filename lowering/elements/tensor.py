@@ -5,10 +5,10 @@ Fusion hands an operator the same `Tensor` whether its operand lies in a buffer 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
+from ...runtime.records import dataclass
 from ..graph.types import NUMPY_NAMES, Array, TensorType
 from .affine import Affine, Axis, Computed, Range
 from .expression import Buffer, Const, Expr, Load, cast, guard

@@ -1,7 +1,7 @@
 """Walking and rebuilding expressions: what a node consists of, which nodes there are below it, and substitution of axes."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .affine import Affine, Axis, Computed, Range, Wrapped
@@ -31,6 +31,8 @@ def computed(indices: Any) -> tuple[Expr, ...]:
     found: list[Expr] = []
     for index in indices:
         for term, _ in index.terms:
+            if isinstance(term, Axis):  # most are
+                continue
             match term:
                 case Computed(value, _):
                     found.append(value)
@@ -39,8 +41,9 @@ def computed(indices: Any) -> tuple[Expr, ...]:
     return tuple(found)
 
 
-def nodes(e: Expr) -> Iterator[Expr]:
+def nodes(e: Expr) -> list[Expr]:
     """Every distinct node below and including e."""
+    found: list[Expr] = []
     seen: set[int] = set()
     stack = [e]
     while stack:
@@ -48,13 +51,16 @@ def nodes(e: Expr) -> Iterator[Expr]:
         if id(node) in seen:
             continue
         seen.add(id(node))
-        yield node
+        found.append(node)
         if isinstance(node, Apply):  # as `children`, which is slower, and most are of these
-            stack.extend(node.args)
+            stack += node.args
         elif isinstance(node, Cast):
             stack.append(node.arg)
+        elif isinstance(node, Load):
+            stack += computed(node.index)
         elif not isinstance(node, Const):
-            stack.extend(children(node))
+            stack += children(node)
+    return found
 
 
 def loads(e: Expr) -> list[Load]:

@@ -7,13 +7,14 @@ What is wrong is a Problem that names the byte; the caller knows which part of t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from struct import Struct
 from typing import Any
 
 import numpy as np
 
 from ...runtime.errors import Problem
+from ...runtime.records import dataclass
 from ..graph.types import Array
 
 U8, U16, U32, I32, U64 = Struct("<B"), Struct("<H"), Struct("<I"), Struct("<i"), Struct("<Q")

@@ -6,10 +6,11 @@ become inputs of its operator and of its block, and a loop hands them on from on
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from ...runtime.errors import Problem
+from ...runtime.records import dataclass
 from ..dialects.tosa.data import Const, ConstShape
 from ..graph.graph import Block, Function, Operation, Value, captures
 from ..graph.types import Array, TensorType

@@ -1,10 +1,10 @@
 """A block of a .tosa file -> a block of the graph: names tied to values, operators put in order, constants unpacked."""
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...runtime.errors import Problem, require
+from ...runtime.records import dataclass
 from ..dialects.tosa.variable import VariableRead, VariableWrite
 from ..graph.graph import Block, Operation, Value
 from ..graph.operator import Op

@@ -6,13 +6,14 @@ Everything is aligned as flatbuffers ask; the same description always gives the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from struct import Struct, pack_into
 from typing import TypeAlias, Union
 
 import numpy as np
 
+from ...runtime.records import dataclass
 from ..graph.types import Array
 
 MAXIMUM_SIZE = (1 << 31) - 1

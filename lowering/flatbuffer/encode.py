@@ -4,12 +4,13 @@ A flatbuffer ends below 2 GB. Where constants make it longer, they lie behind it
 """
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from ...runtime.errors import Problem
+from ...runtime.records import dataclass
 from ..graph.types import Array
 from .builder import EMPTY, MAXIMUM_SIZE, Builder, Data, Node, Scalar, TableNode
 from .records import BlockRecord, FileRecord, OperatorRecord, RegionRecord, ShapeRecord, TensorRecord

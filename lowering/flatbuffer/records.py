@@ -5,9 +5,10 @@ Names are still strings, enumerations still numbers, constants still bytes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ...runtime.records import dataclass
 from ..graph.types import Array
 from .schema import Code
 

@@ -5,8 +5,7 @@ each operator has the table of its own name.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...runtime.records import dataclass
 from ..graph.types import (
     BF16,
     F4E2M1,

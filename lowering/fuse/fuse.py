@@ -11,9 +11,10 @@ checks.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...runtime.errors import Position, Problem
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis
 from ..elements.expression import Buffer, Expr
 from ..elements.interpret import evaluate

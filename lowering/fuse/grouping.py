@@ -7,10 +7,10 @@ while what it writes grows. So a long group is not always better than two short 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from ..elements.traverse import loads
 from .kernel import Compute, Kernels, Step, walk

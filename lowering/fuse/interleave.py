@@ -10,9 +10,10 @@ own; the few rows of the others that two parts need are computed by both.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
+from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from ..elements.traverse import loads
 from ..native.target import Target

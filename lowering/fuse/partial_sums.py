@@ -7,8 +7,8 @@ together are as large as the state.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis
 from ..elements.expression import Apply, Buffer, Expr, Guard, Load, Reduce
 from ..elements.traverse import free_axes, nodes, rewrite, substitute

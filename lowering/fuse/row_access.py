@@ -4,11 +4,11 @@ can run (`turns`), and which of them must be kept (`rings`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from ...runtime.records import dataclass
 from ..elements.affine import Affine
 from ..elements.expression import Buffer, Load, Reduce
 from ..elements.traverse import loads, nodes

@@ -10,11 +10,12 @@ import functools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from weakref import WeakSet
 
 from ...runtime.errors import Label, Position, Problem, require
+from ...runtime.records import dataclass
 from .agreement import check_agreement
 from .graph import Block, Function, Module, Operation, Value
 from .operator import UnknownOp

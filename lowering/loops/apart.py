@@ -8,8 +8,8 @@ outer dimension).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Set
-from dataclasses import dataclass
 
+from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from ..graph.types import ITEM_SIZES
 from .ir import Block, For, Function, GatherFrom, If, Let, LoadFrom, LoadTile, ShapeTiles, Shuffle, StoreTile, StoreTo, Var

@@ -6,9 +6,10 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis, Computed, Range, Term, Wrapped
 from ..elements.expression import COMPARISONS, Buffer
 from ..elements.traverse import computed
@@ -85,8 +86,8 @@ class Builder:
         """The value that `make` computes, in the block at `depth`; an equal one known there, or in a block around it up
         to `outermost`, is used again."""
         for scope in self._scopes[outermost:depth + 1]:
-            if key in scope.known:
-                return scope.known[key]
+            if (found := scope.known.get(key)) is not None:
+                return found
         var = self._var(type, depth)
         self._scopes[depth].block.append(make(var))
         self._scopes[depth].known[key] = var

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from ..graph.types import ITEM_SIZES
 from .apart import Places

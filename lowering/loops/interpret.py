@@ -6,12 +6,13 @@ each other. A value is an array of its lanes.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NoReturn
 
 import numpy as np
 
 from ...runtime.errors import Problem
+from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from ..graph.types import ITEM_SIZES, NUMPY_NAMES, Array
 from .ir import (

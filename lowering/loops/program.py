@@ -3,8 +3,7 @@ plans and the emitter emits.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from ..fuse.kernel import Fault, Kernel, Step, VariableUse
 from .ir import Function

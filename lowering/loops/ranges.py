@@ -9,10 +9,11 @@ value is found by replacing the newest symbol by each of its bounds in turn, so 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from .ir import GatherFrom, Let, Literal, LoadFrom, Operand, Shuffle, Type, Var
 from .signatures import INTEGERS

@@ -7,10 +7,11 @@ used; where it does not suffice (it may depend on data), the access counts as gu
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, NoReturn
 
 from ...runtime.errors import Problem
+from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from .ir import (
     BOOL,
@@ -222,7 +223,7 @@ class Verifier:
         self.use(b)
         self.same("the second operand of a shuffle", b.type, a.type)
         self.same("the result of a shuffle", stmt.result.type, Type(a.type.dtype, len(stmt.lanes)))
-        if any(not 0 <= i < 2 * a.type.lanes for i in stmt.lanes):
+        if not 0 <= min(stmt.lanes) <= max(stmt.lanes) < 2 * a.type.lanes:
             self.fail(f"a shuffle of {2 * a.type.lanes} lanes takes lanes {stmt.lanes}")
         self.define(stmt.result)
         self.ranges.definitions[stmt.result] = stmt

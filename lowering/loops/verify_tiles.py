@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ...runtime.records import dataclass
 from ..graph.types import ITEM_SIZES
 from .ir import (
     MOST_TILES,

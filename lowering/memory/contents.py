@@ -1,8 +1,9 @@
 """What the pools hold at one point of a run: part of the verifier's replay (`replay`)."""
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from .layout import Layout, Use
 

@@ -9,8 +9,9 @@ loop may still read, or what is read after the loop, has to live over all of it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from ..fuse.kernel import Branch, CheckTrue, CheckWritten, Compute, Loop, MarkWritten, Parallel, Step
 from ..loops.ir import Function, buffers_read, buffers_written

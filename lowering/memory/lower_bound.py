@@ -28,6 +28,8 @@ def lower_bound(buffers: Sequence[BufferInfo]) -> int:
     a short search finds.
     """
     buffers = [b for b in buffers if b.size_bytes]
+    if len(buffers) < 2:
+        return sum(b.size_bytes for b in buffers)
     size, alignment = sizes_and_alignments(buffers)
     found = 0
     if all(b.live is not None for b in buffers):

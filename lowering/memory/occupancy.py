@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis
 from ..elements.expression import Buffer, Load, Reduce
 from ..elements.traverse import free_axes, loads, nodes

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ...runtime.errors import Problem
+from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from ..loops.program import Program
 from .algorithms import Key, area_first, birth_first, conflicts_first, death_last, lifetime_first, ordered, size_first

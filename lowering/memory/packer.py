@@ -3,11 +3,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ...runtime.errors import Problem
+from ...runtime.records import dataclass
 from .buffers import BufferInfo, PoolInfo
 from .instance import Instance
 from .lower_bound import lower_bound

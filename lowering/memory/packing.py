@@ -11,11 +11,11 @@ import functools
 import itertools
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ...runtime.records import dataclass
 from .compiled import compiled, is_compiled
 from .instance import Instance
 from .lower_bound import stacked

@@ -3,8 +3,7 @@ between the buffers that it conflicts with is large enough, in the first of its 
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...runtime.records import dataclass
 from .compiled import Ints
 
 NOWHERE = -1

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
+from ...runtime.records import dataclass
 from . import placement_kernel
 from .buffers import BufferInfo, PoolAllocation, PoolInfo
 from .compiled import MachineCode, as_array, compiled, is_compiled

@@ -139,5 +139,6 @@ def make_plan(name: str, algorithm: str, buffers: Sequence[BufferInfo], pools: S
         place = allocations[b.name]
         return PlannedBuffer(b.name, place.pool, place.byte_offset, b.size_bytes, b.alignment, b.kind, b.live or ())
 
-    needed = least([b for b in buffers if b.kind != "constant"])
-    return Plan(name, algorithm, needed, tuple(map(planned, (*pools, *constant_pools))), tuple(map(placed, buffers)))
+    found, workspace = tuple(map(planned, (*pools, *constant_pools))), [b for b in buffers if b.kind != "constant"]
+    together = next((p.lower_bound for p in found if held[p.name] == workspace), None)  # they lie in one pool
+    return Plan(name, algorithm, least(workspace) if together is None else together, found, tuple(map(placed, buffers)))

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
+from ...runtime.records import dataclass
 from .buffers import BufferInfo, PoolAllocation, PoolInfo
 from .packer import Packer, first_that_fit
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from ...runtime.errors import Label, Problem
+from ...runtime.records import dataclass
 from .buffers import BufferInfo, PoolAllocation, PoolInfo
 from .lower_bound import lower_bound
 from .orders import Key, area_first, birth_first, conflicts_first, crowd_first, death_last, lifetime_first, ordered, size_first

@@ -4,9 +4,10 @@ and sections.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+
+from ...runtime.records import dataclass
 
 Array = np.ndarray
 """A vector of int64."""

@@ -1,8 +1,7 @@
 """What the exact search of `search_kernel` knows while it runs: its record, as arrays of integers."""
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...runtime.records import dataclass
 from .compiled import Ints
 
 NONE, FOUND, STOPPED = 0, 1, 2

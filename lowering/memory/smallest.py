@@ -4,10 +4,9 @@ are searched apart.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from ...runtime.records import dataclass
 from .instance import Instance
 from .packing import Effort, Packing
 from .rows import Array, Rows, distinct

@@ -6,8 +6,8 @@ the lanes of a half whose mask is false throughout.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from ...runtime.records import dataclass
 from .llvm_text import BITS, Writer, spelled, suffix, weights
 from .target import Target
 

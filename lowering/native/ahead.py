@@ -9,8 +9,9 @@ from __future__ import annotations
 import sys
 import threading
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ...runtime.records import dataclass
 from ..loops.ir import Function, first_of
 from .emit import attributes, emit_function, own_definitions, quoted
 from .link import is_supported

@@ -6,8 +6,9 @@ may fail.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from ..fuse.kernel import Branch, CheckTrue, CheckWritten, Compute, Loop, MarkWritten, Parallel, Step, walk
 from ..loops.ir import buffers_written

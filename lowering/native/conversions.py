@@ -3,10 +3,9 @@ where the target has instructions for float16: an LLVM conversion would become a
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from ...runtime.records import dataclass
 from .llvm_text import BITS, KINDS, SCALARS, Arithmetic
 from .target import Target
 

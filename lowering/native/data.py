@@ -8,12 +8,12 @@ import hashlib
 import tempfile
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from ...runtime.errors import Problem
+from ...runtime.records import dataclass
 from ..graph.types import Array
 from ..loops.program import VariableUse
 from .driver import Writer

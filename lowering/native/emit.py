@@ -4,10 +4,11 @@ says what is a vector, what is hoisted and what is unrolled, so that LLVM needs 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import repeat
 from typing import TYPE_CHECKING
 
+from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from ..graph.types import ITEM_SIZES
 from ..loops.ir import (
@@ -36,7 +37,7 @@ from ..loops.ir import (
 )
 from .accesses import Accesses
 from .instructions import Instructions
-from .llvm_text import SCALARS, Writer, literal, llvm_type, spelled
+from .llvm_text import SCALARS, Writer, lane_numbers, literal, llvm_type, spelled
 from .pointers import Pointers
 from .target import Target
 from .tile_instructions import TileInstructions
@@ -249,8 +250,7 @@ class Emitter:
         else:
             operands = f"{t} {self.value(x)}, {t} {self.value(y)}"
         if result.type.lanes > 1:
-            numbers = ", ".join([f"i32 {i}" for i in stmt.lanes])
-            self.values[result] = self.writer.put(f"shufflevector {operands}, <{len(stmt.lanes)} x i32> <{numbers}>")
+            self.values[result] = self.writer.put(f"shufflevector {operands}, {lane_numbers(stmt.lanes)}")
             return
         (lane,), n = stmt.lanes, x.type.lanes
         source = operands.split(", ")[0] if n == 1 else f"{t} {self.value(x if lane < n else y)}"

@@ -6,8 +6,8 @@ Reductions of floats combine halves (lane i with lane i + n/2) until one lane is
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from ...runtime.records import dataclass
 from ..loops.ir import Literal, Operand, Type
 from .byte_permutations import lookup
 from .conversions import convert

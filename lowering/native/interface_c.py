@@ -29,10 +29,11 @@ header. Nothing is allocated, and nothing but memcpy, memset and memmove is need
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...runtime.arguments import MLIR_NAMES, tensor_text
 from ...runtime.errors import Problem
+from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from ..graph.quantized import Quantized
 from ..graph.types import ITEM_SIZES

@@ -8,10 +8,11 @@ from __future__ import annotations
 import functools
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from ...runtime.records import dataclass
 from ..elements.expression import is_float
 from ..loops.ir import Type
 
@@ -78,6 +79,12 @@ def half_bits(value: float | int, dtype: str) -> int:
     with np.errstate(over="ignore"):
         one = np.asarray(value, np.float32).astype(dtype)
     return int(one.view(f"u{one.dtype.itemsize}"))
+
+
+@functools.lru_cache(maxsize=1024)
+def lane_numbers(lanes: tuple[int, ...]) -> str:
+    """Which lanes a shuffle takes."""
+    return f"<{len(lanes)} x i32> <{', '.join([f'i32 {i}' for i in lanes])}>"
 
 
 def weights(likely: bool) -> str:

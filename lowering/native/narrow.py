@@ -2,8 +2,9 @@
 """
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ...runtime.records import dataclass
 from ..loops.ir import INDEX, For, Function, Let, LoadFrom, Operand, Var, row_limit
 from ..loops.ranges import LIMITS, Ranges
 from .conversions import convert

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from ..loops.ir import Let, Operand, Type, Var
 from .llvm_text import Writer, llvm_type
@@ -42,11 +43,14 @@ class Pointers:
 
     def let(self, stmt: Let) -> None:
         """Remember how an index is made."""
-        match stmt:
-            case Let(Var(type=Type(lanes=1)) as result, "add", (Var() as x, Var() as y)):
-                self.sums[result] = x, y
-            case Let(Var(type=Type("int64", lanes)) as result) if lanes > 1:
+        result = stmt.result
+        if result.type.lanes > 1:
+            if result.type.dtype == "int64":
                 self.vectors[result] = stmt
+        elif stmt.op == "add":
+            x, y = stmt.args
+            if isinstance(x, Var) and isinstance(y, Var):
+                self.sums[result] = x, y
 
     def enter(self) -> None:
         """An inner block begins behind the line written next, which is empty for now."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...runtime.errors import Problem
+from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from ..loops.program import Program
 from ..memory.buffers import PoolKind, aligned

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from ...runtime.records import dataclass
 
 NAME = re.compile(r'@("[^"]*"|[-\w.$]+)')
 HEAD = "define internal "

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from ...runtime.records import dataclass
 from .data import Constants, ObjectVariable
 from .driver import Writer
 from .entry_c import checked, refuse, refuse_other_types

@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from typing import Literal
+
+from ...runtime.records import dataclass
 
 Precision = Literal["f32", "bf16x6", "bf16x3"]
 """Of contractions of f32: exact products and one rounding for each term; or sums of products of bfloat16 parts."""

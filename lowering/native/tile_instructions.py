@@ -6,8 +6,8 @@ saves 8 KB.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ...runtime.records import dataclass
 from .llvm_text import Writer
 
 PALETTE = 1

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...runtime.errors import Position, Problem
+from ...runtime.records import dataclass
 from ..dialects.tosa.block_scaled import CastFromBlockScaled, CastToBlockScaled, Conv2DBlockScaled, MatMulTBlockScaled
 from ..dialects.tosa.block_scaled_layout import ReshapeBlockScaled, RowGatherBlockScaled
 from ..dialects.tosa.block_scaled_parts import BLOCK, BlockScale, BlockValues

@@ -6,9 +6,10 @@ gives their new values first becomes one that reads variables when it begins and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...runtime.errors import Problem
+from ...runtime.records import dataclass
 from ..dialects.tosa.variable import Variable, VariableRead, VariableWrite
 from ..graph.graph import Function, Module, Operation, Value
 from ..graph.types import Array

@@ -3,8 +3,9 @@ names have in common."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ...runtime.records import dataclass
 from ..graph.graph import Block, Function, Module, Operation, Value
 from ..graph.operator import Op
 from ..graph.types import Type

@@ -4,9 +4,9 @@ columns, a share with each tile of this one, and what the epilogue adds to the s
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis
 from ..elements.expression import Buffer
 from ..elements.traverse import loads_beside

@@ -5,8 +5,9 @@ blocks of K sums wait in scratch, in the order of their use; each has its terms 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis
 from ..elements.expression import Buffer
 from ..elements.traverse import loads

@@ -4,9 +4,9 @@ tile lie in the first-level cache, and the columns into blocks whose panels lie 
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...runtime.records import dataclass
 from ..elements.expression import Load, is_float
 from ..elements.traverse import loads
 from ..graph.types import ITEM_SIZES

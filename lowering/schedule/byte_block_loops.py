@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis
 from ..elements.expression import Buffer, Expr, Load
 from ..elements.traverse import rewrite
@@ -147,9 +147,8 @@ class Words:
         type = Type(f"int{8 * size}", self.band.size // size)
         x, y = (z if z.type == type else self.b.op("bits", z, type=type) for z in (x, y))
         half = GROUP_BYTES // size // 2
-        return [self.b.op("bits", self.b.shuffle(x, y, tuple(
-            side * type.lanes + first + upper * half + i for first in range(0, type.lanes, 2 * half) for i in range(half)
-            for side in (0, 1))), type=Type("int8", self.band.size)) for upper in (0, 1)]
+        return [self.b.op("bits", self.b.shuffle(x, y, by_turns(type.lanes, half, upper)), type=Type("int8", self.band.size))
+                for upper in (0, 1)]
 
     def bytes(self, tap: Tap) -> Operand:
         """The unsigned bytes of a tap, padding included."""
@@ -184,6 +183,13 @@ class Words:
         while len(parts) > 1:
             parts = [self.b.shuffle(x, y, tuple(range(2 * x.type.lanes))) for x, y in zip(parts[::2], parts[1::2])]
         return parts[0]
+
+
+@functools.cache
+def by_turns(lanes: int, half: int, upper: int) -> tuple[int, ...]:
+    """The lanes of two vectors by turns: of each 2 half of them the lower half, or the upper."""
+    return tuple([side * lanes + first + upper * half + i for first in range(0, lanes, 2 * half) for i in range(half)
+                  for side in (0, 1)])
 
 
 def moved(places: Places, at: At, row: Affine | int) -> At:

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from ...runtime.records import dataclass
 from ..elements.affine import Axis
 from ..elements.expression import Apply, Cast, Const, Expr, Guard, IndexValue, Load, Reduce
 from ..elements.traverse import children

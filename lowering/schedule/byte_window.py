@@ -10,8 +10,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis, Range, Wrapped
 from ..elements.expression import Apply, Expr, Load, Reduce
 from ..elements.traverse import computed

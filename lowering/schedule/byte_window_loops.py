@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis, Computed, Range
 from ..elements.expression import Buffer, Const, Expr
 from ..loops.builder import Builder

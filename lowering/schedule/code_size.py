@@ -7,9 +7,9 @@ fast, and what is between is at most a little slower for less code; small work h
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TypeVar
 
+from ...runtime.records import dataclass
 from ..elements.expression import Cast, Expr, is_float
 from ..elements.traverse import loads
 from ..graph.types import ITEM_SIZES

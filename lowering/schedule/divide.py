@@ -12,8 +12,9 @@ import dataclasses
 import itertools
 from collections import Counter
 from collections.abc import Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from ..fuse.rings import copied
 from ..loops.apart import Places

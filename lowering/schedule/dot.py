@@ -6,9 +6,9 @@ points add to a sum depends on its column, and is in the sums' initial values, o
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis, Range
 from ..elements.expression import Apply, Cast, Const, Expr, Load
 from ..elements.traverse import computed

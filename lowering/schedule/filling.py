@@ -3,8 +3,8 @@ of one tile."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis
 from ..elements.expression import Buffer, Expr
 from ..elements.traverse import loads

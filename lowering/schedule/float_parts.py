@@ -22,11 +22,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from ...runtime.records import dataclass
 from ..elements.affine import Axis
 from ..elements.expression import Load
 from ..elements.traverse import computed, loads

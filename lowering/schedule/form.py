@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis, Computed, Range, Term, Wrapped
 from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Guard, IndexValue, Load, Reduce
 from ..elements.traverse import children

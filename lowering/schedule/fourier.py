@@ -11,10 +11,10 @@ in the end the place of a frequency is its number with the bits in reverse.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis
 from ..elements.expression import Apply, Buffer, Expr, Load, Reduce
 from ..elements.roots import Roots, roots

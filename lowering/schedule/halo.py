@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from ...runtime.arena import empty
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis, Range
 from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Load, Reduce, is_float
 from ..elements.interpret import numpy_dtype

@@ -4,8 +4,8 @@ reductions inside are computed where the axes that they depend on are known.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis, Computed
 from ..elements.expression import Apply, Cast, Expr, IndexValue, Load, Reduce
 from ..elements.traverse import children, loads, loads_beside, nodes

@@ -4,8 +4,8 @@ that memory is read in as many places at once, and x once for all of them. The l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis
 from ..elements.expression import Apply, Expr, Load, Reduce, is_float
 from ..elements.traverse import loads, nodes

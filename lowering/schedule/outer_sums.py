@@ -7,8 +7,8 @@ and from one set of the caches where the distance of rows is a power of two.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis
 from ..elements.expression import Buffer, Load, Reduce
 from ..elements.traverse import nodes

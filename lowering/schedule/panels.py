@@ -11,11 +11,11 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ...runtime.arena import empty
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis, Range
 from ..elements.expression import PRIMITIVES, Apply, Buffer, Cast, Const, Expr, Load, is_float
 from ..elements.interpret import evaluate, numpy_dtype

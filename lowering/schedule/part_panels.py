@@ -5,11 +5,11 @@ of range (`float_parts`) become zeros, block by block, and are noted.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis
 from ..elements.expression import Buffer
 from ..graph.types import Array

@@ -7,8 +7,8 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis, Range
 from ..elements.expression import Apply, Const, Expr, Guard, IndexValue, Reduce
 from ..elements.traverse import loads, nodes

@@ -7,8 +7,8 @@ beside it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis, Computed, Term
 from ..elements.expression import Apply, Const, Expr, IndexValue
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ...runtime.records import dataclass
 from ..native.target import Target
 from .code_size import Code, cheapest
 from .tiles import Tiles, balanced, chunks, repeating

@@ -4,9 +4,10 @@ the schedule makes of its own constants. Where these say something else than tho
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 
+from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from ..fuse.kernel import Kernel
 from ..graph.types import Array

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis, Computed, Term
 from ..elements.expression import Apply, Cast, Expr, Guard, IndexValue, Load
 from ..elements.traverse import children, nodes

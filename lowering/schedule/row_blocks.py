@@ -4,8 +4,8 @@ common axes, inside the parts of each kernel for the rows of one block. What lie
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis
 from ..elements.expression import Buffer, Load
 from ..fuse.kernel import Kernel

@@ -6,8 +6,9 @@ computed too. Says which passes over a row that takes, and which values a later 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis, Wrapped
 from ..elements.expression import Apply, Cast, Const, Expr, Load, Reduce, is_float
 from ..elements.traverse import nodes

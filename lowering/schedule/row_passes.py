@@ -7,8 +7,8 @@ and `rows_across` takes as many rows at a time as a tile of them has.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis
 from ..elements.expression import Apply, Buffer, Cast, Expr, Load, Reduce
 from ..graph.types import ITEM_SIZES

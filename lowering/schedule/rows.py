@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis, Range
 from ..loops.builder import Builder
 from ..loops.ir import INDEX, Literal, Operand

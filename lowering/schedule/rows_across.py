@@ -4,8 +4,8 @@ has to be put together at the end. A softmax over channels before the columns of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis
 from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type

@@ -4,9 +4,9 @@ vector, between the steps of the panel after it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis
 from ..elements.expression import Buffer, Expr, Reduce
 from ..elements.traverse import nodes

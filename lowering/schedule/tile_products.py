@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis, Wrapped
 from ..elements.expression import Buffer
 from ..loops.builder import Builder

@@ -9,9 +9,9 @@ one that writes a tile to end. With half as many tiles in use there is room for 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...runtime.records import dataclass
 from ..elements.affine import Axis
 from ..elements.expression import Expr, Load
 from ..loops.ir import TILE_BYTES, TILE_ROWS

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ...runtime.records import dataclass
 from ..elements.expression import Guard, Load, Reduce
 from ..elements.traverse import computed, nodes
 from ..graph.types import ITEM_SIZES

@@ -96,7 +96,7 @@ class Vectorizer:
                 stack.extend(reversed(pending))
                 continue
             stack.pop()
-            if self.known(node) is None:
+            if id(node) not in self.memo:
                 self.memo[id(node)] = self.compute(node)
         return self.memo[id(e)]
 

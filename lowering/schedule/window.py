@@ -6,8 +6,9 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ...runtime.records import dataclass
 from ..elements.affine import Axis
 from ..elements.expression import Load, Reduce, is_float
 from ..elements.traverse import loads, loads_beside, nodes

@@ -6,10 +6,10 @@ has many of them and they are cheap to make.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ...runtime.errors import Position, Problem, Source
+from ...runtime.records import dataclass
 
 if TYPE_CHECKING:
     from lark import Token

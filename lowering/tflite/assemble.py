@@ -4,9 +4,10 @@ variables as declarations. Every subgraph is written out where it is run.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ...runtime.errors import Label, Problem
+from ...runtime.records import dataclass
 from ..dialects.tosa.control_flow import CondIf, WhileLoop
 from ..dialects.tosa.data import Const
 from ..dialects.tosa.variable import Variable, VariableRead, VariableWrite

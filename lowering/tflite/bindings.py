@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from ...runtime.errors import Problem
+from ...runtime.records import dataclass
 from ..flatbuffer.position import FilePosition
 from ..graph.graph import Value
 from .inline import place_of

@@ -6,10 +6,11 @@ which they refer for operators, tensors and constants: references of flatbuffers
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from ...runtime.records import dataclass
 from ..flatbuffer.builder import Builder, Data, Node, Reference, Scalar, TableNode
 from .divide import Part
 from .records import ModelRecord

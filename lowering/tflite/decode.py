@@ -6,12 +6,12 @@ subgraphs here, and that each tensor has one origin that lies before its uses.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
 
 from ...runtime.errors import Problem
+from ...runtime.records import dataclass
 from ..flatbuffer.binary import Binary, Table
 from ..flatbuffer.position import FilePosition, shown, whole
 from ..graph.types import Array

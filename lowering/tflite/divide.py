@@ -8,10 +8,11 @@ variable keep their order.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from ...runtime.errors import Problem
+from ...runtime.records import dataclass
 from .kernels import is_kernel_of_ours
 from .records import ModelRecord, OperatorRecord, SubgraphRecord
 from .schema import CALLEES, OTHER_CALLERS, RESOURCE

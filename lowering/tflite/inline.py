@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
+from ...runtime.records import dataclass
 from ..dialects.tosa.data import ConstShape
 from ..dialects.tosa.layout import Slice
 from ..dialects.tosa.shape import SubShape

@@ -4,8 +4,8 @@ that a converter is given.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from ...runtime.records import dataclass
 from .divide import Part, Step, divide
 from .records import ModelRecord, SignatureRecord
 

@@ -5,9 +5,8 @@ rows by their number along each such axis; its size must be known. A slice with 
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...runtime.errors import Problem
+from ...runtime.records import dataclass
 from .constants import integers
 from .records import OperatorRecord, SubgraphRecord, TensorRecord
 

@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ...runtime.records import dataclass
 from ..dialects.tosa.data import Const, ConstShape
 from ..dialects.tosa.layout import Reshape
 from ..flatbuffer.position import FilePosition

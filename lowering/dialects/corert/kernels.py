@@ -6,8 +6,8 @@ are in `OPEN`; `verify.py` has their rules.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from ....runtime.records import dataclass
 from .program import SCALARS
 
 DENSE_TYPES = (*SCALARS, "f16", "bf16")

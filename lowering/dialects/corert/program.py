@@ -13,9 +13,10 @@ normal form for both spellings that are read, that of the design document and th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ....runtime.errors import Position, Problem
+from ....runtime.records import dataclass
 from ...text.attributes import Attribute
 
 CHAIN, HANDLE, HANDLER = "!tfrt.chain", "!corert.tensorhandle", "!corert.ophandler"

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ....runtime.errors import Label, Position, Problem, Source
+from ....runtime.records import dataclass
 from ...text.attributes import Attribute, Dictionary
 from ...text.reader import decoded
 from .attribute_reader import AttributeReader

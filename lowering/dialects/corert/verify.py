@@ -5,9 +5,9 @@ SSA form is the reader's: a name is defined before its use, once. What is wrong 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from ....runtime.errors import Label, Position, Problem
+from ....runtime.records import dataclass
 from ...graph.types import ElementType
 from ...text.attributes import Attribute, Dense, Number, Numbers, Symbol
 from .kernels import OPEN, RETURN, SIGNATURES, Signature

@@ -5,9 +5,8 @@
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ....runtime.errors import Position, Problem
+from ....runtime.records import dataclass
 from ...graph.graph import Function, Module, Operation
 from ...graph.types import Array, TensorType
 from .operator import find, flag, required, spelling, string

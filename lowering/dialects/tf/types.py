@@ -5,9 +5,9 @@ reading. `!tf_type.resource<tensor<3xf32>>` is a `TensorFlowType`, `tensor<*x!tf
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeGuard
 
+from ....runtime.records import dataclass
 from ...graph.types import OpaqueType, TensorType, Type
 
 PREFIX = "!tf_type."

@@ -1,11 +1,12 @@
 """What TensorFlow's interpreters pass around besides arrays: handles of variables, lists of tensors."""
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from ....runtime.records import dataclass
 from ...graph.types import Array
 
 

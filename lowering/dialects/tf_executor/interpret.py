@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ....runtime.errors import Problem
+from ....runtime.records import dataclass
 from ...graph.graph import Operation, Value
 from ..tf.operator import is_tensorflow
 from ..tf.values import Datum

@@ -6,11 +6,11 @@ values; the upper half of a product, where the shifts are constants that are lar
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
+from ....runtime.records import dataclass
 from ...elements.affine import Affine
 from ...elements.expression import Apply, Const, Expr, apply, cast, clamp, select
 from ...elements.functions import ROUNDER, ROUNDER_BITS, SIGN

@@ -6,8 +6,9 @@ Variables (`Atom`s) are ordered as they are made, so that the top one of a funct
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from ....runtime.records import dataclass
 
 Bit = int
 FALSE: Bit = 0

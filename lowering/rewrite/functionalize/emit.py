@@ -8,12 +8,12 @@ only where it is false, moves into its two regions, as far as the order allows. 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ....runtime.errors import Problem
+from ....runtime.records import dataclass
 from ...dialects.tf.legalizations.data import Datum
 from ...dialects.tf_executor.operators import (
     ControlTrigger,

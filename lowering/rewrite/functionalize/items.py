@@ -6,9 +6,9 @@ between Send and Recv, whether an Exit was live.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from ....runtime.records import dataclass
 from ...dialects.tf.operator import find, is_tensorflow
 from ...dialects.tf_executor.frames import Frame
 from ...dialects.tf_executor.operators import (

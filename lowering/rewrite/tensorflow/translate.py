@@ -7,11 +7,12 @@ only where something needs it, because it is looked at last: see `pruned` in `to
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from ....runtime.errors import Position, Problem
+from ....runtime.records import dataclass
 from ...dialects.tf.legalizations import LEGALIZATIONS
 from ...dialects.tf.legalizations.data import Datum, ListOfTensors, Text, VariableHandle, described
 from ...dialects.tf.legalizations.emitter import Emitter

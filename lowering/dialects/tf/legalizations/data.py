@@ -5,9 +5,10 @@ string is kept for messages alone.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from .....runtime.errors import Problem
+from .....runtime.records import dataclass
 from ....graph.graph import Value
 from ....graph.types import TensorType
 

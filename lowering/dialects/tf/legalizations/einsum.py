@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from .....runtime.errors import Problem
+from .....runtime.records import dataclass
 from ....graph.graph import Operation, Value
 from ....graph.types import I32
 from ..operator import string

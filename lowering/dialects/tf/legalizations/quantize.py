@@ -6,11 +6,10 @@ a number half way between two steps may then fall on the other one.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from .....runtime.errors import Problem
+from .....runtime.records import dataclass
 from ....graph.graph import Operation, Value
 from ..operator import flag, number
 from .emitter import Emitter

@@ -5,11 +5,10 @@ with TensorFlow's own roundings; others are by operators, whose quotients are pr
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from .....runtime.errors import Problem
+from .....runtime.records import dataclass
 from ....graph.graph import Operation, Value
 from ....graph.types import Array
 from ..operator import find, flag, number

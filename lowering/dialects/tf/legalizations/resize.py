@@ -8,11 +8,11 @@ between two inputs are exact in `resize`, while TensorFlow rounds them: for some
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from .....runtime.errors import Problem
+from .....runtime.records import dataclass
 from ....graph.graph import Operation, Value
 from ....graph.types import F32, I32, Array
 from ...tosa.resize import LARGEST_EXTENT, LARGEST_SCALE, NEAREST

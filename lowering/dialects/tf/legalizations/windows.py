@@ -6,11 +6,11 @@ over, so the padding behind is taken back, and the input cropped where that is n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from .....runtime.errors import Problem
+from .....runtime.records import dataclass
 from ....graph.graph import Operation, Value
 from ..operator import find, string
 from .emitter import Emitter
