@@ -30,9 +30,9 @@ def unsettled(where: Iterable[Range], places: Sequence[At]) -> tuple[Range, ...]
     return tuple(w for w in where if any(w.substitute(p).known is not True for p in places))
 
 
-def alike(axes: Iterable[Axis], where: Sequence[Range], places: Sequence[At]) -> Runs:
+def alike(axes: Iterable[Axis], where: Sequence[Range], places: Sequence[At], tested: bool = False) -> Runs:
     """Axes whose neighbouring values share a run if the conditions, which hold or fail at each of them, hold and fail at
-    the same places."""
+    the same places; where others are `tested`, if these are the same, too."""
     def ways(axis: Axis, at: Affine) -> tuple[bool | None, ...]:
         here = [{**p, axis: at} for p in places]
         return tuple([w.substitute(p).known for w in where if w.index.coefficient(axis) for p in here])
@@ -41,7 +41,7 @@ def alike(axes: Iterable[Axis], where: Sequence[Range], places: Sequence[At]) ->
         """Whether what is known of each value is known of all at once: not where a condition fails below its range for some
         and above it for others."""
         found = ways(axis, Affine.of(Axis(axis.name, len(run))) + run.start)
-        return None not in found and found == ways(axis, Affine.of(run.start))
+        return (tested or None not in found) and found == ways(axis, Affine.of(run.start))
 
     result: dict[Axis, Sequence[range]] = {}
     for axis in axes:
