@@ -16,7 +16,7 @@ FEW_ROWS = 8
 cache."""
 PRICES, BLOCK_PRICES = (0.05, 0.3), (0.1, 0.8)
 """Cycles that a row's element and a panel's vector cost beside others; and in products so large that nothing else counts."""
-MULTIPLIED_PRICES = (0.5, 0.3)
+MULTIPLIED_PRICES = (0.5, 0.15)
 """The same where products are slow: an element goes to all lanes by the unit that multiplies."""
 SHAPE_PRICE = 0.02
 """How much faster the whole has to be for one more shape of tile."""
