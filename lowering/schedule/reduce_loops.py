@@ -52,9 +52,9 @@ def alike(axes: Iterable[Axis], where: Sequence[Range], places: Sequence[At], te
 
 
 def reduce_loops(b: Builder, axes: tuple[Axis, ...], where: Sequence[Range], at: At, inits: Accumulators, step: Step,
-                 apart: Runs = NOTHING, unroll: int = 2, group: int = 1) -> Accumulators:
+                 apart: Runs = NOTHING, unroll: int = 2, group: int = 1, short: int = SHORT) -> Accumulators:
     """Run `step` for all values of the reduction axes for which the conditions `where` hold; those `apart` have a run of
-    values at a time; the last axis goes in steps of `group` elements."""
+    values at a time; the last axis goes in steps of `group` elements, with no loop if it is as `short`."""
     homes = [next(a for a in reversed(axes) if w.index.coefficient(a)) for w in where]
 
     def values(depth: int, run: range, at: At, acc: Accumulators, mine: Sequence[Range]) -> Accumulators:
@@ -86,8 +86,8 @@ def reduce_loops(b: Builder, axes: tuple[Axis, ...], where: Sequence[Range], at:
         axis, last = axes[depth], depth == len(axes) - 1
         size = group if last else 1
         mine = [w for w, home in zip(where, homes) if home is axis]
-        short = axis.extent // size <= SHORT and axis.extent // size * len(inits) <= MOST_STEPS
-        if axis in apart or (last and not mine and short):
+        few = axis.extent // size <= short and axis.extent // size * len(inits) <= MOST_STEPS
+        if axis in apart or (last and not mine and few):
             whole = axis in apart and not last and not mine
             for run in apart[axis] if whole else [range(i, i + 1) for i in range(0, axis.extent, size)]:
                 acc = values(depth, run, at, acc, mine)
