@@ -18,6 +18,9 @@ LINE_CYCLES = 100
 """Cycles of a run that a line of code must save."""
 TOLERATED, FREE_CYCLES = 0.03, 5_000
 """How much longer a kernel may take for less code, in relation or in cycles."""
+LONG_LINES, LITTLE_CYCLES, FREE_LITTLE = 250, 70_000, 10_000
+"""Where the fastest has more lines than this, with which a graph of one operator takes too long to compile, and takes no more
+cycles than these: how many may be added."""
 NARROW_CYCLES, TOLERATED_NARROW, FREE_NARROW = 4000, 0.25, 20_000
 """The same where it reads floats narrower than it computes with: each is converted at each use, which is much of its code,
 and of its time, too, that no count of products tells. The last are cycles, as `FREE_CYCLES` are."""
@@ -51,11 +54,13 @@ def tolerated(cycles: float, share: float = TOLERATED, free: float = FREE_CYCLES
 
 
 def cheapest(choices: Iterable[Choice], cycles: Callable[[Choice], float], lines: Callable[[Choice], float], passes: float = 1,
-             share: float = TOLERATED, free: float = FREE_CYCLES) -> Choice:
-    """The choice that costs least, its cycles and its lines, of those that are not much slower than the fastest. All is done
-    `passes` times in as many cycles."""
+             share: float = TOLERATED, free: float = FREE_CYCLES, long: bool = False) -> Choice:
+    """The choice that costs least, its cycles and its lines, of those that are not much slower than the fastest; somewhat more
+    where that is `long` for its work. All is done `passes` times in as many cycles."""
     found = [(cycles(choice) * passes, choice) for choice in choices]
-    least = min(each for each, _ in found)
+    least, fastest = min(found, key=lambda f: f[0])
+    if long and least <= LITTLE_CYCLES and lines(fastest) > LONG_LINES:
+        free = max(free, FREE_LITTLE)
     allowed, price = least + tolerated(least, share, free), price_of(share)
     return min((f for f in found if f[0] <= allowed), key=lambda f: f[0] + price * lines(f[1]))[1]
 

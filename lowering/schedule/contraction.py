@@ -24,7 +24,7 @@ from .conditions import Conditions, kept_in_range
 from .nest import Nest, free_axes
 from .panels import Cut, Panels, is_constant, pack_at_run_time, packed, unpacked
 from .reduce_loops import alike, reduce_loops, unsettled
-from .register_tile import BLOCK_PRICES, PRICES, Tile, choose_tile, panels, ranked_tiles, steps
+from .register_tile import BLOCK_PRICES, MULTIPLIED_PRICES, PRICES, Tile, choose_tile, of_sums, panels, ranked_tiles, steps
 from .rows import Rows, nested, over_tested
 from .tiles import Piece, Tiles, balanced, interior, over, pieces
 from .vectorize import At, Vectorizer
@@ -206,11 +206,12 @@ def choose(form: Contraction, target: Target) -> ContractionChoice:
     from .float_parts import choose_parts
     from .tile_shape import choose_tiles
     lanes = target.lanes(ITEM_SIZES[form.reduce.dtype])
-    few = aliased(form, target)
-    tile = choose_tile(form.rows, form.n.extent, lanes, target, few, PRICES, code_of(form), may_repeat(form, lanes))
     step = "fma" if is_float(form.reduce.dtype) else "multiply"
     if target.has_dot4 and bytes_of(form) and lanes >= 4 and places_with_conditions(form) <= MOST_PLACES:
         step = "dot4"
+    prices = MULTIPLIED_PRICES if step == "multiply" else PRICES
+    tile = choose_tile(form.rows, form.n.extent, lanes, machine(form, step, target), aliased(form, target), prices,
+                       code_of(form), may_repeat(form, lanes))
     packing = "compiling" if is_constant(form.b) else "running"
     if step == "fma" and (tiles := choose_parts(form, target)):
         return ContractionChoice(tiles, lanes, target.precision, packing, False)
@@ -229,13 +230,18 @@ def choose(form: Contraction, target: Target) -> ContractionChoice:
     return ContractionChoice(tile, lanes, step, packing, large and form.passes > tile.rows, None, large and soon)
 
 
+def machine(form: Contraction, step: str, target: Target) -> Target:
+    """The machine as products see it that are done so."""
+    return of_sums(form.reduce.dtype, target) if step == "multiply" else target
+
+
 def others(form: Contraction, choice: ContractionChoice, target: Target) -> Iterator[ContractionChoice]:
     """The same with the other tiles that the cost model thinks most of, with the other order of loops, and without blocks."""
     if choice.step not in ("fma", "multiply", "dot4"):
         return
     if choice.blocks is None:
-        few = aliased(form, target)
-        for tile in ranked_tiles(form.rows, form.n.extent, choice.lanes, target, few)[:TRIED]:
+        few, seen = aliased(form, target), machine(form, choice.step, target)
+        for tile in ranked_tiles(form.rows, form.n.extent, choice.lanes, seen, few)[:TRIED]:
             yield replace(choice, tile=tile)
         if choice.step != "dot4" and form.rows > choice.tile.rows:
             yield replace(choice, columns_first=not choice.columns_first)
@@ -416,8 +422,9 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
     outer, lines = form.outer, [Tiles(0, 1, 1)]
     if form.m:
         lines = heights(form.rows, interior(form.m, (*conditions.rows, *form.tested)), choice.tile,
-                        conditions.by_single_rows, wide, form.depth * form.turns * math.prod(a.extent for a in outer), target,
-                        bool(form.tested), code_of(form, step.group), may_repeat(form, choice.lanes), conditions.parts(form.m))
+                        conditions.by_single_rows, wide, form.depth * form.turns * math.prod(a.extent for a in outer),
+                        machine(form, choice.step, target), bool(form.tested), code_of(form, step.group),
+                        may_repeat(form, choice.lanes), conditions.parts(form.m))
 
     alike = alike_in_each(form, choice, conditions)
 

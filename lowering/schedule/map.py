@@ -35,6 +35,8 @@ LONG, LONGEST = 16, 150
 vector is code enough."""
 HEAVY = 12
 """Instructions for a vector from which on it is asked how many vectors at a time are worth their code."""
+MANY_LINES = 50
+"""The same of lines, with those for what is left at the end."""
 AT_A_TIME, BY_TURNS, BY_TURNS_AHEAD, LONG_BY_TURNS = 0.3, 1.0, 0.05, 0.3
 """How much longer one vector at a time takes than many, beside what these take; and where they come by turns: on a processor
 that looks far enough ahead to see the next vector's operations, little, unless these are many."""
@@ -109,8 +111,6 @@ def choose(nest: Nest, target: Target, rows: bool) -> MapChoice:
 def vectors_at_a_time(nest: Nest, axis: Axis, lanes: int, most: int, alone: float) -> int:
     """So many vectors or fewer: where each is much code, and there are few; `alone` is how much longer one at a time takes."""
     each = weight(nest.value, axis)
-    if each < HEAVY:
-        return most
     count, n = math.prod(a.extent for a in nest.axes) / lanes, axis.extent
 
     def cycles(unroll: int) -> float:
@@ -119,6 +119,8 @@ def vectors_at_a_time(nest: Nest, axis: Axis, lanes: int, most: int, alone: floa
     def lines(unroll: int) -> int:
         return 2 * each * (unroll * (n >= unroll * lanes) + -(-(n % (unroll * lanes)) // lanes))
 
+    if each < HEAVY and lines(most) <= MANY_LINES:
+        return most
     return cheapest([u for u in (4, 2, 1) if u <= most], cycles, lines, share=share_of(nest.value))
 
 

@@ -30,9 +30,9 @@ def unsettled(where: Iterable[Range], places: Sequence[At]) -> tuple[Range, ...]
     return tuple(w for w in where if any(w.substitute(p).known is not True for p in places))
 
 
-def alike(axes: Iterable[Axis], where: Sequence[Range], places: Sequence[At]) -> Runs:
+def alike(axes: Iterable[Axis], where: Sequence[Range], places: Sequence[At], tested: bool = False) -> Runs:
     """Axes whose neighbouring values share a run if the conditions, which hold or fail at each of them, hold and fail at
-    the same places."""
+    the same places; where others are `tested`, if these are the same, too."""
     def ways(axis: Axis, at: Affine) -> tuple[bool | None, ...]:
         here = [{**p, axis: at} for p in places]
         return tuple([w.substitute(p).known for w in where if w.index.coefficient(axis) for p in here])
@@ -41,7 +41,7 @@ def alike(axes: Iterable[Axis], where: Sequence[Range], places: Sequence[At]) ->
         """Whether what is known of each value is known of all at once: not where a condition fails below its range for some
         and above it for others."""
         found = ways(axis, Affine.of(Axis(axis.name, len(run))) + run.start)
-        return None not in found and found == ways(axis, Affine.of(run.start))
+        return (tested or None not in found) and found == ways(axis, Affine.of(run.start))
 
     result: dict[Axis, Sequence[range]] = {}
     for axis in axes:
@@ -52,9 +52,9 @@ def alike(axes: Iterable[Axis], where: Sequence[Range], places: Sequence[At]) ->
 
 
 def reduce_loops(b: Builder, axes: tuple[Axis, ...], where: Sequence[Range], at: At, inits: Accumulators, step: Step,
-                 apart: Runs = NOTHING, unroll: int = 2, group: int = 1) -> Accumulators:
+                 apart: Runs = NOTHING, unroll: int = 2, group: int = 1, short: int = SHORT) -> Accumulators:
     """Run `step` for all values of the reduction axes for which the conditions `where` hold; those `apart` have a run of
-    values at a time; the last axis goes in steps of `group` elements."""
+    values at a time; the last axis goes in steps of `group` elements, with no loop if it is as `short`."""
     homes = [next(a for a in reversed(axes) if w.index.coefficient(a)) for w in where]
 
     def values(depth: int, run: range, at: At, acc: Accumulators, mine: Sequence[Range]) -> Accumulators:
@@ -86,8 +86,8 @@ def reduce_loops(b: Builder, axes: tuple[Axis, ...], where: Sequence[Range], at:
         axis, last = axes[depth], depth == len(axes) - 1
         size = group if last else 1
         mine = [w for w, home in zip(where, homes) if home is axis]
-        short = axis.extent // size <= SHORT and axis.extent // size * len(inits) <= MOST_STEPS
-        if axis in apart or (last and not mine and short):
+        few = axis.extent // size <= short and axis.extent // size * len(inits) <= MOST_STEPS
+        if axis in apart or (last and not mine and few):
             whole = axis in apart and not last and not mine
             for run in apart[axis] if whole else [range(i, i + 1) for i in range(0, axis.extent, size)]:
                 acc = values(depth, run, at, acc, mine)

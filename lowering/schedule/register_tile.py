@@ -3,8 +3,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ...runtime.records import dataclass
+from ..elements.expression import is_float
+from ..graph.types import ITEM_SIZES
 from ..native.target import Target
 from .code_size import Code, cheapest
 from .tiles import Tiles, balanced, chunks, repeating
@@ -14,14 +17,25 @@ FEW_ROWS = 8
 cache."""
 PRICES, BLOCK_PRICES = (0.05, 0.3), (0.1, 0.8)
 """Cycles that a row's element and a panel's vector cost beside others; and in products so large that nothing else counts."""
+MULTIPLIED_PRICES = (0.5, 0.15)
+"""The same where products are slow: an element goes to all lanes by the unit that multiplies."""
 SHAPE_PRICE = 0.02
 """How much faster the whole has to be for one more shape of tile."""
+MULTIPLIED = {4: 1.5, 8: 2.0}
+"""Cycles that x86 takes to multiply a vector of integers of so many bytes, which is several instructions, and to add it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
     rows: int
     vectors: int
+
+
+def of_sums(dtype: str, target: Target) -> Target:
+    """The machine as sums of products of this type see it: none of integers waits for the one before."""
+    if is_float(dtype) or target.architecture != "x86":
+        return target
+    return replace(target, fma_per_cycle=1 / MULTIPLIED.get(ITEM_SIZES[dtype], 1), fma_latency=1)
 
 
 def steps(rows: int, vectors: int, target: Target) -> float:
@@ -46,7 +60,7 @@ def choose_tile(rows: int, columns: int, lanes: int, target: Target, few: bool, 
         return min(tiles, key=product.cycles)
     tiles += [Tile(n, t.vectors) for t in tiles for n in range(2, t.rows)]
     tried = [(t, heights) for t in tiles if t.rows > 1 or rows == 1 for heights in product.heights(t, again)]
-    return cheapest(tried, lambda c: product.cycles(*c), lambda c: product.lines(*c, code), code.passes, code.share)[0]
+    return cheapest(tried, lambda c: product.cycles(*c), lambda c: product.lines(*c, code), code.passes, code.share, long=True)[0]
 
 
 def ranked_tiles(rows: int, columns: int, lanes: int, target: Target, few: bool) -> list[Tile]:

@@ -80,7 +80,7 @@ class Staging:
         apart = [a for a in axes if any(w.index.coefficient(a) for w in where if self.on_rows(w))]
         run = self.run_of([a for a in axes if any(w.index.coefficient(a) for w in where)])
         looped = [a for a in axes[:len(axes) - len(run)] if a not in apart]
-        runs = alike(apart, where, [self.row_at(at, r) for r in rows])
+        runs = alike(apart, where, [self.row_at(at, r) for r in rows], tested=True)
         for position in itertools.product(*(runs[a] for a in apart)):
             loops = [Axis(a.name, len(values)) for a, values in zip(apart, position)]
             here = {**at, **{a: Affine.of(loop) + values.start for a, loop, values in zip(apart, loops, position)},

@@ -52,14 +52,14 @@ def chunks(extent: int, size: int) -> list[Tiles]:
 
 
 def pieces(size: int, lanes: int, masked: bool, least: int = 1) -> tuple[Piece, ...]:
-    """Vectors for `size` elements: whole ones, then with `masked` one in part, without ever shorter ones (a power of
-    two, at least `least`) that end exactly."""
+    """Vectors for `size` elements: whole ones, then with `masked` one in part, without ever shorter ones (a power of two)
+    that end exactly; of `least` elements at least, some of which may be none."""
     result = [Piece(start, lanes, lanes) for start in range(0, size - lanes + 1, lanes)]
     start = len(result) * lanes
     while start < size:
         rest = size - start
         if masked:
-            width = lanes if result else 1 << (rest - 1).bit_length()
+            width = lanes if result else max(1 << (rest - 1).bit_length(), least)
         else:
             width = max(1 << (rest.bit_length() - 1), least)
         result.append(Piece(start, width, min(width, rest)))

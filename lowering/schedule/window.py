@@ -22,7 +22,7 @@ from .conditions import Conditions
 from .map import lanes_of
 from .nest import Nest, exposed, free_axes
 from .quotients import shared_by
-from .reduce_loops import alike, reduce_loops, unsettled
+from .reduce_loops import SHORT, alike, reduce_loops, unsettled
 from .reduction import add
 from .register_tile import Tile
 from .repeats import Repeats, group_of, repeats, whole_groups
@@ -51,6 +51,8 @@ BYTE_LOAD, WIDE_LOAD = 7, 2
 """Instructions that load a float of a byte as float32, and those of a wider one."""
 UNROLLED = 8
 """Steps that are written one after the other where rows share what they load."""
+MANY_OPERATIONS = 60
+"""Operations of a step that hide what a loop over the steps costs, even a short one."""
 FEW_STEPS = 2
 """So many steps of a window are written one after the other where that is not taken apart."""
 
@@ -336,7 +338,10 @@ class Window:
         moves = [{a: place[a] for a in (self.m, self.n) if a} for place in places]
         inits = [Literal(self.reduce.identity, Type(self.reduce.dtype, piece.lanes)) for _, piece in block.vectors]
         unroll = UNROLLED if len(inits) == 1 or shares(self.reduce, self.m) else 2
-        self.writer.write(block, reduce_loops(self.b, self.reduce.axes, bounds, at, inits, step, apart, unroll))
+        short = SHORT
+        if unroll == 2 and operations(self.reduce.body) * len(inits) * self.reduce.axes[-1].extent > MANY_OPERATIONS:
+            unroll, short = 1, 1
+        self.writer.write(block, reduce_loops(self.b, self.reduce.axes, bounds, at, inits, step, apart, unroll, short=short))
 
 
 def shares(r: Reduce, m: Axis | None) -> bool:
