@@ -237,18 +237,17 @@ class Fuser:
     def troublesome(self, operation: Operation, expression: Expr) -> list[Value]:
         """Inlined operands that spoil the form: a second reduction (of several products, all but the last), or a guard that
         stays inside a reduction."""
-        reductions = [e for e in nodes(expression) if isinstance(e, Reduce)]
+        every = nodes(expression)
+        reductions = [e for e in every if isinstance(e, Reduce)]
         inlined = [v for v in dict.fromkeys(operation.operands)
                    if v in self.tensors and v not in self.homes and v.constant is None]
-        result = []
-        if len(reductions) > 1:
-            result = [v for v in inlined if self.contains(v, Reduce)]
-            if not any(isinstance(e, Reduce) for r in reductions for e in nodes(r.body)):
-                result = result[:-1] if len(result) > 1 and self.is_product(result[-1]) else result
+        result = [v for v in inlined if self.contains(v, Reduce)] if len(reductions) > 1 else []
+        if len(result) > 1 and not any(isinstance(e, Reduce) for r in reductions for e in nodes(r.body)):
+            result = result[:-1] if self.is_product(result[-1]) else result
         if any(isinstance(e, Guard) for r in reductions for e in nodes(r.body)):
             result += [v for v in inlined if v not in result and self.contains(v, Guard)]
         if any(isinstance(e, Guard) and any(isinstance(t, Computed) for r in e.where for t, _ in r.index.terms)
-               for e in nodes(expression)):  # a guard on an index from data cannot be cut out of the loops
+               for e in every):  # a guard on an index from data cannot be cut out of the loops
             result += [v for v in inlined if v not in result and self.contains(v, Guard)]
         return result
 
