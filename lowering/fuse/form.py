@@ -16,13 +16,12 @@ from .values import axes_of
 def troublesome(expression: Expr, inlined: Sequence[Tensor]) -> list[int]:
     """Which of the inlined operands (their numbers) spoil the form of an operator's expression, and are to be stored before it:
     a second reduction (of several products, all but the last), a guard that stays inside a reduction."""
-    reductions = [e for e in nodes(expression) if isinstance(e, Reduce)]
-    result: list[int] = []
-    if len(reductions) > 1:
-        result = containing(inlined, Reduce)
-        if not any(isinstance(e, Reduce) for r in reductions for e in nodes(r.body)):
-            result = result[:-1] if len(result) > 1 and is_product(inlined[result[-1]]) else result
-    if guards_inside(reductions) or guards_data(expression):
+    every = nodes(expression)
+    reductions = [e for e in every if isinstance(e, Reduce)]
+    result = containing(inlined, Reduce) if len(reductions) > 1 else []
+    if len(result) > 1 and not any(isinstance(e, Reduce) for r in reductions for e in nodes(r.body)):
+        result = result[:-1] if is_product(inlined[result[-1]]) else result
+    if guards_inside(reductions) or guards_data(every):
         result += [n for n in containing(inlined, Guard) if n not in result]
     return result
 
@@ -32,10 +31,9 @@ def guards_inside(reductions: Iterable[Reduce]) -> bool:
     return any(isinstance(e, Guard) for r in reductions for e in nodes(r.body))
 
 
-def guards_data(expression: Expr) -> bool:
-    """Whether there is a guard on an index from data, which cannot be cut out of the loops."""
-    return any(isinstance(e, Guard) and any(isinstance(t, Computed) for r in e.where for t, _ in r.index.terms)
-               for e in nodes(expression))
+def guards_data(every: Iterable[Expr]) -> bool:
+    """Whether one of these is a guard on an index from data, which cannot be cut out of the loops."""
+    return any(isinstance(e, Guard) and any(isinstance(t, Computed) for r in e.where for t, _ in r.index.terms) for e in every)
 
 
 def containing(inlined: Sequence[Tensor], kind: type[Expr]) -> list[int]:

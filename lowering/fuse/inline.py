@@ -18,7 +18,8 @@ from .values import axes_of, static
 if TYPE_CHECKING:
     from .fuse import Fuser
 
-
+WORK = Apply, Cast, Reduce
+"""Expressions that compute something."""
 MOST_BETWEEN = 8
 """Operations between a value and where all that is computed from it comes together."""
 
@@ -32,7 +33,7 @@ class Inlining:
 
     def may_inline(self, value: Value, expression: Expr) -> bool:
         """Layout costs nothing and is always inlined; arithmetic only where no element is computed twice."""
-        if not any(isinstance(e, (Apply, Cast, Reduce)) for e in nodes(expression)):
+        if not isinstance(expression, WORK) and not any(isinstance(e, WORK) for e in nodes(expression)):
             return True
         if value in self.fuser.definitions and self.fuser.definitions[value].op.stands_alone:
             return False

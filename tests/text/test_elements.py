@@ -74,6 +74,8 @@ def constant(elements: str, type: str, after: str = "") -> Array:
     ("dense<[3.0, 0.5]>", "tensor<2xf4E2M1FN>", [3, 0.5]),
     ("dense<[7.5, 28.0]>", "tensor<2xf6E3M2FN>", [8, 28]),
     ('dense<"0x0102FF">', "tensor<3xi8>", [1, 2, -1]),
+    ('dense< "0x0102FF" >', "tensor<3xi8>", [1, 2, -1]),
+    ('dense<"0x0102FF"\n>', "tensor<3xi8>", [1, 2, -1]),
     ('dense<"0x0102FF">', "tensor<3xui8>", [1, 2, 255]),
     ('dense<"0x0100FEFF">', "tensor<2xi16>", [1, -2]),
     ('dense<"0xFE">', "tensor<2x1xi8>", [[-2], [-2]]),

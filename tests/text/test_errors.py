@@ -126,6 +126,8 @@ OPERATIONS = [
      2, 40, "2 bytes of data, but tensor<3xi8> takes 3 (or 1 for all elements alike)"),
     ('%0 = "tosa.const"() <{values = dense<"0x0102GG"> : tensor<3xi8>}> : () -> tensor<3xi8>',
      2, 47, "'G' is no hexadecimal digit"),
+    ('%0 = "tosa.const"() <{values = dense<"0x01\n02"> : tensor<2xi8>}> : () -> tensor<2xi8>',
+     2, 45, "'\\n' is no hexadecimal digit"),
     ('%0 = "tosa.const"() <{values = dense<"0x01020"> : tensor<3xi8>}> : () -> tensor<3xi8>',
      2, 43, "a hexadecimal string needs an even number of digits"),
     ('%0 = "tosa.const"() <{values = dense<1> : tensor<?xi8>}> : () -> tensor<?xi8>',
