@@ -13,8 +13,9 @@ from dataclasses import field
 
 from ...runtime.records import dataclass
 from ..loops.ir import Function, first_of
-from .emit import attributes, emit_function, own_definitions, quoted
+from .emit import attributes, emit_function, own_definitions
 from .link import is_supported
+from .llvm_text import quoted
 from .machine import binding, object_of
 from .processes import Worker, processors
 from .split import Definition

@@ -17,7 +17,7 @@ from ..fuse.kernel import Branch, CheckTrue, CheckWritten, Compute, Kernel, Loop
 from ..loops.ir import buffers_written
 from ..loops.program import Program
 from .backup import Backup, backup_of
-from .emit import quoted
+from .llvm_text import quoted
 from .parts import in_parts, parts_text
 
 MOST_CALLS = 16

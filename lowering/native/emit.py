@@ -36,8 +36,9 @@ from ..loops.ir import (
     first_of,
 )
 from .accesses import Accesses
+from .apart import emit_apart, loops_apart
 from .instructions import Instructions
-from .llvm_text import SCALARS, Writer, lane_numbers, literal, llvm_type, spelled
+from .llvm_text import SCALARS, Writer, lane_numbers, literal, llvm_type, quoted, spelled
 from .pointers import Pointers
 from .target import Target
 from .tile_instructions import TileInstructions
@@ -100,13 +101,6 @@ def own_definitions(declared: Mapping[str, str]) -> list[str]:
     return [line for text in declared.values() if text.startswith(("define", "@")) for line in text.splitlines()]
 
 
-def quoted(name: str) -> str:
-    """A symbol as LLVM reads it."""
-    if all(c.isascii() and (c.isalnum() or c in "._$-") for c in name) and not name[:1].isdigit():
-        return name
-    return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in name.encode()) + '"'
-
-
 def attributes(target: Target) -> str:
     """Tuned for no processor: the order of instructions is the schedule's, and LLVM's models of some processors
     (znver4, znver5) move loads up until sums that fit the registers exactly are spilled in the innermost loop."""
@@ -121,7 +115,8 @@ def attributes(target: Target) -> str:
 @dataclass(slots=True)
 class Emitter:
     """Writes one function. `values` are LLVM's names of variables; `postponed` are indices that may be used for
-    pointers alone, with the lines where they are written if not."""
+    pointers alone, with the lines where they are written if not; `alone` buffers that share no byte with others,
+    `outside` what a loop apart takes from around it."""
     target: Target
     declared: dict[str, str]
     writer: Writer = field(init=False)
@@ -131,6 +126,8 @@ class Emitter:
     values: dict[Var, str] = field(default_factory=dict)
     postponed: dict[Var, tuple[Let, int]] = field(default_factory=dict)
     streams: bool = False
+    alone: frozenset[Buffer] = frozenset()
+    outside: dict[Var, str] = field(default_factory=dict)
     tiles: TileInstructions = field(init=False)
 
     def __post_init__(self) -> None:
@@ -144,8 +141,8 @@ class Emitter:
         """The function from its parameters on: equal texts are the same function. `over` are buffers that others lie on."""
         memory = (*f.params, *f.scratch)
         self.pointers.buffers = {b: f"%p{i}" for i, b in enumerate(memory)}
-        alone = buffers_written(f) - over if len(self.pointers.buffers) == len(memory) else frozenset()
-        params = [f"ptr{' noalias' if b in alone else ''} %p{i}" for i, b in enumerate(memory)]
+        self.alone = buffers_written(f) - over if len(self.pointers.buffers) == len(memory) else frozenset()
+        params = [f"ptr{' noalias' if b in self.alone else ''} %p{i}" for i, b in enumerate(memory)]
         if f.rows:
             self.values |= {f.rows[0]: "%low", f.rows[1]: "%high"}
             params += ["i64 %low", "i64 %high"]
@@ -167,7 +164,10 @@ class Emitter:
         return self.values[x] if x in self.values else self.written(x)
 
     def written(self, x: Var) -> str:
-        """What was postponed, written where it is defined."""
+        """What was postponed, written where it is defined; or a parameter, for what is defined around a loop apart."""
+        if x not in self.postponed:
+            self.values[x] = self.outside[x] = f"%x{len(self.outside)}"
+            return self.values[x]
         stmt, line = self.postponed.pop(x)
         self.writer.above(line, lambda: self.compute(stmt))
         return self.values[x]
@@ -198,7 +198,8 @@ class Emitter:
 
     # ---- statements --------------------------------------------------------------------------------------------------
     def block(self, block: Block) -> None:
-        for stmt in block:
+        apart = loops_apart(block, self.target)
+        for number, stmt in enumerate(block):
             match stmt:
                 case Let():
                     self.pointers.let(stmt)
@@ -213,6 +214,8 @@ class Emitter:
                     self.accesses.prefetch(self.address(address), near)
                 case GatherFrom():
                     self.gather(stmt)
+                case For() if number in apart:
+                    emit_apart(self, stmt)
                 case For():
                     self.loop(stmt)
                 case If():

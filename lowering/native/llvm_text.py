@@ -33,6 +33,13 @@ def spelled(scalar: str, lanes: int) -> str:
     return scalar if lanes == 1 else f"<{lanes} x {scalar}>"
 
 
+def quoted(name: str) -> str:
+    """A symbol as LLVM reads it."""
+    if all(c.isascii() and (c.isalnum() or c in "._$-") for c in name) and not name[:1].isdigit():
+        return name
+    return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in name.encode()) + '"'
+
+
 def suffix(scalar: str, lanes: int) -> str:
     """How an overloaded intrinsic's name says a type."""
     return SUFFIXES[scalar] if lanes == 1 else f"v{lanes}{SUFFIXES[scalar]}"

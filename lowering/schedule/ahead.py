@@ -41,21 +41,23 @@ class Ahead:
     form: Contraction
     panels: Buffer | None
     beside: tuple[tuple[Buffer, Affine], ...]
+    group: int
 
     @staticmethod
-    def of(b: Builder, form: Contraction, panels: Buffer | None, target: Target) -> Ahead:
-        return Ahead(b, form, panels, tuple(beside(form, target)))
+    def of(b: Builder, form: Contraction, panels: Buffer | None, target: Target, group: int) -> Ahead:
+        """For steps of so many terms."""
+        return Ahead(b, form, panels, tuple(beside(form, target)), group)
 
     def panel(self, at: At, k: Affine, rows: int, vectors: tuple[Piece, ...]) -> None:
         """For step `k` of a tile of so many rows: its share of what comes next."""
         if self.panels is None:
             return
         form, width = self.form, sum(piece.lanes for piece in vectors)
-        line = LINE // ITEM_SIZES[self.panels.dtype]
-        each = -(-form.depth * width // form.passes)  # elements for a row
-        share = -(-rows * each // form.depth)
-        start = (at[form.n] + width) * form.depth + self.passed(at) * each + k * share
-        for first in range(0, share, line):
+        line, depth = LINE // ITEM_SIZES[self.panels.dtype], -(-self.form.depth // self.group) * self.group
+        each = -(-depth * width // form.passes)  # elements for a row
+        share = -(-rows * each // depth)  # for each term
+        start = (at[form.n] + width) * depth + self.passed(at) * each + k * share
+        for first in range(0, share * self.group, line):
             self.b.prefetch(self.panels, start + first)
 
     def passed(self, at: At) -> Affine:

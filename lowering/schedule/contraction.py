@@ -22,7 +22,7 @@ from .borders import heights, over_both_ends, sums_beside, together
 from .code_size import Code, price_of, share_of
 from .conditions import Conditions, kept_in_range
 from .nest import Nest, free_axes
-from .panels import Cut, Panels, is_constant, pack_at_run_time, packed, unpacked
+from .panels import Cut, Panels, depth_of_panels, is_constant, pack_at_run_time, packed, unpacked
 from .reduce_loops import alike, reduce_loops, unsettled
 from .register_tile import BLOCK_PRICES, MULTIPLIED_PRICES, PRICES, Tile, choose_tile, of_sums, panels, ranked_tiles, steps
 from .rows import Rows, nested, over_tested
@@ -202,7 +202,7 @@ def contiguous(form: Contraction) -> bool:
 
 
 def choose(form: Contraction, target: Target) -> ContractionChoice:
-    from .dot import bytes_of
+    from .dot import bytes_of, can_stage_all
     from .float_parts import choose_parts
     from .tile_shape import choose_tiles
     lanes = target.lanes(ITEM_SIZES[form.reduce.dtype])
@@ -226,7 +226,7 @@ def choose(form: Contraction, target: Target) -> ContractionChoice:
         when = packing if packing == "compiling" else "running" if blocks.filled else "never"
         return ContractionChoice(whole, lanes, step, when, False, blocks)
     size = ITEM_SIZES["int8" if step == "dot4" else form.reduce.dtype]
-    large = step != "dot4" and form.n.extent * form.depth * size > target.l2_bytes // 3
+    large = form.n.extent * form.depth * size > target.l2_bytes // 3 and (step != "dot4" or can_stage_all(form, target))
     return ContractionChoice(tile, lanes, step, packing, large and form.passes > tile.rows, None, large and soon)
 
 
@@ -406,7 +406,9 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
     known: Expr = form.reduce
     step: Step = Multiply(b, target, form, conditions)
     if choice.step == "dot4":
-        step = dot = Dot4.of(b, form, choice.tile.rows, target, widths)
+        if rows:
+            choice = replace(choice, columns_first=False, ahead=False)
+        step = dot = Dot4.of(b, form, choice.tile.rows, target, widths, choice.columns_first)
         panels, fill, known = dot.panels, dot.fill, dot.packed.known
     elif choice.packing == "compiling":
         panels = packed(b, name, form.b, form.n, form.reduce.axes, form.batch, widths, dtype)
@@ -417,7 +419,7 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
         panels = unpacked(form.b, form.n, form.reduce.axes, dtype)
     largest = max(count * sum(p.lanes for p in vectors) for count, cut in ((choice.tile.rows, widths), (1, wide))
                   for _, vectors in cut)
-    ahead = Ahead.of(b, form, panels.buffer if choice.ahead else None, target)
+    ahead = Ahead.of(b, form, panels.buffer if choice.ahead else None, target, step.group)
     product = Product(b, form, step, panels, target, Writer(b, target, form.nest, form.reduce, largest, known=known), ahead)
     outer, lines = form.outer, [Tiles(0, 1, 1)]
     if form.m:
@@ -461,6 +463,8 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
         else:
             nested(b, axes, at, row_major, rows, form.nest.where)
 
+    if choice.step == "dot4" and choice.columns_first:
+        nested(b, outer, {}, lambda at: over_rows(at, lambda at, m: step.stage(at, m.size)))
     if fill is None and not (choice.columns_first and form.batch):
         inner(outer, {}, rows)
         return
@@ -473,14 +477,6 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
         inner(rest, at, None if first else rows)
 
     nested(b, first, {}, batch, rows if first else None, form.nest.where)
-
-
-def depth_of_panels(b: Builder, form: Contraction) -> int:
-    """How many of the open loops panels depend on: they are packed before the others, unless these store what is packed."""
-    if any(x.buffer.role == "scratch" for x in loads(form.b)):
-        return b.depth
-    outer = {*free_axes(form.b), *(a for w in form.inside for a in w.index.axes)} - {form.n, *form.reduce.axes}
-    return b.depth_of(outer)
 
 
 def columns(form: Contraction, choice: ContractionChoice, target: Target) -> Cut:

@@ -6,6 +6,7 @@ points add to a sum depends on its column, and is in the sums' initial values, o
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...runtime.records import dataclass
@@ -25,6 +26,8 @@ from .vectorize import At
 if TYPE_CHECKING:
     from .contraction import Contraction
 
+TOGETHER = 2
+"""What part of the second-level cache rows may take that are staged together."""
 ENOUGH_PASSES = 4
 """Rows that make up for packing b at run time."""
 
@@ -70,6 +73,13 @@ def can_pack(form: Contraction, y: Load) -> bool:
     return whole and not form.inside and not computed(y.index) and form.passes >= ENOUGH_PASSES
 
 
+def can_stage_all(form: Contraction, target: Target) -> bool:
+    """Whether the rows of a product with constants can be staged all together, and stay in the second-level cache beside a
+    panel: so that a panel that is read once passes all of them."""
+    plain = is_constant(form.b) and not (form.batch or form.inside or form.nest.where)
+    return plain and form.passes * form.depth <= target.l2_bytes // TOGETHER
+
+
 def prefixes(form: Contraction, flat: Axis) -> tuple[Range, ...] | None:
     """The conditions on b alone as bounds of K, flat: how far it goes changes evenly along an outer axis. None where that
     cannot be said."""
@@ -101,9 +111,12 @@ class Dot4:
     rows: Staging
     conditions: Conditions
     group: int = GROUP
+    are_together: bool = False
+    """Whether all rows are staged, one after the other; else those of a tile are."""
 
     @staticmethod
-    def of(b: Builder, form: Contraction, rows: int, target: Target, cut: Cut) -> Dot4:
+    def of(b: Builder, form: Contraction, rows: int, target: Target, cut: Cut, are_together: bool = False) -> Dot4:
+        """For tiles of so many rows."""
         found = bytes_of(form)
         assert found
         stored = found.of_x + 128 if found.x.dtype == "int8" else found.of_x
@@ -111,9 +124,10 @@ class Dot4:
         packed = of_constants(b, form, found.y, zero_points, cut) if is_constant(found.y) else at_run_time(
             b, form, found.y, zero_points, cut, target)
         (k,) = packed.panels.axes
-        staging = Staging.of(b, form, found.x, (found.of_x, found.of_y), rows, k.extent, k.extent, True, target)
+        staged = form.passes if are_together else rows
+        staging = Staging.of(b, form, found.x, (found.of_x, found.of_y), staged, k.extent, k.extent, True, target)
         conditions = Conditions((), prefixes(form, k) or (), (), frozenset())
-        return Dot4(b, form, cut, packed, staging, conditions)
+        return Dot4(b, form, cut, packed, staging, conditions, are_together=are_together)
 
     @property
     def panels(self) -> Panels:
@@ -131,18 +145,26 @@ class Dot4:
         return self.panels.axes
 
     def stage(self, at: At, rows: int) -> None:
-        self.rows.stage(at, rows)
+        replace(self.rows, first=self.staged(at, 0)).stage(at, rows)
+
+    def staged(self, at: At, row: int) -> Affine:
+        """Where a row of the tile at a place is among those that are staged."""
+        number = Affine()
+        if self.are_together:
+            for axis in (*self.form.outer, *([self.form.m] if self.form.m else [])):
+                number = number * axis.extent + at[axis]
+        return number + row
 
     def initial(self, at: At, row: int, piece: Piece) -> Operand:
         value = self.b.load(self.packed.initial, self.packed.start(at, at[self.form.n]), piece.lanes)
         if self.rows.terms:
-            term = self.b.load(self.rows.terms, Affine.of(row))
+            term = self.b.load(self.rows.terms, self.staged(at, 0 if self.are_together else row))
             value = self.b.op("add", value, self.b.splat(term, piece.lanes))
         return value
 
     def row(self, at: At, row: int) -> Callable[[int], Operand]:
         (k,) = self.axes
-        four = self.b.load(self.rows.buffer, at[k] + row * k.extent, GROUP)
+        four = self.b.load(self.rows.buffer, at[k] + self.staged(at, row) * k.extent, GROUP)
         word = self.b.op("bits", four, type=Type("int32"))
 
         def lanes(count: int) -> Operand:

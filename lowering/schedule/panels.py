@@ -11,6 +11,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,9 +28,13 @@ from ..native.target import Target
 from .code_size import price_of, share_of
 from .derived import Made, derive
 from .map import scattered
+from .nest import free_axes
 from .reduce_loops import reduce_loops
 from .tiles import Piece, Tiles, over
 from .vectorize import At, Vectorizer
+
+if TYPE_CHECKING:
+    from .contraction import Contraction
 
 Cut = list[tuple[Tiles, tuple[Piece, ...]]]
 """The panels of the columns, and the vectors of each."""
@@ -203,3 +208,11 @@ def repeated(vectors: tuple[Piece, ...], alike: bool) -> list[tuple[Piece, int]]
 
 def is_constant(e: Expr) -> bool:
     return all(x.buffer.data is not None for x in loads(e))
+
+
+def depth_of_panels(b: Builder, form: Contraction) -> int:
+    """How many of the open loops panels depend on: they are packed before the others, unless these store what is packed."""
+    if any(x.buffer.role == "scratch" for x in loads(form.b)):
+        return b.depth
+    outer = {*free_axes(form.b), *(a for w in form.inside for a in w.index.axes)} - {form.n, *form.reduce.axes}
+    return b.depth_of(outer)

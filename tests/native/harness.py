@@ -14,8 +14,9 @@ import pytest
 from tosaic.lowering.elements.expression import Buffer
 from tosaic.lowering.loops.interpret import Memory, run_function
 from tosaic.lowering.loops.ir import Function
-from tosaic.lowering.native.emit import emit_functions, quoted
+from tosaic.lowering.native.emit import emit_functions
 from tosaic.lowering.native.features import host, target
+from tosaic.lowering.native.llvm_text import quoted
 from tosaic.lowering.native.target import Target
 
 Array = np.ndarray[Any, Any]

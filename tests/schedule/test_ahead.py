@@ -164,7 +164,7 @@ def test_all_tiles_of_a_panel_ask_for_the_next_one(height: int, width: int, chan
     form = form_of(convolution(Window(height, width, channels + 1, 2 * columns, 2, pad=0 if min(height, width) > 2 else 1)))
     packed = Buffer("packed", "float32", (2 * form.depth * columns,), "constant", np.zeros(2 * form.depth * columns, "f4"))
     recorder: Any = Recorder()
-    ahead, vectors, zero = Ahead(recorder, form, packed, ()), pieces(columns, 16, True), Affine()
+    ahead, vectors, zero = Ahead(recorder, form, packed, (), 1), pieces(columns, 16, True), Affine()
     (outer,) = form.outer
     assert form.m is not None
     for i in range(outer.extent):

@@ -1,0 +1,127 @@
+"""Products of bytes with large weights: all rows are staged, and each panel passes all of them; what is done with the sums is a
+function of its own where its constants and the sums do not fit the registers together."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tosaic.lowering.fuse.fuse import fuse
+from tosaic.lowering.fuse.kernel import Kernel
+from tosaic.lowering.graph.graph import Value
+from tosaic.lowering.graph.types import I8, I32
+from tosaic.lowering.loops.interpret import Memory
+from tosaic.lowering.loops.interpret_steps import run_parts
+from tosaic.lowering.loops.ir import Prefetch, walk
+from tosaic.lowering.loops.verify import verify
+from tosaic.lowering.native.emit import emit_functions
+from tosaic.lowering.schedule import contraction, describe, schedule
+from tosaic.lowering.schedule.divide import DEEPEST, divide
+from tosaic.lowering.schedule.register_tile import Tile
+
+from ..fuse.graphs import Graph, conv, rescale
+from ..threads.cases import fine  # noqa: F401  a fixture
+from .kernels import TARGETS, buffers_of, check, meaning, random_data, same
+from .test_bytes import CONVOLUTIONS, product
+
+SMALL = {name: replace(TARGETS[name], l2_bytes=1 << 14) for name in ("512 bits, dot4", "256 bits, no masks, dot4")}
+"""The weights are large for the cache, and the rows are not."""
+DOT4 = SMALL["512 bits, dot4"]
+
+
+def kernel_of(g: Graph, value: Value) -> Kernel:
+    module = g.module(value)
+    (kernel,) = fuse(module, module.function("main")).kernels
+    return kernel
+
+
+def window() -> Kernel:
+    g = Graph()
+    weight = np.random.default_rng(5).integers(-127, 128, (48, 3, 3, 16)).astype(np.int8)
+    x = conv(g, g.input(1, 7, 7, 16, dtype="int8"), weight, np.arange(48, dtype=np.int32), 3, pad=(1, 1, 1, 1))
+    return kernel_of(g, rescale(g, x, 48, np.random.default_rng(6)))
+
+
+@pytest.mark.parametrize("zero_points", [(0, 0), (3, 0), (-128, 127)], ids=str)
+@pytest.mark.parametrize("shape", [(49, 96, 67), (33, 150, 64), (17, 65, 131)], ids=str)
+def test_a_product_of_rows_together_is_exact(shape: tuple[int, int, int], zero_points: tuple[int, int]) -> None:
+    k = product(*shape, "int8", zero_points, bias=True)
+    assert "dot4" in describe(k, DOT4) and "columns outermost" in describe(k, DOT4)
+    check([k], targets=SMALL, interpret=shape == (17, 65, 131))
+
+
+def test_a_window_of_rows_together_is_exact() -> None:
+    k = window()
+    assert "dot4" in describe(k, DOT4) and "columns outermost" in describe(k, DOT4)
+    check([k], targets=SMALL)
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_a_convolution_is_exact_where_the_cache_is_small(name: str) -> None:
+    g = Graph()
+    check([kernel_of(g, CONVOLUTIONS[name](g))], targets=SMALL, interpret=False)
+
+
+def test_rows_that_do_not_fit_the_cache_are_staged_tile_by_tile() -> None:
+    k = product(200, 96, 67, "int8", (0, 0))
+    assert "rows outermost" in describe(k, DOT4)
+    assert max(b.size for b in schedule(k, DOT4).scratch) < 200 * 67
+
+
+def test_panels_are_asked_for_ahead() -> None:
+    k = product(49, 96, 67, "int8", (0, 0))
+    asked = {s.address.buffer.name for s in walk(schedule(k, DOT4).body) if isinstance(s, Prefetch)}
+    assert "y.packed" in asked
+
+
+@pytest.mark.parametrize("kernel", [product(60, 192, 128, "int8", (3, 0)), window()], ids=["product", "window"])
+@pytest.mark.usefixtures("fine")
+def test_threads_share_rows_first_and_panels_then(kernel: Kernel) -> None:
+    function = divide(schedule(kernel, DOT4, keeps=DEEPEST), 2)
+    assert function is not None and len(function.phases) == 2
+    verify(function)
+    data = {b: random_data(b.shape, b.dtype, np.random.default_rng(1)) for b in buffers_of(kernel)}
+    memory = Memory()
+    for b, array in data.items():
+        if b is not kernel.out:
+            memory.add(b, array)
+    run_parts(function, 2, memory)
+    same(memory.array(kernel.out), meaning(kernel, data), "2 parts")
+
+
+def residual(channels: int) -> Kernel:
+    """A sum of two tensors of bytes, one of them a convolution: three rescales."""
+    g = Graph()
+    rng = np.random.default_rng(2)
+    weight = rng.integers(-127, 128, (channels, 1, 1, 64)).astype(np.int8)
+    x = conv(g, g.input(1, 14, 14, 64, dtype="int8"), weight, np.arange(channels, dtype=np.int32), 3)
+    one, other = rescale(g, x, channels, rng), g.input(1, 14, 14, channels, dtype="int8")
+
+    def widened(value: Value, number: int, zero_point: int) -> Value:
+        return g.op("rescale", value, np.array([number], np.int32), np.array([12], np.int8), np.array([zero_point], np.int8),
+                    np.zeros(1, np.int32), scale32=True, rounding_mode="SINGLE_ROUND", per_channel=False,
+                    input_unsigned=False, output_unsigned=False, to=I32)
+
+    total = g.op("add", widened(one, 1188116479, -5), widened(other, 1508776004, -128))
+    return kernel_of(g, g.op(
+        "rescale", total, np.array([1637093151], np.int32), np.array([50], np.int8), np.zeros(1, np.int32),
+        np.array([-128], np.int8), scale32=True, rounding_mode="SINGLE_ROUND", per_channel=False, input_unsigned=False,
+        output_unsigned=False, to=I8))
+
+
+def test_constants_of_what_is_done_with_many_sums_take_none_of_their_registers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contraction, "choose_tile", lambda *_: Tile(14, 2))
+    k, t = residual(64), TARGETS["512 bits, dot4"]
+    lines = emit_functions([schedule(k, t)], t).definitions
+    defined = [line for line in lines if line.startswith("define internal void @apart.")]
+    called = [line for line in lines if line.startswith(" call void @apart.")]
+    assert len(defined) == len(called) == 1
+    assert defined[0].split("(")[0].split("@")[1] == called[0].split("(")[0].split("@")[1]
+    check([k], targets={name: TARGETS[name] for name in (*SMALL, "512 bits")}, interpret=False)
+
+
+def test_few_sums_leave_registers_for_constants() -> None:
+    g = Graph()
+    t = TARGETS["512 bits, dot4"]
+    k = kernel_of(g, CONVOLUTIONS["5x1 far padded"](g))
+    assert not any("@apart." in line for line in emit_functions([schedule(k, t)], t).definitions)
