@@ -20,6 +20,8 @@ FEW_CYCLES, BORDER_CYCLES = 4000, 30_000
 """How many cycles longer all may take for the smaller code; for one that is so much smaller that each line saves enough."""
 PANEL_PRICE = 0.3
 """Cycles that each tile waits for a vector of the panel, at each step: it comes from the second-level cache."""
+STAGED_LINES = 60
+"""Lines that stage the rows of a tile."""
 MOST_BESIDE = 6
 """Sums beside each other of a row that are enough."""
 LESS_ROWS = 3
@@ -29,11 +31,13 @@ MOST_VECTORS = 8
 
 
 def heights(extent: int, inside: tuple[int, int], tile: Tile, single: bool, cut: Cut, passes: int, target: Target,
-            tested: bool = False, code: Code | None = None, again: bool = False, parts: Sequence[float] = ()) -> list[Tiles]:
+            tested: bool = False, code: Code | None = None, again: bool = False, parts: Sequence[float] = (),
+            staged: float | None = None) -> list[Tiles]:
     """The tiles of `extent` rows, of which those `inside` meet no condition. With `single` the border goes by single
     rows in any case; `cut` is how these cut the columns, `passes` how often all is done. With `tested` some rows at the border
     are none, so that they are tested one by one; where rows may be computed `again`, all tiles may be alike. `parts` says which
-    part of each row's window is inside."""
+    part of each row's window is inside. Where rows are `staged`, tiles may meet conditions wherever they are, as each row is
+    tested in so many cycles at each step."""
     low, high = inside
     last = code.last if code else 1
 
@@ -58,7 +62,14 @@ def heights(extent: int, inside: tuple[int, int], tile: Tile, single: bool, cut:
     fewest, more = cycles(whole), cycles(apart)
     less = lines(whole, inside, cut, code) - lines(apart, inside, cut, code) if code else 0
     few = max(FEW_CYCLES, min(price_of(share) * less, tolerated(fewest * passes, share, BORDER_CYCLES)))
-    return apart if (more - fewest) * passes <= few else whole
+    best = apart if (more - fewest) * passes <= few else whole
+    if staged is None or code is None:
+        return best
+    (first, *others) = balanced(extent, tile.rows)
+    everywhere = [repeating(extent, first.size)] if again or not others else []
+    return cheapest([best, *everywhere], lambda tiles: cycles(tiles) + staged * extent * (tiles in everywhere),
+                    lambda tiles: STAGED_LINES * len(tiles) + lines(
+                        tiles, (0, extent) if tiles in everywhere else inside, cut, code), passes, share, BORDER_CYCLES)
 
 
 def mean(parts: Sequence[float], tiles: Tiles) -> float:

@@ -46,7 +46,7 @@ MANY_TURNS, LITTLE = 16, 30_000
 """So many turns of the outer loops are enough for threads; and so many cycles, two of `divide`'s grains, are not divided."""
 MUCH = 1 << 23
 """Terms of a product in blocks that has the fastest tile, whatever its code."""
-ENOUGH_SUMS = 8
+ENOUGH_SUMS = 6
 """With so many sums a step of K hides what its loop costs; more than one step would only be more code."""
 
 
@@ -405,6 +405,7 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
     name, dtype, fill = form.nest.name, form.reduce.dtype, None
     known: Expr = form.reduce
     step: Step = Multiply(b, target, form, conditions)
+    dot: Dot4 | None = None
     if choice.step == "dot4":
         if rows:
             choice = replace(choice, columns_first=False, ahead=False)
@@ -426,7 +427,7 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
         lines = heights(form.rows, interior(form.m, (*conditions.rows, *form.tested)), choice.tile,
                         conditions.by_single_rows, wide, form.depth * form.turns * math.prod(a.extent for a in outer),
                         machine(form, choice.step, target), bool(form.tested), code_of(form, step.group),
-                        may_repeat(form, choice.lanes), conditions.parts(form.m))
+                        may_repeat(form, choice.lanes), conditions.parts(form.m), dot and dot.rows.test_cycles)
 
     alike = alike_in_each(form, choice, conditions)
 

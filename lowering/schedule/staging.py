@@ -7,6 +7,7 @@ import functools
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...runtime.records import dataclass
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 
 START = Affine()
+TEST_CYCLES = 2
+"""What it takes to test the conditions of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +64,25 @@ class Staging:
         are copied in longer runs than those around."""
         where = [w for w in self.form.reduce.where if w not in self.form.inside and any(
             w.substitute(self.row_at(at, r)).known is not True for r in (0, rows - 1))]
+        self.parts(at, rows, where)
+        if rest := self.depth - self.form.depth:
+            over(self.b, [Tiles(0, 1, rows)], lambda start, _: self.vectors(
+                Affine(), (self.first + start) * self.stride + self.form.depth, rest, 0))
+        if self.terms:
+            over(self.b, [Tiles(0, 1, rows)], lambda start, _: self.term(self.first + start))
+
+    def parts(self, at: At, rows: int, where: Sequence[Range]) -> None:
+        """Rows that meet conditions, and those between; one by one where it is not known which do."""
+        if rows > 1 and self.form.m and at[self.form.m].terms and any(map(self.on_rows, where)):
+            over(self.b, [Tiles(0, 1, rows)], lambda start, _: replace(self, first=self.first + start).lines(
+                self.row_at(at, start), range(1), where))
+            return
         free = [r for r in range(rows) if all(w.substitute(self.row_at(at, r)).known for w in where if self.on_rows(w))]
         low, high = (free[0], free[-1] + 1) if free else (0, 0)
         around = [w for w in where if not self.on_rows(w)]
         for part, conditions in ((range(low), where), (range(low, high), around), (range(high, rows), where)):
             if part:
                 self.lines(at, part, conditions)
-        if rest := self.depth - self.form.depth:
-            over(self.b, [Tiles(0, 1, rows)], lambda start, _: self.vectors(
-                Affine(), (self.first + start) * self.stride + self.form.depth, rest, 0))
-        if self.terms:
-            over(self.b, [Tiles(0, 1, rows)], lambda start, _: self.term(self.first + start))
 
     def lines(self, at: At, rows: range, where: Sequence[Range]) -> None:
         """These rows. Axes of K in conditions on them are taken apart, so that these are settled when compiling; others are
@@ -87,6 +98,13 @@ class Staging:
                     **{a: Affine() for a in run}}
             for members, condition in self.cases(here, rows, where):
                 nested(self.b, tuple(loops), {}, lambda _: self.part(here, members, condition, looped, run))
+
+    @property
+    def test_cycles(self) -> float:
+        """What tests of a row take, for each element of K."""
+        axes = self.form.reduce.axes
+        run = self.run_of([a for a in axes if any(w.index.coefficient(a) for w in self.form.reduce.where)])
+        return TEST_CYCLES / math.prod(a.extent for a in run)
 
     def on_rows(self, w: Range) -> bool:
         return self.form.m is not None and bool(w.index.coefficient(self.form.m))

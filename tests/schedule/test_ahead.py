@@ -80,7 +80,7 @@ CASES = {
     "no border": convolution(Window(pad=0, filters=70)),
     "1x1": convolution(Window(size=1, pad=0, channels=70), epilogue=True),
     "1x1 with strides": convolution(Window(size=1, pad=0, stride=2, channels=40, filters=33), epilogue=True),
-    "two images": convolution(Window(height=3, images=2, channels=12), epilogue=True),
+    "two images": convolution(Window(height=5, images=2, channels=12), epilogue=True),
     "one panel": convolution(Window(filters=16, channels=5)),
     "doubles": convolution(Window(height=3), dtype="float64"),
 }

@@ -14,7 +14,7 @@ from tosaic.lowering.graph.graph import Value
 from tosaic.lowering.graph.types import I32
 from tosaic.lowering.loops.interpret import Memory
 from tosaic.lowering.loops.interpret_steps import run_parts
-from tosaic.lowering.loops.ir import LoadFrom, MultiplyTiles, ShapeTiles, walk
+from tosaic.lowering.loops.ir import Let, LoadFrom, MultiplyTiles, ShapeTiles, walk
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.loops.text import print_program, read_program
 from tosaic.lowering.loops.verify import verify
@@ -134,6 +134,15 @@ def test_a_product_with_constant_bytes_is_exact(shape: tuple[int, int, int], dty
     check([kernel], targets={"512 bits, dot4": DOT4}, interpret=False)
 
 
+@pytest.mark.parametrize("columns", [2, 3, 5, 18])
+def test_a_few_columns_have_sums_enough_for_the_instruction(columns: int) -> None:
+    kernel = product(9, columns, 37, "int8", (3, -5), bias=True)
+    lanes = {s.result.type.lanes for s in walk(schedule(kernel, DOT4).body) if isinstance(s, Let) and s.op == "dot4"}
+    assert lanes
+    assert min(lanes) >= 4
+    check([kernel], targets={"512 bits, dot4": DOT4})
+
+
 def window(channels: int, out: int, size: tuple[int, int], image: tuple[int, int] = (9, 13), zero_point: int = 3,
            batch: int = 1, **how: tuple[int, ...]) -> Callable[[Graph], Value]:
     def build(g: Graph) -> Value:
@@ -154,6 +163,23 @@ CONVOLUTIONS: dict[str, Callable[[Graph], Value]] = {
     "3x3 s2 of 10x5, batch": window(8, 40, (3, 3), (10, 5), -7, 3, pad=(1, 0, 1, 1), stride=(2, 2)),
     "5x1 far padded": window(4, 16, (5, 1), pad=(4, 4, 0, 0)), "1x7 wide": window(4, 16, (1, 7), (2, 70), pad=(0, 0, 3, 3)),
 }
+
+
+STAGED: dict[str, Callable[[Graph], Value]] = {
+    "wide border": window(13, 9, (3, 3), (5, 44), -7, pad=(0, 0, 9, 0), dilation=(1, 2)),
+    "both borders": window(8, 12, (2, 2), (7, 22), pad=(1, 2, 9, 9), dilation=(3, 1)),
+    "all around": window(5, 3, (3, 3), (7, 21), 100, 2, pad=(2, 2, 2, 2), stride=(2, 1)),
+}
+
+
+@pytest.mark.parametrize("name", STAGED)
+def test_small_convolutions_of_bytes_have_one_code_for_border_and_inside(name: str) -> None:
+    g = Graph()
+    kernels = kernels_of(g, STAGED[name](g))
+    assert "dot4" in describe(kernels[0], DOT4)
+    read = [s for s in walk(schedule(kernels[0], DOT4).body) if isinstance(s, LoadFrom)]
+    assert sum(s.address.buffer.name.endswith(".initial") for s in read) == 1
+    check(kernels, targets={"512 bits, dot4": DOT4})
 
 
 @pytest.mark.parametrize("name", CONVOLUTIONS)

@@ -42,7 +42,7 @@ def statements(f: Function, kind: type) -> int:
 
 @pytest.mark.parametrize(("target", "expected"), [
     (DOT4, "dot4, tiles of 14 rows by 2 vectors of 16"),
-    (V4, "multiply, tiles of 14 rows by 2 vectors of 16"),
+    (V4, "multiply, tiles of 5 rows by 5 vectors of 16"),
     (V3, "multiply, tiles of"),
     (V2, "multiply, tiles of"),
 ])
