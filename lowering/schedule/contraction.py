@@ -405,12 +405,12 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
     name, dtype, fill = form.nest.name, form.reduce.dtype, None
     known: Expr = form.reduce
     step: Step = Multiply(b, target, form, conditions)
-    dot: Dot4 | None = None
+    staged: float | None = None
     if choice.step == "dot4":
         if rows:
             choice = replace(choice, columns_first=False, ahead=False)
         step = dot = Dot4.of(b, form, choice.tile.rows, target, widths, choice.columns_first)
-        panels, fill, known = dot.panels, dot.fill, dot.packed.known
+        panels, fill, known, staged = dot.panels, dot.fill, dot.packed.known, dot.rows.test_cycles
     elif choice.packing == "compiling":
         panels = packed(b, name, form.b, form.n, form.reduce.axes, form.batch, widths, dtype)
     elif choice.packing == "running":
@@ -427,7 +427,7 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
         lines = heights(form.rows, interior(form.m, (*conditions.rows, *form.tested)), choice.tile,
                         conditions.by_single_rows, wide, form.depth * form.turns * math.prod(a.extent for a in outer),
                         machine(form, choice.step, target), bool(form.tested), code_of(form, step.group),
-                        may_repeat(form, choice.lanes), conditions.parts(form.m), dot and dot.rows.test_cycles)
+                        may_repeat(form, choice.lanes), conditions.parts(form.m), staged)
 
     alike = alike_in_each(form, choice, conditions)
 
