@@ -58,7 +58,7 @@ def tests(chosen: argparse.Namespace) -> list[Path]:
     from .report import operator_of
     from .selection import order
     from .suite import choose, suite
-    root = chosen.suite or suite(chosen.version, chosen.selection, chosen.seed, chosen.jobs)
+    root = chosen.suite or suite(chosen.version, chosen.selection, chosen.seed)
     pattern, (part, parts) = re.compile(chosen.filter), map(int, chosen.shard.split("/"))
     found = [path.parent for path in Path(root).absolute().rglob("desc.json")]
     if chosen.suite:

@@ -16,6 +16,8 @@ import pytest
 from . import environment
 from .suite import place
 
+pytestmark = pytest.mark.timeout(3000)
+"""Seconds: the first test of each version writes the suite, and all wait for it."""
 PARTS = 4
 TESTS = {"1.0": 2600, "1.1": 500}
 """Tests of each selection at least: so that a suite that is not there, or a filter gone wrong, cannot pass."""
