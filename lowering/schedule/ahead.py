@@ -18,7 +18,7 @@ from .tiles import Piece
 from .vectorize import At
 
 if TYPE_CHECKING:
-    from .contraction import Contraction
+    from .contraction_form import Contraction
 
 LINE = 64
 """Bytes of a line of a cache."""

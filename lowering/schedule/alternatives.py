@@ -17,8 +17,8 @@ from ..elements.expression import Buffer, Expr
 from ..fuse.kernel import Kernel
 from ..fuse.text import Names
 from ..native.target import Target
-from . import contraction
-from .contraction import ContractionChoice
+from . import contraction_choice
+from .contraction_choice import ContractionChoice
 from .halo import HaloChoice
 from .map import MapChoice
 from .matrix_vector import MatrixVectorChoice
@@ -45,9 +45,9 @@ def with_choice(part: Part, choice: Choice) -> Part:
 def others_of(part: Part, target: Target) -> Iterator[Choice]:
     match part.choice:
         case ContractionChoice() as choice if part.form:
-            yield from contraction.others(part.form, choice, target)
+            yield from contraction_choice.others(part.form, choice, target)
         case HaloChoice(inner=inner) as choice if part.halo:
-            yield from (dataclasses.replace(choice, inner=c) for c in contraction.others(part.halo.form, inner, target))
+            yield from (dataclasses.replace(choice, inner=c) for c in contraction_choice.others(part.halo.form, inner, target))
         case WindowChoice() as choice:
             free, heights = target.vector_registers // 2, (1, 2, 4, 6, 8, 12) if choice.rows > 1 else (1,)
             yield from (dataclasses.replace(choice, rows=rows, vectors=vectors) for rows in heights

@@ -16,7 +16,9 @@ from ..loops.ir import Literal, Operand, Type
 from ..native.target import Target
 from .blocking import Blocks
 from .conditions import Conditions
-from .contraction import Contraction, ContractionChoice, Multiply, columns
+from .contraction import Multiply, columns
+from .contraction_choice import ContractionChoice
+from .contraction_form import Contraction
 from .filling import Each, Filling, Lines, widened
 from .panels import Panels, narrow, packed, unpacked
 from .rows import Rows, nested

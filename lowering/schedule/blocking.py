@@ -14,7 +14,7 @@ from ..native.target import Target
 from .register_tile import Tile
 
 if TYPE_CHECKING:
-    from .contraction import Contraction
+    from .contraction_form import Contraction
 
 SET_BYTES = 4096
 """Addresses so far apart fall into the same set of a first-level cache, whatever its size: a page, so that it is found while

@@ -26,7 +26,7 @@ from .tiles import Piece, Tiles, over
 from .vectorize import At, Vectorizer
 
 if TYPE_CHECKING:
-    from .contraction import Contraction
+    from .contraction_form import Contraction
 
 GROUP = 4
 BLOCK = 16

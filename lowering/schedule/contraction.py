@@ -1,312 +1,37 @@
-"""Sum over K of a[m, k] * b[n, k]: a tile of sums in registers, b in packed panels, one element of a for a whole
-vector."""
+"""The loops of a contraction, the sum over K of a[m, k] * b[n, k]: a tile of sums in registers, b in packed panels, one element
+of a for a whole vector.
+"""
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
 from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis, Range
-from ..elements.expression import Apply, Expr, Load, Reduce, is_float
-from ..elements.traverse import loads, loads_beside, nodes
-from ..graph.types import ITEM_SIZES
+from ..elements.expression import Expr, is_float
 from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type
 from ..native.target import Target
-from .ahead import Ahead, is_worthwhile
-from .blocking import Blocks, choose_blocks
+from .ahead import Ahead
 from .borders import heights, over_both_ends, sums_beside, together
-from .code_size import Code, price_of, share_of
-from .conditions import Conditions, kept_in_range
-from .nest import Nest, free_axes
-from .panels import Cut, Panels, depth_of_panels, is_constant, pack_at_run_time, packed, unpacked
+from .conditions import Conditions
+from .contraction_choice import ContractionChoice, code_of, machine, may_repeat
+from .contraction_form import Contraction
+from .panels import Cut, Panels, depth_of_panels, pack_at_run_time, packed, unpacked
 from .reduce_loops import alike, reduce_loops, unsettled
-from .register_tile import BLOCK_PRICES, MULTIPLIED_PRICES, PRICES, Tile, choose_tile, of_sums, panels, ranked_tiles, steps
+from .register_tile import panels
 from .rows import Rows, nested, over_tested
 from .tiles import Piece, Tiles, balanced, interior, over, pieces
 from .vectorize import At, Vectorizer
-from .window import main_reduction
-from .write import Block, Writer, operations
+from .write import Block, Writer
 
-MOST_PLACES = 512
-"""Kernels with more places, of which padding leaves some out, take no products of four bytes."""
-TRIED = 5
-"""Tiles that a measured search tries."""
-NEAR, PLAIN_ROWS, PLAIN_VECTORS, BORDER_LINES = 8, 12, 4, 150
-"""A tensor of that part of the second-level cache may be read by rows that lie apart. Tiles to compare them by have about so
-many sums, and at most so many vectors; and lines that tiles of rows at a border have at least."""
 MANY_PLACES = 128
 """Of outer axes, for which rows of outputs are not counted."""
-LONG = 4
-"""Of an axis that is not the innermost, and is worth the tiles of rows that lie apart."""
-MANY_TURNS, LITTLE = 16, 30_000
-"""So many turns of the outer loops are enough for threads; and so many cycles, two of `divide`'s grains, are not divided."""
-MUCH = 1 << 23
-"""Terms of a product in blocks that has the fastest tile, whatever its code."""
 ENOUGH_SUMS = 6
 """With so many sums a step of K hides what its loop costs; more than one step would only be more code."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Contraction:
-    """The form: which factor and which axis plays which part."""
-    nest: Nest
-    reduce: Reduce
-    a: Expr
-    """Read as it lies in memory, one scalar for each row of the tile."""
-    b: Expr
-    m: Axis | None
-    """Tiled; not in b."""
-    n: Axis
-    """The vectors' axis; not in a, contiguous in the output."""
-    outer: tuple[Axis, ...]
-    turns: int = 1
-    """How often all of it is done, by loops around it."""
-
-    @property
-    def depth(self) -> int:
-        return math.prod(k.extent for k in self.reduce.axes)
-
-    @property
-    def rows(self) -> int:
-        return self.m.extent if self.m else 1
-
-    @property
-    def batch(self) -> tuple[Axis, ...]:
-        """Outer axes in b: each has panels of its own."""
-        free = free_axes(self.b)
-        return tuple(a for a in self.outer if a in free)
-
-    @property
-    def inside(self) -> tuple[Range, ...]:
-        """The conditions on b alone: with them its index stays in range."""
-        known = {*self.batch, *self.reduce.axes}
-        return tuple(w for w in self.reduce.where if w.index.axes <= known and not w.index.hidden)
-
-    @property
-    def tested(self) -> tuple[Range, ...]:
-        """The conditions on rows of outputs: those for which one fails are none."""
-        return tuple(w for w in self.nest.where if self.m in w.index.axes)
-
-    @property
-    def passes(self) -> int:
-        """How many rows read the same panels."""
-        return self.rows * math.prod(a.extent for a in self.outer if a not in self.batch)
-
-
-@dataclass(frozen=True, slots=True)
-class ContractionChoice:
-    """`step` is how one step of K is done: "fma", "multiply", "dot4", "tiles", "bf16x6" or "bf16x3". `packing` is when b is
-    packed: "compiling", "running" or "never". With `columns_first` each panel stays in the cache while all rows pass; `ahead`
-    says whether panels are asked for before they are read."""
-    tile: Tile
-    lanes: int
-    step: str
-    packing: str
-    columns_first: bool
-    blocks: Blocks | None = None
-    ahead: bool = False
-
-    def __str__(self) -> str:
-        when = {"compiling": "packed while compiling", "running": "packed while running", "never": "not packed"}
-        order = str(self.blocks) if self.blocks else ("columns" if self.columns_first else "rows") + " outermost"
-        tile = f"tiles of {self.tile.rows} rows by {self.tile.vectors} vectors of {self.lanes}"
-        ahead = ", panels asked for ahead" if self.ahead else ""
-        return f"contraction: {self.step}, {tile}, {when[self.packing]}, {order}{ahead}"
-
-
-def recognise(nest: Nest, rows: bool, target: Target | None = None) -> Contraction | None:
-    """The form of a nest, if it is one. Rows are neighbours in memory; with a target it is asked whether other rows, that meet
-    no condition, are less code."""
-    found = forms(nest, rows)
-    first = next(found, None)
-    if first is None or target is None or not (first.tested or Conditions.of(first.reduce, first.m, first.n).rows):
-        return first
-    return next((form for form in found if are_plain_rows(form, first, target)), first)
-
-
-def are_plain_rows(form: Contraction, first: Contraction, target: Target) -> bool:
-    """Whether rows that lie apart meet no condition, and take hardly more cycles than those of the first form."""
-    from .dot import bytes_of
-    if form.tested or Conditions.of(form.reduce, form.m, form.n).rows or (target.has_dot4 and bytes_of(form)):
-        return False
-    if any(x.buffer.nbytes > target.l2_bytes // NEAR for x in loads(form.a)):
-        return False
-    lanes = target.lanes(ITEM_SIZES[form.reduce.dtype])
-    vectors, most = min(-(-form.n.extent // lanes), PLAIN_VECTORS), PLAIN_ROWS // min(-(-form.n.extent // lanes), PLAIN_VECTORS)
-    each = [steps(rows, vectors, target) / rows for rows in (min(f.rows, most) for f in (form, first))]
-    turns = form.depth * form.turns * math.prod(a.extent for a in form.outer) * form.rows * form.n.extent / (lanes * vectors)
-    return turns * (each[0] - each[1]) <= price_of(share_of(form.nest.value)) * BORDER_LINES
-
-
-def forms(nest: Nest, rows: bool) -> Iterator[Contraction]:
-    """The ways to see a nest so."""
-    inner = nest.axes[1:] if rows else nest.axes
-    n = inner[-1] if inner else None
-    reduction = main_reduction(nest, n) if n else None
-    match reduction:
-        case Reduce("add", _, Apply("mul", factors)) if n and nest.index.coefficient(n) == 1:
-            for m in tiled(inner[:-1]):
-                for a, b in (factors, factors[::-1]):
-                    form = Contraction(nest, reduction, a, b, m, n, tuple(x for x in nest.axes[:-1] if x is not m))
-                    if fits(form):
-                        yield form
-                        break
-
-
-def tiled(axes: tuple[Axis, ...]) -> Sequence[Axis | None]:
-    """Axes that tiles may run along: the innermost, else a long one around it."""
-    return (axes[-1], *sorted((a for a in axes[:-1] if a.extent > LONG), key=lambda a: -a.extent)) if axes else (None,)
-
-
-def fits(form: Contraction) -> bool:
-    """Whether the parts are what the tile needs: b does not change from row to row, nor a from column to column."""
-    in_a, in_b = free_axes(form.a), free_axes(form.b)
-    if form.n in in_a or form.n not in in_b or form.m in in_b or not set(form.reduce.axes) <= in_a | in_b:
-        return False
-    if any(isinstance(e, Reduce) for e in nodes(form.reduce.body)) or Conditions.of(form.reduce, form.m, form.n).tests:
-        return False
-    if is_constant(form.b):
-        return True
-    return in_range(form) and (form.passes >= 4 or contiguous(form))
-
-
-def run_by_turns(nests: Sequence[Nest], target: Target) -> bool:
-    """Whether the parts of a nest are contractions that can run over the places where conditions on their outer axes and their
-    rows hold, and over just the values of K that these leave; others may be without sums."""
-    sums = [nest for nest in nests if any(isinstance(e, Reduce) for e in nodes(nest.value))]
-    return all(runs_by_turns(nest, target) for nest in sums)
-
-
-def runs_by_turns(nest: Nest, target: Target) -> bool:
-    from .dot import bytes_of, prefixes
-    form = recognise(nest, False)
-    if form is None or not all(w.index.axes <= {*form.outer, form.m} for w in nest.where):
-        return False
-    if form.tested and choose(form, target).step == "tiles":
-        return False
-    return not (target.has_dot4 and bytes_of(form)) or prefixes(form, Axis("k", form.depth)) is not None
-
-
-def in_range(form: Contraction) -> bool:
-    """Whether b can be read at all values of K for which the conditions on b alone hold."""
-    return all(kept_in_range(x, form.inside) for x in loads(form.b))
-
-
-def contiguous(form: Contraction) -> bool:
-    """Whether b can be read as it lies: whole vectors, no index that comes from data."""
-    return all(x.index[0].coefficient(form.n) in (0, 1) and form.n not in x.index[0].hidden for x in loads(form.b))
-
-
-def choose(form: Contraction, target: Target) -> ContractionChoice:
-    from .dot import bytes_of, can_stage_all
-    from .float_parts import choose_parts
-    from .tile_shape import choose_tiles
-    lanes = target.lanes(ITEM_SIZES[form.reduce.dtype])
-    step = "fma" if is_float(form.reduce.dtype) else "multiply"
-    if target.has_dot4 and bytes_of(form) and lanes >= 4 and places_with_conditions(form) <= MOST_PLACES:
-        step = "dot4"
-    prices = MULTIPLIED_PRICES if step == "multiply" else PRICES
-    tile = choose_tile(form.rows, form.n.extent, lanes, machine(form, step, target), aliased(form, target), prices,
-                       code_of(form), may_repeat(form, lanes))
-    packing = "compiling" if is_constant(form.b) else "running"
-    if step == "fma" and (tiles := choose_parts(form, target)):
-        return ContractionChoice(tiles, lanes, target.precision, packing, False)
-    if step == "dot4" and (tiles := choose_tiles(form, target)):
-        return ContractionChoice(tiles, lanes, "tiles", packing, False)
-    if packing == "running" and step != "dot4" and contiguous(form) and form.passes < 4 * tile.rows:
-        packing = "never"
-    soon = packing == "compiling" and is_worthwhile(form, tile.rows, target)
-    found = in_blocks(form, lanes, packing == "compiling", target) if step != "dot4" else None
-    if found and not (soon and (is_near(form, target) or not found[1].copied)):  # panels asked for ahead need no blocks
-        whole, blocks = found
-        when = packing if packing == "compiling" else "running" if blocks.filled else "never"
-        return ContractionChoice(whole, lanes, step, when, False, blocks)
-    size = ITEM_SIZES["int8" if step == "dot4" else form.reduce.dtype]
-    large = form.n.extent * form.depth * size > target.l2_bytes // 3 and (step != "dot4" or can_stage_all(form, target))
-    return ContractionChoice(tile, lanes, step, packing, large and form.passes > tile.rows, None, large and soon)
-
-
-def machine(form: Contraction, step: str, target: Target) -> Target:
-    """The machine as products see it that are done so."""
-    return of_sums(form.reduce.dtype, target) if step == "multiply" else target
-
-
-def others(form: Contraction, choice: ContractionChoice, target: Target) -> Iterator[ContractionChoice]:
-    """The same with the other tiles that the cost model thinks most of, with the other order of loops, and without blocks."""
-    if choice.step not in ("fma", "multiply", "dot4"):
-        return
-    if choice.blocks is None:
-        few, seen = aliased(form, target), machine(form, choice.step, target)
-        for tile in ranked_tiles(form.rows, form.n.extent, choice.lanes, seen, few)[:TRIED]:
-            yield replace(choice, tile=tile)
-        if choice.step != "dot4" and form.rows > choice.tile.rows:
-            yield replace(choice, columns_first=not choice.columns_first)
-    elif choice.packing == "compiling":
-        plain = choose_tile(form.rows, form.n.extent, choice.lanes, target, aliased(form, target))
-        yield from (replace(choice, tile=plain, columns_first=first, blocks=None) for first in (True, False))
-
-
-def in_blocks(form: Contraction, lanes: int, constant: bool, target: Target) -> tuple[Tile, Blocks] | None:
-    """The tile and the blocks of a product for which blocks are better; a smaller tile for less work, if its blocks are
-    alike."""
-    whole, less = (choose_tile(form.rows, form.n.extent, lanes, target, False, BLOCK_PRICES, code)
-                   for code in (None, code_of(form)))
-    blocks = choose_blocks(form, whole, lanes, constant, target)
-    if blocks is None:
-        return None
-    if form.rows * form.n.extent * form.depth > MUCH:
-        return whole, blocks
-    others = choose_blocks(form, less, lanes, constant, target)
-    alike = others and (others.filled, others.copied) == (blocks.filled, blocks.copied)
-    return (less, others) if others and alike else (whole, blocks)
-
-
-def code_of(form: Contraction, group: int = 1) -> Code:
-    """What the code of a tile costs, beside its work."""
-    steps = form.depth * form.turns * math.prod(a.extent for a in form.outer)
-    taps = math.prod(a.extent for a in Conditions.of(form.reduce, form.m, form.n).tapped)
-    last = form.reduce.axes[-1].extent if group == 1 else -(-form.depth // group)
-    return Code(steps, operations(form.a), operations(form.nest.value, form.reduce), taps, last,
-                share_of(form.nest.value))
-
-
-def places_with_conditions(form: Contraction) -> int:
-    """How many places of K "dot4" tells apart at most, each with code of its own."""
-    return math.prod(a.extent for a in form.reduce.axes if any(w.index.coefficient(a) for w in form.reduce.where))
-
-
-def may_repeat(form: Contraction, lanes: int) -> bool:
-    """Whether rows may be computed twice: their outputs could not lie where something is that is read with the sums, and
-    the turns of a loop may do so."""
-    read = [x for x in loads_beside(form.nest.value, form.reduce) if x.buffer.data is None]
-    return has_turns(form, lanes) and not any(form.m in x.index[0].axes for x in read)
-
-
-def has_turns(form: Contraction, lanes: int) -> bool:
-    """Whether other loops than that over rows are there to be divided among threads, or there is little to divide."""
-    turns = form.turns * math.prod(a.extent for a in form.outer)
-    return turns >= MANY_TURNS or turns * form.rows * form.n.extent * form.depth <= LITTLE * lanes
-
-
-def aliased(form: Contraction, target: Target) -> bool:
-    """Whether all rows of a tile fall into the same few sets of the first-level cache, and do not lie in the second."""
-    return form.m is not None and any(x.index[0].coefficient(form.m) * ITEM_SIZES[x.dtype] % 4096 == 0
-                                      and bytes_read(form, x) > target.l2_bytes for x in loads(form.a))
-
-
-def is_near(form: Contraction, target: Target) -> bool:
-    """Whether rows are in the second-level cache as tiles read them: no copy of them is better."""
-    return isinstance(form.a, Load) and bytes_read(form, form.a) <= target.l2_bytes and all(
-        form.a.index[0].coefficient(k) in (0, 1) for k in form.reduce.axes)
-
-
-def bytes_read(form: Contraction, x: Load) -> int:
-    """Bytes of a buffer that all rows read, at most."""
-    return min(x.buffer.nbytes, form.passes * form.depth * ITEM_SIZES[x.dtype])
 
 
 def alike_in_each(form: Contraction, choice: ContractionChoice, conditions: Conditions) -> Tiles | None:
@@ -384,7 +109,6 @@ class Multiply:
         return self.b.op("add", total, self.b.op("mul", row, column))
 
 
-# ---- the loops ---------------------------------------------------------------------------------------------------
 def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Target, rows: Rows | None) -> None:
     from .blocked import lower as lower_blocked
     from .dot import Dot4

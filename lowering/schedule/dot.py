@@ -24,7 +24,7 @@ from .tiles import Piece
 from .vectorize import At
 
 if TYPE_CHECKING:
-    from .contraction import Contraction
+    from .contraction_form import Contraction
 
 TOGETHER = 2
 """What part of the second-level cache rows may take that are staged together."""

@@ -40,7 +40,7 @@ from .tile_shape import blocks_of, starts
 from .tiles import Tiles, chunks, interior
 
 if TYPE_CHECKING:
-    from .contraction import Contraction
+    from .contraction_form import Contraction
 
 PRODUCTS: Mapping[str, tuple[tuple[int, int], ...]] = {
     "bf16x6": ((2, 0), (1, 0), (1, 1), (0, 1), (0, 2), (0, 0)),

@@ -22,8 +22,9 @@ from ..fuse.kernel import Kernel
 from ..graph.types import ITEM_SIZES
 from ..loops.builder import Builder
 from ..native.target import Target
-from . import contraction
-from .contraction import Contraction, ContractionChoice
+from . import contraction, contraction_choice, contraction_form
+from .contraction_choice import ContractionChoice
+from .contraction_form import Contraction
 from .derived import Made, derive
 from .nest import Nest, Rewriter, flat_index, free_axes, units
 from .panels import constant
@@ -163,11 +164,11 @@ def of_product(p: Product, target: Target) -> Halo | None:
         return None
     read = Load(copy, (flat_index(copy, tuple(d.index - d.low for d in held), {}),))
     main = reading(p, read, where, outer)
-    form = contraction.recognise(collapse(main), False) if main else None
+    form = contraction_form.recognise(collapse(main), False) if main else None
     if form is None:
         return None
     form = replace(form, turns=math.prod(a.extent for a in outer))
-    choice = HaloChoice(copy.shape, copy.dtype, contraction.choose(form, target))
+    choice = HaloChoice(copy.shape, copy.dtype, contraction_choice.choose(form, target))
     if not p.haloed() and choice.inner.tile.rows < MANY_ROWS:
         return None
     return Halo(choice, p.b, outer, copy, (*zeros(p, copy), collapse(copied(p, copy, dimensions, held))), form)

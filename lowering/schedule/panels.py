@@ -34,7 +34,7 @@ from .tiles import Piece, Tiles, over
 from .vectorize import At, Vectorizer
 
 if TYPE_CHECKING:
-    from .contraction import Contraction
+    from .contraction_form import Contraction
 
 Cut = list[tuple[Tiles, tuple[Piece, ...]]]
 """The panels of the columns, and the vectors of each."""

@@ -23,7 +23,7 @@ from .tiles import Piece, chunks, over
 from .vectorize import At, Vectorizer
 
 if TYPE_CHECKING:
-    from .contraction import Contraction
+    from .contraction_form import Contraction
 
 PAIRS = STEP // 2
 TOGETHER = 4

@@ -26,7 +26,7 @@ from .vectorize import At, Vectorizer
 from .write import Block, Writer
 
 if TYPE_CHECKING:
-    from .contraction import Contraction
+    from .contraction_form import Contraction
 
 MOST_COLUMNS = 8
 """Blocks of the second-level cache that the parts of columns may fill which are split while running."""

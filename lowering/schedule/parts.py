@@ -13,7 +13,7 @@ from ..elements.affine import Affine, Axis, Range
 from ..elements.expression import Apply, Const, Expr, Guard, IndexValue, Reduce
 from ..elements.traverse import loads, nodes
 from ..native.target import Target
-from . import contraction
+from .contraction_choice import run_by_turns
 from .nest import Nest, Rewriter, indices_of
 from .quotients import shared_by
 from .tiles import breaks, interior
@@ -41,7 +41,7 @@ def split(nest: Nest, by_rows: bool, target: Target) -> list[Nest]:
     for last in () if by_rows else (1, 2):
         if (together := turns(nest, last)) is not nest:
             pieces = phases(together, by_rows)
-            if contraction.run_by_turns([collapse(piece) for piece in pieces], target):
+            if run_by_turns([collapse(piece) for piece in pieces], target):
                 return pieces
     apart = phases(nest, by_rows)
     if not by_rows and len(apart) > FEW_PHASES and (together := turns(nest, 1)) is not nest and are_maps(apart, target):

@@ -26,6 +26,8 @@ from . import (
     byte_window,
     byte_window_loops,
     contraction,
+    contraction_choice,
+    contraction_form,
     float_parts,
     fourier,
     halo,
@@ -40,7 +42,8 @@ from . import (
 from .alternatives import chosen
 from .background import with_background
 from .byte_window import ByteWindowChoice
-from .contraction import Contraction, ContractionChoice
+from .contraction_choice import ContractionChoice
+from .contraction_form import Contraction
 from .derived import Derived
 from .divide import DEEPEST, divide, parts_of
 from .fourier import FourierChoice
@@ -101,7 +104,8 @@ def in_floats(kernel: Kernel, target: Target) -> str | None:
     if not nest.axes or any(len(split(nest, by_rows, target)) != 1 for by_rows in (False, True)):
         return "it has several parts"
     whole, rows = (split(nest, by_rows, target)[0] for by_rows in (False, True))
-    form, by_row = contraction.recognise(collapse(whole), False), contraction.recognise(collapse(rows, rows.axes[0]), True)
+    form = contraction_form.recognise(collapse(whole), False)
+    by_row = contraction_form.recognise(collapse(rows, rows.axes[0]), True)
     if form is None or by_row is None or not float_parts.is_possible(by_row):
         return "its operands are not read along rows"
     return float_parts.refusal(form, target)
@@ -110,8 +114,8 @@ def in_floats(kernel: Kernel, target: Target) -> str | None:
 def choose(nest: Nest, target: Target, by_rows: bool) -> Part:
     if passes := row_passes.recognise(nest, target, by_rows):
         return Part(nest, passes)
-    if form := contraction.recognise(nest, by_rows, target):
-        return Part(nest, contraction.choose(form, target), form)
+    if form := contraction_form.recognise(nest, by_rows, target):
+        return Part(nest, contraction_choice.choose(form, target), form)
     if nest.where or (nest.axes and nest.index.coefficient(nest.axes[-1]) != 1):  # neighbours lie apart: in a part of a pad
         return Part(nest, map.choose(nest, target, by_rows))
     choice = (outer_sums.recognise(nest, target, by_rows)

@@ -17,7 +17,7 @@ from .staging import Staging
 from .vectorize import At, Vectorizer
 
 if TYPE_CHECKING:
-    from .contraction import Contraction
+    from .contraction_form import Contraction
 
 HALF, UPPER = 1 << 15, -1 << 16
 """Of the bits of a float32: half of the last that stays, and those that stay."""

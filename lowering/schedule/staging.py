@@ -23,7 +23,7 @@ from .tiles import Tiles, chunks, over, pieces
 from .vectorize import At
 
 if TYPE_CHECKING:
-    from .contraction import Contraction
+    from .contraction_form import Contraction
 
 
 START = Affine()

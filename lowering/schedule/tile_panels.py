@@ -23,7 +23,7 @@ from .vectorize import At, Vectorizer
 from .write import Block, Writer
 
 if TYPE_CHECKING:
-    from .contraction import Contraction
+    from .contraction_form import Contraction
 
 TOTALS, ROWS, COLUMNS, OTHER_ROWS = (0, 1), 2, 3, 4
 """Tiles of sums, of a and of b; one more of a, if its second tile has another shape."""

@@ -30,7 +30,7 @@ from .vectorize import At
 from .write import Writer
 
 if TYPE_CHECKING:
-    from .contraction import Contraction
+    from .contraction_form import Contraction
 
 START = Affine()
 ENOUGH_BLOCKS = 8
@@ -98,7 +98,7 @@ class TileProduct:
         nested(self.b, axes, at, lambda at: self.blocks(at, first, cut), rows, self.form.nest.where)
 
     def blocks(self, at: At, first: Affine, cut: Cut) -> None:
-        from .contraction import has_turns
+        from .contraction_choice import has_turns
         m, again = self.form.m, self.b.keeps == 0 or has_turns(self.form, LANES)
         assert m
         if self.line:

@@ -25,7 +25,7 @@ from .staging import run_of
 from .tiles import Piece, Tiles, chunks, interior
 
 if TYPE_CHECKING:
-    from .contraction import Contraction
+    from .contraction_form import Contraction
 
 LANES = 16
 """Sums in a row of a tile."""

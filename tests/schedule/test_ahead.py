@@ -16,7 +16,7 @@ from tosaic.lowering.loops.ir import Function, Prefetch, walk
 from tosaic.lowering.native.features import target
 from tosaic.lowering.schedule import describe, schedule
 from tosaic.lowering.schedule.ahead import LINE, MOST_TILES, Ahead
-from tosaic.lowering.schedule.contraction import Contraction, recognise
+from tosaic.lowering.schedule.contraction_form import Contraction, recognise
 from tosaic.lowering.schedule.nest import flatten
 from tosaic.lowering.schedule.tiles import pieces
 

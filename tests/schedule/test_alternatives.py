@@ -14,7 +14,7 @@ from tosaic.lowering.fuse.kernel import Kernel
 from tosaic.lowering.graph.types import Array
 from tosaic.lowering.native.target import Target
 from tosaic.lowering.schedule.alternatives import alternatives, name_of, text_of
-from tosaic.lowering.schedule.contraction import ContractionChoice
+from tosaic.lowering.schedule.contraction_choice import ContractionChoice
 from tosaic.lowering.schedule.schedule import describe, parts
 from tosaic.lowering.schedule.window import WindowChoice
 

@@ -15,7 +15,7 @@ from tosaic.lowering.loops.interpret_steps import run_parts
 from tosaic.lowering.loops.ir import Prefetch, walk
 from tosaic.lowering.loops.verify import verify
 from tosaic.lowering.native.emit import emit_functions
-from tosaic.lowering.schedule import contraction, describe, schedule
+from tosaic.lowering.schedule import contraction_choice, describe, schedule
 from tosaic.lowering.schedule.divide import DEEPEST, divide
 from tosaic.lowering.schedule.register_tile import Tile
 
@@ -110,7 +110,7 @@ def residual(channels: int) -> Kernel:
 
 
 def test_constants_of_what_is_done_with_many_sums_take_none_of_their_registers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contraction, "choose_tile", lambda *_: Tile(14, 2))
+    monkeypatch.setattr(contraction_choice, "choose_tile", lambda *_: Tile(14, 2))
     k, t = residual(64), TARGETS["512 bits, dot4"]
     lines = emit_functions([schedule(k, t)], t).definitions
     defined = [line for line in lines if line.startswith("define internal void @apart.")]

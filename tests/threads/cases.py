@@ -12,7 +12,7 @@ from tosaic.lowering.graph.graph import Value
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.native.features import target
 from tosaic.lowering.native.target import Target
-from tosaic.lowering.schedule import contraction, divide, lower, map
+from tosaic.lowering.schedule import contraction_choice, divide, lower, map
 
 from ..fuse.graphs import Graph, conv, rescale
 
@@ -29,7 +29,7 @@ def fine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Work is divided however little it is."""
     for name, value in (("GRAIN", 20), ("REPEATED", 30), ("MEETING", 0)):
         monkeypatch.setattr(divide, name, value)
-    monkeypatch.setattr(contraction, "LITTLE", 0)
+    monkeypatch.setattr(contraction_choice, "LITTLE", 0)
     monkeypatch.setattr(map, "MOST_UNDIVIDED", 0)
 
 
