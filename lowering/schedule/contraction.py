@@ -130,10 +130,12 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
     known: Expr = form.reduce
     step: Step = Multiply(b, target, form, conditions)
     staged: float | None = None
+    groups: Axis | None = None
     if choice.step == "dot4":
         if rows:
-            choice = replace(choice, columns_first=False, ahead=False)
-        step = dot = Dot4.of(b, form, choice.tile.rows, target, widths, choice.columns_first)
+            choice = replace(choice, columns_first=False, ahead=False, group=None)
+        groups = Axis("group", form.rows // choice.group) if choice.group else None
+        step = dot = Dot4.of(b, form, choice.tile.rows, target, widths, choice.columns_first, groups)
         panels, fill, known, staged = dot.panels, dot.fill, dot.packed.known, dot.rows.test_cycles
     elif choice.packing == "compiling":
         panels = packed(b, name, form.b, form.n, form.reduce.axes, form.batch, widths, dtype)
@@ -148,12 +150,14 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
     product = Product(b, form, step, panels, target, Writer(b, target, form.nest, form.reduce, largest, known=known), ahead)
     outer, lines = form.outer, [Tiles(0, 1, 1)]
     if form.m:
-        lines = heights(form.rows, interior(form.m, (*conditions.rows, *form.tested)), choice.tile,
+        free = (0, choice.group) if choice.group else interior(form.m, (*conditions.rows, *form.tested))
+        lines = heights(choice.group or form.rows, free, choice.tile,
                         conditions.by_single_rows, wide, form.depth * form.turns * math.prod(a.extent for a in outer),
                         machine(form, choice.step, target), bool(form.tested), code_of(form, step.group),
                         may_repeat(form, choice.lanes), conditions.parts(form.m), staged)
 
     alike = alike_in_each(form, choice, conditions)
+    origin = Affine.of(groups) * (choice.group or 0) if groups else Affine()
 
     def over_rows(at: At, run: Callable[[At, Tiles], None]) -> None:
         if alike and (m := form.m):
@@ -161,7 +165,7 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
             return
 
         def rows(start: Affine, t: Tiles) -> None:
-            place = {**at, form.m: start} if form.m else at
+            place = {**at, form.m: origin + start} if form.m else at
             found = [r.substitute(place) for r in form.tested]
             if any(w.known is False for w in found):
                 return
@@ -182,14 +186,19 @@ def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Targ
         over_rows(at, line)
 
     def inner(axes: tuple[Axis, ...], at: At, rows: Rows | None) -> None:
-        if choice.columns_first:
-            over_columns(at, lambda at, vectors, panel: nested(b, axes, at, lambda at: over_rows(
-                at, lambda at, m: product.tile(at, m, vectors, panel)), rows, form.nest.where), widths)
-        else:
+        if not choice.columns_first:
             nested(b, axes, at, row_major, rows, form.nest.where)
+        elif groups:
+            b.loop(groups, lambda: column_major(axes, at, rows))
+        else:
+            column_major(axes, at, rows)
 
-    if choice.step == "dot4" and choice.columns_first:
-        nested(b, outer, {}, lambda at: over_rows(at, lambda at, m: step.stage(at, m.size)))
+    def column_major(axes: tuple[Axis, ...], at: At, rows: Rows | None) -> None:
+        if choice.step == "dot4":
+            nested(b, axes, at, lambda at: over_rows(at, lambda at, m: step.stage(at, m.size)))
+        over_columns(at, lambda at, vectors, panel: nested(b, axes, at, lambda at: over_rows(
+            at, lambda at, m: product.tile(at, m, vectors, panel)), rows, form.nest.where), widths)
+
     if fill is None and not (choice.columns_first and form.batch):
         inner(outer, {}, rows)
         return

@@ -20,7 +20,7 @@ from .conditions import Conditions
 from .contraction_form import Contraction, contiguous, recognise
 from .nest import Nest
 from .panels import is_constant
-from .register_tile import BLOCK_PRICES, MULTIPLIED_PRICES, PRICES, Tile, choose_tile, of_sums, ranked_tiles
+from .register_tile import BLOCK_PRICES, BYTES_PRICES, MULTIPLIED_PRICES, PRICES, Tile, choose_tile, of_sums, ranked_tiles
 from .write import operations
 
 MOST_PLACES = 512
@@ -29,15 +29,15 @@ TRIED = 5
 """Tiles that a measured search tries."""
 MANY_TURNS, LITTLE = 16, 30_000
 """So many turns of the outer loops are enough for threads; and so many cycles, two of `divide`'s grains, are not divided."""
-MUCH = 1 << 23
-"""Terms of a product in blocks that has the fastest tile, whatever its code."""
+MUCH, MUCH_OF_BYTES = 1 << 23, 1 << 25
+"""Terms of a product in blocks, and of one of bytes, that has the fastest tile, whatever its code."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContractionChoice:
     """`step` is how one step of K is done: "fma", "multiply", "dot4", "tiles", "bf16x6" or "bf16x3". `packing` is when b is
-    packed: "compiling", "running" or "never". With `columns_first` each panel stays in the cache while all rows pass; `ahead`
-    says whether panels are asked for before they are read."""
+    packed: "compiling", "running" or "never". With `columns_first` each panel stays in the cache while all rows pass, or those
+    of a `group`; `ahead` says whether panels are asked for before they are read."""
     tile: Tile
     lanes: int
     step: str
@@ -45,17 +45,20 @@ class ContractionChoice:
     columns_first: bool
     blocks: Blocks | None = None
     ahead: bool = False
+    group: int | None = None
+    """Rows of a product of bytes that are staged together; None: all, where columns come first, else those of a tile."""
 
     def __str__(self) -> str:
         when = {"compiling": "packed while compiling", "running": "packed while running", "never": "not packed"}
-        order = str(self.blocks) if self.blocks else ("columns" if self.columns_first else "rows") + " outermost"
+        within = f" in groups of {self.group} rows" if self.group else ""
+        order = str(self.blocks) if self.blocks else ("columns" if self.columns_first else "rows") + " outermost" + within
         tile = f"tiles of {self.tile.rows} rows by {self.tile.vectors} vectors of {self.lanes}"
         ahead = ", panels asked for ahead" if self.ahead else ""
         return f"contraction: {self.step}, {tile}, {when[self.packing]}, {order}{ahead}"
 
 
 def choose(form: Contraction, target: Target) -> ContractionChoice:
-    from .dot import bytes_of, can_stage_all
+    from .dot import bytes_of, can_stage_all, rows_of_group
     from .float_parts import choose_parts
     from .tile_shape import choose_tiles
     lanes = target.lanes(ITEM_SIZES[form.reduce.dtype])
@@ -63,8 +66,11 @@ def choose(form: Contraction, target: Target) -> ContractionChoice:
     if target.has_dot4 and bytes_of(form) and lanes >= 4 and places_with_conditions(form) <= MOST_PLACES:
         step = "dot4"
     prices = MULTIPLIED_PRICES if step == "multiply" else PRICES
+    code: Code | None = code_of(form)
+    if step == "dot4" and form.passes * form.n.extent * form.depth > MUCH_OF_BYTES:
+        prices, code = BYTES_PRICES, None
     tile = choose_tile(form.rows, form.n.extent, lanes, machine(form, step, target), aliased(form, target), prices,
-                       code_of(form), may_repeat(form, lanes))
+                       code, may_repeat(form, lanes))
     packing = "compiling" if is_constant(form.b) else "running"
     if step == "fma" and (tiles := choose_parts(form, target)):
         return ContractionChoice(tiles, lanes, target.precision, packing, False)
@@ -79,7 +85,10 @@ def choose(form: Contraction, target: Target) -> ContractionChoice:
         when = packing if packing == "compiling" else "running" if blocks.filled else "never"
         return ContractionChoice(whole, lanes, step, when, False, blocks)
     size = ITEM_SIZES["int8" if step == "dot4" else form.reduce.dtype]
-    large = form.n.extent * form.depth * size > target.l2_bytes // 3 and (step != "dot4" or can_stage_all(form, target))
+    large = form.n.extent * form.depth * size > target.l2_bytes // 3
+    if large and step == "dot4" and not can_stage_all(form, target):
+        group = rows_of_group(form, tile.rows, target)
+        return ContractionChoice(tile, lanes, step, packing, group is not None, group=group)
     return ContractionChoice(tile, lanes, step, packing, large and form.passes > tile.rows, None, large and soon)
 
 

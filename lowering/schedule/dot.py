@@ -26,8 +26,12 @@ from .vectorize import At
 if TYPE_CHECKING:
     from .contraction_form import Contraction
 
-TOGETHER = 2
-"""What part of the second-level cache rows may take that are staged together."""
+TOGETHER, GROUPED = 2, 8
+"""What part of the second-level cache rows may take that are staged together: all of them, or a group."""
+FEWEST_TILES = 4
+"""Of a group: with fewer, reading each panel for each tile is as well."""
+LINE, SAME_SETS = 64, 2048
+"""Bytes of a line of the first-level cache, and how far apart rows fall into few of its sets."""
 ENOUGH_PASSES = 4
 """Rows that make up for packing b at run time."""
 
@@ -80,6 +84,16 @@ def can_stage_all(form: Contraction, target: Target) -> bool:
     return plain and form.passes * form.depth <= target.l2_bytes // TOGETHER
 
 
+def rows_of_group(form: Contraction, tile: int, target: Target) -> int | None:
+    """How many rows, of which all groups have as many, are staged together where all cannot be, so that a panel, once read,
+    passes that many; None where they are too few, or not all alike."""
+    if form.m is None or form.outer or form.reduce.where or form.nest.where:
+        return None
+    most = min(target.l2_bytes // GROUPED // form.depth, form.rows // 2)
+    rows = next((r for r in range(most, 0, -1) if form.rows % r == 0), 0)
+    return rows if rows >= FEWEST_TILES * tile else None
+
+
 def prefixes(form: Contraction, flat: Axis) -> tuple[Range, ...] | None:
     """The conditions on b alone as bounds of K, flat: how far it goes changes evenly along an outer axis. None where that
     cannot be said."""
@@ -112,10 +126,12 @@ class Dot4:
     conditions: Conditions
     group: int = GROUP
     are_together: bool = False
-    """Whether all rows are staged, one after the other; else those of a tile are."""
+    """Whether all rows, or those of a group, are staged, one after the other; else those of a tile are."""
+    groups: Axis | None = None
 
     @staticmethod
-    def of(b: Builder, form: Contraction, rows: int, target: Target, cut: Cut, are_together: bool = False) -> Dot4:
+    def of(b: Builder, form: Contraction, rows: int, target: Target, cut: Cut, are_together: bool = False,
+           groups: Axis | None = None) -> Dot4:
         """For tiles of so many rows."""
         found = bytes_of(form)
         assert found
@@ -124,10 +140,11 @@ class Dot4:
         packed = of_constants(b, form, found.y, zero_points, cut) if is_constant(found.y) else at_run_time(
             b, form, found.y, zero_points, cut, target)
         (k,) = packed.panels.axes
-        staged = form.passes if are_together else rows
-        staging = Staging.of(b, form, found.x, (found.of_x, found.of_y), staged, k.extent, k.extent, True, target)
+        staged = form.passes // (groups.extent if groups else 1) if are_together else rows
+        stride = k.extent + LINE * (are_together and k.extent % SAME_SETS == 0)
+        staging = Staging.of(b, form, found.x, (found.of_x, found.of_y), staged, k.extent, stride, True, target)
         conditions = Conditions((), prefixes(form, k) or (), (), frozenset())
-        return Dot4(b, form, cut, packed, staging, conditions, are_together=are_together)
+        return Dot4(b, form, cut, packed, staging, conditions, are_together=are_together, groups=groups)
 
     @property
     def panels(self) -> Panels:
@@ -153,6 +170,8 @@ class Dot4:
         if self.are_together:
             for axis in (*self.form.outer, *([self.form.m] if self.form.m else [])):
                 number = number * axis.extent + at[axis]
+        if self.groups:
+            number -= Affine.of(self.groups) * (self.form.rows // self.groups.extent)
         return number + row
 
     def initial(self, at: At, row: int, piece: Piece) -> Operand:
@@ -164,7 +183,7 @@ class Dot4:
 
     def row(self, at: At, row: int) -> Callable[[int], Operand]:
         (k,) = self.axes
-        four = self.b.load(self.rows.buffer, at[k] + self.staged(at, row) * k.extent, GROUP)
+        four = self.b.load(self.rows.buffer, at[k] + self.staged(at, row) * self.rows.stride, GROUP)
         word = self.b.op("bits", four, type=Type("int32"))
 
         def lanes(count: int) -> Operand:

@@ -17,6 +17,8 @@ FEW_ROWS = 8
 cache."""
 PRICES, BLOCK_PRICES = (0.05, 0.3), (0.1, 0.8)
 """Cycles that a row's element and a panel's vector cost beside others; and in products so large that nothing else counts."""
+BYTES_PRICES = (0.25, 0.35)
+"""The same in large products of bytes: many rows are many streams of few bytes each."""
 MULTIPLIED_PRICES = (0.5, 0.15)
 """The same where products are slow: an element goes to all lanes by the unit that multiplies."""
 SHAPE_PRICE = 0.02

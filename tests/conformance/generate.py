@@ -2,9 +2,8 @@
 
 The generator starts a process for each of its 741 (1.0) batches, most of whose time is Python's start. Here a batch
 is a forked child instead: it starts with everything imported, and, as the generator keeps state between tests,
-nothing of one batch reaches the next. A selection is made batch by batch: a first child lists the names, a second one
-writes the chosen ones. Data depend on the seed and a test's name alone, so a test that is written by itself is the
-suite's own.
+nothing of one batch reaches the next. A selection is made batch by batch, between the listing of its tests and their writing.
+Data depend on the seed and a test's name alone, so a test that is written by itself is the suite's own.
 
 It runs in the environment that has the package (`environment.py`), as a program of its own, too:
 
@@ -23,7 +22,8 @@ import shutil
 import sys
 import tempfile
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -32,13 +32,17 @@ HEAVY = ("conv2d", "matmul_t", "avg_pool2d", "transpose_conv2d", "depthwise_conv
 """Operators with the most tests: they are begun first, so that the processes end at about the same time."""
 
 
+Choose = Callable[[Sequence[str]], Sequence[str]]
+"""The names that are chosen among those of a batch."""
+
+
 class Selection(Protocol):
     """What is to be written (`selection.py`)."""
     def takes(self, operator: str, group: str) -> bool: ...
     def choose(self, operator: str, group: str, names: Sequence[str]) -> Sequence[str]: ...
 
 
-def forked(command: Sequence[str], wanted: frozenset[str] | None) -> tuple[int, str, str]:
+def forked(command: Sequence[str], choose: Choose | None = None) -> tuple[int, str, str]:
     """Exit status, stdout and stderr of one batch, run in a forked child."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         child = os.fork()
@@ -46,19 +50,25 @@ def forked(command: Sequence[str], wanted: frozenset[str] | None) -> tuple[int, 
             os.dup2(out.fileno(), 1)
             os.dup2(err.fileno(), 2)
             sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115  the child ends with it
-            os._exit(batch(command, wanted))
+            os._exit(batch(command, choose))
         _, status = os.waitpid(child, 0)
         out.seek(0), err.seek(0)
         return os.waitstatus_to_exitcode(status), out.read(), err.read()
 
 
-def batch(command: Sequence[str], wanted: frozenset[str] | None) -> int:
-    """What the generator's own command does; `wanted` names the tests to write, None means all."""
+def batch(command: Sequence[str], choose: Choose | None) -> int:
+    """What the generator's own command does, with the tests that are chosen among the names of its lists; None means all. (Its
+    lists take as long to make as half of the suite to write: they are made once.)"""
     from generator import tosa_verif_build_tests  # type: ignore[import-not-found]
-    from generator.tosa_test_gen import TosaTestGen  # type: ignore[import-not-found]
-    if wanted is not None:
-        serialize = TosaTestGen.serializeTest
-        TosaTestGen.serializeTest = lambda self, test: str(test) not in wanted or serialize(self, test)
+    from generator.tosa_test_select import TosaTestSelectList  # type: ignore[import-not-found]
+    if choose is not None:
+        every = TosaTestSelectList._get_tests
+
+        def chosen(self: Any, *arguments: Any) -> list[Any]:
+            tests = {str(test): test for test in every(self, *arguments)}
+            return [tests[name] for name in choose(list(tests))]
+
+        TosaTestSelectList._get_tests = chosen
     try:
         status = tosa_verif_build_tests.main(list(command[1:])) or 0
     except BaseException:
@@ -76,7 +86,7 @@ def place(command: Sequence[str]) -> tuple[str, ...]:
 
 def names_of(command: Sequence[str]) -> list[str]:
     """The names of a batch's tests."""
-    status, out, err = forked([*command, "--list-tests"], None)
+    status, out, err = forked([*command, "--list-tests"])
     if status:
         raise RuntimeError(f"the generator cannot list {' '.join(place(command))}: {err}")
     return out.split()
@@ -88,6 +98,7 @@ def generate(version: str, output: Path, seed: int, operators: Sequence[str] = (
     added to that file, and no test is written. The generator prints each name that it leaves out: stdout goes nowhere."""
     from conformance import tosa_verif_conformance_generator as suite  # type: ignore[import-not-found]
     from generator import tosa_verif_build_tests  # type: ignore[import-not-found]  # noqa: F401  so that children need not
+    from schemavalidation import schemavalidation  # type: ignore[import-not-found]
 
     def run(_: Any, command: Sequence[str]) -> tuple[Sequence[str], int, str, str]:
         if names is not None:
@@ -96,14 +107,17 @@ def generate(version: str, output: Path, seed: int, operators: Sequence[str] = (
                 file.write("".join(lines).encode())
             return command, 0, "", ""
         if selection is None:
-            return (command, *forked(command, None))
+            return (command, *forked(command))
         operator, _, group = place(command)
-        names_of_batch = names_of(command) if selection.takes(operator, group) else []
-        wanted = frozenset(selection.choose(operator, group, names_of_batch))
-        return (command, *forked(command, wanted)) if wanted else (command, 0, "", "")
+        if not selection.takes(operator, group):
+            return command, 0, "", ""
+        return (command, *forked(command, partial(selection.choose, operator, group)))
 
-    convert, size = suite.convert_tests, suite.check_op_tests_size
+    convert, size, validate = suite.convert_tests, suite.check_op_tests_size, schemavalidation.validate
     suite._run_sh_command_mp = run
+    # What the generator writes it checks by its schemas, and each schema by the schema of schemas: three quarters of its time.
+    # Arm's runner and the verifier check what they read again.
+    schemavalidation.validate = lambda *_, **__: None
     suite.convert_tests = lambda *a, **k: convert(*a, **k) if any(Path(a[4]).glob("*/*")) else None
     suite.check_op_tests_size = lambda *a, **k: size(*a, **k) if selection is None and names is None else None
     scratch = output.with_name(f"{output.name}_build{os.getpid()}")
@@ -120,7 +134,7 @@ def generate(version: str, output: Path, seed: int, operators: Sequence[str] = (
         return int(suite.main() or 0)
     finally:
         sys.argv, sys.stdout = before
-        suite.convert_tests, suite.check_op_tests_size = convert, size
+        suite.convert_tests, suite.check_op_tests_size, schemavalidation.validate = convert, size, validate
         shutil.rmtree(scratch, ignore_errors=True)
 
 

@@ -97,12 +97,12 @@ def by_library(compliance: Mapping[str, Any], comparison: Comparison, array: np.
 
 
 def verifier() -> Any:
-    """The library of `checker.verifier`, loaded once, with a schema validator that does not read its files again each time;
-    and the dtypes that it takes."""
+    """The library of `checker.verifier`, loaded once, with a schema validator that does not read its files again each time, nor
+    check the schemas themselves; and the dtypes that it takes."""
     global _verifier
     if _verifier is None:
         from checker import verifier as arm  # type: ignore[import-not-found]
-        validator = arm.sch.TestDescSchemaValidator()
+        validator, arm.sch.validate = arm.sch.TestDescSchemaValidator(), validate
         arm.sch = SimpleNamespace(TestDescSchemaValidator=lambda: validator, TD_SCHEMA_COMPLIANCE=arm.sch.TD_SCHEMA_COMPLIANCE)
         path = tool("").parent / "tosa_reference_model" / "libtosa_reference_verify_lib.so"
         _verifier = arm.VerifierLibrary(path), frozenset(arm.NUMPY_DATATYPE_TO_CLIENTTYPE)
@@ -110,6 +110,18 @@ def verifier() -> Any:
 
 
 _verifier: Any = None
+
+
+def validate(config: Mapping[str, Any], schema: Mapping[str, Any], registry: Any) -> None:
+    """What `jsonschema.validate` does, with one validator for each schema, but for the check of the schema itself."""
+    validator = _validators.get(id(schema))
+    if validator is None:
+        from jsonschema.validators import validator_for  # type: ignore[import-untyped]
+        validator = _validators[id(schema)] = validator_for(schema)(schema, registry=registry)
+    validator.validate(config)
+
+
+_validators: dict[int, Any] = {}
 
 
 def as_loaded(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -60,12 +60,13 @@ def kernels_of(g: Graph, value: Value) -> tuple[Kernel, ...]:
     return fuse(module, module.function("main")).kernels
 
 
-def product(m: int, n: int, k: int, dtype: str, zero_points: tuple[int, int], bias: bool = False) -> Kernel:
-    """x[m, k] * w[n, k], constant w."""
+def product(m: int, n: int, k: int, dtype: str, zero_points: tuple[int, int], bias: bool = False,
+            constant: bool = True) -> Kernel:
+    """x[m, k] * w[n, k]."""
     i, j, l = Axis("m", m), Axis("n", n), Axis("k", k)
     x = Load(Buffer("x", dtype, (m, k), "argument"), (Affine.of(i), Affine.of(l)))
-    w = Load(Buffer("w", "int8", (n, k), "constant", RNG.integers(-128, 128, (n, k)).astype(np.int8)),
-             (Affine.of(j), Affine.of(l)))
+    data = RNG.integers(-128, 128, (n, k)).astype(np.int8)
+    w = Load(Buffer("w", "int8", (n, k), *(("constant", data) if constant else ("argument",))), (Affine.of(j), Affine.of(l)))
     factors = [cast(e, "int32") - z if z else cast(e, "int32") for e, z in zip((x, w), zero_points)]
     value = reduce("add", (l,), factors[0] * factors[1])
     if bias:

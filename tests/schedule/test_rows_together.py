@@ -15,6 +15,7 @@ from tosaic.lowering.loops.interpret_steps import run_parts
 from tosaic.lowering.loops.ir import Prefetch, walk
 from tosaic.lowering.loops.verify import verify
 from tosaic.lowering.native.emit import emit_functions
+from tosaic.lowering.native.target import Target
 from tosaic.lowering.schedule import contraction_choice, describe, schedule
 from tosaic.lowering.schedule.divide import DEEPEST, divide
 from tosaic.lowering.schedule.register_tile import Tile
@@ -27,6 +28,8 @@ from .test_bytes import CONVOLUTIONS, product
 SMALL = {name: replace(TARGETS[name], l2_bytes=1 << 14) for name in ("512 bits, dot4", "256 bits, no masks, dot4")}
 """The weights are large for the cache, and the rows are not."""
 DOT4 = SMALL["512 bits, dot4"]
+MIDDLE = replace(DOT4, l2_bytes=33_000)
+"""Groups of rows fit, and all do not."""
 
 
 def kernel_of(g: Graph, value: Value) -> Kernel:
@@ -56,6 +59,23 @@ def test_a_window_of_rows_together_is_exact() -> None:
     check([k], targets=SMALL)
 
 
+@pytest.mark.parametrize("zero_points", [(0, 0), (3, -7)], ids=str)
+@pytest.mark.parametrize(("rows", "constant"), [(480, True), (427, True), (480, False)])
+def test_a_product_of_groups_of_rows_is_exact(rows: int, constant: bool, zero_points: tuple[int, int]) -> None:
+    k, each = product(rows, 200, 67, "int8", zero_points, bias=True, constant=constant), {480: 60, 427: 61}[rows]
+    assert f"in groups of {each} rows" in describe(k, MIDDLE)
+    assert {b.size for b in schedule(k, MIDDLE).scratch if b.name == "y.rows"} == {each * 68}
+    check([k], targets={name: replace(t, l2_bytes=MIDDLE.l2_bytes) for name, t in SMALL.items()}, interpret=False)
+
+
+def test_rows_of_a_group_do_not_share_cache_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contraction_choice, "choose_tile", lambda *_: Tile(4, 2))
+    k, target = product(128, 48, 2048, "int8", (0, 0)), replace(DOT4, l2_bytes=1 << 18)
+    assert "in groups of 16 rows" in describe(k, target)
+    assert {b.size for b in schedule(k, target).scratch if b.name == "y.rows"} == {15 * (2048 + 64) + 2048}
+    check([k], targets={"large": target}, interpret=False)
+
+
 @pytest.mark.parametrize("name", CONVOLUTIONS)
 def test_a_convolution_is_exact_where_the_cache_is_small(name: str) -> None:
     g = Graph()
@@ -63,9 +83,9 @@ def test_a_convolution_is_exact_where_the_cache_is_small(name: str) -> None:
 
 
 def test_rows_that_do_not_fit_the_cache_are_staged_tile_by_tile() -> None:
-    k = product(200, 96, 67, "int8", (0, 0))
+    k = product(199, 96, 67, "int8", (0, 0))
     assert "rows outermost" in describe(k, DOT4)
-    assert max(b.size for b in schedule(k, DOT4).scratch) < 200 * 67
+    assert max(b.size for b in schedule(k, DOT4).scratch) < 199 * 67
 
 
 def test_panels_are_asked_for_ahead() -> None:
@@ -77,8 +97,17 @@ def test_panels_are_asked_for_ahead() -> None:
 @pytest.mark.parametrize("kernel", [product(60, 192, 128, "int8", (3, 0)), window()], ids=["product", "window"])
 @pytest.mark.usefixtures("fine")
 def test_threads_share_rows_first_and_panels_then(kernel: Kernel) -> None:
-    function = divide(schedule(kernel, DOT4, keeps=DEEPEST), 2)
-    assert function is not None and len(function.phases) == 2
+    check_divided(kernel, DOT4, 2)
+
+
+@pytest.mark.usefixtures("fine")
+def test_threads_share_groups() -> None:
+    check_divided(product(480, 200, 67, "int8", (3, 0)), MIDDLE, 1)
+
+
+def check_divided(kernel: Kernel, target: Target, phases: int) -> None:
+    function = divide(schedule(kernel, target, keeps=DEEPEST), 2)
+    assert function is not None and len(function.phases) == phases
     verify(function)
     data = {b: random_data(b.shape, b.dtype, np.random.default_rng(1)) for b in buffers_of(kernel)}
     memory = Memory()
