@@ -10,9 +10,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+Array = np.ndarray[Any, np.dtype[Any]]
 
 ALIGNMENT = 64
 """Bytes: what arenas, constants, variables and results are aligned to. A cache line, and the widest vector."""
@@ -50,14 +49,14 @@ BEHIND = 256
 """Bytes that a store is followed too closely by a load of an address that looks like its own."""
 
 
-def empty(shape: Sequence[int], dtype: npt.DTypeLike, alignment: int = ALIGNMENT, offset: int = 0) -> Array:
+def empty(shape: Sequence[int], dtype: np.dtype[Any] | type[Any] | str, alignment: int = ALIGNMENT, offset: int = 0) -> Array:
     """An array at an address that is `offset` bytes above a multiple of `alignment`; its contents are anything."""
     dtype = np.dtype(dtype)
     raw = np.empty(math.prod(shape) * dtype.itemsize + alignment, np.uint8)
     return np.ndarray(tuple(shape), dtype, raw, (offset - address(raw)) % alignment)
 
 
-def apart(shape: Sequence[int], dtype: npt.DTypeLike, others: Iterable[int]) -> Array:
+def apart(shape: Sequence[int], dtype: np.dtype[Any] | type[Any] | str, others: Iterable[int]) -> Array:
     """An array that can be written while arrays at the addresses `others` are read, element by element.
 
     A load waits for an earlier store whose address agrees with its own in the lower bits (on Intel's processors 12 of the

@@ -12,12 +12,11 @@ from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import numpy.typing as npt
 
 from .errors import Position, Problem
 from .interpreter_variables import InterpreterVariables, RunVariables, fits
 
-Array = npt.NDArray[Any]
+Array = np.ndarray[Any, np.dtype[Any]]
 Observer = Callable[[Any, Sequence[Array]], None]
 """Called after every operation, those in regions too, with the operation and its results."""
 

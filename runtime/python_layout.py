@@ -6,7 +6,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import sys
-import sysconfig
 from typing import Any
 
 import numpy as np
@@ -37,8 +36,12 @@ def is_known() -> bool:
 
 def is_plain_cpython() -> bool:
     """64 bits, with the interpreter's lock, reference counts in front of types."""
+    if sys.version_info >= (3, 13):  # others have the lock, and need not import this
+        import sysconfig
+        if sysconfig.get_config_var("Py_GIL_DISABLED"):
+            return False
     return (sys.implementation.name == "cpython" and ctypes.sizeof(ctypes.c_void_p) == 8 and object.__basicsize__ == HEAD
-            and not sysconfig.get_config_var("Py_GIL_DISABLED") and hasattr(ctypes, "pythonapi"))
+            and hasattr(ctypes, "pythonapi"))
 
 
 def arrays() -> list[np.ndarray[Any, Any]]:
