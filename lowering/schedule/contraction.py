@@ -3,7 +3,6 @@ of a for a whole vector.
 """
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,43 +15,21 @@ from ..loops.builder import Builder
 from ..loops.ir import Literal, Operand, Type
 from ..native.target import Target
 from .ahead import Ahead
-from .borders import heights, over_both_ends, sums_beside, together
+from .borders import heights, sums_beside, together
 from .conditions import Conditions
 from .contraction_choice import ContractionChoice, code_of, machine, may_repeat
 from .contraction_form import Contraction
-from .panels import Cut, Panels, depth_of_panels, pack_at_run_time, packed, unpacked
+from .contraction_loops import Loops, alike_in_each
+from .panels import Cut, Panels, pack_at_run_time, packed, unpacked
 from .reduce_loops import alike, reduce_loops, unsettled
 from .register_tile import panels
-from .rows import Rows, nested, over_tested
-from .tiles import Piece, Tiles, balanced, interior, over, pieces
+from .rows import Rows
+from .tiles import Piece, Tiles, interior, pieces
 from .vectorize import At, Vectorizer
 from .write import Block, Writer
 
-MANY_PLACES = 128
-"""Of outer axes, for which rows of outputs are not counted."""
 ENOUGH_SUMS = 6
 """With so many sums a step of K hides what its loop costs; more than one step would only be more code."""
-
-
-def alike_in_each(form: Contraction, choice: ContractionChoice, conditions: Conditions) -> Tiles | None:
-    """Tiles of one size for the rows of outputs that there are at each place of the outer axes, more here and fewer there; the
-    last computes rows again."""
-    if form.m is None or not form.tested or conditions.rows or not may_repeat(form, choice.lanes):
-        return None
-    counts = counts_of_rows(form.m, form.tested)
-    most, fewest = max(counts, default=0), min(counts, default=0)
-    size = min(balanced(most, choice.tile.rows)[0].size, fewest) if most else 0
-    return Tiles(0, size, -(-most // size)) if size > 1 else None
-
-
-def counts_of_rows(m: Axis, tested: Sequence[Range]) -> set[int]:
-    """How many rows there are, at each place of the other axes; nothing where these places are many."""
-    others = sorted({a for w in tested for a in w.index.axes} - {m}, key=lambda a: a.name)
-    if math.prod(a.extent for a in others) > MANY_PLACES or any(w.index.hidden for w in tested):
-        return set()
-    places = ({a: Affine.of(i) for a, i in zip(others, at)} for at in itertools.product(*(range(a.extent) for a in others)))
-    found = (interior(m, [w.substitute(at) for w in tested]) for at in places)
-    return {high - low for low, high in found}
 
 
 class Step(Protocol):
@@ -66,6 +43,10 @@ class Step(Protocol):
 
     @property
     def group(self) -> int: ...
+
+    @property
+    def is_staged(self) -> bool:
+        """Whether rows are prepared."""
 
     def stage(self, at: At, rows: int) -> None:
         """Prepare a tile of rows."""
@@ -87,6 +68,7 @@ class Multiply:
     form: Contraction
     conditions: Conditions
     group: int = 1
+    is_staged: bool = False
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -111,106 +93,68 @@ class Multiply:
 
 def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Target, rows: Rows | None) -> None:
     from .blocked import lower as lower_blocked
-    from .dot import Dot4
     from .float_parts import PRODUCTS
     from .part_products import lower as lower_parts
     from .tile_products import lower as lower_tiles
     if choice.step == "tiles":
         lower_tiles(b, form, target, rows)
-        return
-    if choice.step in PRODUCTS:
+    elif choice.step in PRODUCTS:
         lower_parts(b, form, target, rows)
-        return
-    if choice.blocks:
+    elif choice.blocks:
         lower_blocked(b, form, choice, choice.blocks, target, rows)
-        return
+    else:
+        lower_plain(b, form, choice, target, rows)
+
+
+def lower_plain(b: Builder, form: Contraction, choice: ContractionChoice, target: Target, rows: Rows | None) -> None:
+    """Without blocks of K, by vectors."""
+    if choice.step == "dot4" and rows:
+        choice = replace(choice, columns_first=False, ahead=False, group=None)
+    groups = Axis("group", form.rows // choice.group) if choice.group else None
     conditions, widths = Conditions.of(form.reduce, form.m, form.n), columns(form, choice, target)
     wide = widths if choice.columns_first or choice.tile.rows == 1 else together(widths)
-    name, dtype, fill = form.nest.name, form.reduce.dtype, None
-    known: Expr = form.reduce
-    step: Step = Multiply(b, target, form, conditions)
-    staged: float | None = None
-    groups: Axis | None = None
-    if choice.step == "dot4":
-        if rows:
-            choice = replace(choice, columns_first=False, ahead=False, group=None)
-        groups = Axis("group", form.rows // choice.group) if choice.group else None
-        step = dot = Dot4.of(b, form, choice.tile.rows, target, widths, choice.columns_first, groups)
-        panels, fill, known, staged = dot.panels, dot.fill, dot.packed.known, dot.rows.test_cycles
-    elif choice.packing == "compiling":
-        panels = packed(b, name, form.b, form.n, form.reduce.axes, form.batch, widths, dtype)
-    elif choice.packing == "running":
-        panels, fill = pack_at_run_time(b, name, form.b, form.n, form.reduce.axes, widths, dtype, target,
-                                        form.inside)
-    else:
-        panels = unpacked(form.b, form.n, form.reduce.axes, dtype)
+    found = operands(b, form, choice, target, conditions, widths, groups)
     largest = max(count * sum(p.lanes for p in vectors) for count, cut in ((choice.tile.rows, widths), (1, wide))
                   for _, vectors in cut)
-    ahead = Ahead.of(b, form, panels.buffer if choice.ahead else None, target, step.group)
-    product = Product(b, form, step, panels, target, Writer(b, target, form.nest, form.reduce, largest, known=known), ahead)
-    outer, lines = form.outer, [Tiles(0, 1, 1)]
+    ahead = Ahead.of(b, form, found.panels.buffer if choice.ahead else None, target, found.step.group)
+    writer = Writer(b, target, form.nest, form.reduce, largest, known=found.known)
+    lines = [Tiles(0, 1, 1)]
     if form.m:
+        steps = form.depth * form.turns * math.prod(a.extent for a in form.outer)
         free = (0, choice.group) if choice.group else interior(form.m, (*conditions.rows, *form.tested))
-        lines = heights(choice.group or form.rows, free, choice.tile,
-                        conditions.by_single_rows, wide, form.depth * form.turns * math.prod(a.extent for a in outer),
-                        machine(form, choice.step, target), bool(form.tested), code_of(form, step.group),
-                        may_repeat(form, choice.lanes), conditions.parts(form.m), staged)
+        lines = heights(choice.group or form.rows, free, choice.tile, conditions.by_single_rows, wide, steps,
+                        machine(form, choice.step, target), bool(form.tested), code_of(form, found.step.group),
+                        may_repeat(form, choice.lanes), conditions.parts(form.m), found.test_cycles)
+    loops = Loops(b, form, Product(b, form, found.step, found.panels, target, writer, ahead), choice.columns_first, lines,
+                  alike_in_each(form, choice, conditions), widths, wide, groups)
+    loops.write(found.fill, rows)
 
-    alike = alike_in_each(form, choice, conditions)
-    origin = Affine.of(groups) * (choice.group or 0) if groups else Affine()
 
-    def over_rows(at: At, run: Callable[[At, Tiles], None]) -> None:
-        if alike and (m := form.m):
-            over_tested(b, m, alike, [w.substitute(at) for w in form.tested], lambda start: run({**at, m: start}, alike))
-            return
+@dataclass(frozen=True, slots=True)
+class Operands:
+    """The step of K and the panels; `fill` packs these for the batch at a place, if that is not done while compiling. `known`
+    is what the sums are in the value of the nest, `test_cycles` what a test costs where rows are staged."""
+    step: Step
+    panels: Panels
+    fill: Callable[[At], None] | None
+    known: Expr
+    test_cycles: float | None = None
 
-        def rows(start: Affine, t: Tiles) -> None:
-            place = {**at, form.m: origin + start} if form.m else at
-            found = [r.substitute(place) for r in form.tested]
-            if any(w.known is False for w in found):
-                return
-            if tests := [w for w in found if w.known is None]:
-                b.when(b.holds(tests), lambda: run(place, t))
-            else:
-                run(place, t)
-        over_both_ends(b, lines, rows)
 
-    def over_columns(at: At, run: Callable[[At, tuple[Piece, ...], int], None], cut: Cut) -> None:
-        for (t, vectors), (panel, _) in zip(cut, widths):
-            over(b, [t], lambda start, _: run({**at, form.n: start}, vectors, panel.size))
-
-    def row_major(at: At) -> None:
-        def line(at: At, m: Tiles) -> None:
-            step.stage(at, m.size)
-            over_columns(at, lambda at, vectors, panel: product.tile(at, m, vectors, panel), wide if m.size == 1 else widths)
-        over_rows(at, line)
-
-    def inner(axes: tuple[Axis, ...], at: At, rows: Rows | None) -> None:
-        if not choice.columns_first:
-            nested(b, axes, at, row_major, rows, form.nest.where)
-        elif groups:
-            b.loop(groups, lambda: column_major(axes, at, rows))
-        else:
-            column_major(axes, at, rows)
-
-    def column_major(axes: tuple[Axis, ...], at: At, rows: Rows | None) -> None:
-        if choice.step == "dot4":
-            nested(b, axes, at, lambda at: over_rows(at, lambda at, m: step.stage(at, m.size)))
-        over_columns(at, lambda at, vectors, panel: nested(b, axes, at, lambda at: over_rows(
-            at, lambda at, m: product.tile(at, m, vectors, panel)), rows, form.nest.where), widths)
-
-    if fill is None and not (choice.columns_first and form.batch):
-        inner(outer, {}, rows)
-        return
-    first = tuple(a for d, a in enumerate(outer) if a in form.batch or (rows and d == 0 and form.batch))
-    rest = tuple(a for a in outer if a not in first)
-
-    def batch(at: At) -> None:
-        if fill:
-            b.outside(depth_of_panels(b, form), lambda: fill(at))
-        inner(rest, at, None if first else rows)
-
-    nested(b, first, {}, batch, rows if first else None, form.nest.where)
+def operands(b: Builder, form: Contraction, choice: ContractionChoice, target: Target, conditions: Conditions, widths: Cut,
+             groups: Axis | None) -> Operands:
+    from .dot import Dot4
+    if choice.step == "dot4":
+        dot = Dot4.of(b, form, choice.tile.rows, target, widths, choice.columns_first, groups)
+        return Operands(dot, dot.panels, dot.fill, dot.packed.known, dot.rows.test_cycles)
+    step, name, dtype, axes = Multiply(b, target, form, conditions), form.nest.name, form.reduce.dtype, form.reduce.axes
+    match choice.packing:
+        case "compiling":
+            return Operands(step, packed(b, name, form.b, form.n, axes, form.batch, widths, dtype), None, form.reduce)
+        case "running":
+            return Operands(step, *pack_at_run_time(b, name, form.b, form.n, axes, widths, dtype, target, form.inside),
+                            form.reduce)
+    return Operands(step, unpacked(form.b, form.n, axes, dtype), None, form.reduce)
 
 
 def columns(form: Contraction, choice: ContractionChoice, target: Target) -> Cut:

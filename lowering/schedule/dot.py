@@ -125,6 +125,7 @@ class Dot4:
     rows: Staging
     conditions: Conditions
     group: int = GROUP
+    is_staged: bool = True
     are_together: bool = False
     """Whether all rows, or those of a group, are staged, one after the other; else those of a tile are."""
     groups: Axis | None = None
