@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..loops.ir import Block, For, Let, Literal, TileStmt, walk
+from ..loops.ir import Block, For, Let, Literal, TileStmt, Type, walk
 from .llvm_text import llvm_type
 from .pointers import Entry
 from .target import Target
@@ -19,8 +19,10 @@ from .target import Target
 if TYPE_CHECKING:
     from .emit import Emitter
 
-STEP = 3
+STEP = 5
 """Registers of a step of sums beside these: elements of both operands."""
+OF_UPPER_HALVES = Literal(1 << 31, Type("int64")), Literal(1, Type("int32"))
+"""Stand for what an upper half of a product takes besides: where the sign is, and which lanes go where."""
 COUNTS = frozenset({"shl", "ashr", "lshr"})
 """Operations whose second operand is in the instruction."""
 POINTER = re.compile(r"%p\d+\b")
@@ -44,7 +46,9 @@ def constants(f: For) -> int:
 
 def literals(stmt: Let) -> Iterator[Literal]:
     args = stmt.args[:1] if stmt.op in COUNTS else stmt.args
-    return (x for x in args if isinstance(x, Literal) and x.type.lanes > 1)
+    yield from (x for x in args if isinstance(x, Literal) and x.type.lanes > 1)
+    if stmt.op.startswith("multiply_high"):
+        yield from OF_UPPER_HALVES
 
 
 def emit_apart(outer: Emitter, f: For) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from ...runtime.records import dataclass
-from ..elements.expression import Cast, Expr, is_float
+from ..elements.expression import Apply, Cast, Expr, is_float
 from ..elements.traverse import loads
 from ..graph.types import ITEM_SIZES
 
@@ -27,11 +27,15 @@ and of its time, too, that no count of products tells. The last are cycles, as `
 ENCODING = {"bfloat16": 10, "float8_e5m2": 18, "float8_e4m3fn": 16}
 DECODING = {"bfloat16": 2, "float8_e5m2": 3, "float8_e4m3fn": 9}
 """Instructions for a vector of floats that no processor converts by itself, to and from float32."""
+UPPER_HALF = 14
+"""Instructions for a vector of upper halves of products (exact rescaling)."""
 Choice = TypeVar("Choice")
 
 
 def instructions(e: Expr) -> int:
     """About how many an operation on a vector takes."""
+    if isinstance(e, Apply) and e.primitive.startswith("multiply_high"):
+        return UPPER_HALF
     if isinstance(e, Cast) and not e.bits and e.dtype != e.arg.dtype:
         return ENCODING.get(e.dtype, 1) + DECODING.get(e.arg.dtype, 1) - 1
     return 1

@@ -13,12 +13,12 @@ import numpy as np
 
 from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis
-from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Guard, Reduce
-from ..elements.traverse import children, nodes
+from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Guard, Load, Reduce
+from ..elements.traverse import children, loads_beside, nodes
 from ..loops.builder import Builder
 from ..loops.ir import Operand
 from ..native.target import Target
-from .code_size import TOLERATED, instructions, price_of, share_of, tolerated
+from .code_size import LINE_CYCLES, TOLERATED, instructions, price_of, share_of, tolerated
 from .derived import Made, derive
 from .nest import Nest
 from .repeats import NOTHING as NO_REPEATS
@@ -26,10 +26,12 @@ from .repeats import Repeats
 from .tiles import Piece
 from .vectorize import At, Vectorizer
 
-MOST_OPERATIONS, ENOUGH_STEPS = 300, 24
-"""Where so much is done with the sums of a tile, a loop does it, if a sum has steps enough to make up for the loop."""
-WAIT_CYCLES, STORE_LINES, LOOP_LINES = 4, 3, 15
-"""What it costs that a vector's sums wait in memory; lines of a store, and of a loop over vectors."""
+MOST_OPERATIONS, MANY_OPERATIONS, ENOUGH_STEPS, TERMS_OF_BYTES = 300, 900, 24, 4
+"""Where so much is done with the sums of a tile, a loop does it, if a sum has steps enough to make up for the loop. If it is
+not very much, a step of bytes counts for what it is, four terms, and there may not be so many vectors that code costs less."""
+WAIT_CYCLES, LOOP_CYCLES, STORE_LINES, LOOP_LINES = 4, 3, 3, 15
+"""What it costs that a vector's sums wait in memory, and the same with what all rows share read once; lines of a store, and of
+a loop over vectors."""
 Given = Mapping[Expr, Operand]
 NOTHING: Given = {}
 
@@ -82,7 +84,8 @@ class Writer:
         self.known = known or reduce
         self.largest = largest
         self.steps = math.prod(a.extent for a in reduce.axes) if reduce else 0
-        self.long, self.share = self.steps >= ENOUGH_STEPS, share_of(nest.value)
+        self.terms = TERMS_OF_BYTES if target.has_dot4 and reduce and reduce.dtype == "int32" else 1
+        self.share = share_of(nest.value)
         self.operations = operations(nest.value, self.known)
         self.scratch: Buffer | None = None
 
@@ -90,12 +93,25 @@ class Writer:
               given: Given = NOTHING) -> None:
         """Compute and store a block; `sums` are the reduction's values, vector by vector. `outer` knows what is
         computed around it, `given` what is known of a block of one vector."""
-        if (self.long and self.operations * len(sums) > MOST_OPERATIONS) or self.is_less_code(block, len(sums)):
+        if self.is_long(len(sums)) or self.is_less_code(block, len(sums)):
             self.in_loops(block, sums, outer)
             return
         for number, (row, piece) in enumerate(block.vectors):
             known: Given = given if self.known is None else {self.known: sums[number]}
             self.store(block, row, piece.start, piece, known, outer)
+
+    @property
+    def vectors(self) -> float:
+        """How many there are in all."""
+        return math.prod(a.extent for a in self.nest.axes) / self.target.lanes(4)
+
+    def is_long(self, sums: int) -> bool:
+        """Whether a loop is so much less code that it pays, beside so many steps."""
+        count = self.operations * sums
+        if count > MANY_OPERATIONS:
+            return self.steps >= ENOUGH_STEPS
+        pays = LOOP_CYCLES * self.vectors <= LINE_CYCLES * count
+        return count > MOST_OPERATIONS and self.steps >= ENOUGH_STEPS * self.terms and pays
 
     def is_less_code(self, block: Block, sums: int) -> bool:
         """Whether a loop is so much less code that it pays, where narrow floats make the code of each vector long."""
@@ -120,22 +136,35 @@ class Writer:
         width = block.pieces[-1].start + block.pieces[-1].lanes
         for x, (row, piece) in zip(sums, block.vectors):
             self.b.store(self.spilled(), Affine.of(row * width + piece.start), x)
-        loop, constants = Axis("row", block.rows), self.constants()
-        self.b.loop(loop, lambda: self.row_in_loops(block, Affine.of(loop), width, outer, constants))
-
-    def row_in_loops(self, block: Block, row: Affine, width: int, outer: Vectorizer | None, constants: Given) -> None:
+        constants = self.constants()
         for _, group in itertools.groupby(block.pieces, key=lambda p: (p.lanes, p.active)):
             same = list(group)
-            lanes, number = same[0].lanes, Axis("vector", len(same))
-            step = same[1].start - same[0].start if len(same) > 1 else lanes
+            number, step = Axis("vector", len(same)), same[1].start - same[0].start if len(same) > 1 else 0
+            self.b.loop(number, lambda: self.column_in_loops(
+                block, Affine.of(number) * step + same[0].start, same[0], width, outer, constants))
 
-            def one() -> None:
-                start = Affine.of(number) * step + same[0].start
-                assert self.known is not None
-                known = {self.known: self.b.load(self.spilled(), row * width + start, lanes)}
-                self.store(block, row, start, same[0], {**constants, **known}, outer)
+    def column_in_loops(self, block: Block, start: Affine, piece: Piece, width: int, outer: Vectorizer | None,
+                        constants: Given) -> None:
+        """One vector of each row; what all rows share is read once."""
+        shared = Vectorizer(self.b, self.target, block.place(0, start), block.column, piece.lanes, piece.active, {}, outer,
+                            repeats=self.repeats)
+        for x in self.of_columns(block):
+            shared.vector(x)
+        loop = Axis("row", block.rows)
 
-            self.b.loop(number, one)
+        def one() -> None:
+            row = Affine.of(loop)
+            assert self.known is not None
+            known = {self.known: self.b.load(self.spilled(), row * width + start, piece.lanes)}
+            self.store(block, row, start, piece, {**constants, **known}, shared)
+
+        self.b.loop(loop, one)
+
+    def of_columns(self, block: Block) -> list[Load]:
+        """What is read beside the sums at any rate, and is the same for all rows."""
+        if block.rows == 1 or self.known is None or any(isinstance(e, Guard) for e in nodes(self.nest.value)):
+            return []
+        return [x for x in loads_beside(self.nest.value, self.known) if block.row not in x.index[0].axes]
 
     def constants(self) -> Given:
         """The constants of a long computation, read from memory here: as constants they would take registers from the loops

@@ -12,7 +12,7 @@ from tosaic.lowering.graph.graph import Value
 from tosaic.lowering.graph.types import I8, I32
 from tosaic.lowering.loops.interpret import Memory
 from tosaic.lowering.loops.interpret_steps import run_parts
-from tosaic.lowering.loops.ir import Prefetch, walk
+from tosaic.lowering.loops.ir import For, Let, LoadFrom, Prefetch, walk
 from tosaic.lowering.loops.verify import verify
 from tosaic.lowering.native.emit import emit_functions
 from tosaic.lowering.native.target import Target
@@ -154,3 +154,34 @@ def test_few_sums_leave_registers_for_constants() -> None:
     t = TARGETS["512 bits, dot4"]
     k = kernel_of(g, CONVOLUTIONS["5x1 far padded"](g))
     assert not any("@apart." in line for line in emit_functions([schedule(k, t)], t).definitions)
+
+
+def rescaled(places: int, depth: int) -> Kernel:
+    """A product of bytes with one exact rescale for each channel."""
+    g = Graph()
+    rng = np.random.default_rng(3)
+    weight = rng.integers(-127, 128, (64, 1, 1, depth)).astype(np.int8)
+    x = conv(g, g.input(1, places, places, depth, dtype="int8"), weight, np.arange(64, dtype=np.int32), 3)
+    return kernel_of(g, rescale(g, x, 64, rng))
+
+
+@pytest.mark.parametrize(("places", "depth", "is_loop"), [(14, 256, True), (14, 64, False), (200, 256, False)])
+def test_a_long_rescale_is_a_loop_where_sums_are_long_and_vectors_few(
+        places: int, depth: int, is_loop: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contraction_choice, "choose_tile", lambda *_: Tile(6, 4))
+    k, t = rescaled(places, depth), TARGETS["512 bits, dot4"]
+    function = schedule(k, t)
+    assert any(b.name.endswith(".sums") for b in function.scratch) == is_loop
+    if is_loop:
+        tables = [s for s in walk(function.body) if isinstance(s, Let) and s.op == "multiply_high_nudged"]
+        assert len(tables) <= 3, "once for each shape of tile"
+        check([k], targets={name: TARGETS[name] for name in (*SMALL, "512 bits")}, interpret=False)
+
+
+def test_what_is_the_same_for_all_rows_of_a_loop_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contraction_choice, "choose_tile", lambda *_: Tile(7, 4))
+    function = schedule(rescaled(14, 256), TARGETS["512 bits, dot4"])
+    loops = [s for s in walk(function.body) if isinstance(s, For) and not any(isinstance(x, For) for x in walk(s.body))]
+    (row,) = [s for s in loops if any(isinstance(x, Let) and x.op.startswith("multiply_high") for x in s.body)]
+    read = {s.address.buffer.name for s in row.body if isinstance(s, LoadFrom)}
+    assert all(name.endswith(".sums") for name in read)
