@@ -164,7 +164,8 @@ class Writer:
         """What is read beside the sums at any rate, and is the same for all rows."""
         if block.rows == 1 or self.known is None or any(isinstance(e, Guard) for e in nodes(self.nest.value)):
             return []
-        return [x for x in loads_beside(self.nest.value, self.known) if block.row not in x.index[0].axes]
+        given = block.at.keys() - {block.row}
+        return [x for x in loads_beside(self.nest.value, self.known) if x.index[0].axes <= given]
 
     def constants(self) -> Given:
         """The constants of a long computation, read from memory here: as constants they would take registers from the loops

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tosaic.lowering.elements.affine import Affine, Axis
+from tosaic.lowering.elements.expression import Buffer, Load, reduce
 from tosaic.lowering.fuse.fuse import fuse
 from tosaic.lowering.fuse.kernel import Kernel
 from tosaic.lowering.graph.graph import Value
@@ -176,6 +178,17 @@ def test_a_long_rescale_is_a_loop_where_sums_are_long_and_vectors_few(
         tables = [s for s in walk(function.body) if isinstance(s, Let) and s.op == "multiply_high_nudged"]
         assert len(tables) <= 3, "once for each shape of tile"
         check([k], targets={name: TARGETS[name] for name in (*SMALL, "512 bits")}, interpret=False)
+
+
+def test_another_sum_beside_a_loop_over_vectors_is_exact() -> None:
+    k = product(40, 64, 128, "int8", (0, 0))
+    j = Axis("j", 5)
+    value = k.value + reduce("add", (j,), Load(Buffer("z", "int32", (5,), "argument"), (Affine.of(j),)))
+    for i in range(40):
+        value = value * 3 + i
+    k = replace(k, value=value)
+    assert any(b.name.endswith(".sums") for b in schedule(k, DOT4).scratch)
+    check([k], targets=SMALL)
 
 
 def test_what_is_the_same_for_all_rows_of_a_loop_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
