@@ -57,8 +57,7 @@ def forked(command: Sequence[str], choose: Choose | None = None) -> tuple[int, s
 
 
 def batch(command: Sequence[str], choose: Choose | None) -> int:
-    """What the generator's own command does, with the tests that are chosen among the names of its lists; None means all. (Its
-    lists take as long to make as half of the suite to write: they are made once.)"""
+    """What the generator's own command does, with the tests that are chosen among the names of its lists; None means all."""
     from generator import tosa_verif_build_tests  # type: ignore[import-not-found]
     from generator.tosa_test_select import TosaTestSelectList  # type: ignore[import-not-found]
     if choose is not None:

@@ -28,7 +28,7 @@ def place(version: str, selection: str, seed: int) -> Path:
 
 def suite(version: str, selection: str, seed: int) -> Path:
     """The folder of the tests, which are written if they are not there, on all processors, as whoever else wants them waits:
-    all of 1.1 in a quarter of an hour (on two), others in less."""
+    all of 1.1 in a quarter of an hour (on two)."""
     wanted = place(version, selection, seed)
     with locked(wanted.with_name(f"{version}-{selection}-{seed}")):
         if not wanted.exists():
