@@ -14,16 +14,15 @@ from collections.abc import Callable, Sequence
 
 from ...runtime.records import dataclass
 from ..elements.affine import Axis
-from ..elements.expression import Apply, Cast, Const, Expr, Guard, IndexValue, Load, Reduce
+from ..elements.expression import Expr, Guard, IndexValue, Load, Reduce
 from ..elements.traverse import children
 from ..graph.types import ITEM_SIZES
 from ..native.target import Target
 from .code_size import LINE_CYCLES
 from .nest import Nest
+from .packed import GROUP_BYTES, unclipped
 from .tiles import Tiles
 
-GROUP_BYTES = 16
-"""Shuffles and packing stay inside of so many bytes."""
 VECTORS = 4
 """Of sums, for a vector of bytes."""
 SIDES = (1, 2)
@@ -100,12 +99,8 @@ def least_code(lines_of: Callable[[int], Sequence[Tiles] | None], side: int) -> 
 def narrow(nest: Nest, known: Expr, n: Axis) -> Expr | None:
     """What packing makes the outputs of, which clips by itself: an int32 that is known from the sums and from constants of the
     column alone. None where there is no such."""
-    match nest.value:
-        case Cast(Apply("min", (Apply("max", (x, Const(low))), Const(high))) as clipped, "int8", False) if (
-                clipped.dtype == "int32" and low >= -128 and high <= 127):
-            value = x if (low, high) == (-128, 127) else clipped
-            return value if found_beside(value, known, n) is not None else None
-    return None
+    value = unclipped(nest.value)
+    return value if value is not None and found_beside(value, known, n) is not None else None
 
 
 def found_beside(value: Expr, known: Expr, n: Axis) -> list[Load] | None:

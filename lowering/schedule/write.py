@@ -21,6 +21,7 @@ from ..native.target import Target
 from .code_size import LINE_CYCLES, TOLERATED, instructions, price_of, share_of, tolerated
 from .derived import Made, derive
 from .nest import Nest
+from .packed import pack, packable, units
 from .repeats import NOTHING as NO_REPEATS
 from .repeats import Repeats
 from .tiles import Piece
@@ -86,7 +87,8 @@ class Writer:
         self.steps = math.prod(a.extent for a in reduce.axes) if reduce else 0
         self.terms = TERMS_OF_BYTES if target.has_dot4 and reduce and reduce.dtype == "int32" else 1
         self.share = share_of(nest.value)
-        self.operations = operations(nest.value, self.known)
+        self.packable = packable(nest, target)
+        self.operations = operations(self.packable or nest.value, self.known)
         self.scratch: Buffer | None = None
 
     def write(self, block: Block, sums: Sequence[Operand] = (), outer: Vectorizer | None = None,
@@ -96,9 +98,10 @@ class Writer:
         if self.is_long(len(sums)) or self.is_less_code(block, len(sums)):
             self.in_loops(block, sums, outer)
             return
-        for number, (row, piece) in enumerate(block.vectors):
-            known: Given = given if self.known is None else {self.known: sums[number]}
-            self.store(block, row, piece.start, piece, known, outer)
+        numbers = itertools.count()
+        for row, unit in itertools.product(range(block.rows), self.units(block)):
+            known = [given if self.known is None else {self.known: sums[next(numbers)]} for _ in unit]
+            self.store(block, row, 0, unit, known, [outer] * len(unit))
 
     @property
     def vectors(self) -> float:
@@ -123,13 +126,24 @@ class Writer:
         slower = WAIT_CYCLES * vectors
         return slower <= min(price_of(self.share) * saved, tolerated(vectors * self.steps / 2, self.share))
 
-    def store(self, block: Block, row: Affine | int, start: Affine | int, piece: Piece, given: Given,
-              outer: Vectorizer | None) -> None:
-        nest, at = self.nest, block.place(row, start)
-        v = Vectorizer(self.b, self.target, at, block.column, piece.lanes, piece.active, given, outer, repeats=self.repeats)
-        value = v.vector(nest.value)
-        i, _, _ = v.place(nest.index)
-        self.b.store(nest.out, i, value, piece.active, self.streaming)
+    def units(self, block: Block) -> list[tuple[Piece, ...]]:
+        """The vectors of a row that are stored at once."""
+        column = block.column
+        together = self.packable is not None and column is not None and self.nest.index.coefficient(column) == 1
+        if not together or column in self.nest.index.hidden:
+            return [(piece,) for piece in block.pieces]
+        return units(block.pieces, self.target.lanes(4))
+
+    def store(self, block: Block, row: Affine | int, moved: Affine | int, unit: Sequence[Piece], given: Sequence[Given],
+              outer: Sequence[Vectorizer | None]) -> None:
+        """Neighbouring vectors of a row, `moved` from where they are in the block."""
+        value = self.nest.value if len(unit) == 1 or self.packable is None else self.packable
+        every = [Vectorizer(self.b, self.target, block.place(row, moved + p.start), block.column, p.lanes, p.active, known, around,
+                            repeats=self.repeats) for p, known, around in zip(unit, given, outer, strict=True)]
+        vectors = [v.vector(value) for v in every]
+        i, _, _ = every[0].place(self.nest.index)
+        stored = vectors[0] if len(vectors) == 1 else pack(self.b, vectors)
+        self.b.store(self.nest.out, i, stored, sum(p.active for p in unit), self.streaming)
 
     def in_loops(self, block: Block, sums: Sequence[Operand], outer: Vectorizer | None) -> None:
         """The block, one vector after the other; the sums wait in memory."""
@@ -137,26 +151,26 @@ class Writer:
         for x, (row, piece) in zip(sums, block.vectors):
             self.b.store(self.spilled(), Affine.of(row * width + piece.start), x)
         constants = self.constants()
-        for _, group in itertools.groupby(block.pieces, key=lambda p: (p.lanes, p.active)):
+        for _, group in itertools.groupby(self.units(block), key=lambda unit: [(p.lanes, p.active) for p in unit]):
             same = list(group)
-            number, step = Axis("vector", len(same)), same[1].start - same[0].start if len(same) > 1 else 0
-            self.b.loop(number, lambda: self.column_in_loops(
-                block, Affine.of(number) * step + same[0].start, same[0], width, outer, constants))
+            number, step = Axis("vector", len(same)), same[1][0].start - same[0][0].start if len(same) > 1 else 0
+            self.b.loop(number, lambda: self.columns_in_loops(
+                block, Affine.of(number) * step, same[0], width, outer, constants))
 
-    def column_in_loops(self, block: Block, start: Affine, piece: Piece, width: int, outer: Vectorizer | None,
-                        constants: Given) -> None:
-        """One vector of each row; what all rows share is read once."""
-        shared = Vectorizer(self.b, self.target, block.place(0, start), block.column, piece.lanes, piece.active, {}, outer,
-                            repeats=self.repeats)
-        for x in self.of_columns(block):
-            shared.vector(x)
+    def columns_in_loops(self, block: Block, moved: Affine, unit: Sequence[Piece], width: int, outer: Vectorizer | None,
+                         constants: Given) -> None:
+        """The same vectors of each row; what all rows share is read once."""
+        shared = [Vectorizer(self.b, self.target, block.place(0, moved + p.start), block.column, p.lanes, p.active, {}, outer,
+                             repeats=self.repeats) for p in unit]
+        for v, x in itertools.product(shared, self.of_columns(block)):
+            v.vector(x)
         loop = Axis("row", block.rows)
 
         def one() -> None:
             row = Affine.of(loop)
             assert self.known is not None
-            known = {self.known: self.b.load(self.spilled(), row * width + start, piece.lanes)}
-            self.store(block, row, start, piece, {**constants, **known}, shared)
+            sums = [self.b.load(self.spilled(), row * width + moved + p.start, p.lanes) for p in unit]
+            self.store(block, row, moved, unit, [{**constants, self.known: x} for x in sums], shared)
 
         self.b.loop(loop, one)
 

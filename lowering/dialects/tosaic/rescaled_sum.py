@@ -38,14 +38,14 @@ class RescaledSum(Op, name="tosaic.rescaled_sum"):
         return np.clip(np.rint(real), *limits(self.to, self.output_unsigned)).astype(np.int64).astype(self.to.dtype)
 
     def element(self, out: TensorType, a: Tensor, b: Tensor) -> Element:
-        low, high = map(float, limits(out.element, self.output_unsigned))
+        low, high = limits(out.element, self.output_unsigned)
         operands = (a, self.first_unsigned), (b, self.second_unsigned)
 
         def element(*index: Affine) -> Expr:
             x, y = (real(v.broadcast(index), unsigned) for v, unsigned in operands)
             total = apply("fma", x, self.first, apply("fma", y, self.second, self.addend))
-            bits = cast(clamp(total, low, high) + ROUNDER, "int32", bits=True)  # the integer is in the low ones
-            return cast(bits - ROUNDER_BITS, out.element.storage)
+            number = cast(total + ROUNDER, "int32", bits=True) - ROUNDER_BITS  # it is small: the integer is in the low bits
+            return cast(clamp(number, low, high), out.element.storage)
 
         return element
 
