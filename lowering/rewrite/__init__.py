@@ -16,7 +16,8 @@ from .strip_quantized import strip_quantized
 
 def rewrite(module: Module) -> Module:
     """Take quantized types as they are stored, legalise what converters leave behind, make block-scaled tensors two, write
-    Fourier transforms as products, join sums of rescaled bytes, give pools their padding, check before branches, drop what nobody needs, and write variables
-    as late as that saves copies."""
+    Fourier transforms as products, join sums of rescaled bytes, give pools their padding, check before branches, drop what
+    nobody needs, and write variables as late as that saves copies."""
     legal = legalize(inline_branches(strip_quantized(module)))
-    return postpone_writes(prune(lift_checks(pad_pools(join_rescales(expand_transforms(decompose(legal)))))))
+    plain = join_rescales(expand_transforms(decompose(legal)))
+    return postpone_writes(prune(lift_checks(pad_pools(plain))))

@@ -9,32 +9,36 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from ...runtime.records import dataclass
 from ..dialects.tosa.binary import Add, Sub
-from ..dialects.tosa.rescale import Rescale, limits
+from ..dialects.tosa.rescale import Rescale
 from ..dialects.tosaic.rescaled_sum import RescaledSum
 from ..graph.graph import Block, Module, Operation, Value
-from ..graph.types import I32, Array
+from ..graph.types import I8, I32, Array
 
 Definitions = Mapping[Value, Operation]
 
+VALUES = np.arange(I8.minimum, I8.maximum + 1)
+"""All that an element can be."""
 NEAR = 2.0**-12
 """Pairs whose sum is so near to the middle between two integers decide which factors are right."""
 DECISIVE = 512
 """As many of them are looked at before all pairs are."""
 CHECKED = 4
 """As many factors are tried on all pairs."""
-LEAST, MOST = 2.0**-16, 32.0
-"""Sizes of factors: between these, a product with a byte plus another float32 is exact in float64, so that rounding it gives
-what `fma` gives."""
+FACTOR, ADDEND = (2.0**-8, 2.0**4), (2.0**-16, 2.0**12)
+"""Sizes, from and below. A product with a byte plus another number then has no more than 53 bits, from 2**13 to 2**-39: it is
+exact in float64, and rounding it to float32 is what `fma` does."""
+FACTORS, ADDENDS = 2, 4
+"""So many neighbours on either side are tried."""
+STEP = 2.0**-18
+"""Neighbours of the addend lie as far apart at least: half of what tells sums from 64 on apart."""
 MOST_INTEGER = (1 << 31) - 1
-MIDDLE = (0.0, *(s * 2.0**-e for e in (18, 17, 16, 15, 14) for s in (1, -1)))
-"""What is added to a sum, so that those in the middle go where the operators send them."""
 
 
 def join_rescales(module: Module) -> Module:
@@ -54,9 +58,7 @@ def rewritten(operation: Operation, definitions: Definitions) -> Operation:
     factors = found.factors() if found else None
     if found is None or factors is None:
         return operation
-    last = found.last
-    op = RescaledSum(*factors, found.first.unsigned, found.second.unsigned, last.output_unsigned, last.to)
-    return replace(operation, op=op, operands=(found.first.value, found.second.value))
+    return replace(operation, op=RescaledSum(*factors), operands=(found.first.value, found.second.value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +72,13 @@ class Scale:
 
     @staticmethod
     def of(op: Rescale, operation: Operation) -> Scale | None:
-        """None where a number is not known, differs from channel to channel, or is beyond what is defined."""
+        """None where a number is not known, differs from channel to channel, or is beyond what is defined; for unsigned numbers
+        there is no way to 32 bits."""
         constants = [v.constant for v in operation.operands[1:]]
         if any(c is None or not c.size or (c != c.flat[0]).any() for c in constants):
             return None
         multiplier, shift, before, after = (int(c.flat[0]) for c in constants if c is not None)
-        before, after = (n % 256 if unsigned else n for n, unsigned in ((before, op.input_unsigned), (after, op.output_unsigned)))
-        is_defined = multiplier > 0 and 2 <= shift <= 62
+        is_defined = multiplier > 0 and 2 <= shift <= 62 and not (op.input_unsigned or op.output_unsigned)
         return Scale(multiplier, shift, op.rounding_mode == "DOUBLE_ROUND", before, after) if is_defined else None
 
     @property
@@ -95,7 +97,6 @@ class Term:
     """An operand of the sum: a tensor of 8 bits, and how it is rescaled, at least once."""
     value: Value
     scales: tuple[Scale, ...]
-    unsigned: bool
 
     @staticmethod
     def of(value: Value, definitions: Definitions) -> Term | None:
@@ -105,14 +106,9 @@ class Term:
             if scale is None:
                 return None
             scales.insert(0, scale)
-            if value.tensor.element.bits == 8:
-                return Term(value, tuple(scales), op.input_unsigned)
+            if value.tensor.element == I8:
+                return Term(value, tuple(scales))
         return None
-
-    @property
-    def values(self) -> Array:
-        """All that an element can be."""
-        return np.arange(256) if self.unsigned else np.arange(-128, 128)
 
     @property
     def real(self) -> float:
@@ -120,7 +116,7 @@ class Term:
 
     def rescaled(self) -> Array | None:
         """All that its element can be in the sum; None where one is beyond 32 bits."""
-        found = self.values
+        found = VALUES
         for scale in self.scales:
             found = scale.apply(found)
             if np.abs(found).max() > MOST_INTEGER:
@@ -130,17 +126,16 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """first + sign * second, both rescaled, and rescaled by `scale` for the type of `last`."""
+    """first + sign * second, both rescaled, and the sum rescaled."""
     first: Term
     second: Term
     sign: int
     scale: Scale
-    last: Rescale
 
     @staticmethod
     def of(operation: Operation, definitions: Definitions) -> Sum | None:
         last = operation.op
-        if not isinstance(last, Rescale) or last.to is None or last.to.bits != 8:
+        if not isinstance(last, Rescale) or last.to != I8:
             return None
         added = definitions.get(operation.operands[0])
         if added is None or not isinstance(added.op, Add | Sub):
@@ -149,7 +144,7 @@ class Sum:
         first, second = (Term.of(v, definitions) for v in added.operands)
         if scale is None or first is None or second is None:
             return None
-        return Sum(first, second, 1 if isinstance(added.op, Add) else -1, scale, last)
+        return Sum(first, second, 1 if isinstance(added.op, Add) else -1, scale)
 
     def factors(self) -> tuple[float, float, float] | None:
         """`first`, `second` and `addend` of a RESCALED_SUM that is right for all pairs; None where none is found."""
@@ -159,50 +154,51 @@ class Sum:
         rescaled = first[:, None] + self.sign * second
         if np.abs(rescaled).max() > MOST_INTEGER:
             return None
-        assert self.last.to is not None
-        bounds = limits(self.last.to, self.last.output_unsigned)
-        expected = np.clip(self.scale.apply(rescaled), *bounds)
-        x, y = (np.broadcast_to(v, rescaled.shape) for v in (self.first.values[:, None], self.second.values))
-        decisive = self.decisive(rescaled, bounds)
-        checks = 0
-        for some in self.candidates():
-            if checks < CHECKED and is_right(some, x[decisive], y[decisive], expected[decisive], bounds):
-                checks += 1
-                if is_right(some, x, y, expected, bounds):
-                    return some
+        expected = clipped(self.scale.apply(rescaled))
+        x, y = (np.broadcast_to(v, rescaled.shape) for v in (VALUES[:, None], VALUES))
+        decisive = self.decisive(rescaled)
+        a, b, c = self.candidates()
+        right = are_right(a[:, None], b[:, None], c[:, None], x[decisive], y[decisive], expected[decisive]).all(1)
+        for number in np.flatnonzero(right)[:CHECKED]:
+            if are_right(a[number], b[number], c[number], x, y, expected).all():
+                return float(a[number]), float(b[number]), float(c[number])
         return None
 
-    def decisive(self, rescaled: Array, bounds: tuple[int, int]) -> tuple[Array, Array]:
+    def decisive(self, rescaled: Array) -> tuple[Array, Array]:
         """The places of pairs whose sums are nearly in the middle between two integers."""
         real = (rescaled - self.scale.before) * self.scale.real + self.scale.after
-        is_inside = (real > bounds[0] - 1) & (real < bounds[1] + 1)
+        is_inside = (real > I8.minimum - 1) & (real < I8.maximum + 1)
         rows, columns = np.nonzero(is_inside & (np.abs(real - np.floor(real) - 0.5) < NEAR))
         step = max(1, len(rows) // DECISIVE)
         return rows[::step], columns[::step]
 
-    def candidates(self) -> Iterator[tuple[float, float, float]]:
-        """The nearest factors, then their neighbours; none where they are out of range."""
-        first = self.first.real * self.scale.real
-        second = self.sign * self.second.real * self.scale.real
-        if not all(LEAST <= abs(f) < MOST for f in (first, second)):
-            return
+    def candidates(self) -> tuple[Array, Array, Array]:
+        """Factors and addends: the nearest first, then their neighbours; none where they are out of range."""
+        first, second = self.first.real * self.scale.real, self.sign * self.second.real * self.scale.real
         zero = self.scale.after - first * self.first.scales[0].before - second * self.second.scales[0].before
-        for a, b in itertools.product(neighbours(first), neighbours(second)):
-            for middle in MIDDLE:
-                addend = float(np.float32(zero + middle))
-                if not addend or abs(addend) >= LEAST:
-                    yield a, b, addend
+        choices = itertools.product(neighbours(first, FACTORS), neighbours(second, FACTORS), neighbours(zero, ADDENDS, STEP))
+        a, b, c = np.array(sorted(choices, key=lambda choice: sum(n for n, _ in choice)), np.float64)[:, :, 1].T
+        inside = is_within(a, FACTOR) & is_within(b, FACTOR) & ((c == 0) | is_within(c, ADDEND))
+        return a[inside], b[inside], c[inside]
 
 
-def neighbours(x: float) -> list[float]:
-    """The nearest float32, and those beside it."""
+def is_within(x: Array, sizes: tuple[float, float]) -> Array:
+    return (np.abs(x) >= sizes[0]) & (np.abs(x) < sizes[1])
+
+
+def clipped(x: Array) -> Array:
+    return np.clip(x, I8.minimum, I8.maximum)
+
+
+def neighbours(x: float, most: int, least: float = 0.0) -> list[tuple[int, float]]:
+    """The nearest float32 and those around it, `least` apart at least, each with how many there are between."""
     nearest = np.float32(x)
-    return [float(nearest), *(float(np.nextafter(nearest, np.float32(s * np.inf))) for s in (1, -1))]
+    step = max(float(np.spacing(np.abs(nearest))), least)
+    return [(abs(n), float(np.float32(nearest + n * step))) for n in range(-most, most + 1)]
 
 
-def is_right(factors: tuple[float, float, float], x: Array, y: Array, expected: Array, bounds: tuple[int, int]) -> bool:
-    """Whether the linear form in float32 gives what is expected of all these pairs, with `fma` and without."""
-    a, b, c = map(np.float32, factors)
-    inner = np.float32(y) * b + c, np.float32(y * np.float64(b) + np.float64(c))
-    total = np.float32(x) * a + inner[0], np.float32(x * np.float64(a) + inner[1].astype(np.float64))
-    return all(bool((np.clip(np.rint(t), *bounds) == expected).all()) for t in total)
+def are_right(a: Array, b: Array, c: Array, x: Array, y: Array, expected: Array) -> Array:
+    """Whether a * x + b * y + c in float32 gives what is expected, with `fma` and without. All are in float64."""
+    apart = np.float32(x) * np.float32(a) + (np.float32(y) * np.float32(b) + np.float32(c))
+    fused = np.float32(x * a + np.float32(y * b + c))
+    return (clipped(np.rint(apart)) == expected) & (clipped(np.rint(fused)) == expected)

@@ -27,12 +27,29 @@ from .repeats import Repeats
 from .tiles import Piece
 from .vectorize import At, Vectorizer
 
-MOST_OPERATIONS, MANY_OPERATIONS, ENOUGH_STEPS, TERMS_OF_BYTES = 300, 900, 24, 4
-"""Where so much is done with the sums of a tile, a loop does it, if a sum has steps enough to make up for the loop. If it is
-not very much, a step of bytes counts for what it is, four terms, and there may not be so many vectors that code costs less."""
-WAIT_CYCLES, LOOP_CYCLES, STORE_LINES, LOOP_LINES = 4, 3, 3, 15
-"""What it costs that a vector's sums wait in memory, and the same with what all rows share read once; lines of a store, and of
-a loop over vectors."""
+
+@dataclass(frozen=True, slots=True)
+class Long:
+    """Where so much is done with the sums of a tile, a loop does it: from `many` operations on if a sum has `steps` enough to
+    make up for the loop; from `most` on if it has so many steps of so many terms each, and there are not so many vectors, each
+    of which takes `cycles` longer, that code costs less."""
+    most: int
+    many: int
+    steps: int
+    cycles: float
+
+    def pays(self, operations: int, steps: int, terms: int, vectors: float) -> bool:
+        if operations > self.many:
+            return steps >= self.steps
+        is_little = self.cycles * vectors <= LINE_CYCLES * operations
+        return operations > self.most and steps >= self.steps * terms and is_little
+
+
+LONG, LONG_PACKED = Long(300, 900, 24, 3), Long(150, 600, 12, 1)
+"""Where outputs are packed, a turn of the loop is four vectors."""
+TERMS_OF_BYTES = 4
+WAIT_CYCLES, STORE_LINES, LOOP_LINES = 4, 3, 15
+"""What it costs that a vector's sums wait in memory, lines of a store, and of a loop over vectors."""
 Given = Mapping[Expr, Operand]
 NOTHING: Given = {}
 
@@ -103,18 +120,11 @@ class Writer:
             known = [given if self.known is None else {self.known: sums[next(numbers)]} for _ in unit]
             self.store(block, row, 0, unit, known, [outer] * len(unit))
 
-    @property
-    def vectors(self) -> float:
-        """How many there are in all."""
-        return math.prod(a.extent for a in self.nest.axes) / self.target.lanes(4)
-
     def is_long(self, sums: int) -> bool:
-        """Whether a loop is so much less code that it pays, beside so many steps."""
-        count = self.operations * sums
-        if count > MANY_OPERATIONS:
-            return self.steps >= ENOUGH_STEPS
-        pays = LOOP_CYCLES * self.vectors <= LINE_CYCLES * count
-        return count > MOST_OPERATIONS and self.steps >= ENOUGH_STEPS * self.terms and pays
+        """Whether a loop is so much less code that it pays."""
+        vectors = math.prod(a.extent for a in self.nest.axes) / self.target.lanes(4)
+        long = LONG if self.packable is None else LONG_PACKED
+        return long.pays(self.operations * sums, self.steps, self.terms, vectors)
 
     def is_less_code(self, block: Block, sums: int) -> bool:
         """Whether a loop is so much less code that it pays, where narrow floats make the code of each vector long."""
@@ -128,9 +138,8 @@ class Writer:
 
     def units(self, block: Block) -> list[tuple[Piece, ...]]:
         """The vectors of a row that are stored at once."""
-        column = block.column
-        together = self.packable is not None and column is not None and self.nest.index.coefficient(column) == 1
-        if not together or column in self.nest.index.hidden:
+        column, index = block.column, self.nest.index
+        if self.packable is None or column is None or index.coefficient(column) != 1 or column in index.hidden:
             return [(piece,) for piece in block.pieces]
         return units(block.pieces, self.target.lanes(4))
 
@@ -138,12 +147,17 @@ class Writer:
               outer: Sequence[Vectorizer | None]) -> None:
         """Neighbouring vectors of a row, `moved` from where they are in the block."""
         value = self.nest.value if len(unit) == 1 or self.packable is None else self.packable
-        every = [Vectorizer(self.b, self.target, block.place(row, moved + p.start), block.column, p.lanes, p.active, known, around,
-                            repeats=self.repeats) for p, known, around in zip(unit, given, outer, strict=True)]
+        every = [self.vectorizer(block, row, moved, p, known, around)
+                 for p, known, around in zip(unit, given, outer, strict=True)]
         vectors = [v.vector(value) for v in every]
         i, _, _ = every[0].place(self.nest.index)
         stored = vectors[0] if len(vectors) == 1 else pack(self.b, vectors)
         self.b.store(self.nest.out, i, stored, sum(p.active for p in unit), self.streaming)
+
+    def vectorizer(self, block: Block, row: Affine | int, moved: Affine | int, piece: Piece, given: Given,
+                   outer: Vectorizer | None) -> Vectorizer:
+        return Vectorizer(self.b, self.target, block.place(row, moved + piece.start), block.column, piece.lanes, piece.active,
+                          given, outer, repeats=self.repeats)
 
     def in_loops(self, block: Block, sums: Sequence[Operand], outer: Vectorizer | None) -> None:
         """The block, one vector after the other; the sums wait in memory."""
@@ -160,8 +174,7 @@ class Writer:
     def columns_in_loops(self, block: Block, moved: Affine, unit: Sequence[Piece], width: int, outer: Vectorizer | None,
                          constants: Given) -> None:
         """The same vectors of each row; what all rows share is read once."""
-        shared = [Vectorizer(self.b, self.target, block.place(0, moved + p.start), block.column, p.lanes, p.active, {}, outer,
-                             repeats=self.repeats) for p in unit]
+        shared = [self.vectorizer(block, 0, moved, p, NOTHING, outer) for p in unit]
         for v, x in itertools.product(shared, self.of_columns(block)):
             v.vector(x)
         loop = Axis("row", block.rows)

@@ -167,7 +167,7 @@ def rescaled(places: int, depth: int) -> Kernel:
     return kernel_of(g, rescale(g, x, 64, rng))
 
 
-@pytest.mark.parametrize(("places", "depth", "is_loop"), [(14, 256, True), (14, 64, False), (200, 256, False)])
+@pytest.mark.parametrize(("places", "depth", "is_loop"), [(14, 256, True), (14, 32, False), (200, 256, False)])
 def test_a_long_rescale_is_a_loop_where_sums_are_long_and_vectors_few(
         places: int, depth: int, is_loop: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contraction_choice, "choose_tile", lambda *_: Tile(6, 4))
@@ -176,7 +176,7 @@ def test_a_long_rescale_is_a_loop_where_sums_are_long_and_vectors_few(
     assert any(b.name.endswith(".sums") for b in function.scratch) == is_loop
     if is_loop:
         tables = [s for s in walk(function.body) if isinstance(s, Let) and s.op == "multiply_high_nudged"]
-        assert len(tables) <= 3, "once for each shape of tile"
+        assert len(tables) <= 3 * 4, "for four vectors, once for each shape of tile"
         check([k], targets={name: TARGETS[name] for name in (*SMALL, "512 bits")}, interpret=False)
 
 

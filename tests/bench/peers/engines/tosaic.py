@@ -3,21 +3,23 @@ come from TOSAIC_NUM_THREADS, the cache of machine code lies where TOSAIC_CACHE 
 from __future__ import annotations
 
 import importlib
+import pkgutil
 
 import tosaic
 
 from ..task import Loaded, Task
 
-COMPILER = ("lowering.text.reader", "lowering.dialects.tosa", "lowering.rewrite", "lowering.fuse.fuse",
-            "lowering.schedule.schedule", "lowering.memory.planner", "lowering.native.load",
-            "runtime.executable", "jit.stages", "jit.bridges.tflite")
+COMPILER = ("jit", "lowering", "runtime")
 
 
 def imports(task: Task) -> None:
     """The compiler is imported when it is first used: where it will be, that is now."""
     if task.is_cold:
+        import llvmlite.binding  # noqa: F401
         for name in COMPILER:
-            importlib.import_module(f"tosaic.{name}")
+            package = importlib.import_module(f"tosaic.{name}")
+            for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+                importlib.import_module(found.name)
 
 
 def load(task: Task) -> Loaded:
