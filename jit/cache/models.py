@@ -109,8 +109,10 @@ class CachedModel(NamedTuple):
 
 def usable_folder() -> Folder | None:
     """The cache's folder, if models mean in this process what they mean in every other."""
-    loaded = sys.modules.get(OPERATORS)
-    return folder() if versions() and (loaded is None or all(map(is_own, loaded.OPERATORS.values()))) else None
+    loaded, where = sys.modules.get(OPERATORS), folder()
+    if where is None or versions() is None:
+        return None
+    return where if loaded is None or all(map(is_own, loaded.OPERATORS.values())) else None
 
 
 # ---- bytes and files -----------------------------------------------------------------------------------------------
@@ -157,6 +159,7 @@ def file_key(path: str) -> bytes | None:
     except (OSError, ValueError):
         return None
     rested = time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) > RESTED_NS
-    if os.name != "posix" or not stat.S_ISREG(status.st_mode) or status.st_size < LARGE or not rested:
+    is_plain = os.name == "posix" and stat.S_ISREG(status.st_mode)
+    if not is_plain or status.st_size < LARGE or not rested or usable_folder() is None:
         return None
     return digest(("file", versions(), status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
