@@ -1,11 +1,13 @@
 """One row: every peer's worker loads the case, the results are compared with tosaic's, then batches of calls go round.
 
-A round is one batch of each worker, in an order that moves on by one from round to round; `machine`, the unit that bounds the
-case, is one of them. So a peak and a time come from the same second, whatever else the machine does.
+A round is one batch of each worker; `machine`, the unit that bounds the case, is one of them. So a peak and a time come from the
+same second, whatever else the machine does. Each round has another order, drawn by lot, but the same in every run: what comes
+after a batch that has heated or used up the machine, as `machine` does, is slower for it, and must not always be the same.
 """
 from __future__ import annotations
 
 import contextlib
+import random
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -139,8 +141,7 @@ class Bench:
         """Batches, until each worker has had its seconds and there are enough rounds."""
         spent, rounds = 0.0, 0
         while workers and (rounds < ROUNDS or spent < self.seconds * len(workers)):
-            start = rounds % len(workers)
-            for outcome, worker in [*workers[start:], *workers[:start]]:
+            for outcome, worker in random.Random(rounds).sample(workers, len(workers)):
                 try:
                     answer = worker.batch(BATCH)
                 except Refused as reason:
