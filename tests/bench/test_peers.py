@@ -128,7 +128,7 @@ def test_batches_go_round_and_no_worker_always_comes_after_the_same() -> None:
     order, made = rounds(names)
     assert [len(outcome.batches) for outcome in made.outcomes] == [ROUNDS] * 3
     assert all(sorted(order[i:i + 4]) == sorted(names) for i in range(0, len(order), 4))
-    assert len({before for before, after in itertools.pairwise(order) if after == "tosaic"}) == 3
+    assert len({before for before, after in itertools.pairwise(order) if after == "tosaic"}) >= 3
     assert order == rounds(names)[0] and made.peak == 5 / 0.010 and made.unit == "a unit"
 
 
