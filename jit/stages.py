@@ -128,6 +128,7 @@ class Lowered:
     program: Program
     plan: Plan
     target: Target
+    threads: int
     seconds: dict[str, float] = field(default_factory=dict)
 
     def show(self, stage: str = "loops") -> str:
@@ -169,7 +170,7 @@ class Lowered:
         from ..runtime.variables import process
         clock = Clock(dict(self.seconds))
         with clock.step("native"):
-            code, image = native_code(self.program, self.plan, self.target, self.elements(), ahead=ahead)
+            code, image = native_code(self.program, self.plan, self.target, self.elements(), ahead=ahead, threads=self.threads)
             executable = Executable(code, process if context is None else context)
         return Compiled(now(replace(self, seconds=clock.seconds)), executable, self.traced.results), image
 
@@ -265,7 +266,7 @@ def lower(traced: Traced, target: Target | None, memory: PlanOptions | None = No
     with clock.step("plan"):
         options = replace(options, alignment=options.alignment or alignment_of(machine))
         program, planned = smallest_plan(programs, options)
-    return Lowered(traced, module, kernels, program, planned, machine, clock.seconds)
+    return Lowered(traced, module, kernels, program, planned, machine, threads, clock.seconds)
 
 
 def check_shapes(function: Function) -> None:

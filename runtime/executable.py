@@ -36,7 +36,8 @@ class Code:
 
     `run` takes a frame's address: pointers to the inputs, the outputs, the variables' data, the variables' written
     flags, then `pools` (offsets in an arena of `arena_nbytes` bytes) and `constants`. It returns 0, or 1 + the number
-    of a failure. With steps in `parts` above 1 the pools are followed by a pool of threads, whose code `thread_pool` gives.
+    of a failure. With `parts` above 1, which is how many threads a run may use, the pools are followed by a pool of threads,
+    whose code `thread_pool` gives.
     `release` gives the code's memory back. `run_address` is where `run` starts, `steps` bounds how much one
     run computes, and `caller` gives the address of the code for function objects (`function_object.py`), or 0.
     """

@@ -9,6 +9,7 @@ from ...runtime.arena import ALIGNMENT, aligned
 from ...runtime.arguments import Signature, Tensor
 from ...runtime.executable import Code, Executable, Failure
 from ...runtime.machine_code import Image
+from ...runtime.threads import MOST
 from ...runtime.variables import Context, Declaration, process
 from ..elements.affine import Axis
 from ..elements.expression import Buffer, Expr, Reduce
@@ -45,9 +46,10 @@ def load(program: Program, plan: Plan, target: Target | None = None, context: Co
 
 def native_code(program: Program, plan: Plan, target: Target | None = None,
                 elements: Mapping[Buffer, str] | None = None, text: str | None = None,
-                ahead: Ahead | None = None) -> tuple[Code, Image]:
+                ahead: Ahead | None = None, threads: int = MOST) -> tuple[Code, Image]:
     """The code that `load` binds to variables, and its image, from which another process can have it again; `text` is
-    another module with the same entry, `ahead` has the functions that are compiled already."""
+    another module with the same entry, `ahead` has the functions that are compiled already. It runs on so many threads, if
+    it has as many parts."""
     target = target or host()
     image = image_with(ahead, native_text(program, plan, target, ahead), target) if ahead else None
     engine = Engine("", target, image=image) if image else Engine(text or native_text(program, plan, target), target)
@@ -61,7 +63,7 @@ def native_code(program: Program, plan: Plan, target: Target | None = None,
         tuple(Declaration(tensor(v.buffer, v.element), None if v.initial is None else v.initial.data, v.position)
               for v in program.variables),
         tuple(Failure(f.message, f.position, f.help, f.kind) for f in program.faults), engine.address("program.run"),
-        steps_of(program), caller, most_parts(program), thread_pool if in_parts(program) else None), engine.image
+        steps_of(program), caller, min(threads, most_parts(program)), thread_pool if in_parts(program) else None), engine.image
 
 
 def steps_of(program: Program) -> float:

@@ -47,6 +47,8 @@ REPEATED = 10_000
 """Cycles of filling scratch that each part may do for itself."""
 MEETING = 4_000
 """What a phase costs beside its work, in cycles."""
+LEAST_GAIN = 0.8
+"""The longest part must take no more than this of what all take."""
 DEEPEST = 3
 """Levels of loops that are looked at."""
 UNITS = 1 << 20
@@ -93,19 +95,15 @@ class Division:
 def divide(function: Function, parts: int) -> Function | None:
     """The function for units of its work, to be run in so many parts; None where its loops cannot be divided so that it
     pays. Scratch of the result is there once for each part."""
-    divider = Divider(function, parts)
-    found = [d for level in range(DEEPEST) if (d := divider.division(level)) is not None]
-    best = min(found, key=lambda d: d.cycles, default=None)
-    if best is None or best.cycles > 0.8 * cycles(function):
-        return None
-    return rewritten(function, best, parts)
+    best = Divider(function).best(parts)
+    return None if best is None or best.cycles > LEAST_GAIN * cycles(function) else rewritten(function, best, parts)
 
 
 class Divider:
     """Looks for loops of a function that can be divided."""
 
-    def __init__(self, function: Function, parts: int) -> None:
-        self.function, self.parts = function, parts
+    def __init__(self, function: Function) -> None:
+        self.function = function
         self.costs, self.places = Costs(function), Places(function)
         self.scratch = frozenset(function.scratch)
         self.filling: Counter[Buffer] = Counter()
@@ -114,7 +112,12 @@ class Divider:
             if writes <= self.scratch:
                 self.filling.update(dict.fromkeys(writes, round(self.costs.statement(stmt))))
 
-    def division(self, level: int) -> Division | None:
+    def best(self, parts: int) -> Division | None:
+        """The loops whose longest part of so many is shortest."""
+        found = [d for level in range(DEEPEST) if (d := self.division(level, parts)) is not None]
+        return min(found, key=lambda d: d.cycles, default=None)
+
+    def division(self, level: int, parts: int) -> Division | None:
         """Loops at a depth, or less deep where there are none."""
         result, end, common = Division(), 0, 0.0
         phase: list[Share] = []
@@ -127,7 +130,7 @@ class Divider:
         def meet() -> None:
             nonlocal end
             if phase:
-                end = self.count(result, phase, end)
+                end = self.count(result, phase, end, parts)
                 phase.clear()
                 read.clear()
                 written.clear()
@@ -205,7 +208,7 @@ class Divider:
         return any((turns.carry(buffer) or not turns.covers(buffer)) and not self.places.apart(loop, {buffer})
                    for buffer in kept & touched(loop.body)[0])
 
-    def count(self, result: Division, shares: Sequence[Share], start: int) -> int:
+    def count(self, result: Division, shares: Sequence[Share], start: int, parts: int) -> int:
         """Put the loops of a phase on the line of units; where it ends."""
         total = sum(s.turns * s.cycles for s in shares)
         each = [max(2, 2 * round(s.cycles * UNITS / (2 * max(total, 1)))) for s in shares]
@@ -213,7 +216,7 @@ class Divider:
         found = [Units(first, n, s.turns) for s, n, first in zip(shares, each, firsts)]
         result.units |= {id(s.loop): units for s, units in zip(shares, found)}
         end = found[-1].first + found[-1].each * found[-1].turns
-        edges = [start + (end - start) * i // self.parts for i in range(self.parts + 1)]
+        edges = [start + (end - start) * i // parts for i in range(parts + 1)]
         longest = max(sum(units.turns_of(low, high) * s.cycles for s, units in zip(shares, found))
                       for low, high in itertools.pairwise(edges))
         inside = {id(s.loop) for s in shares}

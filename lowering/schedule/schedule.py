@@ -45,7 +45,7 @@ from .byte_window import ByteWindowChoice
 from .contraction_choice import ContractionChoice
 from .contraction_form import Contraction
 from .derived import Derived
-from .divide import DEEPEST, divide, parts_of
+from .divide import DEEPEST, parts_of
 from .fourier import FourierChoice
 from .halo import Halo, HaloChoice
 from .map import MapChoice
@@ -56,6 +56,7 @@ from .parts import collapse, split
 from .repeated import Repeated
 from .row_passes import RowChoice
 from .rows import Rows
+from .share import share
 from .transpose import TransposeChoice
 from .window import WindowChoice
 
@@ -155,9 +156,7 @@ def divided(kernel: Kernel, target: Target, threads: int, repeated: Repeated | N
 
 def shared_out(function: Function, plain: Callable[[], Function], threads: int) -> tuple[Function, int]:
     """A function with all of its loops, divided into parts, and how many; where that does not pay, the plain one."""
-    parts = parts_of(function, threads)
-    found = divide(function, parts) if parts > 1 else None
-    return (found, parts) if found else (plain(), 1)
+    return share(function, threads) or (plain(), 1)
 
 
 def work(kernel: Kernel) -> int:
@@ -235,8 +234,8 @@ def instead(kernel: Kernel, part: Part, target: Target) -> str:
 
 def lower(kernels: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1) -> Program:
     """Every kernel as loops. Kernels whose values in between are too large for the cache run together, some rows at a
-    time; with `rows` "memory" those with which the least memory is needed, with "never" none. With `threads`, steps with work
-    enough are divided into so many parts at most."""
+    time; with `rows` "memory" those with which the least memory is needed, with "never" none. Steps with work enough are
+    divided among so many `threads`."""
     return program_of(kernels, target, interleave(kernels, target, rows, threads), threads, Repeated(scheduled))
 
 

@@ -36,7 +36,7 @@ def test_parts_give_the_bits_of_the_whole(name: str, machine: str, fine: None) -
     for threads in THREADS:
         _, program = lowered(CASES[name], t, threads)
         verify_program(program)
-        assert name in UNDIVIDED or most_parts(program) == threads
+        assert name in UNDIVIDED or most_parts(program) in (threads, 2 * threads)
         if runs_here(t):
             call = load(program, plan(program), t)
             for actual, right in zip(call(*inputs), expected, strict=True):

@@ -1,0 +1,71 @@
+"""How many parts there are for so many threads: several for each where it costs little; and no more threads than were asked
+for."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tosaic
+from tosaic.lowering.loops.cost import cycles
+from tosaic.lowering.loops.ir import Function
+from tosaic.lowering.native.thread_pool import is_supported
+from tosaic.lowering.schedule import schedule, share
+from tosaic.lowering.schedule.divide import DEEPEST, divide
+from tosaic.runtime import executable, threads
+
+from ..fuse.graphs import Graph, conv
+from ..schedule.kernels import TARGETS
+from ..schedule.test_packed import kernel_of
+
+
+def function(rows: int) -> Function:
+    """A product of bytes with weights that are known."""
+    g = Graph()
+    weight = np.random.default_rng(0).integers(-127, 128, (128, 1, 1, 256)).astype(np.int8)
+    x = conv(g, g.input(1, rows, 1, 256, dtype="int8"), weight, np.arange(128, dtype=np.int32), 3)
+    return schedule(kernel_of(g, x), TARGETS["512 bits, dot4"], keeps=DEEPEST)
+
+
+def test_two_parts_for_each_thread_where_there_is_much_to_do() -> None:
+    f = function(4000)
+    for number in (2, 3, 8):
+        found, parts = share.share(f, number) or (f, 1)
+        assert parts == 2 * number and len(found.phases) == 1
+
+
+def test_one_part_for_each_thread_where_there_is_little() -> None:
+    f = function(40)
+    assert 2 * share.GRAIN <= cycles(f) < 4 * share.GRAIN
+    assert (share.share(f, 2) or (f, 1))[1] == 2 and (share.share(f, 8) or (f, 1))[1] <= 4
+
+
+def test_no_more_parts_than_the_pool_has_bits() -> None:
+    assert (share.share(function(100_000), 40) or (None, 1))[1] == 40
+
+
+def test_scratch_of_each_part_is_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    f = function(1000)
+    monkeypatch.setattr(share, "MOST_SCRATCH", 0)
+    divided = divide(f, 2)
+    assert divided is not None and any(b.copies == 2 for b in divided.scratch)
+    assert (share.share(f, 2) or (f, 1))[1] == 2
+
+
+@pytest.mark.skipif(not is_supported(), reason="there is no pool of threads for this system")
+def test_a_run_uses_as_many_threads_as_it_was_compiled_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Also where its code comes from the cache."""
+    fresh = threads.Threads()
+    monkeypatch.setattr(threads, "process", fresh)
+    monkeypatch.setattr(executable, "threads", fresh)
+    monkeypatch.setenv("TOSAIC_CACHE", str(tmp_path))
+    a, b = np.random.default_rng(0).standard_normal((2, 600, 600)).astype(np.float32)
+    for _ in range(2):
+        f = tosaic.jit(lambda a, b: tosaic.ops.tanh(a) * tosaic.ops.tanh(b), num_threads=2)
+        compiled = f.compile(a, b)
+        assert compiled.executable.code.parts == 2
+        result = f(a, b)
+        assert fresh.pool is not None and fresh.pool.started == 1
+    assert "parts 4" in f.lower(a, b).show("loops")
+    np.testing.assert_array_equal(result, tosaic.jit(lambda a, b: tosaic.ops.tanh(a) * tosaic.ops.tanh(b), num_threads=1)(a, b))
+    fresh.pool.stop()
