@@ -6,6 +6,7 @@ A pool's thread begins where its own share begins, and goes on from there; only 
 """
 from __future__ import annotations
 
+from ...runtime.threads import MOST
 from ..loops.cost import cycles
 from ..loops.ir import Function
 from .divide import GRAIN, LEAST_GAIN, MEETING, Divider, Division, parts_of, rewritten
@@ -16,8 +17,6 @@ UNEVEN = 0.10
 """How much longer a thread takes than others, in relation; what its last part takes is waited for."""
 CLAIM = 1_000
 """Cycles to take a part: a word that threads share, and what was at hand of the part before."""
-MOST_PARTS = 64
-"""As many bits as the pool's word has."""
 MOST_SCRATCH = 1 << 13
 """Bytes of scratch that each part has for itself, where there are more parts than threads."""
 
@@ -30,7 +29,7 @@ def share(function: Function, threads: int) -> tuple[Function, int] | None:
     divider = Divider(function)
     found: list[tuple[float, int, Division]] = []
     for turns in TURNS if parts == threads else TURNS[:1]:
-        if turns > 1 and (parts * turns > MOST_PARTS or whole < parts * turns * GRAIN):
+        if turns > 1 and (parts * turns > MOST or whole < parts * turns * GRAIN):
             break
         division = divider.best(parts * turns)
         if division is None or (turns > 1 and own_scratch(function, division) > MOST_SCRATCH):
