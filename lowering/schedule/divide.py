@@ -92,10 +92,10 @@ class Division:
     cycles: float = 0.0
 
 
-def divide(function: Function, parts: int) -> Function | None:
+def divide(function: Function, parts: int, best: Division | None = None) -> Function | None:
     """The function for units of its work, to be run in so many parts; None where its loops cannot be divided so that it
-    pays. Scratch of the result is there once for each part."""
-    best = Divider(function).best(parts)
+    pays. Scratch of the result is there once for each part. `best` is how, where that is known."""
+    best = best or Divider(function).best(parts)
     return None if best is None or best.cycles > LEAST_GAIN * cycles(function) else rewritten(function, best, parts)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ...runtime.threads import MOST
 from ..loops.cost import cycles
 from ..loops.ir import Function
-from .divide import GRAIN, LEAST_GAIN, MEETING, Divider, Division, parts_of, rewritten
+from .divide import GRAIN, MEETING, Divider, Division, divide, parts_of
 
 TURNS = (1, 2)
 """Parts for each thread. With four, products of floats whose weights come from memory were 4 % slower."""
@@ -35,10 +35,11 @@ def share(function: Function, threads: int) -> tuple[Function, int] | None:
         if division is None or (turns > 1 and own_scratch(function, division) > MOST_SCRATCH):
             break
         found.append((expected(division, turns), turns, division))
-    if not found or found[0][2].cycles > LEAST_GAIN * whole:
+    if not found:
         return None
     _, turns, best = min(found, key=lambda f: f[0])
-    return rewritten(function, best, parts * turns), parts * turns
+    divided = divide(function, parts * turns, best)
+    return None if divided is None else (divided, parts * turns)
 
 
 def expected(division: Division, turns: int) -> float:

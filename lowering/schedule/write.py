@@ -48,6 +48,7 @@ class Long:
 LONG, LONG_PACKED = Long(300, 900, 24, 3), Long(150, 600, 12, 1)
 """Where outputs are packed, a turn of the loop is four vectors."""
 TERMS_OF_BYTES = 4
+"""What a step of products of bytes sums."""
 WAIT_CYCLES, STORE_LINES, LOOP_LINES = 4, 3, 15
 """What it costs that a vector's sums wait in memory, lines of a store, and of a loop over vectors."""
 Given = Mapping[Expr, Operand]
