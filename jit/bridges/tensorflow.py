@@ -7,9 +7,11 @@ them.
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import itertools
 import os
 import re
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -84,6 +86,7 @@ def identifier(name: str) -> str:
 
 def traced(tf: Any, source: Any, arguments: Sequence[Any]) -> Any:
     """The concrete function of a callable for arguments."""
+    require_module(source)
     specs = [a if isinstance(a, tf.TensorSpec) else tf.TensorSpec(np.shape(a), np.asarray(a).dtype) for a in arguments]
     if not specs and isinstance(source, tf.keras.Model):
         specs = [tf.TensorSpec(t.shape, t.dtype, t.name) for t in tf.nest.flatten(source.inputs or ())]
@@ -95,6 +98,16 @@ def traced(tf: Any, source: Any, arguments: Sequence[Any]) -> Any:
     except (TypeError, ValueError) as error:
         raise Problem(f"TensorFlow cannot trace {title_of(source)}: {first_line(error)}", kind="argument",
                       help="pass arrays or tf.TensorSpecs for its arguments") from None
+
+
+def require_module(source: Any) -> None:
+    """Refuse a method whose object is gone: a tf.function holds the object by a weak reference alone."""
+    function = getattr(source, "python_function", None)
+    cells = inspect.getclosurevars(function).nonlocals if inspect.isfunction(function) else {}
+    owner = cells.get("weak_instance")
+    if isinstance(owner, weakref.ref) and owner() is None:
+        raise Problem(f"the object whose method {title_of(source)} is exists no more: TensorFlow holds it by a weak reference",
+                      kind="argument", help="keep the object in a variable of your own: m = Module(); from_tensorflow(m.method)")
 
 
 def first_line(error: BaseException) -> str:

@@ -32,11 +32,14 @@ if TYPE_CHECKING:
 def options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python tests/conformance", description=__doc__.split("\n\n")[0])
     parser.add_argument("--version", choices=("1.0", "1.1"), default="1.0", help="of the specification (default: %(default)s)")
-    parser.add_argument("--selection", choices=("compact", "all", "ci"), default="compact",
-                        help="compact: one test per operator, group, type and kind, and all negative ones; ci: fewer of them")
+    parser.add_argument("--selection", choices=("compact", "all", "ci"),
+                        help="compact: one test per operator, group, type and kind, and all negative ones; ci: fewer of them "
+                        "(default: compact, with --suite all)")
     parser.add_argument("--operators", nargs="*", default=[], help="only these (default: all)")
     parser.add_argument("--filter", default="", help="only tests whose name has this regular expression")
     parser.add_argument("--seed", type=int, default=42, help="of the generator (default: %(default)s)")
+    parser.add_argument("--rotation", default="1/1", help="i/n: the i-th of n equal parts of the operators, no test of others is "
+                        "written")
     parser.add_argument("--shard", default="1/1", help="i/n: the i-th of n equal parts")
     parser.add_argument("--skip", type=int, default=0, help="so many tests of those: a run that was cut off goes on")
     parser.add_argument("--native", action="store_true", help="the native engine alone")
@@ -50,7 +53,9 @@ def options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--json", type=Path, help="write every test's outcome to this file, a JSON object on each line")
     parser.add_argument("--arm", action="store_true", help="let Arm's runner run and judge the tests: slower")
     parser.add_argument("--quiet", action="store_true", help="no progress")
-    return parser.parse_args(arguments)
+    chosen = parser.parse_args(arguments)
+    chosen.selection = chosen.selection or ("all" if chosen.suite else "compact")
+    return chosen
 
 
 def tests(chosen: argparse.Namespace) -> list[Path]:
@@ -58,7 +63,7 @@ def tests(chosen: argparse.Namespace) -> list[Path]:
     from .report import operator_of
     from .selection import order
     from .suite import choose, suite
-    root = chosen.suite or suite(chosen.version, chosen.selection, chosen.seed)
+    root = chosen.suite or suite(chosen.version, chosen.selection, chosen.seed, chosen.rotation)
     pattern, (part, parts) = re.compile(chosen.filter), map(int, chosen.shard.split("/"))
     found = [path.parent for path in Path(root).absolute().rglob("desc.json")]
     if chosen.suite:

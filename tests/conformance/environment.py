@@ -22,7 +22,7 @@ import venv
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).resolve().parents[2]
 """The checkout: the folder that is the package tosaic."""
 
 TOOLS = "tosa-tools==2026.8.0"
@@ -121,3 +121,10 @@ def enter(module: str, arguments: list[str]) -> None:
 def tool(name: str) -> Path:
     """A file that the package installs beside its Python modules: `bin/NAME`. Inside the environment alone."""
     return Path(sysconfig.get_path("purelib")) / "bin" / name
+
+
+if __name__ == "__main__":  # `python tests/conformance/environment.py`: have the tools, or fail with the reason
+    try:
+        print(ensure())
+    except Unavailable as reason:
+        sys.exit(f"the conformance suite cannot be had: {reason}")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .reference import NoReference, reference
+from .rules import is_about, rule_of
 from .system import Engine, Outcome, Run
 from .verdict import VerifierFailure, faults
 
@@ -46,7 +47,7 @@ def judge(test: Path, desc: dict[str, Any], engine: Engine, run: Run) -> Record:
 
 
 def verdict(test: Path, desc: dict[str, Any], run: Run) -> tuple[Result, str]:
-    """The result, and a message where it is not the expected one."""
+    """The result, and the message of an error or of what is not as expected."""
     negative = desc["expected_failure"]
     match run.outcome:
         case Outcome.VALID if negative:
@@ -59,6 +60,14 @@ def verdict(test: Path, desc: dict[str, Any], run: Run) -> tuple[Result, str]:
                 return Result.INTERNAL_ERROR, str(failure)
             return (Result.UNEXPECTED_FAILURE, "; ".join(found)) if found else (Result.EXPECTED_PASS, "")
         case Outcome.ERROR if negative:
-            return Result.EXPECTED_FAILURE, ""
+            return refusal(test, run.message)
         case _:
             return Result.UNEXPECTED_FAILURE, run.message
+
+
+def refusal(test: Path, message: str) -> tuple[Result, str]:
+    """The verdict on an error of a negative test: it must be about the rule that the test breaks."""
+    rule = rule_of(test.name)
+    if rule is None or is_about(rule, message):
+        return Result.EXPECTED_FAILURE, message
+    return Result.UNEXPECTED_FAILURE, f"refused, but not for {rule} (tests/conformance/rules.py): {message}"

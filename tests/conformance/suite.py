@@ -5,12 +5,12 @@ import hashlib
 import os
 import shutil
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from . import selection as selecting
 from .environment import TOOLS, cache, locked
-from .generate import generate_in_processes
+from .generate import generate_in_processes, operators_of
 from .report import operator_of
 from .selection import Selection
 
@@ -20,22 +20,36 @@ def selected(version: str, selection: str) -> Selection | None:
     return None if selection == "all" else Selection(version, selection == "ci")
 
 
-def place(version: str, selection: str, seed: int) -> Path:
+WHOLE = "1/1"
+"""All operators, as a part of them."""
+
+
+def place(version: str, selection: str, seed: int, rotation: str = WHOLE) -> Path:
     """Where the tests are. Its name changes with the tools' version and with what is selected, so nothing old is run."""
     made_by = TOOLS.encode() + (b"" if selection == "all" else Path(selecting.__file__).read_bytes())
-    return cache() / "tests" / f"{version}-{selection}-{seed}-{hashlib.sha1(made_by).hexdigest()[:8]}"
+    part = "" if rotation == WHOLE else f"-{rotation.replace('/', 'of')}"
+    return cache() / "tests" / f"{version}-{selection}-{seed}{part}-{hashlib.sha1(made_by).hexdigest()[:8]}"
 
 
-def suite(version: str, selection: str, seed: int) -> Path:
+def rotated(names: Sequence[str], rotation: str) -> list[str]:
+    """One of n parts of the operators: every n-th of them, so that those with many tests are spread over the parts."""
+    part, parts = map(int, rotation.split("/"))
+    return list(names[part - 1::parts])
+
+
+def suite(version: str, selection: str, seed: int, rotation: str = WHOLE) -> Path:
     """The folder of the tests, which are written if they are not there, on all processors, as whoever else wants them waits:
     all of 1.1 in a quarter of an hour (on two)."""
-    wanted = place(version, selection, seed)
-    with locked(wanted.with_name(f"{version}-{selection}-{seed}")):
+    wanted = place(version, selection, seed, rotation)
+    stem = wanted.name.rpartition("-")[0]
+    with locked(wanted.with_name(stem)):
         if not wanted.exists():
-            for old in wanted.parent.glob(f"{version}-{selection}-{seed}-*"):
+            for old in wanted.parent.glob(f"{stem}-????????"):
                 shutil.rmtree(old)
             scratch = wanted.with_name(f"{wanted.name}.partial")
-            failed = generate_in_processes(os.cpu_count() or 1, version, scratch, seed, (), selected(version, selection))
+            shutil.rmtree(scratch, ignore_errors=True)
+            failed = generate_in_processes(os.cpu_count() or 1, version, scratch, seed,
+                                           rotated(operators_of(version), rotation), selected(version, selection))
             if failed:
                 raise RuntimeError(f"the generator of the conformance suite has failed for {failed} operators")
             os.rename(scratch, wanted)

@@ -5,7 +5,10 @@ ones find them there. Each part is a process of its own in that environment.
 """
 from __future__ import annotations
 
+import datetime
 import json
+import re
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -49,6 +52,44 @@ def test_what_the_suite_expects_comes(version: str, part: int, tmp_path: Path) -
     count = Counter(record["engine"] for record in records)
     assert count["native"] == count["interpreter"] >= TESTS[version] // PARTS
     assert {record["result"] for record in records} == {"expected_pass", "expected_failure"}
+
+
+DAYS = 6
+"""The operators are gone through in as many days; each day's tests have shapes and data of their own."""
+ANOTHER_DAY = 150
+"""Tests of a day's selection at least, of both versions."""
+
+
+def test_what_the_suite_expects_comes_for_another_seed_each_day(tmp_path: Path) -> None:
+    tools()
+    day = datetime.date.today().toordinal()
+    remove_other_days(day)
+    count = 0
+    for version in TESTS:
+        outcomes = tmp_path / f"{version}.json"
+        result = conformance("--version", version, "--selection", "ci", "--seed", str(day), "--rotation",
+                             f"{day % DAYS + 1}/{DAYS}", "--jobs", "1", "--json", str(outcomes))
+        assert result.returncode == 0, f"seed {day}\n{result.stdout}\n{result.stderr[-2000:]}"
+        count += len(outcomes.read_text().splitlines())
+    assert count >= 2 * ANOTHER_DAY
+
+
+def remove_other_days(day: int) -> None:
+    """The tests of days before are not wanted again."""
+    for old in (environment.cache() / "tests").glob(f"*-ci-*-*of{DAYS}*"):
+        if f"-{day}-" not in old.name and old.is_dir():
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def test_a_folder_of_tests_is_run_whole() -> None:
+    tools()
+    assert conformance("--selection", "ci", "--operators", "abs").returncode == 0
+    folder = place("1.0", "ci", 42) / "operators" / "ew_unary" / "abs"
+    result = conformance("--suite", str(folder), "--native")
+    number = len(list(folder.glob("*/desc.json")))
+    assert result.returncode == 0 and number > 10
+    counts = [int(count) for count in re.findall(r"(\d+) expected_(?:pass|failure)", result.stdout)]
+    assert sum(counts) == number
 
 
 def test_arms_runner_comes_to_the_same() -> None:

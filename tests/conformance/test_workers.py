@@ -67,6 +67,22 @@ def test_only_an_error_about_the_graph_passes_a_negative_test(outcome: Outcome, 
     assert verdict(Path("test"), desc, Run(outcome, "message"))[0] is result
 
 
+NEGATIVE = {"pad_ERRORIF_PadSmallerZero_3x4_f32": ("error[shape]: tosa.pad: padding must not be negative, it is [-1, -1]",
+                                                   "error[level]: %x has rank 7, level 8K allows 6"),
+            "add_ERRORIF_RankMismatch_3x4_f32": ("error[shape]: tosa.add: operands of shapes 3 and 3x4 have ranks 1 and 2", "no"),
+            "add_ERRORIF_NewRule_3x4_f32": (None, "error[shape]: no rule of the table")}
+
+
+@pytest.mark.parametrize("name", NEGATIVE)
+def test_a_negative_test_passes_for_its_own_rule_alone(name: str) -> None:
+    about, other = NEGATIVE[name]
+    desc: dict[str, Any] = {"expected_failure": True}
+    if about is not None:
+        assert verdict(Path(name), desc, Run(Outcome.ERROR, about)) == (Result.EXPECTED_FAILURE, about)
+    found, message = verdict(Path(name), desc, Run(Outcome.ERROR, other))
+    assert found is Result.UNEXPECTED_FAILURE and "rules.py" in message
+
+
 def test_totals_are_in_the_form_of_arms_runner() -> None:
     folder = Path("operators/tensor/conv2d_1x3")
     found = [Record(folder / "a", "native", Result.EXPECTED_PASS), Record(folder / "b", "native", Result.EXPECTED_FAILURE),

@@ -1,95 +1,82 @@
-"""The README is true: its code runs and prints what it says, its commands exist, its links lead somewhere."""
+"""The README is true: every block runs as printed and prints what it says, its links lead somewhere."""
 from __future__ import annotations
 
-import contextlib
 import importlib.util
-import io
 import pathlib
 import re
-import shlex
 import subprocess
-import sys
+import textwrap
 
 import pytest
 
-ROOT = pathlib.Path(__file__).parents[2]
-TEXT = (ROOT / "README.md").read_text()
+from .blocks import ROOT, Block, blocks, numbers, run_python, run_shell, words
+
+README = ROOT / "README.md"
+TEXT = README.read_text()
+BLOCKS = blocks(README)
+SET_UP = ".venv/bin/pip"
+"""The blocks that begin on a fresh machine: `.ci/run` takes them from the README and runs them in a copy of the checkout."""
+
+PYTHON = [block for block in BLOCKS if block.language == "python"]
+SHELL = [block for block in BLOCKS if block.language == "sh" and SET_UP not in block.text]
+FRESH = [block for block in BLOCKS if block.language == "sh" and SET_UP in block.text]
+QUOTED = [block for block in BLOCKS if block.language == ""]
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+def missing(block: Block) -> list[str]:
+    """Packages of other extras that a block needs and this environment lacks."""
+    return sorted(name for name in block.packages & {"tensorflow", "torch"} if importlib.util.find_spec(name) is None)
 
 
-def block_with(text: str) -> str:
-    """The one block of Python that holds this."""
-    found, = (block for block in blocks("python") if text in block)
-    return found
+def test_every_block_is_of_a_kind_that_is_tested() -> None:
+    assert {block.language for block in BLOCKS} == {"python", "sh", ""}
+    assert len(PYTHON) + len(SHELL) + len(FRESH) + len(QUOTED) == len(BLOCKS)
+    assert min(map(len, (PYTHON, SHELL, FRESH, QUOTED))) >= 2
 
 
-def run(code: str, folder: pathlib.Path) -> str:
-    """What a block prints, run in a process of its own, in a folder that has the samples."""
-    (folder / "samples").symlink_to(ROOT / "samples")
-    (folder / "block.py").write_text(code)
-    result = subprocess.run([sys.executable, "block.py"], capture_output=True, text=True, cwd=folder)
-    assert result.returncode == 0, result.stderr
-    return result.stdout
+@pytest.mark.parametrize("block", PYTHON, ids=str)
+def test_a_block_of_python_prints_what_the_readme_says(block: Block, tmp_path: pathlib.Path) -> None:
+    if lacking := missing(block):
+        pytest.skip(f"not installed: {', '.join(lacking)}")
+    printed = run_python(block, tmp_path)
+    assert block.prints is not None, "a block says what it prints"
+    assert words(printed) == words(block.prints)
+    assert numbers(printed) == pytest.approx(numbers(block.prints), rel=1e-6, abs=1e-6)
 
 
-def test_the_function_prints_what_the_readme_says(tmp_path: pathlib.Path) -> None:
-    printed = run(blocks("python")[0], tmp_path).splitlines()
-    expected = re.findall(r"^prints\n\n```\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)[0].splitlines()
-    assert printed[:len(expected)] == expected
+@pytest.mark.parametrize("block", SHELL, ids=str)
+def test_a_block_of_commands_runs_as_printed(block: Block, tmp_path: pathlib.Path) -> None:
+    if "tests/conformance" in block.text:
+        from ..conformance.environment import Unavailable, ensure
+        try:
+            ensure()
+        except Unavailable as reason:
+            pytest.skip(str(reason))
+    assert run_shell(block, tmp_path).strip()
 
 
-def test_the_model_is_run_reported_and_saved(tmp_path: pathlib.Path) -> None:
-    arena, bound = map(int, run(blocks("python")[1], tmp_path).split())
-    assert arena >= bound > 0
-    assert {p.name for p in (tmp_path / "build").iterdir()} == {"lstm.o", "tosaic_lstm.h"}
+def test_the_model_is_saved_where_the_readme_says(tmp_path: pathlib.Path) -> None:
+    block, = (block for block in PYTHON if ".save(" in block.text)
+    run_python(block, tmp_path)
+    named = re.findall(r"build/([\w.]+)", block.text)
+    assert {path.name for path in (tmp_path / "build").iterdir()} == set(named) != set()
 
 
-def test_an_operator_of_ones_own_runs(tmp_path: pathlib.Path) -> None:
-    code = block_with("tosaic.custom")
-    comment = re.findall(r"# (\[.*\])$", code, re.MULTILINE)
-    assert len(comment) == 1 and run(code, tmp_path).splitlines() == comment
+def test_ci_runs_the_two_commands_for_a_fresh_machine_as_printed() -> None:
+    """Both, each on one line, are what the function of `.ci/run` finds in the README; nothing else is."""
+    script = (ROOT / ".ci" / "run").read_text()
+    function = re.search(r"^readme_command\(\).*$", script, re.MULTILINE)
+    assert function and len(FRESH) == 2
+    for number, block in enumerate(FRESH, start=1):
+        found = subprocess.run(["bash", "-c", f"{function[0]}\nreadme_command {number}"], capture_output=True, text=True, cwd=ROOT)
+        assert found.stdout == block.text and f'"$(readme_command {number})"' in script
 
 
-@pytest.mark.skipif(any(importlib.util.find_spec(package) is None for package in ("torch", "torch_mlir")),
-                    reason="the extra `torch` is not installed")
-def test_a_module_of_pytorch_gives_what_pytorch_gives(tmp_path: pathlib.Path) -> None:
-    code = block_with("from_torch")
-    comment, = re.findall(r"# (\[\[.*\]\])$", code, re.MULTILINE)
-    printed, = run(code, tmp_path).splitlines()
-    numbers = [[float(n) for n in re.findall(r"[0-9.]+", text)] for text in (printed, comment)]
-    assert len(numbers[0]) == 4 and numbers[0] == pytest.approx(numbers[1], abs=1e-5)
-
-
-COMMANDS = [line.split("#")[0] for block in blocks("sh") for line in block.splitlines() if line.startswith("tosaic ")]
-
-
-@pytest.mark.parametrize("line", COMMANDS)
-def test_a_command_of_the_readme_works(line: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import numpy as np
-    from tosaic.jit.cli import main
-    model = ROOT / "tests" / "data" / ("corpus/v_lstm.tflite" if ".tflite" in line else "corpus/v_lstm.mlir")
-    np.save(tmp_path / "image.npy", np.zeros((1, 6), np.float32))
-    words = shlex.split(line)[1:]
-    name = "x" if ".tflite" in line else "arg0"
-    here = {"x=image.npy": f"{name}={tmp_path / 'image.npy'}", "build": str(tmp_path / "build"),
-            "model.tosa": str(tmp_path / "model.tosa"), "report.html": str(tmp_path / "report.html"),
-            "trace.json": str(tmp_path / "trace.json")}
-    words = [here.get(w, str(model) if w.startswith("model.") else w) for w in words]
-    monkeypatch.chdir(tmp_path)  # whatever is written is written there
-    with contextlib.redirect_stdout(io.StringIO()) as output:
-        assert main(words) == 0
-    assert output.getvalue().strip()
-
-
-def test_the_two_commands_name_things_that_exist() -> None:
-    commands = [block for block in blocks("sh") if ".venv/bin/pip" in block]
-    assert len(commands) == 2
-    assert (ROOT / "samples" / "1_wake_word.py").exists()
-    project = (ROOT / "pyproject.toml").read_text()
-    assert all(f"\n{extra} = [" in project for extra in re.findall(r"\.\[(\w+)\]", "".join(commands)))
+def test_a_quotation_is_of_the_source_or_of_totals() -> None:
+    quoted, totals = (block.text for block in QUOTED)
+    source = (ROOT / "lowering/dialects/tosa/reduction.py").read_text()
+    assert textwrap.indent(quoted, "    ", lambda line: bool(line.strip())) in source
+    assert all(line.startswith("Totals (tosaic_") for line in totals.splitlines())
 
 
 def test_every_link_leads_to_a_file() -> None:

@@ -187,3 +187,9 @@ def test_an_operation_without_a_lowering_is_named_with_its_function() -> None:
         return tf.unique(x)[0]
     with pytest.raises(Problem, match=r"tf\.Unique"):
         tosaic.from_tensorflow(f, data(4))(data(4))
+
+
+def test_a_method_of_an_object_that_is_gone_is_a_problem() -> None:
+    with pytest.raises(Problem, match="exists no more") as found:
+        tosaic.from_tensorflow(Counter().add)
+    assert "m = Module()" in str(found.value)
