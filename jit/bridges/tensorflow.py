@@ -106,8 +106,9 @@ def require_module(source: Any) -> None:
     cells = inspect.getclosurevars(function).nonlocals if inspect.isfunction(function) else {}
     owner = cells.get("weak_instance")
     if isinstance(owner, weakref.ref) and owner() is None:
-        raise Problem(f"the object whose method {title_of(source)} is exists no more: TensorFlow holds it by a weak reference",
-                      kind="argument", help="keep the object in a variable of your own: m = Module(); from_tensorflow(m.method)")
+        raise Problem(f"the object that {title_of(source)} is a method of exists no more: TensorFlow holds it by a weak "
+                      "reference", kind="argument",
+                      help="keep the object in a variable of your own: m = Module(); from_tensorflow(m.method)")
 
 
 def first_line(error: BaseException) -> str:

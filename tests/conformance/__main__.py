@@ -38,8 +38,8 @@ def options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--operators", nargs="*", default=[], help="only these (default: all)")
     parser.add_argument("--filter", default="", help="only tests whose name has this regular expression")
     parser.add_argument("--seed", type=int, default=42, help="of the generator (default: %(default)s)")
-    parser.add_argument("--rotation", default="1/1", help="i/n: the i-th of n equal parts of the operators, no test of others is "
-                        "written")
+    parser.add_argument("--rotation", default="1/1", help="i/n: the i-th of n equal parts of the operators; no test of "
+                        "others is written")
     parser.add_argument("--shard", default="1/1", help="i/n: the i-th of n equal parts")
     parser.add_argument("--skip", type=int, default=0, help="so many tests of those: a run that was cut off goes on")
     parser.add_argument("--native", action="store_true", help="the native engine alone")

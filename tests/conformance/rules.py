@@ -1,7 +1,8 @@
 """What a negative test of the suite is about: for each rule that one breaks, how tosaic's message may begin to say so.
 
-The rule is in a test's name (`add_ERRORIF_RankMismatch_...`). An error alone is not enough to pass: a graph that is refused for a rank
-when its padding is wrong would pass for the wrong reason, so `judge.py` asks this table. A rule that is not here fails its tests.
+The rule is in a test's name (`add_ERRORIF_RankMismatch_...`). An error alone is not enough to pass: a graph that is refused
+for a rank when its padding is wrong would pass for the wrong reason, so `judge.py` asks this table. A rule that is not here
+fails its tests.
 """
 from __future__ import annotations
 
@@ -104,7 +105,8 @@ RULES = {
     "UnknownBlockSizeEnum": r"block_size of .* is \d+",
     "WeightZeroPointNotZero": r"the zero point of the weight must be 0",
     "WrongBlockSizeDimension": r"the last extent of .* is no multiple of 32",
-    "WrongInputList": r"does not take \d+ operands|is .eiDummyInput., which no tensor of the block|there is no tensor to bound|needs a shape as its last operand",
+    "WrongInputList": r"does not take \d+ operands|is 'eiDummyInput', which no tensor of the block is called|"
+                      r"there is no tensor to bound|needs a shape as its last operand",
     "WrongInputShapeType": r"operand( \d+)? must be a shape",
     "WrongOutputList": r"which no tensor of the block is called|no operator produces|is produced by no operator",
     "WrongOutputShapeType": DECLARED,

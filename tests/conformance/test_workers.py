@@ -67,10 +67,11 @@ def test_only_an_error_about_the_graph_passes_a_negative_test(outcome: Outcome, 
     assert verdict(Path("test"), desc, Run(outcome, "message"))[0] is result
 
 
-NEGATIVE = {"pad_ERRORIF_PadSmallerZero_3x4_f32": ("error[shape]: tosa.pad: padding must not be negative, it is [-1, -1]",
-                                                   "error[level]: %x has rank 7, level 8K allows 6"),
-            "add_ERRORIF_RankMismatch_3x4_f32": ("error[shape]: tosa.add: operands of shapes 3 and 3x4 have ranks 1 and 2", "no"),
-            "add_ERRORIF_NewRule_3x4_f32": (None, "error[shape]: no rule of the table")}
+NEGATIVE = {
+    "pad_ERRORIF_PadSmallerZero_3x4_f32": ("error[shape]: tosa.pad: padding must not be negative, it is [-1, -1]",
+                                           "error[level]: %x has rank 7, level 8K allows 6"),
+    "add_ERRORIF_RankMismatch_3x4_f32": ("error[shape]: tosa.add: operands of shapes 3 and 3x4 have ranks 1 and 2", "no"),
+    "add_ERRORIF_NewRule_3x4_f32": (None, "error[shape]: no rule of the table")}
 
 
 @pytest.mark.parametrize("name", NEGATIVE)

@@ -68,7 +68,8 @@ def test_ci_runs_the_two_commands_for_a_fresh_machine_as_printed() -> None:
     function = re.search(r"^readme_command\(\).*$", script, re.MULTILINE)
     assert function and len(FRESH) == 2
     for number, block in enumerate(FRESH, start=1):
-        found = subprocess.run(["bash", "-c", f"{function[0]}\nreadme_command {number}"], capture_output=True, text=True, cwd=ROOT)
+        lines = f"{function[0]}\nreadme_command {number}"
+        found = subprocess.run(["bash", "-c", lines], capture_output=True, text=True, cwd=ROOT)
         assert found.stdout == block.text and f'"$(readme_command {number})"' in script
 
 
