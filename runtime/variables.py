@@ -128,7 +128,7 @@ class Variable:
         if (mine.element, mine.dtype, mine.shape) != (tensor.element, tensor.dtype, tensor.shape):
             raise Problem(f"variable {self.name} is declared as {tensor.type}, but it is {mine.type} in this process",
                           other.position, kind="variable", help="give one of them another name, load them in different "
-                          "contexts, or delete the variable first",
+                          "contexts (tosaic.load(..., context=tosaic.Context(\"name\"))), or delete the variable first",
                           labels=(Label(self.declaration.position, f"{self.name} was declared first as {mine.type}"),))
 
 
@@ -288,6 +288,14 @@ contexts: weakref.WeakSet[Context] = weakref.WeakSet()
 
 process = Context("process")
 """The context of programs that are given no other."""
+
+
+def checked_context(given: object) -> Context | None:
+    """A context that a caller may give or leave out; a Problem for anything else."""
+    if given is None or isinstance(given, Context):
+        return given
+    raise Problem(f"context is a {type(given).__name__}, not a tosaic.Context, a namespace of variables", kind="argument",
+                  help='make one: tosaic.Context("name"); without one, variables belong to the process')
 
 FORK_WAIT = 0.5
 """Seconds that a fork waits for running calls, so that the child finds whole variables; then it goes on

@@ -94,7 +94,7 @@ def keep_findings(traced: Traced, request: Request, findings: Choices) -> bool:
     where, key = folder(), key_of(traced, request)
     if where is None or key is None or not where.write("tuning", key, {"findings": dict(findings)}):
         return False
-    compiled, image = lowered(traced, request, key).compile_with_image()
+    compiled, image = lowered(traced, request, key).compile_with_image(Context("tune"))
     return keep(key, compiled.executable.code, image)
 
 
