@@ -128,7 +128,7 @@ class Variable:
         if (mine.element, mine.dtype, mine.shape) != (tensor.element, tensor.dtype, tensor.shape):
             raise Problem(f"variable {self.name} is declared as {tensor.type}, but it is {mine.type} in this process",
                           other.position, kind="variable", help="give one of them another name, load them in different "
-                          "contexts (tosaic.load(..., context=tosaic.Context(\"name\"))), or delete the variable first",
+                          "contexts, or delete the variable first",
                           labels=(Label(self.declaration.position, f"{self.name} was declared first as {mine.type}"),))
 
 
