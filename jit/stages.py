@@ -97,10 +97,11 @@ class Traced:
 
     def compile(self, target: Target | None = None, context: Context | None = None,
                 memory: PlanOptions | None = None) -> Compiled:
-        """`lower().compile()`, or the machine code of an earlier process from the cache on disk (`cache`); with its variables in
+        """`lower().compile()`, or the machine code of an earlier process from the cache on disk (`cache`). Variables are in
         `context`, or in that of the model or the function, or in the process."""
         from .cache.programs import Request, compile
-        return compile(self, Request(target, memory), checked_context(context) or self.context)[0]
+        request = Request(target, memory).checked()
+        return compile(self, request, checked_context(context) or self.context)[0]
 
     def tune(self, inputs: Sequence[Array], memory: PlanOptions | None = None, calls: int = 5) -> Tuning:
         """Search for faster schedules on this machine, by measuring calls with these arrays. What is found is kept in the cache
@@ -168,8 +169,10 @@ class Lowered:
 
     def compile_with_image(self, context: Context | None = None, ahead: Ahead | None = None) -> tuple[Compiled, Image]:
         """The same, and the machine code as data; `ahead` has functions that are compiled already."""
+        from ..lowering.native.features import check_runs_here
         from ..lowering.native.load import native_code
         from ..runtime.executable import Executable
+        check_runs_here(self.target)
         chosen, clock = checked_context(context) or self.traced.context or process, Clock(dict(self.seconds))
         with clock.step("native"):
             code, image = native_code(self.program, self.plan, self.target, self.elements(), ahead=ahead, threads=self.threads)

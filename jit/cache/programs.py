@@ -32,6 +32,13 @@ class Request(NamedTuple):
     target: Target | None = None
     memory: PlanOptions | None = None
 
+    def checked(self) -> Request:
+        """It, of which the code can run in this process; else a Problem."""
+        if self.target is not None:
+            from ...lowering.native.features import check_runs_here
+            check_runs_here(self.target)
+        return self
+
     def settings(self) -> object:
         """All that the code depends on but the graph, as nested tuples. Raises NotKept where no key can hold it."""
         known = versions()

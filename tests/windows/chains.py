@@ -1,5 +1,6 @@
-"""Windows one behind the other, with what quantized networks have between them: such kernels run by rows, in circular buffers.
-Numbers are so small and whole that every sum is exact, in whatever order it is added.
+"""Windows one behind the other, with what networks have between them (rescaling, padding, parts, reversals): such kernels are
+fused, and run by rows, in circular buffers. Numbers are so small and whole that every sum is exact, in whatever order it is
+added.
 """
 from __future__ import annotations
 
@@ -44,7 +45,25 @@ def chain(d: Draft, family: str) -> Value:
     links = d.rng.choices(list(LINKS), list(WEIGHTS.values()), k=d.choice(2, 2, 3))
     for number, name in enumerate(links):
         last = number == len(links) - 1
+        x = moved(d, x)
         x = linked(d, "max_pool2d" if name == "avg_pool2d" and types[0].is_float and not last else name, types, x, last)
+    return x
+
+
+def moved(d: Draft, x: Value) -> Value:
+    """An image whose pixels are elsewhere, or more, or fewer, now and then."""
+    dims = x.tensor.dims
+    match d.choice("", "", "", "pad", "slice", "reverse", "concat"):
+        case "pad":
+            numbers = [d.choice(0, 0, 1, 2) if 0 < axis < 3 else 0 for axis in range(4) for _ in "ab"]
+            return d.op("pad", x, d.shape(*numbers), d.given(np.zeros(1, x.tensor.element.dtype), x.tensor.element, 0.8))
+        case "slice":
+            starts = [d.integer(0, n - 1) for n in dims]
+            return d.op("slice", x, d.shape(*starts), d.shape(*(d.integer(1, n - s) for n, s in zip(dims, starts))))
+        case "reverse":
+            return d.op("reverse", x, axis=d.rng.randrange(4))
+        case "concat" if x.tensor.size <= MOST // 2:
+            return d.op("concat", x, d.op("reverse", x, axis=2), axis=d.choice(1, 2, 3))
     return x
 
 
@@ -63,8 +82,9 @@ def brought_back(d: Draft, element: ElementType, x: Value) -> Value:
     if element.is_float:
         return d.op("clamp", x, min_val=-float(LARGEST), max_val=float(LARGEST), nan_mode="PROPAGATE")
     wide = x.tensor.element != I48
-    multiplier = d.given(np.array([d.integer(1 << 14, (1 << 15) - 1) << (16 * wide)], np.int32 if wide else np.int16), None, 1.0)
-    shift = d.given(np.array([d.integer(20, 24) + 16 * wide], np.int8), None, 1.0)
-    zero = d.given(np.zeros(1, np.int32 if wide else np.int64), I32 if wide else I48, 1.0)
+    factor = d.integer(1 << 14, (1 << 15) - 1) << (16 * wide)
+    multiplier = d.constant(np.array([factor], np.int32 if wide else np.int16))
+    shift = d.constant(np.array([d.integer(20, 24) + 16 * wide], np.int8))
+    zero = d.constant(np.zeros(1, np.int32 if wide else np.int64), x.tensor.element)
     return d.op("rescale", x, multiplier, shift, zero, d.zero_point(element), scale32=wide, rounding_mode="SINGLE_ROUND",
                 per_channel=False, input_unsigned=False, output_unsigned=False, to=element)

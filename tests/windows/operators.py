@@ -58,7 +58,7 @@ def convolved(d: Draft, name: str, types: Types, x: Value, axes: Sequence[Line],
 
 
 def sizes(axes: Sequence[Line]) -> dict[str, Any]:
-    return {"pad": flat([a.pads for a in axes]), "stride": tuple(a.stride for a in axes)}
+    return {"stride": tuple(a.stride for a in axes), "pad": flat([a.pads for a in axes])}
 
 
 def transposed(d: Draft, types: Types) -> Value:
@@ -95,7 +95,7 @@ def pool(name: str) -> Operator:
 
 def pooled(d: Draft, name: str, types: Types, x: Value, axes: Sequence[Line]) -> Value:
     """A pool of `x`."""
-    window: dict[str, Any] = {"kernel": tuple(a.kernel for a in axes), "stride": sizes(axes)["stride"], "pad": sizes(axes)["pad"]}
+    window: dict[str, Any] = {"kernel": tuple(a.kernel for a in axes), **sizes(axes)}
     operands = [x] if name.startswith("max") else [x, d.zero_point(types[0]), d.zero_point(types[0])]
     if name.endswith("adaptive"):
         operands += [d.shape(*numbers) for numbers in window.values()]

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 from ..table.draft import Draft
 
-EXTENTS = (1, 1, 1, 1, 1, 1, 1, 1, 2, 3, 4, 6, 7, 8, 9, 15, 16, 17)
-CHANNELS = (1, 1, 1, 1, 1, 1, 1, 1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 33)
+EXTENTS = (1, 1, 1, 1, 2, 3, 4, 6, 7, 8, 9, 15, 16, 17)
+NARROW = (1, 1, 1, 2, 3, 6)
+"""Extents of a half of all images."""
+CHANNELS = (*(1,) * 14, 2, 2, 2, 3, 3, 4, 7, 8, 9, 15, 16, 17, 31, 33)
 KERNELS = (1, 2, 2, 3, 3, 4, 5)
 LITTLE = 2
 """Padding that leaves part of a small input in most places of the window."""
@@ -52,12 +54,13 @@ def padded(d: Draft, extent: int, kernel: int, dilation: int, most: int) -> Line
     stride = d.choice(1, 1, 2, 3, kernel, kernel + 1)
     reach = (kernel - 1) * dilation + 1
     for step in (stride, 1):
+        places = range(0, step * max(MOST_PLACES, extent), step)
         found = [(before, after) for before in range(most + 1) for after in range(most + 1)
-                 if (room := extent + before + after - reach) >= 0 and room % step == 0 and room // step < max(MOST_PLACES, extent)]
+                 if extent + before + after - reach in places]
         if found:
             ends = [pads for pads in found if pads[0] in (0, most) or pads[1] in (0, most)]
             little = [pads for pads in found if max(pads) <= LITTLE]
-            before, after = d.choice(*d.choice(little or found, ends or found, found))
+            before, after = d.choice(*d.choice(little or found, little or found, ends or found, found))
             return Line(extent, kernel, step, dilation, (before, after), (extent + before + after - reach) // step + 1)
     raise AssertionError(f"no padding up to {most} lets a window of {reach} into {extent}")
 
@@ -75,8 +78,9 @@ def spreading(d: Draft, extent: int) -> Line:
 def drawn(d: Draft, count: int, line: Drawn, extents: Sequence[int] = (), most: int = 600) -> list[Line]:
     """The axes of a window; not so large together that the interpreter takes long. For an input that is there already,
     `extents` are its own."""
+    options = d.choice(NARROW, EXTENTS)
     while True:
-        found = [line(d, extents[i] if extents else d.choice(*EXTENTS)) for i in range(count)]
+        found = [line(d, extents[i] if extents else d.choice(*options)) for i in range(count)]
         sizes = math.prod(a.extent for a in found), math.prod(a.places for a in found)
         if max(sizes) * math.prod(a.kernel for a in found) <= most * 4 and max(sizes) <= most:
             return found

@@ -20,7 +20,7 @@ from tosaic.runtime.variables import Context
 from ..fuzz.oracles import native
 from ..fuzz.oracles.reference import outcome
 from ..table.bounds import Limit, limits
-from ..table.combinations import TABLE, Types, expanded, written
+from ..table.combinations import TABLE, expanded, written
 from ..table.data import MOODS
 from ..table.draft import Draft
 from ..table.property import check_result
@@ -47,8 +47,8 @@ class Case:
     def draw(self, d: Draft) -> Value:
         """It, in a draft that may have others before."""
         d.rng = random.Random(str(self))
-        d.mood = d.choice("whole", "whole", *MOODS)
-        d.known = d.choice(None, None, None, None, 0.0)
+        d.mood = d.choice("whole", "whole", "whole", *MOODS)
+        d.known = d.choice(*(None,) * 7, 0.0)
         if self.name == "chain":
             return chain(d, self.types)
         return OPERATORS[self.name](d, next(expanded(self.types)))

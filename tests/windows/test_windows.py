@@ -1,6 +1,6 @@
-"""Every operator that slides a window, with every combination of element types, extents and channels of 1 and around a vector's,
-padding up to the kernel and beyond, strides and dilations: many in one module, for each instruction set, with threads and by
-rows, against the interpreter.
+"""Every operator that slides a window, with every combination of element types, extents and channels of 1 and around the length
+of a vector, padding up to the kernel and beyond, strides and dilations: many in one module, for each instruction set, with
+threads and by rows, against the interpreter.
 
 A longer sweep, of so many cases in each way to compile them, and one case alone in all ways, are
 
@@ -12,17 +12,19 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 import pytest
 
-from ..fuzz.oracles.native import HOST
+from ..native.machines import missing, runs_here
 from ..threads.cases import fine  # noqa: F401  a fixture
-from .sweep import TARGETS, Case, Sheet, Way, chains, replayed, windows
+from .sweep import CONVOLUTIONS, TARGETS, Case, Sheet, Way, chains, replayed, windows
 
 SHEET = 100
 """Cases that are compiled together."""
-OTHERS = 30
-"""Combinations of element types beyond specification 1.0 that are tried in each way."""
+OTHERS, FLOATS = 20, 3
+"""Combinations of element types beyond specification 1.0 that are tried in each way; and how often more those of convolutions
+of floats are, which have the most forms of code."""
 CHAINS = 3
 """Of each family that are tried in each way."""
 LATER = 1 << 20
@@ -35,11 +37,9 @@ IN_PARTS = (Way("host", threads=2), Way("32 bytes", threads=2), Way("scalar", th
 
 def ways(some: Iterable[Way]) -> pytest.MarkDecorator:
     """A test for each; those that this machine lacks instructions for are skipped."""
-    def missing(way: Way) -> list[str]:
-        return sorted(TARGETS[way.target].enabled - HOST.enabled)
-
     return pytest.mark.parametrize("way", [pytest.param(way, id=str(way), marks=pytest.mark.skipif(
-        bool(missing(way)), reason=f"this processor has no {', '.join(missing(way))}")) for way in some])
+        not runs_here(TARGETS[way.target]), reason=f"this machine has no {', '.join(missing(TARGETS[way.target]))}"))
+        for way in some])
 
 
 def check(cases: Sequence[Case], way: Way) -> None:
@@ -50,10 +50,15 @@ def check(cases: Sequence[Case], way: Way) -> None:
 
 
 def some_windows(seed: int) -> list[Case]:
-    """Each operator with each combination of specification 1.0, and with some others."""
+    """Each operator with each combination of specification 1.0, and with some others; convolutions of floats more often."""
     first = windows(seed, ("1.0",))
     others = [case for case in windows(seed) if case not in first]
-    return [*first, *others[:OTHERS]]
+    floats = [replace(case, seed=LATER * (n + 1) + seed) for n in range(FLOATS) for case in first if is_of_floats(case)]
+    return [*first, *others[:OTHERS], *floats]
+
+
+def is_of_floats(case: Case) -> bool:
+    return case.name in CONVOLUTIONS and case.types.startswith(("f16", "bf16", "f32"))
 
 
 def some_chains(seed: int) -> list[Case]:
@@ -86,7 +91,7 @@ def many(cases: Callable[[int], list[Case]]) -> list[Case]:
     """As many as the environment says, from its seed on; or the one case that it names."""
     if named := os.environ.get("TOSAIC_WINDOW_CASE"):
         return [replayed(named)]
-    first = LATER * (1 + int(os.environ.get("TOSAIC_WINDOW_SEED", "0")))
+    first = LATER * (10 + int(os.environ.get("TOSAIC_WINDOW_SEED", "0")))
     every = itertools.chain.from_iterable(cases(seed) for seed in itertools.count(first))
     return list(itertools.islice(every, int(os.environ.get("TOSAIC_WINDOW_CASES", "500"))))
 
