@@ -4,6 +4,8 @@ added.
 """
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from tosaic.lowering.graph.graph import Value
 from tosaic.lowering.graph.types import BF16, F16, F32, F64, I8, I16, I32, I48, ElementType
@@ -69,7 +71,8 @@ def moved(d: Draft, x: Value) -> Value:
 
 def linked(d: Draft, name: str, types: Types, x: Value, last: bool) -> Value:
     """One more window; its sums come back to the type and to the size of what it reads."""
-    axes = drawn(d, 2, LINKS[name], x.tensor.dims[1:3], MOST // x.tensor.dims[0])
+    extents = x.tensor.dims[1:3]
+    axes = drawn(d, 2, LINKS[name], extents, max(MOST // x.tensor.dims[0], math.prod(extents)))
     if name.endswith("pool2d"):
         return pooled(d, name, (types[0], types[3] if types[0].is_float else I32), x, axes)
     filters = d.choice(*CHANNELS[:-4])

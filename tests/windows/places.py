@@ -71,13 +71,13 @@ def spreading(d: Draft, extent: int) -> Line:
         kernel, stride = d.choice(*KERNELS), d.choice(1, 1, 2, 3, 5)
         before, after = (d.integer(1 - kernel, kernel + 1) if d.chance(0.7) else 0 for _ in "ab")
         places = (extent - 1) * stride + before + after + kernel
-        if 1 <= places <= 2 * MOST_PLACES:
+        if 1 <= places <= max(2 * MOST_PLACES, extent):
             return Line(extent, kernel, stride, 1, (before, after), places)
 
 
 def drawn(d: Draft, count: int, line: Drawn, extents: Sequence[int] = (), most: int = 600) -> list[Line]:
-    """The axes of a window; not so large together that the interpreter takes long. For an input that is there already,
-    `extents` are its own."""
+    """The axes of a window; not so large together that the interpreter takes long: `most` elements. For an input that is there
+    already, `extents` are its own, with no more elements."""
     options = d.choice(NARROW, EXTENTS)
     while True:
         found = [line(d, extents[i] if extents else d.choice(*options)) for i in range(count)]
