@@ -6,13 +6,14 @@ is made when running.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from ...runtime.errors import Problem
 from ..elements.expression import Buffer
 from ..graph.graph import Operation
-from .kernel import CheckTrue, CheckWritten, Fault, Step, walk
+from .kernel import CheckTrue, CheckWritten, Fault, MarkWritten, Step, walk
 
 if TYPE_CHECKING:
     from .fuse import Fuser
@@ -43,22 +44,22 @@ def copied(fuser: Fuser, operation: Operation) -> Buffer:
 
 
 def checks_first(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """Checks of variables that every run makes come before anything is written, so that a run that fails has nothing to undo;
-    not before a check of the graph's own, so that the first one that fails is the one that is told."""
-    return tuple(step for segment in segments(steps) for step in first(segment))
-
-
-def first(steps: Sequence[Step]) -> list[Step]:
-    checks: list[Step] = [s for s in steps if isinstance(s, CheckWritten)]
-    return checks + [s for s in steps if not isinstance(s, CheckWritten)]
-
-
-def segments(steps: Sequence[Step]) -> Iterator[list[Step]]:
-    """Steps up to each one in which the graph checks something."""
-    segment: list[Step] = []
-    for step in steps:
-        segment.append(step)
-        if any(isinstance(s, CheckTrue) for s in walk((step,))):
-            yield segment
-            segment = []
-    yield segment
+    """Checks of variables that every run makes come as early as they may, most of them before anything is written, so that a
+    run that fails has nothing to undo. A check stays behind what may mark its variable, in a branch or a loop too, and behind
+    every other check: the first one that fails is the one that is told."""
+    placed: list[list[Step]] = [[] for _ in range(len(steps) + 1)]  # what comes first, and then each step with what follows it
+    last_check = 0
+    marks: dict[Buffer, int] = {}
+    for place, step in enumerate(steps, start=1):
+        if isinstance(step, CheckWritten):
+            last_check = max(last_check, marks.get(step.variable, 0))
+            placed[last_check].append(step)
+            continue
+        placed[place].append(step)
+        for inner in walk((step,)):
+            match inner:
+                case MarkWritten(variable):
+                    marks[variable] = place
+                case CheckTrue() | CheckWritten():
+                    last_check = place
+    return tuple(chain.from_iterable(placed))
