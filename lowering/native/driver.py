@@ -303,15 +303,20 @@ class Driver:
         before the run, and back if the run fails."""
         assert self.places.backup is not None, f"{self.program.name} has no room to keep its variables in"
         w = Writer()
-        keep, go, undo, done = w.labels("keep", "go", "undo", "done")
+        keep, kept, go, undo, done = w.labels("keep", "kept", "go", "undo", "done")
         if not backup.always:
+            start = w.labels("start")[0]
+            w.enter(start)
             self.split_if_written(w, backup.checked, go, keep)
             w.start(keep)
         self.copies(w, backup, back=False)
-        if not backup.always:
+        if not backup.always:  # a run that fails before it has written anything has no copies to take back
+            w.enter(kept)
             w.enter(go)
+            has_copies = w.put(f"phi i1 [false, %{start}], [true, %{kept}]")
         status = w.put(f"call i32 @{self.prefix}.steps(ptr %frame)")
-        w.split(w.put(f"icmp eq i32 {status}, 0"), done, undo)
+        failed = w.put(f"icmp ne i32 {status}, 0")
+        w.split(failed if backup.always else w.put(f"and i1 {failed}, {has_copies}"), undo, done)
         w.start(undo)
         self.copies(w, backup, back=True)
         w.enter(done)

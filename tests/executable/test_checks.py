@@ -84,6 +84,21 @@ def test_a_check_behind_a_write_that_fails_changes_no_variable(where: str) -> No
         assert np.array_equal(variables.read("kept"), X) and np.array_equal(variables.read("fresh"), X)
 
 
+def test_a_check_that_fails_before_anything_is_written_leaves_what_the_calls_before_have_written() -> None:
+    """The program may fail late, too, but not once its variable has been written: then it keeps no copies to take back."""
+    p = Programs()
+    x, c, r = p.input("x"), p.input("c", (), "bool"), p.output("r")
+    state, read = p.variable("state", initial=X * 7), p.variable("read", initial=X)
+    steps: tuple[Step, ...] = (p.check_true(c, "c is false"), *p.write(state, copy, x), p.check(read), p.compute(r, add, state, read))
+    backup = backup_of(p.program(*steps))
+    assert backup.variables and not backup.always
+    executable = p.load(*steps, context=Context("test"))
+    for value in (X * 2, X * 3):
+        executable(value, TRUE)
+        assert "c is false" in fails(executable, X, FALSE)
+        assert np.array_equal(executable.context.read("state"), value)
+
+
 def test_a_check_in_a_branch_that_is_not_taken_does_not_fail() -> None:
     p = Programs()
     x, go, c, r = p.input("x"), p.input("go", (), "bool"), p.input("c", (), "bool"), p.output("r")

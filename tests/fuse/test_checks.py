@@ -9,6 +9,7 @@ from tosaic.lowering.fuse.interpret import State, run
 from tosaic.lowering.fuse.kernel import CheckTrue, CheckWritten, Kernels, walk
 from tosaic.lowering.graph.graph import Block, Module, Value
 from tosaic.lowering.graph.types import F32, I1, TensorType
+from tosaic.lowering.text.reader import read_module
 from tosaic.runtime.errors import Problem
 
 from .graphs import Graph
@@ -98,3 +99,38 @@ def test_checks_of_variables_do_not_overtake_checks_of_the_graph() -> None:
     with pytest.raises(Problem, match="@b is read before"):
         run(kernels, [np.array(True), np.ones((1, 6), np.float32)], State())
     assert [s.fault for s in kernels.steps if isinstance(s, (CheckTrue, CheckWritten))] == [0, 1]
+
+
+DECLARED = "tosa.variable @a : tensor<i32>\ntosa.variable @b : tensor<i32>\n"
+READS = """%a = tosa.variable_read @a : tensor<i32>
+ %b = tosa.variable_read @b : tensor<i32>
+ %r = tosa.add %a, %b : (tensor<i32>, tensor<i32>) -> tensor<i32>
+ return %r : tensor<i32> }"""
+BRANCH = """func.func @main(%c: tensor<i1>, %n: tensor<i32>) -> tensor<i32> {
+ %t = tosa.cond_if %c : tensor<i1> -> tensor<i32> { WHAT tosa.yield %n : tensor<i32> } else { tosa.yield %n : tensor<i32> }
+ """
+LOOP = """func.func @main(%c: tensor<i1>, %n: tensor<i32>) -> tensor<i32> {
+ %t = tosa.while_loop (%k = %c) : (tensor<i1>) -> (tensor<i1>) { tosa.yield %k : tensor<i1> } do {
+ ^bb0(%k: tensor<i1>):
+  WHAT
+  %f = "tosa.const"() {values = dense<false> : tensor<i1>} : () -> tensor<i1>
+  tosa.yield %f : tensor<i1> }
+ """
+
+
+def order_of(text: str) -> list[str]:
+    """The steps of a function by their names, checks by those of their variables."""
+    kernels = fused(read_module(DECLARED + text + READS))
+    names = [f"check {s.variable.name}" if isinstance(s, CheckWritten) else type(s).__name__ for s in kernels.steps]
+    return [n for n in names if n.startswith("check") or n in ("Branch", "Loop")]
+
+
+@pytest.mark.parametrize(("text", "step"), [(BRANCH, "Branch"), (LOOP, "Loop")])
+@pytest.mark.parametrize(("what", "order"), [
+    ("tosa.variable_write @a, %n : tensor<i32>", ["step", "check a", "check b"]),
+    ("tosa.variable_write @b, %n : tensor<i32>", ["check a", "step", "check b"]),
+    ("%x = tosa.variable_read @b : tensor<i32>", ["step", "check a", "check b"]),
+    ("", ["check a", "check b", "step"])])
+def test_a_check_passes_only_what_cannot_mark_its_variable_and_does_not_fail(text: str, step: str, what: str,
+                                                                             order: list[str]) -> None:
+    assert order_of(text.replace("WHAT", what)) == [step if n == "step" else n for n in order]

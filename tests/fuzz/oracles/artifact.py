@@ -23,39 +23,54 @@ from .reference import Outcome, Requirement
 
 def check_artifact(lowered: Lowered, calls: Sequence[Sequence[Array]], expected: Requirement, folder: Path) -> None:
     """Write the object to `folder`, link it to a library, and call it, with the pools that its plan has."""
-    artifact = write(lowered.program, lowered.plan, folder, "fuzz", lowered.target, lowered.elements())
-    path = folder / "fuzz.so"
-    subprocess.run(["gcc", "-shared", "-o", str(path), str(artifact.object)], check=True, capture_output=True)
-    library = ctypes.CDLL(str(path))
-    library.tosaic_fuzz_run.restype = ctypes.c_int32
-    if lowered.program.variables:
-        library.tosaic_fuzz_reset()
-    expected.check(outcome(library, lowered, artifact.pools, calls), "artifact")
-
-
-def outcome(library: ctypes.CDLL, lowered: Lowered, pools: Sequence[Pool], calls: Sequence[Sequence[Array]]) -> Outcome:
+    library = Library(lowered, folder)
     results: list[tuple[Array, ...]] = []
     states: list[dict[str, Array | None]] = []
-    outputs = [np.zeros(b.shape, dtype_of(b.dtype)) for b in lowered.program.outputs]
-    workspaces = [p for p in pools if p.kind == "workspace"]
-    constants = Guarded([np.frombuffer(p.data, np.uint8) for p in pools if p.kind == "constant"])
+    problem = None
     for inputs in calls:
-        memory = Guarded([np.full(p.nbytes, 0xA5, np.uint8) for p in workspaces])
-        at = mapped(lowered, workspaces, memory)
-        given = [] if at else [Guarded(inputs), Guarded(outputs)]
-        for buffer, array in zip(lowered.program.inputs, inputs) if at else ():
+        status, found = library.call(inputs)
+        if status:
+            problem = Problem(lowered.program.faults[status - 1].message)
+            break
+        results.append(found)
+        states.append(library.state())
+    expected.check(Outcome(tuple(results), tuple(states), problem), "artifact")
+
+
+class Library:
+    """The object of a program as a library that is loaded here."""
+
+    def __init__(self, lowered: Lowered, folder: Path) -> None:
+        artifact = write(lowered.program, lowered.plan, folder, "fuzz", lowered.target, lowered.elements())
+        path = folder / "fuzz.so"
+        subprocess.run(["gcc", "-shared", "-o", str(path), str(artifact.object)], check=True, capture_output=True)
+        self.lowered, self.code = lowered, ctypes.CDLL(str(path))
+        self.code.tosaic_fuzz_run.restype = ctypes.c_int32
+        if lowered.program.variables:
+            self.code.tosaic_fuzz_reset()
+        self.outputs = [np.zeros(b.shape, dtype_of(b.dtype)) for b in lowered.program.outputs]
+        self.workspaces = [p for p in artifact.pools if p.kind == "workspace"]
+        self.constants = Guarded([np.frombuffer(p.data, np.uint8) for p in artifact.pools if p.kind == "constant"])
+
+    def call(self, inputs: Sequence[Array]) -> tuple[int, tuple[Array, ...]]:
+        """The status of a call, and its results."""
+        memory = Guarded([np.full(p.nbytes, 0xA5, np.uint8) for p in self.workspaces])
+        at = mapped(self.lowered, self.workspaces, memory)
+        given = [] if at else [Guarded(inputs), Guarded(self.outputs)]
+        for buffer, array in zip(self.lowered.program.inputs, inputs) if at else ():
             at[buffer][...] = array
-        status = library.tosaic_fuzz_run(*[structure(g.arrays) for g in (*given, memory, constants) if g.arrays])
-        for guarded in (*given, memory, constants):
+        groups = (*given, memory, self.constants)
+        status: int = self.code.tosaic_fuzz_run(*[structure(g.arrays) for g in groups if g.arrays])
+        for guarded in groups:
             guarded.check("artifact")
         assert status >= 0, f"artifact: status {status}"
-        if status:
-            return Outcome(tuple(results), tuple(states), Problem(lowered.program.faults[status - 1].message))
-        found = [at[b] for b in lowered.program.outputs] if at else given[1].arrays
-        results.append(tuple(a.copy() for a in found))
-        states.append({v.buffer.name: variable(library, v.buffer.name, v.buffer.shape, v.buffer.dtype)
-                       for v in lowered.program.variables})
-    return Outcome(tuple(results), tuple(states))
+        found = [at[b] for b in self.lowered.program.outputs] if at else given[1].arrays
+        return status, tuple(a.copy() for a in found)
+
+    def state(self) -> dict[str, Array | None]:
+        """Every variable, None for one that is not written."""
+        return {v.buffer.name: variable(self.code, v.buffer.name, v.buffer.shape, v.buffer.dtype)
+                for v in self.lowered.program.variables}
 
 
 def mapped(lowered: Lowered, pools: Sequence[Pool], memory: Guarded) -> dict[Buffer, Array]:
