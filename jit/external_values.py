@@ -1,5 +1,5 @@
-"""Values for variables that a function reads and another graph declares: `check` gives both engines the same ones, as it does for
-inputs, where a user would run the other graph before.
+"""Values for variables that a function reads and another graph declares: `check` gives both engines the same ones, as it does
+for inputs, where a user would run the other graph before.
 """
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ class Context:
         """The same, where native code can look at it."""
         self._variables: dict[str, Variable] = {}
         self._awaited: dict[tuple[object, ...], Variable] = {}
-        """What stands for external variables that no program has declared yet, by name and type: not written, and not listed."""
+        """What stands for external variables that no program has declared yet, by name and type: not written, not listed."""
         self._lock = threading.Lock()
         contexts.add(self)
 

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -112,20 +112,28 @@ class Region:
         are constants of it."""
         given = self.inputs if inputs is None else list(inputs)
         numbers, wanted = [self._number_of(h) for h in given], [self._number_of(h) for h in outputs]
+        traced = Jit(self._function(numbers, wanted)).trace(*[TensorSpec(h.shape, h.dtype) for h in given])
+        with compiling():
+            return traced.compile()
+
+    def function(self, *outputs: TensorHandle, inputs: Sequence[TensorHandle] | None = None) -> Callable[..., Any]:
+        """The region as a function of tensors, for `tosa.cond_if` and `tosa.while_loop`; inputs and outputs as in `compile`."""
+        given = self.inputs if inputs is None else list(inputs)
+        return self._function([self._number_of(h) for h in given], [self._number_of(h) for h in outputs])
+
+    def _function(self, numbers: Sequence[int], wanted: Sequence[int]) -> Callable[..., Any]:
+        """A function of values of these numbers that gives the wanted ones; other inputs are constants of it."""
         steps, needed = self._needed(wanted)
         constants = {n: h.get() for n, h in zip(self._input_numbers, self.inputs) if n in needed and n not in numbers}
 
-        def function(*tensors: Any) -> Any:
+        def region(*tensors: Any) -> Any:
             values: dict[int, Any] = {**constants, **dict(zip(numbers, tensors))}
             for step in steps:
                 results = operations.call(step.op_name, [values[n] for n in step.operands], plain(step.attributes))
                 values.update(zip(step.results, results))
             return values[wanted[0]] if len(wanted) == 1 else tuple(values[n] for n in wanted)
 
-        function.__name__ = "region"
-        traced = Jit(function).trace(*[TensorSpec(h.shape, h.dtype) for h in given])
-        with compiling():
-            return traced.compile()
+        return region
 
     def _number_of(self, handle: TensorHandle) -> int:
         number = self._numbers.get(id(handle))

@@ -85,7 +85,7 @@ class ModuleReader:
         return region.blocks[0]
 
     def variable(self, record: TensorRecord, type: TensorType, position: FilePosition, has_operator: bool) -> str:
-        """Declare the variable of a tensor, once for all blocks that have it; its name. `has_operator`: VARIABLE declares it."""
+        """Declare the variable of a tensor, once for all blocks that have it; its name. `has_operator`: VARIABLE does."""
         symbol = record.variable_name or record.name
         if has_operator:
             self.with_operator.add(symbol)

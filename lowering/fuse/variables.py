@@ -115,8 +115,8 @@ class Variables:
 
     def used(self) -> tuple[VariableUse, ...]:
         """Every declared variable: declaring allocates it, whether or not it is read."""
-        return tuple(VariableUse(self.buffers[s], declared_type(d).element.name, self.initials[s], d.position, s in self.external)
-                     for s, d in self.declared.items())
+        return tuple(VariableUse(self.buffers[s], declared_type(d).element.name, self.initials[s], d.position,
+                                 s in self.external) for s, d in self.declared.items())
 
 
 def unwritten(name: str, external: bool, position: Position | None) -> Fault:

@@ -1,4 +1,4 @@
-"""Variables that a module reads and does not declare: another graph of the process declares them, and this one says their types."""
+"""Variables that a module reads and does not declare: another graph of the process declares them, this one says their types."""
 from __future__ import annotations
 
 from .graph import Module, Operation

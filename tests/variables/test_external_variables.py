@@ -1,5 +1,5 @@
-"""A graph that reads a variable which another graph declares: accepted wherever graphs are, and a fault of the run where nothing
-has declared and written it with that type."""
+"""A graph that reads a variable which another graph declares: accepted wherever graphs are, and a fault of the run where
+nothing has declared and written it with that type."""
 from __future__ import annotations
 
 import os
@@ -100,11 +100,12 @@ def test_another_type_is_a_fault_whichever_is_loaded_first(type: str) -> None:
 
 
 @pytest.mark.parametrize("text, message", [
-    ("func.func @main(%x: tensor<2xf32>) {\n  tosa.variable_write @v, %x : tensor<2xf32>\n  return\n}", "variable @v is not declared"),
+    ("func.func @main(%x: tensor<2xf32>) {\n  tosa.variable_write @v, %x : tensor<2xf32>\n  return\n}",
+     "variable @v is not declared"),
     ("func.func @main(%x: tensor<2xf32>) {\n  %0 = tosa.variable_read @v : tensor<2xf32>\n"
      "  tosa.variable_write @v, %x : tensor<2xf32>\n  return\n}", "variable @v is not declared"),
-    ("func.func @main() {\n  %0 = tosa.variable_read @v : tensor<2xf32>\n  %1 = tosa.variable_read @v : tensor<3xf32>\n  return\n}",
-     r"variable @v is tensor<2xf32>, here it is tensor<3xf32>"),
+    ("func.func @main() {\n  %0 = tosa.variable_read @v : tensor<2xf32>\n"
+     "  %1 = tosa.variable_read @v : tensor<3xf32>\n  return\n}", r"variable @v is tensor<2xf32>, here it is tensor<3xf32>"),
     ("func.func @main() {\n  %0 = tosa.variable_read @v : tensor<2xf32>\n"
      "  tosa.variable @v = dense<0.0> : tensor<2xf32>\n  return\n}", "variable @v is declared behind what reads it"),
     ("func.func @main() {\n  %0 = tosa.variable_read @v : tensor<?xf32>\n  return\n}", "its shape must be known")])
