@@ -84,7 +84,7 @@ class Lock:
 class Variable:
     """A variable of one context. `data` and the byte `written` stay at their addresses as long as anyone refers to
     them; whoever reads or writes them holds `lock`, or the interpreter's lock while nobody does."""
-    __slots__ = ("data", "declaration", "lock", "written")
+    __slots__ = ("__weakref__", "data", "declaration", "lock", "written")
 
     def __init__(self, declaration: Declaration) -> None:
         tensor, initial = declaration.tensor, declaration.initial
@@ -174,8 +174,9 @@ class Context:
         self.generation_word = ctypes.c_int64(0)
         """The same, where native code can look at it."""
         self._variables: dict[str, Variable] = {}
-        self._awaited: dict[tuple[object, ...], Variable] = {}
-        """What stands for external variables that no program has declared yet, by name and type: not written, not listed."""
+        self._awaited: weakref.WeakValueDictionary[tuple[object, ...], Variable] = weakref.WeakValueDictionary()
+        """What stands for external variables that no program has declared yet, by name and type, as long as a program reads it:
+        not written, not listed."""
         self._lock = threading.Lock()
         contexts.add(self)
 
@@ -196,7 +197,7 @@ class Context:
                     self._variables[declaration.name].agree(declaration)
             new = {d.name: Variable(d) for d in declarations if d.name not in self._variables and not d.external}
             self._variables.update(new)
-            awaited = [key for key, variable in self._awaited.items() if variable.name in new]
+            awaited = [key for key, variable in list(self._awaited.items()) if variable.name in new]
             for key in awaited:
                 del self._awaited[key]
             if awaited:
@@ -206,7 +207,11 @@ class Context:
     def _stand_in(self, declaration: Declaration) -> Variable:
         """What a program reads as long as nothing declares an external variable."""
         tensor = declaration.tensor
-        return self._awaited.setdefault((tensor.name, tensor.dtype, tensor.element, tensor.shape), Variable(declaration))
+        key = tensor.name, tensor.dtype, tensor.element, tensor.shape
+        found = self._awaited.get(key)
+        if found is None:
+            found = self._awaited[key] = Variable(declaration)
+        return found
 
     # ---- what users do -----------------------------------------------------------------------------------------------
     def __contains__(self, name: str) -> bool:

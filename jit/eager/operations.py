@@ -95,7 +95,9 @@ def version(name: str, attributes: Mapping[str, Any]) -> Hashable:
     if name != "tosa.custom":
         return None
     from ...lowering.dialects.tosa.custom import IMPLEMENTATIONS
-    return IMPLEMENTATIONS.get((attributes.get("domain_name"), attributes.get("operator_name")))  # type: ignore[arg-type]
+    key: Any = attributes.get("domain_name"), attributes.get("operator_name")
+    found: Hashable = IMPLEMENTATIONS.get(key)  # type: ignore[assignment]
+    return found
 
 
 def call(name: str, tensors: Sequence[Any], attributes: Mapping[str, Any]) -> tuple[Tensor, ...]:

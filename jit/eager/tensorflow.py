@@ -15,7 +15,7 @@ from ...lowering.graph.types import BY_STORAGE, F64, I64, tensor_type
 from ...lowering.text.attributes import Dense, Number, Text
 from ...runtime.errors import Problem
 from ..tensor import Tensor
-from ..trace import caller, current, usable
+from ..trace import caller, constant, current, usable
 
 PREFIX = "tf."
 
@@ -38,7 +38,8 @@ def function(name: str) -> Callable[..., tuple[Tensor, ...]]:
         from ...lowering.rewrite.tensorflow.one_operation import emit
         scope, position = current(), caller()
         properties = {key: in_mlir(key, value) for key, value in attributes.items()}
-        found = emit(name, properties, [usable(x, scope, position) for x in operands], scope.builder, position)
+        found = emit(name, properties, [usable(x if isinstance(x, Tensor) else constant(np.array(x)), scope, position)
+                                         for x in operands], scope.builder, position)
         return tuple(Tensor(value, scope) for value in found)
 
     return call

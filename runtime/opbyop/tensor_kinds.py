@@ -21,8 +21,9 @@ STRINGS = np.dtype(object)
 def is_strings(value: Any) -> bool:
     """Whether a value is meant as a tensor of strings: a list that begins with text or bytes, or NumPy's arrays of them. Text
     alone is none: it is taken for a mistake."""
-    if isinstance(value, np.ndarray | np.generic):
-        return value.dtype.kind in "USO"
+    kind = getattr(getattr(value, "dtype", None), "kind", None)
+    if kind is not None:
+        return kind in "USO"
     first = value
     while isinstance(first, list | tuple) and first:
         first = first[0]

@@ -10,10 +10,8 @@ declaration of its own where the variable is there.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from ..arguments import Tensor
 from ..errors import Problem
@@ -37,20 +35,15 @@ def register_variables(runtime: CoreRuntime) -> None:
 def declaration(attributes: FrozenOpAttrs) -> Declaration:
     """What the attributes of tosa.variable say."""
     name = attributes.get("sym_name", "string")
-    initial = attributes.get("initial_value", "dense") if "initial_value" in attributes else None
-    dtype = optional(attributes, "type", lambda: np.dtype(attributes.get("type", "dtype")))
-    shape = optional(attributes, "var_shape", lambda: tuple(attributes.get_array("var_shape")))
-    if initial is None and (dtype is None or shape is None):
+    initial: Any = attributes.get("initial_value", "dense") if "initial_value" in attributes else None
+    if initial is None and not ("type" in attributes and "var_shape" in attributes):
         raise Problem(f"variable {name} has neither an initial value nor a type and a shape", kind="attribute",
                       help="set initial_value, or type and var_shape")
-    found = TensorMetadata(initial.dtype if dtype is None else dtype, initial.shape if shape is None else shape)
+    dtype = attributes.get("type", "dtype") if "type" in attributes else initial.dtype
+    found = TensorMetadata(dtype, attributes.get_array("var_shape") if "var_shape" in attributes else initial.shape)
     if initial is not None and TensorMetadata.of(initial) is not found:
         raise Problem(f"variable {name} is {found}, its initial value {TensorMetadata.of(initial)}", kind="type")
     return Declaration(Tensor(name, found.dtype.name, found.shape), initial)
-
-
-def optional(attributes: FrozenOpAttrs, name: str, read: Callable[[], Any]) -> Any:
-    return read() if name in attributes else None
 
 
 def expect(op_name: str, inputs: Sequence[object], count: int) -> None:

@@ -15,7 +15,7 @@ from ...dialects.tf.legalizations.data import Datum, Text, described
 from ...dialects.tf.operator import TensorFlowOp, find, spelling
 from ...graph.graph import BlockBuilder, Module, Operation, Value
 from ...graph.types import ElementType, OpaqueType, TensorType
-from ...text.attributes import Attribute
+from ...text.attributes import Attribute, Dense
 from .translate import Bindings, Translation
 
 __all__ = ["constant_operands", "emit", "is_function"]
@@ -53,7 +53,9 @@ def declared(name: str, properties: Mapping[str, Attribute], count: int) -> Oper
     """The operation with results of the element types that its attributes say, of `count` operands."""
     op = TensorFlowOp(spelling=name, properties=dict(properties))
     plain = Operation(op, (), ())
-    wanted = next((v for n in RESULT_TYPES if isinstance(v := find(plain, n), ElementType)), None)
+    value = find(plain, "value")
+    wanted = value.type.element if isinstance(value, Dense) else next(
+        (v for n in RESULT_TYPES if isinstance(v := find(plain, n), ElementType)), None)
     type = OpaqueType("not known") if wanted is None else TensorType(None, wanted)
     outputs = tuple(Value(f"r{n}", type) for n in range(result_count(plain, count)))
     return Operation(op, (), outputs)
