@@ -23,6 +23,9 @@ STATEFUL = frozenset({"tosa.variable", "tosa.variable_read", "tosa.variable_writ
 CONSTANTS = frozenset({"shift", "multiplier", "pad_const", "table", "row_count"})
 """Operands of TOSA's operators that are known when compiling, beside shapes and zero points."""
 
+OF_RESIZE = frozenset({"scale", "offset", "border"})
+"""Lists of numbers for RESIZE; a block-scaled tensor's scale is a tensor."""
+
 LAST = {"tosa.reshape_block_scaled": "shape", "tosa.row_gather_block_scaled": "row_count"}
 """What the last operand is of operators that take any number."""
 
@@ -86,6 +89,8 @@ def is_shape(name: str, parameter: str) -> bool:
     """Whether an operand is a list of extents."""
     from ..operators import NUMBERS, SHAPES
     title = name.removeprefix("tosa.")
+    if parameter in OF_RESIZE:
+        return title == "resize"
     return title == "concat_shape" or (parameter in SHAPES and (title, parameter) not in NUMBERS)
 
 

@@ -6,6 +6,7 @@ import dataclasses
 import random
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 import tosaic
@@ -221,3 +222,30 @@ def test_a_name_that_is_no_operator_is_an_error_at_the_callers_line(rt):
         with pytest.raises(Problem, match=f"{name} was not supported") as caught:
             rt.run(name, X)
         assert caught.value.position is not None and caught.value.position.source.name == __file__
+
+
+@pytest.mark.parametrize("value", [ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, ml_dtypes.float6_e3m2fn, ml_dtypes.float6_e2m3fn,
+                                   ml_dtypes.float4_e2m1fn])
+def test_block_scaled_operators_take_values_and_scales(rt, value):
+    """NumPy has no block-scaled arrays: such a tensor is two, which these operators take."""
+    size = {"block_size": "BLOCK_SIZE_32"}
+    x = np.random.default_rng(1).standard_normal((1, 4, 64)).astype(np.float32)
+    image = np.random.default_rng(2).standard_normal((1, 3, 3, 32)).astype(np.float32)
+    weights = np.random.default_rng(3).standard_normal((2, 2, 2, 32)).astype(np.float32)
+    found = {}
+    for handler in ("cpu", "reference"):
+        rt.use(handler)
+        blocks = rt.run("tosa.cast_to_block_scaled", x, to=np.dtype(value), outputs=2, **size)
+        assert blocks[0].dtype == value and blocks[1].dtype == ml_dtypes.float8_e8m0fnu
+        back = rt.run("tosa.cast_from_block_scaled", *blocks, to=np.dtype(np.float32), **size)
+        product = rt.run("tosa.matmul_t_block_scaled", *blocks, *blocks, **size)
+        operands = [h for a in (image, weights) for h in
+                    rt.run("tosa.cast_to_block_scaled", a, to=np.dtype(value), outputs=2, **size)]
+        sums = rt.run("tosa.conv2d_block_scaled", *operands, np.zeros(2, np.float32), pad=[0, 0, 0, 0], stride=[1, 1],
+                      dilation=[1, 1], **size)
+        found[handler] = [h.get() for h in (*blocks, back, product, sums)]
+        exact = back.get().astype(np.float64)
+        assert np.allclose(product.get(), exact @ exact.transpose(0, 2, 1), rtol=1e-4, atol=1e-4)
+    for mine, wanted in zip(found["cpu"], found["reference"], strict=True):
+        assert mine.dtype == wanted.dtype
+        assert np.allclose(mine.astype(np.float64), wanted.astype(np.float64), rtol=1e-5, atol=1e-5)
