@@ -87,7 +87,7 @@ def test_an_operator_gives_what_its_reference_gives(rt, name):
 
 def test_operators_that_numpy_has_no_types_for_are_few():
     assert {name for name in NAMES if not cases(name)} <= {
-        "cast_from_block_scaled", "cast_to_block_scaled", "conv2d_block_scaled", "matmul_t_block_scaled"}
+        "cast_from_block_scaled", "cast_to_block_scaled", "conv2d_block_scaled", "matmul_t_block_scaled"}  # tested below
 
 
 X = np.arange(4, dtype=np.float32)
@@ -224,8 +224,8 @@ def test_a_name_that_is_no_operator_is_an_error_at_the_callers_line(rt):
         assert caught.value.position is not None and caught.value.position.source.name == __file__
 
 
-@pytest.mark.parametrize("value", [ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, ml_dtypes.float6_e3m2fn, ml_dtypes.float6_e2m3fn,
-                                   ml_dtypes.float4_e2m1fn])
+@pytest.mark.parametrize("value", [ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, ml_dtypes.float6_e3m2fn,
+                                   ml_dtypes.float6_e2m3fn, ml_dtypes.float4_e2m1fn])
 def test_block_scaled_operators_take_values_and_scales(rt, value):
     """NumPy has no block-scaled arrays: such a tensor is two, which these operators take."""
     size = {"block_size": "BLOCK_SIZE_32"}
