@@ -109,7 +109,7 @@ def write_interface(interface: Interface, directory: str | os.PathLike[str], for
         constant_bytes += sum(p.nbytes for p in pools if p.kind == "constant")
     keep_main(folder, others)
     artifact = Artifact(folder / f"{stem}.o", folder / f"{interface.prefix}.h", needs, constant_bytes,
-                        sum(v.use.buffer.nbytes for v in interface.variables.values()),
+                        sum(v.use.buffer.nbytes for v in interface.own_variables),
                         tuple(folder / name for name in others), pools)
     files = {artifact.object: code, artifact.header: header(interface, checksum, needs).encode()}
     write_files(folder, files | {folder / name: data for name, data in others.items()})

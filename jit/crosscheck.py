@@ -20,6 +20,7 @@ from ..lowering.native.target import Target
 from ..runtime.errors import Position
 from ..runtime.interpreter import InterpreterVariables, interpret
 from ..runtime.variables import Context
+from .external_values import give_external
 
 END_TO_END = 1e-5
 """Allowed error of a float output of the whole function, relative to the range of its values."""
@@ -105,6 +106,7 @@ def crosscheck(module: Module, function: Function, calls: Sequence[Sequence[Arra
     fused, observed = build(module, function, target), build(observed_module, observed_function, target)
     contexts = Context("crosscheck, fused"), Context("crosscheck, observed")
     variables = InterpreterVariables()
+    give_external(module, function, contexts, variables)
     count, operators, elements = len(function.body.yields), 0, 0
     for number, arrays in enumerate(calls):
         results = as_tuple(observed(*arrays, context=contexts[1]))

@@ -22,7 +22,7 @@ from .tensor import Tensor
 from .trace import problem, record, shape
 
 SHAPES = frozenset({"shape", "shape1", "shape2", "padding", "start", "size", "multiples", "scale", "offset", "border", "kernel",
-                    "stride", "pad"})
+                    "stride", "pad", "dilation"})
 """Operands that are lists of extents."""
 NUMBERS = frozenset({("slice_shape", "start"), ("slice_shape", "size"), ("row_gather", "row_count")})
 """Operands that are one i32, known when compiling."""

@@ -25,10 +25,12 @@ from .errors import Label, Position, Problem
 
 
 class Declaration(NamedTuple):
-    """What a program says of a variable: its type, its initial value if it has one, and where it says so."""
+    """What a program says of a variable: its type, its initial value if it has one, and where it says so. One that is
+    `external` is only read, and declared by another program: it is looked up, never made."""
     tensor: Tensor
     initial: Array | None = None
     position: Position | None = None
+    external: bool = False
 
     @property
     def name(self) -> str:
@@ -82,7 +84,7 @@ class Lock:
 class Variable:
     """A variable of one context. `data` and the byte `written` stay at their addresses as long as anyone refers to
     them; whoever reads or writes them holds `lock`, or the interpreter's lock while nobody does."""
-    __slots__ = ("data", "declaration", "lock", "written")
+    __slots__ = ("__weakref__", "data", "declaration", "lock", "written")
 
     def __init__(self, declaration: Declaration) -> None:
         tensor, initial = declaration.tensor, declaration.initial
@@ -126,7 +128,8 @@ class Variable:
         """A Problem unless `other` has the same type and shape."""
         mine, tensor = self.tensor, other.tensor
         if (mine.element, mine.dtype, mine.shape) != (tensor.element, tensor.dtype, tensor.shape):
-            raise Problem(f"variable {self.name} is declared as {tensor.type}, but it is {mine.type} in this process",
+            raise Problem(f"variable {self.name} is {'read' if other.external else 'declared'} as {tensor.type}, but it is "
+                          f"{mine.type} in this process",
                           other.position, kind="variable", help="give one of them another name, load them in different "
                           "contexts, or delete the variable first",
                           labels=(Label(self.declaration.position, f"{self.name} was declared first as {mine.type}"),))
@@ -166,10 +169,14 @@ class Context:
     def __init__(self, name: str) -> None:
         self.name = name
         self.generation = 0
-        """Grows when variables are deleted: executables then look theirs up again."""
+        """Grows when variables are deleted, and when one is declared that was read before: executables then look theirs up
+        again."""
         self.generation_word = ctypes.c_int64(0)
         """The same, where native code can look at it."""
         self._variables: dict[str, Variable] = {}
+        self._awaited: weakref.WeakValueDictionary[tuple[object, ...], Variable] = weakref.WeakValueDictionary()
+        """What stands for external variables that no program has declared yet, by name and type, as long as a program reads it:
+        not written, not listed."""
         self._lock = threading.Lock()
         contexts.add(self)
 
@@ -181,15 +188,30 @@ class Context:
 
     # ---- what programs do --------------------------------------------------------------------------------------------
     def declare(self, declarations: Sequence[Declaration]) -> tuple[tuple[Variable, ...], int]:
-        """The variables of a program, those that do not exist made now, and the generation they belong to. Raises a
-        Problem, and makes none, where one exists with another type or shape."""
+        """The variables of a program, those that do not exist made now, and the generation they belong to. External ones that
+        do not exist are not written until another program declares them, which makes a new generation. Raises a Problem, and
+        makes none, where one exists with another type or shape."""
         with self._lock:
             for declaration in declarations:
                 if declaration.name in self._variables:
                     self._variables[declaration.name].agree(declaration)
-            new = {d.name: Variable(d) for d in declarations if d.name not in self._variables}
+            new = {d.name: Variable(d) for d in declarations if d.name not in self._variables and not d.external}
             self._variables.update(new)
-            return tuple(self._variables[d.name] for d in declarations), self.generation
+            awaited = [key for key, variable in list(self._awaited.items()) if variable.name in new]
+            for key in awaited:
+                del self._awaited[key]
+            if awaited:
+                self._grow()
+            return tuple(self._variables.get(d.name) or self._stand_in(d) for d in declarations), self.generation
+
+    def _stand_in(self, declaration: Declaration) -> Variable:
+        """What a program reads as long as nothing declares an external variable."""
+        tensor = declaration.tensor
+        key = tensor.name, tensor.dtype, tensor.element, tensor.shape
+        found = self._awaited.get(key)
+        if found is None:
+            found = self._awaited[key] = Variable(declaration)
+        return found
 
     # ---- what users do -----------------------------------------------------------------------------------------------
     def __contains__(self, name: str) -> bool:
@@ -279,8 +301,12 @@ class Context:
     def renew_locks(self) -> None:
         """New locks, all free: in the child of a fork no other thread lives that could give one back."""
         self._lock = threading.Lock()
-        for variable in self._variables.values():
+        for variable in self._owned():
             variable.lock.renew()
+
+    def _owned(self) -> Sequence[Variable]:
+        """All whose locks calls take, by name."""
+        return sorted((*self._variables.values(), *self._awaited.values()), key=lambda v: v.name)
 
 
 contexts: weakref.WeakSet[Context] = weakref.WeakSet()
@@ -307,7 +333,7 @@ _held: list[Lock] = []
 def _hold() -> None:
     end = time.monotonic() + FORK_WAIT
     for context in list(contexts):
-        for _, variable in sorted(context._variables.items()):
+        for variable in context._owned():
             if variable.lock.acquire(timeout=max(0.0, end - time.monotonic())):
                 _held.append(variable.lock)
 

@@ -51,7 +51,8 @@ def fields_of(code: Code, image: Image) -> tuple[Fields, list[Array]]:
         "arena": [code.arena_nbytes, code.arena_alignment],
         "pools": code.pools,
         "constants": len(code.constants),
-        "variables": [[tensor_fields(v.tensor), v.initial is not None, position_fields(v.position)] for v in code.variables],
+        "variables": [[tensor_fields(v.tensor), v.initial is not None, position_fields(v.position), v.external]
+                      for v in code.variables],
         "failures": [[f.message, f.help, f.kind, position_fields(f.position)] for f in code.failures],
         "parts": code.parts,
         "interrupts": code.interrupts is not None,
@@ -114,11 +115,11 @@ def tensor_of(fields: list[Any]) -> Tensor:
     return Tensor(name, dtype, tuple(shape), element)
 
 
-def declaration_of(tensor: list[Any], has_initial: bool, at: list[Any] | None, *, arrays: Iterator[Array],
+def declaration_of(tensor: list[Any], has_initial: bool, at: list[Any] | None, external: bool, *, arrays: Iterator[Array],
                    place: Callable[[list[Any] | None], Position | None]) -> Declaration:
     found = tensor_of(tensor)
     initial = next(arrays).view(found.numpy_dtype).reshape(found.shape) if has_initial else None
-    return Declaration(found, initial, place(at))
+    return Declaration(found, initial, place(at), external)
 
 
 def position_of(fields: list[Any] | None, own: Source) -> Position | None:

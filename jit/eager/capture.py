@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,8 @@ class Region:
         self._input_numbers: list[int] = []
         self._handles: list[weakref.ref[TensorHandle]] = []
         self._numbers: dict[int, int] = {}
+        self._known: set[int] = set()
+        """Values that an operation must know when it is compiled: constants of the region's program."""
 
     def __enter__(self) -> Region:
         self.runtime.begin_recording(self)
@@ -77,6 +79,7 @@ class Region:
             call.finish(error)
         elif call.infer() and not any(0 in a.shape for a in (*call.arguments, *call.results)):
             operands = tuple([self._number(a) for a in call.arguments])
+            self._known |= {operands[n] for n in operations.constants(call.op_name, len(operands))}
             self.steps.append(Step(call.op_name, call.attributes, operands, tuple([self._add(r) for r in call.results])))
         elif invocation.problem is None:
             self._refuse(invocation, "a tensor here has no elements")
@@ -108,24 +111,36 @@ class Region:
 
     # ---- as one program ----------------------------------------------------------------------------------------------
     def compile(self, *outputs: TensorHandle, inputs: Sequence[TensorHandle] | None = None) -> Compiled:
-        """The region as a compiled function of `inputs` (all of them, if not said), with the results `outputs`; other inputs
-        are constants of it."""
-        given = self.inputs if inputs is None else list(inputs)
+        """The region as a compiled function of `inputs` (all of them, if not said, but shapes and axes), with the results
+        `outputs`; other inputs are constants of it."""
+        given = self._variable_inputs() if inputs is None else list(inputs)
         numbers, wanted = [self._number_of(h) for h in given], [self._number_of(h) for h in outputs]
+        traced = Jit(self._function(numbers, wanted)).trace(*[TensorSpec(h.shape, h.dtype) for h in given])
+        with compiling():
+            return traced.compile()
+
+    def function(self, *outputs: TensorHandle, inputs: Sequence[TensorHandle] | None = None) -> Callable[..., Any]:
+        """The region as a function of tensors, for `tosa.cond_if` and `tosa.while_loop`; inputs and outputs as in `compile`."""
+        given = self._variable_inputs() if inputs is None else list(inputs)
+        return self._function([self._number_of(h) for h in given], [self._number_of(h) for h in outputs])
+
+    def _function(self, numbers: Sequence[int], wanted: Sequence[int]) -> Callable[..., Any]:
+        """A function of values of these numbers that gives the wanted ones; other inputs are constants of it."""
         steps, needed = self._needed(wanted)
         constants = {n: h.get() for n, h in zip(self._input_numbers, self.inputs) if n in needed and n not in numbers}
 
-        def function(*tensors: Any) -> Any:
+        def region(*tensors: Any) -> Any:
             values: dict[int, Any] = {**constants, **dict(zip(numbers, tensors))}
             for step in steps:
                 results = operations.call(step.op_name, [values[n] for n in step.operands], plain(step.attributes))
                 values.update(zip(step.results, results))
             return values[wanted[0]] if len(wanted) == 1 else tuple(values[n] for n in wanted)
 
-        function.__name__ = "region"
-        traced = Jit(function).trace(*[TensorSpec(h.shape, h.dtype) for h in given])
-        with compiling():
-            return traced.compile()
+        return region
+
+    def _variable_inputs(self) -> list[TensorHandle]:
+        """The inputs that may be others in another call."""
+        return [h for n, h in zip(self._input_numbers, self.inputs) if n not in self._known]
 
     def _number_of(self, handle: TensorHandle) -> int:
         number = self._numbers.get(id(handle))
@@ -163,7 +178,7 @@ class Region:
 
     def _compute(self, results: Sequence[TensorHandle]) -> None:
         _, needed = self._needed([self._number_of(h) for h in results])
-        inputs = [h for n, h in zip(self._input_numbers, self.inputs) if n in needed]
+        inputs = [h for n, h in zip(self._input_numbers, self.inputs) if n in needed and n not in self._known]
         try:
             arrays = self.compile(*results, inputs=inputs)(*[h.get() for h in inputs])
         except Problem as problem:

@@ -3,13 +3,13 @@ checks it and gives its results' metadata; one makes native code of that, the ot
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ...lowering.graph.types import TensorType
+from ...lowering.graph.types import ShapeType, TensorType
 from ...runtime.arena import Array
 from ...runtime.errors import Problem
 from ...runtime.interpreter import Interpreter
@@ -17,10 +17,11 @@ from ...runtime.opbyop.attributes import FrozenOpAttrs
 from ...runtime.opbyop.kernels import Kernel
 from ...runtime.opbyop.kernels import Traced as TracedOperation
 from ...runtime.opbyop.metadata import TensorMetadata
+from ...runtime.opbyop.tensor_kinds import STRINGS
 from ..conversion import element_type
 from ..decorator import Jit, TensorSpec
 from ..stages import Traced
-from . import operations
+from . import control, operations, tensorflow
 from .compiling import compiling
 from .empty import empty_operation, is_empty, stand_in
 from .in_place import OverArguments
@@ -50,12 +51,18 @@ class OperationCompiler:
     def constants(self, op_name: str, count: int) -> Sequence[int]:
         return operations.constants(op_name, count)
 
+    def version(self, op_name: str, attributes: FrozenOpAttrs) -> Hashable:
+        return operations.version(op_name, attributes.values())
+
     def trace(self, op_name: str, attributes: FrozenOpAttrs, inputs: Sequence[TensorMetadata],
               constants: Mapping[int, Array]) -> TracedOperation:
+        for number, metadata in enumerate(inputs):
+            if metadata.dtype == STRINGS:
+                raise Problem(f"operand {number} of {op_name} is {metadata}, it takes tensors of numbers", kind="type")
         if is_empty(op_name, attributes, inputs):
             return without_elements(op_name, attributes, inputs, constants)
         traced = trace(op_name, attributes, inputs, constants)
-        return OneOperation(traced, result_metadata(traced), self.make)
+        return OneOperation(traced, result_metadata(traced), self.make if is_compiled(traced) else interpreted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +76,9 @@ class AnySpec(TensorSpec):
 
 def without_elements(op_name: str, attributes: FrozenOpAttrs, inputs: Sequence[TensorMetadata],
                      constants: Mapping[int, Array]) -> TracedOperation:
-    """An operation on inputs some of which have no elements: never compiled. One of the specification is interpreted, and tried
-    out here, so that a maximum of nothing is an error at once."""
-    if not op_name.startswith("tosa."):
+    """An operation on inputs some of which have no elements: never compiled. One of the specification's or TensorFlow's is
+    interpreted, and tried out here, so that a maximum of nothing is an error at once."""
+    if not op_name.startswith(("tosa.", tensorflow.PREFIX)):
         return empty_operation(op_name, plain(attributes), inputs,
                                lambda filled: result_metadata(trace(op_name, attributes, filled, constants)))
     traced = trace(op_name, attributes, inputs, constants)
@@ -90,18 +97,31 @@ def trace(op_name: str, attributes: FrozenOpAttrs, inputs: Sequence[TensorMetada
 
     def function(*tensors: Any) -> Any:
         given = iter(tensors)
-        found = operations.call(op_name, [constant(op_name, constants[n]) if n in constants else next(given)
+        found = operations.call(op_name, [constant(op_name, n, len(inputs), constants[n]) if n in constants else next(given)
                                           for n in range(len(inputs))], values)
         return found[0] if len(found) == 1 else found
 
     specs = [AnySpec(m.shape, m.dtype) for n, m in enumerate(inputs) if n not in constants]
     function.__name__ = "".join(c if c.isalnum() else "_" for c in op_name)
+    return control.without_variables(op_name, asked(op_name, lambda: Jit(function).trace(*specs)))
+
+
+def asked(op_name: str, trace: Callable[[], Traced]) -> Traced:
+    """A graph; a Problem where operands or attributes are not what the operation takes."""
     try:
-        return Jit(function).trace(*specs)
+        return trace()
     except Problem:
         raise
     except (TypeError, ValueError, IndexError, AttributeError) as error:
         raise Problem(f"{op_name}: {error}", kind="argument", help="see the operation's operands and attributes") from error
+
+
+def is_compiled(traced: Traced) -> bool:
+    """Whether a graph is one of tensors with elements: lists of extents, and what has no elements, are interpreted."""
+    body = traced.function.body
+    values = (*body.arguments, *(v for o in body.walk() for v in o.results))
+    return not (any(isinstance(v.type, TensorType) and 0 in v.type.dims for v in values)
+                or any(isinstance(v.type, ShapeType) for v in body.yields))
 
 
 def plain(attributes: FrozenOpAttrs) -> dict[str, Any]:
@@ -109,17 +129,19 @@ def plain(attributes: FrozenOpAttrs) -> dict[str, Any]:
     return {name: plain(value) if isinstance(value, FrozenOpAttrs) else value for name, value in attributes.values().items()}
 
 
-def constant(op_name: str, array: Array) -> Any:
+def constant(op_name: str, number: int, count: int, array: Array) -> Any:
     """An operand that is known: a list of extents as such, else a constant tensor."""
     from ..trace import constant, shape
-    if array.dtype == np.int64 and array.ndim <= 1:
+    if op_name.startswith("tosa.") and operations.is_shape(op_name, operations.operand_names(op_name, count)[number]):
         return shape([int(n) for n in array.reshape(-1)])
     return constant(np.array(array))
 
 
 def result_metadata(traced: Traced) -> tuple[TensorMetadata, ...]:
-    """Dtypes and shapes of a graph's results."""
-    return tuple(TensorMetadata(t.element.dtype, t.dims) for t in (v.type for v in traced.function.body.yields))  # type: ignore[union-attr]
+    """Dtypes and shapes of a graph's results; a list of extents is a tensor of i64."""
+    types = [v.type for v in traced.function.body.yields]
+    return tuple(TensorMetadata(np.int64, (t.rank,)) if isinstance(t, ShapeType) else
+                 TensorMetadata(t.element.dtype, t.dims) for t in types if isinstance(t, ShapeType | TensorType))
 
 
 def native(traced: Traced) -> Kernel:

@@ -7,26 +7,35 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from ..tensor import Tensor
+from . import control, tensorflow
 
 LISTS = frozenset({"parts", "arrays"})
 """Parameters that are lists of tensors."""
 
-STATEFUL = frozenset({"tosa.variable", "tosa.variable_read", "tosa.variable_write", "tosa.variable.read", "tosa.variable.write",
-                      "tosa.cond_if", "tosa.while_loop", "tosa.yield", "tosa.custom"})
-"""Operators that are no functions of tensors."""
+STATEFUL = frozenset({"tosa.variable", "tosa.variable_read", "tosa.variable_write", "tosa.variable.read",
+                      "tosa.variable.write"})
+"""Operators that are no functions of tensors: `runtime.opbyop.variable_operations` registers them."""
 
 CONSTANTS = frozenset({"shift", "multiplier", "pad_const", "table", "row_count"})
 """Operands of TOSA's operators that are known when compiling, beside shapes and zero points."""
+
+OF_RESIZE = frozenset({"scale", "offset", "border"})
+"""Lists of numbers for RESIZE; a block-scaled tensor's scale is a tensor."""
+
+LAST = {"tosa.reshape_block_scaled": "shape", "tosa.row_gather_block_scaled": "row_count"}
+"""What the last operand is of operators that take any number."""
 
 
 def knows(name: str) -> bool:
     """Whether there is an operation of that name."""
     if name == "getitem":
         return True
+    if name.startswith(tensorflow.PREFIX):
+        return tensorflow.knows(name)
     if name.startswith("tosa."):
         from ...lowering.dialects import tosa as _  # noqa: F401  fills the table
         from ...lowering.graph.operator import OPERATORS
@@ -40,6 +49,10 @@ def function(name: str) -> Callable[..., Any]:
     """The function behind an operation."""
     if name == "getitem":
         return getitem
+    if name.startswith(tensorflow.PREFIX):
+        return tensorflow.function(name)
+    if name in control.FUNCTIONS:
+        return control.FUNCTIONS[name]
     if name.startswith("tosa."):
         from ...lowering.graph.operator import OPERATORS
         from .. import operators
@@ -53,12 +66,43 @@ def function(name: str) -> Callable[..., Any]:
 @functools.cache
 def constants(name: str, count: int) -> tuple[int, ...]:
     """The operands, of `count`, whose contents must be known when compiling."""
+    if name.startswith(tensorflow.PREFIX):
+        return tensorflow.constants(name, count)
     if not name.startswith("tosa."):
         return ()
+    from ..operators import NUMBERS
+    title = name.removeprefix("tosa.")
+    return tuple(n for n, p in enumerate(operand_names(name, count))
+                 if is_shape(name, p) or p in CONSTANTS or p.endswith("_zp") or (title, p) in NUMBERS)
+
+
+def operand_names(name: str, count: int) -> list[str]:
+    """The parameters of a TOSA operator that its operands go to."""
+    parameters = inspect.signature(function(name)).parameters
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters.values()):
+        names = [next(iter(parameters))] * count
+        return [*names[:-1], LAST[name]] if name in LAST else names
+    return list(parameters)[:count]
+
+
+def is_shape(name: str, parameter: str) -> bool:
+    """Whether an operand is a list of extents."""
     from ..operators import NUMBERS, SHAPES
-    title, names = name.removeprefix("tosa."), list(inspect.signature(function(name)).parameters)[:count]
-    return tuple(n for n, p in enumerate(names)
-                 if p in SHAPES or p in CONSTANTS or p.endswith("_zp") or (title, p) in NUMBERS)
+    title = name.removeprefix("tosa.")
+    if parameter in OF_RESIZE:
+        return title == "resize"
+    return title == "concat_shape" or (parameter in SHAPES and (title, parameter) not in NUMBERS)
+
+
+def version(name: str, attributes: Mapping[str, Any]) -> Hashable:
+    """What an operation means beside its name and its attributes: the implementation of a custom operator that is registered
+    now."""
+    if name != "tosa.custom":
+        return None
+    from ...lowering.dialects.tosa.custom import IMPLEMENTATIONS
+    key: Any = attributes.get("domain_name"), attributes.get("operator_name")
+    found: Hashable = IMPLEMENTATIONS.get(key)  # type: ignore[assignment]
+    return found
 
 
 def call(name: str, tensors: Sequence[Any], attributes: Mapping[str, Any]) -> tuple[Tensor, ...]:

@@ -87,7 +87,7 @@ class BlockReader:
             self.records[record.name] = record
             if isinstance(record, TensorRecord) and (is_variable or record.variable):
                 assert isinstance(type, TensorType)
-                self.variables[record.name] = self.module.variable(record, type, position)
+                self.variables[record.name] = self.module.variable(record, type, position, is_variable)
         except Problem as problem:
             raise problem.at(position) from None
 

@@ -14,6 +14,7 @@ from ..dialects import tosa  # noqa: F401  registers the operators
 from ..dialects.tosa.variable import Variable
 from ..graph.graph import Block, Function, Module, Operation, Value
 from ..graph.types import TensorType
+from ..graph.verify import symbol_of
 from ..text.printer import IDENTIFIER
 from .blocks import BlockReader, Budget, parts
 from .constants import Constants
@@ -44,6 +45,7 @@ class ModuleReader:
         self.file, self.position = file, position
         self.regions: dict[str, RegionRecord] = {}
         self.declarations: dict[str, Operation] = {}
+        self.with_operator: set[str] = set()
         self.constants = Constants()
         self.is_dynamic = has_unknown_extents(file)
         for region in file.regions:
@@ -59,7 +61,16 @@ class ModuleReader:
         budget = Budget(SHARED_PARTS + sum(parts(b) for r in self.file.regions for b in r.blocks))
         functions = tuple(self.function(region, budget) for number, region in enumerate(self.file.regions)
                           if number == 0 or region.name not in named)
-        return Module(functions, tuple(self.declarations.values()), position=self.position)
+        return Module(functions, self.own_declarations(functions), position=self.position)
+
+    def own_declarations(self, functions: Sequence[Function]) -> tuple[Operation, ...]:
+        """The variables that the file declares: a tensor without data and without the operator VARIABLE that the file reads and
+        never writes is a variable that another graph declares."""
+        effects = [(o.op.variable_effect, symbol_of(o)) for f in functions for o in f.body.walk() if o.op.variable_effect]
+        read, written = ({symbol for effect, symbol in effects if effect == wanted} for wanted in ("read", "write"))
+        external = read - written - self.with_operator
+        return tuple(o for symbol, o in self.declarations.items()
+                     if symbol not in external or o.op.initial is not None)  # type: ignore[attr-defined]
 
     def function(self, region: RegionRecord, budget: Budget) -> Function:
         here = self.position.inside(f"region {region.name}")
@@ -73,9 +84,11 @@ class ModuleReader:
             raise Problem(f"region {shown(region.name)} has {len(region.blocks)} blocks, one is needed", position, kind="model")
         return region.blocks[0]
 
-    def variable(self, record: TensorRecord, type: TensorType, position: FilePosition) -> str:
-        """Declare the variable of a tensor, once for all blocks that have it; its name."""
+    def variable(self, record: TensorRecord, type: TensorType, position: FilePosition, has_operator: bool) -> str:
+        """Declare the variable of a tensor, once for all blocks that have it; its name. `has_operator`: VARIABLE does."""
         symbol = record.variable_name or record.name
+        if has_operator:
+            self.with_operator.add(symbol)
         initial = None if record.data is None else self.constants.data_of(record, type)
         found = self.declarations.get(symbol)
         if found is None:

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...runtime.errors import Problem
+from ..dialects.tosa.variable import Variable
+from ..graph.external import external_reads
 from ..graph.graph import Block, Function, Module, Operation, Value
 from ..graph.types import TensorType
 from ..rewrite.branches import inline_branches
@@ -70,11 +72,14 @@ def public_functions(module: Module) -> list[Function]:
 
 
 def declarations(module: Module, functions: list[Function]) -> dict[str, Operation]:
-    """The variables of the module by name, those that older text declares inside of functions too."""
+    """The variables of the module by name, those that older text declares inside of functions too. One that another graph
+    declares is a tensor without data that nothing here writes."""
     found: dict[str, Operation] = {}
     for operation in (*module.declarations, *(o for f in functions for o in f.body.walk())):
         if operation.op.variable_effect == "declare":
             found.setdefault(str(getattr(operation.op, "symbol", "")), operation)
+    for symbol, read in external_reads(replace(module, functions=tuple(functions))).items():
+        found[symbol] = Operation(Variable(symbol, read.op.type), (), (), position=read.position)  # type: ignore[attr-defined]
     return found
 
 

@@ -92,11 +92,13 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class VariableUse:
-    """A variable that the program uses: its buffer, the initial value if the program declares one, its declaration."""
+    """A variable that the program uses: its buffer, the initial value if the program declares one, its declaration. One that
+    is `external` is only read: another program declares it."""
     buffer: Buffer
     element: str
     initial: Buffer | None
     position: Position | None = None
+    external: bool = False
 
 
 @dataclass(frozen=True, slots=True)

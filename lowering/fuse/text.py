@@ -17,7 +17,8 @@ def print_kernels(kernels: Kernels) -> str:
     lines = [f"kernels {kernels.name}"]
     lines += [f"  {'input' if b.role == 'argument' else b.role} {typed(b)}" for b in kernels.inputs]
     lines += [f"  output {typed(b)}" for b in kernels.outputs]
-    lines += [f"  variable {typed(v.buffer)}{'' if v.initial is None else ' = ' + data(v.initial)}" for v in kernels.variables]
+    lines += [f"  {'external ' * v.external}variable {typed(v.buffer)}{'' if v.initial is None else ' = ' + data(v.initial)}"
+              for v in kernels.variables]
     lines += [line for number, kernel in enumerate(kernels.kernels) for line in print_kernel(number, kernel)]
     lines += ["  steps", *print_steps(kernels.steps, "    ")]
     return "\n".join(lines) + "\n"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...runtime.errors import Label, Problem
+from ...runtime.errors import Label, Position, Problem
 from ..elements.expression import Buffer
 from ..graph.graph import Module, Operation, Value
 from ..graph.types import TensorType
@@ -26,6 +26,8 @@ class Variables:
         self.declared: dict[str, Operation] = {}
         self.buffers: dict[str, Buffer] = {}
         self.initials: dict[str, Buffer | None] = {}
+        self.external: set[str] = set()
+        """Variables that are read, and that another graph declares."""
         self.written: set[Buffer] = set()
         """Variables that have been written wherever the walk is now: a check of theirs, or a write, lies before."""
         for operation in module.declarations:
@@ -40,16 +42,25 @@ class Variables:
             first = self.declared[symbol].position
             raise Problem(f"variable @{symbol} is declared twice in one run", operation.position, kind="variable",
                           help="declare it once, at module level", labels=(Label(first, "declared here first"),))
-        type = declared_type(operation)
-        self.declared[symbol] = operation
-        self.buffers[symbol] = Buffer(symbol, type.element.storage, type.dims, "variable")
-        initial = op.initial  # type: ignore[attr-defined]
+        self.add(operation)
+        type, initial = declared_type(operation), op.initial  # type: ignore[attr-defined]
         self.initials[symbol] = None if initial is None else Buffer(
             f"{symbol}.initial", type.element.storage, type.dims, "constant", initial.reshape(type.dims))
 
-    def lookup(self, operation: Operation, type: TensorType) -> Buffer:
+    def add(self, operation: Operation) -> None:
+        """A variable that this operation says the type of."""
         symbol: str = operation.op.symbol  # type: ignore[attr-defined]
-        if symbol not in self.declared:
+        type = declared_type(operation)
+        self.declared[symbol], self.initials[symbol] = operation, None
+        self.buffers[symbol] = Buffer(symbol, type.element.storage, type.dims, "variable")
+
+    def lookup(self, operation: Operation, type: TensorType) -> Buffer:
+        """The variable of a read or a write. What is only read may be another graph's."""
+        symbol: str = operation.op.symbol  # type: ignore[attr-defined]
+        if symbol not in self.declared and operation.op.variable_effect == "read":
+            self.add(operation)
+            self.external.add(symbol)
+        if symbol not in self.declared or (symbol in self.external and operation.op.variable_effect == "write"):
             raise Problem(f"variable @{symbol} is not declared", operation.position, kind="variable",
                           help=f"declare it at module level: tosa.variable @{symbol} : {type}")
         declaration = self.declared[symbol]
@@ -63,9 +74,7 @@ class Variables:
         value = operation.results[0]
         buffer = self.lookup(operation, static(value))
         if buffer not in self.written:
-            self.fuser.faults.append(Fault(
-                f"variable @{buffer.name} is read before it was written", operation.position,
-                "give it an initial value, write it first, or set it from Python"))
+            self.fuser.faults.append(unwritten(buffer.name, buffer.name in self.external, operation.position))
             self.fuser.step(CheckWritten(buffer, len(self.fuser.faults) - 1))
             self.written.add(buffer)
         self.fuser.place(value, buffer)
@@ -106,8 +115,17 @@ class Variables:
 
     def used(self) -> tuple[VariableUse, ...]:
         """Every declared variable: declaring allocates it, whether or not it is read."""
-        return tuple(VariableUse(self.buffers[s], declared_type(d).element.name, self.initials[s], d.position)
-                     for s, d in self.declared.items())
+        return tuple(VariableUse(self.buffers[s], declared_type(d).element.name, self.initials[s], d.position,
+                                 s in self.external) for s, d in self.declared.items())
+
+
+def unwritten(name: str, external: bool, position: Position | None) -> Fault:
+    """A read that finds nothing."""
+    if external:
+        return Fault(f"variable @{name} is read, but no graph has declared and written it", position,
+                     "run the graph that declares it first, in the same context")
+    return Fault(f"variable @{name} is read before it was written", position,
+                 "give it an initial value, write it first, or set it from Python")
 
 
 def declared_type(operation: Operation) -> TensorType:

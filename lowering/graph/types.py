@@ -211,4 +211,4 @@ def tensor_type(array: Array, element: ElementType | None = None) -> TensorType:
 
 
 BY_STORAGE: dict[str, ElementType] = {t.storage: t for t in (
-    I1, I8, I16, I32, I64, UI8, UI16, UI32, UI64, F16, BF16, F32, F64, F8E4M3, F8E5M2)}
+    I1, I8, I16, I32, I64, UI8, UI16, UI32, UI64, F16, BF16, F32, F64, F8E4M3, F8E5M2, F8E8M0, F6E2M3, F6E3M2, F4E2M1)}

@@ -208,22 +208,43 @@ class Scope:
             require(isinstance(type, TensorType), f"variable @{name} must be a tensor, not {type}", kind="variable")
             before = self.variables.get(name)
             if before is not None and before is not operation:
-                raise Problem(f"variable @{name} is declared twice", operation.position, kind="variable",
-                              labels=(Label(before.position, "it is declared here"),))
+                what = "declared behind what reads it" if is_external(before) else "declared twice"
+                raise Problem(f"variable @{name} is {what}", operation.position, kind="variable", labels=(type_label(before),))
             check_tensor(type, f"@{name}")
             self.variables[name] = operation
             self.same_variable(name, type, self.inside.setdefault(name, operation), operation)
             return
-        if name not in self.variables:
+        declaration = self.variables.get(name)
+        if declaration is None and op.variable_effect == "read":
+            self.external(name, type, operation)
+        elif declaration is None or (op.variable_effect == "write" and is_external(declaration)):
             raise Problem(f"variable @{name} is not declared", operation.position, kind="variable",
                           help=f"declare it before: tosa.variable @{name} : {type or operation.operands[0].type}")
         self.same_variable(name, type or operation.operands[0].type, self.variables[name], operation)
+
+    def external(self, name: str, type: Any, operation: Operation) -> None:
+        """A variable that is only read: another graph declares it, and this one says its type."""
+        require(isinstance(type, TensorType) and type.is_static, f"variable @{name} is declared elsewhere, and read as {type}: "
+                "its shape must be known", kind="variable")
+        check_tensor(type, f"@{name}")
+        self.variables[name] = operation
+        self.same_variable(name, type, self.inside.setdefault(name, operation), operation)
 
     def same_variable(self, name: str, type: Type, declaration: Operation, operation: Operation) -> None:
         declared: Any = getattr(declaration.op, "type", None)
         if not compatible(type, declared):
             raise Problem(f"variable @{name} is {declared}, here it is {type}", operation.position, kind="variable",
-                          labels=(Label(declaration.position, "it is declared here"),))
+                          labels=(type_label(declaration),))
+
+
+def is_external(declaration: Operation) -> bool:
+    """Whether what says a variable's type is a read of it: another graph declares it."""
+    return declaration.op.variable_effect == "read"
+
+
+def type_label(declaration: Operation) -> Label:
+    """Where a variable has got its type."""
+    return Label(declaration.position, f"it is {'read' if is_external(declaration) else 'declared'} here")
 
 
 @contextmanager

@@ -152,7 +152,7 @@ class Names:
 
     def variable(self, v: VariableUse) -> str:
         initial = f" = {self.buffer(v.initial)}" if v.initial else ""
-        return f"variable {self.buffer(v.buffer)}: {v.element}{initial}"
+        return f"variable {self.buffer(v.buffer)}: {v.element}{initial}{' external' if v.external else ''}"
 
     def kernel(self, k: Kernel) -> str:
         axes = ", ".join(f"{quoted(a.name)} {a.extent}" for a in k.axes)

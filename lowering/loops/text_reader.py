@@ -100,7 +100,8 @@ class Reader(FunctionReader):
         buffer = self.label()
         self.expect(":")
         element = self.take()
-        return VariableUse(buffer, element, self.label() if self.accept("=") else None)
+        initial = self.label() if self.accept("=") else None
+        return VariableUse(buffer, element, initial, external=bool(self.accept("external")))
 
     def kernel(self) -> Kernel:
         out = self.label()

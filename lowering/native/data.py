@@ -119,7 +119,8 @@ def in_ir(text: str) -> str:
 @dataclass(frozen=True, slots=True)
 class ObjectVariable:
     """A variable of an object. Its symbols are weak, so that objects which name the same variable share it;
-    `checksum` of the type is one of them, and tells a run when another object's variable has another type."""
+    `checksum` of the type is one of them, and tells a run when another object's variable has another type. Those of an external
+    one are another object's, without which a program does not link."""
     use: VariableUse
     symbol: str
 
@@ -145,6 +146,9 @@ class ObjectVariable:
 
     def definitions(self, target: Target) -> list[str]:
         """Its symbols, with the initial value."""
+        if self.use.external:
+            return [f"@{self.symbol} = external global [{self.use.buffer.nbytes} x i8], align {alignment_of(target)}",
+                    f"@{self.flag} = external global i8", f"@{self.type_symbol} = external constant i32"]
         data = bytes(self.use.buffer.nbytes) if self.initial is None else bytes_of(self.initial)
         return [f"@{self.symbol} = weak global [{len(data)} x i8] {initializer(data)}, align {alignment_of(target)}",
                 f"@{self.flag} = weak global i8 {int(self.initial is not None)}",
@@ -169,8 +173,9 @@ def same_declaration(first: VariableUse, second: VariableUse) -> None:
 
 
 def variables_of(uses: Sequence[VariableUse]) -> dict[str, VariableUse]:
-    """The variables of several programs by name, each once; a Problem where two declarations disagree."""
+    """The variables of several programs by name, each once; a Problem where two declarations disagree. What one program
+    declares is not external to the others."""
     found: dict[str, VariableUse] = {}
-    for use in uses:
+    for use in sorted(uses, key=lambda use: use.external):
         same_declaration(found.setdefault(use.buffer.name, use), use)
     return found

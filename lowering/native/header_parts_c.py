@@ -191,9 +191,9 @@ def variable_parts(interface: Interface) -> list[str]:
     """Declarations of the variables, so that a program may look at the state and set it."""
     lines = []
     for variable in interface.variables.values():
-        buffer = variable.use.buffer
+        buffer, where = variable.use.buffer, "; in another object" if variable.use.external else ""
         lines += [f"extern {c_type(buffer.dtype)} {variable.symbol}[{buffer.size}]; "
-                  f"/* {tensor_text(buffer.shape, variable.use.element)} */",
+                  f"/* {tensor_text(buffer.shape, variable.use.element)}{where} */",
                   f"extern uint8_t {variable.flag}; /* whether it has been written */"]
     return ["\n".join(["/* Variables; objects that name the same ones share them. */", *lines])] if lines else []
 
@@ -203,8 +203,8 @@ def model_functions(interface: Interface) -> list[str]:
     prefix = interface.prefix
     parts = [f"/* Brings every variable of the model back to its initial value, or to not written. */\n"
              f"void {prefix}_reset(void);"]
-    if interface.variables:
-        state = state_of(list(interface.variables.values()))
+    if interface.own_variables:
+        state = state_of(interface.own_variables)
         parts.append(f"/* All variables as bytes, at any alignment. Loading checks that the model has saved them, and changes\n"
                      f"   nothing where it returns an error. */\n"
                      f"#define {prefix.upper()}_STATE_SIZE {state.nbytes}\n"

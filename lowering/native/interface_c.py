@@ -151,6 +151,11 @@ class Interface:
                 raise Problem(f"two symbols of the object are called {symbol}", kind="symbol",
                               help="rename an entry function, a variable or a pool of the model")
 
+    @property
+    def own_variables(self) -> list[ObjectVariable]:
+        """The variables that the object declares: those that it resets, saves and loads."""
+        return [v for v in self.variables.values() if not v.use.external]
+
     # ---- what the caller gives ---------------------------------------------------------------------------------------
     @property
     def pools_given(self) -> list[Given]:

@@ -62,7 +62,7 @@ def native_code(program: Program, plan: Plan, target: Target | None = None,
     return Code(
         signature, engine.function("program.run"), engine.close, nbytes, alignment, pools,
         tuple(aligned(b.data) for b in constants_read(program) if b.data is not None),
-        tuple(Declaration(tensor(v.buffer, v.element), None if v.initial is None else v.initial.data, v.position)
+        tuple(Declaration(tensor(v.buffer, v.element), None if v.initial is None else v.initial.data, v.position, v.external)
               for v in program.variables),
         tuple(Failure(f.message, f.position, f.help, f.kind) for f in program.faults), engine.address("program.run"),
         steps_of(program), caller, min(threads, most_parts(program)), thread_pool if in_parts(program) else None,

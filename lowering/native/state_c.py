@@ -52,11 +52,11 @@ def model_lines(interface: Interface, constants: Constants, checksum: int) -> li
     """All functions of the model, and its checksum as a symbol."""
     lines = [f"@{interface.prefix}_checksum = constant i32 {checksum}", *reset(interface, constants)]
     given = [g for g in interface.pools_given if g.structure == "constant_pools" and g.nbytes]
-    if interface.variables:
+    if interface.own_variables:
         lines += save(interface) + load(interface)
     if given:
         lines += check_constants(interface)
-    if interface.variables or given:
+    if interface.own_variables or given:
         lines += crc32(interface)
     return lines
 
@@ -68,7 +68,7 @@ def function(name: str, params: str, w: Writer, result: str = "i32") -> list[str
 
 def reset(interface: Interface, constants: Constants) -> list[str]:
     w = Writer()
-    for variable in interface.variables.values():
+    for variable in interface.own_variables:
         variable.reset(w, constants)
     return function(f"{interface.prefix}_reset", "", w, "void")
 
@@ -76,7 +76,7 @@ def reset(interface: Interface, constants: Constants) -> list[str]:
 # ---- saved states ----------------------------------------------------------------------------------------------------
 def save(interface: Interface) -> list[str]:
     """int32_t save_state(void *state, size_t size)"""
-    w, state = Writer(), state_of(list(interface.variables.values()))
+    w, state = Writer(), state_of(interface.own_variables)
     refuse_wrong_room(w, interface, state)
     w.do(f"store i32 {state.checksum}, ptr %state, align 1")
     for symbol, offset, nbytes in state.places():
@@ -88,7 +88,7 @@ def save(interface: Interface) -> list[str]:
 
 def load(interface: Interface) -> list[str]:
     """int32_t load_state(const void *state, size_t size): nothing changes unless the state is whole."""
-    w, state = Writer(), state_of(list(interface.variables.values()))
+    w, state = Writer(), state_of(interface.own_variables)
     refuse_wrong_room(w, interface, state)
     layout = w.put(f"icmp ne i32 {w.put('load i32, ptr %state, align 1')}, {state.checksum}")
     refuse(w, [layout], STATE)
@@ -102,7 +102,7 @@ def load(interface: Interface) -> list[str]:
 def refuse_wrong_room(w: Writer, interface: Interface, state: State) -> None:
     refuse(w, [w.put("icmp eq ptr %state, null")], NULL)
     refuse(w, [w.put(f"icmp ult {interface.word} %size, {state.nbytes}")], SIZE)
-    refuse_other_types(w, list(interface.variables.values()))
+    refuse_other_types(w, interface.own_variables)
 
 
 def contents_checksum(w: Writer, interface: Interface, state: State) -> str:

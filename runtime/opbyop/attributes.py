@@ -15,12 +15,13 @@ from ..errors import Problem
 INTEGERS = {name: (-(1 << bits - 1), (1 << bits - 1) - 1) for name, bits in
             (("i8", 8), ("i16", 16), ("i32", 32), ("i64", 64))} | {
             name: (0, (1 << bits) - 1) for name, bits in (("ui8", 8), ("ui16", 16), ("ui32", 32), ("ui64", 64))}
-FLOATS = {"f32": np.float32, "f64": np.float64}
+FLOATS = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
 TYPES = ("bool", "string", *INTEGERS, *FLOATS, "dtype", "shape", "dense", "aggregate", "function")
 """Types of an attribute; each but the last three may also be that of an array's elements."""
 
 OF_NUMPY = {"int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "ui8", "uint16": "ui16",
-            "uint32": "ui32", "uint64": "ui64", "float32": "f32", "float64": "f64", "bool": "bool"}
+            "uint32": "ui32", "uint64": "ui64", "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64",
+            "bool": "bool"}
 
 
 class Attribute(NamedTuple):
@@ -203,6 +204,14 @@ def number(value: Any) -> float:
     return float(value)
 
 
+def rounded_to(dtype: str) -> Callable[[Any], float]:
+    """A number as a type of floats has it."""
+    def rounded(value: Any) -> float:
+        with np.errstate(over="ignore"):
+            return float(np.asarray(number(value)).astype(dtype_of(dtype)))
+    return rounded
+
+
 def shape(value: Any) -> tuple[int | None, ...] | None:
     """Extents, None for one that is not known; None where the rank is not known."""
     return None if value is None else tuple(None if n is None else integer(n) for n in value)
@@ -227,7 +236,7 @@ def function(value: Any) -> Any:
 
 
 KEPT: dict[str, Callable[[Any], Any]] = {
-    "bool": boolean, "string": string, "f32": lambda v: float(np.float32(number(v))), "f64": number,
+    "bool": boolean, "string": string, **{name: rounded_to(dtype) for name, dtype in FLOATS.items()},
     "dtype": lambda v: dtype_of(v) if isinstance(v, str) else np.dtype(v),
     "shape": shape, "dense": dense, "aggregate": aggregate,
     "function": function}

@@ -16,6 +16,7 @@ from .array_methods import ArrayMethods, install
 from .asynchronous import TRANSITION, AsyncValue, Callback, Waiting, raised, run_callbacks, telling
 from .chain import abandoned
 from .metadata import TensorMetadata
+from .tensor_kinds import is_strings, strings
 
 if TYPE_CHECKING:
     from .core import CoreRuntime
@@ -260,13 +261,15 @@ class TensorResolver:
 def borrow(value: Any) -> Array:
     """A read-only view of an array, or of what NumPy can take as one; a copy where its elements do not lie one after the
     other."""
+    if is_strings(value):
+        return strings(value)
     try:
         array = as_numpy(value)
     except Exception as error:
         raise Problem(f"a {type(value).__name__} is no tensor: {error}", kind="argument", help="pass an array") from error
     if array.dtype.kind not in "biufV" or array.dtype.fields is not None or not array.dtype.isnative:
-        raise Problem(f"an array of {array.dtype} is no tensor", kind="argument", help="tensors hold numbers or bools, in this "
-                      "machine's byte order")
+        raise Problem(f"an array of {array.dtype} is no tensor", kind="argument", help="tensors hold numbers, bools or "
+                      "strings, in this machine's byte order")
     if array.flags.num & READABLE != READABLE:
         array = np.array(array, order="C")
     view = array.view(np.ndarray)

@@ -62,7 +62,9 @@ class CompiledOperation:
         numbers = self.compiler.constants(self.name, len(call.arguments))
         inputs = tuple([a._metadata or a.await_metadata() for a in call.arguments])
         constants = {n: call.arguments[n].get() for n in numbers} if numbers else {}
-        contents = tuple([(n, a.tobytes()) for n, a in constants.items()]) if numbers else ()
+        contents: tuple[Any, ...] = tuple([(n, a.tobytes()) for n, a in constants.items()]) if numbers else ()
+        if (version := self.compiler.version(self.name, call.attributes)) is not None:
+            contents = (*contents, version)
         key = self.name, call.attributes, inputs, contents
         call.entry = self.kernels.get(key, lambda: self.make(call.attributes, inputs, constants))
         metadata: tuple[TensorMetadata, ...] = call.entry.metadata

@@ -9,7 +9,7 @@ import os
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -45,6 +45,9 @@ class Compiler(Protocol):
 
     def constants(self, op_name: str, count: int) -> Sequence[int]:
         """The arguments, of `count`, whose contents must be known when compiling."""
+
+    def version(self, op_name: str, attributes: FrozenOpAttrs) -> Hashable:
+        """What the operation means beside its name and its attributes; None for all whose meaning never changes."""
 
     def trace(self, op_name: str, attributes: FrozenOpAttrs, inputs: Sequence[TensorMetadata],
               constants: Mapping[int, Array]) -> Traced:

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..arguments import MLIR_NAMES
+from ..errors import printable
 from .attributes import FrozenOpAttrs
 from .handle import TensorHandle
 from .handler import OpHandler, OpInvocation
+from .tensor_kinds import SCALARS, STRINGS
 
 Write = Callable[[str], object]
 
@@ -75,10 +77,16 @@ def tensor_text(handle: TensorHandle) -> str:
     if handle.error is not None:
         return f"error: {handle.error.message}"
     array = handle.get()
+    shape, values = f"shape = [{', '.join(map(str, array.shape))}]", ", ".join(map(value_text, array.ravel().tolist()))
+    if array.dtype == STRINGS:
+        return f"StringHostTensor {shape}, values = [{values}]"
     element = MLIR_NAMES.get(array.dtype.name, array.dtype.name)
-    values = ", ".join(map(value_text, array.ravel().tolist()))
-    return f"DenseHostTensor dtype = {element}, shape = [{', '.join(map(str, array.shape))}], values = [{values}]"
+    if array in SCALARS and array.size:
+        return f"ScalarHostTensor dtype = {element}, {shape}, value = {value_text(array.ravel()[0].item())}"
+    return f"DenseHostTensor dtype = {element}, {shape}, values = [{values}]"
 
 
 def value_text(value: Any) -> str:
+    if isinstance(value, bytes):
+        return f'"{printable(value.decode("utf-8", "backslashreplace"))}"'
     return f"{value:e}" if isinstance(value, float | np.floating) else str(int(value))

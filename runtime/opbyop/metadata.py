@@ -50,8 +50,8 @@ class TensorMetadata:
 
     @property
     def element(self) -> str:
-        """The dtype as MLIR spells it."""
-        return MLIR_NAMES.get(self.dtype.name, self.dtype.name)
+        """The dtype as MLIR spells it, and strings."""
+        return "string" if self.dtype.kind == "O" else MLIR_NAMES.get(self.dtype.name, self.dtype.name)
 
     @property
     def rank(self) -> int:

@@ -3,8 +3,11 @@ tests.
 
     reshape (by a tensor), unique, nonzero, argwhere     no metadata function
     variable.read, variable.write                        attribute `name`; a write declares the variable if there is none
+    to_dense                                             a tensor of numbers, whatever its kind, as a dense one
     print, assert                                        attributes `prefix`, `message`
     async.noop, async.noop_no_md                         their argument, later; with and without a metadata function
+
+TOSA's own operators of variables are in `variable_operations`.
 """
 from __future__ import annotations
 
@@ -20,6 +23,8 @@ from .attributes import FrozenOpAttrs
 from .logging_handler import tensor_text
 from .metadata import TensorMetadata
 from .operation import OpCall
+from .tensor_kinds import STRINGS
+from .variable_operations import register_variables
 
 if TYPE_CHECKING:
     from .core import CoreRuntime
@@ -35,10 +40,12 @@ def register_all(runtime: CoreRuntime) -> None:
     runtime.register("argwhere", lambda call: np.argwhere(call.arrays[0]))
     runtime.register("variable.read", read, side_effect=True)
     runtime.register("variable.write", write, nothing, side_effect=True)
+    runtime.register("to_dense", to_dense, same)
     runtime.register("print", show, nothing, side_effect=True)
     runtime.register("assert", check, nothing, side_effect=True)
     runtime.register("async.noop", noop, same, is_long=True)
     runtime.register("async.noop_no_md", noop, is_long=True)
+    register_variables(runtime)
 
 
 def arguments_of(call: OpCall, count: int) -> Sequence[Any]:
@@ -78,6 +85,13 @@ def same(inputs: Sequence[TensorMetadata], attributes: FrozenOpAttrs) -> Sequenc
 
 def noop(call: OpCall) -> Any:
     return tuple(a._array for a in call.arguments)
+
+
+def to_dense(call: OpCall) -> Any:
+    x, = arguments_of(call, 1)
+    if x.dtype == STRINGS:
+        raise Problem("a tensor of strings has no numbers", kind="type")
+    return x.copy()
 
 
 def read(call: OpCall) -> Any:

@@ -211,8 +211,15 @@ def test_a_variable_declared_twice_is_refused() -> None:
 
 def test_a_variable_that_is_not_declared_is_refused() -> None:
     g = Graph()
+    g.write("s", g.read("s", STATE))
     with pytest.raises(Problem, match="not declared"):
-        fuse(m := g.module(g.read("s", STATE)), m.function())
+        fuse(m := g.module(), m.function())
+
+
+def test_a_variable_that_is_only_read_may_be_another_graphs() -> None:
+    g = Graph()
+    kernels = fuse(m := g.module(g.read("s", STATE)), m.function())
+    assert [(v.buffer.name, v.external) for v in kernels.variables] == [("s", True)]
 
 
 def branch(g: object, then: str, otherwise: str, x: object, state: bool = False) -> tuple:

@@ -29,6 +29,28 @@ def test_the_example_of_the_design_document_runs() -> None:
                               "'example' returned !tfrt.chain value"], [])
 
 
+def test_operations_of_tensorflow_and_of_tosa_run_by_their_names() -> None:
+    lines, errors = run("""func @f() -> !tfrt.chain {
+  %ch = tfrt.new.chain
+  %cpu = corert.get_op_handler %ch "cpu"
+  %a = corert.executeop(%cpu) "tfrt_test.create_dense_tensor"() { shape = [2, 2], values = [-1.0 : f32] } : 1
+  %axis = corert.executeop(%cpu) "tfrt_test.create_dense_tensor"() { shape = [1], values = [1 : i32] } : 1
+  %b = corert.executeop(%cpu) "tf.Add"(%a, %a) : 1
+  %c = corert.executeop(%cpu) "tf.MatMul"(%b, %a) {transpose_b = true} : 1
+  %d = corert.executeop(%cpu) "tf.Sum"(%c, %axis) {keep_dims = true} : 1
+  %e = corert.executeop(%cpu) "tosa.clamp"(%d) {min_val = 0.5 : f32, max_val = 7.0 : f32} : 1
+  %f = corert.executeop(%cpu) "tf.Cast"(%e) {DstT = i32} : 1
+  %ch1 = "corert.print_tensorhandle"(%f, %ch) : (!corert.tensorhandle, !tfrt.chain) -> !tfrt.chain
+  %g = corert.executeop(%cpu) "tf.Add"(%a, %axis) : 1
+  %ch2 = "corert.print_tensorhandle"(%g, %ch1) : (!corert.tensorhandle, !tfrt.chain) -> !tfrt.chain
+  tfrt.return %ch2 : !tfrt.chain
+}""")
+    wrong = "tf.Add: tosa.add takes operands of one type, not f32 and i32"
+    assert lines == ["--- Running 'f'", "DenseHostTensor dtype = i32, shape = [2, 1], values = [7, 7]",
+                     f"'f' returned <<error: {wrong}>>"]
+    assert len(errors) == 1 and wrong in errors[0]
+
+
 # Tensors and how they print
 
 @pytest.mark.parametrize(("kernel", "expected"), [

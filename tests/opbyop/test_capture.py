@@ -96,3 +96,11 @@ def test_after_a_region_operators_run_at_once(rt):
     with rt.capture():
         x + x
     assert (x + x).is_ready and (x + x).is_ready and rt.quick
+
+
+def test_shapes_and_axes_are_constants_of_a_region(rt):
+    x, shape, axis = rt.tensor(np.arange(6, dtype=np.float32)), rt.tensor(np.array([2, 3])), rt.tensor(np.array([0], np.int32))
+    with rt.capture() as region:
+        y = rt.run("tf.Sum", rt.run("tosa.reshape", x, shape) * 2, axis)
+    assert y.tolist() == [6, 10, 14]
+    assert region.compile(y, inputs=[x])(np.ones(6, np.float32)).tolist() == [4, 4, 4]

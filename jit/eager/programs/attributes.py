@@ -37,9 +37,9 @@ def set_attribute(attributes: OpAttrs, name: str, value: Attribute) -> bool:
         case str():
             return attributes.set(name, value, "string")
         case Number(_, type):
-            return attributes.set(name, plain(value), type_of(name, type))
+            return attributes.set(name, plain(value), type_of(type))
         case Numbers(numbers, type):
-            return attributes.set_array(name, [plain(Number(n, type)) for n in numbers], type_of(name, type))
+            return attributes.set_array(name, [plain(Number(n, type)) for n in numbers], type_of(type))
         case Symbol(path):
             return attributes.set(name, "::".join(path), "function")
         case Dense(array, _):
@@ -62,7 +62,7 @@ def set_list(attributes: OpAttrs, name: str, items: tuple[Attribute, ...]) -> bo
         case ():
             return attributes.set_array(name, (), "i64")
         case (Number(_, type), *_) if all(isinstance(i, Number) and i.type == type for i in items):
-            return attributes.set_array(name, [plain(i) for i in items], type_of(name, type))
+            return attributes.set_array(name, [plain(i) for i in items], type_of(type))
         case (bool(), *_) if all(isinstance(i, bool) for i in items):
             return attributes.set_array(name, items, "bool")
         case (str(), *_) if all(isinstance(i, str) for i in items):
@@ -87,11 +87,8 @@ def plain(number: Attribute) -> int | float | bool:
     return bool(number.value) if number.type.name == "i1" else number.value
 
 
-def type_of(name: str, type: ElementType) -> str:
+def type_of(type: ElementType) -> str:
     """The runtime's name of a number's type."""
-    if type.name in ("f16", "bf16"):
-        raise Problem(f"the attribute {name} cannot be a number of type {type}", kind="attribute",
-                      help="pass it as f32, and the type beside it")
     return {"i1": "bool", "index": "i64", "si8": "i8", "si16": "i16", "si32": "i32", "si64": "i64"}.get(type.name, type.name)
 
 

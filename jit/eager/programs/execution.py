@@ -21,10 +21,10 @@ from ....runtime.opbyop.attributes import FrozenOpAttrs
 from ....runtime.opbyop.core import CoreRuntime
 from ....runtime.opbyop.handle import TensorHandle
 from ....runtime.opbyop.handler import OpHandler
+from ....runtime.opbyop.tensor_kinds import SCALARS
 from .attributes import operation_attributes
 from .control import CONTROL, Steps
 from .kernels import KERNELS
-from .scalars import Scalars
 from .values import Register, first_error, when_settled
 from .work import Work
 
@@ -41,7 +41,7 @@ class Execution:
 
     def __init__(self, program: Program, runtime: CoreRuntime, write: Callable[[str], object]) -> None:
         self.program, self.runtime, self._write = program, runtime, write
-        self.work, self.scalars = Work(), Scalars()
+        self.work, self.scalars = Work(), SCALARS
         self.report: Report = lambda position, message: None
         self.cancelled: Problem | None = None
         self.handlers: dict[str, OpHandler] = {}

@@ -21,9 +21,10 @@ from ....runtime.opbyop.chain import Chain
 from ....runtime.opbyop.handle import TensorHandle
 from ....runtime.opbyop.handler import NullOpHandler, OpHandler
 from ....runtime.opbyop.metadata import TensorMetadata
+from ....runtime.opbyop.tensor_kinds import STRINGS
 from .attributes import aggregate, attributes_lines, plain, set_attribute
 from .handlers import CpuOpHandler, ProgramLoggingOpHandler
-from .tensors import STRINGS, integer_of, number_text, shape_text, tensor_text
+from .tensors import integer_of, number_text, shape_text, tensor_text
 from .values import Register
 
 if TYPE_CHECKING:

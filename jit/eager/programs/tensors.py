@@ -15,14 +15,11 @@ import numpy as np
 
 from ....lowering.graph.types import BY_STORAGE, Array, ElementType
 from ....runtime.errors import Problem, printable
-from .scalars import Scalars
+from ....runtime.opbyop.tensor_kinds import STRINGS, Scalars
 
 MOST_PRINTED = 16
 """Elements that are printed at most."""
 PATTERNS = {"float16": "fp16", "bfloat16": "bf16"}
-STRINGS = np.dtype(object)
-"""The dtype of a tensor of strings, whose elements are bytes."""
-
 
 def tensor_text(array: Array, scalars: Scalars) -> str:
     """A tensor on one line."""

@@ -1,0 +1,67 @@
+"""The kinds of tensors: dense ones of numbers, dense ones of strings, and scalar ones, whose elements are all one number.
+
+All are arrays. One of strings is an array of `bytes` objects; one that stands for a scalar tensor is marked, by the object that
+owns its memory, so that views of it, as handles give them, count as well. Operations take a scalar tensor wherever they take a
+dense one, and give dense ones.
+"""
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from ..arena import Array
+from ..errors import Problem
+
+STRINGS = np.dtype(object)
+"""The dtype of a tensor of strings, whose elements are bytes."""
+
+
+def is_strings(value: Any) -> bool:
+    """Whether a value is meant as a tensor of strings: a list that begins with text or bytes, or NumPy's arrays of them. Text
+    alone is none: it is taken for a mistake."""
+    kind = getattr(getattr(value, "dtype", None), "kind", None)
+    if kind is not None:
+        return kind in "USO"
+    first = value
+    while isinstance(first, list | tuple) and first:
+        first = first[0]
+    return first is not value and isinstance(first, str | bytes)
+
+
+def strings(value: Any) -> Array:
+    """A tensor of strings, nested lists or an array of them; text becomes UTF-8."""
+    array = np.array(value, STRINGS)
+    flat = array.reshape(-1)
+    for number, element in enumerate(flat):
+        if not isinstance(element, str | bytes):
+            raise Problem(f"a tensor of strings has the element {element!r}", kind="argument",
+                          help="all elements are text or bytes; tensors of numbers are arrays of one dtype")
+        flat[number] = element.encode() if isinstance(element, str) else bytes(element)
+    array.flags.writeable = False
+    return array
+
+
+class Scalars:
+    """Marks on arrays, as long as these live."""
+
+    def __init__(self) -> None:
+        self._marked: dict[int, weakref.ref[Array]] = {}
+
+    def make(self, shape: tuple[int, ...], value: Any, dtype: Any) -> Array:
+        """An array that stands for a scalar tensor; it cannot be written, so that no result is put where the mark is."""
+        array = np.full(shape, value, dtype)
+        array.flags.writeable = False
+        key = id(array)
+        self._marked[key] = weakref.ref(array, lambda _: self._marked.pop(key, None))
+        return array
+
+    def __contains__(self, array: Array) -> bool:
+        owner = array if array.base is None else array.base
+        marked = self._marked.get(id(owner))
+        return marked is not None and marked() is owner
+
+
+SCALARS = Scalars()
+"""Those of this process."""
