@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ..elements.affine import Affine, Axis
 from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Load, Reduce
-from ..elements.traverse import children, free_axes, loads, nodes, rewrite, substitute
+from ..elements.traverse import children, free_axes, loads, nodes, post_order, rewrite, substitute
 from ..graph.types import ITEM_SIZES
 from .kernel import Branch, Compute, Kernel, Kernels, Loop, Step, conditions, walk
 
@@ -282,14 +282,11 @@ def aligned(value: Expr) -> Expr:
         if not isinstance(e, Reduce):
             return None
         if e not in done:
-            own = axes.setdefault((deep(e), *(a.extent for a in e.axes)), e.axes)
+            own = axes.setdefault((depth[e], *(a.extent for a in e.axes)), e.axes)
             moved = {a: Affine.of(b) for a, b in zip(e.axes, own) if a is not b}
             done[e] = Reduce(e.primitive, own, substitute(rewrite(e.body, change), moved))
         return done[e]
 
-    def deep(e: Expr) -> int:
-        if e not in depth:
-            depth[e] = max(map(deep, children(e)), default=0) + isinstance(e, Reduce)
-        return depth[e]
-
+    for node in post_order((value,), children):
+        depth[node] = max([depth[x] for x in children(node)], default=0) + isinstance(node, Reduce)
     return rewrite(value, change)
