@@ -5,7 +5,7 @@ index that is read from data (gather, table look-up) and that is in range by con
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ...runtime.records import dataclass
@@ -118,8 +118,8 @@ class Affine:
                 low += c * (t.extent - 1)
         return low, high
 
-    def substitute(self, at: Mapping[Axis, Affine]) -> Affine:
-        """The index with axes replaced; inside computed indices too."""
+    def substitute(self, at: Mapping[Axis, Affine], inside: Callable[[Computed], Affine] | None = None) -> Affine:
+        """The index with axes replaced; inside computed indices too, or `inside` says what stands for these."""
         terms: list[tuple[Term, int]] = []
         const = self.const
         for term, coefficient in self.terms:
@@ -130,17 +130,19 @@ class Affine:
                         terms.append((term, coefficient))
                         continue
                 case Wrapped(source, extent):
-                    moved = source.substitute(at)
+                    moved = source.substitute(at, inside)
                     place = Affine(((Wrapped(moved, extent), 1),)) if moved.terms else Affine((), moved.const % extent)
-                case Computed(value, extent):
-                    from .expression import Const
-                    from .traverse import substitute
-                    inner = substitute(value, at)
-                    place = (Affine((), min(max(int(inner.value), 0), extent - 1)) if isinstance(inner, Const)
-                             else Affine(((term if inner is value else Computed(inner, extent), 1),)))
+                case Computed():
+                    place = inside(term) if inside else self.computed(term, at)
             terms += [(t, c * coefficient) for t, c in place.terms]
             const += place.const * coefficient
         return Affine.sum(terms, const)
+
+    @staticmethod
+    def computed(term: Computed, at: Mapping[Axis, Affine]) -> Affine:
+        """A computed index with axes replaced."""
+        from .traverse import of_computed, substitute
+        return of_computed(term, substitute(term.value, at))
 
     def divide(self, by: int) -> tuple[Affine, Affine] | None:
         """(quotient, remainder) by a positive constant where both are affine, else None."""
@@ -157,8 +159,8 @@ class Range:
     low: int
     high: int
 
-    def substitute(self, at: Mapping[Axis, Affine]) -> Range:
-        return Range(self.index.substitute(at), self.low, self.high)
+    def substitute(self, at: Mapping[Axis, Affine], inside: Callable[[Computed], Affine] | None = None) -> Range:
+        return Range(self.index.substitute(at, inside), self.low, self.high)
 
     @property
     def known(self) -> bool | None:

@@ -10,6 +10,7 @@ import numpy as np
 from ..graph.types import NUMPY_NAMES, Array
 from .affine import Affine, Axis, Computed, Range, Wrapped
 from .expression import PRIMITIVES, Apply, Buffer, Cast, Const, Expr, Guard, IndexValue, Load, Reduce
+from .traverse import children, post_order
 
 Grid = Mapping[Axis, Array]
 NOTHING: Mapping[Buffer, Array] = {}
@@ -47,12 +48,19 @@ class Evaluator:
 
     def __init__(self, grid: Grid, data: Mapping[Buffer, Array], rank: int) -> None:
         self.grid, self.data, self.rank = grid, data, rank
-        self.memo: dict[int, Array] = {}
+        self.memo: dict[Expr, Array] = {}
 
     def value(self, e: Expr) -> Array:
-        if id(e) not in self.memo:
-            self.memo[id(e)] = self.compute(e)
-        return self.memo[id(e)]
+        """Without recursion but for reductions, because chains may be long."""
+        if e not in self.memo:
+            for node in post_order((e,), self.needed):
+                if node not in self.memo:
+                    self.memo[node] = self.compute(node)
+        return self.memo[e]
+
+    def needed(self, e: Expr) -> tuple[Expr, ...]:
+        """What a node is computed from here: the terms of a reduction have a grid of their own."""
+        return () if e in self.memo or isinstance(e, Reduce) else children(e)
 
     def compute(self, e: Expr) -> Array:
         match e:

@@ -1,11 +1,34 @@
-"""Walking and rebuilding expressions: what a node consists of, which nodes there are below it, and substitution of axes."""
+"""Walking and rebuilding expressions: what a node consists of, which nodes there are below it, and substitution of axes.
+
+No walk is recursive, so that chains may be long, and each looks at a shared node once. `post_order` is the one walk that comes
+back to a node after what is below it; what has another graph than expressions (values of a module) takes it, too.
+"""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any, TypeVar
 
 from .affine import Affine, Axis, Computed, Range, Wrapped
 from .expression import Apply, Cast, Const, Expr, Guard, IndexValue, Load, Reduce, guard
+
+Node = TypeVar("Node", bound=Hashable)
+
+
+def post_order(roots: Iterable[Node], below: Callable[[Node], Iterable[Node]]) -> list[Node]:
+    """Every node below and including the roots, once, each behind all that is below it; `below` is called before that, as a
+    recursive walk would call it."""
+    found: list[Node] = []
+    seen: set[Node] = set()
+    stack = [(root, False) for root in reversed(list(roots))]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            found.append(node)
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            stack += [(x, False) for x in reversed(list(below(node)))]
+    return found
 
 
 def children(e: Expr) -> tuple[Expr, ...]:
@@ -89,85 +112,141 @@ def free_axes(e: Expr) -> frozenset[Axis]:
     for n in nodes(e):
         match n:
             case Load(index=index):
-                for i in index:
-                    result |= i.axes
+                result.update(*map(affine_axes, index))
             case IndexValue(index=single):
-                result |= single.axes
+                result |= affine_axes(single)
             case Guard(where=where) | Reduce(where=where):
-                for r in where:
-                    result |= r.index.axes
+                result.update(*[affine_axes(r.index) for r in where])
     return frozenset(result)
 
 
-def rewrite(e: Expr, change: Callable[[Expr], Expr | None], index: Callable[[Affine], Affine] | None = None) -> Expr:
+def affine_axes(index: Affine) -> set[Axis]:
+    """Axes that are terms, also inside a modulo; what is inside a computed index are nodes of their own."""
+    found: set[Axis] = set()
+    stack = [index]
+    while stack:
+        for term, _ in stack.pop().terms:
+            if isinstance(term, Axis):
+                found.add(term)
+            elif isinstance(term, Wrapped):
+                stack.append(term.source)
+    return found
+
+
+def rewrite(e: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
     """Rebuild e bottom-up, replacing every node for which `change` gives another; sharing is kept. Computed terms of
     indices are rewritten too."""
-    memo: dict[int, Expr] = {}
-    keep: list[Expr] = []  # memo is by id: nodes made here must live as long as it
+    memo: dict[Expr, Expr] = {}
 
-    def go(node: Expr) -> Expr:
-        if id(node) not in memo:
-            new = change(node)
-            keep.append(node)
-            memo[id(node)] = new if new is not None else rebuild(node)
-        return memo[id(node)]
+    def below(node: Expr) -> Iterable[Expr]:
+        new = change(node)
+        if new is None:
+            return in_order(node)
+        memo[node] = new
+        return ()
 
-    def inside(i: Affine) -> Affine:
-        if not computed((i,)):
-            return i
-        terms = []
-        for t, c in i.terms:
-            match t:
-                case Computed(value, extent):
-                    inner = go(value)
-                    t = t if inner is value else Computed(inner, extent)
-                case Wrapped(source, extent):
-                    t = Wrapped(inside(source), extent)
-            terms.append((t, c))
-        return Affine(tuple(terms), i.const)
+    for node in post_order((e,), below):
+        if node not in memo:
+            memo[node] = rebuilt(node, memo)
+    return memo[e]
 
-    def conditions(where: tuple[Range, ...]) -> tuple[Range, ...]:
-        return tuple(Range(inside(r.index), r.low, r.high) for r in where)
 
-    def rebuild(node: Expr) -> Expr:
-        match node:
-            case Apply(primitive, args, dtype):
-                new = tuple(map(go, args))
-                return node if all(a is b for a, b in zip(new, args)) else Apply(primitive, new, dtype)
-            case Cast(arg, dtype, bits):
-                return Cast(go(arg), dtype, bits)
-            case Guard(where, yes, no):
-                return Guard(conditions(where), go(yes), go(no))
-            case Reduce(primitive, axes, body, where):
-                return Reduce(primitive, axes, go(body), conditions(where))
-            case Load(buffer, indices) if computed(indices):
-                return Load(buffer, tuple(map(inside, indices)))
-            case IndexValue(single, dtype) if computed((single,)):
-                return IndexValue(inside(single), dtype)
-        return node
+def in_order(e: Expr) -> tuple[Expr, ...]:
+    """What a node consists of, conditions first."""
+    return (*computed(r.index for r in e.where), e.inside, e.outside) if isinstance(e, Guard) else children(e)
 
-    return go(e)
+
+def rebuilt(e: Expr, memo: Mapping[Expr, Expr]) -> Expr:
+    """A node of what stands for its parts."""
+    match e:
+        case Apply(primitive, args, dtype):
+            new = tuple([memo[a] for a in args])
+            return e if all(a is b for a, b in zip(new, args)) else Apply(primitive, new, dtype)
+        case Cast(arg, dtype, bits):
+            return Cast(memo[arg], dtype, bits)
+        case Guard(where, yes, no):
+            return Guard(conditions(where, memo), memo[yes], memo[no])
+        case Reduce(primitive, axes, body, where):
+            return Reduce(primitive, axes, memo[body], conditions(where, memo))
+        case Load(buffer, indices) if computed(indices):
+            return Load(buffer, tuple([reindexed(i, memo) for i in indices]))
+        case IndexValue(single, dtype) if computed((single,)):
+            return IndexValue(reindexed(single, memo), dtype)
+    return e
+
+
+def conditions(where: tuple[Range, ...], memo: Mapping[Expr, Expr]) -> tuple[Range, ...]:
+    return tuple([Range(reindexed(r.index, memo), r.low, r.high) for r in where])
+
+
+def reindexed(i: Affine, memo: Mapping[Expr, Expr]) -> Affine:
+    """An index with what stands for the values of its computed terms."""
+    if not computed((i,)):
+        return i
+    terms = []
+    for t, c in i.terms:
+        match t:
+            case Computed(value, extent):
+                t = t if memo[value] is value else Computed(memo[value], extent)
+            case Wrapped(source, extent):
+                t = Wrapped(reindexed(source, memo), extent)
+        terms.append((t, c))
+    return Affine(tuple(terms), i.const)
 
 
 def substitute(e: Expr, at: Mapping[Axis, Affine]) -> Expr:
     """e with axes replaced by index expressions; guards that become known disappear."""
-    if not at:
-        return e
+    return Substitution(at).value(e) if at else e
 
-    def change(node: Expr) -> Expr | None:
-        match node:
+
+class Substitution:
+    """Axes replaced in expressions, whose nodes and computed indices stay shared where they are."""
+
+    def __init__(self, at: Mapping[Axis, Affine]) -> None:
+        self.at = at
+        self.values: dict[Expr, Expr] = {}
+        self.terms: dict[Computed, Affine] = {}
+
+    def value(self, e: Expr) -> Expr:
+        for node in post_order((e,), self.needed):
+            self.values[node] = self.moved(node)
+        return self.values[e]
+
+    def needed(self, e: Expr) -> Iterable[Expr]:
+        """What must be known of a node first; not what a condition leaves out."""
+        if isinstance(e, Guard) and not computed(r.index for r in e.where):
+            known = [r.substitute(self.at).known for r in e.where]
+            return (e.outside,) if False in known else (e.inside, e.outside)
+        return in_order(e)
+
+    def moved(self, e: Expr) -> Expr:
+        match e:
             case Load(buffer, index):
-                return Load(buffer, tuple(i.substitute(at) for i in index))
+                return Load(buffer, tuple([i.substitute(self.at, self.term) for i in index]))
             case IndexValue(index, dtype):
-                return IndexValue(index.substitute(at), dtype)
+                return IndexValue(index.substitute(self.at, self.term), dtype)
             case Guard(where, inside, outside):
-                moved = tuple(r.substitute(at) for r in where)
-                if any(r.known is False for r in moved):
-                    return substitute(outside, at)
-                return guard(moved, substitute(inside, at), substitute(outside, at))
+                held = self.conditions(where)
+                if any(r.known is False for r in held):
+                    return self.values[outside]
+                return guard(held, self.values[inside], self.values[outside])
             case Reduce(primitive, axes, body, where):
-                moved = tuple(r.substitute(at) for r in where)
-                return Reduce(primitive, axes, substitute(body, at), tuple(r for r in moved if r.known is not True))
-        return None
+                held = self.conditions(where)
+                return Reduce(primitive, axes, self.values[body], tuple(r for r in held if r.known is not True))
+        return rebuilt(e, self.values)
 
-    return rewrite(e, change)
+    def conditions(self, where: tuple[Range, ...]) -> tuple[Range, ...]:
+        return tuple([r.substitute(self.at, self.term) for r in where])
+
+    def term(self, term: Computed) -> Affine:
+        """What stands for a computed index, whose value is known."""
+        if term not in self.terms:
+            self.terms[term] = of_computed(term, self.values[term.value])
+        return self.terms[term]
+
+
+def of_computed(term: Computed, value: Expr) -> Affine:
+    """The index of a computed term with another value."""
+    if isinstance(value, Const):
+        return Affine((), min(max(int(value.value), 0), term.extent - 1))
+    return Affine(((term if value is term.value else Computed(value, term.extent), 1),))

@@ -19,7 +19,7 @@ from ..elements.affine import Affine, Axis
 from ..elements.expression import Buffer, Expr
 from ..elements.interpret import evaluate
 from ..elements.tensor import Element, NotAffine, Tensor, stored, viewed
-from ..elements.traverse import substitute
+from ..elements.traverse import post_order, substitute
 from ..graph.graph import Block, Function, Module, Operation, Value, uses
 from ..graph.operator import UnknownOp
 from ..graph.types import INDEX, Array, TensorType
@@ -68,6 +68,7 @@ class Fuser:
         self.inlining = Inlining(self)
         self.remaining = {v: len(u) for v, u in self.uses.items()}
         self.names: dict[str, int] = {}
+        self.known_axes: dict[tuple[int, ...], tuple[Axis, ...]] = {}
         self.scopes: list[Scope] = [Scope()]
         self.variables = Variables(self, module)
         self.results: dict[Value, Buffer] = {}
@@ -84,6 +85,13 @@ class Fuser:
     def buffer(self, value: Value, role: str = "temporary", name: str | None = None) -> Buffer:
         type = static(value)
         return Buffer(self.unique(name or value.name), type.element.storage, type.dims, role)  # type: ignore[arg-type]
+
+    def axes(self, type: TensorType) -> tuple[Axis, ...]:
+        """The axes at which every value of a shape is looked at, so that what is known of its operands there is not made again
+        (`shared`). A kernel has axes of its own."""
+        if type.dims not in self.known_axes:
+            self.known_axes[type.dims] = axes_of(type)
+        return self.known_axes[type.dims]
 
     def _input(self, value: Value) -> Buffer:
         buffer = self.buffer(value, "argument")
@@ -196,10 +204,11 @@ class Fuser:
     def expression(self, operation: Operation, number: int) -> tuple[Element, Expr, tuple[Axis, ...]]:
         """(element, its expression, axes); operands that cannot be part of it are stored first."""
         value = operation.results[number]
+        self.store_all(self.inlining.too_many(operation))
         for attempt in range(3):
             try:
                 element = self.element(operation, number)
-                axes = axes_of(static(value))
+                axes = self.axes(static(value))
                 expression = element(*map(Affine.of, axes))
             except NotAffine:
                 inlined = [v for v in operation.operands if v not in self.homes and v.constant is None]
@@ -212,7 +221,8 @@ class Fuser:
             spoiling = [inlined[n] for n in troublesome(expression, [self.tensors[v] for v in inlined])]
             if not spoiling:
                 return element, expression, axes
-            sums = partial_sums(value.name, axes, expression)
+            axes = axes_of(static(value))
+            sums = partial_sums(value.name, axes, element(*map(Affine.of, axes)))
             if sums and sums.nbytes <= sum(static(v).nbytes for v in spoiling):
                 return self.summed(operation, axes, sums)
             self.store_all([self.inlining.narrowest(v) for v in spoiling])
@@ -257,8 +267,7 @@ class Fuser:
     def store_all(self, values: Iterable[Value]) -> None:
         """Store values; first what several of them are computed from."""
         values = tuple(values)
-        common = [v for v in dict.fromkeys(x for value in values for x in self.inside(value))
-                  if len(set(self.uses.get(v, ()))) > 1 and v in self.definitions]
+        common = [v for v in self.inside(*values) if len(set(self.uses.get(v, ()))) > 1]
         for value in common:
             self.materialize(value, value.position)
         for value in values:
@@ -266,22 +275,25 @@ class Fuser:
                 self.renew(value)
             self.materialize(value, value.position)
 
-    def inside(self, value: Value) -> list[Value]:
-        """The values that are computed as a part of an unstored one, operands first."""
-        operation = self.definitions.get(value)
-        if value in self.homes or operation is None:
-            return []
-        return [*(x for v in operation.operands for x in self.inside(v)), value]
+    def inside(self, *values: Value) -> list[Value]:
+        """The values that are computed as a part of unstored ones, operands first."""
+        return post_order(filter(self.is_unstored, values), self.unstored_operands)
+
+    def is_unstored(self, value: Value) -> bool:
+        """Whether what reads a value computes it."""
+        return value not in self.homes and value in self.definitions
+
+    def unstored_operands(self, value: Value) -> list[Value]:
+        return [v for v in self.definitions[value].operands if self.is_unstored(v)]
 
     def renew(self, value: Value) -> None:
         """Compute an unstored value from its operands as they are read now."""
-        operation = self.definitions.get(value)
-        if value in self.homes or operation is None:
-            return
-        for operand in operation.operands:
-            self.renew(operand)
-        element = self.element(operation, operation.results.index(value))
-        self.tensors[value] = Tensor(static(value), shared(element))
+        for part in self.inside(value):
+            self.compute_again(part)
+
+    def compute_again(self, value: Value) -> None:
+        operation = self.definitions[value]
+        self.tensors[value] = Tensor(static(value), shared(self.element(operation, operation.results.index(value))))
 
     def materialize(self, value: Value, position: Position | None) -> Buffer:
         """The buffer of a value, stored now if it was to be inlined."""
@@ -294,15 +306,11 @@ class Fuser:
 
     def refresh(self, value: Value) -> None:
         """Read an unstored value through its operands as they are read now: one of them may have been stored since."""
-        operation = self.definitions.get(value)
-        if operation is None or value in self.homes:
-            return
-        for operand in operation.operands:
-            self.refresh(operand)
-        reads = self.read_by(operation)
-        if reads != self.reads[value]:
-            self.tensors[value] = Tensor(static(value), shared(self.element(operation, operation.results.index(value))))
-            self.reads[value] = reads
+        for part in self.inside(value):
+            reads = self.read_by(self.definitions[part])
+            if reads != self.reads[part]:
+                self.compute_again(part)
+                self.reads[part] = reads
 
     def read_by(self, operation: Operation) -> frozenset[Buffer]:
         """Variables in whose memory an inlined operation looks."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...runtime.errors import Problem
+from ...runtime.records import dataclass
 from ..elements.affine import Affine
 from ..elements.expression import Apply, Buffer, Cast, Expr, Guard, Reduce
 from ..elements.tensor import NotAffine, Tensor, stored
@@ -22,6 +23,21 @@ WORK = Apply, Cast, Reduce
 """Expressions that compute something."""
 MOST_BETWEEN = 8
 """Operations between a value and where all that is computed from it comes together."""
+MOST_LEVELS = 32
+"""Operators that are computed from each other without a store between; a value of as many is stored. Models have up to 17, and
+each level takes up to 6 frames of Python's stack while an expression is made."""
+MOST_NODES = 1024
+"""Nodes of an expression that may become a part of others; a value of more is stored. Models have up to 221; beyond, code grows
+and runs no faster."""
+MOST_OF_OPERANDS = 2 * MOST_NODES
+"""Nodes of all unstored operands of one operator together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How large the expression of an unstored value is: operators on the longest way through it, and nodes."""
+    levels: int = 0
+    nodes: int = 1
 
 
 class Inlining:
@@ -30,9 +46,29 @@ class Inlining:
     def __init__(self, fuser: Fuser) -> None:
         self.fuser = fuser
         self.places = places_of(fuser.function.body)
+        self.extents: dict[Value, Extent] = {}
+
+    def is_large(self, value: Value, expression: Expr) -> bool:
+        """Whether the expression of a value is too deep or too large to become a part of others; what it is, is noted."""
+        below = (self.extents[v].levels for v in self.fuser.unstored_operands(value) if v in self.extents)
+        extent = self.extents[value] = Extent(1 + max(below, default=0), len(nodes(expression)))
+        return extent.levels >= MOST_LEVELS or extent.nodes > MOST_NODES
+
+    def too_many(self, operation: Operation) -> list[Value]:
+        """The largest unstored operands, where all of them together are too large: they are stored before the operator."""
+        extents = {v: self.extents[v].nodes for v in operation.operands if v in self.extents and self.fuser.is_unstored(v)}
+        left, stored = sorted(extents, key=extents.__getitem__), list[Value]()
+        total = sum(extents.values())
+        while total > MOST_OF_OPERANDS:
+            stored.append(left.pop())
+            total -= extents[stored[-1]]
+        return stored
 
     def may_inline(self, value: Value, expression: Expr) -> bool:
-        """Layout costs nothing and is always inlined; arithmetic only where no element is computed twice."""
+        """Layout costs nothing and is always inlined; arithmetic only where no element is computed twice; neither beyond the
+        bounds of an expression."""
+        if self.is_large(value, expression):
+            return False
         if not isinstance(expression, WORK) and not any(isinstance(e, WORK) for e in nodes(expression)):
             return True
         if value in self.fuser.definitions and self.fuser.definitions[value].op.stands_alone:

@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis, Computed, Range, Wrapped
 from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Guard, IndexValue, Load, Reduce
 from ..elements.traverse import children, nodes
@@ -100,50 +101,89 @@ class Names:
             return buffer.name
         return self.constants.setdefault(buffer, f"c{len(self.constants)}")
 
-    def index(self, index: Affine) -> str:
-        parts = []
-        for term, c in index.terms:
-            match term:
-                case Axis():
-                    name = self.axis(term)
-                case Wrapped(source, extent):
-                    name = f"({self.index(source)}) mod {extent}"
-                case Computed(value, extent):
-                    name = f"clamp<{extent}>({self.expression(value)})"
-            parts.append(name if c == 1 else f"{c}*{name}")
-        if index.const or not parts:
-            parts.append(str(index.const))
-        return " + ".join(parts).replace("+ -", "- ")
+    def expression(self, whole: Expr) -> str:
+        """The text, made from left to right, so that names have numbers in the order in which they are read; without recursion,
+        because chains may be long. `texts` holds the one being made last, before it those that it stands in."""
+        texts: list[list[str]] = [[]]
+        stack: list[Piece] = [whole]
+        while stack:
+            match stack.pop():
+                case str(text):
+                    texts[-1].append(text)
+                case Axis() as axis:
+                    texts[-1].append(self.axis(axis))
+                case Affine() as index:
+                    texts.append([])
+                    stack += [EndOfIndex(), *reversed(list(parts_of_index(index)))]
+                case EndOfIndex():
+                    text = "".join(texts.pop()).replace("+ -", "- ")
+                    texts[-1].append(text)
+                case EndOfShared(e):
+                    self.shared[id(e)] = f"%{len(self.shared)}", "".join(texts.pop())
+                    texts[-1].append(self.shared[id(e)][0])
+                case Expr() as e if id(e) in self.shared:
+                    texts[-1].append(self.shared[id(e)][0])
+                case Expr() as e:
+                    if self.uses[id(e)] > 1 and not isinstance(e, (Const, Load, IndexValue)):
+                        texts.append([])
+                        stack.append(EndOfShared(e))
+                    stack += reversed(list(self.parts(e)))
+        return "".join(texts[0])
 
-    def where(self, conditions: Sequence[Range]) -> str:
-        return " and ".join(f"{r.low} <= {self.index(r.index)} < {r.high}" for r in conditions)
-
-    def expression(self, e: Expr) -> str:
-        if self.uses[id(e)] < 2 or isinstance(e, (Const, Load, IndexValue)):
-            return self.written(e)
-        if id(e) not in self.shared:
-            text = self.written(e)
-            self.shared[id(e)] = (f"%{len(self.shared)}", text)
-        return self.shared[id(e)][0]
-
-    def written(self, e: Expr) -> str:
+    def parts(self, e: Expr) -> Iterable[Piece]:
+        """What the text of a node is made of, from left to right."""
         match e:
             case Const(value, dtype):
-                return str(value) if dtype in ("float32", "int32") else f"{value}:{dtype}"
+                return (str(value) if dtype in ("float32", "int32") else f"{value}:{dtype}",)
             case IndexValue(index, _):
-                return f"index({self.index(index)})"
+                return "index(", index, ")"
             case Load(buffer, index):
-                return f"{self.buffer(buffer)}[{', '.join(self.index(i) for i in index)}]"
+                return f"{self.buffer(buffer)}[", *separated(index, ", "), "]"
             case Apply(primitive, (a, b), _) if primitive in INFIX:
-                return f"({self.expression(a)} {INFIX[primitive]} {self.expression(b)})"
+                return "(", a, f" {INFIX[primitive]} ", b, ")"
             case Apply(primitive, args, _):
-                return f"{primitive}({', '.join(map(self.expression, args))})"
+                return f"{primitive}(", *separated(args, ", "), ")"
             case Cast(arg, dtype, bits):
-                return f"{'bits' if bits else 'cast'}<{dtype}>({self.expression(arg)})"
+                return f"{'bits' if bits else 'cast'}<{dtype}>(", arg, ")"
             case Guard(where, inside, outside):
-                return f"({self.expression(inside)} if {self.where(where)} else {self.expression(outside)})"
+                return "(", inside, " if ", *conditions(where), " else ", outside, ")"
             case Reduce(primitive, axes, body, where):
                 over = ", ".join(f"{self.axis(a)}<{a.extent}" for a in axes)
-                condition = f" if {self.where(where)}" if where else ""
-                return f"{primitive} over [{over}]{condition} of {self.expression(body)}"
+                return f"{primitive} over [{over}]", *((" if ", *conditions(where)) if where else ()), " of ", body
         raise TypeError(e)
+
+
+@dataclass(frozen=True, slots=True)
+class EndOfIndex:
+    """The text of an index ends here."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndOfShared:
+    """The text of an expression that has a name ends here."""
+    expression: Expr
+
+
+Piece = str | Expr | Affine | Axis | EndOfIndex | EndOfShared
+
+
+def separated(pieces: Sequence[Piece], by: str) -> list[Piece]:
+    return [x for piece in pieces for x in (by, piece)][1:]
+
+
+def parts_of_index(index: Affine) -> Iterator[Piece]:
+    for number, (term, c) in enumerate(index.terms):
+        yield (" + " if number else "") + ("" if c == 1 else f"{c}*")
+        match term:
+            case Axis():
+                yield term
+            case Wrapped(source, extent):
+                yield from ("(", source, f") mod {extent}")
+            case Computed(value, extent):
+                yield from (f"clamp<{extent}>(", value, ")")
+    if index.const or not index.terms:
+        yield (" + " if index.terms else "") + str(index.const)
+
+
+def conditions(where: Sequence[Range]) -> list[Piece]:
+    return [x for n, r in enumerate(where) for x in (f"{' and ' if n else ''}{r.low} <= ", r.index, f" < {r.high}")]
