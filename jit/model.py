@@ -332,8 +332,6 @@ def outlines_of(module: Module, bindings: Bindings | None) -> tuple[Outline, ...
 
 
 def read_verified(data: str | bytes, name: str) -> Module:
-    from ..lowering.graph.verify import verify
+    from ..lowering.rewrite.infer_shapes import verified
     with seldom_collecting():
-        module = read_module(data, name)
-        verify(module)
-    return module
+        return verified(read_module(data, name))

@@ -58,14 +58,14 @@ def module_of_tflite(data: bytes, name: str, meanwhile: Callable[[], None] | Non
     from .tflite_parts import check_leftovers, convert_parts
     plan = plan_of(decode(data, name))
     functions = convert_parts(data, plan, name, meanwhile)
-    from ...lowering.graph.verify import verify
+    from ...lowering.rewrite.infer_shapes import verified
     from ...lowering.tflite.assemble import assemble, initialised
     module, initialiser = assemble(plan, functions)
     if initialiser is not None:
         module = initialised(module, values_of(initialiser))
-    verify(module)
-    check_leftovers(module)
-    return module
+    found = verified(module)
+    check_leftovers(found)
+    return found
 
 
 def values_of(initialiser: Module) -> dict[str, Array | None]:

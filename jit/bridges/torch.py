@@ -100,12 +100,10 @@ class Conversion:
 # ---- state -----------------------------------------------------------------------------------------------------------------
 def with_state(module: Module, interface: Interface, name: str) -> Module:
     """The module, its first inputs and results as variables."""
-    from ...lowering.graph.verify import verify
+    from ...lowering.rewrite.infer_shapes import verified
     from ...lowering.rewrite.interface import State, bind_state
     state = [State(f"{name}.{buffer}", array_of(value)) for buffer, value in zip(interface.buffers, interface.values)]
-    found = bind_state(module, module.function("main"), state)
-    verify(found)
-    return found
+    return verified(bind_state(module, module.function("main"), state))
 
 
 def array_of(tensor: Any) -> Array:
