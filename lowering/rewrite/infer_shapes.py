@@ -107,7 +107,7 @@ class Inference:
         data = op.constant(operands) if len(declared) == 1 else None
         results = tuple(replace(self.of_type(v, t), constant=v.constant if data is None else data)
                         for v, t in zip(old.results, found))
-        return replace(old, op=op, operands=operands, results=results, regions=regions)
+        return replace(old, op=with_results(op, results), operands=operands, results=results, regions=regions)
 
     def rule_types(self, op: Op, operands: Sequence[Value], regions: Sequence[Block]) -> tuple[Type, ...] | None:
         """The types that the operator's rule gives; None where there is none, or where it fails."""
@@ -140,6 +140,13 @@ def region_operands(operation: Operation, operands: Sequence[Value]) -> list[Typ
         return []
     behind = len(operands) - len(operation.regions[-1].arguments)
     return [v.type for v in operands[max(behind, 0):]]
+
+
+def with_results(op: Op, results: Sequence[Value]) -> Op:
+    """The operator; one that holds the types of its results (CUSTOM) with these."""
+    held = next((f.name for f in op._fields if f.metadata.get("mlir") == "result" and f.metadata.get("result", 0) is None), None)
+    types = tuple(v.type for v in results)
+    return op if held is None or getattr(op, held) in (None, types) else replace(op, **{held: types})  # type: ignore[type-var]
 
 
 def joined(declared: Type, found: Type) -> Any:
