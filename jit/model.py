@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..runtime.errors import Problem
+from ..runtime.errors import Problem, printable
 from ..runtime.later import Later, now
 from ..runtime.variables import checked_context, process
 from .cache.models import CachedModel, Origin, Outline, file_key, known_data, known_file, remember_file
@@ -78,7 +78,7 @@ class Entry:
         return self._traced().outputs
 
     def __repr__(self) -> str:
-        return f"<Entry {self.name}({', '.join(self.inputs)}) -> ({', '.join(self.outputs)})>"
+        return f"<Entry {printable(self.name)}({', '.join(self.inputs)}) -> ({', '.join(self.outputs)})>"
 
     def trace(self) -> Traced:
         return self._traced()
@@ -217,7 +217,7 @@ class Model:
         if name == "main" and len(entries) == 1:
             return next(iter(entries.values()))
         if name not in entries:
-            raise AttributeError(f"the model has no entry {name}; it has {', '.join(entries) or 'none'}")
+            raise AttributeError(printable(f"the model has no entry {name}; it has {', '.join(entries) or 'none'}"))
         return entries[name]
 
     def __dir__(self) -> list[str]:
@@ -254,7 +254,7 @@ class Model:
         return self.show()
 
     def __repr__(self) -> str:
-        return f"<Model with {', '.join(self.entries) or 'no entries'}>"
+        return printable(f"<Model with {', '.join(self.entries) or 'no entries'}>")
 
 
 def in_context(traced: Traced, context: Context | None) -> Traced:

@@ -16,7 +16,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ..runtime.errors import Problem
+from ..runtime.errors import Problem, printable, printable_text
 from ..runtime.later import now
 from ..runtime.threads import get_num_threads
 from ..runtime.variables import Context, checked_context, process
@@ -136,7 +136,10 @@ class Lowered:
 
     def show(self, stage: str = "loops") -> str:
         """One stage as text: graph, kernels, schedule, loops, plan, llvm or asm."""
-        match known_stage(stage):
+        return printable_text(self._text(known_stage(stage)))
+
+    def _text(self, stage: str) -> str:
+        match stage:
             case "graph":
                 return show_graph(self.module)
             case "kernels":
@@ -302,7 +305,7 @@ def executable(module: Module, function: Function, target: Target | None,
 def show_graph(module: Module, whole: bool = False) -> str:
     """A module as MLIR text; only a whole one reads back."""
     from ..lowering.text.printer import print_module
-    return print_module(module, elide=None if whole else ELIDED)
+    return printable_text(print_module(module, elide=None if whole else ELIDED))
 
 
 def indented(text: str) -> str:
@@ -316,4 +319,4 @@ def known_stage(stage: str) -> str:
 
 
 def described(value: Value) -> str:
-    return f"{value.name}: {value.type}"
+    return printable(f"{value.name}: {value.type}")
