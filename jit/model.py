@@ -287,7 +287,7 @@ def load_model(source: Any, name: str | None = None, bindings: Bindings | None =
 
 def load_tflite(source: Any, name: str | None = None) -> Model:
     """`load_model` of what has to be a .tflite: a path, an open binary file, or bytes."""
-    if isinstance(source, str | os.PathLike):
+    if isinstance(source, str | os.PathLike) and os.path.isfile(source):  # others can be read once
         head, shown = first_bytes(source, 8), str(source)
     else:
         source, shown = read_bytes(source)

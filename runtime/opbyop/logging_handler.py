@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import MLIR_NAMES
+from ..errors import printable
 from .attributes import FrozenOpAttrs
 from .handle import TensorHandle
 from .handler import OpHandler, OpInvocation
@@ -15,11 +16,16 @@ from .handler import OpHandler, OpInvocation
 Write = Callable[[str], object]
 
 
+def say(line: str) -> None:
+    """Print a line; attributes and contents may hold anything."""
+    print(printable(line))
+
+
 class LoggingOpHandler(OpHandler):
     """Logs operators, attributes and inputs; with `sync_log_results` it waits for the results and logs them, too. `write` gets
     one line at a time."""
 
-    def __init__(self, fallback: OpHandler, write: Write = print, sync_log_results: bool = False) -> None:
+    def __init__(self, fallback: OpHandler, write: Write = say, sync_log_results: bool = False) -> None:
         super().__init__(fallback)
         self.write, self.sync_log_results = write, sync_log_results
         self._ids = itertools.count()
