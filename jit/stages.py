@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..runtime.errors import Problem, printable, printable_text
 from ..runtime.later import now
+from ..runtime.public_names import public
 from ..runtime.threads import get_num_threads
 from ..runtime.variables import Context, checked_context, process
 from .collection import seldom_collecting
@@ -90,11 +91,13 @@ class Traced:
     def __str__(self) -> str:
         return self.show()
 
+    @public("lower")
     def lower(self, target: Target | None = None, memory: PlanOptions | None = None) -> Lowered:
         """Down to loops and a memory plan, for `target` or this machine; `memory` says which memories there are. Raises a
         Problem where the graph is wrong, or has something that cannot be compiled, or the memories are too small."""
         return lower(self, target, memory)
 
+    @public("compile")
     def compile(self, target: Target | None = None, context: Context | None = None,
                 memory: PlanOptions | None = None) -> Compiled:
         """`lower().compile()`, or the machine code of an earlier process from the cache on disk (`cache`). Variables are in
@@ -200,6 +203,7 @@ class Lowered:
         return {buffer: value.type.element for buffer, value in zip(buffers, (*inputs, *outputs))
                 if isinstance(value.type, TensorType) and isinstance(value.type.element, Quantized)}
 
+    @public("save")
     def save(self, directory: str | os.PathLike[str], name: str | None = None, *, self_contained: bool = False,
              library: bool = False, main: bool = False) -> Artifact:
         """Write an object file and a C header for `target` to a directory: `<name>.o` and `tosaic_<name>.h`.

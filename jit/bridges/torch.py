@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...runtime.errors import Problem
+from ...runtime.public_names import public
 from ...runtime.variables import checked_context
 from ..model import Model, model_of
 from .torch_export import example_shapes, exported, reexported, simpler
@@ -30,6 +31,7 @@ _numbers: collections.Counter[str] = collections.Counter()
 _numbers_lock = threading.Lock()
 
 
+@public("tosaic.from_torch")
 def from_torch(module: Any, *example_inputs: Any, kwargs: Mapping[str, Any] | None = None, dynamic_shapes: Any = None,
                state: bool = True, training: bool = False, strict: bool = False, name: str | None = None,
                context: Context | None = None) -> Model:
