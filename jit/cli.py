@@ -110,8 +110,9 @@ def internal(error: Exception, options: argparse.Namespace) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The options of all commands."""
-    whole = Parser("tosaic", description="Compile TOSA graphs to native code, run and inspect them.", epilog=EPILOG,
-                    formatter_class=argparse.RawDescriptionHelpFormatter)
+    whole: argparse.ArgumentParser = Parser(
+        "tosaic", description="Compile TOSA graphs to native code, run and inspect them.", epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
     whole.add_argument("--version", action=Version, help="print the version")
     commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True)
     run = command(commands, "run", "compile a model and call it; run a kernel program")

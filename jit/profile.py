@@ -72,8 +72,8 @@ class Profile:
 
     def __str__(self) -> str:
         total = sum(k.least for k in self.kernels) or 1.0
-        lines = [f"{printable(self.name)}: {self.least / 1e3:,.2f} us a call (median {self.median / 1e3:,.2f}) over {self.calls} calls, "
-                 f"{len(self.kernels)} kernels in {len(self.spans)} steps"]
+        lines = [f"{printable(self.name)}: {self.least / 1e3:,.2f} us a call (median {self.median / 1e3:,.2f}) over "
+                 f"{self.calls} calls, {len(self.kernels)} kernels in {len(self.spans)} steps"]
         if self.dropped:
             lines.append(f"  {self.dropped} steps of a call were not noted")
         lines.append(f"  {'us':>10} {'median':>10} {'share':>6} {'steps':>6} {'terms/ns':>9}  kernel")

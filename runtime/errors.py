@@ -15,7 +15,8 @@ from .records import dataclass
 WIDTH = 100
 """Columns of a source line that a message shows at most."""
 
-UNSAFE = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f"
+UNSAFE = ("\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb\ud800-\udfff"
+          "\U000e0000-\U000e007f")
 """What could drive a terminal, or show text in another order than it is in: control characters of ASCII and of ISO 6429, marks
 of bidirectional text, separators of lines, tags; and halves of surrogates, which no encoding has. In the names of a model, a
 line break, too."""

@@ -1,5 +1,5 @@
-"""Names that a caller gives: what a function takes, and what was meant where it takes no such name. Python's own TypeError would
-speak of the functions inside that a call has come to.
+"""Names that a caller gives: what a function takes, and what was meant where it takes no such name. Python's own TypeError
+would speak of the functions inside that a call has come to.
 """
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def with_named(function: str, names: Sequence[str], inputs: Sequence[Any], named
 def public(name: str) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
     """A function of the interface, which is called `name`: an argument with a name that it does not take is a Problem."""
     def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-        code = getattr(function, "__code__")  # inspect takes milliseconds, at each start
+        code = function.__code__  # type: ignore[attr-defined]  # inspect takes milliseconds, at each start
         takes = [n for n in code.co_varnames[:code.co_argcount + code.co_kwonlyargcount] if n != "self"]
         known = frozenset(takes)
 

@@ -50,7 +50,8 @@ class Diff:
     def parts(self) -> Iterator[list[str]]:
         yield table(("", "before", "after", "change"), [row(c) for c in (*self.totals, *self.pools)])
         before, after = map(printable, self.peaks)
-        yield ["", f"  peak before  {before}", f"  peak after   {after}"] if self.peak_moved else ["", f"  peak unmoved: {before}"]
+        yield ["", f"  peak before  {before}", f"  peak after   {after}"] if self.peak_moved else [
+            "", f"  peak unmoved: {before}"]
         for title, changes in (("buffers", self.buffers), ("constants", self.constants)):
             yield from lists(title, changes)
 

@@ -144,7 +144,7 @@ def region_operands(operation: Operation, operands: Sequence[Value]) -> list[Typ
 
 def with_results(op: Op, results: Sequence[Value]) -> Op:
     """The operator; one that holds the types of its results (CUSTOM) with these."""
-    held = next((f.name for f in op._fields if f.metadata.get("mlir") == "result" and f.metadata.get("result", 0) is None), None)
+    held = next((f.name for f in op._fields if f.metadata.get("mlir") == "result" and f.metadata["result"] is None), None)
     types = tuple(v.type for v in results)
     return op if held is None or getattr(op, held) in (None, types) else replace(op, **{held: types})  # type: ignore[type-var]
 

@@ -42,7 +42,8 @@ MODEL = f"""module @{E} {{
   func.func @{E}(%a: tensor<4x4xf32> {{tosa.x = {E}}}) -> tensor<4x4xf32> attributes {{tosa.y = {E}}} {{
     %v = tosa.variable_read @{E[:-1]}v" : tensor<4x4xf32>
     %0 = tosa.add %a, %v {{tosa.z = {E}}} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> loc({E})
-    %1 = tosa.transpose %0 {{perms = array<i32: 1, 0>}} : (tensor<4x4xf32>) -> tensor<4x4xf32> loc("</script><script>alert(2)</script>")
+    %1 = tosa.transpose %0 {{perms = array<i32: 1, 0>}} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+      loc("</script><script>alert(2)</script>")
     tosa.variable_write @{E[:-1]}v", %1 : tensor<4x4xf32>
     return %1 : tensor<4x4xf32> loc("--></style>")
   }}
@@ -51,27 +52,31 @@ BAD = {
     "rank.mlir": MODEL.replace("perms = array<i32: 1, 0>", "perms = array<i32: 1, 1>"),
     "unknown.mlir": f'func.func @{E}(%a: tensor<4xf32>) -> tensor<4xf32> {{ %0 = "evil.op"(%a) {{x = {E}}} : (tensor<4xf32>) '
                     f"-> tensor<4xf32> return %0 : tensor<4xf32> }}",
-    "custom.mlir": f"func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {{ %0 = tosa.custom %a {{domain_name = {E}, operator_name = {E}, "
-                   f'implementation_attrs = {E}}} : (tensor<4xf32>) -> tensor<4xf32> return %0 : tensor<4xf32> }}',
-    "undeclared.mlir": f"func.func @f() -> tensor<4xf32> {{ %0 = tosa.variable_read @{E} : tensor<4xf32> return %0 : tensor<4xf32> }}",
+    "custom.mlir": f"func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {{ %0 = tosa.custom %a {{domain_name = {E}, "
+                   f"operator_name = {E}, implementation_attrs = {E}}} : (tensor<4xf32>) -> tensor<4xf32> "
+                   f"return %0 : tensor<4xf32> }}",
+    "undeclared.mlir": f"func.func @f() -> tensor<4xf32> {{ %0 = tosa.variable_read @{E} : tensor<4xf32> "
+                       f"return %0 : tensor<4xf32> }}",
     "twice.mlir": MODEL.replace("func.func", f"func.func @{E}() {{ return }}\n func.func"),
     "raw.mlir": f"func.func @f() {{ {EVIL} }}",
-    "tf.mlir": f'func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {{ %0 = "tf.{EVIL[:1]}Odd"(%a) {{device = {E}, name = {E}}} : '
-               f'(tensor<4xf32>) -> tensor<4xf32> return %0 : tensor<4xf32> }}',
-    "call.mlir": f'func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {{ %0 = "tf.PartitionedCall"(%a) {{f = @{E}}} : (tensor<4xf32>) '
-                 f'-> tensor<4xf32> return %0 : tensor<4xf32> }}',
+    "tf.mlir": f'func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {{ %0 = "tf.{EVIL[:1]}Odd"(%a) {{device = {E}, '
+               f'name = {E}}} : (tensor<4xf32>) -> tensor<4xf32> return %0 : tensor<4xf32> }}',
+    "call.mlir": f'func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {{ %0 = "tf.PartitionedCall"(%a) {{f = @{E}}} : '
+                 f'(tensor<4xf32>) -> tensor<4xf32> return %0 : tensor<4xf32> }}',
     "program.mlir": f"func.func @{E}() {{ %c = tfrt.new.chain %d = tfrt.print.odd {E}, %c tfrt.return }}",
 }
 """Models that are refused, with words that have hostile names in them."""
 
-COMMANDS = ["run {}", "run {} --entry odd", "check {}", "show graph {}", "show kernels {}", "show schedule {}", "show loops {}",
-            "show plan {}", "show llvm {}", "show asm {}", "profile {} --calls 1 --trace {OUT}/trace.json", "report {}",
-            "report {} --json", "report {} --html {OUT}/report.html --fit RAM:1K", "report {} --diff {}", "run {} --json",
-            "profile {} --calls 1 --json", "compile {} -o {OUT}/c --name model --main --library", "convert {} {OUT}/again.mlir",
-            "convert {} {OUT}/again.tosa", "tune {} --calls 1 -o {OUT}/tuning", "run {} --save {OUT}/saved.npz",
-            "run {} --state {OUT}/state.npz", "run {} --shape EVIL=2x3", "run {} --input EVIL=random:1", "EVIL {}", "run {} EVIL",
-            "run {} --EVIL", "show {} EVIL", "compile {} --target EVIL", "report {} --fit EVIL", "run {} --entry EVIL",
-            "compile {} --name EVIL -o {OUT}/d", "convert {} {OUT}/EVIL.odd", "run {OUT}/EVIL.mlir", "report {} --tuning {OUT}/EVIL"]
+COMMANDS = [
+    "run {}", "run {} --entry odd", "check {}", "show graph {}", "show kernels {}", "show schedule {}", "show loops {}",
+    "show plan {}", "show llvm {}", "show asm {}", "profile {} --calls 1 --trace {OUT}/trace.json", "report {}",
+    "report {} --json", "report {} --html {OUT}/report.html --fit RAM:1K", "report {} --diff {}", "run {} --json",
+    "profile {} --calls 1 --json", "compile {} -o {OUT}/c --name model --main --library", "convert {} {OUT}/again.mlir",
+    "convert {} {OUT}/again.tosa", "tune {} --calls 1 -o {OUT}/tuning", "run {} --save {OUT}/saved.npz",
+    "run {} --state {OUT}/state.npz", "run {} --shape EVIL=2x3", "run {} --input EVIL=random:1", "EVIL {}", "run {} EVIL",
+    "run {} --EVIL", "show {} EVIL", "compile {} --target EVIL", "report {} --fit EVIL", "run {} --entry EVIL",
+    "compile {} --name EVIL -o {OUT}/d", "convert {} {OUT}/EVIL.odd", "run {OUT}/EVIL.mlir",
+    "report {} --tuning {OUT}/EVIL"]
 
 CHILD = """
 import json, sys
@@ -213,7 +218,8 @@ def texts() -> Iterator[tuple[str, str]]:
     yield from (("profile", str(lowered.profile([x], 1))), ("trace", json.dumps(lowered.profile([x], 1).trace())))
     yield from (("executable", repr(compiled.executable)), ("page", str(lowered.report())))
     for wrong in (lambda: model["odd"], lambda: entry(x, x), lambda: entry(x[0]), lambda: entry.specialize({EVIL: (1,)}),
-                  lambda: tosaic.load(Path("/nowhere", without_break(EVIL))), lambda: model.odd, lambda: getattr(model, EVIL + EVIL)):
+                  lambda: tosaic.load(Path("/nowhere", without_break(EVIL))), lambda: model.odd,
+                  lambda: getattr(model, EVIL + EVIL)):
         try:
             wrong()
         except (Problem, AttributeError) as problem:

@@ -235,7 +235,9 @@ def test_every_command_takes_it(tmp_path: Path, capsys: pytest.CaptureFixture[st
     ("%y = tosa.concat %p, %q {axis = 0 : i32} : (tensor<?x3xf32>, tensor<?x4xf32>) -> tensor<?xf32>", 5, "axis 0 only"),
 ])
 def test_a_static_fault_beside_an_open_operand_is_found_when_loading(fault: str, line: int, words: str) -> None:
-    text = f"""func.func @main(%x: tensor<3xf32>, %w: tensor<4xf32>, %d: tensor<?xf32>, %i: tensor<3xi32>, %p: tensor<?x3xf32>, %q: tensor<?x4xf32>) -> tensor<?xf32> {{
+    arguments = ", ".join(f"%{name}: tensor<{type}>" for name, type in (
+        ("x", "3xf32"), ("w", "4xf32"), ("d", "?xf32"), ("i", "3xi32"), ("p", "?x3xf32"), ("q", "?x4xf32")))
+    text = f"""func.func @main({arguments}) -> tensor<?xf32> {{
   %a = tosa.abs %x : (tensor<3xf32>) -> tensor<?xf32>
   %b = tosa.abs %w : (tensor<4xf32>) -> tensor<?xf32>
   %m = tosa.abs %q : (tensor<?x4xf32>) -> tensor<*xf32>

@@ -38,7 +38,8 @@ class Eraser:
             new = self.operation(old, values)
             values.update(zip(old.results, new.results))
             operations.append(new)
-        return replace(source, arguments=arguments, operations=tuple(operations), yields=tuple(values[v] for v in source.yields))
+        yields = tuple(values[v] for v in source.yields)
+        return replace(source, arguments=arguments, operations=tuple(operations), yields=yields)
 
     def operation(self, old: Operation, values: Values) -> Operation:
         operands = tuple(values[v] for v in old.operands)
@@ -142,7 +143,8 @@ def wrong_types(type: Type, rng: random.Random) -> list[Type]:
     found: list[Type] = [TensorType(type.dims, e) for e in (F32, F16, I8, I16, I32) if e != type.element]
     for axis, n in enumerate(type.dims):
         found.append(TensorType((*type.dims[:axis], n + rng.choice((1, 2, 5)), *type.dims[axis + 1:]), type.element))
-    found += [TensorType((*type.dims, 1), type.element)] * (type.rank < MAXIMUM_RANK) + [TensorType(type.dims[1:], type.element)]
+    found.append(TensorType(type.dims[1:] if type.rank == MAXIMUM_RANK else (*type.dims, 1), type.element))
+    found.append(TensorType(type.dims[1:], type.element))
     rng.shuffle(found)
     return found
 
