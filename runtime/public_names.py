@@ -52,7 +52,7 @@ def with_named(function: str, names: Sequence[str], inputs: Sequence[Any], named
 def public(name: str) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
     """A function of the interface, which is called `name`: an argument with a name that it does not take is a Problem."""
     def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-        code = function.__code__  # type: ignore[attr-defined]  # inspect takes milliseconds, at each start
+        code = function.__code__  # inspect takes milliseconds, at each start
         takes = [n for n in code.co_varnames[:code.co_argcount + code.co_kwonlyargcount] if n != "self"]
         known = frozenset(takes)
 
