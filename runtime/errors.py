@@ -8,6 +8,8 @@ from __future__ import annotations
 import errno
 import linecache
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import field
 
 from .records import dataclass
@@ -176,3 +178,15 @@ def unwritten(error: OSError, what: str, kind: str = "file") -> Problem:
     `cannot write to out`."""
     remedy = REMEDIES.get(error.errno or 0, "name a directory that can be written")
     return Problem(f"{what}: {error.strerror or error}", kind=kind, help=remedy)
+
+
+@contextmanager
+def temporary_file() -> Iterator[None]:
+    """Where a temporary file is written: an error of the system that a user can do something about is a Problem."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in REMEDIES:
+            raise
+        from tempfile import gettempdir
+        raise unwritten(error, f"a temporary file in {gettempdir()} (TMPDIR) cannot be written") from error

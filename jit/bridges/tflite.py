@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from ...runtime.errors import Label, Problem
+from ...runtime.errors import Label, Problem, temporary_file
 
 if TYPE_CHECKING:
     from ...lowering.graph.graph import Module
@@ -102,7 +102,8 @@ def converted(data: bytes, name: str, form: Literal["Bytecode", "Text"], seconds
                       help='pip install "tosaic[tflite]"')
     with tempfile.TemporaryDirectory(prefix="tosaic-") as folder:
         source, result = Path(folder, "model.tflite"), Path(folder, "model.mlir")
-        source.write_bytes(data)
+        with temporary_file():
+            source.write_bytes(data)
         arguments = [str(source), str(result), form, "Enable" if located else "Disabled"]
         log, status = run(arguments, folder, name, seconds, meanwhile)
         if status or not result.exists():

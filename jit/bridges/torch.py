@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...runtime.errors import Problem
+from ...runtime.errors import Problem, temporary_file
 from ...runtime.public_names import public
 from ...runtime.variables import checked_context
 from ..model import Model, model_of
@@ -144,5 +144,5 @@ def write_bytecode(program: Any, path: Path, name: str) -> None:
         said = str(error).splitlines() or [""]
         raise Problem(f"torch-mlir cannot take {name}: {type(error).__name__}: {said[0][:300]}", kind="unsupported",
                       help="write it with other operations; torch.where, for a condition, computes both sides") from error
-    with open(path, "wb") as file:
+    with temporary_file(), open(path, "wb") as file:
         importer.module.operation.write_bytecode(file)

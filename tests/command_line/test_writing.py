@@ -80,6 +80,18 @@ def test_an_answer_that_finds_no_room_is_a_problem(command: list[str], model: st
     assert "the disk is full: make room" in said
 
 
+def test_a_temporary_file_without_room_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                   capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "large.mlir"
+    path.write_text("""func.func @main(%x: tensor<64x1024xf32>) -> tensor<64x1024xf32> {
+      %c = "tosa.const"() <{values = dense<1.5> : tensor<64x1024xf32>}> : () -> tensor<64x1024xf32>
+      %0 = tosa.add %x, %c : (tensor<64x1024xf32>, tensor<64x1024xf32>) -> tensor<64x1024xf32>
+      return %0 : tensor<64x1024xf32> }""")
+    monkeypatch.setattr(Path, "write_bytes", failing(errno.ENOSPC))
+    assert main(["compile", str(path), "-o", str(tmp_path)]) == 3
+    assert "(TMPDIR) cannot be written" in (said := capsys.readouterr().err) and "the disk is full" in said
+
+
 def test_a_cache_without_room_is_gone_without(model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOSAIC_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(os, "replace", failing(errno.ENOSPC))

@@ -248,3 +248,88 @@ def test_a_static_fault_beside_an_open_operand_is_found_when_loading(fault: str,
     with pytest.raises(Problem, match=words) as caught:
         tosaic.load(text)
     assert caught.value.position is not None and caught.value.position.line == line
+
+
+CONSTANTS = """%one = "tf.Const"() {value = dense<1> : tensor<i32>} : () -> tensor<i32>
+  %three = "tf.Const"() {value = dense<3> : tensor<i32>} : () -> tensor<i32>"""
+TENSORFLOW = {
+    "one after the other": """func.func @main(%x: tensor<2x3xf32>) -> tensor<?x?xf32> {
+      %y = "tf.AddV2"(%x, %x) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<*xf32>
+      %z = "tf.Relu"(%y) : (tensor<*xf32>) -> tensor<?x?xf32>
+      return %z : tensor<?x?xf32> }""",
+    "islands": """func.func @main(%x: tensor<2x3xf32>) -> tensor<?x?xf32> {
+      %g = tf_executor.graph {
+        %a, %c = tf_executor.island wraps "tf.AddV2"(%x, %x) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<*xf32>
+        %b, %d = tf_executor.island wraps "tf.Relu"(%a) : (tensor<*xf32>) -> tensor<?x?xf32>
+        tf_executor.fetch %b : tensor<?x?xf32>
+      }
+      return %g : tensor<?x?xf32> }""",
+    "branches": """func.func @main(%x: tensor<2x3xf32>) -> tensor<*xf32> {
+      %t = "tf.Const"() {value = dense<true> : tensor<i1>} : () -> tensor<i1>
+      %r = "tf.If"(%t, %x) {then_branch = @t, else_branch = @e, is_stateless = true} :
+        (tensor<i1>, tensor<2x3xf32>) -> tensor<*xf32>
+      return %r : tensor<*xf32> }
+    func.func private @t(%x: tensor<*xf32>) -> tensor<*xf32> {
+      %y = "tf.AddV2"(%x, %x) : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+      return %y : tensor<*xf32> }
+    func.func private @e(%x: tensor<?x3xf32>) -> tensor<?x?xf32> {
+      %y = "tf.Neg"(%x) : (tensor<?x3xf32>) -> tensor<?x?xf32>
+      return %y : tensor<?x?xf32> }""",
+    "a loop": f"""func.func @main(%x: tensor<2x3xf32>) -> tensor<*xf32> {{
+      {CONSTANTS}
+      %r:2 = "tf.While"(%three, %x) {{cond = @c, body = @b, is_stateless = true}} :
+        (tensor<i32>, tensor<2x3xf32>) -> (tensor<*xi32>, tensor<*xf32>)
+      return %r#1 : tensor<*xf32> }}
+    func.func private @c(%i: tensor<*xi32>, %x: tensor<*xf32>) -> tensor<*xi1> {{
+      {CONSTANTS}
+      %m = "tf.GreaterEqual"(%i, %three) : (tensor<*xi32>, tensor<i32>) -> tensor<*xi1>
+      return %m : tensor<*xi1> }}
+    func.func private @b(%i: tensor<*xi32>, %x: tensor<*xf32>) -> (tensor<*xi32>, tensor<*xf32>) {{
+      {CONSTANTS}
+      %j = "tf.Sub"(%i, %one) : (tensor<*xi32>, tensor<i32>) -> tensor<*xi32>
+      %y = "tf.AddV2"(%x, %x) : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+      return %j, %y : tensor<*xi32>, tensor<*xf32> }}""",
+}
+
+
+@pytest.mark.parametrize("name", TENSORFLOW)
+def test_shapes_of_tensorflow_follow_too(name: str) -> None:
+    model = tosaic.load(TENSORFLOW[name])
+    assert model.main.outputs == ("tensor<2x3xf32>",)
+    x = np.ones((2, 3), np.float32)
+    np.testing.assert_array_equal(model.main.compile()(x), 2 * x)
+    np.testing.assert_array_equal(model(x), 2 * x)
+
+
+def test_what_no_rule_gives_is_named_with_its_place() -> None:
+    text = """func.func @main(%x: tensor<2xf32>) -> tensor<?xf32> {
+      %0 = tosa.custom %x {domain_name = "d", operator_name = "o", implementation_attrs = ""} : (tensor<2xf32>) -> tensor<?xf32>
+      return %0 : tensor<?xf32> }"""
+    with pytest.raises(Problem, match="which does not follow from the inputs") as caught:
+        tosaic.load(text).main.compile()
+    assert caught.value.position is not None and caught.value.position.line == 2
+    assert "call it with arrays" not in str(caught.value)
+    with pytest.raises(Problem, match="the rank of %0 is not known"):
+        tosaic.load(text.replace("tensor<?x", "tensor<*x"))
+
+
+def test_a_variable_that_is_read_is_of_its_declared_type() -> None:
+    text = """tosa.variable @shapes.v = dense<2.0> : tensor<2xf32>
+    func.func @main(%x: tensor<2xf32>) -> tensor<*xf32> {
+      %v = tosa.variable_read @shapes.v : tensor<?xf32>
+      %0 = tosa.add %x, %v : (tensor<2xf32>, tensor<?xf32>) -> tensor<*xf32>
+      return %0 : tensor<*xf32> }"""
+    np.testing.assert_array_equal(tosaic.load(text)(np.ones(2, np.float32)), [3, 3])
+
+
+def test_some_inputs_may_be_open_and_what_follows_without_them_is_known() -> None:
+    text = """func.func @main(%x: tensor<2x3xf32>, %d: tensor<?x3xf32>) -> (tensor<*xf32>, tensor<*xf32>) {
+      %0 = tosa.reduce_sum %x {axis = 0 : i32} : (tensor<2x3xf32>) -> tensor<*xf32>
+      %1 = tosa.add %d, %0 : (tensor<?x3xf32>, tensor<*xf32>) -> tensor<*xf32>
+      return %0, %1 : tensor<*xf32>, tensor<*xf32> }"""
+    model = tosaic.load(text)
+    assert model.main.outputs == ("tensor<1x3xf32>", "tensor<?x3xf32>")
+    x, d = np.ones((2, 3), np.float32), np.ones((4, 3), np.float32)
+    first, second = model(x, d)
+    np.testing.assert_array_equal(first, [[2, 2, 2]])
+    np.testing.assert_array_equal(second, 3 * d)
