@@ -23,7 +23,7 @@ from ..lowering.native.machine import object_file, undefined_symbols
 from ..lowering.native.pools_c import Pool
 from ..lowering.native.skeleton_c import constant_assembly, skeleton
 from ..lowering.native.target import Target
-from ..runtime.errors import Problem
+from ..runtime.errors import Problem, unwritten
 
 if TYPE_CHECKING:
     from ..lowering.memory.planner import PlanOptions
@@ -133,7 +133,7 @@ def other_files(interface: Interface, code: bytes, stem: str, form: Form) -> dic
 def keep_main(folder: Path, files: Mapping[str, bytes]) -> None:
     """A Problem where the C program to start from would take the place of one that somebody has changed."""
     path = folder / "main.c"
-    if "main.c" in files and path.exists() and path.read_bytes() != files["main.c"]:
+    if "main.c" in files and path.exists() and not (path.is_file() and path.read_bytes() == files["main.c"]):
         raise Problem(f"{path} is there already", kind="file", help="move it away, or do without a new one")
 
 
@@ -154,5 +154,4 @@ def write_files(folder: Path, files: Mapping[Path, bytes]) -> None:
             finally:
                 partial.unlink(missing_ok=True)
     except OSError as error:
-        raise Problem(f"cannot write to {folder}: {error.strerror or error}", kind="file",
-                      help="name a directory that can be written") from error
+        raise unwritten(error, f"cannot write to {folder}") from error

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
+from ..runtime.public_names import public
 from ..runtime.variables import checked_context
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def jit(*, static: str | int | Iterable[str | int] = (), static_argnums: int | I
         num_threads: int | None = None, precision: str | None = None) -> Callable[[Callable[..., Any]], Jit]: ...
 
 
+@public("tosaic.jit")
 def jit(function: Callable[..., Any] | None = None, *, static: str | int | Iterable[str | int] = (),
         static_argnums: int | Iterable[int] = (), target: Target | None = None, context: Context | None = None,
         memory: PlanOptions | None = None, num_threads: int | None = None, precision: str | None = None) -> Any:
@@ -71,6 +73,7 @@ def with_options(memory: PlanOptions | None, number: int | None, precision: str 
     return with_precision(with_threads(memory, number), precision)
 
 
+@public("tosaic.load")
 def load(source: Any, name: str | None = None, *, variables: Mapping[str, Any] | None = None,
          context: Context | None = None) -> Model:
     """A model: a path, an open binary file, bytes, or MLIR text. What it is shows in its bytes: MLIR text (TOSA, or
@@ -92,6 +95,7 @@ def load(source: Any, name: str | None = None, *, variables: Mapping[str, Any] |
     return load_model(source, name, bindings_of(variables)).within(context)
 
 
+@public("tosaic.from_tflite")
 def from_tflite(source: Any, name: str | None = None, *, context: Context | None = None) -> Model:
     """The model of a .tflite: a path, an open binary file, or bytes. `load` of such a file is the same.
 
@@ -105,6 +109,7 @@ def from_tflite(source: Any, name: str | None = None, *, context: Context | None
     return load_tflite(source, name).within(context)
 
 
+@public("tosaic.compile")
 def compile(source: Any, *arguments: Any, entry: str | None = None, target: Target | None = None,
             context: Context | None = None, memory: PlanOptions | None = None, num_threads: int | None = None,
             precision: str | None = None) -> Compiled:

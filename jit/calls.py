@@ -11,7 +11,9 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..runtime.errors import printable
 from ..runtime.function_object import NEVER, function_object
+from ..runtime.public_names import with_named
 from ..runtime.variables import checked_context
 from .structure import LEAF, Structure, rebuild
 
@@ -47,8 +49,13 @@ class Calls:
             is_flat = structure.form == "tuple" and all(child.form == "leaf" for child in structure.children)
             self._in_tuple = False if structure == LEAF else True if is_flat else None
 
-    def ordinary(self, *inputs: Any, out: Any = None, context: Context | None = None, num_threads: int | None = None) -> Any:
-        """Run it; a Problem for a wrong argument, or an error that only a run shows (then no variable has changed)."""
+    def ordinary(self, *inputs: Any, out: Any = None, context: Context | None = None, num_threads: int | None = None,
+                 **named: Any) -> Any:
+        """Run it; a Problem for a wrong argument, or an error that only a run shows (then no variable has changed). Inputs may
+        be `named`."""
+        if named:
+            signature = self.executable.signature
+            inputs = (with_named(printable(signature.name), [t.name for t in signature.inputs], inputs, named),)
         run = self.executable if context is None else self.bound(context)
         return self._rebuild(run(*inputs, out=out, num_threads=num_threads))
 

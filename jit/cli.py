@@ -11,8 +11,9 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, TextIO
 
-from ..runtime.errors import Problem, printable
+from ..runtime.errors import Problem, printable, printable_text, unwritten
 from .interrupts import forget_interrupt, is_interrupt, repeated_interrupts
 from .memory_options import add_memory, plain
 
@@ -37,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return carried_out(sys.argv[1:] if arguments is None else arguments)
     except KeyboardInterrupt:
         forget_interrupt()
-        print("interrupted", file=sys.stderr)
+        say("interrupted", sys.stderr)
         return INTERRUPTED
 
 
@@ -48,11 +49,9 @@ def carried_out(arguments: Sequence[str]) -> int:
     except SystemExit as end:
         return int(end.code or 0)
     try:
-        code = answer(options)
-        sys.stdout.flush()
-        return code
+        return answer(options)
     except Problem as problem:
-        print(problem, file=sys.stderr)
+        say(str(problem), sys.stderr)
         return USAGE if problem.kind in USAGE_KINDS else INTERNAL if problem.kind == "internal" else BAD_MODEL
     except BrokenPipeError:  # who reads our output has enough of it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -65,32 +64,55 @@ def carried_out(arguments: Sequence[str]) -> int:
 
 def answer(options: argparse.Namespace) -> int:
     """Carry out a command and print what it found."""
-    from .commands import COMMANDS
+    from .commands import COMMANDS, take_pipe
+    take_pipe(options)
     found = COMMANDS[options.command](options)
+    text = found.text
     if options.json:
         import json
-        print(json.dumps(found.json, indent=1))
-    else:
-        print(found.text)
+        text = json.dumps(found.json, indent=1).replace("\x7f", r"\u007f")
+    try:
+        say(text, sys.stdout)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python says it again when it ends
+        raise unwritten(error, "the answer cannot be written") from None
     return found.code
+
+
+def say(text: str, stream: TextIO) -> None:
+    """Print text for a terminal or a file: the one place through which all that the command line says goes, so that names of
+    models, which are in it, drive no terminal. What the stream's encoding does not have is written by its number."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    print(printable_text(text).encode(encoding, "backslashreplace").decode(encoding), file=stream, flush=True)
+
+
+class Parser(argparse.ArgumentParser):
+    """The library's, whose messages go where everything goes: an argument may be the name of a file, which may be anything."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if message:
+            say(message.removesuffix("\n"), file or sys.stderr)
 
 
 def internal(error: Exception, options: argparse.Namespace) -> int:
     """Say that tosaic is at fault, in few words."""
     if options.traceback:
-        traceback.print_exception(error)
+        say("".join(traceback.format_exception(error)), sys.stderr)
     frame = traceback.extract_tb(error.__traceback__)[-1]
     place = "/".join(Path(frame.filename).parts[-2:])
-    print(f"tosaic: internal error: {type(error).__name__}: {printable(str(error))[:500]}\n"
-          f"  at {place}:{frame.lineno}\n"
-          "  this is a fault of tosaic, not of the model; --traceback shows where it is", file=sys.stderr)
+    say(f"tosaic: internal error: {type(error).__name__}: {printable(str(error))[:500]}\n"
+        f"  at {place}:{frame.lineno}\n"
+        "  this is a fault of tosaic, not of the model; --traceback shows where it is", sys.stderr)
     return INTERNAL
 
 
 def parser() -> argparse.ArgumentParser:
     """The options of all commands."""
-    whole = argparse.ArgumentParser("tosaic", description="Compile TOSA graphs to native code, run and inspect them.",
-                                    epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
+    whole: argparse.ArgumentParser = Parser(
+        "tosaic", description="Compile TOSA graphs to native code, run and inspect them.", epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
     whole.add_argument("--version", action=Version, help="print the version")
     commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True)
     run = command(commands, "run", "compile a model and call it; run a kernel program")

@@ -7,6 +7,8 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import os
+import stat
 import sys
 import time
 from collections.abc import Callable
@@ -23,6 +25,7 @@ from .dynamic import named_shape
 from .memory_options import memory_of
 from .model import Entry, Model, load_model
 from .progress import Progress
+from .reading import first_bytes
 from .stages import STAGES, Lowered
 
 if TYPE_CHECKING:
@@ -48,6 +51,20 @@ def standard_input(options: argparse.Namespace) -> bytes:
         options.standard_input = sys.stdin.buffer.read()
     data: bytes = options.standard_input
     return data
+
+
+def take_pipe(options: argparse.Namespace) -> None:
+    """A named pipe, which shells make for <(...), can be read once: from here on it is standard input."""
+    model = getattr(options, "model", "-")
+    if model != "-" and is_pipe(model):
+        options.standard_input, options.model = first_bytes(model, -1), "-"
+
+
+def is_pipe(path: str) -> bool:
+    try:
+        return stat.S_ISFIFO(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False
 
 
 def model_of(options: argparse.Namespace, progress: Progress) -> Model:
@@ -210,6 +227,7 @@ def show(options: argparse.Namespace) -> Answer:
     """One stage as text."""
     if options.model in STAGES and options.stage not in STAGES:
         options.model, options.stage = options.stage, options.model
+        take_pipe(options)
     if options.stage not in STAGES:
         raise Problem(f"there is no stage {options.stage}", kind="argument", help=f"one of {', '.join(STAGES)}")
     with Progress("reading") as progress:

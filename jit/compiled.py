@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Compiled:
-    """A function as machine code. Call it with arrays, in the order of `inputs` or as one mapping by name.
+    """A function as machine code. Call it with arrays, in the order of `inputs`, by their names, or as one mapping by name.
 
     It returns one array, a tuple of several, or the nest of arrays that the Python function returned. `out=` takes the
     arrays that the outputs are written to, `context=` the namespace of variables of this call (without it, that which it has
@@ -26,7 +26,7 @@ class Compiled:
     __slots__ = ("__call__", "__weakref__", "_lowered", "_results", "calls", "executable")
     if TYPE_CHECKING:
         def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None,
-                     num_threads: int | None = None) -> Any: ...
+                     num_threads: int | None = None, **named: Any) -> Any: ...
 
     def __init__(self, lowered: Later[Lowered], executable: Executable, results: Structure | None = None) -> None:
         self._lowered, self.executable, self._results = lowered, executable, results

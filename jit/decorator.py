@@ -18,6 +18,7 @@ import numpy as np
 from ..lowering.graph.graph import Function, Module
 from ..lowering.graph.types import BY_STORAGE, F32, F64, I1, I32, Array, TensorType
 from ..runtime.errors import Position, Problem, Source
+from ..runtime.public_names import closest
 from ..runtime.variables import checked_context
 from . import trace as tracing
 from .calls import through
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from ..lowering.memory.planner import PlanOptions
     from ..lowering.native.target import Target
     from ..runtime.variables import Context
+
+JIT_OPTIONS = ("static", "static_argnums", "target", "context", "memory", "num_threads", "precision")
+"""What `tosaic.jit` takes, and a call does not."""
 
 READABLE = 0x0001 | 0x0100
 """NumPy's flags C_CONTIGUOUS and ALIGNED."""
@@ -202,8 +206,7 @@ class Jit:
         try:
             bound = self.signature.bind(*arguments, **named)
         except TypeError as error:
-            raise Problem(f"{self.name}: {error}", tracing.caller(), kind="argument",
-                          help=f"its parameters are {self.signature}") from None
+            raise Problem(f"{self.name}: {error}", tracing.caller(), kind="argument", help=self._help(named)) from None
         static, structures, leaves = [], [], []  # type: ignore[var-annotated]
         for name, value in bound.arguments.items():
             if name in self.static:
@@ -213,6 +216,15 @@ class Jit:
         names = [leaf for name, structure in structures for leaf in leaf_names(structure, name)]
         types = tuple(leaf_type(self.name, name, leaf) for name, leaf in zip(names, leaves))
         return Call(tuple(static), tuple(structures), types), leaves
+
+    def _help(self, named: Iterable[str]) -> str:
+        """What a call that fits no parameters may have meant."""
+        names = list(self.signature.parameters)
+        wrong = next((n for n in named if n not in names), None)
+        if wrong in JIT_OPTIONS:
+            return f"{wrong} is an option of the decorator: tosaic.jit({wrong}=...); its parameters are {self.signature}"
+        meant = wrong and closest(wrong, names)
+        return f"{f'did you mean {meant}? ' if meant else ''}its parameters are {self.signature}"
 
     def _trace(self, call: Call) -> Traced:
         with tracing.tracing() as trace, trace.inside(trace.scope()) as scope:

@@ -53,12 +53,15 @@ def shaped(value: Value, shape: Shape | None) -> TensorType:
     return TensorType(tuple(map(int, shape)), type.element)
 
 
-def shapes_of(names: Sequence[str], inputs: Sequence[Any]) -> dict[str, tuple[int, ...]]:
-    """Shapes of the arrays of a call, by the names of the inputs."""
+def shapes_of(function: str, names: Sequence[str], inputs: Sequence[Any]) -> dict[str, tuple[int, ...]]:
+    """Shapes of the arrays of a call, by the names of the inputs; a Problem where one is missing."""
     arrays: Mapping[str, Any] = dict(zip(names, inputs))
     if len(inputs) == 1 and isinstance(inputs[0], Mapping):
         arrays = inputs[0]
-    return {name: np.shape(arrays[name]) for name in names if name in arrays}
+    missing = next((name for name in names if name not in arrays), None)
+    if missing is not None:
+        raise Problem(f"input {missing} of {function} is missing", kind="argument", help=f"its inputs: {', '.join(names)}")
+    return {name: np.shape(arrays[name]) for name in names}
 
 
 def named_shape(text: str) -> tuple[str, tuple[int, ...]]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..lowering.graph.graph import Block, Function, Operation, Value
 from ..lowering.graph.types import F8E8M0, MXINT8, Array, TensorType
-from ..runtime.errors import Problem
+from ..runtime.errors import Problem, unwritten
 
 LAYOUT = frozenset({"tosa.reshape", "tosa.transpose", "tosa.identity", "tosa.slice", "tosa.tile", "tosa.concat",
                     "tosa.reverse", "tosa.cast"})
@@ -163,7 +163,7 @@ def save_arrays(path: str, arrays: Mapping[str, Array]) -> None:
                     np.lib.format.write_array(file, np.asanyarray(array), allow_pickle=False)
         os.replace(partial, target)
     except OSError as error:
-        raise Problem(f"{path} cannot be written: {error.strerror or error}", kind="argument") from None
+        raise unwritten(error, f"{path} cannot be written", "argument") from None
     finally:
         with suppress(OSError):
             partial.unlink(missing_ok=True)

@@ -9,8 +9,9 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..runtime.errors import Problem
+from ..runtime.errors import Problem, printable
 from ..runtime.later import Later, now
+from ..runtime.public_names import public, with_named
 from ..runtime.variables import checked_context, process
 from .cache.models import CachedModel, Origin, Outline, file_key, known_data, known_file, remember_file
 from .cache.programs import Request
@@ -44,7 +45,7 @@ class Entry:
     __slots__ = ("__call__", "__dict__", "__weakref__")
     if TYPE_CHECKING:
         def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None,
-                     num_threads: int | None = None) -> Any: ...
+                     num_threads: int | None = None, **named: Any) -> Any: ...
 
     def __init__(self, outline: Outline, graph: Graph, cached: CachedModel | None, shapes: Shapes = (),
                  traced: Later[Traced] | None = None, context: Context | None = None) -> None:
@@ -78,14 +79,16 @@ class Entry:
         return self._traced().outputs
 
     def __repr__(self) -> str:
-        return f"<Entry {self.name}({', '.join(self.inputs)}) -> ({', '.join(self.outputs)})>"
+        return f"<Entry {printable(self.name)}({', '.join(self.inputs)}) -> ({', '.join(self.outputs)})>"
 
     def trace(self) -> Traced:
         return self._traced()
 
+    @public("lower")
     def lower(self, target: Target | None = None, memory: PlanOptions | None = None) -> Lowered:
         return self._traced().lower(target, memory)
 
+    @public("compile")
     def compile(self, target: Target | None = None, context: Context | None = None,
                 memory: PlanOptions | None = None) -> Compiled:
         """Machine code with its variables in `context`, or in the model's; kept for calls when it is for this machine, the
@@ -112,13 +115,16 @@ class Entry:
             return self._traced().compile(request.target, context, request.memory)
         return self._cached.compile(self.name, self._shapes, request, context, self._traced)
 
-    def _call(self, *inputs: Any, out: Any = None, context: Context | None = None, num_threads: int | None = None) -> Any:
-        """One array, or a tuple of several, for arrays in the order of `inputs` or one mapping by name."""
+    def _call(self, *inputs: Any, out: Any = None, context: Context | None = None, num_threads: int | None = None,
+              **named: Any) -> Any:
+        """One array, or a tuple of several, for arrays in the order of `inputs`, by their names, or one mapping by name."""
         if self.is_dynamic:
-            return self.specialize(shapes_of(self._outline.inputs, inputs))(
+            inputs = (with_named(self.name, self._outline.inputs, inputs, named),) if named else inputs
+            return self.specialize(shapes_of(self.name, self._outline.inputs, inputs))(
                 *inputs, out=out, context=context, num_threads=num_threads)
         return self._code(checked_context(context))(
-            *inputs, out=out, context=self._context if context is None else context, num_threads=num_threads)
+            *inputs, out=out, context=self._context if context is None else context, num_threads=num_threads,
+            **named)
 
     def _quick(self) -> Callable[..., Any] | None:
         """What calls can do once it is compiled for those without a context."""
@@ -166,7 +172,7 @@ class Model:
     __slots__ = ("__call__", "__dict__", "__weakref__")
     if TYPE_CHECKING:
         def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None,
-                     num_threads: int | None = None) -> Any: ...
+                     num_threads: int | None = None, **named: Any) -> Any: ...
 
     def __init__(self, module: Later[Module], outlines: Sequence[Outline], cached: CachedModel | None = None,
                  bindings: Bindings | None = None) -> None:
@@ -217,7 +223,7 @@ class Model:
         if name == "main" and len(entries) == 1:
             return next(iter(entries.values()))
         if name not in entries:
-            raise AttributeError(f"the model has no entry {name}; it has {', '.join(entries) or 'none'}")
+            raise AttributeError(printable(f"the model has no entry {name}; it has {', '.join(entries) or 'none'}"))
         return entries[name]
 
     def __dir__(self) -> list[str]:
@@ -229,14 +235,16 @@ class Model:
     def __len__(self) -> int:
         return len(self.entries)
 
-    def _call(self, *inputs: Any, out: Any = None, context: Context | None = None, num_threads: int | None = None) -> Any:
+    def _call(self, *inputs: Any, out: Any = None, context: Context | None = None, num_threads: int | None = None,
+              **named: Any) -> Any:
         """A call of the only entry, or of `main`."""
-        return self.entry()(*inputs, out=out, context=context, num_threads=num_threads)
+        return self.entry()(*inputs, out=out, context=context, num_threads=num_threads, **named)
 
     def _quick(self) -> Callable[..., Any] | None:
         """What calls can do once the entry is compiled."""
         return self.entry()._quick()
 
+    @public("save")
     def save(self, directory: str | os.PathLike[str], name: str, target: Target | None = None,
              memory: PlanOptions | None = None, *, self_contained: bool = False, library: bool = False,
              main: bool = False) -> Artifact:
@@ -254,7 +262,7 @@ class Model:
         return self.show()
 
     def __repr__(self) -> str:
-        return f"<Model with {', '.join(self.entries) or 'no entries'}>"
+        return printable(f"<Model with {', '.join(self.entries) or 'no entries'}>")
 
 
 def in_context(traced: Traced, context: Context | None) -> Traced:
@@ -287,7 +295,7 @@ def load_model(source: Any, name: str | None = None, bindings: Bindings | None =
 
 def load_tflite(source: Any, name: str | None = None) -> Model:
     """`load_model` of what has to be a .tflite: a path, an open binary file, or bytes."""
-    if isinstance(source, str | os.PathLike):
+    if isinstance(source, str | os.PathLike) and os.path.isfile(source):  # others can be read once
         head, shown = first_bytes(source, 8), str(source)
     else:
         source, shown = read_bytes(source)
@@ -332,8 +340,6 @@ def outlines_of(module: Module, bindings: Bindings | None) -> tuple[Outline, ...
 
 
 def read_verified(data: str | bytes, name: str) -> Module:
-    from ..lowering.graph.verify import verify
+    from ..lowering.rewrite.infer_shapes import verified
     with seldom_collecting():
-        module = read_module(data, name)
-        verify(module)
-    return module
+        return verified(read_module(data, name))

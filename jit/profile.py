@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..lowering.graph.types import Array
-from ..runtime.errors import Position, Problem
+from ..runtime.errors import Position, Problem, printable
 
 if TYPE_CHECKING:
     from ..lowering.fuse.kernel import Kernel
@@ -72,15 +72,15 @@ class Profile:
 
     def __str__(self) -> str:
         total = sum(k.least for k in self.kernels) or 1.0
-        lines = [f"{self.name}: {self.least / 1e3:,.2f} us a call (median {self.median / 1e3:,.2f}) over {self.calls} calls, "
-                 f"{len(self.kernels)} kernels in {len(self.spans)} steps"]
+        lines = [f"{printable(self.name)}: {self.least / 1e3:,.2f} us a call (median {self.median / 1e3:,.2f}) over "
+                 f"{self.calls} calls, {len(self.kernels)} kernels in {len(self.spans)} steps"]
         if self.dropped:
             lines.append(f"  {self.dropped} steps of a call were not noted")
         lines.append(f"  {'us':>10} {'median':>10} {'share':>6} {'steps':>6} {'terms/ns':>9}  kernel")
         for k in self.kernels:
             where = f"  ({k.position})" if k.position else ""
             lines.append(f"  {k.least / 1e3:10.2f} {k.median / 1e3:10.2f} {k.least / total:6.1%} {k.steps:6} {k.rate:9.2f}  "
-                         f"{k.number} {k.origin} -> {k.result}{where}")
+                         f"{k.number} {printable(k.origin)} -> {k.result}{where}")
         return "\n".join(lines)
 
     def as_json(self) -> dict[str, Any]:

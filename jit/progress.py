@@ -6,6 +6,8 @@ import threading
 from types import TracebackType
 from typing import Any
 
+from ..runtime.errors import printable
+
 DELAY = 1.0
 """Seconds before anything is shown."""
 
@@ -42,12 +44,17 @@ class Progress:
         with self._lock:
             self.text = text
             if self._status is not None:
-                self._status.update(text)
+                self._status.update(shown(text))
 
     def _show(self) -> None:
         from rich.console import Console
-        from rich.text import Text
         with self._lock:
             if not self._is_over:
-                self._status = Console(stderr=True).status(Text(self.text))
+                self._status = Console(stderr=True).status(shown(self.text))
                 self._status.start()
+
+
+def shown(text: str) -> Any:
+    """Text on one line, as rich takes it: without markup, and without anything that drives the terminal."""
+    from rich.text import Text
+    return Text(printable(text))

@@ -16,8 +16,9 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ..runtime.errors import Problem
+from ..runtime.errors import Problem, printable, printable_text
 from ..runtime.later import now
+from ..runtime.public_names import public
 from ..runtime.threads import get_num_threads
 from ..runtime.variables import Context, checked_context, process
 from .collection import seldom_collecting
@@ -90,11 +91,13 @@ class Traced:
     def __str__(self) -> str:
         return self.show()
 
+    @public("lower")
     def lower(self, target: Target | None = None, memory: PlanOptions | None = None) -> Lowered:
         """Down to loops and a memory plan, for `target` or this machine; `memory` says which memories there are. Raises a
         Problem where the graph is wrong, or has something that cannot be compiled, or the memories are too small."""
         return lower(self, target, memory)
 
+    @public("compile")
     def compile(self, target: Target | None = None, context: Context | None = None,
                 memory: PlanOptions | None = None) -> Compiled:
         """`lower().compile()`, or the machine code of an earlier process from the cache on disk (`cache`). Variables are in
@@ -136,7 +139,10 @@ class Lowered:
 
     def show(self, stage: str = "loops") -> str:
         """One stage as text: graph, kernels, schedule, loops, plan, llvm or asm."""
-        match known_stage(stage):
+        return printable_text(self._text(known_stage(stage)))
+
+    def _text(self, stage: str) -> str:
+        match stage:
             case "graph":
                 return show_graph(self.module)
             case "kernels":
@@ -197,6 +203,7 @@ class Lowered:
         return {buffer: value.type.element for buffer, value in zip(buffers, (*inputs, *outputs))
                 if isinstance(value.type, TensorType) and isinstance(value.type.element, Quantized)}
 
+    @public("save")
     def save(self, directory: str | os.PathLike[str], name: str | None = None, *, self_contained: bool = False,
              library: bool = False, main: bool = False) -> Artifact:
         """Write an object file and a C header for `target` to a directory: `<name>.o` and `tosaic_<name>.h`.
@@ -253,6 +260,7 @@ def lower(traced: Traced, target: Target | None, memory: PlanOptions | None = No
     from ..lowering.native.features import host
     from ..lowering.schedule.schedule import lower_each_way
     check_shapes(traced.function)
+    check_target(target)
     machine, clock = target or host(), Clock()
     machine = replace(machine, findings=findings) if findings else machine
     with clock.step("graph"):
@@ -272,6 +280,13 @@ def lower(traced: Traced, target: Target | None, memory: PlanOptions | None = No
         options = replace(options, alignment=options.alignment or alignment_of(machine))
         program, planned = smallest_plan(programs, options)
     return Lowered(traced, module, kernels, program, planned, machine, threads, clock.seconds)
+
+
+def check_target(given: object) -> None:
+    """A Problem where the name of a target is given for the target."""
+    if isinstance(given, str):
+        raise Problem(f"target is the text {given!r}, not a machine", kind="option",
+                      help=f"tosaic.target({given!r}) gives one")
 
 
 def check_shapes(function: Function) -> None:
@@ -302,7 +317,7 @@ def executable(module: Module, function: Function, target: Target | None,
 def show_graph(module: Module, whole: bool = False) -> str:
     """A module as MLIR text; only a whole one reads back."""
     from ..lowering.text.printer import print_module
-    return print_module(module, elide=None if whole else ELIDED)
+    return printable_text(print_module(module, elide=None if whole else ELIDED))
 
 
 def indented(text: str) -> str:
@@ -316,4 +331,4 @@ def known_stage(stage: str) -> str:
 
 
 def described(value: Value) -> str:
-    return f"{value.name}: {value.type}"
+    return printable(f"{value.name}: {value.type}")

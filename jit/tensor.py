@@ -12,7 +12,7 @@ import numpy as np
 
 from ..lowering.graph.graph import Value
 from ..lowering.graph.types import ElementType, TensorType
-from ..runtime.errors import Problem
+from ..runtime.errors import Problem, printable
 
 if TYPE_CHECKING:
     from .trace import Scope
@@ -56,7 +56,7 @@ class Tensor:
         return self.type.size
 
     def __repr__(self) -> str:
-        return f"Tensor({self.value.type}, %{self.value.name})"
+        return printable(f"Tensor({self.value.type}, %{self.value.name})")
 
     def __add__(self, other: Any) -> Tensor: return _ops().add(self, other)
     def __radd__(self, other: Any) -> Tensor: return _ops().add(other, self)

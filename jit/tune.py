@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..lowering.graph.types import Array
-from ..runtime.errors import Problem
+from ..runtime.errors import Problem, printable
 
 if TYPE_CHECKING:
     from ..lowering.memory.planner import PlanOptions
@@ -60,7 +60,7 @@ class Tuning:
             return f"nothing is faster than {self.before:,.2f} us a call, in {self.trials} trials"
         lines = [f"{self.before:,.2f} -> {self.after:,.2f} us a call, x{self.before / self.after:.2f}, in {self.trials} trials"]
         for c in self.changes:
-            lines += [f"  x{c.ratio:.2f} kernel {c.number} {c.origin}", *(
+            lines += [f"  x{c.ratio:.2f} kernel {c.number} {printable(c.origin)}", *(
                 f"    {b} -> {a}" for b, a in zip(c.before, c.after) if a != b)]
         return "\n".join(lines)
 

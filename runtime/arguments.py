@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .arena import Array, address, apart, empty
-from .errors import Problem
+from .errors import Problem, printable
 from .records import dataclass
 
 MLIR_NAMES = {"bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "ui8",
@@ -71,7 +71,7 @@ class Tensor:
         return tensor_text(self.shape, self.element)
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.type}"
+        return printable(f"{self.name}: {self.type}")
 
     def new(self, inputs: Iterable[int] = ()) -> Array:
         """An array for a result of a run that reads from the addresses `inputs`; its contents are anything."""
@@ -152,7 +152,7 @@ class Signature:
     outputs: tuple[Tensor, ...]
 
     def __str__(self) -> str:
-        return f"{self.name}({', '.join(map(str, self.inputs))}) -> ({', '.join(map(str, self.outputs))})"
+        return f"{printable(self.name)}({', '.join(map(str, self.inputs))}) -> ({', '.join(map(str, self.outputs))})"
 
     def arrays(self, arguments: Sequence[Any]) -> Sequence[Array]:
         """The inputs as arrays that native code can read, from values in order, or from one mapping by name."""

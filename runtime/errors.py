@@ -5,7 +5,11 @@ only cut out and shortened when the message is printed.
 """
 from __future__ import annotations
 
+import errno
 import linecache
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import field
 
 from .records import dataclass
@@ -13,13 +17,28 @@ from .records import dataclass
 WIDTH = 100
 """Columns of a source line that a message shows at most."""
 
-CONTROL = {c: f"\\x{c:02x}" for c in [*range(0x20), 0x7F, *range(0x80, 0xA0)] if c != 0x09}
-BIDIRECTIONAL = {c: f"\\u{c:04x}" for c in [*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F]}
+UNSAFE = ("\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb\ud800-\udfff"
+          "\U000e0000-\U000e007f")
+"""What could drive a terminal, or show text in another order than it is in: control characters of ASCII and of ISO 6429, marks
+of bidirectional text, separators of lines, tags; and halves of surrogates, which no encoding has. In the names of a model, a
+line break, too."""
+IN_TEXT, IN_NAME = re.compile(f"[{UNSAFE}]"), re.compile(f"[\n{UNSAFE}]")
 
 
 def printable(text: str) -> str:
-    """`text` without anything that could drive a terminal."""
-    return text.translate(CONTROL | BIDIRECTIONAL)
+    """A name or a message on one line, without anything that could drive a terminal."""
+    return IN_NAME.sub(escape, text)
+
+
+def printable_text(text: str) -> str:
+    """Text of several lines without anything that could drive a terminal."""
+    return IN_TEXT.sub(escape, text)
+
+
+def escape(found: re.Match[str]) -> str:
+    """A character by its number, as Python writes it."""
+    number = ord(found.group())
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,3 +150,43 @@ def require(condition: bool, message: str, help: str | None = None, kind: str = 
     """Raise a Problem unless `condition` holds; the caller that knows the position adds it (`Problem.at`)."""
     if not condition:
         raise Problem(message, kind=kind, help=help)
+
+
+REMEDIES: dict[int, str] = {
+    errno.ENOSPC: "the disk is full: make room, or write to another one",
+    errno.EDQUOT: "your quota of the disk is used up: make room, or write to another one",
+    errno.EFBIG: "the file would be larger than the file system or the limits of this process allow",
+    errno.EROFS: "the file system is read-only: write to another one",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.EIO: "the disk or its connection fails: write to another one",
+    errno.ENXIO: "nothing reads from the other end of this file",
+    errno.EMFILE: "this process has too many open files: close some, or raise its limit (ulimit -n)",
+    errno.ENFILE: "the system has too many open files",
+    errno.ELOOP: "the path has too many symbolic links, or one that leads to itself",
+    errno.EINVAL: "the file system does not take this name",
+    errno.EILSEQ: "the file system does not take this name",
+    errno.EBUSY: "another program holds it",
+    errno.ETXTBSY: "a running program is in this file",
+    errno.EISDIR: "a directory has this name: choose another one",
+    errno.ENOTEMPTY: "a directory has this name: choose another one"}
+"""What to do about an error of the system when a file is written, by its number. For all others (no permission, no directory)
+another place is the remedy."""
+
+
+def unwritten(error: OSError, what: str, kind: str = "file") -> Problem:
+    """The Problem for a file that could not be written, with the remedy for that error of the system; `what` failed, such as
+    `cannot write to out`."""
+    remedy = REMEDIES.get(error.errno or 0, "name a directory that can be written")
+    return Problem(f"{what}: {error.strerror or error}", kind=kind, help=remedy)
+
+
+@contextmanager
+def temporary_file() -> Iterator[None]:
+    """Where a temporary file is written: an error of the system that a user can do something about is a Problem."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in REMEDIES:
+            raise
+        from tempfile import gettempdir
+        raise unwritten(error, f"a temporary file in {gettempdir()} (TMPDIR) cannot be written") from error

@@ -18,6 +18,7 @@ import numpy as np
 
 from .arena import address, empty
 from .errors import Problem
+from .public_names import public
 
 MOST = 64
 """Threads that a program may use at most; of the pool's words, one has a bit for each part of a job."""
@@ -139,6 +140,7 @@ def of_environment(text: str | None) -> int:
     return checked(int(text))
 
 
+@public("tosaic.set_num_threads")
 def set_num_threads(number: int) -> None:
     """Let calls use so many threads at most from now on, and compile functions for so many (unless they say otherwise
     themselves). 1, which is the default, gives code and memory plans without any threads."""

@@ -21,7 +21,7 @@ import numpy as np
 
 from .arena import Array, address, empty
 from .arguments import Tensor, as_array
-from .errors import Label, Position, Problem
+from .errors import Label, Position, Problem, printable
 
 
 class Declaration(NamedTuple):
@@ -45,7 +45,7 @@ class State(NamedTuple):
     is_written: bool
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.type}, {self.nbytes} bytes, {'written' if self.is_written else 'not written'}"
+        return f"{printable(self.name)}: {self.type}, {self.nbytes} bytes, {'written' if self.is_written else 'not written'}"
 
 
 class Lock:

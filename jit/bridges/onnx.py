@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...runtime.errors import Problem
+from ...runtime.errors import Problem, temporary_file
+from ...runtime.public_names import public
 from ..model import Model, model_of
 from ..reading import read_bytes
 from .torch_mlir import Request, lowered, need, spelled_names, with_names
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 Shapes = Mapping[str, tuple[int, ...]]
 
 
+@public("tosaic.from_onnx")
 def from_onnx(model: Any, *, shapes: Mapping[str, Sequence[int]] | None = None, name: str | None = None) -> Model:
     """A model from an ONNX file's path, its bytes, an open file, or an `onnx.ModelProto`.
 
@@ -74,7 +76,8 @@ class Conversion:
             return named(lowered(Request("onnx", self.source, self.name, shapes), told), told)
         with tempfile.TemporaryDirectory(prefix="tosaic-") as folder:
             path = Path(folder, "model.onnx")
-            path.write_bytes(self.source)
+            with temporary_file():
+                path.write_bytes(self.source)
             return named(lowered(Request("onnx", path, self.name, shapes), told), told)
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from ...runtime.errors import Problem
 from ...runtime.later import now
+from ...runtime.public_names import public
 from ...runtime.variables import checked_context
 from ..model import Entry, Model, graph_of, outlines_of
 from ..structure import Structure, flatten
@@ -33,6 +34,7 @@ _numbers: dict[str, Iterator[int]] = {}
 """How many models were read under one name: their variables are not each other's."""
 
 
+@public("tosaic.from_tensorflow")
 def from_tensorflow(source: Any, *arguments: Any, name: str | None = None, outputs: Sequence[str] = (),
                     signatures: Sequence[str] = (), context: Context | None = None) -> Model:
     """A model of a `tf.function` or any callable (a Keras model, too) with its `arguments` (arrays, `tf.TensorSpec`s), of a

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from ...runtime.errors import Label, Problem
+from ...runtime.errors import Label, Problem, temporary_file
 
 if TYPE_CHECKING:
     from ...lowering.graph.graph import Module
@@ -58,14 +58,14 @@ def module_of_tflite(data: bytes, name: str, meanwhile: Callable[[], None] | Non
     from .tflite_parts import check_leftovers, convert_parts
     plan = plan_of(decode(data, name))
     functions = convert_parts(data, plan, name, meanwhile)
-    from ...lowering.graph.verify import verify
+    from ...lowering.rewrite.infer_shapes import verified
     from ...lowering.tflite.assemble import assemble, initialised
     module, initialiser = assemble(plan, functions)
     if initialiser is not None:
         module = initialised(module, values_of(initialiser))
-    verify(module)
-    check_leftovers(module)
-    return module
+    found = verified(module)
+    check_leftovers(found)
+    return found
 
 
 def values_of(initialiser: Module) -> dict[str, Array | None]:
@@ -102,7 +102,8 @@ def converted(data: bytes, name: str, form: Literal["Bytecode", "Text"], seconds
                       help='pip install "tosaic[tflite]"')
     with tempfile.TemporaryDirectory(prefix="tosaic-") as folder:
         source, result = Path(folder, "model.tflite"), Path(folder, "model.mlir")
-        source.write_bytes(data)
+        with temporary_file():
+            source.write_bytes(data)
         arguments = [str(source), str(result), form, "Enable" if located else "Disabled"]
         log, status = run(arguments, folder, name, seconds, meanwhile)
         if status or not result.exists():

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...runtime.errors import Problem
+from ...runtime.errors import Problem, temporary_file
+from ...runtime.public_names import public
 from ...runtime.variables import checked_context
 from ..model import Model, model_of
 from .torch_export import example_shapes, exported, reexported, simpler
@@ -30,6 +31,7 @@ _numbers: collections.Counter[str] = collections.Counter()
 _numbers_lock = threading.Lock()
 
 
+@public("tosaic.from_torch")
 def from_torch(module: Any, *example_inputs: Any, kwargs: Mapping[str, Any] | None = None, dynamic_shapes: Any = None,
                state: bool = True, training: bool = False, strict: bool = False, name: str | None = None,
                context: Context | None = None) -> Model:
@@ -100,12 +102,10 @@ class Conversion:
 # ---- state -----------------------------------------------------------------------------------------------------------------
 def with_state(module: Module, interface: Interface, name: str) -> Module:
     """The module, its first inputs and results as variables."""
-    from ...lowering.graph.verify import verify
+    from ...lowering.rewrite.infer_shapes import verified
     from ...lowering.rewrite.interface import State, bind_state
     state = [State(f"{name}.{buffer}", array_of(value)) for buffer, value in zip(interface.buffers, interface.values)]
-    found = bind_state(module, module.function("main"), state)
-    verify(found)
-    return found
+    return verified(bind_state(module, module.function("main"), state))
 
 
 def array_of(tensor: Any) -> Array:
@@ -144,5 +144,5 @@ def write_bytecode(program: Any, path: Path, name: str) -> None:
         said = str(error).splitlines() or [""]
         raise Problem(f"torch-mlir cannot take {name}: {type(error).__name__}: {said[0][:300]}", kind="unsupported",
                       help="write it with other operations; torch.where, for a condition, computes both sides") from error
-    with open(path, "wb") as file:
+    with temporary_file(), open(path, "wb") as file:
         importer.module.operation.write_bytecode(file)

@@ -88,12 +88,10 @@ def lowered(request: Request, told: dict[str, Any] | None = None, seconds: float
 
 def finished(module: Module) -> Module:
     """The module with f64 narrowed and open bounds open, verified."""
-    from ...lowering.graph.verify import verify
+    from ...lowering.rewrite.infer_shapes import verified
     from ...lowering.rewrite.narrow_doubles import narrow_doubles
     from ...lowering.rewrite.open_bounds import open_bounds
-    narrow = open_bounds(narrow_doubles(module))
-    verify(narrow)
-    return narrow
+    return verified(open_bounds(narrow_doubles(module)))
 
 
 def run(request: Request, command: Sequence[str], folder: str, told: dict[str, Any], seconds: float) -> None:

@@ -17,6 +17,7 @@ from contextlib import suppress
 from typing import Any, Literal, NamedTuple, get_args
 
 from ...runtime.arena import Array
+from ...runtime.errors import printable
 from .entry import Entry, Fields, packed, unpacked
 
 Kind = Literal["code", "entry", "model", "file", "tuning", "known"]
@@ -182,12 +183,13 @@ class Folder(NamedTuple):
 
 CLOSED_BY_EXEC = getattr(os, "O_CLOEXEC", 0)
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+NOT_WAITED_FOR = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 
 
 def mapped(path: str) -> tuple[mmap.mmap, os.stat_result]:
-    """A file's bytes, and what the file system says of it; OSError where it is not this user's own, ValueError where it is
-    empty."""
-    descriptor = os.open(path, os.O_RDONLY | CLOSED_BY_EXEC | NO_LINK | getattr(os, "O_BINARY", 0))
+    """A file's bytes, and what the file system says of it; OSError where it is no file or not this user's own, ValueError
+    where it is empty. A pipe or a device that has an entry's name is not waited for."""
+    descriptor = os.open(path, os.O_RDONLY | CLOSED_BY_EXEC | NO_LINK | NOT_WAITED_FOR | getattr(os, "O_BINARY", 0))
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or not is_own(path, status, "chmod 600"):
@@ -221,7 +223,7 @@ def is_own(path: str, status: os.stat_result, remedy: str) -> bool:
     if (foreign or shared) and path not in _noted:
         _noted.add(path)
         cause = "it belongs to another user" if foreign else f"other users may write to it ({remedy} changes that)"
-        warnings.warn(f"tosaic takes no machine code from {path}: {cause}", RuntimeWarning, stacklevel=2)
+        warnings.warn(f"tosaic takes no machine code from {printable(path)}: {cause}", RuntimeWarning, stacklevel=2)
     return not (foreign or shared)
 
 

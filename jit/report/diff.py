@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ...runtime.errors import printable
 from .figures import BufferLine, Report
 from .text import step_text, table
 
@@ -48,8 +49,9 @@ class Diff:
 
     def parts(self) -> Iterator[list[str]]:
         yield table(("", "before", "after", "change"), [row(c) for c in (*self.totals, *self.pools)])
-        yield ["", f"  peak before  {self.peaks[0]}", f"  peak after   {self.peaks[1]}"] if self.peak_moved else [
-            "", f"  peak unmoved: {self.peaks[0]}"]
+        before, after = map(printable, self.peaks)
+        yield ["", f"  peak before  {before}", f"  peak after   {after}"] if self.peak_moved else [
+            "", f"  peak unmoved: {before}"]
         for title, changes in (("buffers", self.buffers), ("constants", self.constants)):
             yield from lists(title, changes)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from string import ascii_lowercase, ascii_uppercase
 
+from ...runtime.errors import printable
 from .columns import Columns, columns
 from .figures import BufferLine, PoolLine, Report
 
@@ -28,7 +29,7 @@ def picture(report: Report, pool: PoolLine) -> list[str]:
     foot = [f"  {'':>{margin}} +{'-' * len(axis) * cell}"]
     if pool.peak:
         foot.append(f"  {'':>{margin}}  {' ' * cell * axis.of[pool.peak.tick]}{'^' * cell} peak")
-    return [f"  {pool.name}: steps across, {pool.nbytes:,} bytes up", *reversed(rows), *foot]
+    return [f"  {printable(pool.name)}: steps across, {pool.nbytes:,} bytes up", *reversed(rows), *foot]
 
 
 def drawn(report: Report, pool: PoolLine) -> list[BufferLine]:

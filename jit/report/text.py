@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ...runtime.errors import printable
 from .figures import BufferLine, KernelLine, Peak, Report, Rung, StepLine
 from .live import bytes_shared
 from .terminal import letters, picture
@@ -17,7 +18,7 @@ def print_report(report: Report) -> str:
 
 
 def parts(report: Report) -> Iterator[list[str]]:
-    yield [report.name, *(f"  {name:<10} {text}" for name, text in rows(report))]
+    yield [printable(report.name), *(f"  {name:<10} {printable(text)}" for name, text in rows(report))]
     if len(report.pools) > 1 or any(p.limit is not None for p in report.pools):
         yield ["", *pool_table(report)]
     if report.ladder:
@@ -132,6 +133,7 @@ def listed(buffers: Sequence[BufferLine]) -> str:
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Rows in columns; numbers to the right."""
+    rows = [[printable(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(head, *rows)]
     right = [bool(rows) and all(is_number(row[i]) for row in rows) for i in range(len(head))]
     return ["  " + "  ".join(cell.rjust(w) if r else cell.ljust(w) for cell, w, r in zip(row, widths, right)).rstrip()

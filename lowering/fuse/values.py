@@ -11,8 +11,8 @@ def static(value: Value) -> TensorType:
     """The type of a value, which must be a tensor with known extents."""
     type = value.tensor
     if not type.is_static:
-        raise Problem(f"%{value.name} has the dynamic shape {type}", value.position, kind="unsupported",
-                      help="call it with arrays, or name the shapes of its inputs: specialize({...}), --shape INPUT=2x8")
+        raise Problem(f"%{value.name} has the dynamic shape {type}, which does not follow from the inputs", value.position,
+                      kind="unsupported", help="declare its extents: its operator has no rule that gives them")
     return type
 
 

@@ -10,9 +10,10 @@ import dataclasses
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from ...runtime.errors import Problem
+from ...runtime.public_names import checked_fields
 
 Kind = Literal["intermediate", "input", "output", "constant"]
 PoolKind = Literal["workspace", "constant"]
@@ -47,6 +48,10 @@ class PoolInfo:
     write_bandwidth_bytes_per_cycle: int | None = None
     read_latency_cycles: int = 0
     write_latency_cycles: int = 0
+
+    def __new__(cls, *values: Any, **named: Any) -> PoolInfo:
+        checked_fields("tosaic.Pool", cls.__dataclass_fields__, named)
+        return object.__new__(cls)
 
     def __post_init__(self) -> None:
         if not self.name:

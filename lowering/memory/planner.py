@@ -4,9 +4,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import get_args
+from typing import Any, get_args
 
 from ...runtime.errors import Problem
+from ...runtime.public_names import checked_fields
 from ...runtime.threads import checked
 from ..elements.expression import Buffer
 from ..fuse.interleave import RowPolicy
@@ -56,6 +57,10 @@ class PlanOptions:
     rows: RowPolicy | None = None
     threads: int | None = None
     precision: Precision = "f32"
+
+    def __new__(cls, *values: Any, **named: Any) -> PlanOptions:
+        checked_fields("tosaic.Memory", cls.__dataclass_fields__, named)
+        return object.__new__(cls)
 
     def __post_init__(self) -> None:
         if self.alignment is not None and not is_alignment(self.alignment):

@@ -15,7 +15,7 @@ from ...runtime.records import dataclass
 from ..loops.ir import Function, first_of
 from .emit import attributes, emit_function, own_definitions
 from .link import is_supported
-from .llvm_text import quoted
+from .llvm_text import plain
 from .machine import binding, object_of
 from .processes import Worker, processors
 from .split import Definition
@@ -77,7 +77,7 @@ class Ahead:
         text = self.texts[first] = emit_function(function, self.target, self._open.declared)
         if text in self.definitions:
             return
-        name = quoted(f"ahead.{len(self.definitions)}_{function.name}")
+        name = f"ahead.{len(self.definitions)}_{plain(function.name)}"
         self.definitions[text] = Definition(tuple(f"define internal void @{name}{text}".split("\n")))
         self._open.add(self.definitions[text])
         if len(self._open.lines) >= LINES_OF_A_BATCH:

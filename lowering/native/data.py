@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...runtime.errors import Problem
+from ...runtime.errors import Problem, temporary_file
 from ...runtime.records import dataclass
 from ..graph.types import Array
 from ..loops.program import VariableUse
@@ -55,7 +55,8 @@ class Constants:
         self.lines: list[str] = []
         self.nbytes = 0
         self._symbols: dict[tuple[int, bytes], str] = {}
-        self._folder = tempfile.TemporaryDirectory(prefix="tosaic-")
+        with temporary_file():
+            self._folder = tempfile.TemporaryDirectory(prefix="tosaic-")
 
     def __enter__(self) -> Constants:
         return self
@@ -96,7 +97,8 @@ class Constants:
 
     def _included(self, name: str, data: bytes, alignment: int, section: str) -> list[str]:
         path = Path(self._folder.name, name)
-        path.write_bytes(data)
+        with temporary_file():
+            path.write_bytes(data)
         kind = "%progbits" if self.target.architecture == "arm" else "@progbits"
         hidden = () if section else (f".hidden {name}",)
         assembly = (f'.section {section or ".rodata"},"a",{kind}', f".balign {alignment}", *hidden, f".globl {name}",

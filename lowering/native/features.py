@@ -12,6 +12,7 @@ from collections.abc import Set
 from dataclasses import replace
 
 from ...runtime.errors import Problem
+from ...runtime.public_names import public
 from ...runtime.tiles import may_use_tiles
 from .target import Target
 
@@ -55,6 +56,7 @@ PRESETS = {
 }
 
 
+@public("tosaic.target")
 def target(name: str = "host", cpu: str | None = None, features: str = "") -> Target:
     """A machine by its name: "host", or one of the presets; `cpu` is another processor of its family, by LLVM's name, and
     `features` are added to the target's ("+dsp,-fp64"). What vectors and dot products are used follows from the features;

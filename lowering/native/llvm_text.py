@@ -6,6 +6,7 @@ so that no target meets a type that it must call a library for.
 from __future__ import annotations
 
 import functools
+import re
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import field
@@ -29,6 +30,9 @@ KINDS = {d: "half" if d in HALVES else "bool" if d == "bool" else "float" if is_
          "unsigned" if d.startswith("u") else "signed" for d in SCALARS}
 
 
+NOT_PLAIN = re.compile(r"[^A-Za-z0-9._$-]")
+
+
 def spelled(scalar: str, lanes: int) -> str:
     return scalar if lanes == 1 else f"<{lanes} x {scalar}>"
 
@@ -38,6 +42,11 @@ def quoted(name: str) -> str:
     if all(c.isascii() and (c.isalnum() or c in "._$-") for c in name) and not name[:1].isdigit():
         return name
     return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in name.encode()) + '"'
+
+
+def plain(name: str) -> str:
+    """A name of a model as a part of a symbol that something else makes unique: linkers, debuggers and disassemblers see it."""
+    return NOT_PLAIN.sub("_", name)
 
 
 def suffix(scalar: str, lanes: int) -> str:

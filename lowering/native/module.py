@@ -11,6 +11,7 @@ from ..loops.program import Program
 from ..memory.plan import Plan, PlannedPool, names_of
 from .driver import Driver, Places, Slot
 from .emit import emit_functions
+from .llvm_text import plain
 from .target import Target
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def module_text(parts: Sequence[Part], target: Target, more: Sequence[str] = (),
     """LLVM IR of the parts; `more` are lines of the interface that calls `@<prefix>.run(ptr %frame)`. What has been compiled
     `ahead` is only declared."""
     functions = [f for part in parts for f in part.program.functions]
-    spelled = [f"{part.prefix}.kernel_{i}_{f.name}" for part in parts for i, f in enumerate(part.program.functions)]
+    spelled = [f"{part.prefix}.kernel_{i}_{plain(f.name)}" for part in parts for i, f in enumerate(part.program.functions)]
     over = [written_over(f, part.places) for part in parts for f in part.program.functions]
     emitted = emit_functions(functions, target, over, spelled, ahead)
     names = iter(emitted.names)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arena import Array
-from ..errors import Problem
+from ..errors import Problem, printable
 from .array_methods import ArrayMethods, install
 from .asynchronous import TRANSITION, AsyncValue, Callback, Waiting, raised, run_callbacks, telling
 from .chain import abandoned
@@ -147,7 +147,7 @@ class TensorHandle(ArrayMethods, AsyncValue):
         if self._array is not None:
             return f"<TensorHandle {self._metadata}: {np.array2string(self._array, threshold=20, prefix='  ')}>"
         if self.error is not None:
-            return f"<TensorHandle error: {self.error.message}>"
+            return f"<TensorHandle error: {printable(self.error.message)}>"
         return f"<TensorHandle pending: {self._metadata or 'metadata not known'}>"
 
     # ---- what settles it ---------------------------------------------------------------------------------------------

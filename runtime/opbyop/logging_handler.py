@@ -17,11 +17,16 @@ from .tensor_kinds import SCALARS, STRINGS
 Write = Callable[[str], object]
 
 
+def say(line: str) -> None:
+    """Print a line; attributes and contents may hold anything."""
+    print(printable(line))
+
+
 class LoggingOpHandler(OpHandler):
     """Logs operators, attributes and inputs; with `sync_log_results` it waits for the results and logs them, too. `write` gets
     one line at a time."""
 
-    def __init__(self, fallback: OpHandler, write: Write = print, sync_log_results: bool = False) -> None:
+    def __init__(self, fallback: OpHandler, write: Write = say, sync_log_results: bool = False) -> None:
         super().__init__(fallback)
         self.write, self.sync_log_results = write, sync_log_results
         self._ids = itertools.count()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arguments import Tensor
-from ..errors import Problem
+from ..errors import Problem, printable
 from ..variables import Declaration
 from .attributes import FrozenOpAttrs
 from .logging_handler import tensor_text
@@ -110,7 +110,7 @@ def write(call: OpCall) -> Any:
 def show(call: OpCall) -> Any:
     prefix = call.attributes.get("prefix", "string") if "prefix" in call.attributes else ""
     for argument in call.arguments:
-        print(f"{prefix}{tensor_text(argument)}")
+        print(printable(f"{prefix}{tensor_text(argument)}"))
     return ()
 
 

@@ -1,11 +1,15 @@
 """An entry that is damaged, cut off, someone else's or another key's is as if it were not there, and is written again."""
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -198,3 +202,42 @@ def test_a_mapped_entry_stays_when_its_file_is_replaced_or_removed(cache: Folder
     cache.write("code", KEY, {}, [np.full(100_000, 2, np.uint8)])
     cache.clear()
     assert found is not None and np.all(found.arrays[0] == 1)
+
+
+def make_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def make_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made, contextlib.chdir(path.parent):
+        made.bind(path.name)  # whose whole path may be longer than a socket's
+
+
+def make_link(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+@pytest.mark.parametrize("make", [make_pipe, make_socket, make_link, Path.mkdir])
+def test_what_is_no_file_is_not_waited_for(make: Callable[[Path], None], cache: Folder) -> None:
+    """A pipe that somebody has put in the place of an entry would make every later call wait for ever."""
+    assert tosaic.load(ADD)(X).tolist() == [2, 3, 4, 5]
+    for path in files(cache):
+        path.unlink()
+        make(path)
+    called = threading.Thread(target=lambda: results.append(tosaic.load(ADD)(X).tolist()), daemon=True)
+    results: list[list[float]] = []
+    called.start()
+    called.join(60)
+    assert results == [[2, 3, 4, 5]]
+    assert cache.usage().entries == len(files(cache))
+    if make is not Path.mkdir:  # the others give way to entries
+        assert all(path.is_file() and not path.is_symlink() for kind in ("entry", "model") for path in files(cache, kind))
+    cache.clear()
+    assert tosaic.load(ADD)(X).tolist() == [2, 3, 4, 5]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_cache_folder_that_is_a_pipe_is_gone_without(cache: Folder) -> None:
+    os.mkfifo(cache.path)
+    assert tosaic.load(ADD)(X).tolist() == [2, 3, 4, 5]

@@ -27,7 +27,7 @@ from ...graph.types import (
 )
 from .adaptive import known_shape
 from .block_scaling import real_values, scale_of, values_of
-from .operands import Shape, one_of, ranked, same, same_shape, tensor, written
+from .operands import Shape, known, one_of, ranked, same, same_shape, tensor, written
 from .window import check, output_extents, window_slices
 
 VALUES = (F8E4M3, F8E5M2, F6E2M3, F6E3M2, F4E2M1, MXINT8)
@@ -145,6 +145,7 @@ class MatMulTBlockScaled(Op, name="tosa.matmul_t_block_scaled"):
         one_type(a, b, "both operands")
         require(other == 1 or same(batch, other), f"the batch of {b.type} is neither 1 nor that of {a.type}", kind="shape")
         require(same(inner, depth), f"the last extents of {a.type} and {b.type} differ", kind="shape")
+        batch = known(batch, other if other != 1 else None)
         return TensorType((batch, height, width), F32)
 
     def reference(self, a: Array, a_scale: Array, b: Array, b_scale: Array) -> Array:

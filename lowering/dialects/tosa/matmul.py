@@ -88,6 +88,7 @@ class MatMulT(Product, name="tosa.matmul_t"):
         require(other == 1 or same(batch, other), f"the batch of {b.type} is neither 1 nor that of {a.type}",
                 kind="shape")
         require(same(inner, depth), f"the last extents of {a.type} and {b.type} differ", kind="shape")
+        batch = known(batch, other if other != 1 else None)
         return TensorType((batch, height, width), self.result_element(a, b, a_zp, b_zp))
 
     def reference(self, a: Array, b: Array, a_zp: Array, b_zp: Array) -> Array:

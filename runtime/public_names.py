@@ -1,0 +1,76 @@
+"""Names that a caller gives: what a function takes, and what was meant where it takes no such name. Python's own TypeError
+would speak of the functions inside that a call has come to.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ParamSpec, TypeVar
+
+from .errors import Problem
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+OPTIONS = ("out", "context", "num_threads")
+"""What every call of a compiled function takes besides its inputs."""
+
+
+def unknown_name(function: str, kind: str, name: str, groups: Mapping[str, Sequence[str]]) -> Problem:
+    """The Problem for a name that a function does not take; `groups` are those that it takes, by what they are."""
+    every = [n for names in groups.values() for n in names]
+    meant = closest(name, every)
+    takes = "; ".join(f"its {what}: {', '.join(names) or 'none'}" for what, names in groups.items())
+    return Problem(f"{function} has no {kind} named {name}", kind="argument",
+                   help=f"did you mean {meant}? {takes}" if meant else takes)
+
+
+def closest(name: str, names: Iterable[str]) -> str | None:
+    """The name that was probably meant."""
+    from difflib import get_close_matches
+    found = get_close_matches(name, list(names), 1, 0.6)
+    return found[0] if found else None
+
+
+def with_named(function: str, names: Sequence[str], inputs: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    """All inputs of a call by name: those in order (or one mapping), and those that are named."""
+    if len(inputs) == 1 and isinstance(inputs[0], Mapping):
+        given = dict(inputs[0])
+    elif len(inputs) <= len(names):
+        given = dict(zip(names, inputs))
+    else:
+        raise Problem(f"{function} takes {len(names)} inputs, got {len(inputs)} and {', '.join(named)}", kind="argument",
+                      help=f"its inputs: {', '.join(names) or 'none'}")
+    for name, value in named.items():
+        if name not in names:
+            raise unknown_name(function, "input or option", name, {"inputs": names, "options": OPTIONS})
+        if name in given:
+            raise Problem(f"{function} gets input {name} twice", kind="argument", help="name it, or pass it in its place")
+        given[name] = value
+    return given
+
+
+def public(name: str) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
+    """A function of the interface, which is called `name`: an argument with a name that it does not take is a Problem."""
+    def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+        code = function.__code__  # inspect takes milliseconds, at each start
+        takes = [n for n in code.co_varnames[:code.co_argcount + code.co_kwonlyargcount] if n != "self"]
+        known = frozenset(takes)
+
+        @functools.wraps(function)
+        def call(*arguments: Parameters.args, **named: Parameters.kwargs) -> Result:
+            if named and not known.issuperset(named):
+                wrong = next(n for n in named if n not in known)
+                raise unknown_name(name, "option", wrong, {"options": takes})
+            return function(*arguments, **named)
+
+        return call
+
+    return decorate
+
+
+def checked_fields(name: str, fields: Iterable[str], named: Iterable[str]) -> None:
+    """A Problem for a field that the class of the interface called `name` does not have."""
+    known = tuple(fields)
+    for each in named:
+        if each not in known:
+            raise unknown_name(name, "option", each, {"options": known})
