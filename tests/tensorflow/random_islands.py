@@ -6,8 +6,9 @@ and a graph of its own, which take values that only one branch reads.
 """
 from __future__ import annotations
 
-from .random_executor import RESOURCE, Frame, Number, Writer, random_graph
 from tosaic.lowering.rewrite.functionalize.bits import FALSE, Bit
+
+from .random_executor import RESOURCE, Frame, Number, Writer, random_graph
 
 I32 = "tensor<i32>"
 BINARY = ("tf.AddV2", "tf.Sub", "tf.Maximum", "tf.Mul")
@@ -21,7 +22,6 @@ class Islands:
         writer.adds_in_loops = self.random.random() < 0.5
 
     def __call__(self, frame: Frame) -> None:
-        w = self.w
         taken: list[Bit] = []
         lines: list[str] = []
         local: list[str] = []
@@ -32,7 +32,7 @@ class Islands:
                 local.append(self.constant(lines))
             elif kind < 0.35 and self.may_write:
                 effects = True
-                self.effect(lines, local, self.operand(frame, local, taken))
+                self.effect(lines, frame, local, taken)
             elif kind < 0.5 and self.regions:
                 local.append(self.with_regions(lines, frame, local, taken))
             elif kind < 0.65:
@@ -69,15 +69,14 @@ class Islands:
         lines.append(f'{result} = "tf.Const"() <{{value = dense<{self.random.randint(-3, 3)}> : {I32}}}> : () -> {I32}')
         return result
 
-    def effect(self, lines: list[str], local: list[str], value: str) -> None:
-        kind = "tf.AssignAddVariableOp"
-        if not self.w.adds_in_loops and self.random.random() < 0.5:
-            if self.random.random() < 0.5:
-                result = self.w.name("r")
-                lines.append(f'{result} = "tf.ReadVariableOp"(%v) : ({RESOURCE}) -> {I32}')
-                local.append(result)
-                return
-            kind = "tf.AssignVariableOp"
+    def effect(self, lines: list[str], frame: Frame, local: list[str], taken: list[Bit]) -> None:
+        if not self.w.adds_in_loops and self.random.random() < 0.3:
+            result = self.w.name("r")
+            lines.append(f'{result} = "tf.ReadVariableOp"(%v) : ({RESOURCE}) -> {I32}')
+            local.append(result)
+            return
+        add = self.w.adds_in_loops or self.random.random() < 0.5
+        kind, value = "tf.AssignAddVariableOp" if add else "tf.AssignVariableOp", self.operand(frame, local, taken)
         lines.append(f'"{kind}"(%v, {value}) : ({RESOURCE}, {I32}) -> ()')
 
     def with_regions(self, lines: list[str], frame: Frame, local: list[str], taken: list[Bit]) -> str:
@@ -136,6 +135,3 @@ def random_islands(seed: int, size: int = 14, regions: bool = True) -> str:
     def prepare(writer: Writer) -> None:
         writer.islands = Islands(writer, regions)
     return random_graph(seed, size, prepare)
-
-
-

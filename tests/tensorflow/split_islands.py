@@ -1,7 +1,8 @@
 """Islands of several operations as islands of one: what they mean, said with what TensorFlow's graphs have.
 
-A gate waits for all that the island captures and for its control operands; each operation waits for the gate and for the operation
-before it; what is yielded from outside goes through an Identity behind the gate; the last control waits for all.
+A gate waits for all that the island captures and for its control operands; each operation waits for the gate and for the
+operation before it. The control result waits for all, and so does what is yielded, through an Identity: who reads it needs the
+effects, too.
 """
 from __future__ import annotations
 
@@ -39,8 +40,8 @@ def split_graph(graph: Operation) -> Operation:
             found += Splitter(renamed, own).island(renamed_in(operation, renamed))
         else:
             found.append(renamed_in(operation, renamed))
-    inner = [replace(o, regions=tuple(map(split_block, o.regions))) for o in found]
-    return replace(graph, regions=(replace(body, operations=tuple(inner), yields=tuple(renamed.get(v, v) for v in body.yields)),))
+    inner = tuple(replace(o, regions=tuple(map(split_block, o.regions))) for o in found)
+    return replace(graph, regions=(replace(body, operations=inner, yields=tuple(renamed.get(v, v) for v in body.yields)),))
 
 
 class Splitter:
@@ -63,9 +64,10 @@ class Splitter:
         for operation in body.operations:
             *results, before = self.alone(renamed_in(operation, local), [gate, before])
             local.update(zip(operation.results, results))
+        end = self.empty([gate, before])
         for result, value in zip(island.results, body.yields):
-            self.renamed[result] = local[value] if value in local else self.alone(identity(value), [gate])[0]
-        self.renamed[island.results[-1]] = self.empty([gate, before])
+            self.renamed[result] = self.alone(identity(local.get(value, value)), [end])[0]
+        self.renamed[island.results[-1]] = end
         return self.found
 
     def alone(self, operation: Operation, waits: list[Value]) -> tuple[Value, ...]:

@@ -1,8 +1,7 @@
-"""Islands of several operations, any of which may take a dead value: what is compiled, what the executor's interpreter gives, what
-the same graph gives with islands of one operation, and what TensorFlow gave are the same, the variable included."""
+"""Islands of several operations, any of which may take a dead value: what is compiled, what the executor's interpreter gives,
+what the same graph gives with islands of one operation, and what TensorFlow gave are the same, the variable included."""
 from __future__ import annotations
 
-import itertools
 import json
 import pathlib
 
@@ -137,7 +136,8 @@ def test_an_island_with_a_dead_operand_is_dead_though_nothing_reads_what_takes_i
 
 def test_what_no_fetch_reaches_runs_nowhere() -> None:
     """As in TensorFlow, whose sessions prune: also in the interpreter, which did run it."""
-    text = DEAD.replace("BODY", "").replace("tf_executor.fetch %m", f"%w = tf_executor.island wraps {WRITE}\ntf_executor.fetch %f")
+    unfetched = f"%w = tf_executor.island wraps {WRITE}\ntf_executor.fetch %f"
+    text = DEAD.replace("BODY", "").replace("tf_executor.fetch %m", unfetched)
     module = read_module(text)
     inputs = (3, 1, False, False)
     assert in_tosa(translated(module), inputs) == in_executor(module, inputs) == [3, FIRST]
