@@ -16,9 +16,11 @@ from tosaic.lowering.graph.types import ELEMENT_TYPES, Array
 SHAPES: Sequence[tuple[int, ...]] = ((), (1,), (2,), (3,), (4,), (2, 2), (2, 3), (3, 4), (4, 2), (1, 4, 4), (2, 3, 4),
                                      (1, 4, 4, 2), (2, 2, 2, 1), (3, 3, 2, 2), (1, 2, 3, 4, 1))
 ELEMENTS = ("f32", "i32", "i64", "i1", "f64", "bf16", "f16", "i8", "ui8")
-LISTS = ("[1, 1, 1, 1]", "[1, 2, 2, 1]", "[1, 2, 1, 1]", "[]", "[2]", "[0, 0]", "[1, 1, 1, 1, 1]", "[-1, 0]", "[1, 0, 0, 1]", "[0, 3, 1, 2]")
-JUNK = ("unit", "true", "3 : i64", "-7 : i32", "1.5 : f32", '"what"', '""', "[1.5, 2.0]", '["x"]', "i32", "@nothing", "{}", "dense<1> : tensor<i32>",
-        "array<i64>", "9223372036854775807 : i64")
+LISTS = ("[1, 1, 1, 1]", "[1, 2, 2, 1]", "[1, 2, 1, 1]", "[]", "[2]", "[0, 0]", "[1, 1, 1, 1, 1]", "[-1, 0]", "[1, 0, 0, 1]",
+         "[0, 3, 1, 2]")
+JUNK = ("unit", "true", "3 : i64", "-7 : i32", "1.5 : f32", '"what"', '""', "[1.5, 2.0]", '["x"]', "i32", "@nothing", "{}",
+        "dense<1> : tensor<i32>", "array<i64>", "9223372036854775807 : i64")
+EQUATIONS = ("", "b,b->b", "ij,jk->ik")
 
 
 class Maker:
@@ -29,6 +31,7 @@ class Maker:
         self.definition: Mapping[str, Any] = definitions()[name]
         self.wild = self.random.random() < 0.7
         """Whether something is wrong, maybe."""
+        self.counts: dict[str, int] = {}
         self.types: dict[str, str] = {}
         self.base = self.random.choice(SHAPES)
         self.arrays: list[Array] = []
@@ -84,7 +87,8 @@ class Maker:
                  if is_whole else source.uniform(-2, 2, shape)).astype(dtype)
         text = "".join(f"{n}x" for n in shape) + element
         if is_whole and element != "i1" and self.random.random() < 0.7:
-            self.lines.append(f'{name} = "tf.Const"() <{{value = dense<{array.tolist()}> : tensor<{text}>}}> : () -> tensor<{text}>')
+            value = f"dense<{array.tolist()}> : tensor<{text}>"
+            self.lines.append(f'{name} = "tf.Const"() <{{value = {value}}}> : () -> tensor<{text}>')
         else:
             self.arguments.append(f"{name}: tensor<{text}>")
             self.arrays.append(array)
@@ -102,7 +106,7 @@ class Maker:
             case "float":
                 return f"{self.random.choice((0.0, 0.5, 1.0, -1.0))} : f32"
             case "string":
-                return f'"{self.random.choice([*attribute.get("allowed", []), *(["", "b,b->b", "ij,jk->ik"] if not attribute.get("allowed") else [])])}"'
+                return f'"{self.random.choice(attribute.get("allowed") or EQUATIONS)}"'
             case "list(int)":
                 return self.random.choice(LISTS[:3] if self.random.random() < 0.6 else LISTS)
             case "list(float)":
@@ -118,27 +122,31 @@ class Maker:
             case _:
                 return None
 
-    def attributes(self) -> str:
-        found = []
+    def attributes(self) -> dict[str, str]:
+        found = {}
         for name, attribute in self.definition["attributes"].items():
             leave_out = 0.6 if attribute.get("optional") or attribute["kind"] in ("type", "list(type)") else 0.0
             if name in self.counts or self.random.random() < leave_out or self.chance(0.1):
                 continue
             value = self.value(attribute)
             if value is not None:
-                found.append(f"{name} = {value}" if value != "unit" else name)
-        return ", ".join(found)
+                found[name] = value
+        return found
 
     def text(self) -> str:
-        self.counts: dict[str, int] = {}
         operands = [self.operand(spec, i) for i, spec in enumerate(self.specs(self.definition["operands"]))]
         results = [self.type(spec) for spec in self.specs(self.definition["results"])]
+        return self.written(operands, results, self.attributes())
+
+    def written(self, operands: Sequence[str], results: Sequence[str], attributes: Mapping[str, str]) -> str:
+        """The module with the operation of these operands' types, these elements of results and these attributes."""
+        given = ", ".join(name if value == "unit" else f"{name} = {value}" for name, value in attributes.items())
         found = ", ".join(f"tensor<*x{r}>" if not r.startswith("!") else f"tensor<{r}>" for r in results)
         names = ", ".join(f"%a{i}" for i in range(len(operands)))
         left = f"%r:{len(results)} = " if results else ""
-        self.lines.append(f'{left}"{self.name}"({names}) <{{{self.attributes()}}}> : ({", ".join(operands)}) -> ({found})')
-        self.lines.append(f"return {', '.join(f'%r#{i}' for i in range(len(results)))} : {found}" if results else "return")
-        body = "\n  ".join(self.lines)
+        lines = [*self.lines, f'{left}"{self.name}"({names}) <{{{given}}}> : ({", ".join(operands)}) -> ({found})',
+                 f"return {', '.join(f'%r#{i}' for i in range(len(results)))} : {found}" if results else "return"]
+        body = "\n  ".join(lines)
         return f"func.func @main({', '.join(self.arguments)}) -> ({found}) {{\n  {body}\n}}"
 
 
