@@ -50,7 +50,8 @@ class Maker:
             return WRITTEN.get(spec[1:], f"!tf_type.{spec[1:]}")
         if spec not in self.types:
             allowed = self.definition["attributes"].get(spec, {}).get("allowed")
-            known = [e for e in (WRITTEN.get(a, "") for a in allowed or ()) if e in ELEMENTS] or list(ELEMENTS)
+            written = [WRITTEN.get(a, "") for a in allowed or ()]
+            known = [e for e in written if e in ELEMENTS] or [e for e in written if e] or list(ELEMENTS)
             preferred = [e for e in ("f32", "i32", "i1") if e in known]
             self.types[spec] = self.random.choice(preferred if preferred and self.random.random() < 0.7 else known)
         return self.types[spec]
@@ -73,7 +74,7 @@ class Maker:
         """Adds an argument or a constant; its type."""
         element = self.type(spec)
         name = f"%a{number}"
-        if element.startswith("!"):
+        if element not in ELEMENT_TYPES:
             self.arguments.append(f"{name}: tensor<{element}>")
             self.arrays.append(np.zeros(()))
             return f"tensor<{element}>"
@@ -107,6 +108,8 @@ class Maker:
                 return f"{self.random.choice((0.0, 0.5, 1.0, -1.0))} : f32"
             case "string":
                 return f'"{self.random.choice(attribute.get("allowed") or EQUATIONS)}"'
+            case "list(int)" if attribute.get("least", 0) > 4:
+                return self.random.choice(("[1, 1, 1, 1, 1]", "[1, 2, 2, 1, 1]"))
             case "list(int)":
                 return self.random.choice(LISTS[:3] if self.random.random() < 0.6 else LISTS)
             case "list(float)":
