@@ -1,8 +1,8 @@
 """TOSA's levels: how large a graph of level 8K may be, checked where a user asks for it.
 
-A level is a promise to other implementations, and no rule of what a graph means: one beyond it compiles here all the same, and what
-front doors make in between often is. Without a level the verifier has two limits of 8K's: control flow nested 6 deep, which the
-specification makes an error, and tensors of 2^31 - 1 bytes.
+A level is a promise to other implementations, and no rule of what a graph means: one beyond it compiles here all the same, and
+what front doors make in between often is. Without a level the verifier has two limits of 8K's: control flow nested 6 deep,
+which the specification makes an error, and tensors of 2^31 - 1 bytes.
 """
 from __future__ import annotations
 
@@ -101,8 +101,8 @@ def check_value(value: Value, level: Level) -> None:
 def check_tensor(what: str, type: TensorType, level: Level) -> None:
     require(type.rank <= level.rank, f"{what} has rank {type.rank}, level {level.name} allows {level.rank}", kind="level")
     nbytes = math.prod(n for n in type.shape or () if n is not None) * type.element.itemsize
-    require(nbytes < 1 << level.log2_size, f"{what} is {type}, {nbytes} bytes, level {level.name} allows 2^{level.log2_size} - 1",
-            kind="level")
+    require(nbytes < 1 << level.log2_size,
+            f"{what} is {type}, {nbytes} bytes, level {level.name} allows 2^{level.log2_size} - 1", kind="level")
 
 
 # What operators have limits of their own

@@ -1,5 +1,5 @@
-"""Random operations of TensorFlow, right and wrong: of each operator in the table of definitions, with operands of any number, type
-and shape and attributes that are there, missing, of another kind or out of range.
+"""Random operations of TensorFlow, right and wrong: of each operator in the table of definitions, with operands of any number,
+type and shape and attributes that are there, missing, of another kind or out of range.
 
 What is made follows the definitions often enough that some of it is right; nothing is known here of what an operator means.
 """

@@ -1,7 +1,5 @@
-"""`python tests/tensorflow/write_definitions.py < NAMES > lowering/dialects/tf/definitions.json`, where TensorFlow is installed: its
-registry's definitions of the operators of these names (one `tf.X` a line): operands, results and attributes, an operator a line.
-
-Descriptions and documentation are left out, and so are attributes that only say how to compute (`use_cudnn_on_gpu`).
+"""`python tests/tensorflow/write_definitions.py < NAMES > lowering/dialects/tf/definitions.json`, where TensorFlow is
+installed: its registry's definitions of the operators of these names (one `tf.X` a line): operands, results and attributes.
 """
 from __future__ import annotations
 

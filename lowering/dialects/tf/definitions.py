@@ -1,9 +1,9 @@
 """Whether operations of TensorFlow are what TensorFlow's registry of operators says: how many operands and results, of which
 element types, and which attributes with which values. What is not is a Problem when a module is verified.
 
-`definitions.json` holds the registry's entries for the operators that are interpreted or compiled. An operand is `T` (of the type
-that attribute T says), `N*T` (N of them), `*T` (of the types in the list T) or `=float`. MLIR derives N and T from the operands,
-so what a text says of them is not looked at. Operators that name functions are checked where they are called.
+`definitions.json` holds the registry's entries for the operators that are interpreted or compiled. An operand is `T` (of the
+type that attribute T says), `N*T` (N of them), `*T` (of the types in the list T) or `=float`. MLIR derives N and T from the
+operands, so what a text says of them is not looked at. Operators that name functions are checked where they are called.
 """
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ OWN = ("resource", "variant", "string", "qint8", "qint16", "qint32", "quint8", "
 """Types of TensorFlow's own that are called the same there."""
 BRANCHES = (("then_branch", "else_branch"), ("cond", "true_branch", "false_branch"))
 CALLS: Mapping[str, Sequence[Sequence[str]]] = {
-    **dict.fromkeys(("tf.If", "tf.StatelessIf"), BRANCHES), **dict.fromkeys(("tf.Case", "tf.StatelessCase"), [["branches"]]),
-    **dict.fromkeys(("tf.While", "tf.StatelessWhile"), [("cond", "body")]),
-    **dict.fromkeys(("tf.PartitionedCall", "tf.StatefulPartitionedCall", "tf.LegacyCall"), [["f"]])}
+    **dict.fromkeys(("tf.If", "tf.StatelessIf"), BRANCHES), **dict.fromkeys(("tf.Case", "tf.StatelessCase"), (("branches",),)),
+    **dict.fromkeys(("tf.While", "tf.StatelessWhile"), (("cond", "body"),)),
+    **dict.fromkeys(("tf.PartitionedCall", "tf.StatefulPartitionedCall", "tf.LegacyCall"), (("f",),))}
 """Operators that name functions, and the attributes that do: TensorFlow's and, for tf.If, the design document's as well."""
 DERIVED = ("type", "list(type)", "shape", "list(shape)")
 """Kinds of attributes that MLIR knows from types."""
@@ -112,7 +112,8 @@ class Check:
     def refuse_count(self, specs: Sequence[str], total: int, what: str) -> None:
         variable = any("*" in s for s in specs)
         fixed = sum("*" not in s for s in specs)
-        counted = f"{fixed} {what}{'s' * (fixed != 1)}" if not variable else f"more than {fixed} {what}s" if fixed else f"{what}s"
+        plural = f"{what}{'s' * (fixed != 1)}"
+        counted = f"more than {fixed} {plural}" if variable else f"{fixed} {plural}"
         verb = "takes" if what == "operand" else "has"
         raise self.wrong(f"{verb} {counted}, found {total}")
 

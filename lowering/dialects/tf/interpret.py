@@ -108,8 +108,8 @@ def call(environment: Environment, function: Function, arguments: Sequence[Datum
         raise Problem(f"@{function.name}: functions call each other more than {DEPTH} deep", function.position,
                       kind="unsupported")
     if len(arguments) != len(function.arguments):
-        raise Problem(f"@{function.name} takes {len(function.arguments)} values, it is given {len(arguments)}", function.position,
-                      kind="type")
+        raise Problem(f"@{function.name} takes {len(function.arguments)} values, it is given {len(arguments)}",
+                      function.position, kind="type")
     environment.depth += 1
     try:
         return run_block(environment, function.body, dict(zip(function.arguments, arguments, strict=True)))
@@ -306,9 +306,11 @@ def receive(environment: Environment, operation: Operation, operands: Sequence[D
 
 Special = Callable[[Environment, Operation, Sequence[Datum], Scope], Sequence[Datum]]
 SPECIAL: Mapping[str, Special] = {
-    "tf.Const": constant, "tf.NoOp": nothing, "tf.If": if_, "tf.StatelessIf": if_, "tf.Case": case, "tf.StatelessCase": case, "tf.While": while_,
+    "tf.Const": constant, "tf.NoOp": nothing, "tf.If": if_, "tf.StatelessIf": if_, "tf.Case": case, "tf.StatelessCase": case,
+    "tf.While": while_,
     "tf.StatelessWhile": while_, "tf.IfRegion": if_region, "tf.CaseRegion": case_region, "tf.WhileRegion": while_region,
-    **dict.fromkeys(("tf.PartitionedCall", "tf.StatefulPartitionedCall", "tf.LegacyCall", "call", "func.call"), call_function), "tf.Assert": check, "tf.VarHandleOp": handle_of, "tf.ReadVariableOp": read,
+    **dict.fromkeys(("tf.PartitionedCall", "tf.StatefulPartitionedCall", "tf.LegacyCall", "call", "func.call"), call_function),
+    "tf.Assert": check, "tf.VarHandleOp": handle_of, "tf.ReadVariableOp": read,
     "tf.AssignVariableOp": assign, "tf.AssignAddVariableOp": assign_add, "tf.AssignSubVariableOp": assign_sub,
     "tf.VarIsInitializedOp": is_initialized, "tf.ResourceGather": gather_variable,
     **dict.fromkeys(SEND, send), **dict.fromkeys(RECEIVE, receive)}

@@ -207,8 +207,8 @@ class Emission:
                 return self.given(sink, known) or before
 
     def given(self, operation: Operation, known: Known) -> Datum:
-        """What a Sink or an Exit is given; None where it was dead. A slot is the twin of an Exit in the last iteration, when what
-        hands the value on to the Sink is dead: so it is asked for at its origin."""
+        """What a Sink or an Exit is given; None where it was dead. A slot is the twin of an Exit in the last iteration, when
+        what hands the value on to the Sink is dead: so it is asked for at its origin."""
         value, origin = data_operands(operation)[0], self.origin(operation)
         return known.get(origin) or known.get(value, self.f.scope.get(value))
 
