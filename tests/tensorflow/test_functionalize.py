@@ -167,8 +167,8 @@ HANDED_ON = """func.func @main(%n: tensor<i32>, %y: tensor<i32>) -> (tensor<i32>
     %my, %iy, %cmy = tf_executor.Merge %ey, %sy : tensor<i32>
     %less, %cl = tf_executor.island wraps "tf.Sub"(%mn, %eo) : (tensor<i32>, tensor<i32>) -> tensor<i32>
     %go, %cgo = tf_executor.island wraps "tf.Greater"(%less, %eo) : (tensor<i32>, tensor<i32>) -> tensor<i1>
-    %fn, %tn, %csw = tf_executor.Switch %less, %go : (tensor<i32>, tensor<i1>) -> (tensor<i32>, tensor<i32>, !tf_executor.control)
-    %fy, %ty, %csv = tf_executor.Switch %my, %go : (tensor<i32>, tensor<i1>) -> (tensor<i32>, tensor<i32>, !tf_executor.control)
+    %fn, %tn, %csw = tf_executor.Switch %less, %go : tensor<i32>
+    %fy, %ty, %csv = tf_executor.Switch %my, %go : tensor<i32>
     %work, %cw = tf_executor.island wraps "tf.Neg"(%tn) : (tensor<i32>) -> tensor<i32>
     %same, %cs = tf_executor.island(%cw) wraps "tf.Identity"(%ty) : (tensor<i32>) -> tensor<i32>
     tf_executor.NextIteration.Sink[%kn] %tn : tensor<i32>
