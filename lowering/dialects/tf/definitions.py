@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ....runtime.errors import Problem
@@ -221,6 +221,7 @@ def listed(value: Any, read: Any) -> Sequence[Any] | None:
     return None if None in found else [item for items in found for item in items]
 
 
-READERS = {"bool": bools, "int": integers, "float": numbers, "string": strings,
-           "list(int)": functools.partial(listed, read=integers), "list(float)": functools.partial(listed, read=numbers),
-           "list(string)": functools.partial(listed, read=strings), "list(bool)": functools.partial(listed, read=bools)}
+READERS: Mapping[str, Callable[[Any], Sequence[Any] | None]] = {
+    "bool": bools, "int": integers, "float": numbers, "string": strings,
+    "list(int)": functools.partial(listed, read=integers), "list(float)": functools.partial(listed, read=numbers),
+    "list(string)": functools.partial(listed, read=strings), "list(bool)": functools.partial(listed, read=bools)}

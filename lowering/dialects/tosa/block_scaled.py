@@ -113,8 +113,8 @@ class CastToBlockScaled(Op, name="tosa.cast_to_block_scaled"):
     """The nearest values (`to`) with their scales, two results. TOSA 1.1 draft, type conversion. `stochastic_round`, which the
     draft had for a time, must not be true."""
     block_size: str = attribute("block_size")
-    stochastic_round: bool = attribute("bool", default=False, elided=True)
     to: ElementType | None = from_result()
+    stochastic_round: bool = attribute("bool", default=False, elided=True)
 
     def infer(self, x: Operand) -> tuple[TensorType, TensorType]:
         found = tensor(x, "the input")
