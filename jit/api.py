@@ -75,7 +75,7 @@ def with_options(memory: PlanOptions | None, number: int | None, precision: str 
 
 @public("tosaic.load")
 def load(source: Any, name: str | None = None, *, variables: Mapping[str, Any] | None = None,
-         context: Context | None = None) -> Model:
+         context: Context | None = None, level: str = "none") -> Model:
     """A model: a path, an open binary file, bytes, or MLIR text. What it is shows in its bytes: MLIR text (TOSA, or
     TensorFlow's dialects), .tosa or .tflite.
 
@@ -86,13 +86,17 @@ def load(source: Any, name: str | None = None, *, variables: Mapping[str, Any] |
 
     Variables belong to the process, by their names, so that models share those that they call the same; or to `context`, a
     `tosaic.Context`, which keeps them apart from other contexts'. A call may name another one: `model.main(x, context=c)`.
+
+    `level="8K"` refuses a graph that is beyond a limit of TOSA's level 8K: rank 6, kernels, pads and strides of 8192, a scale
+    of 256, 64 tensors in a list, 16 extents in a shape. Without a level none of these holds; control flow nested 6 deep and a
+    tensor of 2^31 - 1 bytes are the limits with and without.
     """
-    from .model import load_model
+    from .model import at_level, load_model
     checked_context(context)  # before a long file is read
     if variables is None:
-        return load_model(source, name).within(context)
+        return at_level(load_model(source, name), level).within(context)
     from .tensorflow import bindings_of
-    return load_model(source, name, bindings_of(variables)).within(context)
+    return at_level(load_model(source, name, bindings_of(variables)), level).within(context)
 
 
 @public("tosaic.from_tflite")

@@ -167,6 +167,8 @@ def bare_command(commands: argparse._SubParsersAction[argparse.ArgumentParser], 
     found = commands.add_parser(name, help=help, description=help, epilog=EPILOG,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     found.add_argument("model", metavar="MODEL", help="a model file, or - for standard input")
+    found.add_argument("--level", choices=("none", "8K"), default="none",
+                       help="refuse a model beyond a level of TOSA (default: none)")
     add_output(found)
     return found
 

@@ -23,7 +23,7 @@ from ..runtime.errors import Problem
 from .compiled import Compiled
 from .dynamic import named_shape
 from .memory_options import memory_of
-from .model import Entry, Model, load_model
+from .model import Entry, Model, at_level, load_model
 from .progress import Progress
 from .reading import first_bytes
 from .stages import STAGES, Lowered
@@ -71,8 +71,8 @@ def model_of(options: argparse.Namespace, progress: Progress) -> Model:
     """The model that the command line names; `-` is standard input."""
     progress.update(f"reading {options.model}")
     if options.model == "-":
-        return load_model(io.BytesIO(standard_input(options)), "<stdin>")
-    return load_model(Path(options.model))
+        return at_level(load_model(io.BytesIO(standard_input(options)), "<stdin>"), options.level)
+    return at_level(load_model(Path(options.model)), options.level)
 
 
 def entry_of(options: argparse.Namespace, progress: Progress) -> Entry:

@@ -293,6 +293,19 @@ def load_model(source: Any, name: str | None = None, bindings: Bindings | None =
     return model_of(lambda: read_verified(data, name or shown), known.origin if known else None, bindings)
 
 
+def at_level(model: Model, level: str) -> Model:
+    """The model, if it is within a level of TOSA; of TensorFlow's graphs what they become is."""
+    if level == "none":
+        return model
+    from ..lowering.graph.levels import check_level
+    from . import tensorflow
+    check_level(model.module, level)
+    if tensorflow.is_tensorflow(model.module):
+        for entry in model:
+            check_level(entry.trace().module, level)
+    return model
+
+
 def load_tflite(source: Any, name: str | None = None) -> Model:
     """`load_model` of what has to be a .tflite: a path, an open binary file, or bytes."""
     if isinstance(source, str | os.PathLike) and os.path.isfile(source):  # others can be read once

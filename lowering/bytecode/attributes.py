@@ -10,7 +10,7 @@ import numpy as np
 from ...runtime.errors import Source
 from ..graph.types import BF16, ELEMENT_TYPES, F16, F32, F64, INDEX, Array, ElementType, TensorType, Type
 from ..text.attributes import Attribute, Dense, Dictionary, FunctionType, Number, Numbers, Symbol, Text, Unit
-from ..text.elements import check_size, from_bytes, read_only, splat, stored_bytes
+from ..text.elements import check_size, from_bytes, from_raw, read_only, stored_bytes
 from ..text.syntax import Fault
 from ..text.types import TypeReader
 from .binary import Cursor, Unreadable
@@ -219,14 +219,10 @@ class Table:
 
 def elements(data: memoryview, type: TensorType) -> Array:
     """The elements of a constant: all of them, or one for all."""
-    one = stored_bytes(type.element)
-    if len(data) < SMALL:
-        data = memoryview(bytes(data))
-    if len(data) == one * type.size:
-        return from_bytes(data, type.element).reshape(type.dims)
-    if len(data) != one:
+    found = from_raw(memoryview(bytes(data)) if len(data) < SMALL else data, type)
+    if found is None:
         raise Unreadable("a constant of another size")
-    return splat(from_bytes(data, type.element), type)
+    return found
 
 
 def tensor(shape: tuple[int | None, ...] | None, element: AnyType) -> TensorType:

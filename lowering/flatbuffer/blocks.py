@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from ...runtime.errors import Problem, require
 from ...runtime.records import dataclass
+from ..dialects.tosa.layout import Slice
 from ..dialects.tosa.variable import VariableRead, VariableWrite
 from ..graph.graph import Block, Operation, Value
 from ..graph.operator import Op
@@ -151,6 +152,8 @@ class BlockReader:
         types = tuple(self.type_of(name, f"result {i}") for i, name in enumerate(record.outputs))
         data = self.constant(record) if record.code.name in CONSTANTS else None
         op = make_operator(record, tuple(v.type for v in operands), types, data)
+        if isinstance(op, Slice) and not self.module.is_dynamic:
+            check_sizes(operands)
         regions = tuple(self.module.region(record.fields.get(key, ""), here, self.depth + 1, self.budget)
                         for key in REGIONS.get(record.code.name, ()))
         return self.finished(record, op, operands, types, regions, here)
@@ -204,6 +207,13 @@ class BlockReader:
                 return Operation(write, (value,), (), (), {}, here, location_of(record.location))
             case _:
                 return None
+
+
+def check_sizes(operands: tuple[Value, ...]) -> None:
+    """SLICE's sizes are numbers of elements in a .tosa file: -1 for all that follow is MLIR's."""
+    sizes = operands[-1].constant if operands else None
+    if sizes is not None and bool((sizes < 1).any()):
+        raise Problem(f"size must be positive, it is {sizes.reshape(-1).tolist()}", kind="shape")
 
 
 def check_counts(record: OperatorRecord, wanted: tuple[int, int]) -> None:

@@ -5,7 +5,7 @@ import numpy as np
 
 from ...runtime.errors import Problem, require
 from ..graph.types import Array, BlockScaled, ElementType, ShapeType, TensorType, Type, block_scaled
-from ..graph.verify import MAXIMUM_SHAPE
+from ..graph.verify import MOST_EXTENTS
 from .packing import pack, pack_scaled, unpack, unpack_scaled
 from .position import shown
 from .records import ShapeRecord, TensorRecord
@@ -15,8 +15,6 @@ EXTENT_BYTES = 8
 """Bytes of one extent of a constant shape."""
 UNKNOWN_EXTENT = -1
 """What tosa-opt writes for `?`. It is not in the specification: only the inputs of a graph say that it is meant so."""
-MOST_EXTENTS = 64
-"""Extents that a tensor can have at all: NumPy's arrays have no more."""
 
 
 # ---- file -> graph -----------------------------------------------------------------------------------------------
@@ -34,8 +32,7 @@ def type_of(record: TensorRecord | ShapeRecord, is_dynamic: bool = False) -> Ten
     graph checks them: where an operator's result has a wrong one, the rule that the operator breaks says more. Only where
     the file `is_dynamic`, -1 is an extent that is not known."""
     if isinstance(record, ShapeRecord):
-        require(record.rank <= MAXIMUM_SHAPE, f"the shape has {record.rank} extents, level 8K allows {MAXIMUM_SHAPE}",
-                kind="level")
+        require(record.rank <= MOST_EXTENTS, f"the shape has {record.rank} extents", kind="level")
         return ShapeType(record.rank)
     require(len(record.shape) <= MOST_EXTENTS, f"the tensor has rank {len(record.shape)}", kind="level")
     element = element_type(record.element, "the type")

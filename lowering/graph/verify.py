@@ -1,8 +1,8 @@
 """Whether a graph makes sense: what each later stage relies on, checked after reading and after each rewrite.
 
 SSA form (a value is used after its definition, in its block or one inside it), known and unique symbols, types that are
-those of the operators' own rules, variables of one type, and TOSA's level 8K. What is wrong is a `Problem` at the
-operation's position.
+those of the operators' own rules, variables of one type, nesting of control flow and bytes of a tensor (the other limits of
+TOSA's level 8K are in `levels.py`). What is wrong is a `Problem` at the operation's position.
 """
 from __future__ import annotations
 
@@ -23,9 +23,11 @@ from .quantized import check_quantized, same_element
 from .types import BlockScaled, ElementType, ShapeType, TensorType, Type
 
 MAXIMUM_RANK = 6
+"""That TOSA's level 8K allows: what is lowered to TOSA stays within it where it can."""
 MAXIMUM_BYTES = (1 << 31) - 1
-MAXIMUM_SHAPE = 16
 MAXIMUM_NESTING = 6
+MOST_AXES, MOST_EXTENTS = 32, 64
+"""Of a tensor and of a shape: TOSA's limits without a level."""
 SOUND: WeakSet[Module] = WeakSet()
 """Modules that have been verified."""
 
@@ -272,13 +274,12 @@ def check_attributes(operation: Operation) -> None:
 
 
 def check_type(value: Value) -> None:
-    """TOSA's level 8K: what a value of a known operator may be."""
+    """What a value of a known operator may be."""
     match value.type:
         case TensorType() as type:
             check_tensor(type, f"%{value.name}")
         case ShapeType(rank):
-            require(rank <= MAXIMUM_SHAPE, f"%{value.name} has {rank} extents, level 8K allows {MAXIMUM_SHAPE}",
-                    kind="level")
+            require(rank <= MOST_EXTENTS, f"%{value.name} has {rank} extents, there may be {MOST_EXTENTS}", kind="level")
         case _:
             pass
 
@@ -286,7 +287,7 @@ def check_type(value: Value) -> None:
 @functools.lru_cache(maxsize=4096)
 def is_plain(tensor: TensorType) -> bool:
     """Whether nothing can be wrong with a tensor, so that no message about it needs to be written: most are so."""
-    return (type(tensor.element) is ElementType and tensor.is_static and tensor.rank <= MAXIMUM_RANK
+    return (type(tensor.element) is ElementType and tensor.is_static and tensor.rank <= MOST_AXES
             and min(tensor.dims, default=1) > 0 and tensor.nbytes <= MAXIMUM_BYTES)
 
 
@@ -294,7 +295,7 @@ def check_tensor(type: TensorType, what: str) -> None:
     if is_plain(type):
         return
     require(type.shape is not None, f"the rank of {what} is not known: {type}", kind="unsupported")
-    require(type.rank <= MAXIMUM_RANK, f"{what} has rank {type.rank}, level 8K allows {MAXIMUM_RANK}", kind="level")
+    require(type.rank <= MOST_AXES, f"{what} has rank {type.rank}, there may be {MOST_AXES} axes", kind="level")
     require(all(n is None or n > 0 for n in type.shape or ()), f"{what} has no elements: {type}", kind="shape")
     check_quantized(type, what)
     if isinstance(type.element, BlockScaled):

@@ -1,6 +1,7 @@
 """NumPy arrays -> `dense<...>` text that reads back to the same bits.
 
-Few elements print as a list, many as a hexadecimal blob. A float prints as the shortest decimal number that is read
+Few elements print as a list, many as a hexadecimal blob; booleans always as a list, because MLIR's versions differ in how they
+pack those. A float prints as the shortest decimal number that is read
 back exactly, or as its bits (NaN, infinities).
 """
 from __future__ import annotations
@@ -22,7 +23,7 @@ def format_dense(array: Array, type: TensorType, elide: int | None = None) -> st
         return f"dense<{format_element(array.reshape(-1)[:1], element)}>"
     if elide is not None and array.size > elide:
         return "dense_resource<__elided__>"
-    if array.size > LONGEST_LIST:
+    if array.size > LONGEST_LIST and element.kind != "bool":
         return f'dense<"0x{to_bytes(array, element).hex().upper()}">'
     return f"dense<{format_list(array, element)}>"
 

@@ -10,7 +10,22 @@ import re
 
 import numpy as np
 
-from ..graph.types import I8, I64, MXINT8, Array, BlockScaled, ElementType, TensorType
+from ..graph.types import (
+    F4E2M1,
+    F6E2M3,
+    F6E3M2,
+    F8E4M3,
+    F8E5M2,
+    F8E8M0,
+    I1,
+    I8,
+    I64,
+    MXINT8,
+    Array,
+    BlockScaled,
+    ElementType,
+    TensorType,
+)
 from .lists import decode_list
 from .scalars import bits_of, from_bits
 from .syntax import Fault
@@ -18,6 +33,9 @@ from .syntax import Fault
 MAXIMUM_BYTES = (1 << 31) - 1
 """Bytes of one tensor (TOSA level 8K)."""
 MAXIMUM_RANK = 32
+QUOTED = (MXINT8, F8E4M3, F8E5M2, F8E8M0, F6E2M3, F6E3M2, F4E2M1)
+"""Types whose elements some tools write as strings of their bits: MLIR did before its dialects had constants of their own."""
+BITS = re.compile(r'"(0x[0-9A-Fa-f]{1,2})"')
 LARGE_SPLAT = 1 << 20
 """Bytes from which a splat is a view of one element."""
 
@@ -28,6 +46,7 @@ def decode(text: str, type: TensorType) -> Array:
     if isinstance(type.element, BlockScaled):
         raise Fault(f"a constant of {type.element} is written with its scales and the type in front",
                     help="dense<tensor<32x!tosa.block_scaled<BLOCK_SHAPE_32:f8E8M0FNU:f4E2M1FN, {1.0}>> : 1.0 : f4E2M1FN>")
+    quoted = type.element in QUOTED
     type = type.with_element(I8) if type.element == MXINT8 else type
     start, end = text.index("<") + 1, len(text) - 1
     start += len(text[start:start + 4096]) - len(text[start:start + 4096].lstrip())
@@ -38,7 +57,7 @@ def decode(text: str, type: TensorType) -> Array:
     elif text.startswith('"', start):
         array = decode_hex(text, start, end, type)
     elif text.startswith("[", start):
-        array = decode_list(text[start:end], type, start)
+        array = decode_list(unquoted(text[start:end]) if quoted else text[start:end], type, start)
     elif start < end:
         array = splat(from_bits(np.array([bits_of(text[start:end], type.element, start)]), type.element), type)
     elif type.size:
@@ -46,6 +65,11 @@ def decode(text: str, type: TensorType) -> Array:
     else:
         array = np.zeros(type.dims, type.element.dtype)
     return read_only(array)
+
+
+def unquoted(text: str) -> str:
+    """A list with its elements' bits, `["0x00", "0x7F"]`, as numbers at the same places."""
+    return BITS.sub(r" \1 ", text)
 
 
 def read_only(array: Array) -> Array:
@@ -75,12 +99,34 @@ def decode_hex(text: str, start: int, end: int, type: TensorType) -> Array:
     if not text.startswith('"0x', start) or text[end - 1] != '"' or end - start < 4:
         raise Fault('expected a hexadecimal string "0x..."', start)
     data, one = hexadecimal(text[start + 3:end - 1], start + 3), stored_bytes(type.element)
+    found = from_raw(data, type)
+    if found is None:
+        packed = f", or {packed_bytes(type)} of eight elements each" if type.element == I1 else ""
+        raise Fault(f"{len(data)} bytes of data, but {type} takes {one * type.size} (or {one} for all elements alike{packed})",
+                    start, kind="shape")
+    return found
+
+
+def from_raw(data: bytes | memoryview, type: TensorType) -> Array | None:
+    """The elements of a constant as MLIR keeps it: all of them, or one for all; None where the size is another.
+
+    MLIR of 2026 and later has a boolean in a byte of its own, MLIR before that, TensorFlow's too, eight in a byte, the first in
+    its lowest bit, and 0x00 or 0xFF for all alike. The two are told apart by the size; of up to eight booleans in one byte a
+    byte that is neither 0x00 nor 0xFF is taken for packed ones.
+    """
+    one = stored_bytes(type.element)
     if len(data) == one * type.size:
         return from_bytes(data, type.element).reshape(type.dims)
-    if len(data) == one:
-        return splat(from_bytes(data, type.element), type)
-    raise Fault(f"{len(data)} bytes of data, but {type} takes {one * type.size} (or {one} for all elements alike)",
-                start, kind="shape")
+    alike = len(data) == one
+    if type.element == I1 and len(data) == packed_bytes(type) and not (alike and data[0] in (0x00, 0xFF)):
+        bits = np.unpackbits(np.frombuffer(data, np.uint8), count=type.size, bitorder="little")
+        return bits.astype(bool).reshape(type.dims)
+    return splat(from_bytes(data, type.element), type) if alike else None
+
+
+def packed_bytes(type: TensorType) -> int:
+    """Bytes of booleans of which eight are in a byte."""
+    return -(-type.size // 8)
 
 
 def decode_blob(digits: str, type: TensorType) -> Array:

@@ -34,7 +34,15 @@ CAST = "builtin.unrealized_conversion_cast"
 RETURNS = ("return", "func.return")
 YIELDS = ("tosa.yield",)
 FETCH, ISLAND_YIELD, TENSORFLOW_YIELD = ("tf_executor.fetch",), ("tf_executor.yield",), (YIELD,)
+IMPLICIT = (FETCH, ISLAND_YIELD)
+"""Terminators that MLIR lets a text leave out where they give back nothing."""
 TERMINATORS = frozenset((*RETURNS, *YIELDS, *FETCH, *ISLAND_YIELD, *TENSORFLOW_YIELD))
+
+
+def ends_in(operations: Sequence[AnyOperation], terminators: Sequence[str]) -> bool:
+    """Whether the last of these operations is one of the terminators."""
+    last = operations[-1] if operations else None
+    return isinstance(last, OperationSyntax) and last.spelling in terminators
 
 
 @dataclass
@@ -62,14 +70,15 @@ class OperationReader:
         self.scopes.names, self.before = [*outside, {}], []
         declared = [(a.name, self.types.value(a.type)) for a in block.arguments if a.name is not None]
         arguments = tuple(self.scopes.argument(name, type) for name, type in declared or entry)
-        last = block.operations[-1] if block.operations and terminators else None
+        is_open = terminators in IMPLICIT and not ends_in(block.operations, terminators)
+        last = block.operations[-1] if block.operations and terminators and not is_open else None
         others = block.operations[:-1] if last else block.operations
         found: list[Operation] = []
         for inner in others:
             operation = self.any_operation(inner, terminators)
             found += [*self.before, operation] if operation else ()
             self.before.clear()
-        end = self.terminator(last, terminators, syntax) if terminators else None
+        end = self.terminator(last, terminators, syntax) if terminators and not is_open else None
         yields = self.yielded(end) if end else ()
         self.scopes.names, self.before = outside, before
         given = self.attributes.dictionary(end.properties) | self.attributes.dictionary(end.attributes) if end else {}

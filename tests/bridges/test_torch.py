@@ -390,3 +390,17 @@ def test_an_unsigned_input_is_named() -> None:
 
 def test_something_else_than_a_module_is_refused() -> None:
     assert refused(lambda x: x, torch.zeros(1)).kind == "argument"
+
+
+@pytest.mark.parametrize(("function", "shape"), [
+    (lambda x: torch.nn.functional.unfold(x, (3, 3), padding=1), (1, 2, 6, 6)),
+    (lambda x: torch.nn.functional.adaptive_avg_pool2d(x, (3, 5)), (1, 3, 7, 9)),
+    (lambda x: x.reshape(1, 2, 2, 3, 1, 2, 3).permute(6, 0, 1, 2, 3, 4, 5) + 1, (2, 2, 3, 6)),
+], ids=["unfold", "adaptive_avg_pool2d", "reshape"])
+def test_a_tensor_of_rank_7_in_between_is_no_reason_to_refuse_a_module(function: Any, shape: tuple[int, ...]) -> None:
+    class Function(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return function(x)
+    x = torch.randn(*shape, generator=torch.Generator().manual_seed(3))
+    model = tosaic.from_torch(Function(), x)
+    np.testing.assert_allclose(model(x.numpy()), function(x).numpy(), rtol=1e-6, atol=1e-6)

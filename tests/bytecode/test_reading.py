@@ -15,6 +15,7 @@ from tosaic.lowering.bytecode.binary import Cursor, Unreadable
 from tosaic.lowering.bytecode.reader import read_module
 from tosaic.lowering.graph.graph import Module
 from tosaic.lowering.graph.operator import UnknownOp
+from tosaic.lowering.graph.types import I1, TensorType
 from tosaic.lowering.text.printer import print_module
 from tosaic.lowering.text.reader import read_module as read_text
 
@@ -100,3 +101,16 @@ def test_numbers_of_every_length(values: list[int]) -> None:
 @pytest.mark.parametrize(("value", "meant"), [(0, 0), (1, -1), (2, 1), (3, -2), (127, -64), ((1 << 64) - 1, -(1 << 63))])
 def test_signs_are_the_lowest_bit(value: int, meant: int) -> None:
     assert Cursor(memoryview(encoded(value))).signed() == meant
+
+
+@pytest.mark.parametrize("size", [1, 3, 8, 9, 144])
+def test_booleans_are_a_byte_each_or_eight_to_a_byte(size: int) -> None:
+    """Older versions of MLIR pack them; both sizes are read, and one byte for all that are alike."""
+    mask, type = np.arange(size) % 3 == 0, TensorType((size,), I1)
+    for raw in (mask.astype(np.uint8).tobytes(), np.packbits(mask, bitorder="little").tobytes()):
+        if len(raw) > 1 or size == 1 or raw not in (b"\0", b"\xFF"):
+            assert attributes.elements(memoryview(raw), type).tolist() == mask.tolist()
+    assert attributes.elements(memoryview(b"\xFF"), type).all()
+    assert not attributes.elements(memoryview(b"\0"), type).any()
+    with pytest.raises(Unreadable, match="another size"):
+        attributes.elements(memoryview(bytes(size + 1)), type)

@@ -48,6 +48,21 @@ def test_cast_from_block_scaled_refuses(inputs: Any, attributes: dict[str, Any],
     refused("cast_from_block_scaled", inputs, attributes, message)
 
 
+@pytest.mark.parametrize("text", ["", ", stochastic_round = false", ", stochastic_round = true"])
+def test_a_cast_to_block_scaled_may_say_that_it_does_not_round_at_random(text: str) -> None:
+    module = f"""func.func @f(%a: tensor<32xf32>) -> (tensor<32xf8E4M3FN>, tensor<1xf8E8M0FNU>) {{
+        %0:2 = tosa.cast_to_block_scaled %a {{block_size = #tosa.block_size<BLOCK_SIZE_32> : i32{text}}} :
+            (tensor<32xf32>) -> (tensor<32xf8E4M3FN>, tensor<1xf8E8M0FNU>)
+        return %0#0, %0#1 : tensor<32xf8E4M3FN>, tensor<1xf8E8M0FNU> }}"""
+    if "true" in text:
+        with pytest.raises(tosaic.Problem, match="stochastic rounding is not supported") as found:
+            tosaic.load(module)
+        assert found.value.unsupported
+        return
+    values, scales = tosaic.load(module)(np.full(32, 3.0, np.float32))
+    assert (values.astype(np.float32) * scales.astype(np.float32)).tolist() == [3.0] * 32
+
+
 @pytest.mark.parametrize(("inputs", "attributes", "message"), [
     ([(F32, ())], TO, "the input has rank 0"),
     ([(F32, (33,))], TO, "33, is no multiple of 32"),

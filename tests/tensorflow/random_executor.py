@@ -1,5 +1,6 @@
 """Random executor graphs, well-formed and without races: conditions in conditions, Merges that no pattern of TensorFlow's has,
-loops that test before, in and behind their body, that dead values enter, loops in loops, writes under conditions.
+loops that test before, in and behind their body, that dead values enter, loops in loops, writes under conditions, islands of
+several operations of which some take values that may be dead and give nothing that is read (`random_islands.py`).
 
 The generator knows of each value when it is live, as a function of the predicates, so that a Merge never has two live inputs
 and what is fetched is always live.
@@ -7,7 +8,7 @@ and what is fetched is always live.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from tosaic.lowering.rewrite.functionalize.bits import FALSE, TRUE, Atom, Bit, Bits
@@ -41,6 +42,10 @@ class Writer:
         self.count = 0
         self.last_effect: str | None = ""
         """The control result of the last write; None where nothing may be written."""
+        self.islands: Callable[[Frame], None] | None = None
+        """Adds an island of several operations to a frame, where the graph has them."""
+        self.adds_in_loops = False
+        """Whether loops add to the variable, which nothing else changes or reads then: the order does not matter."""
         self.anchor = ""
         """What keeps a constant in the frame of a loop: a control result that is live in each iteration."""
 
@@ -100,6 +105,9 @@ class Writer:
     def block(self, frame: Frame, size: int, depth: int) -> None:
         """Random operations in a frame."""
         for _ in range(size):
+            if self.islands is not None and self.random.random() < 0.4:
+                self.islands(frame)
+                continue
             kind = self.random.random()
             if kind < 0.35:
                 frame.numbers.append(self.arithmetic(frame))
@@ -197,9 +205,12 @@ class Writer:
         return results
 
 
-def random_graph(seed: int, size: int = 14) -> str:
-    """A module whose @main takes %x, %y (i32), %p, %q (i1) and a variable, and gives every value that is always live."""
+def random_graph(seed: int, size: int = 14, prepare: Callable[[Writer], None] | None = None) -> str:
+    """A module whose @main takes %x, %y (i32), %p, %q (i1) and a variable, and gives every value that is always live.
+    `prepare` says more about what the graph has."""
     w = Writer(seed)
+    if prepare is not None:
+        prepare(w)
     frame = Frame([Number("%x", TRUE), Number("%y", TRUE)],
                   [(f"%{p}", w.bits.atom(Atom("argument", p)), TRUE) for p in ("p", "q")])
     w.block(frame, size, 2)

@@ -1,7 +1,11 @@
 """The forms of an executor graph: generic and custom mean the same; attributes, locations and names are kept."""
 from __future__ import annotations
 
+import re
+
+import numpy as np
 import pytest
+import tosaic
 from tosaic.lowering.graph.graph import Operation
 from tosaic.lowering.graph.verify import verify
 from tosaic.lowering.text.printer import print_module
@@ -129,3 +133,29 @@ def nodes(text: str) -> list[Operation]:
 def test_results_that_the_text_does_not_name_are_there() -> None:
     (switch,) = nodes(in_graph("tf_executor.Switch %x, %p : tensor<3xf32>"))
     assert len(switch.results) == 3
+
+
+def test_a_fetch_and_a_yield_of_nothing_may_be_left_out() -> None:
+    """As in MLIR, where both are implicit terminators."""
+    explicit = """func.func @f(%x: tensor<3xf32>) -> tensor<3xf32> {
+  tf_executor.graph {
+    %c = tf_executor.island {
+      tf_executor.yield
+    }
+    %d = tf_executor.island(%c) {
+      %a = "tf.Neg"(%x) : (tensor<3xf32>) -> tensor<3xf32>
+      tf_executor.yield
+    }
+    tf_executor.fetch
+  }
+  tf_executor.graph {
+    tf_executor.fetch
+  }
+  return %x : tensor<3xf32>
+}"""
+    shorter = re.sub(r"\n *tf_executor\.(yield|fetch)(?=\n)", "", explicit)
+    assert "fetch" not in shorter and "yield" not in shorter
+    module = read_module(shorter)
+    verify(module)
+    assert equal_modules(module, read_module(explicit))
+    assert tosaic.load(shorter)(np.arange(3, dtype=np.float32)).tolist() == [0, 1, 2]

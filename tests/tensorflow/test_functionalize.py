@@ -153,3 +153,40 @@ def test_bits_are_what_they_are_made_of() -> None:
         simple = bits.restrict(a, b)
         assert all(evaluate(bits, simple, t) == x for t, x, y in zip(tables, f, g) if y)
         assert bits.implies(a, b) == all(y for x, y in zip(f, g) if x)
+
+
+HANDED_ON = """func.func @main(%n: tensor<i32>, %y: tensor<i32>) -> (tensor<i32>, tensor<i32>) {
+  %r:2 = tf_executor.graph {
+    %one, %c = tf_executor.island wraps "tf.Const"() <{value = dense<1> : tensor<i32>}> : () -> tensor<i32>
+    %en, %cn = tf_executor.Enter %n frame "loop" : tensor<i32>
+    %ey, %cy = tf_executor.Enter %y frame "loop" : tensor<i32>
+    %eo, %co = tf_executor.Enter %one frame "loop" constant : tensor<i32>
+    %sn, %kn, %csn = tf_executor.NextIteration.Source : tensor<i32>
+    %sy, %ky, %csy = tf_executor.NextIteration.Source : tensor<i32>
+    %mn, %in, %cmn = tf_executor.Merge %en, %sn : tensor<i32>
+    %my, %iy, %cmy = tf_executor.Merge %ey, %sy : tensor<i32>
+    %less, %cl = tf_executor.island wraps "tf.Sub"(%mn, %eo) : (tensor<i32>, tensor<i32>) -> tensor<i32>
+    %go, %cgo = tf_executor.island wraps "tf.Greater"(%less, %eo) : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %fn, %tn, %csw = tf_executor.Switch %less, %go : tensor<i32>
+    %fy, %ty, %csv = tf_executor.Switch %my, %go : tensor<i32>
+    %work, %cw = tf_executor.island wraps "tf.Neg"(%tn) : (tensor<i32>) -> tensor<i32>
+    %same, %cs = tf_executor.island(%cw) wraps "tf.Identity"(%ty) : (tensor<i32>) -> tensor<i32>
+    tf_executor.NextIteration.Sink[%kn] %tn : tensor<i32>
+    tf_executor.NextIteration.Sink[%ky] %same : tensor<i32>
+    %xn, %cxn = tf_executor.Exit %fn : tensor<i32>
+    %xy, %cxy = tf_executor.Exit %fy : tensor<i32>
+    tf_executor.fetch %xn, %xy : tensor<i32>, tensor<i32>
+  }
+  return %r#0, %r#1 : tensor<i32>, tensor<i32>
+}"""
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 7])
+def test_a_value_that_goes_round_in_a_loop_is_there_behind_its_last_iteration(n: int) -> None:
+    """In that iteration the Identity which hands it on is dead, and stands in a branch that is not taken."""
+    module = read_module(HANDED_ON)
+    tosa = to_tosa(module, "main")
+    arguments = [np.array(n, np.int32), np.array(7, np.int32)]
+    expected = list(map(int, interpret(Environment(module), "main", arguments)))  # type: ignore[arg-type]
+    assert expected == [min(n - 1, 1), 7]
+    assert list(map(int, interpret_tosa(tosa, tosa.function("main"), arguments))) == expected

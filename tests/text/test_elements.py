@@ -9,11 +9,12 @@ import ml_dtypes  # registers the dtypes of bf16 and fp8
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from tosaic.lowering.graph.types import ELEMENT_TYPES, Array, BlockScaled, ElementType, TensorType
+from tosaic.lowering.graph.types import ELEMENT_TYPES, I1, Array, BlockScaled, ElementType, TensorType
 from tosaic.lowering.text.attributes import Dense
 from tosaic.lowering.text.element_printer import format_dense
 from tosaic.lowering.text.elements import decode
 from tosaic.lowering.text.reader import read_module
+from tosaic.runtime.errors import Problem
 
 from .effort import calls_made
 
@@ -94,6 +95,53 @@ def constant(elements: str, type: str, after: str = "") -> Array:
 ])
 def test_elements_are_read(elements: str, type: str, expected: Any) -> None:
     assert constant(elements, type).tolist() == expected
+
+
+@pytest.mark.parametrize("size", [*range(1, 40), 144, 255, 256, 257, 1000])
+def test_booleans_are_read_as_every_version_of_mlir_writes_them(size: int) -> None:
+    """A byte each, eight to a byte, and what it writes where all are alike; as a list they are read by all."""
+    source = np.random.default_rng(size)
+    for density in (0.5, 0.1, 0.9, 0.0, 1.0):
+        mask = source.random(size) < density
+        packed = np.packbits(mask, bitorder="little")
+        if size > 8 and mask.all():
+            packed[-1] = 0xFF  # MLIR leaves the bits behind the last element open
+        forms = [packed.tobytes()] if size > 8 or mask.all() == mask.any() or packed[0] not in (0, 0xFF) else []
+        forms += [mask.astype(np.uint8).tobytes()] * (size > 1)
+        forms += [b"\xFF"] if mask.all() else [b"\x00"] if not mask.any() else []
+        forms += [b"\x01"] if mask.all() and not 1 < size < 9 else []
+        for raw in forms:
+            assert constant(f'dense<"0x{raw.hex().upper()}">', f"tensor<{size}xi1>").tolist() == mask.tolist()
+        text = format_dense(mask, TensorType((size,), I1))
+        assert '"' not in text
+        assert constant(text, f"tensor<{size}xi1>").tolist() == mask.tolist()
+
+
+def test_booleans_of_another_size_are_refused() -> None:
+    for size, count in ((9, 3), (9, 8), (144, 17), (144, 19), (20, 2), (1, 2)):
+        with pytest.raises(Problem, match="eight elements each"):
+            constant(f'dense<"0x{"01" * count}">', f"tensor<{size}xi1>")
+
+
+@pytest.mark.parametrize(("elements", "type", "expected"), [
+    ('dense<["0x00", "0x7F"]>', "tensor<2x!tosa.mxint8>", [0, 127]),
+    ('dense<[["0xFF"], ["0x80"]]>', "tensor<2x1x!tosa.mxint8>", [[-1], [-128]]),
+    ('dense<["0x00", "0x7E"]>', "tensor<2xf8E4M3FN>", [0, 448]),
+    ('dense<["0x38", "0xB8"]>', "tensor<2xf8E4M3FN>", [1, -1]),
+    ('dense<["0x3C", "0x01"]>', "tensor<2xf8E5M2>", [1, 2.0 ** -16]),
+    ('dense<["0x7F", "0x80"]>', "tensor<2xf8E8M0FNU>", [1, 2]),
+    ('dense<["0x07", "0x09"]>', "tensor<2xf4E2M1FN>", [6, -0.5]),
+    ('dense<["0x1F", "0x08"]>', "tensor<2xf6E2M3FN>", [7.5, 1]),
+])
+def test_elements_of_block_scaled_tensors_are_read_as_strings_of_their_bits(elements: str, type: str, expected: Any) -> None:
+    assert constant(elements, type).tolist() == expected
+
+
+def test_strings_of_bits_are_for_those_types_only() -> None:
+    for elements, type in (('dense<["0x00"]>', "tensor<1xi8>"), ('dense<["0x100"]>', "tensor<1xf8E4M3FN>"),
+                           ('dense<["7"]>', "tensor<1x!tosa.mxint8>"), ('dense<["0x00"]>', "tensor<2x!tosa.mxint8>")):
+        with pytest.raises(Problem):
+            constant(elements, type)
 
 
 def test_bits_of_a_float_keep_the_payload_of_a_nan() -> None:
@@ -187,7 +235,7 @@ def test_a_constant_prints_as_text_that_reads_back_to_the_same_bits(given: tuple
     assert again.tobytes() == array.tobytes(), text
 
 
-@pytest.mark.parametrize("element", PLAIN, ids=str)
+@pytest.mark.parametrize("element", [t for t in PLAIN if t != I1], ids=str)
 def test_a_large_constant_prints_as_a_blob_that_reads_back(element: ElementType) -> None:
     random = np.random.default_rng(3)
     patterns = [int(p) for p in random.integers(0, 1 << min(element.bits, 63), 300, np.uint64)]

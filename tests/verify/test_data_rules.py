@@ -41,7 +41,7 @@ RULES = [
     ("slice", "[1,0] [1,2]", "[1,0] [1,2,1]", "the size has 3 numbers, 2 are needed"),
     ("slice", "[1,0] [1,2]", "[-1,0] [1,2]", "start must not be negative"),
     ("slice", "[1,0] [1,2]", "[1,0] [0,2]", "size must be positive"),
-    ("slice", "[1,0] [1,2]", "[1,0] [-1,2]", "size must be positive"),
+    ("slice", "[1,0] [1,2]", "[1,0] [-2,2]", "size must be positive"),
     ("slice", "[1,0] [1,2]", "[1,2] [1,2]", "axis 1 of tensor<2x3xi8> has no 2 elements from 2 on"),
     ("slice", "-> 1x2xi8", "-> 1x2x1xi8", "but tensor<1x2x1xi8> is declared"),
     ("slice", "-> 1x2xi8", "-> 2x2xi8", "but tensor<2x2xi8> is declared"),

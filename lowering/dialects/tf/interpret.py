@@ -23,6 +23,7 @@ from .values import Datum, Handle
 Scope = dict[Value, Datum]
 MOST_TURNS = 1 << 24
 """Of one loop: more are taken for a loop without end."""
+NUMPY_ERRORS = (ValueError, IndexError, TypeError, ZeroDivisionError, OverflowError)
 DEPTH = 200
 """Of functions that call each other."""
 
@@ -48,14 +49,21 @@ class Environment:
         return self.module.function(name)
 
     # ---- variables -----------------------------------------------------------------------------------------------
-    def read(self, handle: Handle) -> Array:
-        value = self.variables.get(handle.name)
+    def read(self, handle: Datum) -> Array:
+        value = self.variables.get(named(handle))
         if value is None:
-            raise Problem(f"variable {handle.name} is read before it has a value", kind="variable")
+            raise Problem(f"variable {named(handle)} is read before it has a value", kind="variable")
         return value
 
-    def assign(self, handle: Handle, value: Array) -> None:
-        self.variables[handle.name] = np.array(value)
+    def assign(self, handle: Datum, value: Array) -> None:
+        self.variables[named(handle)] = np.array(value)
+
+
+def named(handle: Datum) -> str:
+    """The name of the variable that a value must be a handle of."""
+    if not isinstance(handle, Handle):
+        raise Problem("what stands for a variable is no handle of one", kind="type")
+    return handle.name
 
 
 def interpret(environment: Environment, name: str | None, arguments: Sequence[Datum]) -> tuple[Datum, ...]:
@@ -99,6 +107,9 @@ def call(environment: Environment, function: Function, arguments: Sequence[Datum
     if environment.depth >= DEPTH:
         raise Problem(f"@{function.name}: functions call each other more than {DEPTH} deep", function.position,
                       kind="unsupported")
+    if len(arguments) != len(function.arguments):
+        raise Problem(f"@{function.name} takes {len(function.arguments)} values, it is given {len(arguments)}",
+                      function.position, kind="type")
     environment.depth += 1
     try:
         return run_block(environment, function.body, dict(zip(function.arguments, arguments, strict=True)))
@@ -123,15 +134,22 @@ def run(environment: Environment, operation: Operation, scope: Scope) -> Sequenc
         from ..tf_executor.interpret import run_graph
         return run_graph(environment, operation, scope)
     name, operands = spelling(operation), [scope[v] for v in operation.operands]
-    if (special := SPECIAL.get(name)) is not None:
-        return special(environment, operation, operands, scope)
-    if (found := REFERENCES.get(name)) is not None:
-        try:
+    try:
+        if (special := SPECIAL.get(name)) is not None:
+            return counted(operation, special(environment, operation, operands, scope))
+        if (found := REFERENCES.get(name)) is not None:
             results = found(operation, *operands)
-        except (ValueError, IndexError, TypeError) as error:  # shapes that do not fit, as NumPy says it
-            raise Problem(f"{name}: {error}", operation.position, kind="shape") from None
-        return [as_datum(r) for r in (results if isinstance(results, tuple) else (results,))]
+            return counted(operation, [as_datum(r) for r in (results if isinstance(results, tuple) else (results,))])
+    except NUMPY_ERRORS as error:  # shapes that do not fit, as NumPy says it
+        raise Problem(f"{name}: {error}", operation.position, kind="shape") from error
     raise Problem(f"operator {name} is not known", operation.position, kind="unsupported")
+
+
+def counted(operation: Operation, results: Sequence[Datum]) -> Sequence[Datum]:
+    """The results, as many as the operation has."""
+    if len(results) != len(operation.results):
+        raise Problem(f"it has {len(results)} results, not {len(operation.results)}", operation.position, kind="type")
+    return results
 
 
 def as_datum(value: Any) -> Datum:
@@ -218,6 +236,8 @@ def while_region(environment: Environment, operation: Operation, operands: Seque
 
 def call_function(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:
     found = find(operation, "f") or find(operation, "callee")
+    if not hasattr(found, "path"):
+        raise Problem(f"{spelling(operation)} does not say which function it calls", operation.position, kind="attribute")
     return call(environment, environment.function(str(found.path[-1])), operands)
 
 
@@ -243,7 +263,7 @@ def assign(environment: Environment, operation: Operation, operands: Sequence[Da
     handle, value = operands
     declared = variable_type(operation.operands[0].type)
     if declared is not None and declared.is_static and declared.dims != value.shape:
-        raise Problem(f"variable {handle.name} is {declared}, what is written has the shape {list(value.shape)}",
+        raise Problem(f"variable {named(handle)} is {declared}, what is written has the shape {list(value.shape)}",
                       kind="variable")
     environment.assign(handle, value)
     return []
@@ -260,7 +280,7 @@ def assign_sub(environment: Environment, operation: Operation, operands: Sequenc
 
 
 def is_initialized(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:
-    return [np.array(environment.variables.get(operands[0].name) is not None)]
+    return [np.array(environment.variables.get(named(operands[0])) is not None)]
 
 
 def gather_variable(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:
@@ -286,10 +306,11 @@ def receive(environment: Environment, operation: Operation, operands: Sequence[D
 
 Special = Callable[[Environment, Operation, Sequence[Datum], Scope], Sequence[Datum]]
 SPECIAL: Mapping[str, Special] = {
-    "tf.Const": constant, "tf.NoOp": nothing, "tf.If": if_, "tf.StatelessIf": if_, "tf.Case": case, "tf.While": while_,
+    "tf.Const": constant, "tf.NoOp": nothing, "tf.If": if_, "tf.StatelessIf": if_, "tf.Case": case, "tf.StatelessCase": case,
+    "tf.While": while_,
     "tf.StatelessWhile": while_, "tf.IfRegion": if_region, "tf.CaseRegion": case_region, "tf.WhileRegion": while_region,
-    "tf.PartitionedCall": call_function, "tf.StatefulPartitionedCall": call_function, "call": call_function,
-    "func.call": call_function, "tf.Assert": check, "tf.VarHandleOp": handle_of, "tf.ReadVariableOp": read,
+    **dict.fromkeys(("tf.PartitionedCall", "tf.StatefulPartitionedCall", "tf.LegacyCall", "call", "func.call"), call_function),
+    "tf.Assert": check, "tf.VarHandleOp": handle_of, "tf.ReadVariableOp": read,
     "tf.AssignVariableOp": assign, "tf.AssignAddVariableOp": assign_add, "tf.AssignSubVariableOp": assign_sub,
     "tf.VarIsInitializedOp": is_initialized, "tf.ResourceGather": gather_variable,
     **dict.fromkeys(SEND, send), **dict.fromkeys(RECEIVE, receive)}

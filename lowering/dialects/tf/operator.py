@@ -16,7 +16,7 @@ from ...graph.types import Array
 PREFIX = "tf."
 CONST, YIELD = "tf.Const", "tf.Yield"
 SEND, RECEIVE = ("tf._Send", "tf._HostSend"), ("tf._Recv", "tf._HostRecv")
-CALLEES = ("then_branch", "else_branch", "cond", "body", "branches", "f")
+CALLEES = ("then_branch", "else_branch", "true_branch", "false_branch", "cond", "body", "branches", "f")
 """Properties that name functions, or lists of them."""
 
 
@@ -27,6 +27,10 @@ class TensorFlowOp(UnknownOp):
     operands are the block's `yields`.
     """
     foreign = True
+
+    def verify(self, operation: Operation, parent: Operation | None) -> None:
+        from .definitions import check_definition
+        check_definition(operation)
 
     def constant(self, operands: Sequence[Operand]) -> Array | None:
         """The data of `tf.Const`, where it is numbers."""

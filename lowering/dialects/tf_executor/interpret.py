@@ -1,6 +1,6 @@
-"""Runs a `tf_executor.graph` as TensorFlow's executor does: each operation when its inputs are there, with dead values, frames
-and iterations. One operation at a time, so that there are no races; what TensorFlow leaves open (which of two live inputs a
-Merge takes) is the first.
+"""Runs a `tf_executor.graph` as TensorFlow's executor does: each operation that the fetches reach, when its inputs are there,
+with dead values, frames and iterations. One operation at a time, so that there are no races; what TensorFlow leaves open (which
+of two live inputs a Merge takes) is the first.
 
 A node runs in an instance of a frame and an iteration of it. There it waits for its inputs, each of which comes once, live or
 dead. Several graphs may run at once and meet through Send and Recv (`run_together`).
@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ....runtime.errors import Problem
 from ....runtime.records import dataclass
-from ...graph.graph import Operation, Value
-from ..tf.operator import is_tensorflow
+from ...graph.graph import Block, Operation, Value
+from ..tf.operator import RECEIVE, SEND, is_tensorflow
 from ..tf.values import Datum
 from .frames import Frame, Frames
 from .operators import (
@@ -39,6 +39,7 @@ from .operators import (
     token_of,
     wrapped,
 )
+from .reached import messages, reached
 from .types import CONTROL
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class Execution:
 
     def __init__(self, environment: Environment, graph: Operation, scope: Scope) -> None:
         self.environment, self.graph, self.scope = environment, graph, scope
-        self.block = graph.regions[0]
+        self.block = run_of(graph.regions[0])
         self.frames = Frames(self.block)
         self.root = Instance(self.frames.root)
         self.children: dict[tuple[Instance, int, str], Instance] = {}
@@ -340,6 +341,14 @@ class Execution:
                     missing = [v for v in inputs if v not in values]
                     if missing and len(missing) < len(inputs) and (operation, iteration) not in instance.started:
                         yield operation, missing[0]
+
+
+def run_of(block: Block) -> Block:
+    """What runs of a graph: what it fetches needs, and what it sends to other graphs."""
+    received = messages(block.operations, RECEIVE)
+    sends = [o for name, islands in messages(block.operations, SEND).items() if name not in received for o in islands]
+    kept = reached(block.operations, (*block.yields, *(v for o in sends for v in o.results)))
+    return replace(block, operations=tuple(o for o in block.operations if o in kept))
 
 
 def path_of(instance: Instance, iteration: int) -> tuple[Any, ...]:

@@ -110,12 +110,16 @@ class CastFromBlockScaled(Op, name="tosa.cast_from_block_scaled"):
 
 
 class CastToBlockScaled(Op, name="tosa.cast_to_block_scaled"):
-    """The nearest values (`to`) with their scales, two results. TOSA 1.1 draft, type conversion."""
+    """The nearest values (`to`) with their scales, two results. TOSA 1.1 draft, type conversion. `stochastic_round`, which the
+    draft had for a time, must not be true."""
     block_size: str = attribute("block_size")
     to: ElementType | None = from_result()
+    stochastic_round: bool = attribute("bool", default=False, elided=True)
 
     def infer(self, x: Operand) -> tuple[TensorType, TensorType]:
         found = tensor(x, "the input")
+        require(not self.stochastic_round, "stochastic rounding is not supported", kind="unsupported",
+                help="stochastic_round = false rounds to the nearest")
         one_of(found.element, (BF16, F32), "the input")
         assert found.shape is not None
         scales = blocked(found.shape, shared_size(self.block_size), "the input")

@@ -66,11 +66,11 @@ class Pad(Op, name="tosa.pad"):
         require(found.rank > 0, f"{found} has no axis to pad", kind="shape")
         one_element(pad_const, found.element, "the value of the border")
         numbers = extents(padding, "the padding", 2 * found.rank)
-        require(all(n is None or n >= 0 for n in numbers), f"padding must not be negative, it is {list(numbers)}",
-                kind="shape")
+        sides = list(zip(found.shape or (), numbers[::2], numbers[1::2]))
+        require(all(side is None or side >= 0 or is_left_open(side, n) for n, *both in sides for side in both),
+                f"padding must not be negative, it is {list(numbers)}", kind="shape", help=LEFT_OPEN)
         return TensorType(tuple(None if n is None or before is None or after is None else before + n + after
-                                for n, before, after in zip(found.shape or (), numbers[::2], numbers[1::2])),
-                          found.element)
+                                for n, before, after in sides), found.element)
 
     def reference(self, x: Array, padding: Array, pad_const: Array) -> Array:
         numbers = padding.reshape(-1, 2).tolist()
@@ -164,7 +164,7 @@ class Reverse(Op, name="tosa.reverse"):
 
 
 class Slice(Op, name="tosa.slice"):
-    """`size` elements from `start` along each axis. TOSA 1.0, data layout."""
+    """`size` elements from `start` along each axis; in MLIR -1 stands for all that follow. TOSA 1.0, data layout."""
 
     def infer(self, x: Operand, start: Operand, size: Operand) -> TensorType:
         found = tensor(x, "the input")
@@ -172,17 +172,19 @@ class Slice(Op, name="tosa.slice"):
         starts, sizes = extents(start, "the start", found.rank), extents(size, "the size", found.rank)
         require(all(n is None or n >= 0 for n in starts), f"start must not be negative, it is {list(starts)}",
                 kind="shape")
-        require(all(n is None or n > 0 for n in sizes), f"size must be positive, it is {list(sizes)}", kind="shape")
+        require(all(n is None or n > 0 or n == -1 for n in sizes), f"size must be positive, it is {list(sizes)}", kind="shape")
         for axis, (first, length, extent) in enumerate(zip(starts, sizes, found.shape or ())):
-            require(first is None or length is None or extent is None or first + length <= extent,
-                    f"axis {axis} of {found} has no {length} elements from {first} on", kind="shape")
+            require(first is None or length is None or extent is None or first + max(length, 1) <= extent,
+                    f"axis {axis} of {found} has no {max(length or 1, 1)} elements from {first} on", kind="shape")
+        rest = [None if n is None or first is None else n - first for n, first in zip(found.shape or (), starts)]
         if isinstance(found.element, BlockScaled):
             require(starts[-1] is None or starts[-1] % found.element.block == 0,
                     f"the slice starts at {starts[-1]}, inside a block of {found.element.block}", kind="shape")
-        return TensorType(sizes, found.element)
+        return TensorType(tuple(r if n == -1 else n for n, r in zip(sizes, rest)), found.element)
 
     def reference(self, x: Array, start: Array, size: Array) -> Array:
-        return x[tuple(slice(s, s + n) for s, n in zip(start.reshape(-1).tolist(), size.reshape(-1).tolist()))]
+        return x[tuple(slice(s, None if n == -1 else s + n)
+                       for s, n in zip(start.reshape(-1).tolist(), size.reshape(-1).tolist()))]
 
     def element(self, out: TensorType, x: Tensor, start: Tensor, size: Tensor) -> Element:
         starts = start.integers
@@ -196,8 +198,8 @@ class Tile(Op, name="tosa.tile"):
         found = tensor(x, "the input")
         require(found.rank > 0, f"{found} has no axis to repeat", kind="shape")
         times = extents(multiples, "the multiples", found.rank)
-        require(all(n is None or n > 0 for n in times), f"multiples must be positive, they are {list(times)}",
-                kind="shape")
+        require(all(t is None or t > 0 or is_left_open(t, n) for t, n in zip(times, found.shape or ())),
+                f"multiples must be positive, they are {list(times)}", kind="shape", help=LEFT_OPEN)
         return TensorType(tuple(None if n is None or t is None else n * t for n, t in zip(found.shape or (), times)),
                           found.element)
 
@@ -229,6 +231,14 @@ class Transpose(Op, name="tosa.transpose"):
     def element(self, out: TensorType, x: Tensor) -> Element:
         source = [self.perms.index(d) for d in range(len(self.perms))]
         return lambda *index: x[tuple(index[d] for d in source)]
+
+
+LEFT_OPEN = "-1 stands for a number that MLIR could not infer; here it has to be known"
+
+
+def is_left_open(number: int, extent: int | None) -> bool:
+    """Whether a number of PAD or TILE is one that MLIR leaves open, along an axis whose extent is not known either."""
+    return number == -1 and extent is None
 
 
 def remainder(index: Affine, extent: int) -> Affine:

@@ -35,7 +35,7 @@ from ..tensorflow.control_flow import branch
 from ..tensorflow.special import Scope, special
 from .bits import FALSE, TRUE, Bit
 from .conditions import Conditions, Known
-from .items import Item, Loop, is_free, message_of
+from .items import Item, Loop, canonical, is_free, message_of
 from .liveness import Liveness, needs
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ class Functionalization(Conditions):
 
     def count(self, loop: Loop) -> None:
         ends: list[Hashable] = [v for o in (*loop.sinks.values(), *loop.exits) for v in self.live.frames.inputs[o]]
+        ends += dict.fromkeys(canonical(data_operands(o)[0], self.live.makers) for o in loop.sinks.values())
         bits = [self.live.all_live(o) for o in (*loop.sinks.values(), *loop.exits)]
         if loop.frame.parent is None:
             ends += fetched(self.graph)[0]

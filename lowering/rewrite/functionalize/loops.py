@@ -207,9 +207,10 @@ class Emission:
                 return self.given(sink, known) or before
 
     def given(self, operation: Operation, known: Known) -> Datum:
-        """What a Sink or an Exit is given; None where it was dead."""
-        value = data_operands(operation)[0]
-        return known.get(value, self.f.scope.get(value))
+        """What a Sink or an Exit is given; None where it was dead. A slot is the twin of an Exit in the last iteration, when
+        what hands the value on to the Sink is dead: so it is asked for at its origin."""
+        value, origin = data_operands(operation)[0], self.origin(operation)
+        return known.get(origin) or known.get(value, self.f.scope.get(value))
 
     def latch(self, exit: Operation, before: Datum, known: Known) -> Datum:
         """The last live value of an Exit: that of this iteration, where the Exit is live whenever the loop ends."""

@@ -10,9 +10,11 @@ import numpy as np
 from .....runtime.errors import Problem
 from .....runtime.records import dataclass
 from ....graph.graph import Operation, Value
-from ....graph.types import Array
+from ....graph.types import F32, Array
 from ..operator import find, flag, number
 from .emitter import Emitter, integers
+from .formula import evaluated
+from .rounding import nearest_even
 from .table import legalization
 
 MAGIC = 1.5 * 2.0 ** 23
@@ -103,6 +105,8 @@ def computed(e: Emitter, low: Value, high: Value, least: int, most: int) -> Scal
 def rounded(e: Emitter, operation: Operation, x: Value) -> Value:
     match find(operation, "round_mode", "HALF_TO_EVEN"):
         case "HALF_TO_EVEN":
+            if x.tensor.element != F32:
+                return evaluated(nearest_even, e, [x])
             return e.difference(e.sum(x, e.splat(MAGIC, x)), e.splat(MAGIC, x))
         case "HALF_UP":
             return e("floor", e.sum(x, e.splat(0.5, x)))

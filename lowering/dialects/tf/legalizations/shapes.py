@@ -61,6 +61,7 @@ def broadcast_args(e: Emitter, operation: Operation, a: Value, b: Value) -> Valu
 @legalization("tf.BroadcastGradientArgs")
 def broadcast_gradient_args(e: Emitter, operation: Operation, a: Value, b: Value) -> tuple[Value, ...]:
     """The axes along which each of two shapes was broadcast: a gradient is summed over them. Axes of extent 1 in both count."""
+    require(a.tensor.rank == b.tensor.rank == 1, f"shapes are lists, not {a.type} and {b.type}")
     shapes = [integers(v, "a shape") for v in (a, b)]
     rank = max(map(len, shapes))
     full = [(1,) * (rank - len(s)) + s for s in shapes]

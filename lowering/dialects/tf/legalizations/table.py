@@ -43,8 +43,17 @@ def legalized(found: Legalization, e: Emitter, operation: Operation, operands: S
             if isinstance(operand, ComplexTensor):
                 raise operand.problem
             raise Problem(f"operand {number} is {described(operand)}, not a tensor of numbers", kind="type")
-    results = found(e, operation, *operands)
+    try:
+        results = found(e, operation, *operands)
+    except (ValueError, IndexError, TypeError, ZeroDivisionError, OverflowError) as error:
+        raise unfit(operands, error) from error
     return results if isinstance(results, tuple) else (results,)
+
+
+def unfit(operands: Sequence[Datum], error: Exception) -> Problem:
+    """Ranks, shapes or numbers that the formulas of an operation stumble over: they are none that it takes."""
+    given = ", ".join(map(described, operands)) or "nothing"
+    return Problem(f"operands that are {given} do not fit together or to its attributes: {error}", kind="shape")
 
 
 @functools.cache

@@ -16,6 +16,13 @@ def rounded(x: Array) -> Array:
     return x if x.dtype.kind in "iu" else np.rint(x)
 
 
+def shifted(shift: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
+    """A shift by an amount that is brought into the width of the type, as TensorFlow does it."""
+    def function(x: Array, by: Array) -> Array:
+        return shift(x, np.clip(by, 0, 8 * x.dtype.itemsize - 1))
+    return function
+
+
 FUNCTIONS: dict[str, Callable[..., Array]] = {
         "AddV2": np.add, "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Neg": np.negative, "Abs": np.abs,
         "Square": np.square, "Sign": np.sign, "Exp": np.exp, "Log": np.log, "Log1p": np.log1p, "Expm1": np.expm1,
@@ -26,7 +33,7 @@ FUNCTIONS: dict[str, Callable[..., Array]] = {
         "Greater": np.greater, "GreaterEqual": np.greater_equal, "LogicalAnd": np.logical_and, "LogicalOr": np.logical_or,
         "LogicalNot": np.logical_not, "IsNan": np.isnan, "IsInf": np.isinf, "IsFinite": np.isfinite,
         "BitwiseAnd": np.bitwise_and, "BitwiseOr": np.bitwise_or, "BitwiseXor": np.bitwise_xor, "Invert": np.invert,
-        "LeftShift": np.left_shift, "RightShift": np.right_shift, "SelectV2": np.where}
+        "LeftShift": shifted(np.left_shift), "RightShift": shifted(np.right_shift), "SelectV2": np.where}
 for name, function in FUNCTIONS.items():
     elementwise(function, f"tf.{name}")
 

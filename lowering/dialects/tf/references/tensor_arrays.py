@@ -8,7 +8,7 @@ import numpy as np
 from .....runtime.errors import Problem
 from ....graph.graph import Operation
 from ....graph.types import Array
-from ..operator import find
+from ..operator import find, required
 from ..values import TensorList
 from .indexing import checked
 from .lists import element, in_range, set_item, shape_of
@@ -83,7 +83,7 @@ def concat_lists(operation: Operation, a: TensorList, b: TensorList) -> TensorLi
 def make(operation: Operation, size: Array) -> tuple[TensorList, TensorList]:
     dims: Any = getattr(find(operation, "element_shape"), "dims", None)
     shape = ANY if dims is None else tuple(-1 if n is None else int(n) for n in dims)
-    made = TensorList((None,) * int(size), shape, find(operation, "dtype").dtype)
+    made = TensorList((None,) * int(size), shape, required(operation, "dtype").dtype)
     return made, made
 
 
