@@ -94,7 +94,7 @@ class Entry:
         """Machine code with its variables in `context`, or in the model's; kept for calls when it is for this machine, the
         model's context, and memory of any size."""
         if target is not None or context is not None or memory is not None:
-            return self._compile(Request(target, memory).checked(), checked_context(context) or self._context)
+            return self._compile(Request(target, memory), checked_context(context) or self._context)
         with self._lock:
             if self._compiled is None:
                 here, self._elsewhere = self._elsewhere, None

@@ -103,8 +103,7 @@ class Traced:
         """`lower().compile()`, or the machine code of an earlier process from the cache on disk (`cache`). Variables are in
         `context`, or in that of the model or the function, or in the process."""
         from .cache.programs import Request, compile
-        request = Request(target, memory).checked()
-        return compile(self, request, checked_context(context) or self.context)[0]
+        return compile(self, Request(target, memory), checked_context(context) or self.context)[0]
 
     def tune(self, inputs: Sequence[Array], memory: PlanOptions | None = None, calls: int = 5) -> Tuning:
         """Search for faster schedules on this machine, by measuring calls with these arrays. What is found is kept in the cache

@@ -32,15 +32,9 @@ class Request(NamedTuple):
     target: Target | None = None
     memory: PlanOptions | None = None
 
-    def checked(self) -> Request:
-        """It, of which the code can run in this process; else a Problem."""
-        if self.target is not None:
-            from ...lowering.native.features import check_runs_here
-            check_runs_here(self.target)
-        return self
-
     def settings(self) -> object:
-        """All that the code depends on but the graph, as nested tuples. Raises NotKept where no key can hold it."""
+        """All that the code depends on but the graph, as nested tuples. The machine is a part of it whatever the target is: that
+        it can run the code has been checked where this was made. Raises NotKept where no key can hold it."""
         known = versions()
         if known is None or folder() is None:
             raise NotKept
@@ -57,7 +51,7 @@ class Request(NamedTuple):
             algorithm = self.memory.algorithm
             if not isinstance(algorithm, str) or not is_own(find_algorithm(algorithm)):
                 raise NotKept
-        return known, where if self.target is None else plain(self.target), plain(self.memory)
+        return known, where if self.target is None else (where, plain(self.target)), plain(self.memory)
 
 
 def key_of(traced: Traced, request: Request) -> bytes | None:

@@ -192,3 +192,10 @@ def test_a_window_at_the_border_is_taken_apart_only_where_it_leaves_the_input() 
         return statements(k, few)
 
     assert size(7) < 2 * size(3)
+
+
+def test_a_phase_that_leaves_out_columns_does_not_write_them() -> None:
+    """Of one filter, whose sums go along the channels: the phases are the columns, and the last of them has fewer."""
+    kernels = [transposed((1, 1, width, 4), 1, (1, 3), (2, stride), (0, 0, before, after))
+               for stride, before, after in ((5, 4, -2), (5, 3, -1), (4, 2, -2), (4, 1, 1)) for width in (1, 2)]
+    check(kernels, interpret=False, targets={name: TARGETS[name] for name in ("512 bits", "scalar")})
