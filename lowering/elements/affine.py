@@ -119,7 +119,7 @@ class Affine:
         return low, high
 
     def substitute(self, at: Mapping[Axis, Affine], inside: Callable[[Computed], Affine] | None = None) -> Affine:
-        """The index with axes replaced; inside computed indices too, for which `inside` says what stands, where that is known."""
+        """The index with axes replaced; inside computed indices too, or `inside` says what stands for these."""
         terms: list[tuple[Term, int]] = []
         const = self.const
         for term, coefficient in self.terms:

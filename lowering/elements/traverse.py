@@ -231,7 +231,8 @@ class Substitution:
                     return self.values[outside]
                 return guard(held, self.values[inside], self.values[outside])
             case Reduce(primitive, axes, body, where):
-                return Reduce(primitive, axes, self.values[body], tuple(r for r in self.conditions(where) if r.known is not True))
+                held = self.conditions(where)
+                return Reduce(primitive, axes, self.values[body], tuple(r for r in held if r.known is not True))
         return rebuilt(e, self.values)
 
     def conditions(self, where: tuple[Range, ...]) -> tuple[Range, ...]:

@@ -87,7 +87,8 @@ class Fuser:
         return Buffer(self.unique(name or value.name), type.element.storage, type.dims, role)  # type: ignore[arg-type]
 
     def axes(self, type: TensorType) -> tuple[Axis, ...]:
-        """The axes of all values of a shape: so what is known of an operand's element at them is not made again (`shared`)."""
+        """The axes at which every value of a shape is looked at, so that what is known of its operands there is not made again
+        (`shared`). A kernel has axes of its own."""
         if type.dims not in self.known_axes:
             self.known_axes[type.dims] = axes_of(type)
         return self.known_axes[type.dims]
@@ -220,7 +221,8 @@ class Fuser:
             spoiling = [inlined[n] for n in troublesome(expression, [self.tensors[v] for v in inlined])]
             if not spoiling:
                 return element, expression, axes
-            sums = partial_sums(value.name, axes, expression)
+            axes = axes_of(static(value))
+            sums = partial_sums(value.name, axes, element(*map(Affine.of, axes)))
             if sums and sums.nbytes <= sum(static(v).nbytes for v in spoiling):
                 return self.summed(operation, axes, sums)
             self.store_all([self.inlining.narrowest(v) for v in spoiling])
@@ -319,7 +321,7 @@ class Fuser:
 
     def emit(self, out: Buffer, tensor: Tensor, origin: str, position: Position | None) -> None:
         """A kernel that stores `tensor` in `out`, as the next step."""
-        axes = self.axes(tensor.type)
+        axes = axes_of(tensor.type)
         try:
             expression = tensor.element(*map(Affine.of, axes))
         except NotAffine:  # an inlined chain that ends in a view

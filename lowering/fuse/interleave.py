@@ -109,6 +109,7 @@ def larger_than(found: Sequence[RowAccess | None], most: int, rereads: bool = Tr
 def grouped(program: Kernels, found: Sequence[RowAccess | None], apart: Groups, threads: int = 1) -> Interleaved:
     """The steps and rings of kernels that run in turns in such groups; in parts, if for several threads."""
     by_rows: set[int] = set()
+    readers = readers_of(program) if threads > 1 else {}
 
     def block(steps: Iterable[Step]) -> tuple[Step, ...]:
         result: list[Step] = []
@@ -132,7 +133,7 @@ def grouped(program: Kernels, found: Sequence[RowAccess | None], apart: Groups, 
 
     def straight(run: Sequence[int]) -> Iterator[Step]:
         for whole in apart(run):
-            for group in separate(program, whole) if threads > 1 else [whole]:
+            for group in separate(program, whole, readers) if threads > 1 and len(whole) > 1 else [whole]:
                 if len(group) == 1:
                     yield Compute(group[0])
                 else:
@@ -192,17 +193,24 @@ def constant_bytes(kernel: RowAccess) -> int:
     return sum(b.nbytes for b in kernel.reads if b.data is not None)
 
 
-def separate(program: Kernels, group: Sequence[int]) -> Iterator[list[int]]:
+def readers_of(program: Kernels) -> dict[Buffer, set[int]]:
+    """The kernels that read each buffer."""
+    found: dict[Buffer, set[int]] = {}
+    for i, kernel in enumerate(program.kernels):
+        for x in loads(kernel.value):
+            found.setdefault(x.buffer, set()).add(i)
+    return found
+
+
+def separate(program: Kernels, group: Sequence[int], readers: Mapping[Buffer, Set[int]]) -> Iterator[list[int]]:
     """Chains of the group in which all but the last write what nobody outside of the chain reads, so that each part can have
     its own."""
-    elsewhere = {*program.outputs, *conditions(program.steps)}
-    for i, kernel in enumerate(program.kernels):
-        if i not in group:
-            elsewhere |= {x.buffer for x in loads(kernel.value)}
+    outside = {*program.outputs, *conditions(program.steps)}
     chain: list[int] = []
     for number in group:
         chain.append(number)
         out = program.kernels[number].out
-        if out in elsewhere or out.role != "temporary" or number == group[-1]:
+        elsewhere = out in outside or not readers.get(out, set()) <= {*group}
+        if elsewhere or out.role != "temporary" or number == group[-1]:
             yield chain
             chain = []

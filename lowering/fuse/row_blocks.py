@@ -20,9 +20,13 @@ from ..native.target import Target
 from .kernel import Branch, Compute, Kernel, Kernels, Loop, Step, conditions
 from .row_access import begins_early, row_dimension, rows_of
 
+MOST_KERNELS = 32
+"""Kernels of a chain; those of attention have three to six."""
 FEWEST = 16
 """Rows of a block at least, unless there are fewer: as many as a tile of a product has."""
 
+Places = Mapping[int, int]
+"""Of kernels that are in no chain yet: the place of each in its run."""
 Link = Mapping[Axis, Axis]
 """From a reader's axes to the axes of what it reads."""
 
@@ -41,11 +45,12 @@ def chains(program: Kernels, target: Target) -> list[Chain]:
     finder = Finder(program, target)
     found: list[Chain] = []
     for run in runs(program.steps):
-        taken: set[int] = set()
+        left = {number: place for place, number in enumerate(run)}
         for number in reversed(run):
-            if number not in taken and (chain := finder.chain(number, [i for i in run if i not in taken])):
+            if number in left and (chain := finder.chain(number, left)):
                 found.append(chain)
-                taken.update(chain.kernels)
+                for taken in chain.kernels:
+                    del left[taken]
     return found
 
 
@@ -80,11 +85,12 @@ class Finder:
             for load in self.read[number]:
                 self.readers.setdefault(load.buffer, set()).add(number)
         self.needed = {*program.outputs, *conditions(program.steps)}
+        self.links: dict[int, list[tuple[int, Link]]] = {}
 
-    def chain(self, last: int, run: Sequence[int]) -> Chain | None:
-        """The longest chain that ends in a kernel, if it pays."""
+    def chain(self, last: int, left: Places) -> Chain | None:
+        """The longest chain of kernels `left` in a run that ends in one of them, if it pays."""
         numbers, links = [last], list[Link]()
-        while (found := self.before(numbers[0], last, run)) is not None:
+        while len(numbers) < MOST_KERNELS and (found := self.before(numbers[0], last, left)) is not None:
             numbers.insert(0, found[0])
             links.insert(0, found[1])
         while links and not self.grows(numbers[0], links[0]):
@@ -93,16 +99,21 @@ class Finder:
         block = self.block(numbers, rows) if links and rows else 0
         return Chain(tuple(numbers), tuple(rows), block) if block else None
 
-    def before(self, reader: int, last: int, run: Sequence[int]) -> tuple[int, Link] | None:
+    def before(self, reader: int, last: int, left: Places) -> tuple[int, Link] | None:
         """The largest tensor that only this kernel reads, row by row: who writes it, and how their axes belong together."""
-        if not reduces(self.kernels[reader]):
-            return None
-        for buffer in sorted(dict.fromkeys(x.buffer for x in self.read[reader]), key=lambda b: -b.nbytes):
-            writer = self.writer(buffer, reader)
-            if writer is not None and writer in run and self.may_move(writer, last, run) and (
-                    link := shared_rows(self.kernels[reader], self.kernels[writer])):
+        for writer, link in self.linked(reader):
+            if writer in left and self.may_move(writer, last, left):
                 return writer, link
         return None
+
+    def linked(self, reader: int) -> Sequence[tuple[int, Link]]:
+        """The kernels that write what only this kernel reads, row by row, those of the largest tensors first; found once."""
+        if reader not in self.links:
+            buffers = dict.fromkeys(x.buffer for x in self.read[reader]) if reduces(self.kernels[reader]) else ()
+            writers = [self.writer(b, reader) for b in sorted(buffers, key=lambda b: -b.nbytes)]
+            self.links[reader] = [(w, link) for w in writers if w is not None and (
+                link := shared_rows(self.kernels[reader], self.kernels[w]))]
+        return self.links[reader]
 
     def writer(self, buffer: Buffer, reader: int) -> int | None:
         """The only kernel that writes a tensor which nothing but `reader` needs."""
@@ -110,11 +121,12 @@ class Finder:
         alone = buffer.role == "temporary" and buffer not in self.needed and self.readers[buffer] == {reader}
         return writers[0] if alone and len(writers) == 1 else None
 
-    def may_move(self, number: int, last: int, run: Sequence[int]) -> bool:
+    def may_move(self, number: int, last: int, left: Places) -> bool:
         """Whether nothing that a kernel reads is written before `last` ends, and none of it is a variable."""
         read = {x.buffer for x in self.read[number]}
-        between = run[run.index(number):run.index(last) + 1]
-        return not any(b.role == "variable" for b in read) and not any(self.kernels[i].out in read for i in between)
+        writers = [w for b in read for w in self.writers.get(b, ()) if w in left]
+        return not any(b.role == "variable" for b in read) and not any(
+            left[number] <= left[w] <= left[last] for w in writers)
 
     def grows(self, number: int, link: Link) -> bool:
         """Whether the rows that a kernel writes are more than those that it reads: else its result had better be stored."""

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis
 from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Load, Reduce
 from ..elements.traverse import children, free_axes, loads, nodes, post_order, rewrite, substitute
@@ -55,6 +56,24 @@ def renumbered(steps: Sequence[Step], numbers: Mapping[int, int]) -> tuple[Step,
 Index = tuple[Affine, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Kernels that run one after the other: their numbers, the place of each, those that are `left`, and those that read what
+    is computed from reductions of the same run."""
+    numbers: Sequence[int]
+    places: Mapping[int, int]
+    left: set[int]
+    behind_sums: frozenset[int]
+
+    @staticmethod
+    def of(numbers: Sequence[int], behind_sums: frozenset[int]) -> Run:
+        return Run(numbers, {number: i for i, number in enumerate(numbers)}, set(numbers), behind_sums)
+
+    def behind(self, number: int, last: int) -> list[int]:
+        """What is left behind a kernel, up to `last`."""
+        return [i for i in self.numbers[self.places[number] + 1:self.places[last] + 1] if i in self.left]
+
+
 class Merger:
     """The search for groups in one function. `merged` are the kernels that stand for a group, by the number of its last."""
 
@@ -89,16 +108,26 @@ class Merger:
                     result.append(step)
         return tuple(result)
 
-    def run(self, run: Sequence[int]) -> list[int]:
+    def run(self, numbers: Sequence[int]) -> list[int]:
         """What is left of kernels that run one after the other: the last of each group, from the end on."""
-        left = list(run)
-        for number in reversed(run):
-            if number in left:
-                gone = self.group(number, left)
-                left = [i for i in left if i not in gone]
-        return left
+        run = Run.of(numbers, self.behind_sums(numbers))
+        for number in reversed(numbers):
+            if number in run.left:
+                run.left.difference_update(self.group(number, run))
+        return [i for i in numbers if i in run.left]
 
-    def group(self, last: int, run: Sequence[int]) -> set[int]:
+    def behind_sums(self, numbers: Sequence[int]) -> frozenset[int]:
+        """The kernels that read what is computed from reductions of the same run."""
+        known = set(numbers)
+        stack = [i for i in numbers if reductions(self.kernels.kernels[i].value)]
+        found = set[int]()
+        while stack:
+            further = self.readers.get(self.kernels.kernels[stack.pop()].out, set()) - found
+            found |= further
+            stack += further & known
+        return frozenset(found)
+
+    def group(self, last: int, run: Run) -> set[int]:
         """The kernels that become a part of kernel `last`."""
         kernel = self.kernels.kernels[last]
         if not plain(kernel.value) or any(contracts(r) for r in reductions(kernel.value)):
@@ -114,7 +143,7 @@ class Merger:
             return gone
         return set()
 
-    def next(self, kernel: Kernel, value: Expr, last: int, run: Sequence[int], gone: set[int], read: list[Index]
+    def next(self, kernel: Kernel, value: Expr, last: int, run: Run, gone: set[int], read: list[Index]
              ) -> tuple[int, Expr] | None:
         """A kernel that can be put into `value` next, and what `value` is then: one that makes a form of rows of it, else one
         that leads to such a kernel. `read` collects where the group reads what it now computes."""
@@ -131,36 +160,24 @@ class Merger:
                 if has_rows(kernel, inside, [*read, *places]):
                     read += places
                     return number, inside
-            elif way is None and self.leads_to_sums(producer, run):
+            elif way is None and number in run.behind_sums:
                 way = number, inside, places
         if way is None:
             return None
         read += way[2]
         return way[:2]
 
-    def leads_to_sums(self, kernel: Kernel, run: Sequence[int]) -> bool:
-        """Whether what a kernel reads is computed, element by element, from reductions of the same run."""
-        stack, seen = [kernel], set[int]()
-        while stack:
-            for buffer in {x.buffer for x in loads(stack.pop().value)}:
-                for number in {*self.writers.get(buffer, ())}.intersection(run) - seen:
-                    if reductions(self.kernels.kernels[number].value):
-                        return True
-                    seen.add(number)
-                    stack.append(self.kernels.kernels[number])
-        return False
-
-    def producer(self, buffer: Buffer, group: set[int], run: Sequence[int]) -> int | None:
+    def producer(self, buffer: Buffer, group: set[int], run: Run) -> int | None:
         """The kernel that writes a buffer which nothing but the group reads."""
         writers = self.writers.get(buffer, [])
-        if buffer.role != "temporary" or buffer in self.needed or len(writers) != 1 or writers[0] not in run:
+        if buffer.role != "temporary" or buffer in self.needed or len(writers) != 1 or writers[0] not in run.left:
             return None
         return writers[0] if self.readers[buffer] <= group else None
 
-    def may_move(self, number: int, last: int, run: Sequence[int]) -> bool:
+    def may_move(self, number: int, last: int, run: Run) -> bool:
         """Whether nothing that a kernel reads is written between it and `last`."""
         kernel = self.kernels.kernels[number]
-        between = run[run.index(number) + 1:run.index(last) + 1]
+        between = run.behind(number, last)
         read = {x.buffer for x in loads(kernel.value)}
         return plain(kernel.value) and not any(self.kernels.kernels[i].out in read for i in between) and not any(
             contracts(r) for r in reductions(kernel.value))

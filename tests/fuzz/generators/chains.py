@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from tosaic.lowering.dialects.tosaic.check import Assert
-from tosaic.lowering.graph.graph import Module, Value
+from tosaic.lowering.graph.graph import Value
 from tosaic.lowering.graph.types import BF16, F16, F32, I1, I8, I16, I32, Array, ElementType, TensorType
 
 from ...fuse.graphs import Graph, zero
