@@ -1,6 +1,7 @@
 """What the pools hold at one point of a run: part of the verifier's replay (`replay`)."""
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import field
 
 from ...runtime.records import dataclass
@@ -44,16 +45,21 @@ class Contents:
     def write(self, use: Use) -> None:
         """Bytes hold the buffer's own; others lose what they had there."""
         layout, (buffer, first, end) = self.layout, use
-        near = layout.near(buffer)
-        if not near:
+        if not layout.is_shared(buffer):
             return
         offset = layout.at[buffer][0]
         start, stop = offset + first, offset + end
-        for other in near & self.present:
+        for other in layout.near(buffer, self.present):
             low, high = layout.at[other]
             if start < high and low < stop:
                 self.lose(other, max(start - low, 0), min(stop, high) - low, layout.name(buffer))
         self.gain(use)
+
+    def forget(self, buffers: Iterable[Buffer]) -> None:
+        """Nothing reads these any more."""
+        for buffer in buffers:
+            self.present.discard(buffer)
+            self.gone.pop(buffer, None)
 
     def lose(self, buffer: Buffer, first: int, end: int, by: str) -> None:
         """Bytes are overwritten; spans that touch become one, which the first to overwrite some keeps."""

@@ -5,11 +5,11 @@ another since they were written, and what is still read of those. The verifier's
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..elements.expression import Buffer
-from ..fuse.kernel import Branch, CheckTrue, CheckWritten, Compute, Loop, MarkWritten, Parallel, Step
+from ..fuse.kernel import Branch, CheckTrue, CheckWritten, Compute, Loop, MarkWritten, Parallel, Step, walk
 from ..loops.order import may_overwrite
 from ..loops.program import Program
 from .contents import Contents
@@ -37,9 +37,22 @@ class Replay:
             self.now.write(self.layout.whole(buffer))
         if any(b in self.now.gone for b in given):
             self.faults.append("inputs or constants share bytes")
-        self.run(self.program.steps)
+        for step, last in zip(self.program.steps, self.last_used()):
+            self.run((step,))
+            self.now.forget(last)
         for buffer in (*self.program.outputs, *self.program.constants):
             self.read(self.layout.whole(buffer), "the caller")
+
+    def last_used(self) -> list[list[Buffer]]:
+        """For each step of the whole run: the buffers that none behind it touches, nor the caller."""
+        last: dict[Buffer, int] = {}
+        for number, step in enumerate(self.program.steps):
+            for inner in walk((step,)):
+                last.update((b, number) for b in touched_by(self.program, inner))
+        found: list[list[Buffer]] = [[] for _ in self.program.steps]
+        for buffer in last.keys() - {*self.program.outputs, *self.program.constants}:
+            found[last[buffer]].append(buffer)
+        return found
 
     def run(self, steps: Iterable[Step]) -> None:
         for step in steps:
@@ -115,3 +128,13 @@ class Replay:
         """Whether the one lies exactly on the other, and the loops go well with that."""
         return (self.layout.at[read][0] == self.layout.at[written][0]
                 and may_overwrite(self.program.functions[kernel], read, written))
+
+
+def touched_by(program: Program, step: Step) -> Sequence[Buffer]:
+    """The buffers that a step itself touches, not those inside it."""
+    match step:
+        case Compute(kernel):
+            return *program.functions[kernel].params, *program.functions[kernel].scratch
+        case Branch(condition) | Loop(_, condition) | CheckTrue(condition):
+            return (condition,)
+    return ()

@@ -74,10 +74,10 @@ class StepUses:
     def whole(self, kernel: int) -> Touched:
         """What a step of all rows touches."""
         function = self.program.functions[kernel]
-        near = [b for b in function.params if self.layout.near(b)]
+        near = [b for b in function.params if self.layout.is_shared(b)]
         reads, writes, scratch = (tuple(map(self.layout.whole, buffers)) for buffers in (
             [b for b in near if b in buffers_read(function)], [b for b in near if b in buffers_written(function)],
-            filter(self.layout.near, function.scratch)))
+            filter(self.layout.is_shared, function.scratch)))
         self.whole_known[kernel] = Touched(function.name, reads, writes, scratch, self.pairs(reads, writes + scratch))
         return self.whole_known[kernel]
 
@@ -95,7 +95,7 @@ class StepUses:
         """See `Touched`."""
         uses = *reads, *written
         return tuple((i, j) for i in range(len(reads), len(uses)) for j in range(i)
-                     if uses[j].buffer in self.layout.near(uses[i].buffer))
+                     if self.layout.meets(uses[i].buffer, uses[j].buffer))
 
     def tables(self, number: int) -> tuple[list[RowTable], list[RowTable]]:
         """What each row reads and writes. Of buffers that lie in memory as the kernel's expression has them it is some rows,

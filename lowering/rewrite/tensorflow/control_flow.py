@@ -90,15 +90,38 @@ def same_types(number: int, a: object, b: object) -> None:
                       help="the branches must give tensors of one shape to be compiled")
 
 
-def choose(t: Translation, index: Value, branches: Sequence[Branch], first: int = 0) -> list[Datum]:
+FEW = 7
+"""Branches that are tested one after the other: that is as deep as level 8K allows. More are halved again and again."""
+
+
+def choose(t: Translation, index: Value, branches: Sequence[Branch]) -> list[Datum]:
     """One of several branches, the last one for an index outside of them."""
     if index.constant is not None:
         chosen = int(index.constant.item())
         return list(branches[chosen if 0 <= chosen < len(branches) else -1]())
+    if len(branches) <= FEW:
+        return one_of(t, index, branches)
+    dtype = index.tensor.element.dtype
+    below = t.emitter("greater", t.emitter.constant(np.array(0, dtype)), index)
+    return halved(t, t.emitter.select(below, t.emitter.constant(np.array(len(branches) - 1, dtype)), index), branches)
+
+
+def one_of(t: Translation, index: Value, branches: Sequence[Branch], first: int = 0) -> list[Datum]:
+    """One of few branches, from the first on."""
     if len(branches) - first == 1:
         return list(branches[first]())
     here = t.emitter("equal", index, t.emitter.constant(np.array(first, index.tensor.element.dtype)))
-    return branch(t, here, branches[first], lambda: choose(t, index, branches, first + 1))
+    return branch(t, here, branches[first], lambda: one_of(t, index, branches, first + 1))
+
+
+def halved(t: Translation, index: Value, branches: Sequence[Branch], first: int = 0) -> list[Datum]:
+    """One of many branches, of which the first has the number `first`; the last one for an index behind them."""
+    if len(branches) == 1:
+        return list(branches[0]())
+    half = len(branches) // 2
+    below = t.emitter("greater", t.emitter.constant(np.array(first + half, index.tensor.element.dtype)), index)
+    return branch(t, below, lambda: halved(t, index, branches[:half], first),
+                  lambda: halved(t, index, branches[half:], first + half))
 
 
 # ---- loops -----------------------------------------------------------------------------------------------------------

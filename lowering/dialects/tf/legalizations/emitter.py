@@ -19,6 +19,7 @@ from .....runtime.errors import Position, Problem
 from ....graph.graph import Block, BlockBuilder, Operation, Value
 from ....graph.operator import OPERATORS, Op
 from ....graph.types import BY_STORAGE, F32, I1, I16, I32, UI8, Array, ElementType, ShapeType, TensorType
+from ...tosa.control_flow import LARGEST_DEPTH
 from ...tosa.data import Const, ConstShape
 from ...tosaic.check import Assert
 
@@ -26,6 +27,8 @@ LARGEST_FOLD = 1 << 20
 """Bytes of a folded result that may be more than its operands have."""
 SMALL = 64
 """Elements of constants that are kept once."""
+MOST_NESTED = 24
+"""Regions in each other while they are made; some may turn out to be needless."""
 
 
 class Emitter:
@@ -67,7 +70,10 @@ class Emitter:
 
     @contextmanager
     def region(self, label: str) -> Iterator[BlockBuilder]:
-        """A new innermost block; its builder's `finish` makes the block."""
+        """A new innermost block; its builder's `finish` makes the block. One in very many others is refused before more are made
+        in it: of those that stay, level 8K allows fewer."""
+        if len(self.blocks) > MOST_NESTED:
+            raise Problem(f"control flow is nested more than {MOST_NESTED} deep, {LARGEST_DEPTH} is the most", kind="model")
         self._regions += 1
         builder = BlockBuilder(f"{label}{self._regions}.")
         self.blocks.append(builder)
