@@ -1,14 +1,15 @@
 """Boolean functions of conditions, as reduced ordered binary decision diagrams: equal functions are the same number.
 
 Variables (`Atom`s) are ordered as they are made, so that the top one of a function is the outermost condition. Bryant, 1986;
-`restrict` is Coudert's and Madre's.
+`restrict` is Coudert's and Madre's. No walk is recursive: a graph may have very many conditions.
 """
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import NamedTuple
 
 from ....runtime.records import dataclass
+from ...elements.traverse import post_order
 
 Bit = int
 FALSE: Bit = 0
@@ -21,6 +22,10 @@ class Atom:
     index and the number it is compared with, "first" a frame, "source" a Source, "latched" an Exit."""
     kind: str
     key: Hashable
+
+
+Key = tuple[Bit, Bit, Bit]
+Pair = tuple[Bit, Bit]
 
 
 class Node(NamedTuple):
@@ -38,7 +43,7 @@ class Bits:
         self._numbers: dict[Atom, int] = {}
         self._nodes: list[Node] = [Node(1 << 30, 0, 0), Node(1 << 30, 1, 1)]
         self._known: dict[Node, Bit] = {}
-        self._choices: dict[tuple[Bit, Bit, Bit], Bit] = {}
+        self._choices: dict[Key, Bit] = {}
 
     def atom(self, atom: Atom) -> Bit:
         """The function that is the atom."""
@@ -63,18 +68,35 @@ class Bits:
 
     def choice(self, f: Bit, g: Bit, h: Bit) -> Bit:
         """g where f, else h."""
+        if (found := self._decided(f, g, h)) is not None:
+            return found
+        for key in post_order(((f, g, h),), self._sides):
+            if key not in self._choices:
+                low, high = (self._decided(*side) for side in self._halves(key))
+                assert low is not None and high is not None
+                self._choices[key] = self._node(self._top(key), low, high)
+        return self._choices[f, g, h]
+
+    def _decided(self, f: Bit, g: Bit, h: Bit) -> Bit | None:
+        """`choice` where it is known already."""
         if f in (FALSE, TRUE):
             return g if f else h
         if g == h:
             return g
-        if (g, h) == (TRUE, FALSE):
-            return f
-        key = f, g, h
-        if key not in self._choices:
-            variable = min(self._nodes[n].variable for n in key)
-            low, high = (self.choice(*(self._side(n, variable, side) for n in key)) for side in (False, True))
-            self._choices[key] = self._node(variable, low, high)
-        return self._choices[key]
+        return f if (g, h) == (TRUE, FALSE) else self._choices.get((f, g, h))
+
+    def _top(self, key: tuple[Bit, ...]) -> int:
+        return min([self._nodes[n].variable for n in key])
+
+    def _halves(self, key: Key) -> tuple[Key, Key]:
+        """The same choice where the outermost variable is false, and where it is true."""
+        (f, g, h), top = key, self._top(key)
+        low, high = ((self._side(f, top, side), self._side(g, top, side), self._side(h, top, side)) for side in (False, True))
+        return low, high
+
+    def _sides(self, key: Key) -> list[Key]:
+        """What is to be decided before a choice."""
+        return [side for side in self._halves(key) if self._decided(*side) is None]
 
     def _side(self, f: Bit, variable: int, side: bool) -> Bit:
         node = self._nodes[f]
@@ -100,20 +122,33 @@ class Bits:
 
     def restrict(self, f: Bit, care: Bit) -> Bit:
         """A function that is f where `care` is true, and as simple as it can be elsewhere."""
-        if care == FALSE:
-            return FALSE
-        if care == TRUE or f in (FALSE, TRUE):
-            return f
+        known: dict[Pair, Bit] = {}
+        for pair in post_order(((f, care),), self._inside):
+            known[pair] = self._restricted(pair, known)
+        return known[f, care]
+
+    def _inside(self, pair: Pair) -> list[Pair]:
+        """The restrictions that one is made of: none where it is decided, one where it is the same, or two."""
+        f, care = pair
+        if care in (FALSE, TRUE) or f in (FALSE, TRUE):
+            return []
         of, inside = self._nodes[f], self._nodes[care]
         if inside.variable < of.variable:
-            return self.restrict(f, self.disjunction(inside.low, inside.high))
-        variable = of.variable
-        low, high = self._side(care, variable, False), self._side(care, variable, True)
-        if low == FALSE:
-            return self.restrict(of.high, high)
-        if high == FALSE:
-            return self.restrict(of.low, low)
-        return self._node(variable, self.restrict(of.low, low), self.restrict(of.high, high))
+            return [(f, self.disjunction(inside.low, inside.high))]
+        low, high = (self._side(care, of.variable, side) for side in (False, True))
+        return [half for half in ((of.low, low), (of.high, high)) if half[1] != FALSE]
+
+    def _restricted(self, pair: Pair, known: Mapping[Pair, Bit]) -> Bit:
+        """A restriction from those that it is made of."""
+        f, care = pair
+        if care == FALSE:
+            return FALSE
+        match [known[half] for half in self._inside(pair)]:
+            case [low, high]:
+                return self._node(self._nodes[f].variable, low, high)
+            case [only]:
+                return only
+        return f
 
     def support(self, f: Bit) -> set[Atom]:
         """The atoms that a function depends on."""

@@ -1,13 +1,14 @@
 """Bits as conditions of TOSA, and what is chosen by them: the value that is live."""
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ....runtime.errors import Problem
 from ...dialects.tf.legalizations.data import Datum, VariableHandle, described, leaves, rebuilt
+from ...elements.traverse import post_order
 from ...graph.graph import Value
 from ..tensorflow.special import Scope
 from .bits import FALSE, TRUE, Atom, Bit, Bits
@@ -35,24 +36,32 @@ class Conditions:
 
     def condition(self, bit: Bit, known: Known) -> Value:
         """A bit as one bool of TOSA."""
-        t = self.t.emitter
         if bit in (FALSE, TRUE):
-            return t.constant(np.array(bit == TRUE))
-        atom, low, high = self.bits.top(bit)
-        here = self.atom(atom, known)
-        if (low, high) == (FALSE, TRUE):
-            return here
-        if (low, high) == (TRUE, FALSE):
-            return t("logical_not", here)
-        if low == FALSE:
-            return t("logical_and", here, self.condition(high, known))
-        if high == TRUE:
-            return t("logical_or", here, self.condition(low, known))
-        if high == FALSE:
-            return t("logical_and", t("logical_not", here), self.condition(low, known))
-        if low == TRUE:
-            return t("logical_or", t("logical_not", here), self.condition(high, known))
-        return t("select", here, self.condition(high, known), self.condition(low, known))
+            return self.t.emitter.constant(np.array(bit == TRUE))
+        here: dict[Bit, Value] = {}
+
+        def below(f: Bit) -> list[Bit]:
+            atom, low, high = self.bits.top(f)
+            value = self.atom(atom, known)
+            here[f] = self.t.emitter("logical_not", value) if low == TRUE or high == FALSE else value
+            return [x for x in (high, low) if x not in (FALSE, TRUE)]
+
+        found: dict[Bit, Value] = {}
+        for f in post_order((bit,), below):
+            found[f] = self.combined(f, here[f], found)
+        return found[bit]
+
+    def combined(self, bit: Bit, here: Value, found: Mapping[Bit, Value]) -> Value:
+        """A bit from its outermost atom (`here`, perhaps negated) and what is below that."""
+        _, low, high = self.bits.top(bit)
+        match low in (FALSE, TRUE), high in (FALSE, TRUE):
+            case True, True:
+                return here
+            case True, False:
+                return self.t.emitter("logical_and" if low == FALSE else "logical_or", here, found[high])
+            case False, True:
+                return self.t.emitter("logical_and" if high == FALSE else "logical_or", here, found[low])
+        return self.t.emitter("select", here, found[high], found[low])
 
     def atom(self, atom: Atom, known: Known) -> Value:
         t = self.t.emitter
