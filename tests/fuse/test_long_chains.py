@@ -2,6 +2,7 @@
 says; from graphs, text, Python and TensorFlow's dialects. No walk has a depth that grows with them."""
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import time
@@ -192,13 +193,15 @@ def switches(depth: int) -> str:
             f"%0 = tf_executor.graph {{ {body} tf_executor.fetch %r0 : {T} }} return %0 : {T} }}")
 
 
-TOO_DEEP = {
-    "branches of a Case": lambda: cases(1000),
-    "Switches": lambda: switches(150),
-    "calls": lambda: "\n".join((tf_chain('"tf.PartitionedCall"(%{}) {{f = @f0}}', 1), *(
-        f'func.func private @f{i}(%0: {T}) -> {T} {{ '
-        f'%1 = "tf.PartitionedCall"(%0) {{f = @{f"f{i + 1}" if i < 999 else "g"}}} : ({T}) -> {T} return %1 : {T} }}" for i in range(1000)))),
-}
+def calls(depth: int) -> str:
+    """Functions that call each other."""
+    names = [*(f"f{i}" for i in range(depth)), "g"]
+    functions = [f"func.func private @{name}(%0: {T}) -> {T} {{ "
+                 f'%1 = "tf.PartitionedCall"(%0) {{f = @{following}}} : ({T}) -> {T} return %1 : {T} }}' for name, following in itertools.pairwise(names)]
+    return "\n".join((tf_chain('"tf.PartitionedCall"(%{}) {{f = @f0}}', 1), *functions))
+
+
+TOO_DEEP = {"branches of a Case": lambda: cases(1000), "Switches": lambda: switches(60), "calls": lambda: calls(1000)}
 
 
 @pytest.mark.parametrize("what", TOO_DEEP)
