@@ -197,7 +197,8 @@ def calls(depth: int) -> str:
     """Functions that call each other."""
     names = [*(f"f{i}" for i in range(depth)), "g"]
     functions = [f"func.func private @{name}(%0: {T}) -> {T} {{ "
-                 f'%1 = "tf.PartitionedCall"(%0) {{f = @{following}}} : ({T}) -> {T} return %1 : {T} }}' for name, following in itertools.pairwise(names)]
+                 f'%1 = "tf.PartitionedCall"(%0) {{f = @{following}}} : ({T}) -> {T} return %1 : {T} }}'
+                 for name, following in itertools.pairwise(names)]
     return "\n".join((tf_chain('"tf.PartitionedCall"(%{}) {{f = @f0}}', 1), *functions))
 
 

@@ -70,8 +70,8 @@ class Emitter:
 
     @contextmanager
     def region(self, label: str) -> Iterator[BlockBuilder]:
-        """A new innermost block; its builder's `finish` makes the block. One in very many others is refused before more are made
-        in it: of those that stay, level 8K allows fewer."""
+        """A new innermost block; its builder's `finish` makes the block. One in very many others is refused before more are
+        made in it: of those that stay, level 8K allows fewer."""
         if len(self.blocks) > MOST_NESTED:
             raise Problem(f"control flow is nested more than {MOST_NESTED} deep, {LARGEST_DEPTH} is the most", kind="model")
         self._regions += 1
