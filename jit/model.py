@@ -123,8 +123,7 @@ class Entry:
             return self.specialize(shapes_of(self.name, self._outline.inputs, inputs))(
                 *inputs, out=out, context=context, num_threads=num_threads)
         return self._code(checked_context(context))(
-            *inputs, out=out, context=self._context if context is None else context, num_threads=num_threads,
-            **named)
+            *inputs, out=out, context=self._context if context is None else context, num_threads=num_threads, **named)
 
     def _quick(self) -> Callable[..., Any] | None:
         """What calls can do once it is compiled for those without a context."""

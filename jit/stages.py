@@ -256,10 +256,10 @@ def lower(traced: Traced, target: Target | None, memory: PlanOptions | None = No
     from ..lowering.loops.verify import verify_program
     from ..lowering.memory.planner import PlanOptions, smallest_plan
     from ..lowering.native.data import alignment_of
-    from ..lowering.native.features import host
+    from ..lowering.native.features import check_is_target, host
     from ..lowering.schedule.schedule import lower_each_way
     check_shapes(traced.function)
-    check_target(target)
+    check_is_target(target)
     machine, clock = target or host(), Clock()
     machine = replace(machine, findings=findings) if findings else machine
     with clock.step("graph"):
@@ -279,13 +279,6 @@ def lower(traced: Traced, target: Target | None, memory: PlanOptions | None = No
         options = replace(options, alignment=options.alignment or alignment_of(machine))
         program, planned = smallest_plan(programs, options)
     return Lowered(traced, module, kernels, program, planned, machine, threads, clock.seconds)
-
-
-def check_target(given: object) -> None:
-    """A Problem where the name of a target is given for the target."""
-    if isinstance(given, str):
-        raise Problem(f"target is the text {given!r}, not a machine", kind="option",
-                      help=f"tosaic.target({given!r}) gives one")
 
 
 def check_shapes(function: Function) -> None:

@@ -115,9 +115,17 @@ def host() -> Target:
                    has_float_tiles=has_float_tiles(found) and may_use_tiles())
 
 
+def check_is_target(given: object) -> None:
+    """A Problem where the name of a target is given for the target."""
+    if isinstance(given, str):
+        raise Problem(f"target is the text {given!r}, not a machine", kind="option",
+                      help=f"tosaic.target({given!r}) gives one")
+
+
 def check_runs_here(target: Target | None) -> None:
     """A Problem where this process cannot run code for a target: it would be ended by the first instruction that the processor
     lacks. What counts are the features, not what the processors are called."""
+    check_is_target(target)
     if target is None:
         return
     here = host()
