@@ -8,11 +8,11 @@ import os
 import threading
 import weakref
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Protocol
 
-from .asynchronous import run_callbacks, unraisable
+from .callbacks import join_spare, run_callbacks
+from .reporting import unraisable
+from .workers import this
 
 
 class Task(Protocol):
@@ -23,11 +23,12 @@ class Task(Protocol):
 
 
 class WorkQueue:
-    """Runs tasks on at most `threads` threads; at most `size` wait."""
+    """Runs tasks on at most `threads` threads, and on as many more as wait in a task for what others do; at most `size` tasks
+    are in line."""
 
     def __init__(self, threads: int, size: int) -> None:
         self.most, self.size = threads, size
-        self.state = State()
+        self.state = State(threads)
         _live.add(self)
         self._close = weakref.finalize(self, State.close, self.state)
         self._close.atexit = False
@@ -39,16 +40,10 @@ class WorkQueue:
             if state.is_closed or len(state.tasks) >= self.size or not self.most:
                 return False
             state.tasks.append(task)
-            if state.idle >= len(state.tasks):
-                state.condition.notify()
-            elif len(state.threads) < self.most:
-                self._start()
+            if not state.staff() and not state.threads:  # there can be no thread
+                state.tasks.pop()
+                return False
         return True
-
-    def _start(self) -> None:
-        thread = threading.Thread(target=work, args=(self.state,), name="tosaic op by op", daemon=True)
-        self.state.threads.append(thread)
-        thread.start()
 
     @property
     def threads(self) -> int:
@@ -61,7 +56,7 @@ class WorkQueue:
     @staticmethod
     def is_worker() -> bool:
         """Whether this thread belongs to a queue."""
-        return _worker.is_one
+        return this.crew is not None
 
     def shutdown(self) -> None:
         """Take no more tasks, finish those that wait, end the threads."""
@@ -72,14 +67,48 @@ class WorkQueue:
 
 
 class State:
-    """What the threads of a queue share; they do not keep the queue itself alive."""
+    """What the threads of a queue share; they do not keep the queue itself alive. `waiting` of them wait in a task for other
+    tasks: they do not count."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self.most = most
         self.tasks: deque[Task] = deque()
         self.threads: list[threading.Thread] = []
-        self.idle = 0
+        self.idle = self.waiting = 0
         self.is_closed = False
         self.condition = threading.Condition()
+
+    def staff(self) -> bool:
+        """Have a thread for the last task: one that is idle, or a new one. False where there can be no more."""
+        if self.idle >= len(self.tasks):
+            self.condition.notify()
+        elif len(self.threads) - self.waiting < self.most:
+            thread = threading.Thread(target=work, args=(self,), name="tosaic op by op", daemon=True)
+            self.threads.append(thread)
+            try:
+                thread.start()
+            except RuntimeError:  # no more threads
+                self.threads.remove(thread)
+                return False
+        return True
+
+    def block(self) -> None:
+        """A thread is about to wait in a task; what is in line, and what comes, needs another one."""
+        with self.condition:
+            self.waiting += 1
+            if self.tasks:
+                self.staff()
+
+    def unblock(self) -> None:
+        with self.condition:
+            self.waiting -= 1
+            if self.idle and self.is_surplus:
+                self.condition.notify()
+
+    @property
+    def is_surplus(self) -> bool:
+        """Whether there is a thread more than there should be."""
+        return len(self.threads) - self.waiting > self.most
 
     def close(self) -> None:
         with self.condition:
@@ -87,10 +116,14 @@ class State:
             self.condition.notify_all()
 
     def take(self) -> Task | None:
-        """The next task, as soon as there is one; None when the queue is closed and empty."""
+        """The next task, as soon as there is one; None where the thread is to end: the queue is closed and empty, or another one
+        has come back from waiting."""
         with self.condition:
             while not self.tasks:
                 if self.is_closed:
+                    return None
+                if self.is_surplus:
+                    self.threads.remove(threading.current_thread())
                     return None
                 self.idle += 1
                 try:
@@ -104,34 +137,18 @@ class State:
         mine = threading.get_ident()
         self.condition = threading.Condition()
         self.threads = [t for t in self.threads if t.ident == mine]
-        self.idle = 0
-
-
-class _Worker(threading.local):
-    is_one = False
-
-
-_worker = _Worker()
-
-
-@contextmanager
-def as_worker() -> Iterator[None]:
-    _worker.is_one = True
-    try:
-        yield
-    finally:
-        _worker.is_one = False
+        self.idle = self.waiting = 0
 
 
 def work(state: State) -> None:
     """What a thread does."""
-    with as_worker():
-        while (task := state.take()) is not None:
-            try:
-                run_callbacks((task.begin,), None)
-            except BaseException as error:  # SystemExit ends no thread that others count on
-                unraisable(error, task.begin)
-            del task
+    this.crew = state
+    while (task := state.take()) is not None:
+        try:
+            run_callbacks((task.begin,), None)
+        except BaseException as error:  # an interrupt ends no thread that others count on
+            unraisable(error, task.begin)
+        del task
 
 
 _live: weakref.WeakSet[WorkQueue] = weakref.WeakSet()
@@ -154,13 +171,14 @@ def _after_fork_in_child() -> None:
     for queue in list(_live):
         queue.state.after_fork()
         if queue.state.tasks and not queue.state.threads and queue.most:
-            queue._start()
+            queue.state.staff()
 
 
 @atexit.register
 def _at_exit() -> None:
     for queue in list(_live):
         queue.shutdown()
+    join_spare()
 
 
 if hasattr(os, "register_at_fork"):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ....lowering.graph.types import Array
+from ....runtime.opbyop.read_only import owner_of
 
 
 class Scalars:
@@ -27,6 +28,6 @@ class Scalars:
         return array
 
     def __contains__(self, array: Array) -> bool:
-        owner = array if array.base is None else array.base
+        owner = owner_of(array)
         marked = self._marked.get(id(owner))
         return marked is not None and marked() is owner

@@ -1,0 +1,75 @@
+"""Errors of a client's code (operators, callbacks, handlers) where nobody can catch them, and as Problems of the operation in which
+they were raised. Nothing here raises, whatever the error, its message or the hook that prints it does.
+"""
+from __future__ import annotations
+
+import sys
+
+from ..errors import Problem
+
+INTERRUPTS = KeyboardInterrupt, SystemExit
+"""Errors that end a program: they are raised in the client's thread, beside what they make of the operation. All others, those that
+are no `Exception` too, are errors of the operation alone."""
+
+
+class Culprit:
+    """Raises an error as a destructor, whose errors Python gives to `sys.unraisablehook`: the way to call the hook with arguments of
+    its own type. The hook prints what this is."""
+
+    def __init__(self, error: BaseException, culprit: object) -> None:
+        self.error, self.culprit = error, culprit
+
+    def __call__(self) -> None:
+        raise self.error
+
+    def __repr__(self) -> str:
+        return f"<tosaic's call of {self.culprit!r}>"
+
+
+def unraisable(error: BaseException, culprit: object) -> None:
+    """Report an error of `culprit` that nobody can catch to `sys.unraisablehook`, which prints it."""
+    type("Reported", (), {"__del__": Culprit(error, culprit)})()
+
+
+def problem_of(error: BaseException, op_name: str) -> Problem:
+    """What went wrong in an operation, as a Problem of its own."""
+    try:
+        match error:
+            case Problem():
+                copy = Problem(error.message, error.position, kind=error.kind, help=error.help, labels=error.labels)
+                copy.__cause__ = error.__cause__
+                str(copy)
+                return copy.of(op_name)
+            case MemoryError():
+                return Problem(f"{op_name}: cannot allocate the result: {text_of(error)}", kind="memory",
+                               help="free memory, or work on less")
+    except Exception:  # a Problem that is not filled as it should be is an error like any other
+        pass
+    problem = Problem(f"{op_name} failed: {type(error).__name__}: {text_of(error)}", kind="operation")
+    problem.__cause__ = error
+    return problem
+
+
+def mark_reported(error: Problem) -> None:
+    """A diagnostic handler has heard of this error."""
+    error.__dict__["reported"] = True
+
+
+def is_reported(error: Problem) -> bool:
+    return "reported" in error.__dict__
+
+
+def text_of(error: BaseException) -> str:
+    """An error's message, whatever its `__str__` does."""
+    try:
+        return str(error)
+    except BaseException as failure:
+        return f"(its message cannot be shown: {type(failure).__name__})"
+
+
+def show(text: str) -> None:
+    """Print a diagnostic that no client wants to have; nobody hears of it where there is nothing to print to."""
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except (OSError, ValueError, AttributeError):
+        return
