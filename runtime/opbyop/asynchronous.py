@@ -91,8 +91,12 @@ class AsyncValue:
                 return True
             callbacks.append(lock.__exit__)  # in C: no signal comes between its call and what it does
         leave_to_another(get_ident())
-        with blocked():
-            return lock.acquire(True, -1 if timeout is None else max(0, min(timeout, threading.TIMEOUT_MAX)))
+        with blocked(lock):
+            is_called = lock.acquire(True, -1 if timeout is None else max(0, min(timeout, threading.TIMEOUT_MAX)))
+        if is_called and callbacks is getattr(self._state, what, None):  # woken at the end of the program
+            raise Problem("the program ends, and nobody is left who would give this value", kind="cancelled",
+                          help="settle all pending handles before the program ends")
+        return is_called
 
     def _fail(self, error: Problem) -> bool:
         """Make this an error; False where it has been settled before."""

@@ -117,6 +117,9 @@ def release() -> None:
 
 # ---- other threads ---------------------------------------------------------------------------------------------------------
 
+PATIENCE = 10
+"""Seconds that the end of a program waits for such a thread at most."""
+
 _handed: list[Row] = []
 """Rows that another thread is about to adopt."""
 _spare: set[threading.Thread] = set()
@@ -163,10 +166,10 @@ def call_rest(row: Row) -> None:
 
 
 def join_spare() -> None:
-    """Wait for the threads that have adopted rows."""
+    """Wait for the threads that have adopted rows, unless they wait for what never comes."""
     for thread in list(_spare):
         if thread is not threading.current_thread():
-            thread.join()
+            thread.join(PATIENCE)
 
 
 _lost: list[Row] = []

@@ -18,7 +18,7 @@ from .callbacks import Callback, calling, run_callbacks
 from .chain import abandoned
 from .metadata import TensorMetadata
 from .read_only import read_only
-from .reporting import problem_of
+from .reporting import problem_of, sound
 
 if TYPE_CHECKING:
     from .core import CoreRuntime
@@ -49,7 +49,7 @@ class TensorHandle(ArrayMethods, AsyncValue):
     @classmethod
     def of_error(cls, problem: Problem, runtime: CoreRuntime | None = None) -> TensorHandle:
         """A handle that will never have a value."""
-        return TensorHandle(runtime, None, None, problem)
+        return TensorHandle(runtime, None, None, sound(problem, "a handle"))
 
     @classmethod
     def pending(cls, metadata: TensorMetadata | None = None,
@@ -263,7 +263,7 @@ class TensorResolver:
 
     def fail(self, problem: Problem) -> bool:
         """There will be no contents."""
-        return self._handle._fail(problem)
+        return self._handle._fail(sound(problem, "a pending handle"))
 
     def __del__(self) -> None:
         if self._handle.is_pending:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from ..errors import Problem
 from .attributes import EMPTY, FrozenOpAttrs
+from .callbacks import hold
 from .chain import Chain
 from .handle import TensorHandle
-from .reporting import INTERRUPTS, problem_of
+from .reporting import INTERRUPTS, problem_of, sound
 
 if TYPE_CHECKING:
     from .core import CoreRuntime
@@ -72,10 +73,10 @@ def run_handler(handler: OpHandler, invocation: OpInvocation) -> Problem | None:
     try:
         is_done = handler.run(invocation)
     except Problem as problem:
-        return problem
+        return sound(problem, f"the handler of {invocation.op_name}")
     except BaseException as error:
         if isinstance(error, INTERRUPTS):
-            raise
+            hold(error)
         return problem_of(error, f"the handler of {invocation.op_name}")
     if not is_done:
         return Problem(f"{invocation.op_name} was not supported by any handler", kind="unsupported",

@@ -33,21 +33,30 @@ def unraisable(error: BaseException, culprit: object) -> None:
 
 def problem_of(error: BaseException, op_name: str) -> Problem:
     """What went wrong in an operation, as a Problem of its own."""
-    try:
-        match error:
-            case Problem():
-                copy = Problem(error.message, error.position, kind=error.kind, help=error.help, labels=error.labels)
-                copy.__cause__ = error.__cause__
-                str(copy)
-                return copy.of(op_name)
-            case MemoryError():
-                return Problem(f"{op_name}: cannot allocate the result: {text_of(error)}", kind="memory",
-                               help="free memory, or work on less")
-    except Exception:  # a Problem that is not filled as it should be is an error like any other
-        pass
+    match error:
+        case Problem() if is_sound(error):
+            copy = Problem(error.message, error.position, kind=error.kind, help=error.help, labels=error.labels)
+            copy.__cause__ = error.__cause__
+            return copy.of(op_name)
+        case MemoryError():
+            return Problem(f"{op_name}: cannot allocate the result: {text_of(error)}", kind="memory",
+                           help="free memory, or work on less")
     problem = Problem(f"{op_name} failed: {type(error).__name__}: {text_of(error)}", kind="operation")
     problem.__cause__ = error
     return problem
+
+
+def sound(error: Problem, what: str) -> Problem:
+    """This Problem, or another one where a client's class of its own has not filled it."""
+    return error if is_sound(error) else problem_of(error, what)
+
+
+def is_sound(error: Problem) -> bool:
+    """Whether it can be read and shown."""
+    try:
+        return isinstance(error.message, str) and isinstance(error.kind, str) and isinstance(str(error), str)
+    except Exception:
+        return False
 
 
 def mark_reported(error: Problem) -> None:

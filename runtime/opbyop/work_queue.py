@@ -7,12 +7,17 @@ import atexit
 import os
 import threading
 import weakref
+from _thread import LockType
 from collections import deque
 from typing import Protocol
 
 from .callbacks import join_spare, run_callbacks
 from .reporting import unraisable
 from .workers import this
+
+
+PATIENCE = 0.5
+"""Seconds without any progress, all threads waiting for values, after which the end of a program wakes them."""
 
 
 class Task(Protocol):
@@ -61,20 +66,34 @@ class WorkQueue:
     def shutdown(self) -> None:
         """Take no more tasks, finish those that wait, end the threads."""
         self.state.close()
-        for thread in list(self.state.threads):
-            if thread is not threading.current_thread():
-                thread.join()
+        for thread in self.others():
+            thread.join()
+
+    def others(self) -> list[threading.Thread]:
+        """Its threads but this one."""
+        return [t for t in list(self.state.threads) if t is not threading.current_thread()]
+
+    def end(self) -> None:
+        """Shut it down when the program ends. Threads that wait for a value that nobody is left to give are woken."""
+        self.state.close()
+        while any(t.is_alive() for t in self.others()):
+            before = self.state.taken
+            for thread in self.others():
+                thread.join(PATIENCE / max(1, len(self.others())))
+            if self.state.taken == before and len(self.state.waits) >= sum(t.is_alive() for t in self.others()):
+                self.state.wake()
 
 
 class State:
-    """What the threads of a queue share; they do not keep the queue itself alive. `waiting` of them wait in a task for other
-    tasks: they do not count."""
+    """What the threads of a queue share; they do not keep the queue itself alive. Those that wait in a task for other tasks, for the
+    locks in `waits`, do not count. `taken` tasks have been begun."""
 
     def __init__(self, most: int) -> None:
         self.most = most
         self.tasks: deque[Task] = deque()
         self.threads: list[threading.Thread] = []
-        self.idle = self.waiting = 0
+        self.idle = self.taken = 0
+        self.waits: set[LockType] = set()
         self.is_closed = False
         self.condition = threading.Condition()
 
@@ -82,7 +101,7 @@ class State:
         """Have a thread for the last task: one that is idle, or a new one. False where there can be no more."""
         if self.idle >= len(self.tasks):
             self.condition.notify()
-        elif len(self.threads) - self.waiting < self.most:
+        elif len(self.threads) - len(self.waits) < self.most:
             thread = threading.Thread(target=work, args=(self,), name="tosaic op by op", daemon=True)
             self.threads.append(thread)
             try:
@@ -92,23 +111,31 @@ class State:
                 return False
         return True
 
-    def block(self) -> None:
+    def block(self, lock: LockType) -> None:
         """A thread is about to wait in a task; what is in line, and what comes, needs another one."""
         with self.condition:
-            self.waiting += 1
+            self.waits.add(lock)
             if self.tasks:
                 self.staff()
 
-    def unblock(self) -> None:
+    def wake(self) -> None:
+        """End the waits: their values are still pending, which is an error."""
         with self.condition:
-            self.waiting -= 1
+            for lock in self.waits:
+                if lock.locked():
+                    lock.release()
+            self.waits.clear()
+
+    def unblock(self, lock: LockType) -> None:
+        with self.condition:
+            self.waits.discard(lock)
             if self.idle and self.is_surplus:
                 self.condition.notify()
 
     @property
     def is_surplus(self) -> bool:
         """Whether there is a thread more than there should be."""
-        return len(self.threads) - self.waiting > self.most
+        return len(self.threads) - len(self.waits) > self.most
 
     def close(self) -> None:
         with self.condition:
@@ -130,6 +157,7 @@ class State:
                     self.condition.wait()
                 finally:
                     self.idle -= 1
+            self.taken += 1
             return self.tasks.popleft()
 
     def after_fork(self) -> None:
@@ -137,7 +165,8 @@ class State:
         mine = threading.get_ident()
         self.condition = threading.Condition()
         self.threads = [t for t in self.threads if t.ident == mine]
-        self.idle = self.waiting = 0
+        self.idle = 0
+        self.waits = set()
 
 
 def work(state: State) -> None:
@@ -177,7 +206,7 @@ def _after_fork_in_child() -> None:
 @atexit.register
 def _at_exit() -> None:
     for queue in list(_live):
-        queue.shutdown()
+        queue.end()
     join_spare()
 
 
