@@ -78,7 +78,8 @@ def text_of(error: BaseException) -> str:
 
 def show(text: str) -> None:
     """Print a diagnostic that no client wants to have; nobody hears of it where there is nothing to print to."""
-    try:
-        print(text, file=sys.stderr, flush=True)
-    except (OSError, ValueError, AttributeError):
-        return
+    if sys.stderr is not None:
+        try:
+            print(text, file=sys.stderr, flush=True)
+        except Exception:  # whatever a file of the client's does
+            return

@@ -136,15 +136,16 @@ class Execution:
     def run_kernel(self, kernel: Kernel, operands: Sequence[Register], results: Sequence[Register],
                    done: Register | None = None) -> None:
         error = first_error(operands) or self.cancelled
-        if error is not None:
-            self.fail(results, error)
-        else:
-            try:
+        try:
+            if error is not None:
+                self.fail(results, error)
+            else:
                 self.deliver(KERNELS[kernel.name](Call(self, kernel, [o.take() for o in operands])), results)
-            except BaseException as error:
-                self.failed(error, kernel, results)
-        if done is not None:
-            done.set(None)
+        except BaseException as failure:
+            self.failed(failure, kernel, results)
+        finally:
+            if done is not None:
+                done.set(None)
 
     def deliver(self, found: Any, results: Sequence[Register]) -> None:
         """Settle the results of a kernel: values, or what will have them."""
