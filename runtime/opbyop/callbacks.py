@@ -146,7 +146,8 @@ def adopt_elsewhere(row: Row) -> None:
     except RuntimeError:  # no more threads
         _spare.discard(spare)
         _handed.remove(rest)
-        call_all(rest)
+        row.extend(rest)
+        call_all(row)
 
 
 def adopt() -> None:

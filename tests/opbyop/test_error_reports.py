@@ -57,7 +57,7 @@ def test_a_hook_that_fails_ends_nothing(hook):
     assert found.stdout == "[1.0, 1.0, 1.0]\n"
 
 
-@pytest.mark.parametrize("stderr", ["None", "open(os.devnull)", "type('E', (), {'write': lambda self, t: 1 / 0})()"])
+@pytest.mark.parametrize("stderr", ["None", "open(os.devnull)", "type('E', (), {'write': lambda self, t: 1 / 0, 'flush': lambda self: None})()"])
 def test_without_a_place_to_print_to_nothing_ends(stderr):
     found = good(script(f"""
         sys.stderr = {stderr}
