@@ -38,6 +38,7 @@ class Waiting:
         if self.for_metadata:
             self.for_metadata.reverse()
             self.for_value.extend(self.for_metadata)
+            self.for_metadata = []
 
 
 class AsyncValue:
@@ -113,14 +114,18 @@ class AsyncValue:
             row = row_of(thread)
             with TRANSITION:
                 if self._state is waiting:
+                    waiting.close()
                     if contents is not None:
                         self._fill(*contents)
                     self._state, is_settled = state, True
-                    waiting.close()
-                    row.append(entry)
+                    row.append(entry)  # in C: no signal comes between the two
         finally:
             if is_first:
-                drain(thread)
+                try:
+                    drain(thread)
+                except BaseException:
+                    drain(thread)  # Ctrl-C may have come before it began
+                    raise
         return is_settled
 
     def _fill(self, *contents: Any) -> None:

@@ -8,11 +8,12 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from threading import get_ident
-from typing import Any
+from typing import Any, TypeVar
 
 from .reporting import INTERRUPTS, unraisable
 
 Callback = Callable[[Any], object]
+T = TypeVar("T")
 Row = deque[tuple[Any, list[Callback]]]
 
 rows: dict[int, Row] = {}
@@ -31,22 +32,22 @@ def row_of(thread: int) -> Row:
 def run_callbacks(callbacks: Iterable[Callback], value: Any) -> None:
     """Call them in order; those that come up meanwhile in this thread follow."""
     entry = value, [*callbacks][::-1]
-    with calling() as row:
-        row.append(entry)
+    with_row(lambda row: row.append(entry))
 
 
-class calling:
-    """The row of this thread, whose callbacks are called at the end, unless that is going on already."""
-    __slots__ = ("is_first", "thread")
-
-    def __enter__(self) -> Row:
-        self.thread = get_ident()
-        self.is_first = self.thread not in rows
-        return row_of(self.thread)
-
-    def __exit__(self, *error: object) -> None:
-        if self.is_first:
-            drain(self.thread)
+def with_row(body: Callable[[Row], T]) -> T:
+    """Run `body` with the row of this thread, whose callbacks are called at the end, unless that is going on already."""
+    thread = get_ident()
+    if thread in rows:
+        return body(rows[thread])
+    try:
+        return body(row_of(thread))
+    finally:
+        try:
+            drain(thread)
+        except BaseException:
+            drain(thread)  # Ctrl-C may have come before it began
+            raise
 
 
 def drain(thread: int) -> None:
@@ -162,8 +163,7 @@ def adopt() -> None:
 
 def call_rest(row: Row) -> None:
     """Call what another thread had yet to call."""
-    with calling() as mine:
-        mine.extend(row)
+    with_row(lambda mine: mine.extend(row))
 
 
 def join_spare() -> None:

@@ -63,7 +63,8 @@ class ChainResolver:
         return self._chain._fail(sound(problem, "a pending chain"))
 
     def __del__(self) -> None:
-        if self._chain.is_pending:
+        chain = getattr(self, "_chain", None)  # Ctrl-C may have come before there was one
+        if chain is not None and chain.is_pending:
             self.fail(abandoned("chain"))
 
 

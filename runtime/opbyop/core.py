@@ -17,7 +17,7 @@ from .buffers import HANDLE
 from .callbacks import hold, release, run_callbacks
 from .chain import Chain
 from .deferred import DeferredCall, is_deferrable
-from .effects import Effects
+from .effects import Effects, Link
 from .forks import follow_forks
 from .handle import TensorHandle, TensorResolver, borrow
 from .handler import NullOpHandler, OpHandler, OpInvocation, run_handler
@@ -228,11 +228,16 @@ class CoreRuntime:
         if found is None or not found.side_effect:
             self._execute(self.default, invocation)
             return
-        link = self.effects.append(invocation)
+        link = Link(self.effects, invocation)
         try:
+            self.effects.append(link, invocation)
             self._execute(self.default, invocation)
         finally:
-            link.close(invocation)
+            try:
+                link.close(invocation)
+            except BaseException:
+                link.close(invocation)  # Ctrl-C may have come before it began
+                raise
 
     def tensor(self, x: Any, *, copy: bool = False) -> TensorHandle:
         """A handle of an array: NumPy's, the buffer protocol's, DLPack's, or Python's numbers and lists. It is borrowed: the

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..arena import Array
 from ..errors import Problem
 from .asynchronous import TRANSITION, AsyncValue, Waiting
-from .callbacks import calling
+from .callbacks import with_row
 from .handle import TensorHandle, given_away, keep_settled
 from .kernels import Entry
 from .metadata import TensorMetadata
@@ -118,8 +118,8 @@ class DeferredCall:
     def _give_up(self, error: BaseException) -> None:
         """It failed, or what should have begun it was ended by an error."""
         if self.stage is Stage.WAITING or (self.stage is Stage.RUNNING and self.thread == get_ident()):
-            with calling():
-                self.finish(self.runtime.originate(problem_of(error, self.op_name), self.location, self.op_name))
+            problem = problem_of(error, self.op_name)
+            with_row(lambda _: self.finish(self.runtime.originate(problem, self.location, self.op_name)))
 
     def cancel(self, error: Problem) -> None:
         """Give it up unless it is running."""

@@ -50,12 +50,10 @@ class Effects:
         self._uncounted = 0
         self._lock = threading.RLock()
 
-    def append(self, invocation: OpInvocation) -> Link:
+    def append(self, link: Link, invocation: OpInvocation) -> None:
         """Put a call at the end of the order."""
-        link = Link(self, invocation)
         with self._lock:
             invocation.chain, self.last = self.last, link.done
-        return link
 
     def lose(self, loss: Loss) -> None:
         """An effect has failed after its call had returned."""
@@ -100,6 +98,8 @@ class Link:
     def close(self, invocation: OpInvocation) -> None:
         """The call has returned: what is wrong by now is raised by it, what goes wrong later is a loss."""
         out = invocation.out_chain
+        if not self.done.is_pending:
+            return
         if out is not None and out.is_pending and invocation.problem is None:
             if type(self.done._state) is Waiting:
                 self.done._state.source = out
@@ -112,7 +112,7 @@ class Link:
     def arrived(self, out: Chain) -> None:
         """The effect has ended."""
         try:
-            if out.error is not None:
+            if out.error is not None and self.done.is_pending:
                 self.effects.lose(Loss(self.op_name, out.error, self.has_results))
         finally:
             self.done._settle(None)

@@ -14,7 +14,7 @@ from ..arena import Array
 from ..errors import Problem
 from .array_methods import ArrayMethods, install
 from .asynchronous import KNOWN, TRANSITION, AsyncValue, Waiting, raised
-from .callbacks import Callback, calling, run_callbacks
+from .callbacks import Callback, Row, run_callbacks, with_row
 from .chain import abandoned
 from .metadata import TensorMetadata
 from .read_only import read_only
@@ -162,11 +162,14 @@ class TensorHandle(ArrayMethods, AsyncValue):
         waiting = self._state
         if type(waiting) is not Waiting:
             return
-        with calling() as row, TRANSITION:
+        with_row(lambda row: self._tell_metadata(row, waiting, metadata))
+
+    def _tell_metadata(self, row: Row, waiting: Waiting, metadata: TensorMetadata) -> None:
+        with TRANSITION:
             if self._state is waiting and self._metadata is None:
                 callbacks = waiting.for_metadata
-                self._metadata, waiting.for_metadata = metadata, KNOWN
                 callbacks.reverse()
+                self._metadata, waiting.for_metadata = metadata, KNOWN
                 row.append((self, callbacks))
 
     def _follow(self, other: TensorHandle) -> None:
@@ -266,7 +269,8 @@ class TensorResolver:
         return self._handle._fail(sound(problem, "a pending handle"))
 
     def __del__(self) -> None:
-        if self._handle.is_pending:
+        handle = getattr(self, "_handle", None)  # Ctrl-C may have come before there was one
+        if handle is not None and handle.is_pending:
             self.fail(abandoned("handle"))
 
 

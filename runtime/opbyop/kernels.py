@@ -119,22 +119,24 @@ class Kernels:
     def get(self, key: Key, make: Callable[[], Entry]) -> Entry:
         """The entry of a key, made now where there is none. Of several threads one makes it; where that fails, each tries."""
         while True:
-            with self._lock:
-                entry = self._entries.get(key)
-                if entry is not None:
-                    self._entries.move_to_end(key)
-                    return entry
-                making = self._making.get(key)
-                if making is None:
-                    making = self._making[key] = threading.Event()
-                    break
+            mine: threading.Event | None = None
+            try:
+                with self._lock:
+                    entry = self._entries.get(key)
+                    if entry is not None:
+                        self._entries.move_to_end(key)
+                        return entry
+                    making = self._making.get(key)
+                    if making is None:
+                        making = self._making[key] = mine = threading.Event()
+                if mine is not None:
+                    return self._put(key, make())
+            finally:
+                if mine is not None:
+                    with self._lock:
+                        self._making.pop(key, None)
+                    mine.set()
             making.wait()
-        try:
-            return self._put(key, make())
-        finally:
-            with self._lock:
-                self._making.pop(key, None)
-            making.set()
 
     def known(self, key: Key) -> Entry | None:
         """The entry of a key, if there is one."""

@@ -17,7 +17,7 @@ import numpy as np
 from ..arena import Array
 from ..errors import Problem
 from .asynchronous import TRANSITION, AsyncValue, Waiting
-from .callbacks import calling
+from .callbacks import with_row
 from .chain import Chain
 from .handle import DonatedHandle, TensorHandle, keep_settled
 from .handler import OpInvocation
@@ -254,11 +254,14 @@ class OpCall:
         with TRANSITION:
             if self.stage is Stage.DONE:
                 return
-        with calling():  # what the diagnostic handler does is over before anything else hears of the error
-            error = self.runtime.originate(error, self.location, self.op_name)
-            if self.invocation is not None:
-                self.invocation.problem = error
-            self.finish(error)
+        with_row(lambda _: self.report(error))
+
+    def report(self, error: Problem) -> None:
+        """What the diagnostic handler does is over before anything else hears of the error."""
+        error = self.runtime.originate(error, self.location, self.op_name)
+        if self.invocation is not None:
+            self.invocation.problem = error
+        self.finish(error)
 
     def finish(self, error: Problem | None) -> None:
         """Done: what has not been settled becomes the error, and the arguments are let go."""

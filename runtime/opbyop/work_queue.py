@@ -8,7 +8,8 @@ import os
 import threading
 import weakref
 from _thread import LockType
-from collections import deque
+from contextlib import AbstractContextManager
+from queue import SimpleQueue
 from typing import Protocol
 
 from .callbacks import join_spare, run_callbacks
@@ -41,13 +42,12 @@ class WorkQueue:
     def add(self, task: Task) -> bool:
         """Hand a task over. False where the queue is full or shut down: then the caller runs it."""
         state = self.state
-        with state.condition:
-            if state.is_closed or len(state.tasks) >= self.size or not self.most:
+        with state.lock:
+            if state.is_closed or state.tasks.qsize() >= self.size or not self.most:
                 return False
-            state.tasks.append(task)
-            if not state.staff() and not state.threads:  # there can be no thread
-                state.tasks.pop()
+            if not state.staff(state.tasks.qsize() + 1) and not state.threads:  # there can be no thread
                 return False
+            state.tasks.put(task)
         return True
 
     @property
@@ -56,7 +56,7 @@ class WorkQueue:
         return len(self.state.threads)
 
     def __len__(self) -> int:
-        return len(self.state.tasks)
+        return self.state.tasks.qsize()
 
     @staticmethod
     def is_worker() -> bool:
@@ -86,51 +86,56 @@ class WorkQueue:
 
 class State:
     """What the threads of a queue share; they do not keep the queue itself alive. Those that wait in a task for other tasks, for the
-    locks in `waits`, do not count. `taken` tasks have been begun."""
+    locks in `waits`, do not count. `taken` tasks have been begun; None among the tasks is for one thread to look whether it is to end.
+
+    The list of tasks is written in C, so that Ctrl-C in the thread that adds one leaves it whole.
+    """
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self.tasks: deque[Task] = deque()
+        self.tasks: SimpleQueue[Task | None] = SimpleQueue()
         self.threads: list[threading.Thread] = []
         self.idle = self.taken = 0
         self.waits: set[LockType] = set()
         self.is_closed = False
-        self.condition = threading.Condition()
+        self.lock = threading.RLock()
 
-    def staff(self) -> bool:
-        """Have a thread for the last task: one that is idle, or a new one. False where there can be no more."""
-        if self.idle >= len(self.tasks):
-            self.condition.notify()
-        elif len(self.threads) - len(self.waits) < self.most:
-            thread = threading.Thread(target=work, args=(self,), name="tosaic op by op", daemon=True)
-            self.threads.append(thread)
-            try:
-                thread.start()
-            except RuntimeError:  # no more threads
+    def staff(self, tasks: int) -> bool:
+        """Have a thread for the last of so many tasks: one that is idle, or a new one. False where there can be no more."""
+        if self.idle >= tasks or len(self.threads) - len(self.waits) >= self.most:
+            return True
+        thread = threading.Thread(target=work, args=(self,), name="tosaic op by op", daemon=True)
+        self.threads.append(thread)
+        try:
+            thread.start()
+        except BaseException as error:
+            if thread.ident is None:
                 self.threads.remove(thread)
-                return False
+            if not isinstance(error, RuntimeError):
+                raise
+            return False  # no more threads
         return True
 
     def block(self, lock: LockType) -> None:
         """A thread is about to wait in a task; what is in line, and what comes, needs another one."""
-        with self.condition:
+        with self.lock:
             self.waits.add(lock)
-            if self.tasks:
-                self.staff()
+            if waiting := self.tasks.qsize():
+                self.staff(waiting)
+
+    def unblock(self, lock: LockType) -> None:
+        with self.lock:
+            self.waits.discard(lock)
+            if self.idle and self.is_surplus:
+                self.tasks.put(None)
 
     def wake(self) -> None:
         """End the waits: their values are still pending, which is an error."""
-        with self.condition:
+        with self.lock:
             for lock in self.waits:
                 if lock.locked():
                     lock.release()
             self.waits.clear()
-
-    def unblock(self, lock: LockType) -> None:
-        with self.condition:
-            self.waits.discard(lock)
-            if self.idle and self.is_surplus:
-                self.condition.notify()
 
     @property
     def is_surplus(self) -> bool:
@@ -138,32 +143,36 @@ class State:
         return len(self.threads) - len(self.waits) > self.most
 
     def close(self) -> None:
-        with self.condition:
+        with self.lock:
             self.is_closed = True
-            self.condition.notify_all()
+            for _ in self.threads:
+                self.tasks.put(None)
 
     def take(self) -> Task | None:
         """The next task, as soon as there is one; None where the thread is to end: the queue is closed and empty, or another one
         has come back from waiting."""
-        with self.condition:
-            while not self.tasks:
-                if self.is_closed:
-                    return None
-                if self.is_surplus:
+        while True:
+            with self.lock:
+                if self.is_surplus and not self.tasks.qsize() and not self.is_closed:
                     self.threads.remove(threading.current_thread())
                     return None
                 self.idle += 1
-                try:
-                    self.condition.wait()
-                finally:
-                    self.idle -= 1
-            self.taken += 1
-            return self.tasks.popleft()
+            task = self.tasks.get()
+            with self.lock:
+                self.idle -= 1
+                if task is not None:
+                    self.taken += 1
+                    return task
+                if self.is_closed:
+                    return None
 
     def after_fork(self) -> None:
         """In the child: its tasks are still there, its threads are not."""
         mine = threading.get_ident()
-        self.condition = threading.Condition()
+        tasks, self.tasks, self.lock = self.tasks, SimpleQueue(), threading.RLock()
+        while tasks.qsize():
+            if (task := tasks.get_nowait()) is not None:
+                self.tasks.put(task)
         self.threads = [t for t in self.threads if t.ident == mine]
         self.idle = 0
         self.waits = set()
@@ -181,26 +190,26 @@ def work(state: State) -> None:
 
 
 _live: weakref.WeakSet[WorkQueue] = weakref.WeakSet()
-_held: list[threading.Condition] = []
+_held: list[AbstractContextManager[object]] = []
 
 
 def _before_fork() -> None:
     for queue in list(_live):
-        queue.state.condition.acquire()
-        _held.append(queue.state.condition)
+        queue.state.lock.__enter__()
+        _held.append(queue.state.lock)
 
 
 def _after_fork_in_parent() -> None:
     while _held:
-        _held.pop().release()
+        _held.pop().__exit__(None, None, None)
 
 
 def _after_fork_in_child() -> None:
     _held.clear()
     for queue in list(_live):
         queue.state.after_fork()
-        if queue.state.tasks and not queue.state.threads and queue.most:
-            queue.state.staff()
+        if (waiting := len(queue)) and not queue.state.threads and queue.most:
+            queue.state.staff(waiting)
 
 
 @atexit.register
