@@ -1,7 +1,8 @@
-"""About how long an operation takes, from its graph alone: before it is compiled, to decide whether its caller should wait for it.
+"""About how long an operation takes, from its graph alone: before it is compiled, to decide whether its caller should wait for
+it.
 
-The figures are those of one core of a machine of 2020, with kernels as this compiler makes them: twice as much or half as much is
-no harm. A loop has no estimate, and counts as long.
+The figures are those of one core of a machine of 2020, with kernels as this compiler makes them: twice as much or half as much
+is no harm. A loop has no estimate, and counts as long.
 """
 from __future__ import annotations
 

@@ -110,7 +110,8 @@ def runtime_of(*operands: Any) -> Any:
         if runtime is not None:
             return runtime
     from ..errors import Problem
-    raise Problem("this handle belongs to no runtime", kind="argument", help="make it with runtime.tensor or runtime.pending, or call runtime.run")
+    raise Problem("this handle belongs to no runtime", kind="argument",
+                  help="make it with runtime.tensor or runtime.pending, or call runtime.run")
 
 
 def binary(name: str, is_quick: bool = True) -> Callable[[Any, Any], Any]:

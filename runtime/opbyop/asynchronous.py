@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import threading
 from _thread import allocate_lock
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from threading import get_ident
 from typing import Any
 
 from ..errors import Problem
-from .callbacks import Callback, Row, drain, leave_to_another, row_of, rows, run_callbacks
+from .callbacks import Callback, drain, leave_to_another, row_of, rows, run_callbacks
 from .recording import check_no_region
 from .workers import blocked
 
@@ -23,8 +23,8 @@ lock, and makes no objects that might start the garbage collector."""
 
 
 class Waiting:
-    """The callbacks of a pending value. `source` is what will settle it, where that is known: a call, the value that it follows, or
-    a region."""
+    """The callbacks of a pending value. `source` is what will settle it, where that is known: a call, the value that it
+    follows, or a region."""
     __slots__ = ("for_metadata", "for_value", "source")
 
     def __init__(self, source: Any = None) -> None:
@@ -66,8 +66,8 @@ class AsyncValue:
         return state if isinstance(state, Problem) else None
 
     def then(self, callback: Callback) -> None:
-        """Call `callback(self)` as soon as this is ready or an error: now if it is, else in the thread that settles it (or in another
-        one, where that thread waits for something in a callback that comes before)."""
+        """Call `callback(self)` as soon as this is ready or an error: now if it is, else in the thread that settles it (or in
+        another one, where that thread waits for something in a callback that comes before)."""
         with TRANSITION:
             waiting = self._state
             if type(waiting) is Waiting:
@@ -76,8 +76,8 @@ class AsyncValue:
         run_callbacks((callback,), self)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Block until this is ready or an error; False where `timeout` seconds were not enough. Raises a Problem where it can only be
-        settled by the thread that waits: in a region that records it."""
+        """Block until this is ready or an error; False where `timeout` seconds were not enough. Raises a Problem where it can
+        only be settled by the thread that waits: in a region that records it."""
         return type(self._state) is not Waiting or self._block("for_value", timeout)
 
     def _block(self, what: str, timeout: float | None) -> bool:
@@ -90,7 +90,7 @@ class AsyncValue:
             callbacks = getattr(waiting, what) if type(waiting) is Waiting else KNOWN
             if callbacks is KNOWN:
                 return True
-            callbacks.append(lock.__exit__)  # in C: no signal comes between its call and what it does
+            callbacks.append(lock.__exit__)  # type: ignore[arg-type]  # in C: no signal comes between its call and what it does
         leave_to_another(get_ident())
         with blocked(lock):
             is_called = lock.acquire(True, -1 if timeout is None else max(0, min(timeout, threading.TIMEOUT_MAX)))

@@ -51,8 +51,8 @@ def with_row(body: Callable[[Row], T]) -> T:
 
 
 def drain(thread: int) -> None:
-    """Call what is in the row of this thread, until nothing is left there. An interrupt is raised at the end, so that nobody waits
-    for what would never be called."""
+    """Call what is in the row of this thread, until nothing is left there. An interrupt is raised at the end, so that nobody
+    waits for what would never be called."""
     row = rows.get(thread)
     if row is None:
         return
@@ -86,7 +86,8 @@ def call_all(row: Row) -> None:
 
 
 def failed(callback: Callback | None, error: BaseException) -> None:
-    """A callback has been ended by an error. One of the runtime's own gives up what it was for, so that nobody waits for that."""
+    """A callback has been ended by an error. One of the runtime's own gives up what it was for, so that nobody waits for
+    that."""
     if isinstance(error, INTERRUPTS):
         hold(error)
     owner = getattr(callback, "__self__", None)

@@ -44,8 +44,8 @@ Decode = Callable[[object], "Position | None"]
 class CoreRuntime:
     """Runs operations one by one. Everything may be called from any thread.
 
-    `diagnostic` is called once for each error, where it begins (without one, those of side effects that nobody else hears of are
-    printed); what it raises is reported to `sys.unraisablehook`. `threads` work on what has to wait, at most `queue_size`
+    `diagnostic` is called once for each error, where it begins (without one, those of side effects that nobody else hears of
+    are printed); what it raises is reported to `sys.unraisablehook`. `threads` work on what has to wait, at most `queue_size`
     operations in line (the thread that brings one more runs it itself); `decode` turns a client's locations into positions;
     `cpu` and `reference` make kernels; variables live in `context`; `kernels` are kept at most, for each handler.
     """
@@ -143,8 +143,10 @@ class CoreRuntime:
                 return False
             metadata, call, entry = found
             is_free = False
+            if call is None:
+                return self._execute_later(op_name, location, arguments, metadata, entry, results)
             for a in given:
-                if a._array is None or call is None or type(a) is not TensorHandle:
+                if a._array is None or type(a) is not TensorHandle:
                     del a
                     return self._execute_later(op_name, location, arguments, metadata, entry, results)
                 if a._metadata is metadata and sys.getrefcount(a) <= HANDLE:
@@ -152,8 +154,8 @@ class CoreRuntime:
             if is_free and entry.fitting:
                 del a
                 if (taken := steal(self, entry, given)) is not None:
-                    results[0] = TensorHandle(self, metadata, taken[1])
-                    results[0]._stolen_from = taken[0]
+                    results[0] = taken_over = TensorHandle(self, metadata, taken[1])
+                    taken_over._stolen_from = taken[0]
                     arguments[:] = [None] * len(arguments)
                     return True
             result = call(*[a._array for a in given])
@@ -165,8 +167,8 @@ class CoreRuntime:
 
     def _execute_later(self, op_name: str, location: object, arguments: list[TensorHandle | None], metadata: TensorMetadata,
                        entry: Entry, results: list[TensorHandle | None]) -> bool:
-        """Let a kernel that is known wait for arguments that are pending, or for the queue if it is long; False where there is no
-        such reason."""
+        """Let a kernel that is known wait for arguments that are pending, or for the queue if it is long; False where there is
+        no such reason."""
         given: list[Any] = arguments
         if not is_deferrable(given, entry):
             return False

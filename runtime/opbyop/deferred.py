@@ -1,5 +1,6 @@
 """The short way of a call that has to wait: a kernel that is known, for arguments whose metadata is known but whose contents
-are not all there, or that takes too long to run in the caller. It keeps the promises of `OpCall` (order, errors, cancellation, taking buffers over) in a third of the time.
+are not all there, or that takes too long to run in the caller. It keeps the promises of `OpCall` (order, errors, cancellation,
+taking buffers over) in a third of the time.
 """
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 class DeferredCall:
     """One call. It runs when all arguments are settled; an error among them becomes the result's."""
-    __slots__ = ("arguments", "done", "entry", "is_long", "location", "metadata", "op_name", "runtime", "stage", "stolen", "thread")
+    __slots__ = ("arguments", "done", "entry", "is_long", "location", "metadata", "op_name", "runtime", "stage", "stolen",
+                 "thread")
 
     def __init__(self, runtime: CoreRuntime, op_name: str, location: object, metadata: TensorMetadata, entry: Entry,
                  arguments: list[TensorHandle]) -> None:

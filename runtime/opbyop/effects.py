@@ -1,5 +1,5 @@
-"""The side effects that `run` calls: they follow each other in the order of their calls, and nothing more. One that fails, at once or
-late, does not stop those after it; a client that wants them to depend on each other passes chains to `execute`.
+"""The side effects that `run` calls: they follow each other in the order of their calls, and nothing more. One that fails, at
+once or late, does not stop those after it; a client that wants them to depend on each other passes chains to `execute`.
 
 What fails at once is raised by the call. What fails later has nobody to raise it to: it is printed where the runtime has no
 diagnostic handler, and raised by `CoreRuntime.wait`, so that no effect is lost without a word.

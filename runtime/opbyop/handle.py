@@ -41,8 +41,8 @@ class TensorHandle(ArrayMethods, AsyncValue):
 
     @classmethod
     def ready(cls, array: Any, runtime: CoreRuntime | None = None) -> TensorHandle:
-        """A handle of an array, which is borrowed: the client does not change it from now on. `runtime` is that of the operators of
-        which the handle is the only one (`runtime.tensor` says it)."""
+        """A handle of an array, which is borrowed: the client does not change it from now on. `runtime` is that of the
+        operators of which the handle is the only one (`runtime.tensor` says it)."""
         borrowed = borrow(array)
         return TensorHandle(runtime, TensorMetadata.of(borrowed), borrowed)
 

@@ -20,8 +20,8 @@ from .metadata import TensorMetadata
 Key = tuple[Any, ...]
 
 LONG = 40_000
-"""Nanoseconds from which a kernel, by its estimate, runs in the work queue: twice what the way to another thread and back costs,
-and little enough that `execute` returns within 100 microseconds where the estimate is wrong by a factor of two."""
+"""Nanoseconds from which a kernel, by its estimate, runs in the work queue: twice what the way to another thread and back
+costs, and little enough that `execute` returns within 100 microseconds where the estimate is wrong by a factor of two."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,8 +69,8 @@ class Traced(Protocol):
 
 
 class Entry:
-    """One operation for one set of types. `is_long` says that the caller does not wait for its kernel. `inputs` are the numbers of the arguments that its kernel takes, `fitting` of those
-    whose buffers its only result could have."""
+    """One operation for one set of types. `is_long` says that the caller does not wait for its kernel. `inputs` are the numbers
+    of the arguments that its kernel takes, `fitting` of those whose buffers its only result could have."""
     __slots__ = ("__weakref__", "_kernel", "_lock", "_traced", "fitting", "inputs", "is_long", "metadata")
 
     def __init__(self, traced: Traced, inputs: Sequence[TensorMetadata | None]) -> None:
@@ -98,8 +98,8 @@ class Entry:
 
 
 Known = tuple[TensorMetadata, Callable[..., Any] | None, Entry]
-"""What is known of an operation with one result: the result's metadata, the code (None where it is long, and not run by the caller),
-and the entry that both are from."""
+"""What is known of an operation with one result: the result's metadata, the code (None where it is long, and not run by the
+caller), and the entry that both are from."""
 
 
 class Kernels:

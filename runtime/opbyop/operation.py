@@ -317,8 +317,8 @@ def lost_thread(op_name: str) -> Problem:
 
 
 class Delivery:
-    """Ends a call when the results that came later, `left` of them, are settled; the first error among them is the call's. It began
-    where such a value failed: it is reported here only if nobody has done so."""
+    """Ends a call when the results that came later, `left` of them, are settled; the first error among them is the call's. It
+    began where such a value failed: it is reported here only if nobody has done so."""
     __slots__ = ("call", "left")
 
     def __init__(self, call: OpCall, left: int) -> None:
@@ -329,10 +329,9 @@ class Delivery:
             self.left -= 1
             is_last = self.left == 0
         if (error := value.error) is not None:
-            if is_reported(error):
-                self.call.finish(error)
-            else:
-                self.call.fail(error)
+            if not is_reported(error):
+                error = self.call.runtime.originate(error, self.call.location, self.call.op_name)
+            self.call.finish(error)
         elif is_last:
             self.call.finish(None)
 

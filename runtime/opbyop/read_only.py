@@ -1,8 +1,8 @@
 """What a client sees of a tensor: an array that cannot be written, nor be made writable.
 
-A read-only view of a NumPy array can be made writable again as long as the array behind it is. So there is none behind it, as far as
-NumPy knows: the memory belongs to an object of ours that offers it for reading alone. That object refers to the array, which is
-thereby seen to be in use (`buffers`).
+A read-only view of a NumPy array can be made writable again as long as the array behind it is. So there is none behind it, as
+far as NumPy knows: the memory belongs to an object of ours that offers it for reading alone. That object refers to the array,
+which is thereby seen to be in use (`buffers`).
 """
 from __future__ import annotations
 

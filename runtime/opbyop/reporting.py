@@ -1,5 +1,5 @@
-"""Errors of a client's code (operators, callbacks, handlers) where nobody can catch them, and as Problems of the operation in which
-they were raised. Nothing here raises, whatever the error, its message or the hook that prints it does.
+"""Errors of a client's code (operators, callbacks, handlers) where nobody can catch them, and as Problems of the operation in
+which they were raised. Nothing here raises, whatever the error, its message or the hook that prints it does.
 """
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import sys
 from ..errors import Problem
 
 INTERRUPTS = KeyboardInterrupt, SystemExit
-"""Errors that end a program: they are raised in the client's thread, beside what they make of the operation. All others, those that
-are no `Exception` too, are errors of the operation alone."""
+"""Errors that end a program: they are raised in the client's thread, beside what they make of the operation. All others, those
+that are no `Exception` too, are errors of the operation alone."""
 
 
 class Culprit:
-    """Raises an error as a destructor, whose errors Python gives to `sys.unraisablehook`: the way to call the hook with arguments of
-    its own type. The hook prints what this is."""
+    """Raises an error as a destructor, whose errors Python gives to `sys.unraisablehook`: the way to call the hook with
+    arguments of its own type. The hook prints what this is."""
 
     def __init__(self, error: BaseException, culprit: object) -> None:
         self.error, self.culprit = error, culprit

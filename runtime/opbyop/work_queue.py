@@ -16,7 +16,6 @@ from .callbacks import join_spare, run_callbacks
 from .reporting import unraisable
 from .workers import this
 
-
 PATIENCE = 0.5
 """Seconds without any progress, all threads waiting for values, after which the end of a program wakes them."""
 
@@ -85,8 +84,9 @@ class WorkQueue:
 
 
 class State:
-    """What the threads of a queue share; they do not keep the queue itself alive. Those that wait in a task for other tasks, for the
-    locks in `waits`, do not count. `taken` tasks have been begun; None among the tasks is for one thread to look whether it is to end.
+    """What the threads of a queue share; they do not keep the queue itself alive. Those that wait in a task for other tasks,
+    for the locks in `waits`, do not count. `taken` tasks have been begun; None among the tasks is for one thread to look
+    whether it is to end.
 
     The list of tasks is written in C, so that Ctrl-C in the thread that adds one leaves it whole.
     """
@@ -149,11 +149,13 @@ class State:
                 self.tasks.put(None)
 
     def take(self) -> Task | None:
-        """The next task, as soon as there is one; None where the thread is to end: the queue is closed and empty, or another one
-        has come back from waiting."""
+        """The next task, as soon as there is one; None where the thread is to end: the queue is closed and empty, or another
+        one has come back from waiting."""
         while True:
             with self.lock:
-                if self.is_surplus and not self.tasks.qsize() and not self.is_closed:
+                if self.is_closed:
+                    return self.take_last()
+                if self.is_surplus and not self.tasks.qsize():
                     self.threads.remove(threading.current_thread())
                     return None
                 self.idle += 1
@@ -163,8 +165,18 @@ class State:
                 if task is not None:
                     self.taken += 1
                     return task
-                if self.is_closed:
-                    return None
+
+    def take_last(self) -> Task | None:
+        """The next task of a queue that is closed, at once; what wakes the threads that still wait for one is left for them."""
+        task: Task | None = None
+        for _ in range(self.tasks.qsize()):
+            found = self.tasks.get_nowait()
+            if found is not None and task is None:
+                task = found
+                self.taken += 1
+            else:
+                self.tasks.put(found)
+        return task
 
     def after_fork(self) -> None:
         """In the child: its tasks are still there, its threads are not."""

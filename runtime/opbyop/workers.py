@@ -1,6 +1,6 @@
 """What this thread works for. A worker that is about to block says so, and its queue has another thread do the work meanwhile:
-operators may wait for operators that are still in line, however many of them do so at once. At the end of the program, what waits for
-a value that nobody is left to give is woken.
+operators may wait for operators that are still in line, however many of them do so at once. At the end of the program, what
+waits for a value that nobody is left to give is woken.
 """
 from __future__ import annotations
 

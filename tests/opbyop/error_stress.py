@@ -1,6 +1,6 @@
 """A program of its own, for a plain Python process: random graphs of operators with errors of every kind in operators, metadata
-functions, callbacks, handlers and diagnostics, on several threads. Nothing hangs, each error reaches its handle and its diagnostic
-or stderr, and what fails is what depends on a failure.
+functions, callbacks, handlers and diagnostics, on several threads. Nothing hangs, each error reaches its handle and its
+diagnostic or stderr, and what fails is what depends on a failure.
 
     python error_stress.py SEED [GRAPHS]
 
@@ -177,7 +177,8 @@ def graph(seed, count):
 
 
 def effects(seed):
-    """Chains in the same way: an effect that fails fails what is behind it in its chain; those of `run` only follow each other."""
+    """Chains in the same way: an effect that fails fails what is behind it in its chain; those of `run` only follow each
+    other."""
     r = random.Random(seed)
     rt = tosaic.CoreRuntime(lambda d: None, threads=2)
     ran, chains, wanted = [], [], []

@@ -25,8 +25,8 @@ def script(text: str, limit: int = 30, prologue: str = PROLOGUE) -> subprocess.C
 
 def stress(seed: int, graphs: int) -> subprocess.CompletedProcess[str]:
     """Run `error_stress.py`."""
-    return subprocess.run([sys.executable, str(HERE / "error_stress.py"), str(seed), str(graphs)], capture_output=True, text=True,
-                          timeout=600)
+    command = [sys.executable, str(HERE / "error_stress.py"), str(seed), str(graphs)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=600)
 
 
 def good(found: subprocess.CompletedProcess[str]) -> subprocess.CompletedProcess[str]:

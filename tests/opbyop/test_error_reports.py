@@ -1,4 +1,5 @@
-"""Errors of a client's code in plain processes: each reaches its handle, the diagnostic handler or stderr, and nothing hangs."""
+"""Errors of a client's code in plain processes: each reaches its handle, the diagnostic handler or stderr, and nothing
+hangs."""
 from __future__ import annotations
 
 import json
@@ -57,7 +58,8 @@ def test_a_hook_that_fails_ends_nothing(hook):
     assert found.stdout == "[1.0, 1.0, 1.0]\n"
 
 
-@pytest.mark.parametrize("stderr", ["None", "open(os.devnull)", "type('E', (), {'write': lambda self, t: 1 / 0, 'flush': lambda self: None})()"])
+@pytest.mark.parametrize("stderr", ["None", "open(os.devnull)",
+                                    "type('E', (), {'write': lambda self, t: 1 / 0, 'flush': lambda self: None})()"])
 def test_without_a_place_to_print_to_nothing_ends(stderr):
     found = good(script(f"""
         sys.stderr = {stderr}
@@ -76,7 +78,8 @@ def test_without_a_place_to_print_to_nothing_ends(stderr):
 @pytest.mark.parametrize("place", ["operator", "metadata", "diagnostic", "callback", "decode", "handler"])
 @pytest.mark.parametrize("is_late", [False, True])
 def test_an_exit_in_the_callers_thread_ends_the_program_when_all_is_settled(place, is_late):
-    """`sys.exit` and Ctrl-C are for the program: they are raised where the client called, after the handles have their errors."""
+    """`sys.exit` and Ctrl-C are for the program: they are raised where the client called, after the handles have their
+    errors."""
     found = script(f"""
         place = {place!r}
         def stop(*_):

@@ -1,4 +1,5 @@
-"""Kernels that take long do not block their caller: what is estimated to be long runs in the work queue, the rest where it is called."""
+"""Kernels that take long do not block their caller: what is estimated to be long runs in the work queue, the rest where it is
+called."""
 from __future__ import annotations
 
 import statistics
@@ -38,7 +39,8 @@ def held():
 
 
 @pytest.mark.parametrize("is_known", [False, True])
-@pytest.mark.parametrize("call", [lambda rt, x: x @ x, lambda rt, x: rt.run("matmul", x, x), lambda rt, x: execute(rt, "matmul", x, x),
+@pytest.mark.parametrize("call", [lambda rt, x: x @ x, lambda rt, x: rt.run("matmul", x, x),
+                                  lambda rt, x: execute(rt, "matmul", x, x),
                                   lambda rt, x: execute(rt, "matmul", x.copy(), x.copy()),
                                   lambda rt, x: execute(rt, "matmul", x, x, handler=rt.cpu)])
 def test_a_large_product_is_not_run_by_its_caller_and_a_small_one_is(held, call, is_known):
@@ -138,8 +140,8 @@ def test_the_estimate_tells_long_kernels_from_short_ones(op, shapes, attributes,
 
 
 def test_execute_of_a_large_product_returns_at_once():
-    """The figure is 20 to 40 microseconds on a machine with nothing else to do: `tests/bench/op_by_op.py` prints it. Here the least
-    of some calls is looked at, and the bound is wide, as other tests run beside this one."""
+    """The figure is 20 to 40 microseconds on a machine with nothing else to do: `tests/bench/op_by_op.py` prints it. Here the
+    least of some calls is looked at, and the bound is wide, as other tests run beside this one."""
     rt = tosaic.CoreRuntime()
     x = rt.tensor(matrix(1536))
     (x @ x).wait()
@@ -157,8 +159,9 @@ def test_execute_of_a_large_product_returns_at_once():
 def test_estimates_are_not_far_from_what_kernels_take():
     """Within a factor of 8 of the time, where that is long enough to matter, for the kernels of the table above."""
     rt, far = tosaic.CoreRuntime(threads=0), []
-    cases = [("add", [(3000, 1000)] * 2, {}), ("exp", [(600, 600)], {}), ("matmul", [(512, 512)] * 2, {}), ("sum", [(2000, 2000)], {}),
-             ("softmax", [(1000, 1000)], {}), ("tosa.conv2d", [(1, 56, 56, 64), (64, 3, 3, 64), (64,)], {"pad": [1, 1, 1, 1]})]
+    cases = [("add", [(3000, 1000)] * 2, {}), ("exp", [(600, 600)], {}), ("matmul", [(512, 512)] * 2, {}),
+             ("sum", [(2000, 2000)], {}), ("softmax", [(1000, 1000)], {}),
+             ("tosa.conv2d", [(1, 56, 56, 64), (64, 3, 3, 64), (64,)], {"pad": [1, 1, 1, 1]})]
     for op, shapes, attributes in cases:
         arrays = [rt.tensor(np.random.default_rng(1).random(s).astype(np.float32)) for s in shapes]
         estimate = compilers.cpu.trace(op, OpAttrs(attributes).freeze(), [a.metadata for a in arrays], {}).nanoseconds

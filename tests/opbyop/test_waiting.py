@@ -1,4 +1,5 @@
-"""Waiting never hangs for what nobody would do: in a region, in operators, in callbacks, at the end of a program, with Ctrl-C."""
+"""Waiting never hangs for what nobody would do: in a region, in operators, in callbacks, at the end of a program, with
+Ctrl-C."""
 from __future__ import annotations
 
 import asyncio
@@ -18,9 +19,11 @@ from .processes import PROLOGUE, good, script
 X = np.arange(4, dtype=np.float32)
 
 READS = {
-    "get": lambda h: h.get(), "if": lambda h: 1 if h[0] > 0 else 2, "bool": bool, "float": lambda h: float(h[0]), "list": lambda h: h.tolist(),
+    "get": lambda h: h.get(), "if": lambda h: 1 if h[0] > 0 else 2, "bool": bool, "float": lambda h: float(h[0]),
+    "list": lambda h: h.tolist(),
     "asarray": np.asarray, "wait": lambda h: h.wait(), "wait a second": lambda h: h.wait(1), "copy": lambda h: h.copy().get(),
-    "callback of a copy": lambda h: h.copy().copy().wait(), "runtime": lambda h: h._runtime.wait(h), "donate": lambda h: h.donate().get(),
+    "callback of a copy": lambda h: h.copy().copy().wait(), "runtime": lambda h: h._runtime.wait(h),
+    "donate": lambda h: h.donate().get(),
     "await": lambda h: asyncio.run(awaited(h)), "dlpack": np.from_dlpack}
 
 
@@ -197,10 +200,11 @@ except KeyboardInterrupt:
 """
 
 
-@pytest.mark.parametrize("wait", ["slow.get()", "never.get()", "never.await_metadata()", "rt.wait()", "(never + slow).wait()", "rt.shutdown()"])
+@pytest.mark.parametrize("wait", ["slow.get()", "never.get()", "never.await_metadata()", "rt.wait()", "(never + slow).wait()",
+                                  "rt.shutdown()"])
 def test_control_c_ends_a_wait_and_the_runtime_goes_on(wait):
-    process = subprocess.Popen([sys.executable, "-c", INTERRUPTED.format(wait=wait)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               text=True)
+    process = subprocess.Popen([sys.executable, "-c", INTERRUPTED.format(wait=wait)], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None and process.stdout.readline() == "ready\n"
     time.sleep(0.2)
     process.send_signal(signal.SIGINT)
