@@ -67,6 +67,7 @@ class WorkQueue:
         self.state.close()
         for thread in self.others():
             thread.join()
+        self.state.forget_wakes()
 
     def others(self) -> list[threading.Thread]:
         """Its threads but this one."""
@@ -164,6 +165,8 @@ class State:
                 self.idle -= 1
                 if task is not None:
                     self.taken += 1
+                    if not self.idle and not self.is_closed:
+                        self.staff(1)  # the next one that adds a task does not wait for a thread to start
                     return task
 
     def take_last(self) -> Task | None:
@@ -177,6 +180,13 @@ class State:
             else:
                 self.tasks.put(found)
         return task
+
+    def forget_wakes(self) -> None:
+        """No thread is left to be woken."""
+        with self.lock:
+            for _ in range(self.tasks.qsize()):
+                if (task := self.tasks.get_nowait()) is not None:
+                    self.tasks.put(task)
 
     def after_fork(self) -> None:
         """In the child: its tasks are still there, its threads are not."""

@@ -186,9 +186,10 @@ def test_the_end_of_a_program_does_what_effects_there_are():
 
 INTERRUPTED = PROLOGUE.format(limit=40) + """
 rt = tosaic.CoreRuntime(threads=1)
-gate = threading.Event()
-rt.register("test.slow", lambda call: (gate.wait(30), call.arrays[0])[1], is_long=True)
+started, gate = threading.Event(), threading.Event()
+rt.register("test.slow", lambda call: (started.set(), gate.wait(30), call.arrays[0])[2], is_long=True)
 slow, (never, resolver) = rt.run("test.slow", rt.tensor(X)), rt.pending()
+started.wait()
 print("ready", flush=True)
 try:
     {wait}
