@@ -102,7 +102,7 @@ class State:
         self.lock = threading.RLock()
 
     def staff(self, tasks: int) -> bool:
-        """Have a thread for the last of so many tasks: one that is idle, or a new one. False where there can be no more."""
+        """Have a thread for the last of `tasks` tasks: one that is idle, or a new one. False where there can be no more."""
         if self.idle >= tasks or len(self.threads) - len(self.waits) >= self.most:
             return True
         thread = threading.Thread(target=work, args=(self,), name="tosaic op by op", daemon=True)

@@ -6,8 +6,8 @@ PyTorch and TensorFlow are those of this environment, of an interpreter that is 
 `python tests/bench/peers` has made; in another environment a process of its own times their calls. All ways take turns, round
 by round, so that a machine that slows down slows all of them; printed are the median of the rounds' times and the least.
 Asynchronous: a row of 1,000 additions behind a value that comes last, until the end is there. A region is recorded once, and
-called beside the same function under `tosaic.jit`. Then how long `execute` takes to return from a product of 1536 x 1536, and how
-long four of them take until all are there.
+called beside the same function under `tosaic.jit`. Then how long `execute` takes to return from a product of 1536 x 1536, and
+how long four of them take until all are there.
 """
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ PRODUCTS = 4
 
 
 def large_products(rounds: int) -> tuple[list[float], list[float], list[float]]:
-    """Microseconds until `execute` of a large product returns, once its types are known; milliseconds until one, and until several
-    that were called one after the other, are there."""
+    """Microseconds until `execute` of a large product returns, once its types are known; milliseconds until one, and until
+    several that were called one after the other, are there."""
     import tosaic
     rt = tosaic.CoreRuntime()
     x = rt.tensor(np.ones((LARGE, LARGE), np.float32))

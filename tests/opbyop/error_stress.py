@@ -95,12 +95,12 @@ def register(rt, threads):
 def graph(seed, count):
     """One random graph; what was counted."""
     r, found = random.Random(seed), Counter()
-    told, told_lock = [], threading.Lock()
+    reported, lock = [], threading.Lock()
     bad_diagnostic = r.choice((None, None, *KINDS))
 
     def diagnostic(d):
-        with told_lock:
-            told.append(d.problem)
+        with lock:
+            reported.append(d.problem)
         if bad_diagnostic is not None:
             wrong(bad_diagnostic)
 
@@ -165,13 +165,13 @@ def graph(seed, count):
     for thread in list(threads):
         thread.join()
     rt.wait()
-    assert len({id(p) for p in told}) == len(told), "an error was told twice"
-    assert len(told) >= starts, (seed, len(told), starts)
+    assert len({id(p) for p in reported}) == len(reported), "an error was reported twice"
+    assert len(reported) >= starts, (seed, len(reported), starts)
     used = {id(v.error) for v in values if v.is_error}
-    assert used - {id(p) for p in told} <= {id(v.error) for v in values[:4] if v.is_error}, "an error that no diagnostic knows"
+    assert used - {id(p) for p in reported} <= {id(v.error) for v in values[:4] if v.is_error}, "an error that no diagnostic knows"
     assert rt.run("async.noop", rt.tensor(X)).wait(30), "the workers are gone"
     rt.shutdown()
-    found.update(graphs=1, operators=count, errors=len(told), failed=sum(fails), callbacks=len(called),
+    found.update(graphs=1, operators=count, errors=len(reported), failed=sum(fails), callbacks=len(called),
                  reported=sum(k is not None and k not in INTERRUPTS for k in called))
     return found
 

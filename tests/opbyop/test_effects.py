@@ -155,11 +155,11 @@ def test_without_a_diagnostic_handler_a_lost_effect_is_printed_with_its_line():
 
 
 def test_a_diagnostic_handler_gets_lost_effects_and_nothing_is_printed(capfd):
-    told: list[object] = []
-    rt = tosaic.CoreRuntime(told.append)
+    reported: list[object] = []
+    rt = tosaic.CoreRuntime(reported.append)
     rt.register("test.fail", lambda call: 1 / 0, side_effect=True, is_long=True)
     rt.run("test.fail", outputs=0)
     with pytest.raises(Problem):
         rt.wait()
     rt.shutdown()
-    assert [d.op_name for d in told] == ["test.fail"] and capfd.readouterr().err == ""
+    assert [d.op_name for d in reported] == ["test.fail"] and capfd.readouterr().err == ""

@@ -79,13 +79,13 @@ def test_a_shape_error_of_a_large_operation_is_raised_at_once(held):
 
 def test_large_operations_run_beside_each_other():
     """Each waits for the other one in its result's callback: in one thread they would not meet."""
-    rt, meeting = tosaic.CoreRuntime(threads=2), threading.Barrier(2)
+    rt, barrier = tosaic.CoreRuntime(threads=2), threading.Barrier(2)
     x = rt.tensor(matrix(LARGE))
     results = [x @ x for _ in range(2)]
     for result in results:
-        result.then(lambda _: meeting.wait(60))
+        result.then(lambda _: barrier.wait(60))
     rt.wait()
-    assert all(np.array_equal(r.get(), results[0].get()) for r in results) and not meeting.broken
+    assert all(np.array_equal(r.get(), results[0].get()) for r in results) and not barrier.broken
     rt.shutdown()
 
 

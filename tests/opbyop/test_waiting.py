@@ -109,7 +109,7 @@ def test_operators_may_wait_for_operators_in_line(threads, depth):
 
 
 def test_operators_that_wait_for_each_other_in_one_row_of_callbacks():
-    """A worker that is told of a value starts all that waits for it: what one of these waits for comes behind it."""
+    """A worker that hears of a value starts all that waits for it: what one of these waits for comes behind it."""
     for _ in range(20):
         rt = tosaic.CoreRuntime(threads=1)
         gate, opened = rt.pending()
