@@ -168,7 +168,8 @@ def graph(seed, count):
     assert len({id(p) for p in reported}) == len(reported), "an error was reported twice"
     assert len(reported) >= starts, (seed, len(reported), starts)
     used = {id(v.error) for v in values if v.is_error}
-    assert used - {id(p) for p in reported} <= {id(v.error) for v in values[:4] if v.is_error}, "an error that no diagnostic knows"
+    sources = {id(v.error) for v in values[:4] if v.is_error}
+    assert used - {id(p) for p in reported} <= sources, "an error that no diagnostic knows"
     assert rt.run("async.noop", rt.tensor(X)).wait(30), "the workers are gone"
     rt.shutdown()
     found.update(graphs=1, operators=count, errors=len(reported), failed=sum(fails), callbacks=len(called),
