@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...runtime.errors import Problem
+from ...runtime.opbyop.asynchronous import Waiting
 from ...runtime.opbyop.attributes import FrozenOpAttrs
 from ...runtime.opbyop.handle import TensorHandle
 from ...runtime.opbyop.handler import OpInvocation
 from ...runtime.opbyop.kernel_handler import CompiledOperation
 from ...runtime.opbyop.operation import OpCall
-from ...runtime.opbyop.recording import begin, end
+from ...runtime.opbyop.recording import begin, end, recorders, sources_of
+from ...runtime.opbyop.reporting import text_of
 from ..compiled import Compiled
 from ..decorator import Jit, TensorSpec
 from . import operations
@@ -60,11 +62,38 @@ class Region:
         end()
         self.runtime.end_recording(self)
         results = self._alive()
-        if error is None:
-            self._run(results)
-        else:
-            for handle in results:
-                handle._fail(Problem(f"the region was left by an error: {error}", kind="cancelled"))
+        try:
+            if error is not None:
+                self._fail(results, error)
+            elif (outer := self._waits_for()) is not None:
+                outer.adopt(self)
+            else:
+                self._run(results)
+        except BaseException as failure:
+            self._fail(results, failure)
+            raise
+
+    def _fail(self, results: Sequence[TensorHandle], error: BaseException) -> None:
+        """Make what has not been computed an error."""
+        problem = Problem(f"the region was left by an error: {text_of(error)}", kind="cancelled")
+        problem.__cause__ = error
+        for handle in results:
+            handle._fail(problem)
+
+    def _waits_for(self) -> Region | None:
+        """The innermost region around this one, of this thread, that has yet to compute an input."""
+        open_regions, sources = recorders(), sources_of(self.inputs)
+        return next((r for r in reversed(open_regions) if r in sources and isinstance(r, Region)), None)
+
+    def adopt(self, inner: Region) -> None:
+        """Take over the operations of a region inside this one, whose inputs this one computes: they run when this one ends."""
+        numbers: dict[int, int] = {n: self._number(h) for n, h in zip(inner._input_numbers, inner.inputs)}
+        for step in inner.steps:
+            for n in step.results:
+                handle = inner._handles[n]()
+                numbers[n] = self._result(handle) if handle is not None else self._place(inner._handles[n])
+            self.steps.append(Step(step.op_name, step.attributes, tuple([numbers[n] for n in step.operands]),
+                                   tuple([numbers[n] for n in step.results])))
 
     # ---- recording ---------------------------------------------------------------------------------------------------
     def record(self, invocation: OpInvocation) -> None:
@@ -80,7 +109,7 @@ class Region:
         elif call.infer() and not any(0 in a.shape for a in (*call.arguments, *call.results)):
             operands = tuple([self._number(a) for a in call.arguments])
             self._known |= {operands[n] for n in operations.constants(call.op_name, len(operands))}
-            self.steps.append(Step(call.op_name, call.attributes, operands, tuple([self._add(r) for r in call.results])))
+            self.steps.append(Step(call.op_name, call.attributes, operands, tuple([self._result(r) for r in call.results])))
         elif invocation.problem is None:
             self._refuse(invocation, "a tensor here has no elements")
 
@@ -89,6 +118,12 @@ class Region:
                           help="run it outside of the region")
         invocation.problem = self.runtime.originate(problem, invocation.location, invocation.op_name)
         invocation.fail(invocation.problem)
+
+    def _result(self, handle: TensorHandle) -> int:
+        """A value that this region will compute."""
+        if type(handle._state) is Waiting:
+            handle._state.source = self
+        return self._add(handle)
 
     def _number(self, handle: TensorHandle) -> int:
         known = self._numbers.get(id(handle))
@@ -100,8 +135,12 @@ class Region:
         return number
 
     def _add(self, handle: TensorHandle) -> int:
-        self._handles.append(weakref.ref(handle))
-        self._numbers[id(handle)] = len(self._handles) - 1
+        number = self._numbers[id(handle)] = self._place(weakref.ref(handle))
+        return number
+
+    def _place(self, handle: weakref.ref[TensorHandle]) -> int:
+        """A number for a value."""
+        self._handles.append(handle)
         return len(self._handles) - 1
 
     def _alive(self) -> list[TensorHandle]:

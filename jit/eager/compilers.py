@@ -23,6 +23,7 @@ from ..decorator import Jit, TensorSpec
 from ..stages import Traced
 from . import control, operations, tensorflow
 from .compiling import compiling
+from .cost import nanoseconds
 from .empty import empty_operation, is_empty, stand_in
 from .in_place import OverArguments
 
@@ -35,6 +36,10 @@ class OneOperation:
     traced: Traced
     metadata: tuple[TensorMetadata, ...]
     make: Make
+
+    @property
+    def nanoseconds(self) -> float:
+        return nanoseconds(self.traced.function.body)
 
     def compile(self) -> Kernel:
         return self.make(self.traced)

@@ -84,6 +84,7 @@ class EmptyOperation:
     """An operation whose operands or results have no elements. `compute` gives arrays of the right types."""
     metadata: tuple[TensorMetadata, ...]
     compute: Callable[..., tuple[Array, ...]]
+    nanoseconds: float = 0
 
     def compile(self) -> Kernel:
         """Constants where no result has elements."""

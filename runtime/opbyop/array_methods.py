@@ -110,7 +110,8 @@ def runtime_of(*operands: Any) -> Any:
         if runtime is not None:
             return runtime
     from ..errors import Problem
-    raise Problem("this handle belongs to no runtime", kind="argument", help="make it with runtime.tensor, or call runtime.run")
+    raise Problem("this handle belongs to no runtime", kind="argument",
+                  help="make it with runtime.tensor or runtime.pending, or call runtime.run")
 
 
 def binary(name: str, is_quick: bool = True) -> Callable[[Any, Any], Any]:
@@ -119,11 +120,11 @@ def binary(name: str, is_quick: bool = True) -> Callable[[Any, Any], Any]:
         if type(self) is type(other) and (runtime := self._runtime or other._runtime) is not None:
             known = runtime.quick.get((name, self._metadata, other._metadata))
             if known is not None:
-                a, b = self._array, other._array
-                if a is None or b is None:
+                a, b, call = self._array, other._array, known[1]
+                if a is None or b is None or call is None:
                     return runtime.run_later(name, known, [self, other])
                 try:
-                    return type(self)(runtime, known[0], known[1](a, b))
+                    return type(self)(runtime, known[0], call(a, b))
                 except Exception:  # the ordinary way finds out what is wrong
                     pass
         return runtime_of(self, other).run(name, self, other)

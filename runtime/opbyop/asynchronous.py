@@ -6,30 +6,31 @@ under one lock that is only held for a few assignments; what is settled is read 
 from __future__ import annotations
 
 import os
-import sys
 import threading
-from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from _thread import allocate_lock
+from collections.abc import Generator
 from threading import get_ident
-from types import SimpleNamespace
 from typing import Any
 
 from ..errors import Problem
+from .callbacks import Callback, drain, leave_to_another, row_of, rows, run_callbacks
+from .recording import check_no_region
+from .workers import blocked
 
 TRANSITION = threading.RLock()
 """Held while a value changes its state. It may be taken twice, as a destructor may run anywhere. Who has it takes no other
 lock, and makes no objects that might start the garbage collector."""
 
-Callback = Callable[[Any], object]
-
 
 class Waiting:
-    """The callbacks of a pending value."""
-    __slots__ = ("for_metadata", "for_value")
+    """The callbacks of a pending value. `source` is what will settle it, where that is known: a call, the value that it
+    follows, or a region."""
+    __slots__ = ("for_metadata", "for_value", "source")
 
-    def __init__(self) -> None:
+    def __init__(self, source: Any = None) -> None:
         self.for_value: list[Callback] = []
         self.for_metadata: list[Callback] = []
+        self.source = source
 
     def close(self) -> None:
         """Put all in `for_value`, in the order in which `drain` takes them: the last one first."""
@@ -37,6 +38,7 @@ class Waiting:
         if self.for_metadata:
             self.for_metadata.reverse()
             self.for_value.extend(self.for_metadata)
+            self.for_metadata = []
 
 
 class AsyncValue:
@@ -64,7 +66,8 @@ class AsyncValue:
         return state if isinstance(state, Problem) else None
 
     def then(self, callback: Callback) -> None:
-        """Call `callback(self)` as soon as this is ready or an error: now if it is, else in the thread that settles it."""
+        """Call `callback(self)` as soon as this is ready or an error: now if it is, else in the thread that settles it (or in
+        another one, where that thread waits for something in a callback that comes before)."""
         with TRANSITION:
             waiting = self._state
             if type(waiting) is Waiting:
@@ -73,12 +76,28 @@ class AsyncValue:
         run_callbacks((callback,), self)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Block until this is ready or an error; False where `timeout` seconds were not enough."""
-        if not self.is_pending:
-            return True
-        done = threading.Event()
-        self.then(lambda _: done.set())
-        return done.wait(timeout)
+        """Block until this is ready or an error; False where `timeout` seconds were not enough. Raises a Problem where it can
+        only be settled by the thread that waits: in a region that records it."""
+        return type(self._state) is not Waiting or self._block("for_value", timeout)
+
+    def _block(self, what: str, timeout: float | None) -> bool:
+        """Wait until the callbacks `what` of the state are called."""
+        check_no_region([self])
+        lock = allocate_lock()
+        lock.acquire()
+        with TRANSITION:
+            waiting = self._state
+            callbacks = getattr(waiting, what) if type(waiting) is Waiting else KNOWN
+            if callbacks is KNOWN:
+                return True
+            callbacks.append(lock.__exit__)  # type: ignore[arg-type]  # in C: no signal comes between its call and what it does
+        leave_to_another(get_ident())
+        with blocked(lock):
+            is_called = lock.acquire(True, -1 if timeout is None else max(0, min(timeout, threading.TIMEOUT_MAX)))
+        if is_called and callbacks is getattr(self._state, what, None):  # woken at the end of the program
+            raise Problem("the program ends, and nobody is left who would give this value", kind="cancelled",
+                          help="settle all pending handles before the program ends")
+        return is_called
 
     def _fail(self, error: Problem) -> bool:
         """Make this an error; False where it has been settled before."""
@@ -89,20 +108,24 @@ class AsyncValue:
         waiting = self._state
         if type(waiting) is not Waiting:
             return False
-        thread, told, is_settled = get_ident(), (self, waiting.for_value), False
-        is_first = thread not in _rows
+        thread, entry, is_settled = get_ident(), (self, waiting.for_value), False
+        is_first = thread not in rows
         try:
-            row = _rows.setdefault(thread, deque()) if is_first else _rows[thread]
+            row = row_of(thread)
             with TRANSITION:
                 if self._state is waiting:
+                    waiting.close()
                     if contents is not None:
                         self._fill(*contents)
                     self._state, is_settled = state, True
-                    waiting.close()
-                    row.append(told)
+                    row.append(entry)  # in C: no signal comes between the two
         finally:
             if is_first:
-                drain(thread)
+                try:
+                    drain(thread)
+                except BaseException:
+                    drain(thread)  # Ctrl-C may have come before it began
+                    raise
         return is_settled
 
     def _fill(self, *contents: Any) -> None:
@@ -112,13 +135,18 @@ class AsyncValue:
         """What `await` goes through: nothing if this is settled, else a future of the running loop."""
         if self.is_pending:
             import asyncio
+            check_no_region([self])
             loop = asyncio.get_running_loop()
             future = loop.create_future()
-            self.then(lambda _: tell(loop, future))
+            self.then(lambda _: wake(loop, future))
             yield from future
 
 
-def tell(loop: Any, future: Any) -> None:
+KNOWN: list[Callback] = []
+"""What waits for metadata that is known: nothing."""
+
+
+def wake(loop: Any, future: Any) -> None:
     """Wake a coroutine from any thread; a loop that has been closed waits for nothing."""
     try:
         loop.call_soon_threadsafe(lambda: future.done() or future.set_result(None))
@@ -127,88 +155,15 @@ def tell(loop: Any, future: Any) -> None:
             raise
 
 
-Row = deque[tuple["AsyncValue | None", list[Callback]]]
-_rows: dict[int, Row] = {}
-"""By thread: what it has settled, each with the callbacks that it has yet to call. A value is put there while it changes its
-state, so that a child of `fork` knows what the threads that it does not have were about to say."""
-
-
-def run_callbacks(callbacks: Iterable[Callback], value: AsyncValue | None) -> None:
-    """Call them in order; those that come up meanwhile in this thread follow, one after the other and not inside each other, so
-    that a long row of values that wait for each other needs no deep stack."""
-    told = value, [*callbacks][::-1]
-    with telling() as row:
-        row.append(told)
-
-
-class telling:
-    """The row of this thread, whose callbacks are called at the end, unless that is going on already."""
-    __slots__ = ("is_first", "thread")
-
-    def __enter__(self) -> Row:
-        self.thread = get_ident()
-        self.is_first = self.thread not in _rows
-        return _rows.setdefault(self.thread, deque()) if self.is_first else _rows[self.thread]
-
-    def __exit__(self, *error: object) -> None:
-        if self.is_first:
-            drain(self.thread)
-
-
-def drain(thread: int) -> None:
-    """Call what is in the row of this thread, until nothing is left there. An interrupt (Ctrl-C) is raised at the end, so that
-    nobody waits for what would never be said."""
-    row = _rows.get(thread)
-    if row is None:
-        return
-    interrupt: BaseException | None = None
-    try:
-        while row:
-            value, callbacks = row[0]
-            if not callbacks:
-                row.popleft()
-                continue
-            callback = callbacks.pop()
-            try:
-                callback(value)
-            except Exception as error:
-                unraisable(error, callback)
-            except BaseException as error:
-                interrupt = error
-    finally:
-        del _rows[thread]
-    if interrupt is not None:
-        raise interrupt
-
-
-def recover() -> None:
-    """In a child of `fork`, when its locks are new: call what threads that are no more were about to call. What one of them had
-    begun to call is not called again."""
-    lost, _lost[:] = list(_lost), []
-    for row in lost:
-        for value, callbacks in row:
-            run_callbacks(callbacks[::-1], value)
-
-
-def unraisable(error: BaseException, culprit: object) -> None:
-    """Tell of an error in a callback, which nobody can catch."""
-    sys.unraisablehook(SimpleNamespace(exc_type=type(error), exc_value=error, exc_traceback=error.__traceback__,
-                                       err_msg="Exception ignored in a callback of tosaic", object=culprit))
-
-
 def raised(error: Problem) -> Problem:
-    """The same problem as an exception of its own, to be raised here: one error is read in many places."""
+    """The same problem as an exception of its own, to be raised here: one error is read in many places. `error` notes that."""
+    error.__dict__["raised"] = True
     copy = Problem(error.message, error.position, kind=error.kind, help=error.help, labels=error.labels)
     copy.__cause__ = error.__cause__
     return copy
 
 
-_lost: list[Row] = []
-
-
 def _after_fork_in_child() -> None:
-    mine = get_ident()
-    _lost.extend(_rows.pop(thread) for thread in list(_rows) if thread != mine)
     TRANSITION._at_fork_reinit()  # type: ignore[attr-defined]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Generator
 
 from ..errors import Problem
 from .asynchronous import AsyncValue, Waiting, raised
+from .reporting import sound
 
 
 class Chain(AsyncValue):
@@ -24,7 +25,7 @@ class Chain(AsyncValue):
     @classmethod
     def of_error(cls, problem: Problem) -> Chain:
         """It has failed."""
-        return cls(problem)
+        return cls(sound(problem, "a chain"))
 
     @classmethod
     def pending(cls) -> tuple[Chain, ChainResolver]:
@@ -59,10 +60,11 @@ class ChainResolver:
 
     def fail(self, problem: Problem) -> bool:
         """It has failed."""
-        return self._chain._fail(problem)
+        return self._chain._fail(sound(problem, "a pending chain"))
 
     def __del__(self) -> None:
-        if self._chain.is_pending:
+        chain = getattr(self, "_chain", None)  # Ctrl-C may have come before there was one
+        if chain is not None and chain.is_pending:
             self.fail(abandoned("chain"))
 
 

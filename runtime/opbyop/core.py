@@ -11,13 +11,15 @@ from typing import Any
 
 from ..errors import Position, Problem
 from ..variables import Context, checked_context, process
-from .asynchronous import AsyncValue, Waiting, raised, run_callbacks, unraisable
+from .asynchronous import AsyncValue, raised
 from .attributes import EMPTY, FrozenOpAttrs, OpAttrs
 from .buffers import HANDLE
+from .callbacks import hold, release, run_callbacks
 from .chain import Chain
 from .deferred import DeferredCall, is_deferrable
+from .effects import Effects, Link
 from .forks import follow_forks
-from .handle import TensorHandle, borrow
+from .handle import TensorHandle, TensorResolver, borrow
 from .handler import NullOpHandler, OpHandler, OpInvocation, run_handler
 from .kernel_handler import DispatchFunction, KernelOpHandler, MetadataFunction, PythonOperation
 from .kernels import Compiler, Entry, Known
@@ -25,7 +27,9 @@ from .location import CodeLocation, Diagnostic, Place, caller, line_of
 from .metadata import TensorMetadata
 from .operands import operands_of
 from .operation import OpCall
-from .recording import Recorder, recording
+from .recording import Recorder, check_no_region, recording
+from .reporting import INTERRUPTS, mark_reported, problem_of, unraisable
+from .stealing import steal
 from .work_queue import WorkQueue
 
 QUICK = 1024
@@ -40,7 +44,8 @@ Decode = Callable[[object], "Position | None"]
 class CoreRuntime:
     """Runs operations one by one. Everything may be called from any thread.
 
-    `diagnostic` is called once for each error, where it begins; `threads` work on what has to wait, at most `queue_size`
+    `diagnostic` is called once for each error, where it begins (without one, those of side effects that nobody else hears of
+    are printed); what it raises is reported to `sys.unraisablehook`. `threads` work on what has to wait, at most `queue_size`
     operations in line (the thread that brings one more runs it itself); `decode` turns a client's locations into positions;
     `cpu` and `reference` make kernels; variables live in `context`; `kernels` are kept at most, for each handler.
     """
@@ -54,8 +59,8 @@ class CoreRuntime:
         self.is_shut_down = False
         self.buffers_reused = self.buffers_refused = 0
         """How often a result took over an argument's buffer, and how often its kernel could have but no argument was free."""
-        self.chain = Chain.ready()
-        """The chain of the side effects that `run` calls."""
+        self.effects = Effects(self)
+        """The order of the side effects that `run` calls."""
         self.quick: Quick = {}
         self._quick: Quick = self.quick
         self._recorders = 0
@@ -114,8 +119,14 @@ class CoreRuntime:
         arguments[:] = [None] * len(arguments)
         invocation = OpInvocation(op_name, location, taken, fixed, [None] * len(results), chain, runtime=self)
         del taken
-        self._execute(handler, invocation, is_complete)
-        results[:] = invocation.results
+        try:
+            self._execute(handler, invocation, is_complete)
+            release()
+        except BaseException as error:  # an interrupt: what has no result yet becomes an error, too
+            invocation.fill(problem_of(error, op_name))
+            raise
+        finally:
+            results[:] = invocation.results
         if handler is self.cpu and chain is None:
             self._learn(invocation, (op_name, op_handler, None if invocation.attributes is EMPTY else invocation.attributes))
         return invocation.out_chain
@@ -123,8 +134,7 @@ class CoreRuntime:
     def _execute_quickly(self, op_name: str, op_handler: OpHandler | str, location: object,
                          arguments: list[TensorHandle | None], attributes: FrozenOpAttrs,
                          results: list[TensorHandle | None]) -> bool:
-        """Run a kernel that is known, where all is ready and no buffer is to be had, or later; False where it is not so
-        simple."""
+        """Run a kernel that is known, where all is ready, or later; False where it is not so simple."""
         try:
             given: list[Any] = arguments
             key = op_name, op_handler, None if attributes is EMPTY else attributes, *[a._metadata for a in given]
@@ -132,11 +142,22 @@ class CoreRuntime:
             if found is None or len(results) != 1:
                 return False
             metadata, call, entry = found
+            is_free = False
+            if call is None:
+                return self._execute_later(op_name, location, arguments, metadata, entry, results)
             for a in given:
-                if a._array is None or type(a) is not TensorHandle or (
-                        a._metadata is metadata and sys.getrefcount(a) <= HANDLE):
+                if a._array is None or type(a) is not TensorHandle:
                     del a
                     return self._execute_later(op_name, location, arguments, metadata, entry, results)
+                if a._metadata is metadata and sys.getrefcount(a) <= HANDLE:
+                    is_free = True
+            if is_free and entry.fitting:
+                del a
+                if (taken := steal(self, entry, given)) is not None:
+                    results[0] = taken_over = TensorHandle(self, metadata, taken[1])
+                    taken_over._stolen_from = taken[0]
+                    arguments[:] = [None] * len(arguments)
+                    return True
             result = call(*[a._array for a in given])
         except Exception:  # the ordinary way finds out what is wrong
             return False
@@ -146,9 +167,10 @@ class CoreRuntime:
 
     def _execute_later(self, op_name: str, location: object, arguments: list[TensorHandle | None], metadata: TensorMetadata,
                        entry: Entry, results: list[TensorHandle | None]) -> bool:
-        """Let a kernel that is known wait for arguments that are pending; False where none is."""
+        """Let a kernel that is known wait for arguments that are pending, or for the queue if it is long; False where there is
+        no such reason."""
         given: list[Any] = arguments
-        if not is_deferrable(given):
+        if not is_deferrable(given, entry):
             return False
         taken, arguments[:] = given[:], [None] * len(given)
         where = caller() if location is None else location
@@ -156,8 +178,8 @@ class CoreRuntime:
         return True
 
     def run_later(self, op_name: str, known: Known, arguments: list[TensorHandle]) -> TensorHandle:
-        """The result of a kernel that is known, whose arguments are not all there."""
-        if not is_deferrable(arguments):
+        """The result of a kernel that is known, which is long or whose arguments are not all there."""
+        if not is_deferrable(arguments, known[2]):
             return self.run(op_name, *arguments)
         return DeferredCall(self, op_name, caller(), known[0], known[2], arguments).start()
 
@@ -194,6 +216,7 @@ class CoreRuntime:
         handles = operands_of(self, operands)
         invocation = OpInvocation(op_name, None, handles, fixed, [None] * outputs, runtime=self)
         self.run_invocation(invocation)
+        release()
         if invocation.problem is not None:
             raise raised(invocation.problem)
         if self.default is self.cpu and outputs == 1 and not attributes:
@@ -202,19 +225,21 @@ class CoreRuntime:
         return results[0] if outputs == 1 else results if outputs else None
 
     def run_invocation(self, invocation: OpInvocation) -> None:
-        """Run it on the default handler, with the runtime's chain where it has a side effect."""
+        """Run it on the default handler, in the order of effects where it has one."""
         found = self.cpu.find(invocation.op_name, len(invocation.arguments))
         if found is None or not found.side_effect:
             self._execute(self.default, invocation)
             return
-        done = Chain(Waiting())
-        with self._lock:
-            invocation.chain, self.chain = self.chain, done
+        link = Link(self.effects, invocation)
         try:
+            self.effects.append(link, invocation)
             self._execute(self.default, invocation)
-        finally:  # what is raised at once does not stop the effects that come after
-            out = invocation.out_chain if invocation.problem is None else None
-            (out or Chain.ready()).then(lambda chain: done._settle(chain.error))
+        finally:
+            try:
+                link.close(invocation)
+            except BaseException:
+                link.close(invocation)  # Ctrl-C may have come before it began
+                raise
 
     def tensor(self, x: Any, *, copy: bool = False) -> TensorHandle:
         """A handle of an array: NumPy's, the buffer protocol's, DLPack's, or Python's numbers and lists. It is borrowed: the
@@ -223,6 +248,10 @@ class CoreRuntime:
         if copy:
             array = array.copy()
         return TensorHandle(self, TensorMetadata.of(array), array)
+
+    def pending(self, metadata: TensorMetadata | None = None) -> tuple[TensorHandle, TensorResolver]:
+        """A handle whose tensor comes from outside, later, and the object that settles it."""
+        return TensorHandle.pending(metadata, self)
 
     # ---- cancellation and the end ------------------------------------------------------------------------------------
     def cancel(self) -> None:
@@ -238,7 +267,6 @@ class CoreRuntime:
         if self.is_shut_down:
             raise Problem("the runtime has been shut down", kind="argument", help="make another one")
         self.cancelled = None
-        self.chain = Chain.ready() if self.chain.is_error else self.chain
         self._set_quick(self._quick)
 
     def shutdown(self) -> None:
@@ -248,9 +276,14 @@ class CoreRuntime:
         self.queue.shutdown()
 
     def wait(self, *values: AsyncValue) -> None:
-        """Block until these values are settled; without values, all operations that have been called."""
-        for value in values or [call.done for call in list(self._calls)]:
+        """Block until these values are settled; without values, all operations that have been called. Then the error of a side
+        effect that failed since the last time, after its call by `run` had returned, is raised: its effect is lost."""
+        waited = values or (*[call.done for call in list(self._calls)], self.effects.last)
+        check_no_region(waited)
+        for value in waited:
             value.wait()
+        if not values:
+            self.effects.raise_losses()
 
     # ---- what the operations call ------------------------------------------------------------------------------------
     def track(self, call: OpCall | DeferredCall) -> None:
@@ -276,25 +309,31 @@ class CoreRuntime:
         """An error that begins now: tell the client, once."""
         where = caller() if location is None else location
         problem.position = decoded = self.decoded(where)
+        mark_reported(problem)
         if self.diagnostic is not None:
             try:
                 self.diagnostic(Diagnostic(problem.message, location, decoded, op_name, problem))
-            except Exception as error:
-                unraisable(error, self.diagnostic)
+            except BaseException as error:
+                hold_or_report(error, self.diagnostic)
         return problem
 
     def decoded(self, location: object) -> Position | None:
         """A location as a position, where that is known."""
-        match location:
-            case Position():
-                return location
-            case CodeLocation(CodeType() as code, instruction, line):
-                return self.place(code, instruction, line)
-        return None if self.decode is None else self.decode(location)
+        try:
+            match location:
+                case Position():
+                    return location
+                case CodeLocation(CodeType() as code, instruction, line):
+                    return self.place(code, instruction, line)
+            return None if self.decode is None else self.decode(location)
+        except BaseException as error:
+            hold_or_report(error, self.decode)
+            return None
 
     def after_fork(self) -> None:
-        """In the child: no other thread has the lock."""
+        """In the child: no other thread has the locks."""
         self._lock = threading.RLock()
+        self.effects.after_fork()
 
     def go_on_after_fork(self) -> None:
         """In the child, when all locks are new: what waits goes on, and what other threads were running is lost."""
@@ -317,3 +356,12 @@ class CoreRuntime:
         self._quick = quick
         is_open = self.cancelled is None and not self._recorders
         self.quick = quick if is_open else {}
+
+
+def hold_or_report(error: BaseException, culprit: object) -> None:
+    """What a client's handler raises is no error of the operation: an interrupt is raised when all is in order, else it is
+    reported."""
+    if isinstance(error, INTERRUPTS):
+        hold(error)
+    else:
+        unraisable(error, culprit)

@@ -1,5 +1,6 @@
 """The short way of a call that has to wait: a kernel that is known, for arguments whose metadata is known but whose contents
-are not all there. It keeps the promises of `OpCall` (order, errors, cancellation, taking buffers over) in a third of the time.
+are not all there, or that takes too long to run in the caller. It keeps the promises of `OpCall` (order, errors, cancellation,
+taking buffers over) in a third of the time.
 """
 from __future__ import annotations
 
@@ -9,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..arena import Array
 from ..errors import Problem
-from .asynchronous import TRANSITION, Waiting
+from .asynchronous import TRANSITION, AsyncValue, Waiting
+from .callbacks import with_row
 from .handle import TensorHandle, given_away, keep_settled
 from .kernels import Entry
 from .metadata import TensorMetadata
-from .operation import Stage, lost_thread, problem_of
+from .operation import Stage, lost_thread
+from .reporting import INTERRUPTS, problem_of
 from .stealing import steal
 
 if TYPE_CHECKING:
@@ -22,29 +25,38 @@ if TYPE_CHECKING:
 
 class DeferredCall:
     """One call. It runs when all arguments are settled; an error among them becomes the result's."""
-    __slots__ = ("arguments", "done", "entry", "location", "metadata", "op_name", "runtime", "stage", "stolen", "thread")
-    is_long = False
+    __slots__ = ("arguments", "done", "entry", "is_long", "location", "metadata", "op_name", "runtime", "stage", "stolen",
+                 "thread")
 
     def __init__(self, runtime: CoreRuntime, op_name: str, location: object, metadata: TensorMetadata, entry: Entry,
                  arguments: list[TensorHandle]) -> None:
         self.runtime, self.op_name, self.location, self.entry = runtime, op_name, location, entry
         self.metadata, self.arguments, self.stage = metadata, arguments, Stage.WAITING
         self.stolen: int | None = None
-        self.done = TensorHandle(runtime, metadata, None, Waiting())
+        self.is_long = entry.is_long
+        self.done = TensorHandle(runtime, metadata, None, Waiting(self))
         """The result."""
 
     def start(self) -> TensorHandle:
         """Wait for what is pending; the result, which is pending, too. What was pending may be settled by now: then nobody else
         would begin the run."""
-        runtime, arrived, done = self.runtime, self.arrived, self.done
-        runtime.track(self)
-        keep_settled(self.arguments)
-        pending = [a for a in self.arguments if type(a._state) is Waiting]
-        for argument in pending:
-            argument.then(arrived)
-        if not pending:
-            arrived(None)
+        done = self.done
+        try:
+            self.runtime.track(self)
+            keep_settled(self.arguments)
+            pending = [a for a in self.arguments if type(a._state) is Waiting]
+            for argument in pending:
+                argument.then(self.arrived)
+            if not pending:
+                self.arrived(None)
+        except BaseException as error:
+            self._give_up(error)
+            raise
         return done
+
+    def inputs_of_run(self) -> Sequence[AsyncValue]:
+        """All that it waits for."""
+        return self.arguments
 
     def arrived(self, _: object) -> None:
         """An argument is settled; where two are at the same time, only one of the runs begins."""
@@ -67,8 +79,8 @@ class DeferredCall:
         try:
             self.deliver(self.dispatch(arrays))
         except BaseException as exception:
-            self.finish(self.runtime.originate(problem_of(exception, self.op_name), self.location, self.op_name))
-            if not isinstance(exception, Exception):
+            self._give_up(exception)
+            if isinstance(exception, INTERRUPTS):
                 raise
 
     def dispatch(self, arrays: list[Array | None]) -> Array:
@@ -86,9 +98,10 @@ class DeferredCall:
 
     def deliver(self, array: Array) -> None:
         """It is done."""
-        self.stage, self.arguments = Stage.DONE, []
-        self.runtime.untrack(self)
+        self.arguments = []
         self.done._set(array, self.metadata, self.stolen)
+        self.stage = Stage.DONE
+        self.runtime.untrack(self)
 
     def claim(self) -> bool:
         """Begin the run; False where it has been done with."""
@@ -101,8 +114,14 @@ class DeferredCall:
     def finish(self, error: Problem) -> None:
         """Make the result an error, and let the arguments go."""
         self.stage, self.arguments = Stage.DONE, []
-        self.runtime.untrack(self)
         self.done._fail(error)
+        self.runtime.untrack(self)
+
+    def _give_up(self, error: BaseException) -> None:
+        """It failed, or what should have begun it was ended by an error."""
+        if self.stage is Stage.WAITING or (self.stage is Stage.RUNNING and self.thread == get_ident()):
+            problem = problem_of(error, self.op_name)
+            with_row(lambda _: self.finish(self.runtime.originate(problem, self.location, self.op_name)))
 
     def cancel(self, error: Problem) -> None:
         """Give it up unless it is running."""
@@ -121,11 +140,11 @@ def type_of(array: Array | None) -> object:
     return None if array is None else True
 
 
-def is_deferrable(arguments: Sequence[Any]) -> bool:
-    """Whether all are handles with metadata that are ready or pending, and at least one is pending."""
+def is_deferrable(arguments: Sequence[Any], entry: Entry) -> bool:
+    """Whether all are handles with metadata that are ready or pending, and there is a reason to wait."""
     pending = 0
     for argument in arguments:
         if type(argument) is not TensorHandle or argument._metadata is None:
             return False
         pending += type(argument._state) is Waiting
-    return pending > 0
+    return pending > 0 or entry.is_long

@@ -1,5 +1,5 @@
 """What a child of `fork` does for the runtimes that it has: new locks first, then, when all modules have theirs, what the
-threads that it does not have left undone. `asynchronous` knows what they were about to say, `work_queue` starts threads.
+threads that it does not have left undone. `callbacks` knows what they were about to call, `work_queue` starts threads.
 """
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import weakref
 from typing import Protocol
 
-from .asynchronous import recover
+from .callbacks import recover
 
 
 class Forked(Protocol):

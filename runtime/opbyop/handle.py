@@ -13,16 +13,16 @@ import numpy as np
 from ..arena import Array
 from ..errors import Problem, printable
 from .array_methods import ArrayMethods, install
-from .asynchronous import TRANSITION, AsyncValue, Callback, Waiting, raised, run_callbacks, telling
+from .asynchronous import KNOWN, TRANSITION, AsyncValue, Waiting, raised
+from .callbacks import Callback, Row, run_callbacks, with_row
 from .chain import abandoned
 from .metadata import TensorMetadata
+from .read_only import read_only
+from .reporting import problem_of, sound
 from .tensor_kinds import is_strings, strings
 
 if TYPE_CHECKING:
     from .core import CoreRuntime
-
-TOLD: list[Callback] = []
-"""What waits for metadata that is known: nothing."""
 
 READABLE = 0x0001 | 0x0100
 """NumPy's flags C_CONTIGUOUS and ALIGNED."""
@@ -41,20 +41,22 @@ class TensorHandle(ArrayMethods, AsyncValue):
         self._runtime, self._metadata, self._array, self._state = runtime, metadata, array, state
 
     @classmethod
-    def ready(cls, array: Any) -> TensorHandle:
-        """A handle of an array, which is borrowed: the client does not change it from now on."""
+    def ready(cls, array: Any, runtime: CoreRuntime | None = None) -> TensorHandle:
+        """A handle of an array, which is borrowed: the client does not change it from now on. `runtime` is that of the
+        operators of which the handle is the only one (`runtime.tensor` says it)."""
         borrowed = borrow(array)
-        return TensorHandle(None, TensorMetadata.of(borrowed), borrowed)
+        return TensorHandle(runtime, TensorMetadata.of(borrowed), borrowed)
 
     @classmethod
-    def of_error(cls, problem: Problem) -> TensorHandle:
+    def of_error(cls, problem: Problem, runtime: CoreRuntime | None = None) -> TensorHandle:
         """A handle that will never have a value."""
-        return TensorHandle(None, None, None, problem)
+        return TensorHandle(runtime, None, None, sound(problem, "a handle"))
 
     @classmethod
-    def pending(cls, metadata: TensorMetadata | None = None) -> tuple[TensorHandle, TensorResolver]:
-        """A handle, and the object that settles it."""
-        handle = TensorHandle(None, metadata, None, Waiting())
+    def pending(cls, metadata: TensorMetadata | None = None,
+                runtime: CoreRuntime | None = None) -> tuple[TensorHandle, TensorResolver]:
+        """A handle, and the object that settles it. `runtime.pending` says the runtime, too."""
+        handle = TensorHandle(runtime, metadata, None, Waiting())
         return handle, TensorResolver(handle)
 
     # ---- state -------------------------------------------------------------------------------------------------------
@@ -81,12 +83,8 @@ class TensorHandle(ArrayMethods, AsyncValue):
     def await_metadata(self, timeout: float | None = None) -> TensorMetadata:
         """Dtype and shape, as soon as they are known. Raises the error of a handle that has none."""
         self._check_valid()
-        if self._metadata is None and self.is_pending:
-            import threading
-            known = threading.Event()
-            self.then_metadata(lambda _: known.set())
-            if not known.wait(timeout):
-                raise Problem(f"the metadata was not known after {timeout} seconds", kind="argument", help="wait longer")
+        if self._metadata is None and self.is_pending and not self._block("for_metadata", timeout):
+            raise Problem(f"the metadata was not known after {timeout} seconds", kind="argument", help="wait longer")
         if self._metadata is None:
             assert self.error is not None
             raise raised(self.error)
@@ -112,15 +110,15 @@ class TensorHandle(ArrayMethods, AsyncValue):
             self._check_valid()
             assert self.error is not None
             raise raised(self.error)
-        view = array.view()
-        view.flags.writeable = False
-        return view
+        return read_only(array)
 
     def copy(self) -> TensorHandle:
         """Another handle of the same tensor, to be kept when this one is given to `execute`."""
+        if self._array is not None:
+            return TensorHandle(self._runtime, self._metadata, self._array)
         self._check_valid()
         if not self.is_pending:
-            return TensorHandle(self._runtime, self._metadata, self._array, self._state)
+            return TensorHandle(self._runtime, self._metadata, None, self._state)
         handle = TensorHandle(self._runtime, self._metadata, None, Waiting())
         handle._follow(self)
         return handle
@@ -165,27 +163,23 @@ class TensorHandle(ArrayMethods, AsyncValue):
         waiting = self._state
         if type(waiting) is not Waiting:
             return
-        told = self, waiting.for_metadata
-        with telling() as row, TRANSITION:
+        with_row(lambda row: self._tell_metadata(row, waiting, metadata))
+
+    def _tell_metadata(self, row: Row, waiting: Waiting, metadata: TensorMetadata) -> None:
+        with TRANSITION:
             if self._state is waiting and self._metadata is None:
-                self._metadata, waiting.for_metadata = metadata, TOLD
-                told[1].reverse()
-                row.append(told)
+                callbacks = waiting.for_metadata
+                callbacks.reverse()
+                self._metadata, waiting.for_metadata = metadata, KNOWN
+                row.append((self, callbacks))
 
     def _follow(self, other: TensorHandle) -> None:
         """Become what `other` becomes."""
-        other.then_metadata(self._become_metadata)
-        other.then(self._become)
-
-    def _become_metadata(self, other: TensorHandle) -> None:
-        if other._metadata is not None:
-            self._set_metadata(other._metadata)
-
-    def _become(self, other: TensorHandle) -> None:
-        if other._array is not None and other._metadata is not None:
-            self._set(other._array, other._metadata)
-        else:
-            self._fail(other.error or given_away())
+        if type(self._state) is Waiting:
+            self._state.source = other
+        follower = Follower(self)
+        other.then_metadata(follower.metadata_arrived)
+        other.then(follower.arrived)
 
     def _invalidate(self) -> None:
         self._array = self._metadata = self._state = None
@@ -223,6 +217,28 @@ class DonatedHandle(TensorHandle):
 install(DonatedHandle, is_quick=False)
 
 
+class Follower:
+    """Lets a handle become what another one becomes."""
+    __slots__ = ("handle",)
+
+    def __init__(self, handle: TensorHandle) -> None:
+        self.handle = handle
+
+    def metadata_arrived(self, other: TensorHandle) -> None:
+        if other._metadata is not None:
+            self.handle._set_metadata(other._metadata)
+
+    def arrived(self, other: TensorHandle) -> None:
+        if other._array is not None and other._metadata is not None:
+            self.handle._set(other._array, other._metadata)
+        else:
+            self.handle._fail(other.error or given_away())
+
+    def _give_up(self, error: BaseException) -> None:
+        """One of these was ended by an error, and is not called again."""
+        self.handle._fail(problem_of(error, "the copy of a handle"))
+
+
 def keep_settled(arguments: list[TensorHandle]) -> None:
     """Let a call that goes on waiting have handles of its own of what is there: the client may give its own away meanwhile."""
     for number, argument in enumerate(arguments):
@@ -251,10 +267,11 @@ class TensorResolver:
 
     def fail(self, problem: Problem) -> bool:
         """There will be no contents."""
-        return self._handle._fail(problem)
+        return self._handle._fail(sound(problem, "a pending handle"))
 
     def __del__(self) -> None:
-        if self._handle.is_pending:
+        handle = getattr(self, "_handle", None)  # Ctrl-C may have come before there was one
+        if handle is not None and handle.is_pending:
             self.fail(abandoned("handle"))
 
 

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 from ..errors import Problem
 from .attributes import EMPTY, FrozenOpAttrs
+from .callbacks import hold
 from .chain import Chain
 from .handle import TensorHandle
+from .reporting import INTERRUPTS, problem_of, sound
 
 if TYPE_CHECKING:
     from .core import CoreRuntime
@@ -33,6 +35,12 @@ class OpInvocation:
     out_chain: Chain | None = None
     problem: Problem | None = None
     runtime: CoreRuntime | None = None
+
+    def fill(self, error: Problem) -> None:
+        """Make what there is not yet this error."""
+        self.results[:] = [TensorHandle(self.runtime, None, None, error) if r is None else r for r in self.results]
+        if self.chain is not None and self.out_chain is None:
+            self.out_chain = Chain(error)
 
     def fail(self, error: Problem) -> None:
         """Make every result, and the out chain, this error."""
@@ -65,15 +73,16 @@ def run_handler(handler: OpHandler, invocation: OpInvocation) -> Problem | None:
     try:
         is_done = handler.run(invocation)
     except Problem as problem:
-        return problem
-    except Exception as error:
-        failed = Problem(f"the handler of {invocation.op_name} failed: {type(error).__name__}: {error}", kind="operation")
-        failed.__cause__ = error
-        return failed
+        return sound(problem, f"the handler of {invocation.op_name}")
+    except BaseException as error:
+        if isinstance(error, INTERRUPTS):
+            hold(error)
+        return problem_of(error, f"the handler of {invocation.op_name}")
     if not is_done:
         return Problem(f"{invocation.op_name} was not supported by any handler", kind="unsupported",
                        help="register the operation, or choose a handler that has it")
-    if any(r is None for r in invocation.results) or (invocation.chain is not None and invocation.out_chain is None):
+    if not all(isinstance(r, TensorHandle) for r in invocation.results) or (
+            invocation.chain is not None and not isinstance(invocation.out_chain, Chain)):
         return Problem(f"the handler of {invocation.op_name} has left a result or the chain out", kind="argument",
                        help="fill invocation.results, and out_chain where there is a chain")
     return None

@@ -114,9 +114,13 @@ class KernelOpHandler(OpHandler):
 
     def plain_kernel(self, op_name: str, attributes: FrozenOpAttrs,
                      inputs: tuple[TensorMetadata | None, ...]) -> Known | None:
-        """The result's metadata and the code of a compiled operation with one result, for arguments of these types; None where
-        it has not been compiled, or depends on the contents of arguments."""
+        """What is known of a compiled operation with one result, for arguments of these types; None where it has not been
+        compiled, or depends on the contents of arguments."""
         entry = self.kernels.known((op_name, attributes, inputs, ())) if op_name in self._compiled else None
-        if entry is None or len(entry.metadata) != 1 or not entry.is_compiled:
+        if entry is None or len(entry.metadata) != 1:
+            return None
+        if entry.is_long:
+            return (entry.metadata[0], None, entry)
+        if not entry.is_compiled:
             return None
         return (entry.metadata[0], entry.kernel().call, entry)

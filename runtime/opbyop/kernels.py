@@ -19,6 +19,10 @@ from .metadata import TensorMetadata
 
 Key = tuple[Any, ...]
 
+LONG = 40_000
+"""Nanoseconds from which a kernel, by its estimate, runs in the work queue: twice what the way to another thread and back
+costs, and little enough that `execute` returns within 100 microseconds where the estimate is wrong by a factor of two."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kernel:
@@ -60,17 +64,22 @@ class Traced(Protocol):
     def metadata(self) -> tuple[TensorMetadata, ...]:
         """Of the results."""
 
+    @property
+    def nanoseconds(self) -> float:
+        """About how long one run takes."""
+
     def compile(self) -> Kernel: ...
 
 
 class Entry:
-    """One operation for one set of types. `inputs` are the numbers of the arguments that its kernel takes, `fitting` of those
-    whose buffers its only result could have."""
-    __slots__ = ("__weakref__", "_kernel", "_lock", "_traced", "fitting", "inputs", "metadata")
+    """One operation for one set of types. `is_long` says that the caller does not wait for its kernel. `inputs` are the numbers
+    of the arguments that its kernel takes, `fitting` of those whose buffers its only result could have."""
+    __slots__ = ("__weakref__", "_kernel", "_lock", "_traced", "fitting", "inputs", "is_long", "metadata")
 
     def __init__(self, traced: Traced, inputs: Sequence[TensorMetadata | None]) -> None:
         """`inputs` without those that are constants of the kernel."""
         self.metadata = traced.metadata
+        self.is_long = traced.nanoseconds >= LONG
         self.inputs = tuple([n for n, metadata in enumerate(inputs) if metadata is not None])
         self.fitting = tuple([n for n in self.inputs if len(self.metadata) == 1 and inputs[n] is self.metadata[0]])
         self._traced: Traced | None = traced
@@ -91,8 +100,9 @@ class Entry:
         return self._kernel
 
 
-Known = tuple[TensorMetadata, Callable[..., Any], Entry]
-"""What is known of an operation with one result: the result's metadata, the code, and the entry that both are from."""
+Known = tuple[TensorMetadata, Callable[..., Any] | None, Entry]
+"""What is known of an operation with one result: the result's metadata, the code (None where it is long, and not run by the
+caller), and the entry that both are from."""
 
 
 class Kernels:
@@ -112,22 +122,24 @@ class Kernels:
     def get(self, key: Key, make: Callable[[], Entry]) -> Entry:
         """The entry of a key, made now where there is none. Of several threads one makes it; where that fails, each tries."""
         while True:
-            with self._lock:
-                entry = self._entries.get(key)
-                if entry is not None:
-                    self._entries.move_to_end(key)
-                    return entry
-                making = self._making.get(key)
-                if making is None:
-                    making = self._making[key] = threading.Event()
-                    break
+            mine: threading.Event | None = None
+            try:
+                with self._lock:
+                    entry = self._entries.get(key)
+                    if entry is not None:
+                        self._entries.move_to_end(key)
+                        return entry
+                    making = self._making.get(key)
+                    if making is None:
+                        making = self._making[key] = mine = threading.Event()
+                if mine is not None:
+                    return self._put(key, make())
+            finally:
+                if mine is not None:
+                    with self._lock:
+                        self._making.pop(key, None)
+                    mine.set()
             making.wait()
-        try:
-            return self._put(key, make())
-        finally:
-            with self._lock:
-                self._making.pop(key, None)
-            making.set()
 
     def known(self, key: Key) -> Entry | None:
         """The entry of a key, if there is one."""

@@ -47,6 +47,12 @@ def line_of(code: CodeType, instruction: int, line: int) -> Position:
     return Position(Source(code.co_filename), line, 1)
 
 
+def caller_position() -> Position | None:
+    """The caller's line."""
+    where = caller()
+    return None if where is None else line_of(*where)
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
     """An error where it began. `location` is what the client passed, or None; `decoded` what is known of it as a position."""

@@ -32,7 +32,7 @@ def handle_of(runtime: CoreRuntime, value: Any, like: TensorHandle | None) -> Te
         return runtime.tensor(value)
     if like.metadata is not None:
         return runtime.tensor(of_type(value, like.metadata.dtype), copy=True)
-    return later(value, like)
+    return later(runtime, value, like)
 
 
 def is_loose(value: Any) -> bool:
@@ -57,9 +57,9 @@ def of_type(value: Any, dtype: np.dtype[Any]) -> Array:
                   help="convert the tensor first: x.astype('float32')")
 
 
-def later(value: Any, like: TensorHandle) -> TensorHandle:
+def later(runtime: CoreRuntime, value: Any, like: TensorHandle) -> TensorHandle:
     """A loose value that takes its type when that of `like` is known."""
-    handle, resolver = TensorHandle.pending()
+    handle, resolver = runtime.pending()
 
     def known(_: object) -> None:
         try:

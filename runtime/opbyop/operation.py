@@ -17,10 +17,12 @@ import numpy as np
 from ..arena import Array
 from ..errors import Problem
 from .asynchronous import TRANSITION, AsyncValue, Waiting
+from .callbacks import with_row
 from .chain import Chain
 from .handle import DonatedHandle, TensorHandle, keep_settled
 from .handler import OpInvocation
 from .metadata import TensorMetadata
+from .reporting import INTERRUPTS, is_reported, problem_of
 
 if TYPE_CHECKING:
     from .core import CoreRuntime
@@ -34,7 +36,7 @@ class Operation(Protocol):
 
     @property
     def is_long(self) -> bool:
-        """Whether it always runs in the work queue."""
+        """Whether it always runs in the work queue. A compiled one does so where its kernel is estimated to be long."""
 
     def waits_for(self, arguments: Sequence[TensorHandle]) -> Sequence[TensorHandle] | None:
         """The arguments whose contents the metadata depends on, beside the metadata of all; None where there is no metadata
@@ -66,9 +68,9 @@ class OpCall:
         self.invocation: OpInvocation | None = invocation
         self.op_name, self.location, self.attributes = invocation.op_name, invocation.location, invocation.attributes
         self.arguments, self.chain = invocation.arguments, invocation.chain
-        self.results = [TensorHandle(runtime, None, None, Waiting()) for _ in invocation.results]
+        self.results = [TensorHandle(runtime, None, None, Waiting(self)) for _ in invocation.results]
         invocation.results[:] = self.results
-        self.done = Chain(Waiting())
+        self.done = Chain(Waiting(self))
         invocation.out_chain = None if self.chain is None else self.done
         self.metadata: tuple[TensorMetadata, ...] = ()
         self.stolen: tuple[int | None, ...] = ()
@@ -82,19 +84,28 @@ class OpCall:
 
     # ---- before it runs ----------------------------------------------------------------------------------------------
     def start(self) -> None:
-        """Find the metadata and run, now or when what it waits for is there."""
+        """Find the metadata and run, now or when what it waits for is there. What interrupts that is the results' error."""
+        try:
+            self.begin_or_defer()
+        except BaseException as error:
+            self._give_up(error)
+            raise
+
+    def begin_or_defer(self) -> None:
         if self.operation.side_effect and self.chain is None:
             self.fail(Problem(f"{self.op_name} has a side effect and needs a chain", kind="argument",
                               help="pass Chain.ready(), or the chain of the operation that comes before"))
             return
-        pending = [v for v in self.inputs() if type(v._state) is Waiting]
+        pending = [v for v in self.inputs_of_run() if type(v._state) is Waiting]
         if not pending and not self.is_long:
-            if self.infer():
+            if not self.infer():
+                return
+            if not self.is_long:
                 self.run()
-            return
+                return
         self.defer(pending)
 
-    def inputs(self) -> list[AsyncValue]:
+    def inputs_of_run(self) -> list[AsyncValue]:
         """All that it waits for."""
         return [*self.arguments] if self.chain is None else [*self.arguments, self.chain]
 
@@ -155,10 +166,13 @@ class OpCall:
         try:
             metadata = self.operation.infer(self)
             self.check_count(len(metadata))
-        except Exception as error:
+        except BaseException as error:
             self.fail(problem_of(error, self.op_name))
+            if isinstance(error, INTERRUPTS):
+                raise
             return False
         self.metadata, self.types_known = metadata, True
+        self.is_long = self.is_long or (self.entry is not None and self.entry.is_long)
         for result, known in zip(self.results, metadata):
             result._set_metadata(known)
         return True
@@ -168,7 +182,7 @@ class OpCall:
         """Run it, unless an input is an error or it has been cancelled."""
         if not self.claim():
             return
-        error = next((v.error for v in self.inputs() if v._state is not None), None) or self.runtime.cancelled
+        error = next((v.error for v in self.inputs_of_run() if v._state is not None), None) or self.runtime.cancelled
         if error is not None:
             self.finish(error)
             return
@@ -187,7 +201,7 @@ class OpCall:
                 raise Problem(f"{self.op_name} gave no result", kind="argument", help="return an array for each result")
         except BaseException as exception:
             self.fail(problem_of(exception, self.op_name))
-            if not isinstance(exception, Exception):
+            if isinstance(exception, INTERRUPTS):
                 raise
 
     def begin(self, _: object) -> None:
@@ -210,25 +224,16 @@ class OpCall:
         later: list[AsyncValue] = [v for v in (*values, *effect) if isinstance(v, AsyncValue)]
         for number, (result, value) in enumerate(zip(self.results, values)):
             if isinstance(value, TensorHandle):
+                value._check_valid()
                 result._follow(value)
             else:
                 self.set(number, result, np.asarray(value))
         if not later:
             self.finish(None)
             return
-        left = len(later)
-
-        def arrived(value: AsyncValue) -> None:
-            nonlocal left
-            with TRANSITION:
-                left -= 1
-            if value.error is not None:
-                self.finish(self.runtime.originate(value.error, self.location, self.op_name))
-            elif not left:
-                self.finish(None)
-
+        delivery = Delivery(self, len(later))
         for value in later:
-            value.then(arrived)
+            value.then(delivery.arrived)
 
     def set(self, number: int, result: TensorHandle, array: Array) -> None:
         """Settle one result."""
@@ -249,6 +254,10 @@ class OpCall:
         with TRANSITION:
             if self.stage is Stage.DONE:
                 return
+        with_row(lambda _: self.report(error))
+
+    def report(self, error: Problem) -> None:
+        """What the diagnostic handler does is over before anything else hears of the error."""
         error = self.runtime.originate(error, self.location, self.op_name)
         if self.invocation is not None:
             self.invocation.problem = error
@@ -260,7 +269,13 @@ class OpCall:
             if self.stage is Stage.DONE:
                 return
             self.stage = Stage.DONE
-        self.runtime.untrack(self)
+        try:
+            self.settle(error)
+        except BaseException:  # an interrupt in the middle of it
+            self.settle(error)
+            raise
+
+    def settle(self, error: Problem | None) -> None:
         donated = [a for a in self.arguments if type(a) is DonatedHandle]
         self.arguments, self.entry = [], None
         for handle in donated:
@@ -268,8 +283,14 @@ class OpCall:
         if error is not None:
             for result in self.results:
                 result._fail(error)
-        self.results = []
+        self.runtime.untrack(self)
         self.done._settle(error)
+        self.results = []
+
+    def _give_up(self, error: BaseException) -> None:
+        """What should have run this, or one of its callbacks, was ended by an error."""
+        if self.stage is Stage.WAITING or (self.stage is Stage.RUNNING and self.thread == threading.get_ident()):
+            self.fail(problem_of(error, self.op_name))
 
     def cancel(self, error: Problem) -> None:
         """Give it up unless it is running."""
@@ -281,7 +302,7 @@ class OpCall:
         if self.stage is Stage.RUNNING and self.thread != threading.get_ident():
             self.abandon()
         elif self.stage is Stage.WAITING:
-            self.missing, self.missing_metadata = sum(v.is_pending for v in self.inputs()), 0
+            self.missing, self.missing_metadata = sum(v.is_pending for v in self.inputs_of_run()), 0
             if not self.missing:
                 self.runtime.schedule(self)
 
@@ -295,16 +316,24 @@ def lost_thread(op_name: str) -> Problem:
                    help="fork when nothing is running, or run it again in the child")
 
 
-def problem_of(error: BaseException, op_name: str) -> Problem:
-    """What went wrong in an operation, as a Problem of its own."""
-    match error:
-        case Problem():
-            copy = Problem(error.message, error.position, kind=error.kind, help=error.help, labels=error.labels)
-            copy.__cause__ = error.__cause__
-            return copy.of(op_name)
-        case MemoryError():
-            return Problem(f"{op_name}: cannot allocate the result: {error}", kind="memory",
-                           help="free memory, or work on less")
-    problem = Problem(f"{op_name} failed: {type(error).__name__}: {error}", kind="operation")
-    problem.__cause__ = error
-    return problem
+class Delivery:
+    """Ends a call when the results that came later, `left` of them, are settled; the first error among them is the call's. It
+    began where such a value failed: it is reported here only if nobody has done so."""
+    __slots__ = ("call", "left")
+
+    def __init__(self, call: OpCall, left: int) -> None:
+        self.call, self.left = call, left
+
+    def arrived(self, value: AsyncValue) -> None:
+        with TRANSITION:
+            self.left -= 1
+            is_last = self.left == 0
+        if (error := value.error) is not None:
+            if not is_reported(error):
+                error = self.call.runtime.originate(error, self.call.location, self.call.op_name)
+            self.call.finish(error)
+        elif is_last:
+            self.call.finish(None)
+
+    def _give_up(self, error: BaseException) -> None:
+        self.call.fail(problem_of(error, self.call.op_name))

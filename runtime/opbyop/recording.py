@@ -1,12 +1,17 @@
 """Which region of this thread records operations instead of running them. What it does with them is its own affair: the runtime
-only hands them over.
+only hands them over. What waits for a region that this thread has yet to leave would wait for ever, which is an error instead.
 """
 from __future__ import annotations
 
 import threading
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
-from .handler import OpInvocation
+from ..errors import Problem
+
+if TYPE_CHECKING:
+    from .asynchronous import AsyncValue
+    from .handler import OpInvocation
 
 
 class Recorder(Protocol):
@@ -29,6 +34,11 @@ def recording(runtime: Any) -> Recorder | None:
     return next((r for of, r in reversed(_active.recorders) if of is runtime), None) if _active.recorders else None
 
 
+def recorders() -> list[Recorder]:
+    """Those of this thread, the innermost last."""
+    return [r for _, r in _active.recorders]
+
+
 def begin(runtime: Any, recorder: Recorder) -> None:
     """Hand this thread's operations to a recorder, until `end`."""
     _active.recorders.append((runtime, recorder))
@@ -36,3 +46,31 @@ def begin(runtime: Any, recorder: Recorder) -> None:
 
 def end() -> None:
     _active.recorders.pop()
+
+
+def check_no_region(values: Sequence[AsyncValue]) -> None:
+    """Raise a Problem where one of these values depends on a region that this thread is in: it would wait for itself."""
+    open_regions = recorders()
+    if open_regions and any(region in open_regions for region in sources_of(values)):
+        from .location import caller_position
+        raise Problem("this value is computed when the region that records it ends, and this thread is still in it",
+                      caller_position(), kind="argument",
+                      help="read it behind the `with` block, or compute what a decision needs before the region begins")
+
+
+def sources_of(values: Sequence[AsyncValue]) -> list[Any]:
+    """What will settle pending values, as far as it is known: regions, at the ends of rows of calls and copies."""
+    from .asynchronous import AsyncValue, Waiting
+    found, seen, stack = [], set(), list(values)
+    while stack:
+        state = stack.pop()._state
+        if type(state) is not Waiting or id(state) in seen or (source := state.source) is None:
+            continue
+        seen.add(id(state))
+        if isinstance(source, AsyncValue):
+            stack.append(source)
+        elif (inputs := getattr(source, "inputs_of_run", None)) is not None:
+            stack.extend(inputs())
+        else:
+            found.append(source)
+    return found

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..arena import Array
 from ..errors import Problem
+from .read_only import owner_of
 
 STRINGS = np.dtype(object)
 """The dtype of a tensor of strings, whose elements are bytes."""
@@ -58,7 +59,7 @@ class Scalars:
         return array
 
     def __contains__(self, array: Array) -> bool:
-        owner = array if array.base is None else array.base
+        owner = owner_of(array)
         marked = self._marked.get(id(owner))
         return marked is not None and marked() is owner
 

@@ -7,12 +7,17 @@ import atexit
 import os
 import threading
 import weakref
-from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
+from _thread import LockType
+from contextlib import AbstractContextManager
+from queue import SimpleQueue
 from typing import Protocol
 
-from .asynchronous import run_callbacks, unraisable
+from .callbacks import join_spare, run_callbacks
+from .reporting import unraisable
+from .workers import this
+
+PATIENCE = 0.5
+"""Seconds without any progress, all threads waiting for values, after which the end of a program wakes them."""
 
 
 class Task(Protocol):
@@ -23,11 +28,12 @@ class Task(Protocol):
 
 
 class WorkQueue:
-    """Runs tasks on at most `threads` threads; at most `size` wait."""
+    """Runs tasks on at most `threads` threads, and on as many more as wait in a task for what others do; at most `size` tasks
+    are in line."""
 
     def __init__(self, threads: int, size: int) -> None:
         self.most, self.size = threads, size
-        self.state = State()
+        self.state = State(threads)
         _live.add(self)
         self._close = weakref.finalize(self, State.close, self.state)
         self._close.atexit = False
@@ -35,20 +41,13 @@ class WorkQueue:
     def add(self, task: Task) -> bool:
         """Hand a task over. False where the queue is full or shut down: then the caller runs it."""
         state = self.state
-        with state.condition:
-            if state.is_closed or len(state.tasks) >= self.size or not self.most:
+        with state.lock:
+            if state.is_closed or state.tasks.qsize() >= self.size or not self.most:
                 return False
-            state.tasks.append(task)
-            if state.idle >= len(state.tasks):
-                state.condition.notify()
-            elif len(state.threads) < self.most:
-                self._start()
+            if not state.staff(state.tasks.qsize() + 1) and not state.threads:  # there can be no thread
+                return False
+            state.tasks.put(task)
         return True
-
-    def _start(self) -> None:
-        thread = threading.Thread(target=work, args=(self.state,), name="tosaic op by op", daemon=True)
-        self.state.threads.append(thread)
-        thread.start()
 
     @property
     def threads(self) -> int:
@@ -56,111 +55,190 @@ class WorkQueue:
         return len(self.state.threads)
 
     def __len__(self) -> int:
-        return len(self.state.tasks)
+        return self.state.tasks.qsize()
 
     @staticmethod
     def is_worker() -> bool:
         """Whether this thread belongs to a queue."""
-        return _worker.is_one
+        return this.crew is not None
 
     def shutdown(self) -> None:
         """Take no more tasks, finish those that wait, end the threads."""
         self.state.close()
-        for thread in list(self.state.threads):
-            if thread is not threading.current_thread():
-                thread.join()
+        for thread in self.others():
+            thread.join()
+        self.state.forget_wakes()
+
+    def others(self) -> list[threading.Thread]:
+        """Its threads but this one."""
+        return [t for t in list(self.state.threads) if t is not threading.current_thread()]
+
+    def end(self) -> None:
+        """Shut it down when the program ends. Threads that wait for a value that nobody is left to give are woken."""
+        self.state.close()
+        while any(t.is_alive() for t in self.others()):
+            before = self.state.taken
+            for thread in self.others():
+                thread.join(PATIENCE / max(1, len(self.others())))
+            if self.state.taken == before and len(self.state.waits) >= sum(t.is_alive() for t in self.others()):
+                self.state.wake()
 
 
 class State:
-    """What the threads of a queue share; they do not keep the queue itself alive."""
+    """What the threads of a queue share; they do not keep the queue itself alive. Those that wait in a task for other tasks,
+    for the locks in `waits`, do not count. `taken` tasks have been begun; None among the tasks is for one thread to look
+    whether it is to end.
 
-    def __init__(self) -> None:
-        self.tasks: deque[Task] = deque()
+    The list of tasks is written in C, so that Ctrl-C in the thread that adds one leaves it whole.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.tasks: SimpleQueue[Task | None] = SimpleQueue()
         self.threads: list[threading.Thread] = []
-        self.idle = 0
+        self.idle = self.taken = 0
+        self.waits: set[LockType] = set()
         self.is_closed = False
-        self.condition = threading.Condition()
+        self.lock = threading.RLock()
+
+    def staff(self, tasks: int) -> bool:
+        """Have a thread for the last of `tasks` tasks: one that is idle, or a new one. False where there can be no more."""
+        if self.idle >= tasks or len(self.threads) - len(self.waits) >= self.most:
+            return True
+        thread = threading.Thread(target=work, args=(self,), name="tosaic op by op", daemon=True)
+        self.threads.append(thread)
+        try:
+            thread.start()
+        except BaseException as error:
+            if thread.ident is None:
+                self.threads.remove(thread)
+            if not isinstance(error, RuntimeError):
+                raise
+            return False  # no more threads
+        return True
+
+    def block(self, lock: LockType) -> None:
+        """A thread is about to wait in a task; what is in line, and what comes, needs another one."""
+        with self.lock:
+            self.waits.add(lock)
+            if waiting := self.tasks.qsize():
+                self.staff(waiting)
+
+    def unblock(self, lock: LockType) -> None:
+        with self.lock:
+            self.waits.discard(lock)
+            if self.idle and self.is_surplus:
+                self.tasks.put(None)
+
+    def wake(self) -> None:
+        """End the waits: their values are still pending, which is an error."""
+        with self.lock:
+            for lock in self.waits:
+                if lock.locked():
+                    lock.release()
+            self.waits.clear()
+
+    @property
+    def is_surplus(self) -> bool:
+        """Whether there is a thread more than there should be."""
+        return len(self.threads) - len(self.waits) > self.most
 
     def close(self) -> None:
-        with self.condition:
+        with self.lock:
             self.is_closed = True
-            self.condition.notify_all()
+            for _ in self.threads:
+                self.tasks.put(None)
 
     def take(self) -> Task | None:
-        """The next task, as soon as there is one; None when the queue is closed and empty."""
-        with self.condition:
-            while not self.tasks:
+        """The next task, as soon as there is one; None where the thread is to end: the queue is closed and empty, or another
+        one has come back from waiting."""
+        while True:
+            with self.lock:
                 if self.is_closed:
+                    return self.take_last()
+                if self.is_surplus and not self.tasks.qsize():
+                    self.threads.remove(threading.current_thread())
                     return None
                 self.idle += 1
-                try:
-                    self.condition.wait()
-                finally:
-                    self.idle -= 1
-            return self.tasks.popleft()
+            task = self.tasks.get()
+            with self.lock:
+                self.idle -= 1
+                if task is not None:
+                    self.taken += 1
+                    if not self.idle and not self.is_closed:
+                        self.staff(1)  # the next one that adds a task does not wait for a thread to start
+                    return task
+
+    def take_last(self) -> Task | None:
+        """The next task of a queue that is closed, at once; what wakes the threads that still wait for one is left for them."""
+        task: Task | None = None
+        for _ in range(self.tasks.qsize()):
+            found = self.tasks.get_nowait()
+            if found is not None and task is None:
+                task = found
+                self.taken += 1
+            else:
+                self.tasks.put(found)
+        return task
+
+    def forget_wakes(self) -> None:
+        """No thread is left to be woken."""
+        with self.lock:
+            for _ in range(self.tasks.qsize()):
+                if (task := self.tasks.get_nowait()) is not None:
+                    self.tasks.put(task)
 
     def after_fork(self) -> None:
         """In the child: its tasks are still there, its threads are not."""
         mine = threading.get_ident()
-        self.condition = threading.Condition()
+        tasks, self.tasks, self.lock = self.tasks, SimpleQueue(), threading.RLock()
+        while tasks.qsize():
+            if (task := tasks.get_nowait()) is not None:
+                self.tasks.put(task)
         self.threads = [t for t in self.threads if t.ident == mine]
         self.idle = 0
-
-
-class _Worker(threading.local):
-    is_one = False
-
-
-_worker = _Worker()
-
-
-@contextmanager
-def as_worker() -> Iterator[None]:
-    _worker.is_one = True
-    try:
-        yield
-    finally:
-        _worker.is_one = False
+        self.waits = set()
 
 
 def work(state: State) -> None:
     """What a thread does."""
-    with as_worker():
-        while (task := state.take()) is not None:
-            try:
-                run_callbacks((task.begin,), None)
-            except BaseException as error:  # SystemExit ends no thread that others count on
-                unraisable(error, task.begin)
-            del task
+    this.crew = state
+    while (task := state.take()) is not None:
+        try:
+            run_callbacks((task.begin,), None)
+        except BaseException as error:  # an interrupt ends no thread that others count on
+            unraisable(error, task.begin)
+        del task
 
 
 _live: weakref.WeakSet[WorkQueue] = weakref.WeakSet()
-_held: list[threading.Condition] = []
+_held: list[AbstractContextManager[object]] = []
 
 
 def _before_fork() -> None:
     for queue in list(_live):
-        queue.state.condition.acquire()
-        _held.append(queue.state.condition)
+        queue.state.lock.__enter__()
+        _held.append(queue.state.lock)
 
 
 def _after_fork_in_parent() -> None:
     while _held:
-        _held.pop().release()
+        _held.pop().__exit__(None, None, None)
 
 
 def _after_fork_in_child() -> None:
     _held.clear()
     for queue in list(_live):
         queue.state.after_fork()
-        if queue.state.tasks and not queue.state.threads and queue.most:
-            queue._start()
+        if (waiting := len(queue)) and not queue.state.threads and queue.most:
+            queue.state.staff(waiting)
 
 
 @atexit.register
 def _at_exit() -> None:
     for queue in list(_live):
-        queue.shutdown()
+        queue.end()
+    join_spare()
 
 
 if hasattr(os, "register_at_fork"):

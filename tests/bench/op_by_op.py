@@ -6,7 +6,8 @@ PyTorch and TensorFlow are those of this environment, of an interpreter that is 
 `python tests/bench/peers` has made; in another environment a process of its own times their calls. All ways take turns, round
 by round, so that a machine that slows down slows all of them; printed are the median of the rounds' times and the least.
 Asynchronous: a row of 1,000 additions behind a value that comes last, until the end is there. A region is recorded once, and
-called beside the same function under `tosaic.jit`.
+called beside the same function under `tosaic.jit`. Then how long `execute` takes to return from a product of 1536 x 1536, and
+how long four of them take until all are there.
 """
 from __future__ import annotations
 
@@ -52,6 +53,11 @@ def tosaic_ways(a: np.ndarray, b: np.ndarray) -> dict[str, Way]:
         rt.execute("tosa.add", cpu, "here", [x, y], None, results)
         return results[0]
 
+    def execute_copies() -> object:
+        results: list[tosaic.TensorHandle | None] = [None]
+        rt.execute("tosa.add", cpu, "here", [x.copy(), y.copy()], None, results)
+        return results[0]
+
     def row(metadata: object) -> object:
         first, resolve = tosaic.TensorHandle.pending(metadata)
         value = rt.run("add", first, y)
@@ -65,9 +71,45 @@ def tosaic_ways(a: np.ndarray, b: np.ndarray) -> dict[str, Way]:
     recorded, jit = region.compile(result), tosaic.jit(lambda x, y: (x + y) * x - y)
     recorded(a, b)
     return {"tosaic h = a + b": (timed(lambda: x + y), 1), "tosaic execute": (timed(execute), 1),
+            "tosaic execute, copies are kept": (timed(execute_copies), 1), "tosaic h.get()": (timed(x.get), 1),
             "tosaic asynchronous, of 1,000": (timed(lambda: row(x.metadata)), 1000),
             "the same, metadata unknown": (timed(lambda: row(None)), 1000),
             "tosaic region of 3": (timed(lambda: recorded(a, b)), 1), "tosaic jit of the same": (timed(lambda: jit(a, b)), 1)}
+
+
+LARGE = 1536
+PRODUCTS = 4
+
+
+def large_products(rounds: int) -> tuple[list[float], list[float], list[float]]:
+    """Microseconds until `execute` of a large product returns, once its types are known; milliseconds until one, and until
+    several that were called one after the other, are there."""
+    import tosaic
+    rt = tosaic.CoreRuntime()
+    x = rt.tensor(np.ones((LARGE, LARGE), np.float32))
+    cpu = rt.get_op_handler("cpu")
+    returned: list[float] = []
+
+    def together(count: int) -> float:
+        start, handles = time.perf_counter(), []
+        for _ in range(count):
+            results: list[tosaic.TensorHandle | None] = [None]
+            before = time.perf_counter()
+            rt.execute("matmul", cpu, "here", [x, x], None, results)
+            returned.append((time.perf_counter() - before) * 1e6)
+            handles.append(results[0])
+        rt.wait(*[h for h in handles if h is not None])
+        return (time.perf_counter() - start) * 1e3
+
+    for _ in range(2):
+        together(PRODUCTS)
+    returned.clear()
+    alone, several = [], []
+    for _ in range(rounds):
+        alone.append(together(1))
+        several.append(together(PRODUCTS))
+    rt.shutdown()
+    return returned, alone, several
 
 
 def torch_ways(a: np.ndarray, b: np.ndarray) -> dict[str, Way]:
@@ -170,6 +212,9 @@ def main() -> None:
     print(f"{'microseconds per operation':32} {'median':>8} {'least':>8}")
     for name, times in measure(ways, options.rounds).items():
         print(f"{name:32} {statistics.median(times):8.2f} {min(times):8.2f}")
+    returned, alone, several = large_products(max(1, options.rounds // 6))
+    print(f"\nexecute of {LARGE} x {LARGE} returns after {statistics.median(returned):.0f} us (least {min(returned):.0f}, most "
+          f"{max(returned):.0f}); one is there after {min(alone):.0f} ms, {PRODUCTS} after {min(several):.0f} ms")
 
 
 if __name__ == "__main__":

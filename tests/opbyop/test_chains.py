@@ -123,16 +123,3 @@ def test_variables_are_those_of_compiled_programs():
 def test_reading_a_variable_that_is_not_there_is_an_error(rt):
     result, out = effect(rt, "variable.read", chain=Chain.ready(), results=1, name="none")
     assert "there is no variable none" in result.error.message and out.error is result.error
-
-
-def test_an_effect_that_raises_at_once_does_not_stop_those_after_it_and_a_late_error_does(rt):
-    with pytest.raises(Problem, match="there is no variable"):
-        rt.run("variable.read", name="v")
-    rt.run("variable.write", X, name="v", outputs=0)
-    rt.register("test.fail", lambda call: 1 / 0, side_effect=True, is_long=True)
-    rt.run("test.fail", outputs=0)
-    late = rt.run("variable.read", name="v")
-    late.wait()
-    assert "ZeroDivisionError" in late.error.message
-    rt.restart()
-    assert np.array_equal(rt.run("variable.read", name="v").get(), X)

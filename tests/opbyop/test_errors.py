@@ -202,3 +202,25 @@ def test_an_asynchronous_operation_may_give_handles_that_come_later(rt):
     assert np.array_equal(result.get(), X) and out.is_pending
     effect.set()
     assert out.is_ready
+
+
+def test_errors_of_results_that_come_later_are_each_told_once(rt, diagnostics):
+    pairs = [rt.pending() for _ in range(3)]
+    inner = rt.run("async.noop", pairs[2][0])
+    rt.register("test.later", lambda call: (pairs[0][0], pairs[1][0], inner))
+    results = call(rt, "test.later", results=3)
+    one, two = Problem("one"), Problem("two")
+    pairs[1][1].fail(two)
+    pairs[0][1].fail(one)
+    pairs[2][1].set(X)
+    rt.wait()
+    assert results[1].error is two and all(r.is_error for r in results[:2]) and [d.problem for d in diagnostics] == [two, one]
+
+
+def test_an_error_of_another_operator_that_is_handed_on_is_told_where_it_began(rt, diagnostics):
+    rt.register("test.fail", lambda call: 1 / 0, is_long=True)
+    rt.register("test.outer", lambda call: rt.run("test.fail", rt.tensor(X)))
+    result = call(rt, "test.outer")
+    result.wait()
+    rt.wait()
+    assert [d.op_name for d in diagnostics] == ["test.fail"] and "test.fail failed" in result.error.message

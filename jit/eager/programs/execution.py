@@ -18,9 +18,10 @@ from ....lowering.text.attributes import Attribute, Symbol
 from ....runtime.errors import Position, Problem
 from ....runtime.opbyop.asynchronous import AsyncValue
 from ....runtime.opbyop.attributes import FrozenOpAttrs
-from ....runtime.opbyop.core import CoreRuntime
+from ....runtime.opbyop.core import CoreRuntime, hold_or_report
 from ....runtime.opbyop.handle import TensorHandle
 from ....runtime.opbyop.handler import OpHandler
+from ....runtime.opbyop.reporting import INTERRUPTS, is_sound, problem_of
 from ....runtime.opbyop.tensor_kinds import SCALARS
 from .attributes import operation_attributes
 from .control import CONTROL, Steps
@@ -127,25 +128,24 @@ class Execution:
                 if any(v.is_pending for v in values):
                     when_settled(values, lambda: self.advance(kernel, steps, results))
                     return
-        except Problem as problem:
-            self.fail(results, self.originate(problem, kernel))
         except RecursionError:
             self.fail(results, self.originate(Problem("calls are nested too deep", kind="kernel"), kernel))
+        except BaseException as error:
+            self.failed(error, kernel, results)
 
     def run_kernel(self, kernel: Kernel, operands: Sequence[Register], results: Sequence[Register],
                    done: Register | None = None) -> None:
         error = first_error(operands) or self.cancelled
-        if error is not None:
-            self.fail(results, error)
-        else:
-            try:
+        try:
+            if error is not None:
+                self.fail(results, error)
+            else:
                 self.deliver(KERNELS[kernel.name](Call(self, kernel, [o.take() for o in operands])), results)
-            except Problem as problem:
-                self.fail(results, self.originate(problem, kernel))
-            except MemoryError:
-                self.fail(results, self.originate(Problem(f"{kernel.name} cannot allocate its result", kind="memory"), kernel))
-        if done is not None:
-            done.set(None)
+        except BaseException as failure:
+            self.failed(failure, kernel, results)
+        finally:
+            if done is not None:
+                done.set(None)
 
     def deliver(self, found: Any, results: Sequence[Register]) -> None:
         """Settle the results of a kernel: values, or what will have them."""
@@ -162,10 +162,20 @@ class Execution:
         for result in results:
             result.fail(error)
 
+    def failed(self, error: BaseException, kernel: Kernel, results: Sequence[Register]) -> None:
+        """A kernel has raised something. An interrupt is raised when nobody waits for the kernel any more."""
+        problem = error if isinstance(error, Problem) and is_sound(error) else problem_of(error, kernel.name)
+        self.fail(results, self.originate(problem, kernel))
+        if isinstance(error, INTERRUPTS):
+            raise error
+
     def originate(self, problem: Problem, kernel: Kernel) -> Problem:
         """An error that begins at a kernel."""
         problem = problem.at(kernel.position)
-        self.report(problem.position, problem.message)
+        try:
+            self.report(problem.position, problem.message)
+        except BaseException as error:
+            hold_or_report(error, self.report)
         return problem
 
     def attributes(self, kernel: Kernel) -> FrozenOpAttrs:
@@ -207,10 +217,7 @@ class Call:
             if error is not None:
                 register.fail(error)
                 return
-            try:
-                register.set(compute())
-            except Problem as problem:
-                register.fail(execution.originate(problem, self.kernel))
+            self.settle(register, compute)
 
         when_settled(values, arrived)
         return register
@@ -218,5 +225,12 @@ class Call:
     def later(self, compute: Callable[[], Any]) -> Register:
         """The register of what `compute` gives when its turn has come."""
         register = Register.pending()
-        self.execution.work.add(lambda: register.set(compute()), register.fail)
+        self.execution.work.add(lambda: self.settle(register, compute), register.fail)
         return register
+
+    def settle(self, register: Register, compute: Callable[[], Any]) -> None:
+        """Give a register what `compute` gives, or raises."""
+        try:
+            register.set(compute())
+        except BaseException as error:
+            self.execution.failed(error, self.kernel, [register])

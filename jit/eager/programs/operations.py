@@ -64,7 +64,7 @@ class Operations:
 
     def later(self, call: OpCall) -> TensorHandle:
         """The argument, when its turn has come."""
-        found, resolver = TensorHandle.pending(call.metadata[0] if call.metadata else None)
+        found, resolver = call.runtime.pending(call.metadata[0] if call.metadata else None)
         argument = call.arguments[0].copy()
         self.execution.work.add(lambda: found._follow(argument), resolver.fail)
         return found
