@@ -33,7 +33,7 @@ class Request(NamedTuple):
     memory: PlanOptions | None = None
 
     def settings(self) -> object:
-        """All that the code depends on but the graph, as nested tuples. The machine is a part of it whatever the target is: where
+        """All that the code depends on but the graph, as nested tuples. The machine is a part of it for every target: where
         the code was made, it has been checked that it can run it. Raises NotKept where no key can hold it."""
         known = versions()
         if known is None or folder() is None:
