@@ -12,7 +12,7 @@ from ...runtime.machine_code import Image
 from ...runtime.threads import get_num_threads
 from ...runtime.variables import Context, process
 from ..structure import Structure
-from .caller import caller, interrupts, keep_caller, keep_interrupts, keep_pool, thread_pool
+from .caller import caller, keep_caller, keep_pool, thread_pool
 from .code import code_of, fields_of, own_source
 from .folder import folder
 from .keys import NotKept, digest, is_own
@@ -33,8 +33,8 @@ class Request(NamedTuple):
     memory: PlanOptions | None = None
 
     def settings(self) -> object:
-        """All that the code depends on but the graph, as nested tuples. The machine is part of it whatever the target is: that
-        it can run the code has been checked where this was made. Raises NotKept where no key can hold it."""
+        """All that the code depends on but the graph, as nested tuples. The machine is a part of it for every target: where
+        the code was made, it has been checked that it can run it. Raises NotKept where no key can hold it."""
         known = versions()
         if known is None or folder() is None:
             raise NotKept
@@ -109,7 +109,7 @@ def recall(key: bytes, context: Context | None, lowered: Later[Lowered], results
     if entry is None:
         return None
     try:
-        code = code_of(entry, own, caller, thread_pool, interrupts)
+        code = code_of(entry, own, caller, thread_pool)
     except OSError:
         return None
     return Compiled(lowered, Executable(code, process if context is None else context), results)
@@ -124,8 +124,6 @@ def keep(key: bytes, code: Code, image: Image) -> bool:
         keep_caller(where)
     if code.parts > 1:
         keep_pool(where)
-    if code.interrupts is not None:
-        keep_interrupts(where)
     return True
 
 
