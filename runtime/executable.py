@@ -16,6 +16,8 @@ from typing import Any, NamedTuple, NoReturn
 from .arena import ALIGNMENT, Array, Workspace, address
 from .arguments import Signature
 from .errors import Position, Problem
+from .interrupts import INTERRUPTED
+from .interrupts import process as interrupts
 from .records import dataclass
 from .threads import PoolCode, checked
 from .threads import process as threads
@@ -35,9 +37,10 @@ class Code:
     """Native code, and what it needs.
 
     `run` takes a frame's address: pointers to the inputs, the outputs, the variables' data, the variables' written
-    flags, then `pools` (offsets in an arena of `arena_nbytes` bytes) and `constants`. It returns 0, or 1 + the number
-    of a failure. With `parts` above 1, which is how many threads a run may use, the pools are followed by a pool of threads,
-    whose code `thread_pool` gives.
+    flags, then `pools` (offsets in an arena of `arena_nbytes` bytes) and `constants`. It returns 0, 1 + the number
+    of a failure, or INTERRUPTED. With `parts` above 1, which is how many threads a run may use, the pools are followed by a
+    pool of threads, whose code `thread_pool` gives; where its loops look at the interrupt flag, then by the address that
+    `interrupts` gives.
     `release` gives the code's memory back. `run_address` is where `run` starts, `steps` bounds how much one
     run computes, and `caller` gives the address of the code for function objects (`function_object.py`), or 0.
     """
@@ -55,6 +58,7 @@ class Code:
     caller: Callable[[], int] = int
     parts: int = 1
     thread_pool: Callable[[], PoolCode | None] | None = None
+    interrupts: Callable[[], int] | None = None
 
     def threads(self, most: int | None = None) -> int:
         """The address of the pool of threads for a call with that many at most; 0 where it runs without."""
@@ -71,7 +75,8 @@ class Workspaces:
         self._code = code
         self._bound = len(code.signature.inputs) + len(code.signature.outputs) + 2 * len(code.variables)
         threads = (code.threads(),) if code.parts > 1 else ()
-        self._fixed = (*threads, *(address(c) for c in code.constants))
+        flag = () if code.interrupts is None else (code.interrupts(),)
+        self._fixed = (*threads, *flag, *(address(c) for c in code.constants))
         self.threads_at = self._bound + len(code.pools)
         self._free: list[Workspace] = []
         self._made = 0
@@ -190,7 +195,8 @@ class Executable:
     def __call__(self, *inputs: Any, out: Any = None, num_threads: int | None = None) -> tuple[Array, ...]:
         """Run it. `inputs` are arrays in order, or one mapping from names to arrays; `out` may give the arrays that
         the outputs are written to, `num_threads` how many threads it may use at most. Raises a Problem for a wrong
-        argument, and for an error that the run itself shows; then no variable has changed."""
+        argument, and for an error that the run itself shows, and KeyboardInterrupt where Ctrl-C ends a loop; then no
+        variable has changed."""
         signature = self._signature
         arrays = signature.arrays(inputs)
         pointers = [address(a) for a in arrays]
@@ -214,6 +220,9 @@ class Executable:
             if num_threads is not None:
                 self.limit(workspace, None)
             self.workspaces.give(workspace)
+        if status == INTERRUPTED:
+            interrupts.handle()
+            return self(*inputs, out=results, num_threads=num_threads)
         if status:
             self.fault(status)
         return results

@@ -1,12 +1,14 @@
 """Machine code that a process has once for all programs, kept like that of a program: what stands behind quick calls
-(`lowering.native.function_object`), and the pool of threads (`lowering.native.thread_pool`). Where they come from the cache, a
-process has them without LLVM."""
+(`lowering.native.function_object`), the pool of threads (`lowering.native.thread_pool`), and the interrupt flag
+(`lowering.native.interrupt`). Where they come from the cache, a process has them without LLVM."""
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 import numpy as np
 
+from ...runtime.interrupts import process
 from ...runtime.machine_code import Image, LoadedCode
 from ...runtime.python_layout import is_known
 from ...runtime.threads import PoolCode
@@ -15,7 +17,7 @@ from .folder import Folder, folder
 from .keys import digest
 from .versions import machine, versions
 
-CALLER, POOL = "caller", "thread pool"
+CALLER, POOL, INTERRUPTS = "caller", "thread pool", "interrupts"
 
 
 # ---- quick calls -----------------------------------------------------------------------------------------------------
@@ -61,14 +63,35 @@ def keep_pool(where: Folder) -> None:
         write(where, POOL, thread_pool.engine().image)
 
 
+# ---- the interrupt flag ----------------------------------------------------------------------------------------------
+def interrupts() -> int:
+    """The address of the flag and what belongs to it, its code from the cache or made."""
+    def load() -> LoadedCode:
+        loaded = loaded_code(INTERRUPTS, process.bound)
+        if loaded is not None:
+            return loaded
+        from ...lowering.native import interrupt
+        return interrupt.load()
+
+    return process.words(load)
+
+
+@functools.cache
+def keep_interrupts(where: Folder) -> None:
+    """Write the code, where it is not there."""
+    from ...lowering.native import interrupt
+    if lacks(where, INTERRUPTS):
+        write(where, INTERRUPTS, interrupt.image())
+
+
 # ---- the cache -------------------------------------------------------------------------------------------------------
 @functools.cache
-def loaded_code(name: str) -> LoadedCode | None:
-    """Code from the cache, which stays for as long as the process."""
+def loaded_code(name: str, bound: Callable[[Image], Image] | None = None) -> LoadedCode | None:
+    """Code from the cache, which stays for as long as the process; `bound` changes its image before."""
     where, key = folder(), key_of(name)
     entry = where.read("code", key) if where and key else None
     try:
-        return loaded_image(entry.fields["image"], entry.arrays[0]) if entry else None
+        return loaded_image(entry.fields["image"], entry.arrays[0], bound) if entry else None
     except OSError:
         return None
 

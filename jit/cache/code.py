@@ -54,6 +54,7 @@ def fields_of(code: Code, image: Image) -> tuple[Fields, list[Array]]:
         "variables": [[tensor_fields(v.tensor), v.initial is not None, position_fields(v.position)] for v in code.variables],
         "failures": [[f.message, f.help, f.kind, position_fields(f.position)] for f in code.failures],
         "parts": code.parts,
+        "interrupts": code.interrupts is not None,
         "steps": None if math.isinf(code.steps) else code.steps,
     }
     return fields, arrays + initials
@@ -76,7 +77,8 @@ def position_fields(position: Position | None) -> list[Any] | None:
 
 
 # ---- from an entry -----------------------------------------------------------------------------------------------
-def code_of(entry: Entry, own: Source, caller: Callable[[], int], pool: Callable[[], PoolCode | None]) -> Code:
+def code_of(entry: Entry, own: Source, caller: Callable[[], int], pool: Callable[[], PoolCode | None],
+            interrupts: Callable[[], int]) -> Code:
     """The code in this process; positions in the model's own text are in `own`. Raises OSError where the system lets no
     process make code."""
     fields, arrays = entry.fields, iter(entry.arrays)
@@ -90,15 +92,17 @@ def code_of(entry: Entry, own: Source, caller: Callable[[], int], pool: Callable
         tuple(declaration_of(*v, arrays=arrays, place=place) for v in fields["variables"]),
         tuple(Failure(message, place(at), help, kind) for message, help, kind, at in fields["failures"]), address,
         math.inf if fields["steps"] is None else fields["steps"], caller, fields["parts"],
-        pool if fields["parts"] > 1 else None)
+        pool if fields["parts"] > 1 else None, interrupts if fields["interrupts"] else None)
 
 
-def loaded_image(fields: Fields, code: Array) -> LoadedCode:
-    """An image in this process, without LLVM where it is linked."""
+def loaded_image(fields: Fields, code: Array, bound: Callable[[Image], Image] | None = None) -> LoadedCode:
+    """An image in this process, without LLVM where it is linked; `bound` changes it before."""
     imports = tuple((name, at) for name, at in fields["imports"])
     image = Image(code.tobytes(), fields["symbols"], imports, fields["form"], fields["tiles"])
     if image.tiles and not may_use_tiles():
         raise OSError("this process may not use the tiles that the code needs")
+    if bound is not None:
+        image = bound(image)
     if image.form == "linked":
         return MappedCode(image)
     from ...lowering.native.machine import load_image

@@ -1,8 +1,8 @@
 """What a run that fails must undo: a call that ends in a fault leaves every variable as it was.
 
-A fault is a check: that a variable has been written, or that a condition holds. Where every check comes before every write
-there is nothing to undo, and that is nearly always so. Otherwise the driver copies the variables before a run in which a check
-may fail.
+A fault is a check: that a variable has been written, or that a condition holds. In this process a loop may be interrupted, too.
+Where every check and every loop comes before every write there is nothing to undo, and that is nearly always so. Otherwise the
+driver copies the variables before a run that may fail late.
 """
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ class Backup:
         return self.flags_at + len(self.variables) if self.variables else 0
 
 
-def backup_of(program: Program) -> Backup:
-    """What `program` must keep to be able to fail without a trace; nothing if every check is before every write."""
-    risk = at_risk(program, program.steps, frozenset())
+def backup_of(program: Program, interruptible: bool = False) -> Backup:
+    """What `program` must keep to be able to fail without a trace; nothing if every check is before every write. Where it is
+    `interruptible`, each iteration of a loop may fail."""
+    risk = at_risk(program, program.steps, frozenset(), interruptible)
     written = [changed(program, step) for step in walk(program.steps)] if risk.variables else []
     variables: list[tuple[Buffer, int]] = []
     end = 0
@@ -55,24 +56,24 @@ class Risk:
         return Risk(after.written, self.variables | after.variables, self.always or after.always)
 
 
-def at_risk(program: Program, steps: tuple[Step, ...], written: frozenset[Buffer]) -> Risk:
+def at_risk(program: Program, steps: tuple[Step, ...], written: frozenset[Buffer], interruptible: bool) -> Risk:
     """The risk of steps before which these variables may have been written."""
     found = Risk(written)
     for step in steps:
-        found = found.then(step_at_risk(program, step, found.written))
+        found = found.then(step_at_risk(program, step, found.written, interruptible))
     return found
 
 
-def step_at_risk(program: Program, step: Step, written: frozenset[Buffer]) -> Risk:
+def step_at_risk(program: Program, step: Step, written: frozenset[Buffer], interruptible: bool) -> Risk:
     match step:
         case Branch(_, then, otherwise):
-            first, second = at_risk(program, then, written), at_risk(program, otherwise, written)
+            first, second = (at_risk(program, steps, written, interruptible) for steps in (then, otherwise))
             return first.then(replace(second, written=first.written | second.written))
         case Loop(test, _, body):
-            once = at_risk(program, test + body, written)
-            if once.written == written:
-                return once
-            return once.then(at_risk(program, test + body, once.written))  # what one turn writes, the next may fail after
+            once = at_risk(program, test + body, written, interruptible)
+            if once.written != written:  # what one iteration writes, the next may fail after
+                once = once.then(at_risk(program, test + body, once.written, interruptible))
+            return once.then(Risk(once.written, once.written, bool(once.written))) if interruptible else once
         case CheckWritten():
             return Risk(written, written)
         case CheckTrue():

@@ -3,7 +3,7 @@ writes and the interfaces that call it (`load` for this process, `interface_c` f
 
 A driver sees memory through a *frame*, an array of pointers, and through symbols of its module: `Places` says which
 buffer is found how. Steps that follow each other are rows of a constant table (kernel, first row, end row) that a
-loop walks; branches, loops and faults are real ones.
+loop walks; branches, loops and faults are real ones. In this process each iteration of a loop looks at the interrupt flag.
 """
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
+from ...runtime.interrupts import INTERRUPTED, START
 from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from ..fuse.kernel import Branch, CheckTrue, CheckWritten, Compute, Kernel, Loop, MarkWritten, Parallel, Step
@@ -45,11 +46,12 @@ Place = Slot | Symbol
 class Places:
     """Where a program finds its memory: `buffers` each buffer, `flags` the byte of each variable that says whether it
     has been written, `backup` room for `Backup.nbytes` bytes where the program needs it, `pool` the pointer to the pool of
-    threads (or null) where it has steps in parts."""
+    threads (or null) where it has steps in parts, `interrupts` that to the interrupt flag where its loops look at it."""
     buffers: Mapping[Buffer, Place]
     flags: Mapping[Buffer, Place]
     backup: Place | None = None
     pool: Place | None = None
+    interrupts: Place | None = None
 
 
 # ---- text ------------------------------------------------------------------------------------------------------------
@@ -105,7 +107,8 @@ class Writer:
 
 
 class Driver:
-    """The functions that run one program: `@<prefix>.run(ptr %frame) -> i32` returns 0, or 1 + the number of a fault.
+    """The functions that run one program: `@<prefix>.run(ptr %frame) -> i32` returns 0, or 1 + the number of a fault, or
+    INTERRUPTED.
 
     `names[i]` is what kernel i's function is called in the module; an `exported` program is called from outside of it.
     """
@@ -117,6 +120,7 @@ class Driver:
         self.table: list[str] = []
         self.bounds: list[int] = []
         self.used: dict[int, None] = {}
+        self.flag = ""
         self.in_parts = in_parts(program)
 
     @property
@@ -125,7 +129,7 @@ class Driver:
 
     def lines(self) -> list[str]:
         """All definitions."""
-        backup = backup_of(self.program)
+        backup = backup_of(self.program, self.places.interrupts is not None)
         steps = (self.function(f"{self.prefix}.steps", "internal ") if backup.variables else
                  self.function(self.entry, self.linkage))
         undo = self.undoing(backup) if backup.variables else []
@@ -205,6 +209,8 @@ class Driver:
     # ---- steps -------------------------------------------------------------------------------------------------------
     def function(self, name: str, linkage: str) -> list[str]:
         w = Writer()
+        if self.places.interrupts is not None:
+            self.flag = where_to_look(w, self.places.interrupts)
         self.steps(w, self.program.steps)
         return [f"define {linkage}i32 @{name}(ptr %frame) #0 {{", *w.lines, " ret i32 0", "}"]
 
@@ -260,6 +266,7 @@ class Driver:
                 self.steps(w, test)
                 w.split(w.is_set(w.pointer(self.places.buffers[condition])), inside, end)
                 w.start(inside)
+                self.look(w)
                 self.steps(w, body)
                 w.do(f"br label %{again}")
                 w.start(end)
@@ -269,6 +276,16 @@ class Driver:
                 self.check(w, self.places.buffers[condition], fault)
             case MarkWritten(variable):
                 w.do(f"store i8 1, ptr {w.pointer(self.places.flags[variable])}")
+
+    def look(self, w: Writer) -> None:
+        """End the run where the interrupt flag is set."""
+        if self.flag:
+            interrupted, further = w.labels("interrupted", "further")
+            flag = w.put(f"load atomic i8, ptr {self.flag} monotonic, align 1")
+            w.split(w.put(f"icmp eq i8 {flag}, 0"), further, interrupted)
+            w.start(interrupted)
+            w.do(f"ret i32 {INTERRUPTED}")
+            w.start(further)
 
     def check(self, w: Writer, place: Place, fault: int) -> None:
         """Return the number of the fault unless the byte there is set."""
@@ -338,6 +355,13 @@ class Driver:
             kept, kept_flag = w.offset(room, at), w.offset(room, backup.flags_at + i)
             w.copy(data if back else kept, kept if back else data, buffer.nbytes)
             w.copy(flag if back else kept_flag, kept_flag if back else flag, 1)
+
+
+def where_to_look(w: Writer, interrupts: Place) -> str:
+    """The address of the byte at which the loops of this run look."""
+    words = w.pointer(interrupts)
+    begin = w.put(f"load ptr, ptr {w.offset(words, START)}")
+    return w.put(f"call ptr {begin}(ptr {words})")
 
 
 def row_count(kernel: Kernel) -> int:

@@ -20,6 +20,7 @@ from ..loops.ir import Function
 from ..loops.program import Program
 from ..memory.buffers import aligned as rounded
 from ..memory.plan import Plan
+from . import interrupt
 from .backup import backup_of
 from .driver import Place, Places, Slot
 from .features import host
@@ -57,21 +58,33 @@ def native_code(program: Program, plan: Plan, target: Target | None = None,
     signature = Signature(program.name, tuple(tensor(b, named.get(b, "")) for b in program.inputs),
                           tuple(tensor(b, named.get(b, "")) for b in program.outputs))
     pools, nbytes, alignment = arena_layout(program, plan)
+    places = frame_places(program, plan)
     return Code(
         signature, engine.function("program.run"), engine.close, nbytes, alignment, pools,
         tuple(aligned(b.data) for b in constants_read(program) if b.data is not None),
         tuple(Declaration(tensor(v.buffer, v.element), None if v.initial is None else v.initial.data, v.position)
               for v in program.variables),
         tuple(Failure(f.message, f.position, f.help, f.kind) for f in program.faults), engine.address("program.run"),
-        steps_of(program), caller, min(threads, most_parts(program)), thread_pool if in_parts(program) else None), engine.image
+        steps_of(program), caller, min(threads, most_parts(program)), thread_pool if in_parts(program) else None,
+        interrupt.words if places.interrupts else None), engine.image
 
 
 def steps_of(program: Program) -> float:
     """How many elements, and terms of sums, one run computes at most, or about how many cycles it takes where those are fewer;
     infinitely many where a loop may run for ever."""
-    if not program.kernels or any(isinstance(s, Loop) for s in walk(program.steps)):
+    if not program.kernels or has_loops(program):
         return float("inf")
     return sum(map(work_of, program.kernels, program.functions))
+
+
+def has_loops(program: Program) -> bool:
+    """Whether a run may go on for ever."""
+    return any(isinstance(s, Loop) for s in walk(program.steps))
+
+
+def is_interruptible(program: Program) -> bool:
+    """Whether a run in this process can be ended by the interrupt flag."""
+    return has_loops(program) and interrupt.is_supported()
 
 
 def work_of(kernel: Kernel, function: Function) -> float:
@@ -103,7 +116,7 @@ def native_text(program: Program, plan: Plan, target: Target, ahead: Ahead | Non
 
 def frame_places(program: Program, plan: Plan) -> Places:
     """The frame of `runtime.executable.Code`: inputs, outputs, variables, their flags, pools (and the room for copies
-    of variables), the pool of threads if there are steps in parts, constants."""
+    of variables), the pool of threads if there are steps in parts, the interrupt flag if there are loops, constants."""
     variables = [v.buffer for v in program.variables]
     order = [*program.inputs, *program.outputs, *variables]
     buffers: dict[Buffer, Place] = {b: Slot(i) for i, b in enumerate(order)}
@@ -111,16 +124,17 @@ def frame_places(program: Program, plan: Plan) -> Places:
     first = len(order) + len(variables)
     buffers |= pool_slots(program, plan, first)
     after = first + len(pools_used(plan))
-    threads = in_parts(program)
-    buffers |= {b: Slot(after + 1 + threads + i) for i, b in enumerate(constants_read(program))}
-    return Places(buffers, flags, Slot(after), Slot(after + 1) if threads else None)
+    threads, interrupts = in_parts(program), is_interruptible(program)
+    buffers |= {b: Slot(after + 1 + threads + interrupts + i) for i, b in enumerate(constants_read(program))}
+    return Places(buffers, flags, Slot(after), Slot(after + 1) if threads else None,
+                  Slot(after + 1 + threads) if interrupts else None)
 
 
 def frame_size(program: Program, plan: Plan) -> int:
     """Pointers in the frame."""
     places = frame_places(program, plan)
     assert isinstance(places.backup, Slot)
-    return places.backup.index + 1 + in_parts(program) + len(constants_read(program))
+    return places.backup.index + 1 + in_parts(program) + is_interruptible(program) + len(constants_read(program))
 
 
 def arena_layout(program: Program, plan: Plan) -> tuple[tuple[int, ...], int, int]:
@@ -131,6 +145,6 @@ def arena_layout(program: Program, plan: Plan) -> tuple[tuple[int, ...], int, in
         alignment = max(alignment, pool.alignment)
         offsets.append(rounded(end, max(ALIGNMENT, pool.alignment)))
         end = offsets[-1] + pool.size_bytes
-    nbytes = backup_of(program).nbytes
+    nbytes = backup_of(program, is_interruptible(program)).nbytes
     offsets.append(rounded(end, ALIGNMENT) if nbytes else 0)
     return tuple(offsets), offsets[-1] + nbytes if nbytes else end, alignment
