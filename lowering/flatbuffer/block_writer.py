@@ -36,6 +36,7 @@ class RegionWriter:
         writer = BlockWriter(self, function.body, Names(), (), unused)
         for value, name in given_names(function).items():
             writer.names.define(value, name)
+        writer.variables = {symbol: writer.names.free(symbol) for symbol in self.declarations}
         return writer.regions(function.name)
 
     def name(self, what: str) -> str:
@@ -61,7 +62,8 @@ def given_names(function: Function) -> dict[Value, str]:
 
 @dataclass(slots=True)
 class BlockWriter:
-    """Writes one block. `captured` are values from around it that become inputs behind its own."""
+    """Writes one block. `captured` are values from around it that become inputs behind its own, `variables` the names of the
+    tensors of variables, which are the same in all blocks of a function: by them Arm's reference model knows a variable."""
     module: RegionWriter
     block: Block
     names: Names
@@ -119,9 +121,8 @@ class BlockWriter:
 
     def variable(self, declaration: Operation, symbol: str) -> None:
         op: Any = declaration.op
-        name = self.variables[symbol] = self.names.free(symbol)
         try:
-            record = tensor_record(name, op.type, op.initial)
+            record = tensor_record(self.variables[symbol], op.type, op.initial)
         except Problem as problem:
             raise problem.at(declaration.position) from None
         self.tensors.append(replace(record, variable=True, variable_name=symbol))
@@ -185,7 +186,7 @@ class BlockWriter:
         names = [self.module.name(key.removesuffix("_graph")) for key in keys]
         self.module.count += 1
         for name, region, key in zip(names, operation.regions, keys):
-            writer = BlockWriter(self.module, region, Names(self.names), captured)
+            writer = BlockWriter(self.module, region, Names(self.names), captured, variables=self.variables)
             self.inner += writer.regions(name, hands_on=is_loop and key == "body_graph")
         return dict(zip(keys, names))
 

@@ -17,45 +17,58 @@ from ..graph.operator import UnknownOp
 SPELLINGS = frozenset({"tf.If", "tf.StatelessIf"})
 LARGEST_DEPTH = 64
 """Functions that name each other go no deeper than this."""
+EXPANDED_OPERATIONS = 100_000
+"""Operations that the branches of a module may have after all functions have been copied into them, beside those of the module
+itself: functions that name another one twice would double at each level. Each takes about 10 microseconds."""
 
 
 def inline_branches(module: Module) -> Module:
     """The module with branches as regions; unchanged (the same object) if it has none."""
     if not any(is_branch(o) for f in module.functions for o in f.body.walk()):
         return module
-    return replace(module, functions=tuple(replace(f, body=inlined(f.body, module, 0)) for f in module.functions))
+    inlining = Inlining(module)
+    return replace(module, functions=tuple(replace(f, body=inlining.inlined(f.body, 0)) for f in module.functions))
 
 
 def is_branch(operation: Operation) -> bool:
     return isinstance(operation.op, UnknownOp) and operation.op.spelling in SPELLINGS
 
 
-def inlined(block: Block, module: Module, depth: int) -> Block:
-    """The block with every branch in it as regions."""
-    operations = []
-    for operation in block.operations:
-        if is_branch(operation):
-            operation = branch(operation, module, depth)
-        elif operation.regions:
-            operation = replace(operation, regions=tuple(inlined(r, module, depth) for r in operation.regions))
-        operations.append(operation)
-    return replace(block, operations=tuple(operations))
+class Inlining:
+    """Copies functions of a module into the branches that name them, as long as that gives no more operations than it may."""
 
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.operations_left = EXPANDED_OPERATIONS + sum(1 for f in module.functions for _ in f.body.walk())
 
-def branch(operation: Operation, module: Module, depth: int) -> Operation:
-    """COND_IF with copies of the two functions."""
-    properties: Mapping[str, Any] = {**operation.attributes, **(getattr(operation.op, "properties", None) or {})}
-    if depth >= LARGEST_DEPTH:
-        raise Problem(f"{operation.op.name or 'tf.If'} names functions that name each other", operation.position)
-    regions = []
-    for attribute in ("then_branch", "else_branch"):
-        symbol = properties.get(attribute)
-        if symbol is None:
-            raise Problem(f"tf.If has no {attribute}", operation.position, kind="attribute")
-        body = inlined(module.function(symbol.path[-1]).body, module, depth + 1)
-        regions.append(copied(body, {}))
-    kept = {name: value for name, value in operation.attributes.items() if "." in name}
-    return replace(operation, op=CondIf(), regions=tuple(regions), attributes=kept)
+    def inlined(self, block: Block, depth: int) -> Block:
+        """The block with every branch in it as regions."""
+        operations = []
+        for operation in block.operations:
+            self.operations_left -= 1
+            if self.operations_left < 0:
+                raise Problem(f"branches expand to more than {EXPANDED_OPERATIONS:,} operations beside the module's own",
+                              operation.position, kind="level", help="let a function that is named twice be named once")
+            if is_branch(operation):
+                operation = self.branch(operation, depth)
+            elif operation.regions:
+                operation = replace(operation, regions=tuple(self.inlined(r, depth) for r in operation.regions))
+            operations.append(operation)
+        return replace(block, operations=tuple(operations))
+
+    def branch(self, operation: Operation, depth: int) -> Operation:
+        """COND_IF with copies of the two functions."""
+        properties: Mapping[str, Any] = {**operation.attributes, **(getattr(operation.op, "properties", None) or {})}
+        if depth >= LARGEST_DEPTH:
+            raise Problem(f"{operation.op.name or 'tf.If'} names functions that name each other", operation.position)
+        regions = []
+        for attribute in ("then_branch", "else_branch"):
+            symbol = properties.get(attribute)
+            if symbol is None:
+                raise Problem(f"tf.If has no {attribute}", operation.position, kind="attribute")
+            regions.append(copied(self.inlined(self.module.function(symbol.path[-1]).body, depth + 1), {}))
+        kept = {name: value for name, value in operation.attributes.items() if "." in name}
+        return replace(operation, op=CondIf(), regions=tuple(regions), attributes=kept)
 
 
 def copied(block: Block, outer: Mapping[Value, Value]) -> Block:

@@ -104,7 +104,8 @@ class Assembler:
     def spend(self, count: int, position: FilePosition) -> None:
         self.budget -= count
         if self.budget < 0:
-            raise Problem("too many operators share their subgraphs", position, kind="level")
+            raise Problem(f"subgraphs that are run in several places expand to more than {SHARED_OPERATIONS:,} operators",
+                          position, kind="level", help="let subgraphs that run others several times do so once, or in a loop")
 
     def declare(self, symbol: str, type: TensorType, position: FilePosition) -> None:
         """A use of a variable as a tensor of this type."""

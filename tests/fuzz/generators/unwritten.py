@@ -233,14 +233,18 @@ def renamed(statement: Statement, names: dict[str, str]) -> Statement:
             return statement
 
 
-def text_of(program: Program, name: str = "main", declare: bool = True) -> str:
-    """The program as a function of TOSA text, with the declarations of its variables before it."""
+def text_of(program: Program, shows_variables: bool = False) -> str:
+    """The program as a module of TOSA text; if it `shows_variables`, their last values are results too."""
     text = Text()
-    for variable, initial in program.initials.items() if declare else ():
+    for variable, initial in program.initials.items():
         text.put(f"tosa.variable @{variable} {'' if initial is None else f'= dense<{initial}> '}: {I32}")
+    shown = list(program.initials) if shows_variables else []
     arguments = ", ".join([f"%x: {I32}", *(f"%{c}: {I1}" for c in CONDITIONS)])
-    text.put(f"func.func @{name}({arguments}) -> {I32} {{")
+    text.put(f"func.func @main({arguments}) -> ({', '.join([I32] * (1 + len(shown)))}) {{")
     text.statements(program.body.statements)
-    text.put(f"return %{program.body.value} : {I32}")
+    text.put(f"%result = tosa.add %{program.body.value}, {text.constant(1)} : ({I32}, {I32}) -> {I32}")
+    text.statements(tuple(Read(f"end_{name}", name) for name in shown))
+    results = ", ".join(["%result", *(f"%end_{name}" for name in shown)])
+    text.put(f"return {results} : {', '.join([I32] * (1 + len(shown)))}")
     text.put("}")
     return "\n".join(text.lines) + "\n"

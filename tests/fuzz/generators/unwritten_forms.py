@@ -33,12 +33,17 @@ IN_TENSORFLOW = {"add": "tf.AddV2", "sub": "tf.Sub", "maximum": "tf.Maximum", "b
 # ---- Python ----------------------------------------------------------------------------------------------------------
 def python_of(program: Program, prefix: str) -> Any:
     """A function for `tosaic.jit`; its variables are named `prefix` and their own name."""
-    lines = [f"def main(x, {', '.join(CONDITIONS)}):", *(f" {line}" for line in in_python(program.body))]
+    lines = [f"def main(x, {', '.join(CONDITIONS)}):", *(f" {line}" for line in in_python(plus_one(program.body)))]
     names: dict[str, Any] = {"tosaic": tosaic, "ops": ops}
     for name, initial in program.initials.items():
         names[f"variable_{name}"] = tosaic.variable(prefix + name, initial, (), "int32")
     exec("\n".join(lines), names)
     return names["main"]
+
+
+def plus_one(body: Body) -> Body:
+    """The result of a program is one more than its body's value."""
+    return Body(body.statements, f"{body.value} + 1")
 
 
 def in_python(body: Body) -> Iterator[str]:
@@ -86,7 +91,9 @@ def tensorflow_of(program: Program) -> str:
     """The program as a module of TensorFlow's dialect with the entry @main; it has no assertions and no initial values."""
     writer = TensorFlowText()
     visible = {"x": I32} | dict.fromkeys(CONDITIONS, I1)
-    writer.function("main", visible, program.body.statements, [program.body.value], public=True)
+    line, one = writer.constant(1)
+    last = f'%result = "tf.AddV2"(%{program.body.value}, %{one}) : ({I32}, {I32}) -> {I32}'
+    writer.function("main", visible, program.body.statements, ["result"], public=True, ending=(line, last))
     return "module {\n" + "\n".join(writer.functions) + "\n}\n"
 
 
