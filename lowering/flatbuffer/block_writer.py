@@ -77,7 +77,7 @@ class BlockWriter:
 
     def regions(self, name: str, hands_on: bool = False) -> list[RegionRecord]:
         """The region of the block, and those inside of it; `hands_on`: what it captures is among its outputs."""
-        used = {symbol_of(o) for o in self.block.operations if o.op.variable_effect in EFFECTS} | self.unused
+        used = {*used_variables(self.block), *self.unused}  # those of regions inside, too: the model finds them block by block
         for symbol in (s for s in self.module.declarations if s in used):
             self.variable(self.module.declarations[symbol], symbol)
         constants = constants_of_others(self.block)

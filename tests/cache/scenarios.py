@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import signal
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -47,6 +50,29 @@ def state() -> Answers:
     model.count(x)
     return {"total": model.count(x), "kept": tosaic.variables.read("cache.total"),
             "names": [v.name for v in tosaic.variables.list()], "own": model.count(x, context=tosaic.Context("own"))}
+
+
+ENDLESS = """func.func @main(%x: tensor<i32>, %c: tensor<i1>) -> tensor<i32> {
+  %0 = tosa.while_loop (%y = %x) : (tensor<i32>) -> tensor<i32> {
+    tosa.yield %c : tensor<i1>
+  } do {
+  ^bb0(%z: tensor<i32>):
+    tosa.yield %z : tensor<i32>
+  }
+  return %0 : tensor<i32> }"""
+
+
+def interrupted() -> Answers:
+    model, x = tosaic.load(written("endless.mlir", ENDLESS)), np.array(3, np.int32)
+    before = model(x, np.array(False))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        model(x, np.array(True))
+    except KeyboardInterrupt:
+        return {"before": before, "after": model(x, np.array(False))}
+    return {}
 
 
 def entries() -> Answers:

@@ -9,7 +9,7 @@ from tosaic.jit.cache.folder import Folder
 
 from .conftest import Process, files, run_scenarios
 
-QUICK = ("call", "weights", "sources", "state", "entries", "wrong_arguments", "open_extents")
+QUICK = ("call", "weights", "sources", "state", "entries", "wrong_arguments", "open_extents", "interrupted")
 AGAIN = ("memories", "traced", "fault_of_a_model", "fault_of_a_function", "check_of_a_model", "checks_of_a_function",
          "wrong_shapes", "model_text", "stages")
 COMPILER = "llvmlite"
@@ -55,6 +55,7 @@ def test_answers_are_right(runs: Any) -> None:
     assert found["open_extents"]["called"] == [[2, 2, 2]] * 2 and found["open_extents"]["is_dynamic"] == [True, False]
     assert found["memories"] == {"y": [1, 2, 3, 4]}
     assert len(found["wrong_arguments"]["messages"]) == 4
+    assert found["interrupted"] == {"before": 3, "after": 3}
 
 
 def test_a_fault_names_its_place_in_the_model(runs: Any) -> None:
