@@ -225,7 +225,7 @@ def digests() -> Answers:
             "files": sorted(p.name for p in Path("cache").iterdir())}
 
 
-QUICK = (call, weights, sources, state, entries, wrong_arguments, open_extents)
+QUICK = (call, weights, sources, state, entries, wrong_arguments, open_extents, interrupted)
 AGAIN = (memories, traced, fault_of_a_model, fault_of_a_function, check_of_a_model, checks_of_a_function,
          wrong_shapes, model_text, stages)
 
