@@ -1,7 +1,7 @@
 """Arm's reference model and Arm's serialiser (`tosa-opt`) as functions, for graphs with variables.
 
-The model runs one call and forgets; it cannot write variables to files (tosa-tools 2026.8.0). So calls are chained from outside:
-a graph gives its variables' last values as results, and the next call begins with these.
+The model runs one call and forgets; it cannot write variables to files (tosa-tools 2026.8.0). So calls are chained from
+outside: a graph gives its variables' last values as results, and the next call begins with these.
 """
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ CRASHED = -11
 """The status of a model that has ended by SIGSEGV."""
 
 ATTEMPTS = 8
-"""The model crashes in about a third of its runs where a region reads a variable that is written behind it, whichever serialiser
-has made the file (tosa-tools 2026.8.0): 10 of 30 runs with ours, 9 of 30 with Arm's. So often it is tried."""
+"""The model crashes in about a third of its runs where a region reads a variable that is written behind it, whichever
+serialiser has made the file (tosa-tools 2026.8.0): 10 of 30 runs with ours, 9 of 30 with Arm's. So often it is tried."""
 
 
 @cache

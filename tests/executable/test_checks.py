@@ -89,7 +89,8 @@ def test_a_check_that_fails_before_anything_is_written_leaves_what_the_calls_bef
     p = Programs()
     x, c, r = p.input("x"), p.input("c", (), "bool"), p.output("r")
     state, read = p.variable("state", initial=X * 7), p.variable("read", initial=X)
-    steps: tuple[Step, ...] = (p.check_true(c, "c is false"), *p.write(state, copy, x), p.check(read), p.compute(r, add, state, read))
+    steps: tuple[Step, ...] = (p.check_true(c, "c is false"), *p.write(state, copy, x), p.check(read),
+                               p.compute(r, add, state, read))
     backup = backup_of(p.program(*steps))
     assert backup.variables and not backup.always
     executable = p.load(*steps, context=Context("test"))

@@ -48,7 +48,7 @@ def graph_of(text: str) -> Module:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_functions_that_call_the_one_before_twice_are_a_problem_with_its_place(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_functions_that_call_the_one_before_twice_are_a_problem(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(translate, "EXPANDED_OPERATIONS", 3000)
     with pytest.raises(Problem, match="calls and loops expand to more than 3,000 operations") as caught:
         graph_of(text_of(CALLS[name], 30))
@@ -74,7 +74,8 @@ def test_loops_in_loops_are_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None
              f'%r = "tf.Const"() <{{value = dense<true> : tensor<i1>}}> : () -> tensor<i1>\nreturn %r : tensor<i1>\n}}']
     for depth in range(5):
         inner = f'"tf.AddV2"(%x0, %x0) : ({T}, {T}) -> {T}' if not depth else (
-            f'"tf.While"({", ".join(names)}) <{{body = @f{depth - 1}, cond = @test, is_stateless = true}}> : ({types}) -> ({types})')
+            f'"tf.While"({", ".join(names)}) <{{body = @f{depth - 1}, cond = @test, is_stateless = true}}> : '
+            f'({types}) -> ({types})')
         rotated = ", ".join(["%r" if not depth else "%r#0", *names[:-1]])
         parts.append(f"func.func {'private @f' + str(depth) if depth < 4 else '@main'}({arguments}) -> ({types}) {{\n"
                      f"%r{'' if not depth else f':{count}'} = {inner}\nreturn {rotated} : {types}\n}}")

@@ -27,9 +27,9 @@ from .special import SPECIAL, Scope, check_number
 from .variables import Variables
 
 EXPANDED_OPERATIONS = 100_000
-"""Operations that becoming TOSA may take beside those of the module: functions are inlined at each of their calls, and the body of
-a loop is translated until it is known what it changes, so that functions that call each other twice would double at each level.
-Each takes about 30 microseconds; graphs of users take a tenth of it."""
+"""Operations that becoming TOSA may take beside those of the module: functions are inlined at each of their calls, and the body
+of a loop is translated until it is known what it changes, so that functions that call each other twice would double at each
+level. Each takes about 30 microseconds; graphs of users take a tenth of it."""
 
 FEWER_CALLS = "let functions that call others several times do so once, with all that they need, or in a loop"
 

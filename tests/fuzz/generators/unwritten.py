@@ -1,9 +1,9 @@
 """Programs over variables without initial values, read and written in nested branches and loops, as a tree that several front
-doors can say: `text_of` is TOSA as MLIR text, `python_of` a function for `tosaic.jit`, `tensorflow_of` TensorFlow's dialect with
-`tf.If`.
+doors can say: `text_of` is TOSA as MLIR text, `python_of` a function for `tosaic.jit`, `tensorflow_of` TensorFlow's dialect
+with `tf.If`.
 
-Values are i32 scalars, conditions are inputs or compare the counter of a loop with a number. Faults are common: a read of what no
-run has written, and in some programs an assertion, before and behind writes of other variables.
+Values are i32 scalars, conditions are inputs or compare the counter of a loop with a number. Faults are common: a read of what
+no run has written, and in some programs an assertion, before and behind writes of other variables.
 """
 from __future__ import annotations
 

@@ -136,8 +136,9 @@ class TensorFlowText:
         for statement in statements:
             lines += self.lines(statement, types)
         types |= dict.fromkeys((r for r in results if r not in types), I1 if name.startswith("test_") else I32)
-        head = f"func.func {'' if public else 'private '}@{name}({typed(visible)}) -> ({', '.join(types[r] for r in results)}) {{"
-        last = f"return {names(results)} : {', '.join(types[r] for r in results)}"
+        given = ", ".join(types[r] for r in results)
+        head = f"func.func {'' if public else 'private '}@{name}({typed(visible)}) -> ({given}) {{"
+        last = f"return {names(results)} : {given}"
         self.functions.append("\n ".join([head, *lines, *ending, last]) + "\n}")
 
     def constant(self, number: int) -> tuple[str, str]:
