@@ -291,8 +291,8 @@ def test_the_command_ends_with_130(tmp_path: Path) -> None:
     text = FUNCTION.replace("BEFORE", "").replace("BODY", INSIDE).replace("AFTER", "")
     (tmp_path / "endless.mlir").write_text(text)
     np.save(tmp_path / "c.npy", TRUE)
-    command = "import signal, sys; from tosaic.jit.cli import main; signal.signal(signal.SIGINT, signal.default_int_handler); " \
-              "sys.exit(main(['run', 'endless.mlir', '--input', 'c=c.npy']))"
+    command = ("import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+               "from tosaic.jit.cli import main; sys.exit(main(['run', 'endless.mlir', '--input', 'c=c.npy']))")
     child = subprocess.Popen([sys.executable, "-c", command], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              text=True)
     time.sleep(3)
