@@ -124,8 +124,8 @@ class Report:
 
     `arena` is what the planned buffers need in all workspace pools, to the byte; `lower_bound` is the least arena that any
     plan of this program could have; `undo` is room behind it for copies of variables, in programs that may fail after they
-    have written one (in this process a call has such room for loops that Ctrl-C ends, too). `peak` is that of all workspace pools together. `ladder` and `object` are there where they were asked
-    for: they need more plans, and a compile.
+    have written one (in this process a call has such room for loops that Ctrl-C ends, too). `peak` is that of all workspace
+    pools together. `ladder` and `object` are there where they were asked for: they need more plans, and a compile.
     """
     name: str
     inputs: tuple[BufferLine, ...]
