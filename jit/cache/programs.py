@@ -12,7 +12,7 @@ from ...runtime.machine_code import Image
 from ...runtime.threads import get_num_threads
 from ...runtime.variables import Context, process
 from ..structure import Structure
-from .caller import caller, keep_caller, keep_pool, thread_pool
+from .caller import caller, interrupts, keep_caller, keep_interrupts, keep_pool, thread_pool
 from .code import code_of, fields_of, own_source
 from .folder import folder
 from .keys import NotKept, digest, is_own
@@ -109,7 +109,7 @@ def recall(key: bytes, context: Context | None, lowered: Later[Lowered], results
     if entry is None:
         return None
     try:
-        code = code_of(entry, own, caller, thread_pool)
+        code = code_of(entry, own, caller, thread_pool, interrupts)
     except OSError:
         return None
     return Compiled(lowered, Executable(code, process if context is None else context), results)
@@ -124,6 +124,8 @@ def keep(key: bytes, code: Code, image: Image) -> bool:
         keep_caller(where)
     if code.parts > 1:
         keep_pool(where)
+    if code.interrupts is not None:
+        keep_interrupts(where)
     return True
 
 
