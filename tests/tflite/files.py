@@ -12,7 +12,7 @@ TYPES = {"f32": 0, "f16": 1, "i32": 2, "ui8": 3, "i64": 4, "string": 5, "i1": 6,
 OPTIONS = {"ADD": 11, "MUL": 21, "SUB": 28, "STRIDED_SLICE": 32, "SLICE": 48, "CAST": 37, "FLOOR_MOD": 72, "FLOOR_DIV": 65,
            "MAXIMUM": 39, "MINIMUM": 39, "GELU": 116, "LOG_SOFTMAX": 36, "QUANTIZE": 89, "LESS": 41, "IF": 92, "WHILE": 93,
            "CALL_ONCE": 103, "CALL": 16, "VAR_HANDLE": 111, "READ_VARIABLE": 112, "ASSIGN_VARIABLE": 113, "NEG": 42, "EXP": 33,
-           "SPLIT": 35, "TOPK_V2": 34, "HASHTABLE": 107, "ABS": 78}
+           "SPLIT": 35, "TOPK_V2": 34, "HASHTABLE": 107, "ABS": 78, "RESIZE_NEAREST_NEIGHBOR": 74}
 """The number of an operator's table of options."""
 Numbers = Sequence[int]
 
