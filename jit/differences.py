@@ -65,8 +65,8 @@ def faults_differ(actual: Results, expected: Results, where: str, call: int, nam
     """The difference of two calls of which one has ended with a fault, or both with other ones."""
     match actual, expected:
         case Fault(), Fault():
-            if (actual.kind, actual.message) == (expected.kind, expected.message):
-                return None
+            if actual.kind == expected.kind and (actual.kind != "check" or actual.message == expected.message):
+                return None  # the words of the two engines are not the same, but those of the program's own checks are
             note = f"{names[0]} ends with \"{actual.message}\", {names[1]} with \"{expected.message}\","
         case Fault(), _:
             note = f"{names[0]} ends with \"{actual.message}\", {names[1]} gives results,"

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from .source import Evaluator, ImportedSource, SourceRun
 if TYPE_CHECKING:
     from ...lowering.graph.types import Array
 
-Buffers = Mapping[str, Array]
+Buffers: TypeAlias = "Mapping[str, Array]"
 
 
 def torch_source(module: Any, program: Any, training: bool, buffers: Buffers, variables: str | None) -> ImportedSource:
