@@ -53,6 +53,9 @@ def standard_input(options: argparse.Namespace) -> bytes:
 def model_of(options: argparse.Namespace, progress: Progress) -> Model:
     """The model that the command line names; `-` is standard input."""
     progress.update(f"reading {options.model}")
+    if options.model.lower().endswith(".onnx"):
+        from .bridges.onnx import from_onnx
+        return from_onnx(options.model)
     if options.model == "-":
         return load_model(io.BytesIO(standard_input(options)), "<stdin>")
     return load_model(Path(options.model))

@@ -90,6 +90,7 @@ class Comparison:
     pairs: Callable[[], Iterable[list[Outcome | None]]]
     call: int
     names: tuple[str, str] = ("compiled", "reference")
+    has_steps: bool = False
     free: int = field(default=0)
 
     def compare(self, actual: Array, expected: Array, pick: Pick, where: str, position: Position | None = None
@@ -107,12 +108,21 @@ class Comparison:
         if not found.any():
             return found, allowed
         for outcomes in self.pairs():
-            allowed = limits(expected, [None if o is None else pick(o) for o in outcomes])
-            found = differences(actual, expected, None if expected.dtype.kind in "iub" else allowed.allowed) & ~allowed.free
+            allowed = limits(expected, [None if o is None else pick(o) for o in outcomes], self.has_steps)
+            found = beyond(actual, expected, allowed)
             if not found.any():
                 break
         self.free += int(allowed.free.sum())
         return found, allowed
+
+
+def beyond(actual: Array, expected: Array, allowed: Limits) -> Array:
+    """Where two results differ by more than is allowed."""
+    if expected.dtype.kind in "iu" and allowed.allowed.any():
+        found = np.abs(actual.astype(np.int64) - expected.astype(np.int64)) > allowed.allowed
+    else:
+        found = differences(actual, expected, None if expected.dtype.kind in "iub" else allowed.allowed)
+    return np.asarray(found & ~allowed.free)
 
 
 def found_at(wrong: Array, actual: Array, expected: Array, where: str, position: Position | None, call: int,

@@ -132,7 +132,7 @@ class Stage:
             if isinstance(actual, Fault) or isinstance(expected, Fault):
                 both = isinstance(actual, Fault) and isinstance(expected, Fault)
                 return None if both else faults_differ(actual, expected, self.function.name, number, ("the import", self.name))
-            comparison = Comparison(lambda: samples.pairs(number), number, names)
+            comparison = Comparison(lambda: samples.pairs(number), number, names, has_steps=True)
             found = self.outputs(comparison, actual, expected) or self.state(comparison, interpreter)
             self.free += comparison.free
             if found:

@@ -24,8 +24,13 @@ SAMPLES = ((1, 1, np.nan), (1, -1, 0.0), (2, 1, np.inf), (2, -1, -np.inf), (3, 1
 """Seed, sign, and what is put where an error has no limit. Two of one seed err in opposite directions. The fuzz tests hold
 thousands of random graphs against these six."""
 PAIR = 2
+RESIZE_UNITS = 20.0
+"""By how much a bilinear RESIZE errs, in units of the largest operand: the specification allows 0.006 of it, which would hide what a
+network does behind one; compiled code and other systems are within a few units."""
 ROOM = 6.0
 """How many times as far as the samples an element may be."""
+STEPS_ROOM, NARROW_BYTES = 2, 2
+"""The same for quantized integers, which have at most so many bytes."""
 NEAR_POLE, OF_ITSELF = 0.05, 0.3
 """An element that moves by these parts of the usual magnitude and of its own is next to a pole: no error is small enough."""
 NARROW = {"float16": 10, "bfloat16": 7, "float8_e4m3fn": 3, "float8_e5m2": 2, "float64": 52}
@@ -85,6 +90,8 @@ class Later:
 def bound_of(errors: Errors, operation: Operation, operands: Sequence[Array], exact: Array, element: ElementType) -> Array | None:
     """By how much a float result errs."""
     allowed = bound(operation.op, operands, exact, element)
+    if operation.op.name == "tosa.resize" and allowed is not None:
+        allowed = allowed * (RESIZE_UNITS * 2.0 ** -FRACTION_BITS[element.name] / max(20 * 2.0 ** -FRACTION_BITS[element.name], 0.006))
     if not errors.units or not rounds(operation, element):
         return allowed
     least_error = errors.units * ulp(exact.astype(np.float64), element)
@@ -169,10 +176,14 @@ class Limits:
     free: Array
 
 
-def limits(exact: Array, samples: Sequence[Array | None]) -> Limits:
-    """The limits of a result whose exact value is `exact`; a sample of None is a run that ended with a Problem."""
+def limits(exact: Array, samples: Sequence[Array | None], has_steps: bool = False) -> Limits:
+    """The limits of a result whose exact value is `exact`; a sample of None is a run that ended with a Problem. With `has_steps`,
+    narrow integers stand for real numbers, and may be a few times as far as samples are."""
     if any(s is None or s.shape != exact.shape for s in samples):
         return Limits(np.zeros(exact.shape), np.ones(exact.shape, bool))
+    if has_steps and exact.dtype.kind in "iu" and exact.dtype.itemsize <= NARROW_BYTES:
+        moves = [np.abs(s.astype(np.int64) - exact.astype(np.int64)) for s in samples if s is not None]
+        return Limits(STEPS_ROOM * np.max(moves, axis=0), np.zeros(exact.shape, bool))
     if exact.dtype.kind in "iub":
         free = np.zeros(exact.shape, bool)
         for sample in samples:

@@ -244,6 +244,20 @@ def triangle(graph: Graph) -> bool:
     return True
 
 
+def space_to_depth(graph: Graph) -> bool:
+    """Blocks behind the channels that they come from, a mode of newer versions that torch-mlir takes for the other."""
+    if graph.attribute("mode", "DCR") != "CRD":
+        return False
+    shape, size = graph.shape(), graph.attribute("blocksize")
+    if shape is None or None in shape:
+        raise graph.refuse("has mode CRD and extents that are not known", "give the inputs' shapes with shapes={...}")
+    batch, channels, height, width = (int(n or 0) for n in shape)
+    parts = graph.add("Reshape", graph.operand(0), graph.sizes([batch, channels, height // size, size, width // size, size]))
+    moved = graph.add("Transpose", parts, perm=[0, 1, 3, 5, 2, 4])
+    graph.add("Reshape", moved, graph.sizes([batch, channels * size * size, height // size, width // size]), result=graph.here.output[0])
+    return True
+
+
 def remainder(graph: Graph) -> bool:
     """The floored remainder of floats is the dividend, or the divisor where the signs differ, for a divisor that is infinite."""
     element = graph.element()
@@ -262,5 +276,5 @@ REWRITES: dict[str, Callable[[Graph], bool]] = {
     "Gather": along_axis(1), "GatherElements": along_axis(1), "ScatterElements": along_axis(1), "Scatter": along_axis(1),
     "GatherND": of_several_axes(1), "ScatterND": of_several_axes(1), "AveragePool": average_pool,
     "SoftmaxCrossEntropyLoss": loss, "NegativeLogLikelihoodLoss": loss, "LpNormalization": lp_normalization,
-    "Dropout": dropout, "BitShift": bit_shift, "Mod": remainder, "Trilu": triangle, "Resize": rewrite_resize, "Upsample": rewrite_resize}
+    "Dropout": dropout, "BitShift": bit_shift, "Mod": remainder, "Trilu": triangle, "SpaceToDepth": space_to_depth, "Resize": rewrite_resize, "Upsample": rewrite_resize}
 """What to do at a node of each kind."""
