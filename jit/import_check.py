@@ -7,7 +7,7 @@ each of its operators is held to the specification's bounds, and to a unit of th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,9 @@ from .differences import Comparison, Difference, Fault, Pick, attempt, faults_di
 from .evaluators.source import Evaluator, ImportedSource, SourceRun, first_line
 from .rounding import Errors, Samples
 
+SOURCE_PART = {"float32": 1e-5, "float16": 2.0**-9, "bfloat16": 2.0**-6}
+"""Parts of an output's range by which other systems may always differ: they have functions and coordinates of their own. In float32
+ONNX Runtime's places of a resize alone are off by 1e-6 of an image's rows. What an import gets wrong is larger."""
 SOURCE_ERRORS = Errors(units=1.0, steps=1)
 """Other systems round each operator, and each rescaled integer, in their own way: a unit, and a step."""
 
@@ -76,6 +79,20 @@ class ImportCheck:
         return {"kind": self.kind, "evaluator": self.evaluator, "reason": self.reason, "agrees": self.agrees,
                 "largest": [each.as_dict() for each in self.largest], "operator": self.operator,
                 "difference": None if self.difference is None else str(self.difference), "uncompared": self.uncompared}
+
+
+def span(x: Array) -> float:
+    """The largest of the finite magnitudes and the range of an output."""
+    finite = x[np.isfinite(x)].astype(np.float64) if x.dtype.kind not in "iub" else x.astype(np.float64).reshape(-1)
+    return float(max(np.ptp(finite), np.abs(finite).max())) if finite.size else 0.0
+
+
+def near(a: Array, b: Array, distance: float) -> Array:
+    """Where two results are no farther from each other."""
+    if not distance:
+        return np.zeros(a.shape, bool)
+    with np.errstate(all="ignore"):
+        return np.asarray(np.abs(a.astype(np.float64) - b.astype(np.float64)) <= distance)
 
 
 def is_nan(x: Array) -> Array:
@@ -162,6 +179,8 @@ class Stage:
             note = f"the import gives {kinds[0]}, {self.name} {kinds[1]},"
             return Difference(where, None, comparison.call, 1, 1, (), 0, 0, note=note)
         wrong, allowed = comparison.wrong(expected, actual, pick)
+        floor = SOURCE_PART.get(actual.dtype.name, 0.0) * span(actual)
+        wrong, allowed = wrong & ~near(actual, expected, floor), replace(allowed, allowed=np.maximum(allowed.allowed, floor))
         wrong |= is_nan(actual) != is_nan(expected)  # what a sample gives is no excuse for a NaN of exact operators
         self.note(actual, expected, np.where(allowed.free, np.inf, allowed.allowed), where, comparison.call)
         return found_at(wrong, actual, expected, where, None, comparison.call, comparison.names)

@@ -208,5 +208,5 @@ def least(spread: Array, finite: Array, dtype: str) -> Array:
     as much as the usual element moves."""
     if not spread.any():
         return spread
-    usual = float(np.sqrt(np.mean(np.square(np.minimum(spread, np.quantile(spread, 0.99))))))
+    usual = float(np.median(spread[spread > 0]))
     return np.maximum(np.maximum(spread, finite * 2.0 ** -NARROW.get(dtype, FRACTION_BITS["f32"])), usual / ROOM)

@@ -19,7 +19,7 @@ from .torch_mlir import Request, lowered, need, spelled_names, with_names
 
 if TYPE_CHECKING:
     from ...lowering.graph.graph import Module
-    from ...lowering.graph.types import TensorType
+    from ...lowering.graph.types import Array, TensorType
     from ..evaluators.source import ImportedSource
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -72,7 +72,12 @@ class Conversion:
     @property
     def imported(self) -> ImportedSource:
         from ..evaluators.onnx import onnx_source
-        return onnx_source(self.source)
+        return onnx_source(self.source, self.first_difference)
+
+    def first_difference(self, entry: str, arrays: Sequence[Array]) -> str | None:
+        """The first node whose result the import has otherwise."""
+        from .onnx_locate import first_node
+        return first_node(self.source, arrays, lambda data, shapes: Conversion(data, self.name).graph(shapes, {}))
 
     def graph(self, shapes: Shapes, told: dict[str, Any]) -> Module:
         """The graph for these shapes of inputs."""

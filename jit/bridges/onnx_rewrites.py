@@ -1,8 +1,8 @@
 """What torch-mlir would make something else of, written otherwise in the ONNX model before torch-mlir sees it, or refused.
 
 Each function of `REWRITES` is called at a node of its kind; it appends other nodes and says True, says False for a node that is
-right as it is, or raises `Wrong`. Nodes whose operands are constants are computed here: torch-mlir folds a comparison of a
-constant to one value for all of its elements. Runs in the process of `torch_mlir_process`.
+right as it is, or raises `Wrong`. Nodes whose operands are constants are computed here, so that indices and shapes are known. Runs in
+the process of `torch_mlir_process`.
 """
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def from_front(graph: Graph, indices: Array, extents: Sequence[int | None]) -> A
     limits = np.array(extents, indices.dtype)
     if ((indices < -limits) | (indices >= limits)).any():
         raise graph.refuse(f"has a constant index that is out of range of {list(extents)}", "correct the index")
-    return np.where(indices < 0, indices + limits, indices) if (indices < 0).any() else None
+    return np.where(indices < 0, indices + limits, indices).reshape(indices.shape) if (indices < 0).any() else None
 
 
 def along_axis(number: int) -> Callable[[Graph], bool]:

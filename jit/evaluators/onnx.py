@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .source import Evaluator, ImportedSource, SourceRun, StatelessRun
+from .source import Evaluator, ImportedSource, Locate, SourceRun, StatelessRun
 
 if TYPE_CHECKING:
     from ...lowering.graph.types import Array
 
 
-def onnx_source(source: Path | bytes) -> ImportedSource:
-    """The source of a model in a file, or of its bytes."""
+def onnx_source(source: Path | bytes, locate: Locate | None = None) -> ImportedSource:
+    """The source of a model in a file, or of its bytes; `locate` finds the node that differs."""
     def runtime(entry: str) -> SourceRun:
         import onnxruntime
         options = onnxruntime.SessionOptions()
@@ -31,7 +31,7 @@ def onnx_source(source: Path | bytes) -> ImportedSource:
         return StatelessRun(by_position(names, ReferenceEvaluator(model).run))
 
     return ImportedSource("an ONNX model", (Evaluator("ONNX Runtime", "onnxruntime", "onnxruntime", runtime),
-                                            Evaluator("onnx.reference", "onnx.reference", "onnx", reference)))
+                                            Evaluator("onnx.reference", "onnx.reference", "onnx", reference)), locate)
 
 
 def by_position(names: Sequence[str], run: Callable[[None, dict[str, Any]], Sequence[Any]]) -> Callable[

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from ...lowering.graph.types import Array
@@ -51,13 +51,17 @@ class Evaluator:
             return self.name
 
 
+Locate: TypeAlias = "Callable[[str, Sequence[Array]], str | None]"
+"""Finds the first operator of an entry that gives another result than the source's on these inputs, in words; None where that cannot
+be found."""
+
+
 @dataclass(frozen=True, slots=True)
 class ImportedSource:
-    """What a model was made from: `kind` in words, and its evaluators, best first. `locate` says which operator of the source is
-    the first whose result is another than the source's, where that can be found."""
+    """What a model was made from: `kind` in words, and its evaluators, best first."""
     kind: str
     evaluators: tuple[Evaluator, ...]
-    locate: Callable[[str, Sequence[Array]], str | None] | None = None
+    locate: Locate | None = None
 
 
 def first_line(error: BaseException) -> str:

@@ -33,10 +33,14 @@ def test_right_code_agrees_in_many_graphs() -> None:
     first = seed = (int(os.environ.get("TOSAIC_FUZZ_SEED", "0")) << 20) + (1 << 19)
     alarms, operators, free = [], 0, 0
     while time.monotonic() < end:
-        found = checked(seed, 1 + seed % 12)
-        operators, free = operators + found.operators, free + found.uncompared
-        if not found.agrees:
-            alarms.append(f"case({seed}, {1 + seed % 12}): {found.difference}")
+        size = 1 + seed % 12
+        try:
+            found = checked(seed, size)
+            operators, free = operators + found.operators, free + found.uncompared
+            alarms += [] if found.agrees else [f"case({seed}, {size}): {found.difference}"]
+        except Exception as error:  # of whatever kind: a fault of the compiler
+            alarms.append(f"case({seed}, {size}): {type(error).__name__}: {error}")
+        if alarms[-1:] and f"case({seed}," in alarms[-1]:
             print(alarms[-1], flush=True)
         seed += 1
         if seed % 100 == 0:
