@@ -11,7 +11,7 @@ import numpy as np
 
 from .onnx_graph import Array, Graph
 
-Coordinates = Callable[[Array, float, int, int], Array]
+Coordinates = Callable[[Array, np.float32, np.float32, np.float32], Array]
 """Places in the operand for places in the result, a scale, and the extents of operand and result."""
 
 COORDINATES: dict[str, Coordinates] = {
@@ -44,13 +44,13 @@ class Mode:
     excludes_outside: bool
 
     def taps(self, old: int, new: int, scale: float) -> Taps:
-        """What the rows of an axis are made of."""
-        place = COORDINATES[self.coordinates](np.arange(new, dtype=np.float64), scale, old, new)
+        """What the rows of an axis are made of; places are those of float32, in which runtimes have them."""
+        place = COORDINATES[self.coordinates](np.arange(new, dtype=np.float32), np.float32(scale), np.float32(old), np.float32(new))
         if self.mode == "nearest":
             rows = ROUNDING[self.rounding](place).clip(0, old - 1)
             return Taps(rows.astype(np.int64)[:, None], np.ones((new, 1)))
         first = np.floor(place)
-        part = (place - first)[:, None]
+        part = (place - first)[:, None].astype(np.float64)
         offsets = np.array([0, 1] if self.mode == "linear" else [-1, 0, 1, 2])
         weights = np.hstack((1 - part, part)) if self.mode == "linear" else keys(part, self.cubic)
         rows = first[:, None] + offsets

@@ -116,15 +116,15 @@ def put(graph: Graph, number: int, array: Array) -> bool:
 
 # ---- pools -----------------------------------------------------------------------------------------------------------------
 def average_pool(graph: Graph) -> bool:
-    """Windows that reach beyond the padding count what lies within it: the operand is padded as far as windows reach, and means
-    over whole windows are multiplied."""
-    if not (graph.attribute("ceil_mode", 0) and graph.attribute("count_include_pad", 0)):
+    """With ceil_mode windows reach beyond the padding, and count what lies within it, or within the operand: the operand is padded
+    as far as windows reach, and means over whole windows are multiplied."""
+    if not graph.attribute("ceil_mode", 0):
         return False
     kernel, shape = graph.attribute("kernel_shape"), graph.shape()
     rank = len(kernel)
     spatial = (None,) * rank if shape is None else shape[2:]
     if None in spatial or graph.attribute("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
-        raise graph.refuse("is a pool with ceil_mode and count_include_pad of an open extent", "give the inputs' shapes with shapes={...}")
+        raise graph.refuse("is a mean with ceil_mode over an open extent", "give the inputs' shapes with shapes={...}")
     strides, dilations = (graph.attribute(name, [1] * rank) for name in ("strides", "dilations"))
     pads = graph.attribute("pads", [0] * 2 * rank)
     ends, factor = [], np.ones((1,) * (rank + 2))
@@ -133,7 +133,7 @@ def average_pool(graph: Graph) -> bool:
         ends.append(window.reach)
         sides = [1] * (rank + 2)
         sides[axis + 2] = -1
-        factor = factor * (kernel[axis] / window.counts()).reshape(sides)
+        factor = factor * (kernel[axis] / window.counts(bool(graph.attribute("count_include_pad", 0)))).reshape(sides)
     element = graph.element()
     padded = graph.add("Pad", graph.operand(0), graph.sizes([0, 0, *pads[:rank], 0, 0, *ends]), graph.constant(np.zeros((), element)))
     means = graph.add("AveragePool", padded, kernel_shape=kernel, strides=strides,
@@ -146,17 +146,19 @@ class Window:
     """The windows of a pool along one axis."""
 
     def __init__(self, extent: int, before: int, behind: int, kernel: int, stride: int, dilation: int) -> None:
-        self.end, self.before, self.kernel, self.stride, self.dilation = extent + before + behind, before, kernel, stride, dilation
+        self.extent, self.end, self.before, self.kernel, self.stride, self.dilation = (
+            extent, extent + before + behind, before, kernel, stride, dilation)
         width = dilation * (kernel - 1) + 1
         self.count = -(-(self.end - width) // stride) + 1
         if (self.count - 1) * stride >= extent + before:  # one that begins behind the operand is none
             self.count -= 1
         self.reach = max(behind, (self.count - 1) * stride + width - extent - before)
 
-    def counts(self) -> Array:
-        """How many places of each window lie within the padding."""
+    def counts(self, with_padding: bool) -> Array:
+        """How many places of each window lie within the padding, or within the operand."""
         places = np.arange(self.count)[:, None] * self.stride + np.arange(self.kernel) * self.dilation
-        return np.asarray((places < self.end).sum(axis=1))
+        first, end = (0, self.end) if with_padding else (self.before, self.before + self.extent)
+        return np.asarray(((places >= first) & (places < end)).sum(axis=1))
 
 
 # ---- losses, norms, random -------------------------------------------------------------------------------------------------
