@@ -10,7 +10,7 @@ ends with an error in one and not in the other is a difference. An imported mode
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -89,27 +89,28 @@ Source = Callable[[], SourceRun]
 
 
 def crosscheck(module: Module, function: Function, calls: Sequence[Sequence[Array]], build: Build,
-               target: Target | None = None, source: Source | None = None, imported: ImportedSource | None = None) -> CrossCheck:
+               target: Target | None = None, source: Source | None = None,
+               imported: ImportedSource | None = None) -> CrossCheck:
     """Check `function` of a rewritten module on `calls`, one list of arrays each, on one state; against what it was made from,
     too, if there is a `source`, in the interpreters of this package, or it is `imported` from a file or another system.
 
     `build(module, function, target)` compiles a function into an executable.
     """
     found = check_import(imported, module, function, calls) if imported else None
-    engines = Engines(module, function, calls, build, target, source)
+    engines, difference = Engines(module, function, calls, build, target, source), None
     for number, arrays in enumerate(calls):
         difference = engines.call(number, arrays)
         if difference:
             break
-    return CrossCheck(engines.count, engines.operators, engines.elements, difference if calls else None, found,
+    return CrossCheck(engines.count, engines.operators, engines.elements, difference, found,
                       tuple(engines.watch.found), tuple(engines.faults), engines.free)
 
 
 class Engines:
     """The interpreter, observed code and fused code, each with a state of its own, call after call."""
 
-    def __init__(self, module: Module, function: Function, calls: Sequence[Sequence[Array]], build: Build, target: Target | None,
-                 source: Source | None) -> None:
+    def __init__(self, module: Module, function: Function, calls: Sequence[Sequence[Array]], build: Build,
+                 target: Target | None, source: Source | None) -> None:
         observed, self.operations = observe_all(function)
         functions = tuple(observed if f is function else f for f in module.functions)
         self.function, self.watch = function, Watch()
@@ -126,20 +127,26 @@ class Engines:
         """The first difference in a call."""
         self.count, self.watch.call = number + 1, number
         interpreted: dict[Value, Array] = {}
-        expected = attempt(lambda: self.interpreter(*arrays, observe=lambda o, found: interpreted.update(zip(o.results, found))))
+
+        def observe(operation: Operation, results: Sequence[Array]) -> None:
+            interpreted.update(zip(operation.results, results))
+
+        expected = attempt(lambda: self.interpreter(*arrays, observe=observe))
         observed = attempt(lambda: as_tuple(self.observed(*arrays, context=self.contexts[1])))
         fused = attempt(lambda: as_tuple(self.fused(*arrays, context=self.contexts[0])))
         comparison = Comparison(lambda: self.samples.pairs(number), number)
         found = (faults_differ(observed, expected, f"{self.function.name}, all results observed", number)
-                 or (self.check_operators(arrays, observed, interpreted, comparison) if not isinstance(observed, Fault) else None)
+                 or self.check_operators(arrays, observed, interpreted, comparison)
                  or faults_differ(fused, expected, self.function.name, number)
                  or self.check_results(fused, expected, comparison)
                  or self.check_source(arrays, fused, comparison))
         self.free += comparison.free
         return found
 
-    def check_operators(self, arrays: Sequence[Array], observed: Sequence[Array], interpreted: Mapping[Value, Array],
+    def check_operators(self, arrays: Sequence[Array], observed: Results, interpreted: Mapping[Value, Array],
                         comparison: Comparison) -> Difference | None:
+        if isinstance(observed, Fault):
+            return None
         values = dict(zip(self.function.arguments, arrays))
         values.update(zip((r for o in self.operations for r in o.results), observed[len(self.function.body.yields):]))
         for operation in self.operations:

@@ -60,8 +60,8 @@ def attempt(call: Callable[[], Sequence[Array]]) -> Results:
         return Fault(error)
 
 
-def faults_differ(actual: Results, expected: Results, where: str, call: int, names: tuple[str, str] = ("compiled code", "the reference")
-                  ) -> Difference | None:
+def faults_differ(actual: Results, expected: Results, where: str, call: int,
+                  names: tuple[str, str] = ("compiled code", "the reference")) -> Difference | None:
     """The difference of two calls of which one has ended with a fault, or both with other ones."""
     match actual, expected:
         case Fault(), Fault():
@@ -131,4 +131,5 @@ def found_at(wrong: Array, actual: Array, expected: Array, where: str, position:
     if not wrong.any():
         return None
     index = tuple(int(i) for i in np.argwhere(wrong)[0])
-    return Difference(where, position, call, int(wrong.sum()), wrong.size, index, float(actual[index]), float(expected[index]), names)
+    values = float(actual[index]), float(expected[index])
+    return Difference(where, position, call, int(wrong.sum()), wrong.size, index, *values, names)

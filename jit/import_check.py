@@ -1,8 +1,8 @@
-"""An imported model against its source: the first stage of `check`. The interpreter runs the graph that a front door has made, and
-the source's own system (`evaluators`) the source, on the same calls with a state of its own each.
+"""An imported model against its source: the first stage of `check`. The interpreter runs the graph that a front door has
+made, and the source's own system (`evaluators`) the source, on the same calls with a state of its own each.
 
-They may differ as far as rounding can bring them (`rounding`): the source has another order of sums and other functions, so that
-each of its operators is held to the specification's bounds, and to a unit of the last place where TOSA's is exact.
+They may differ as far as rounding can bring them (`rounding`): the source has another order of sums and other functions, so
+that each of its operators is held to the specification's bounds, and to a unit of the last place where TOSA's is exact.
 """
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from .evaluators.source import Evaluator, ImportedSource, SourceRun, first_line
 from .rounding import Errors, Samples
 
 SOURCE_PART = {"float32": 1e-5, "float16": 2.0**-9, "bfloat16": 2.0**-6}
-"""Parts of an output's range by which other systems may always differ: they have functions and coordinates of their own. In float32
-ONNX Runtime's places of a resize alone are off by 1e-6 of an image's rows. What an import gets wrong is larger."""
+"""Parts of an output's range by which other systems may always differ: they have functions and coordinates of their own. In
+float32 ONNX Runtime's places of a resize alone are off by 1e-6 of an image's rows. What an import gets wrong is larger."""
 SOURCE_ERRORS = Errors(units=1.0, steps=1)
 """Other systems round each operator, and each rescaled integer, in their own way: a unit, and a step."""
 
@@ -48,8 +48,8 @@ class Largest:
 
 @dataclass(frozen=True, slots=True)
 class ImportCheck:
-    """The verdict on an import: by which system, or why by none; the largest difference of each output; the first difference that
-    is not within its bound, and the operator of the source that has it, where that could be found."""
+    """The verdict on an import: by which system, or why by none; the largest difference of each output; the first difference
+    that is not within its bound, and the operator of the source that has it, where that could be found."""
     kind: str
     evaluator: str | None
     reason: str = ""
@@ -115,7 +115,8 @@ def check_import(source: ImportedSource, module: Module, function: Function, cal
         if first and any(x.dtype.kind in "OUS" for x in first[0]):
             reasons.append(f"{evaluator} gives something that is no tensor")
             continue
-        return compared(source, evaluator, function, Stage(module, function, calls, evaluator.start(function.name), evaluator.name))
+        stage = Stage(module, function, calls, evaluator.start(function.name), evaluator.name)
+        return compared(source, evaluator, function, stage)
     return ImportCheck(source.kind, None, ", or ".join(reasons) or "nothing here can run it")
 
 

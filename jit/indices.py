@@ -53,7 +53,8 @@ def forbidden(name: str, operands: tuple[Array, ...]) -> str | None:
     wrong = (indices < 0) | (indices > last)
     if wrong.any():
         place = tuple(int(i) for i in np.argwhere(wrong)[0])
-        return f"index {indices[place]} at {list(place)} is out of range, {int(wrong.sum())} of {indices.size} are not in 0 to {last},"
+        others = f"{int(wrong.sum())} of {indices.size} are not in 0 to {last}"
+        return f"index {indices[place]} at {list(place)} is out of range, {others},"
     if name == "tosa.scatter":
         ordered = np.sort(indices, axis=1)
         again = ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]]

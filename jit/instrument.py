@@ -1,5 +1,5 @@
-"""A module whose operators are wrapped, for the interpreter: wrappers see the operands of every operation, those in regions too,
-and may change its results. Values stay the same objects, so that what is found is found by them.
+"""A module whose operators are wrapped, for the interpreter: wrappers see the operands of every operation, those in regions
+too, and may change its results. Values stay the same objects, so that what is found is found by them.
 """
 from __future__ import annotations
 

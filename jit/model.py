@@ -232,7 +232,8 @@ class Model:
 
 def graph_of(module: Later[Module], name: str, bindings: Bindings | None, results: Structure | None = None,
              imported: ImportedSource | None = None) -> Graph:
-    """What makes the graphs of an entry; `results` is the nest that it gives its results in, `imported` what it was made from."""
+    """What makes the graphs of an entry; `results` is the nest that it gives its results in, `imported` what it was made
+    from."""
     def make(shapes: Shapes) -> Traced:
         from .stages import Traced
         from .tensorflow import Reference, graph_of, is_tensorflow

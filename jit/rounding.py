@@ -1,9 +1,11 @@
-"""How far results of a whole function may be from the interpreter's, by Monte Carlo arithmetic: the function is interpreted again
-with every inexact operator off by a random part of its bound (`compliance`), and what becomes of that at the end is measured.
+"""How far results of a whole function may be from the interpreter's, by Monte Carlo arithmetic: the function is interpreted
+again with every inexact operator off by a random part of its bound (`compliance`), and what becomes of that at the end is
+measured.
 
 Compiled code may round each operator otherwise, and what that does to an output follows from the graph and the operands: much
-where large terms cancel, nothing behind a clamp, another index behind an argmax. An element that does not move must be equal; one
-that moves may differ by a few times as much; one that jumps (an integer, a NaN, next to a pole) says nothing, and is counted.
+where large terms cancel, nothing behind a clamp, another index behind an argmax. An element that does not move must be equal;
+one that moves may differ by a few times as much; one that jumps (an integer, a NaN, next to a pole) says nothing, and is
+counted.
 """
 from __future__ import annotations
 
@@ -25,8 +27,8 @@ SAMPLES = ((1, 1, np.nan), (1, -1, 0.0), (2, 1, np.inf), (2, -1, -np.inf), (3, 1
 thousands of random graphs against these six."""
 PAIR = 2
 RESIZE_UNITS = 20.0
-"""By how much a bilinear RESIZE errs, in units of the largest operand: the specification allows 0.006 of it, which would hide what a
-network does behind one; compiled code and other systems are within a few units."""
+"""By how much a bilinear RESIZE errs, in units of the largest operand: the specification allows 0.006 of it, which would hide
+what a network does behind one; compiled code and other systems are within a few units."""
 ROOM = 6.0
 """How many times as far as the samples an element may be."""
 STEPS_ROOM, NARROW_BYTES = 2, 2
@@ -61,7 +63,8 @@ class Samples:
 
     def __init__(self, module: Module, function: Function, calls: Sequence[Sequence[Array]], errors: Errors = COMPILED) -> None:
         self.calls = calls
-        make: Callable[[int], Run] = lambda n: Run(module, function.name, errors, *SAMPLES[n])
+        def make(n: int) -> Run:
+            return Run(module, function.name, errors, *SAMPLES[n])
         self.runs = [Later(make, n) for n in range(len(SAMPLES))]
 
     def pairs(self, call: int) -> Iterator[list[Outcome | None]]:
@@ -87,20 +90,22 @@ class Later:
         return self.outcomes[call]
 
 
-def bound_of(errors: Errors, operation: Operation, operands: Sequence[Array], exact: Array, element: ElementType) -> Array | None:
+def bound_of(errors: Errors, operation: Operation, operands: Sequence[Array], exact: Array,
+             element: ElementType) -> Array | None:
     """By how much a float result errs."""
     allowed = bound(operation.op, operands, exact, element)
     if operation.op.name == "tosa.resize" and allowed is not None:
-        allowed = allowed * (RESIZE_UNITS * 2.0 ** -FRACTION_BITS[element.name] / max(20 * 2.0 ** -FRACTION_BITS[element.name], 0.006))
+        unit = 2.0 ** -FRACTION_BITS[element.name]
+        allowed = allowed * (RESIZE_UNITS * unit / max(RESIZE_UNITS * unit, 0.006))
     if not errors.units or not rounds(operation, element):
         return allowed
     least_error = errors.units * ulp(exact.astype(np.float64), element)
     return least_error if allowed is None else np.maximum(allowed, least_error)
 
 
-EXACT = frozenset({"reshape", "transpose", "slice", "concat", "pad", "tile", "reverse", "identity", "gather", "row_gather", "scatter",
-                   "select", "maximum", "minimum", "clamp", "abs", "negate", "ceil", "floor", "max_pool2d", "max_pool2d_adaptive",
-                   "reduce_max", "reduce_min", "argmax", "dim"})
+EXACT = frozenset({"reshape", "transpose", "slice", "concat", "pad", "tile", "reverse", "identity", "gather", "row_gather",
+                   "scatter", "select", "maximum", "minimum", "clamp", "abs", "negate", "ceil", "floor", "max_pool2d",
+                   "max_pool2d_adaptive", "reduce_max", "reduce_min", "argmax", "dim"})
 """Operators that round nothing."""
 
 
@@ -177,8 +182,8 @@ class Limits:
 
 
 def limits(exact: Array, samples: Sequence[Array | None], has_steps: bool = False) -> Limits:
-    """The limits of a result whose exact value is `exact`; a sample of None is a run that ended with a Problem. With `has_steps`,
-    narrow integers stand for real numbers, and may be a few times as far as samples are."""
+    """The limits of a result whose exact value is `exact`; a sample of None is a run that ended with a Problem. With
+    `has_steps`, narrow integers stand for real numbers, and may be a few times as far as samples are."""
     if any(s is None or s.shape != exact.shape for s in samples):
         return Limits(np.zeros(exact.shape), np.ones(exact.shape, bool))
     if has_steps and exact.dtype.kind in "iu" and exact.dtype.itemsize <= NARROW_BYTES:
@@ -204,8 +209,8 @@ def limits(exact: Array, samples: Sequence[Array | None], has_steps: bool = Fals
 
 
 def least(spread: Array, finite: Array, dtype: str) -> Array:
-    """An element may have been spared by chance, or lie just behind a clamp: each may be off by a unit of its last place, and by
-    as much as the usual element moves."""
+    """An element may have been spared by chance, or lie just behind a clamp: each may be off by a unit of its last place, and
+    by as much as the usual element moves."""
     if not spread.any():
         return spread
     usual = float(np.median(spread[spread > 0]))

@@ -293,7 +293,8 @@ def prepared(module: Module) -> Module:
 
 def executable(module: Module, function: Function, target: Target | None,
                memory: PlanOptions | None = None) -> Callable[..., Any]:
-    """A function of a prepared module as code that takes a context, for the cross-check; variables of the process are not its."""
+    """A function of a prepared module as code that takes a context, for the cross-check; variables of the process are not
+    its."""
     from ..runtime.variables import Context
     return lower(Traced(module, function.name), target, memory).compile(Context(f"check of {function.name}"))
 

@@ -1,5 +1,5 @@
-"""An ONNX graph that is written anew, node by node, before torch-mlir sees it: what is known of its tensors, and what appends nodes.
-Runs in the process of `torch_mlir_process`, so that nothing of tosaic is imported here.
+"""An ONNX graph that is written anew, node by node, before torch-mlir sees it: what is known of its tensors, and what appends
+nodes. Runs in the process of `torch_mlir_process`, so that nothing of tosaic is imported here.
 """
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 MOST_FOLDED = 1 << 16
 """Elements of operands and results of nodes that are computed here; larger ones are weights."""
-NOT_FOLDED = frozenset({"DequantizeLinear", "QuantizeLinear", "DynamicQuantizeLinear", "If", "Loop", "Scan", "Dropout", "Bernoulli",
+NOT_FOLDED = frozenset({"DequantizeLinear", "QuantizeLinear", "DynamicQuantizeLinear", "If", "Loop", "Scan", "Dropout",
+                        "Bernoulli",
                         "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"})
 """What a node is left for: torch-mlir knows it by the pattern, it has graphs of its own, or it is random."""
 
@@ -26,8 +27,8 @@ class Wrong(Exception):
 
 
 class Graph:
-    """The graph as it is written. `constants` are the tensors whose values are known, `shapes` those whose extents are, None for
-    an extent that is open."""
+    """The graph as it is written. `constants` are the tensors whose values are known, `shapes` those whose extents are, None
+    for an extent that is open."""
 
     def __init__(self, proto: Any, opset: int, outer: Graph | None = None) -> None:
         import onnx
@@ -38,7 +39,7 @@ class Graph:
         self.nodes: list[Any] = []
         self.here: Any = None
         """The node that is written anew."""
-        self.count = outer.count if outer else 0
+        self.count: int = outer.count if outer else 0
         for value in (*proto.input, *proto.output, *proto.value_info):
             self.learn(value)
         for tensor in proto.initializer:

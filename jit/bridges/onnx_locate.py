@@ -1,5 +1,5 @@
-"""Which node of an ONNX model is the first whose result the import has otherwise: the model is imported again with the results of all
-its nodes as outputs, in order, and these are compared.
+"""Which node of an ONNX model is the first whose result the import has otherwise: the model is imported again with the
+results of all its nodes as outputs, in order, and these are compared.
 """
 from __future__ import annotations
 

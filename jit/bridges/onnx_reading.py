@@ -1,5 +1,5 @@
-"""An ONNX file -> torch-mlir's own dialect, in the process of `torch_mlir_process`: the file is read, given its shapes, brought to
-operators that torch-mlir knows (`onnx_rewrites`), and imported. Nothing of tosaic is imported here.
+"""An ONNX file -> torch-mlir's own dialect, in the process of `torch_mlir_process`: the file is read, given its shapes,
+brought to operators that torch-mlir knows (`onnx_rewrites`), and imported. Nothing of tosaic is imported here.
 """
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ REFUSED = {"float64": "which TOSA does not have",
 
 
 def attempts(request: Mapping[str, Any]) -> Sequence[Any]:
-    """Ways to read the model: as it is, and with operators of a newer version; old ones, which have other meanings, as newer ones
-    where that can be."""
+    """Ways to read the model: as it is, and with operators of a newer version; old ones, which have other meanings, as newer
+    ones where that can be."""
     def as_it_is(context: Any, answer: dict[str, Any]) -> Any:
         return imported(loaded(request["source"], request["shapes"]), context, answer)
 

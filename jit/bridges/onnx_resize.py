@@ -45,7 +45,8 @@ class Mode:
 
     def taps(self, old: int, new: int, scale: float) -> Taps:
         """What the rows of an axis are made of; places are those of float32, in which runtimes have them."""
-        place = COORDINATES[self.coordinates](np.arange(new, dtype=np.float32), np.float32(scale), np.float32(old), np.float32(new))
+        single = np.float32
+        place = COORDINATES[self.coordinates](np.arange(new, dtype=single), single(scale), single(old), single(new))
         if self.mode == "nearest":
             rows = ROUNDING[self.rounding](place).clip(0, old - 1)
             return Taps(rows.astype(np.int64)[:, None], np.ones((new, 1)))
@@ -85,9 +86,9 @@ def rewrite_resize(graph: Graph) -> bool:
     axes = list(range(len(shape or ()))) if graph.attribute("axes") is None else [
         a % len(shape or ()) for a in graph.attribute("axes")]
     known = None if shape is None else extents(graph, axes, shape)
-    if mode.coordinates not in COORDINATES or graph.attribute("antialias", 0) or mode.mode not in ("nearest", "linear", "cubic"):
-        raise graph.refuse(f"is a resize with {mode.coordinates}{', antialiased' * bool(graph.attribute('antialias', 0))}, which is not "
-                           "supported")
+    smooth = bool(graph.attribute("antialias", 0))
+    if mode.coordinates not in COORDINATES or smooth or mode.mode not in ("nearest", "linear", "cubic"):
+        raise graph.refuse(f"is a resize with {mode.coordinates}{', antialiased' * smooth}, which is not supported")
     if known is None or shape is None:
         raise graph.refuse("is a resize of which the scales or extents are not known",
                            "give the inputs' shapes with shapes={...}; sizes and scales must be constants")

@@ -1,8 +1,8 @@
 """What torch-mlir would make something else of, written otherwise in the ONNX model before torch-mlir sees it, or refused.
 
-Each function of `REWRITES` is called at a node of its kind; it appends other nodes and says True, says False for a node that is
-right as it is, or raises `Wrong`. Nodes whose operands are constants are computed here, so that indices and shapes are known. Runs in
-the process of `torch_mlir_process`.
+Each function of `REWRITES` is called at a node of its kind; it appends other nodes and says True, says False for a node that
+is right as it is, or raises `Wrong`. Nodes whose operands are constants are computed here, so that indices and shapes are
+known. Runs in the process of `torch_mlir_process`.
 """
 from __future__ import annotations
 
@@ -116,8 +116,8 @@ def put(graph: Graph, number: int, array: Array) -> bool:
 
 # ---- pools -----------------------------------------------------------------------------------------------------------------
 def average_pool(graph: Graph) -> bool:
-    """With ceil_mode windows reach beyond the padding, and count what lies within it, or within the operand: the operand is padded
-    as far as windows reach, and means over whole windows are multiplied."""
+    """With ceil_mode windows reach beyond the padding, and count what lies within it, or within the operand: the operand is
+    padded as far as windows reach, and means over whole windows are multiplied."""
     if not graph.attribute("ceil_mode", 0):
         return False
     kernel, shape = graph.attribute("kernel_shape"), graph.shape()
@@ -135,7 +135,8 @@ def average_pool(graph: Graph) -> bool:
         sides[axis + 2] = -1
         factor = factor * (kernel[axis] / window.counts(bool(graph.attribute("count_include_pad", 0)))).reshape(sides)
     element = graph.element()
-    padded = graph.add("Pad", graph.operand(0), graph.sizes([0, 0, *pads[:rank], 0, 0, *ends]), graph.constant(np.zeros((), element)))
+    sides_of_all = graph.sizes([0, 0, *pads[:rank], 0, 0, *ends])
+    padded = graph.add("Pad", graph.operand(0), sides_of_all, graph.constant(np.zeros((), element)))
     means = graph.add("AveragePool", padded, kernel_shape=kernel, strides=strides,
                       **({"dilations": dilations} if set(dilations) != {1} else {}))
     graph.add("Mul", means, graph.constant(factor.astype(element)), result=graph.here.output[0])
@@ -191,7 +192,8 @@ def loss(graph: Graph) -> bool:
         graph.along("ReduceSum", parts, everything, result, keep=False)
     else:
         total = graph.along("ReduceSum", parts, everything, keep=False)
-        graph.add("Div", total, graph.along("ReduceSum", graph.add("Where", counts, weights, zero), everything, keep=False), result=result)
+        weight = graph.along("ReduceSum", graph.add("Where", counts, weights, zero), everything, keep=False)
+        graph.add("Div", total, weight, result=result)
     return True
 
 
@@ -201,7 +203,8 @@ def lp_normalization(graph: Graph) -> bool:
     norm = graph.along(f"ReduceL{graph.attribute('p', 2)}", x, [graph.attribute("axis", -1)])
     rank = len(graph.shape() or (0,))
     is_zero = graph.add("Equal", norm, graph.constant(np.zeros((1,) * rank, element)))
-    graph.add("Div", x, graph.add("Where", is_zero, graph.constant(np.ones((1,) * rank, element)), norm), result=graph.here.output[0])
+    divisor = graph.add("Where", is_zero, graph.constant(np.ones((1,) * rank, element)), norm)
+    graph.add("Div", x, divisor, result=graph.here.output[0])
     return True
 
 
@@ -212,7 +215,7 @@ def dropout(graph: Graph) -> bool:
             raise graph.refuse("drops random elements, a graph has no random numbers", "export the model for inference")
         return False
     training, ratio = graph.known(2), graph.known(1)
-    if graph.operand(2) and (training is None or training.any()) and (ratio is None and graph.operand(1) or ratio is None or ratio.any()):
+    if graph.operand(2) and (training is None or training.any()) and (ratio is None or ratio.any()):
         raise graph.refuse("drops random elements in training, a graph has no random numbers", "export the model for inference")
     if len(graph.here.output) > 1 and graph.here.output[1]:
         return False
@@ -225,7 +228,8 @@ def bit_shift(graph: Graph) -> bool:
     shift, element = graph.known(1), graph.element()
     width = element.itemsize * 8
     if shift is None or ((shift < 0) | (shift >= width)).any():
-        raise graph.refuse(f"shifts {element} by numbers that are not known to be below {width}", "shift by constants from 0 on")
+        raise graph.refuse(f"shifts {element} by numbers that are not known to be below {width}",
+                           "shift by constants from 0 on")
     return False
 
 
@@ -250,26 +254,30 @@ def space_to_depth(graph: Graph) -> bool:
     """Blocks behind the channels that they come from, a mode of newer versions that torch-mlir takes for the other."""
     if graph.attribute("mode", "DCR") != "CRD":
         return False
-    shape, size = graph.shape(), graph.attribute("blocksize")
-    if shape is None or None in shape:
+    old, size = graph.shape(), graph.attribute("blocksize")
+    if old is None or None in old:
         raise graph.refuse("has mode CRD and extents that are not known", "give the inputs' shapes with shapes={...}")
-    batch, channels, height, width = (int(n or 0) for n in shape)
+    batch, channels, height, width = (int(n or 0) for n in old)
     parts = graph.add("Reshape", graph.operand(0), graph.sizes([batch, channels, height // size, size, width // size, size]))
     moved = graph.add("Transpose", parts, perm=[0, 1, 3, 5, 2, 4])
-    graph.add("Reshape", moved, graph.sizes([batch, channels * size * size, height // size, width // size]), result=graph.here.output[0])
+    shape = graph.sizes([batch, channels * size * size, height // size, width // size])
+    graph.add("Reshape", moved, shape, result=graph.here.output[0])
     return True
 
 
 def remainder(graph: Graph) -> bool:
-    """The floored remainder of floats is the dividend, or the divisor where the signs differ, for a divisor that is infinite."""
+    """The floored remainder of floats is the dividend, or the divisor where the signs differ, for a divisor that is
+    infinite."""
     element = graph.element()
     if element.kind != "f" or graph.attribute("fmod", 0):
         return False
     x, y = graph.here.input
-    rest, infinity, zero = graph.add("Mod", x, y), graph.constant(np.array(np.inf, element)), graph.constant(np.zeros((), element))
+    rest, infinity = graph.add("Mod", x, y), graph.constant(np.array(np.inf, element))
+    zero = graph.constant(np.zeros((), element))
     same = graph.add("Equal", graph.add("Less", x, zero), graph.add("Less", y, zero))
     whole = graph.add("Where", graph.add("Or", same, graph.add("Equal", x, zero)), x, y)
-    is_far = graph.add("And", graph.add("Equal", graph.add("Abs", y), infinity), graph.add("Less", graph.add("Abs", x), infinity))
+    is_finite = graph.add("Less", graph.add("Abs", x), infinity)
+    is_far = graph.add("And", graph.add("Equal", graph.add("Abs", y), infinity), is_finite)
     graph.add("Where", is_far, whole, rest, result=graph.here.output[0])
     return True
 
@@ -278,5 +286,6 @@ REWRITES: dict[str, Callable[[Graph], bool]] = {
     "Gather": along_axis(1), "GatherElements": along_axis(1), "ScatterElements": along_axis(1), "Scatter": along_axis(1),
     "GatherND": of_several_axes(1), "ScatterND": of_several_axes(1), "AveragePool": average_pool,
     "SoftmaxCrossEntropyLoss": loss, "NegativeLogLikelihoodLoss": loss, "LpNormalization": lp_normalization,
-    "Dropout": dropout, "BitShift": bit_shift, "Mod": remainder, "Trilu": triangle, "SpaceToDepth": space_to_depth, "Resize": rewrite_resize, "Upsample": rewrite_resize}
+    "Dropout": dropout, "BitShift": bit_shift, "Mod": remainder, "Trilu": triangle, "SpaceToDepth": space_to_depth,
+    "Resize": rewrite_resize, "Upsample": rewrite_resize}
 """What to do at a node of each kind."""

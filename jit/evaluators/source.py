@@ -52,8 +52,8 @@ class Evaluator:
 
 
 Locate: TypeAlias = "Callable[[str, Sequence[Array]], str | None]"
-"""Finds the first operator of an entry that gives another result than the source's on these inputs, in words; None where that cannot
-be found."""
+"""Finds the first operator of an entry that gives another result than the source's on these inputs, in words; None where that
+cannot be found."""
 
 
 @dataclass(frozen=True, slots=True)

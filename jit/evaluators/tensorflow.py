@@ -1,5 +1,5 @@
-"""A function of TensorFlow run by TensorFlow. Its variables begin with the values that the model was read with, and have their own
-values again after each call.
+"""A function of TensorFlow run by TensorFlow. Its variables begin with the values that the model was read with, and have
+their own values again after each call.
 """
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A PyTorch module run eagerly: a copy of it, so that its own buffers stay as they are."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -18,7 +18,8 @@ def torch_source(module: Any, program: Any, training: bool, buffers: Buffers, va
     """The source of a module (or of an exported program), called as `program`'s example inputs are nested. `buffers` are those
     that it writes, with the values that they began with; as variables they are called `variables`.BUFFER, and without that they
     are the first inputs and results."""
-    start: Callable[[str], SourceRun] = lambda entry: EagerRun(module, program, training, buffers, variables)
+    def start(entry: str) -> SourceRun:
+        return EagerRun(module, program, training, buffers, variables)
     return ImportedSource("a PyTorch module", (Evaluator("eager PyTorch", "torch", "torch", start),))
 
 

@@ -1,5 +1,5 @@
-"""RESIZE_NEAREST_NEIGHBOR of TensorFlow Lite, which row of the operand each row of the result is: a converter rounds places where
-the kernel, with neither corners aligned nor centers at halves, takes the row before.
+"""RESIZE_NEAREST_NEIGHBOR of TensorFlow Lite, which row of the operand each row of the result is: a converter rounds places
+where the kernel, with neither corners aligned nor centers at halves, takes the row before.
 """
 from __future__ import annotations
 
@@ -85,7 +85,8 @@ class ResizeWriter(Writer):
         return self.reshaped(found, (*shape[:axis], rows.size, *shape[axis + 1:]))
 
 
-def write_resize(builder: BlockBuilder, graph: SubgraphRecord, operator: OperatorRecord, x: Value, position: FilePosition) -> Value:
+def write_resize(builder: BlockBuilder, graph: SubgraphRecord, operator: OperatorRecord, x: Value,
+                 position: FilePosition) -> Value:
     """The result of a resize of `x`."""
     sizes = integers(graph.tensors[operator.inputs[1]])
     assert sizes is not None, "is_resize_of_ours has seen it"

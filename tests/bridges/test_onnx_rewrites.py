@@ -1,5 +1,5 @@
-"""What torch-mlir imports wrongly or not at all is written otherwise before: every combination of attributes as nodes of one model,
-held against ONNX Runtime (or onnx.reference) by the check's own first stage.
+"""What torch-mlir imports wrongly or not at all is written otherwise before: every combination of attributes as nodes of one
+model, held against ONNX Runtime (or onnx.reference) by the check's own first stage.
 """
 from __future__ import annotations
 
@@ -109,8 +109,8 @@ def test_every_average_pool_is_onnx_runtimes() -> None:
     nodes = Nodes(x=numbers(1, 2, 6, 7))
     for kernel, stride, pad, ceil, counts in itertools.product((2, 3), (1, 2, 3), (0, 1), (0, 1), (0, 1)):
         if stride <= kernel:
-            nodes.add("AveragePool", "x", kernel_shape=[kernel, kernel], strides=[stride, stride], pads=[pad, 0, 0, pad], ceil_mode=ceil,
-                      count_include_pad=counts)
+            nodes.add("AveragePool", "x", kernel_shape=[kernel, kernel], strides=[stride, stride], pads=[pad, 0, 0, pad],
+                      ceil_mode=ceil, count_include_pad=counts)
     found = nodes.check()
     assert found.agrees, str(found.difference)
 
@@ -207,9 +207,9 @@ def test_the_first_node_that_differs_is_named(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(Conversion, "graph", wrong)
     x = numbers(2, 5)
-    graph = helper.make_graph([helper.make_node("Exp", ["x"], ["a"], name="first"), helper.make_node("Relu", ["a"], ["b"], name="second"),
-                               helper.make_node("Sigmoid", ["b"], ["y"], name="third")], "graph",
-                              [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
+    nodes = [helper.make_node("Exp", ["x"], ["a"], name="first"), helper.make_node("Relu", ["a"], ["b"], name="second"),
+             helper.make_node("Sigmoid", ["b"], ["y"], name="third")]
+    graph = helper.make_graph(nodes, "graph", [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
                               [helper.make_tensor_value_info("y", TensorProto.FLOAT, x.shape)])
     found = tosaic.from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)).check([[x]])
     assert found.difference is None and not found.agrees

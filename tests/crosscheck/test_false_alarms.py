@@ -1,4 +1,5 @@
-"""The check of right code finds nothing: random graphs of all types through the whole cross-check, its end-to-end bounds among it.
+"""The check of right code finds nothing: random graphs of all types through the whole cross-check, its end-to-end bounds
+among it.
 
 A longer sweep: TOSAIC_FUZZ_SECONDS=1200 TOSAIC_FUZZ_SEED=1 pytest -m long tests/crosscheck
 """
@@ -44,5 +45,5 @@ def test_right_code_agrees_in_many_graphs() -> None:
             print(alarms[-1], flush=True)
         seed += 1
         if seed % 100 == 0:
-            print(f"{seed - first} graphs, {operators} operator results, {free} elements free, {len(alarms)} alarms", flush=True)
+            print(f"{seed - first} graphs, {operators} operators, {free} elements free, {len(alarms)} alarms", flush=True)
     assert not alarms, "\n".join(alarms)

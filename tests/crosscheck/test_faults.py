@@ -1,4 +1,5 @@
-"""Calls that end with an error, and operands that the specification forbids: both are findings of the check, not faults of the model."""
+"""Calls that end with an error, and operands that the specification forbids: both are findings of the check, not faults of
+the model."""
 from __future__ import annotations
 
 import json
@@ -54,7 +55,8 @@ def test_an_error_of_compiled_code_alone_is_a_difference(kind: type[Exception], 
 
     monkeypatch.setattr(stages, "executable", lambda *ignored, **named: lambda *a, **k: breaks(None))
     found = tosaic.load(EXP).main.check([[X]])
-    assert not found.agrees and "compiled code ends with" in str(found) and "the reference gives results, in call 0" in str(found)
+    assert not found.agrees and "compiled code ends with" in str(found)
+    assert "the reference gives results, in call 0" in str(found)
 
 
 def test_an_error_of_both_agrees_and_is_told() -> None:
@@ -108,7 +110,8 @@ def indices(*values: int) -> Any:
     return np.array([values], np.int32)
 
 
-@pytest.mark.parametrize(("index", "what"), [((0, 4, 2), None), ((0, 5, 2), "index 5 at [0, 1] is out of range, 1 of 3 are not in 0 to 4"),
+@pytest.mark.parametrize(("index", "what"), [((0, 4, 2), None),
+                                             ((0, 5, 2), "index 5 at [0, 1] is out of range, 1 of 3 are not in 0 to 4"),
                                              ((-1, 4, 9), "index -1 at [0, 0] is out of range, 2 of 3")])
 @pytest.mark.parametrize("text", [GATHER, SCATTER, BRANCH], ids=["gather", "scatter", "in a branch"])
 def test_an_index_out_of_range_is_reported_with_operator_and_call(text: str, index: tuple[int, ...], what: str | None) -> None:

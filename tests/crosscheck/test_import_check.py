@@ -1,5 +1,5 @@
-"""Imported models are held against their source: what a converter gets wrong is found, where both sides of the other stage start
-from the converter's graph; and it is said where nothing could be compared.
+"""Imported models are held against their source: what a converter gets wrong is found, where both sides of the other stage
+start from the converter's graph; and it is said where nothing could be compared.
 """
 from __future__ import annotations
 
@@ -33,7 +33,11 @@ X = np.arange(4, dtype=np.float32).reshape(1, 1, 4, 1)
 def wrong_import(monkeypatch: pytest.MonkeyPatch) -> None:
     """Import the resize as Arm's converter does, which rounds places."""
     from tosaic.lowering.tflite.resizes import Axis
-    monkeypatch.setattr(Axis, "rows", lambda self: (np.arange(self.new) * self.old / self.new + 0.5).astype(np.int64).clip(0, 3))
+
+    def rows(self: Axis) -> Array:
+        return (np.arange(self.new) * self.old / self.new + 0.5).astype(np.int64).clip(0, 3)
+
+    monkeypatch.setattr(Axis, "rows", rows)
 
 
 def test_a_right_import_agrees_and_says_by_which_system() -> None:

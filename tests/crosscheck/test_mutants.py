@@ -1,6 +1,6 @@
-"""Faults that only the fused code has are found end to end: a wrong row, a missed bias, one integer off by one, an element left out,
-an operator that is not there. The "compiled" code is an interpreter with one such fault, so that thousands take seconds; each
-operator on its own is right in it, so that nothing but the end-to-end bound can find the fault.
+"""Faults that only the fused code has are found end to end: a wrong row, a missed bias, one integer off by one, an element
+left out, an operator that is not there. The "compiled" code is an interpreter with one such fault, so that thousands take
+seconds; each operator on its own is right in it, so that nothing but the end-to-end bound can find the fault.
 """
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ def no_operator(operation: Operation, exact: Array, rng: random.Random) -> Array
 FAULTS: dict[str, Fault] = {"wrong row": wrong_row, "one off": one_off, "left out": left_out, "no operator": no_operator}
 
 
-def checked(module: Module, calls: Any, operation: Operation | None, fault: Fault, rng: random.Random) -> tuple[CrossCheck, bool]:
+def checked(module: Module, calls: Any, operation: Operation | None, fault: Fault,
+            rng: random.Random) -> tuple[CrossCheck, bool]:
     """The verdict on a module whose fused code has a fault in one operation, and whether an output is then another at all."""
     function, state = module.function("main"), {"other": False}
 
@@ -111,13 +112,22 @@ func.func @main(%x: tensor<1x8x8x4xELEMENT>) -> tensor<1x16x8xELEMENT> {
   %b2 = "tosa.const"() <{values = dense<B2> : tensor<8xELEMENT>}> : () -> tensor<8xELEMENT>
   %z = "tosa.const"() <{values = dense<0.0> : tensor<1xELEMENT>}> : () -> tensor<1xELEMENT>
   %flat = "tosa.const_shape"() <{values = dense<[1, 16, 8]> : tensor<3xindex>}> : () -> !tosa.shape<3>
-  %c1 = tosa.conv2d %x, %w1, %b1, %z, %z {acc_type = ACC, dilation = array<i64: 1, 1>, pad = array<i64: 1, 1, 1, 1>, stride = array<i64: 1, 1>} : (tensor<1x8x8x4xELEMENT>, tensor<8x3x3x4xELEMENT>, tensor<8xELEMENT>, tensor<1xELEMENT>, tensor<1xELEMENT>) -> tensor<1x8x8x8xELEMENT>
+  %c1 = tosa.conv2d %x, %w1, %b1, %z, %z {
+      acc_type = ACC, dilation = array<i64: 1, 1>, pad = array<i64: 1, 1, 1, 1>, stride = array<i64: 1, 1>}
+      : (tensor<1x8x8x4xELEMENT>, tensor<8x3x3x4xELEMENT>, tensor<8xELEMENT>, tensor<1xELEMENT>, tensor<1xELEMENT>)
+      -> tensor<1x8x8x8xELEMENT>
   %t1 = tosa.tanh %c1 : (tensor<1x8x8x8xELEMENT>) -> tensor<1x8x8x8xELEMENT>
-  %c2 = tosa.conv2d %t1, %w2, %b2, %z, %z {acc_type = ACC, dilation = array<i64: 1, 1>, pad = array<i64: 1, 1, 1, 1>, stride = array<i64: 1, 1>} : (tensor<1x8x8x8xELEMENT>, tensor<8x3x3x8xELEMENT>, tensor<8xELEMENT>, tensor<1xELEMENT>, tensor<1xELEMENT>) -> tensor<1x8x8x8xELEMENT>
+  %c2 = tosa.conv2d %t1, %w2, %b2, %z, %z {
+      acc_type = ACC, dilation = array<i64: 1, 1>, pad = array<i64: 1, 1, 1, 1>, stride = array<i64: 1, 1>}
+      : (tensor<1x8x8x8xELEMENT>, tensor<8x3x3x8xELEMENT>, tensor<8xELEMENT>, tensor<1xELEMENT>, tensor<1xELEMENT>)
+      -> tensor<1x8x8x8xELEMENT>
   %s = tosa.add %c2, %t1 : (tensor<1x8x8x8xELEMENT>, tensor<1x8x8x8xELEMENT>) -> tensor<1x8x8x8xELEMENT>
-  %p = tosa.avg_pool2d %s, %z, %z {acc_type = ACC, kernel = array<i64: 2, 2>, pad = array<i64: 0, 0, 0, 0>, stride = array<i64: 2, 2>} : (tensor<1x8x8x8xELEMENT>, tensor<1xELEMENT>, tensor<1xELEMENT>) -> tensor<1x4x4x8xELEMENT>
+  %p = tosa.avg_pool2d %s, %z, %z {
+      acc_type = ACC, kernel = array<i64: 2, 2>, pad = array<i64: 0, 0, 0, 0>, stride = array<i64: 2, 2>}
+      : (tensor<1x8x8x8xELEMENT>, tensor<1xELEMENT>, tensor<1xELEMENT>) -> tensor<1x4x4x8xELEMENT>
   %r = tosa.reshape %p, %flat : (tensor<1x4x4x8xELEMENT>, !tosa.shape<3>) -> tensor<1x16x8xELEMENT>
-  %a = tosa.matmul %r, %q, %z, %z : (tensor<1x16x8xELEMENT>, tensor<1x8x8xELEMENT>, tensor<1xELEMENT>, tensor<1xELEMENT>) -> tensor<1x16x8xELEMENT>
+  %a = tosa.matmul %r, %q, %z, %z
+      : (tensor<1x16x8xELEMENT>, tensor<1x8x8xELEMENT>, tensor<1xELEMENT>, tensor<1xELEMENT>) -> tensor<1x16x8xELEMENT>
   %m = tosa.reduce_max %a {axis = 2 : i32} : (tensor<1x16x8xELEMENT>) -> tensor<1x16x1xELEMENT>
   %d = tosa.sub %a, %m : (tensor<1x16x8xELEMENT>, tensor<1x16x1xELEMENT>) -> tensor<1x16x8xELEMENT>
   %e = tosa.exp %d : (tensor<1x16x8xELEMENT>) -> tensor<1x16x8xELEMENT>
@@ -125,7 +135,8 @@ func.func @main(%x: tensor<1x8x8x4xELEMENT>) -> tensor<1x16x8xELEMENT> {
   %i = tosa.reciprocal %n : (tensor<1x16x1xELEMENT>) -> tensor<1x16x1xELEMENT>
   %one = "tosa.const"() <{values = dense<0> : tensor<1xi8>}> : () -> tensor<1xi8>
   %h = tosa.mul %e, %i, %one : (tensor<1x16x8xELEMENT>, tensor<1x16x1xELEMENT>, tensor<1xi8>) -> tensor<1x16x8xELEMENT>
-  %o = tosa.matmul %h, %k, %z, %z : (tensor<1x16x8xELEMENT>, tensor<1x8x8xELEMENT>, tensor<1xELEMENT>, tensor<1xELEMENT>) -> tensor<1x16x8xELEMENT>
+  %o = tosa.matmul %h, %k, %z, %z
+      : (tensor<1x16x8xELEMENT>, tensor<1x8x8xELEMENT>, tensor<1xELEMENT>, tensor<1xELEMENT>) -> tensor<1x16x8xELEMENT>
   return %o : tensor<1x16x8xELEMENT>
 }
 """
@@ -150,7 +161,8 @@ def test_no_fault_of_a_network_is_missed(element: str, fault: str) -> None:
 def test_a_missed_bias_of_a_thousandth_is_found() -> None:
     module = prepared(network("f32").module)
     x = np.random.default_rng(1).standard_normal((1, 8, 8, 4)).astype(np.float32)
-    bias: Fault = lambda operation, exact, rng: exact - np.float32(0.001)
+    def bias(operation, exact, rng):
+        return exact - np.float32(0.001)
     for operation in module.function("main").body.operations:
         if operation.op.name == "tosa.conv2d":
             assert not checked(module, [[x]], operation, bias, random.Random(0))[0].agrees

@@ -1,5 +1,6 @@
-"""Operators of TensorFlow Lite over their attributes, converted and held against LiteRT's reference kernels by the check's own first
-stage. Every combination is a signature of one file, so that the converter runs once; one that is refused is counted, and named.
+"""Operators of TensorFlow Lite over their attributes, converted and held against LiteRT's reference kernels by the check's
+own first stage. Every combination is a signature of one file, so that the converter runs once; one that is refused is
+counted, and named.
 """
 from __future__ import annotations
 
@@ -44,8 +45,8 @@ def bytes_of(*values: int) -> tuple[Scalar, ...]:
 
 
 def pools() -> Iterator[Case]:
-    for kind, padding, stride, size, type in itertools.product(("AVERAGE_POOL_2D", "MAX_POOL_2D"), (SAME, VALID), (1, 2, 3), (1, 2, 3),
-                                                               ("f32", "i8")):
+    kinds, extents = ("AVERAGE_POOL_2D", "MAX_POOL_2D"), (1, 2, 3)
+    for kind, padding, stride, size, type in itertools.product(kinds, (SAME, VALID), extents, extents, ("f32", "i8")):
         out = [-(-n // stride) if padding == SAME else (n - size) // stride + 1 for n in (5, 6)]
         options = (Scalar("B", padding), *(Scalar("i", n) for n in (stride, stride, size, size)), Scalar("B", 0))
         yield Case(kind, (1, 5, 6, 3), (), (1, *out, 3), options, type)
@@ -66,7 +67,8 @@ def gathers() -> Iterator[Case]:
 
 
 def reductions() -> Iterator[Case]:
-    for kind, axes, keep in itertools.product(("SUM", "MEAN", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD"), ((0,), (1, 2), (-1,)), (0, 1)):
+    kinds = ("SUM", "MEAN", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD")
+    for kind, axes, keep in itertools.product(kinds, ((0,), (1, 2), (-1,)), (0, 1)):
         x = (3, 4, 5)
         drop = {a % 3 for a in axes}
         y = tuple(1 if i in drop else n for i, n in enumerate(x) if keep or i not in drop)
@@ -80,7 +82,8 @@ def layouts() -> Iterator[Case]:
         yield Case("SPACE_TO_DEPTH", (1, 4, 8, 3), (), (1, 4 // block, 8 // block, 3 * block * block), (Scalar("i", block),))
     yield Case("DEPTH_TO_SPACE", (1, 2, 3, 8), (), (1, 4, 6, 2), (Scalar("i", 2),))
     for exclusive, backwards, axis in itertools.product((0, 1), (0, 1), (0, 1)):
-        yield Case("CUMSUM", (3, 4), (Tensor("a", (), "i32", np.array(axis, np.int32)),), (3, 4), bytes_of(exclusive, backwards))
+        along = Tensor("a", (), "i32", np.array(axis, np.int32))
+        yield Case("CUMSUM", (3, 4), (along,), (3, 4), bytes_of(exclusive, backwards))
     for alpha in (0.1, 0.5, 1.5):
         yield Case("LEAKY_RELU", (3, 4), (), (3, 4), (Scalar("I", int(np.float32(alpha).view(np.uint32))),))
     yield Case("PAD", (3, 4), (constant("p", [[1, 2], [2, 0]], "i32"),), (6, 6), ())
@@ -117,7 +120,8 @@ def judged(cases: Sequence[Case]) -> list[str]:
 
 def verdict(entry: Any, case: Case) -> str:
     traced, rng = entry.trace(), np.random.default_rng(len(case.kind))
-    x = rng.standard_normal(case.x).astype(np.float32) if case.type == "f32" else rng.integers(-128, 128, case.x).astype(np.int8)
+    is_float = case.type == "f32"
+    x = rng.standard_normal(case.x).astype(np.float32) if is_float else rng.integers(-128, 128, case.x).astype(np.int8)
     assert traced.imported is not None
     module = prepared(traced.module)
     found = check_import(traced.imported, module, module.function(entry.name), [[x]])
