@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
+from ..runtime.variables import checked_context
+
 if TYPE_CHECKING:
     from ..lowering.memory.planner import PlanOptions
     from ..lowering.native.target import Target
@@ -39,8 +41,9 @@ def jit(function: Callable[..., Any] | None = None, *, static: str | int | Itera
         def power(x, n): ...
 
     `static` names (or numbers) parameters whose values Python needs; `target` is another machine to compile for,
-    `context` the namespace of the variables that the function uses, `memory` the memories that it works in. A call may use
-    `num_threads` threads (without it, as many as `set_num_threads` says), if it has work enough for them.
+    `context` the namespace of the variables that the function uses (a `tosaic.Context`; without it, the process), `memory` the
+    memories that it works in. A call may use `num_threads` threads (without it, as many as `set_num_threads` says), if it has
+    work enough for them.
 
     `precision` is that of matrix products and convolutions of f32. "f32", the default, adds exact products, each sum rounded.
     "bf16x6" adds products of bfloat16 parts on a matrix unit (AMX), where there is one and that is faster: a sum of K terms is
@@ -68,7 +71,8 @@ def with_options(memory: PlanOptions | None, number: int | None, precision: str 
     return with_precision(with_threads(memory, number), precision)
 
 
-def load(source: Any, name: str | None = None, *, variables: Mapping[str, Any] | None = None) -> Model:
+def load(source: Any, name: str | None = None, *, variables: Mapping[str, Any] | None = None,
+         context: Context | None = None) -> Model:
     """A model: a path, an open binary file, bytes, or MLIR text. What it is shows in its bytes: MLIR text (TOSA, or
     TensorFlow's dialects), .tosa or .tflite.
 
@@ -76,24 +80,29 @@ def load(source: Any, name: str | None = None, *, variables: Mapping[str, Any] |
     leave open what an argument that is a handle of a variable stands for: a name for each argument, and the first values by
     the variables' names: `{"arg1": "count", "count": np.int32(0)}`. Raises a Problem with the place for anything that is wrong
     in it.
+
+    Variables belong to the process, by their names, so that models share those that they call the same; or to `context`, a
+    `tosaic.Context`, which keeps them apart from other contexts'. A call may name another one: `model.main(x, context=c)`.
     """
     from .model import load_model
+    checked_context(context)  # before a long file is read
     if variables is None:
-        return load_model(source, name)
+        return load_model(source, name).within(context)
     from .tensorflow import bindings_of
-    return load_model(source, name, bindings_of(variables))
+    return load_model(source, name, bindings_of(variables)).within(context)
 
 
-def from_tflite(source: Any, name: str | None = None) -> Model:
+def from_tflite(source: Any, name: str | None = None, *, context: Context | None = None) -> Model:
     """The model of a .tflite: a path, an open binary file, or bytes. `load` of such a file is the same.
 
     Its entry functions are the file's signatures by their names, or `main` where there are none; inputs are called what the
-    signature calls them, and come in the order of the file. Variables belong to the process (or the context of the call), by
-    their names in the file, so that all signatures share them. What TOSA's operators are needed for comes from Arm's converter
-    (the extra `tflite`). Raises a Problem at the operator that is wrong or not supported.
+    signature calls them, and come in the order of the file. Variables belong to the process (or to `context`, or to that of the
+    call), by their names in the file, so that all signatures share them. What TOSA's operators are needed for comes from Arm's
+    converter (the extra `tflite`). Raises a Problem at the operator that is wrong or not supported.
     """
     from .model import load_tflite
-    return load_tflite(source, name)
+    checked_context(context)
+    return load_tflite(source, name).within(context)
 
 
 def compile(source: Any, *arguments: Any, entry: str | None = None, target: Target | None = None,
@@ -101,6 +110,7 @@ def compile(source: Any, *arguments: Any, entry: str | None = None, target: Targ
             precision: str | None = None) -> Compiled:
     """Compile a model (as `load` takes it), or a Python function for these arguments; options are those of `jit`."""
     memory = with_options(memory, num_threads, precision)
+    checked_context(context)
     if callable(source):
         compiled: Compiled = jit(target=target, context=context, memory=memory)(source).compile(*arguments)
         return compiled

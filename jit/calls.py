@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..runtime.function_object import NEVER, function_object
+from ..runtime.variables import checked_context
 from .structure import LEAF, Structure, rebuild
 
 if TYPE_CHECKING:
@@ -23,6 +24,12 @@ CONTEXTS = 64
 """Namespaces of variables that a compiled function remembers at most."""
 
 Call = Callable[..., Any]
+
+
+def not_yet(*arguments: Any, **named: Any) -> Any:
+    """Stands for a quick call that there is going to be, but not after this call."""
+    raise AssertionError("it is never called")
+
 
 
 class Calls:
@@ -53,9 +60,10 @@ class Calls:
         return function_object(self.executable, slow or self.ordinary, self._in_tuple, gate)
 
     def bound(self, context: Context) -> Executable:
-        """The code with the variables of `context`."""
+        """The code with the variables of `context`; a Problem where that is none."""
         if context is self.executable.context:
             return self.executable
+        checked_context(context)
         found = self._bound.get(context)
         if found is None:
             if len(self._bound) >= CONTEXTS:
@@ -66,13 +74,14 @@ class Calls:
 
 def until_quick(owner: Any, call: Call, quick: Callable[[], Call | None]) -> Call:
     """What an owner's `__call__` is at first: `call`, which is not kept from going away with the owner; when it has
-    returned, the owner's `__call__` becomes what `quick` gives, or stays `call`."""
+    returned, the owner's `__call__` becomes what `quick` gives, or stays `call`. Where that is `not_yet`, the next call asks
+    again."""
     reference = weakref.ref(owner)
 
     def first(*arguments: Any, **named: Any) -> Any:
         result = call(*arguments, **named)
-        if (alive := reference()) is not None:
-            alive.__call__ = quick() or call
+        if (alive := reference()) is not None and (found := quick()) is not not_yet:
+            alive.__call__ = found or call
         return result
 
     return first

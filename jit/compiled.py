@@ -20,16 +20,16 @@ class Compiled:
     """A function as machine code. Call it with arrays, in the order of `inputs` or as one mapping by name.
 
     It returns one array, a tuple of several, or the nest of arrays that the Python function returned. `out=` takes the
-    arrays that the outputs are written to, `context=` the namespace of variables of this call, `num_threads=` how many threads
-    it may use at most (no more than it has been compiled for).
+    arrays that the outputs are written to, `context=` the namespace of variables of this call (without it, that which it has
+    been compiled with), `num_threads=` how many threads it may use at most (no more than it has been compiled for).
     """
-    __slots__ = ("__call__", "__weakref__", "_lowered", "calls", "executable")
+    __slots__ = ("__call__", "__weakref__", "_lowered", "_results", "calls", "executable")
     if TYPE_CHECKING:
         def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None,
                      num_threads: int | None = None) -> Any: ...
 
     def __init__(self, lowered: Later[Lowered], executable: Executable, results: Structure | None = None) -> None:
-        self._lowered, self.executable = lowered, executable
+        self._lowered, self.executable, self._results = lowered, executable, results
         self.calls = Calls(executable, results)
         self.__call__ = until_quick(self, self.calls.ordinary, self.calls.quick)  # type: ignore[method-assign]
 
@@ -65,6 +65,10 @@ class Compiled:
     def report(self) -> Report:
         """Memory and time: the arena and its lower bound, constants, variables, kernels, seconds of each stage."""
         return self.lowered.report()
+
+    def bind(self, context: Context) -> Compiled:
+        """The same code with its variables in another context. Closing one closes both."""
+        return Compiled(self._lowered, self.calls.bound(context), self._results)
 
     def close(self) -> None:
         """Give the code's memory back; it happens by itself when nobody refers to it any more."""

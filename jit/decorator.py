@@ -18,6 +18,7 @@ import numpy as np
 from ..lowering.graph.graph import Function, Module
 from ..lowering.graph.types import BY_STORAGE, F32, F64, I1, I32, Array, TensorType
 from ..runtime.errors import Position, Problem, Source
+from ..runtime.variables import checked_context
 from . import trace as tracing
 from .calls import through
 from .compiled import Compiled
@@ -87,7 +88,7 @@ class Jit:
         if not callable(function):
             raise Problem(f"jit takes a function, not a {type(function).__name__}", tracing.caller(), kind="argument",
                           help="@tosaic.jit, or @tosaic.jit(static=...) above the function")
-        self.function, self.target, self.context, self.memory = function, target, context, memory
+        self.function, self.target, self.context, self.memory = function, target, checked_context(context), memory
         self.signature = inspect.signature(function)
         self.static = static_names(self.signature, static)
         self._kept: dict[Call, Pending] = {}
@@ -226,7 +227,7 @@ class Jit:
         types = tuple(v.type for v in block.yields)
         function = Function(self.name, block, types, position=position)
         return Traced(Module((function,), tuple(trace.declarations.values()), position=position), self.name,
-                      None if structure == LEAF else structure)
+                      None if structure == LEAF else structure, context=self.context)
 
     def _run(self, values: dict[str, Any]) -> Any:
         """The Python function on traced tensors."""

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..runtime.errors import Problem
 from ..runtime.later import Later, now
+from ..runtime.variables import checked_context, process
 from .cache.models import CachedModel, Origin, Outline, file_key, known_data, known_file, remember_file
 from .cache.programs import Request
-from .calls import through, until_quick
+from .calls import not_yet, through, until_quick
 from .collection import seldom_collecting
 from .dynamic import KEPT, Shape, is_dynamic, shapes_of, with_shapes
 from .reading import first_bytes, is_text, read_again, read_bytes, read_module
@@ -39,17 +40,21 @@ Graph = Callable[[Shapes], "Traced"]
 
 
 class Entry:
-    """An entry function of a model. The first call compiles it."""
+    """An entry function of a model. The first call compiles it. Its variables belong to the model's context, or where that has
+    none to the process; a call, and `compile`, may name another `context`, and then make nothing in the model's."""
     __slots__ = ("__call__", "__dict__", "__weakref__")
     if TYPE_CHECKING:
         def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None,
                      num_threads: int | None = None) -> Any: ...
 
     def __init__(self, outline: Outline, graph: Graph, cached: CachedModel | None, shapes: Shapes = (),
-                 traced: Later[Traced] | None = None) -> None:
+                 traced: Later[Traced] | None = None, context: Context | None = None) -> None:
         self._outline, self._graph, self._cached, self._shapes = outline, graph, cached, shapes
-        self._traced = traced or Later(lambda: graph(shapes))
+        self._context = process if context is None else context
+        self._traced = traced or Later(lambda: in_context(graph(shapes), context))
         self._compiled: Compiled | None = None
+        self._elsewhere: Compiled | None = None
+        """The code with the variables of another context, as long as only calls with one have been made."""
         self._lock = threading.Lock()
         self._special: dict[Shapes, Entry] = {}
         self.__call__ = until_quick(self, through(self, "_call"), through(self, "_quick"))  # type: ignore[method-assign]
@@ -84,15 +89,26 @@ class Entry:
 
     def compile(self, target: Target | None = None, context: Context | None = None,
                 memory: PlanOptions | None = None) -> Compiled:
-        """Machine code; kept for calls when it is for this machine, the process, and memory of any size."""
+        """Machine code with its variables in `context`, or in the model's; kept for calls when it is for this machine, the
+        model's context, and memory of any size."""
         if target is not None or context is not None or memory is not None:
-            return self._compile(Request(target, memory), context)
+            return self._compile(Request(target, memory).checked(), checked_context(context) or self._context)
         with self._lock:
             if self._compiled is None:
-                self._compiled = self._compile(Request(), None)
+                here, self._elsewhere = self._elsewhere, None
+                self._compiled = here.bind(self._context) if here else self._compile(Request(), self._context)
             return self._compiled
 
-    def _compile(self, request: Request, context: Context | None) -> Compiled:
+    def _code(self, context: Context | None) -> Compiled:
+        """What a call with that context may call: of other contexts it makes no variable."""
+        if self._compiled is not None or context is None or context is self._context:
+            return self._compiled or self.compile()
+        with self._lock:
+            if self._compiled is None and self._elsewhere is None:
+                self._elsewhere = self._compile(Request(), context)
+            return self._compiled or self._elsewhere
+
+    def _compile(self, request: Request, context: Context) -> Compiled:
         if self._cached is None:
             return self._traced().compile(request.target, context, request.memory)
         return self._cached.compile(self.name, self._shapes, request, context, self._traced)
@@ -102,11 +118,18 @@ class Entry:
         if self.is_dynamic:
             return self.specialize(shapes_of(self._outline.inputs, inputs))(
                 *inputs, out=out, context=context, num_threads=num_threads)
-        return (self._compiled or self.compile())(*inputs, out=out, context=context, num_threads=num_threads)
+        return self._code(checked_context(context))(
+            *inputs, out=out, context=self._context if context is None else context, num_threads=num_threads)
 
     def _quick(self) -> Callable[..., Any] | None:
-        """What calls can do once it is compiled."""
-        return None if self.is_dynamic or self._compiled is None else self._compiled.__call__
+        """What calls can do once it is compiled for those without a context."""
+        return None if self.is_dynamic else not_yet if self._compiled is None else self._compiled.__call__
+
+    def within(self, context: Context | None) -> Entry:
+        """The entry with its variables in that context; None: as it is."""
+        if checked_context(context) is None or context is self._context:
+            return self
+        return Entry(self._outline, self._graph, self._cached, self._shapes, None, context)
 
     def specialize(self, shapes: Mapping[str, Shape]) -> Entry:
         """The entry for inputs of these shapes, by name: what a model with dynamic extents is compiled as. A call does it by
@@ -125,7 +148,8 @@ class Entry:
         name, all_shapes, graph = self.name, (*self._shapes, *shapes), self._graph
         is_known = self._cached is not None and self._cached.code_key(name, all_shapes, Request()) is not None
         static = self._outline._replace(is_dynamic=False)
-        return Entry(static, graph, self._cached, all_shapes, None if is_known else now(graph(all_shapes)))
+        traced = None if is_known else now(in_context(graph(all_shapes), self._context))
+        return Entry(static, graph, self._cached, all_shapes, traced, self._context)
 
     def show(self, stage: str = "graph") -> str:
         """One stage as text."""
@@ -139,7 +163,7 @@ class Entry:
 
 class Model:
     """The entry functions of a module. Called itself, it is its only entry, or `main`. The only entry may be called `main`,
-    too, whatever its name is."""
+    too, whatever its name is. Its variables belong to the process, or to the context that it was loaded with (`within`)."""
     __slots__ = ("__call__", "__dict__", "__weakref__")
     if TYPE_CHECKING:
         def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None,
@@ -156,6 +180,15 @@ class Model:
         """A model of entries that were made one by one; `module` is what it shows."""
         model = cls(now(module), ())
         model.entries = dict(entries)
+        return model
+
+    def within(self, context: Context | None) -> Model:
+        """The model with the variables of all its entries in that context; None: as it is. Models whose variables have the same
+        names share them in one context, and nothing in two."""
+        if checked_context(context) is None:
+            return self
+        model = Model(self._module, ())
+        model.entries = {name: entry.within(context) for name, entry in self.entries.items()}
         return model
 
     @property
@@ -230,6 +263,12 @@ class Model:
         return f"<Model with {', '.join(self.entries) or 'no entries'}>"
 
 
+def in_context(traced: Traced, context: Context | None) -> Traced:
+    """The graph with its variables in that context, where nobody says otherwise."""
+    from dataclasses import replace
+    return replace(traced, context=context)
+
+
 def graph_of(module: Later[Module], name: str, bindings: Bindings | None, results: Structure | None = None,
              imported: ImportedSource | None = None) -> Graph:
     """What makes the graphs of an entry; `results` is the nest that it gives its results in, `imported` what it was made
@@ -240,7 +279,7 @@ def graph_of(module: Later[Module], name: str, bindings: Bindings | None, result
         whole = module()
         if is_tensorflow(whole):
             return Traced(graph_of(whole, name, dict(shapes), bindings), name, results,
-                          lambda: Reference(whole, name, bindings), imported)
+                          lambda: Reference(whole, name, bindings), imported=imported)
         return Traced(with_shapes(whole, whole.function(name), dict(shapes)) if shapes else whole, name, imported=imported)
     return make
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ..runtime.errors import Problem
 from ..runtime.later import now
 from ..runtime.threads import get_num_threads
+from ..runtime.variables import Context, checked_context, process
 from .collection import seldom_collecting
 from .compiled import Compiled
 from .structure import Structure
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from ..lowering.native.target import Target
     from ..lowering.schedule.alternatives import Choices
     from ..runtime.machine_code import Image
-    from ..runtime.variables import Context
     from .aot import Artifact
     from .crosscheck import CrossCheck, Source
     from .evaluators.source import ImportedSource
@@ -56,11 +56,13 @@ ELIDED = 32
 class Traced:
     """A function as a tensor graph, as it was read or recorded. `results` is the nest in which a Python function
     returned its results; None: one array, or a tuple of several. `source` runs what the graph was made from, where that is of
-    another dialect; `imported` is the model of another system that a front door has made the graph from."""
+    another dialect; `imported` is the model of another system that a front door has made the graph from. `context` is
+    the namespace of its variables where a compile says no other; None: the process."""
     module: Module
     name: str
     results: Structure | None = None
     source: Source | None = None
+    context: Context | None = None
     imported: ImportedSource | None = None
 
     @property
@@ -98,9 +100,11 @@ class Traced:
 
     def compile(self, target: Target | None = None, context: Context | None = None,
                 memory: PlanOptions | None = None) -> Compiled:
-        """`lower().compile()`, or the machine code of an earlier process from the cache on disk (`cache`)."""
+        """`lower().compile()`, or the machine code of an earlier process from the cache on disk (`cache`). Variables are in
+        `context`, or in that of the model or the function, or in the process."""
         from .cache.programs import Request, compile
-        return compile(self, Request(target, memory), context)[0]
+        request = Request(target, memory).checked()
+        return compile(self, request, checked_context(context) or self.context)[0]
 
     def tune(self, inputs: Sequence[Array], memory: PlanOptions | None = None, calls: int = 5) -> Tuning:
         """Search for faster schedules on this machine, by measuring calls with these arrays. What is found is kept in the cache
@@ -163,18 +167,20 @@ class Lowered:
         return self.show()
 
     def compile(self, context: Context | None = None) -> Compiled:
-        """Machine code in this process, with its variables in `context` or the process."""
+        """Machine code in this process, with its variables in `context`, or in that of the model or the function, or in the
+        process."""
         return self.compile_with_image(context)[0]
 
     def compile_with_image(self, context: Context | None = None, ahead: Ahead | None = None) -> tuple[Compiled, Image]:
         """The same, and the machine code as data; `ahead` has functions that are compiled already."""
+        from ..lowering.native.features import check_runs_here
         from ..lowering.native.load import native_code
         from ..runtime.executable import Executable
-        from ..runtime.variables import process
-        clock = Clock(dict(self.seconds))
+        check_runs_here(self.target)
+        chosen, clock = checked_context(context) or self.traced.context or process, Clock(dict(self.seconds))
         with clock.step("native"):
             code, image = native_code(self.program, self.plan, self.target, self.elements(), ahead=ahead, threads=self.threads)
-            executable = Executable(code, process if context is None else context)
+            executable = Executable(code, chosen)
         return Compiled(now(replace(self, seconds=clock.seconds)), executable, self.traced.results), image
 
     def elements(self) -> dict[Buffer, str]:
@@ -293,10 +299,8 @@ def prepared(module: Module) -> Module:
 
 def executable(module: Module, function: Function, target: Target | None,
                memory: PlanOptions | None = None) -> Callable[..., Any]:
-    """A function of a prepared module as code that takes a context, for the cross-check; variables of the process are not
-    its."""
-    from ..runtime.variables import Context
-    return lower(Traced(module, function.name), target, memory).compile(Context(f"check of {function.name}"))
+    """A function of a prepared module as code that takes a context, for the cross-check; it has a context of its own."""
+    return lower(Traced(module, function.name), target, memory).compile(Context("executable"))
 
 
 def show_graph(module: Module, whole: bool = False) -> str:

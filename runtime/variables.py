@@ -289,6 +289,14 @@ contexts: weakref.WeakSet[Context] = weakref.WeakSet()
 process = Context("process")
 """The context of programs that are given no other."""
 
+
+def checked_context(given: object) -> Context | None:
+    """A context that a caller may give or leave out; a Problem for anything else."""
+    if given is None or isinstance(given, Context):
+        return given
+    raise Problem(f"context is a {type(given).__name__}, not a tosaic.Context, a namespace of variables", kind="argument",
+                  help='make one: tosaic.Context("name"); without one, variables belong to the process')
+
 FORK_WAIT = 0.5
 """Seconds that a fork waits for running calls, so that the child finds whole variables; then it goes on
 regardless."""

@@ -20,12 +20,14 @@ import numpy as np
 
 from ...runtime.errors import Problem
 from ...runtime.later import now
+from ...runtime.variables import checked_context
 from ..model import Entry, Model, graph_of, outlines_of
 from ..structure import Structure, flatten
 
 if TYPE_CHECKING:
     from ...lowering.graph.graph import Module
     from ...lowering.rewrite.tensorflow import Bindings
+    from ...runtime.variables import Context
     from ..evaluators.source import ImportedSource
 
 _numbers: dict[str, Iterator[int]] = {}
@@ -33,19 +35,21 @@ _numbers: dict[str, Iterator[int]] = {}
 
 
 def from_tensorflow(source: Any, *arguments: Any, name: str | None = None, outputs: Sequence[str] = (),
-                    signatures: Sequence[str] = ()) -> Model:
+                    signatures: Sequence[str] = (), context: Context | None = None) -> Model:
     """A model of a `tf.function` or any callable (a Keras model, too) with its `arguments` (arrays, `tf.TensorSpec`s), of a
     concrete function, of a SavedModel's folder (all its signatures, or those that are named), or of a GraphDef (or the path of
     a `.pb` file) with the names of its `outputs`.
 
     Extents that a specification leaves open (None) are those of the arrays of each call. `name` is that of the model, under
-    which its variables stand: `tosaic.variables`. Raises a Problem where TensorFlow is missing, or cannot read the source.
+    which its variables stand: in `tosaic.variables`, or in `context`. Raises a Problem where TensorFlow is missing, or cannot
+    read the source.
     """
+    checked_context(context)
     tf = tensorflow()
     found = concrete_functions(tf, source, arguments, outputs, signatures)
     title = name or title_of(source)
     number = next(_numbers.setdefault(title, itertools.count(1)))
-    return Converter(tf, found, title if number == 1 else f"{title}_{number}").model()
+    return Converter(tf, found, title if number == 1 else f"{title}_{number}").model().within(context)
 
 
 def tensorflow() -> Any:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...runtime.errors import Problem
+from ...runtime.variables import checked_context
 from ..model import Model, model_of
 from .torch_export import example_shapes, exported, reexported, simpler
 from .torch_mlir import Request, lowered, need, with_names
@@ -23,6 +24,7 @@ from .torch_program import Interface, check, opened
 if TYPE_CHECKING:
     from ...lowering.graph.graph import Module
     from ...lowering.graph.types import Array
+    from ...runtime.variables import Context
     from ..evaluators.source import ImportedSource
 
 _numbers: collections.Counter[str] = collections.Counter()
@@ -30,7 +32,8 @@ _numbers_lock = threading.Lock()
 
 
 def from_torch(module: Any, *example_inputs: Any, kwargs: Mapping[str, Any] | None = None, dynamic_shapes: Any = None,
-               state: bool = True, training: bool = False, strict: bool = False, name: str | None = None) -> Model:
+               state: bool = True, training: bool = False, strict: bool = False, name: str | None = None,
+               context: Context | None = None) -> Model:
     """A model from a `torch.nn.Module` and inputs for it, or from a `torch.export.ExportedProgram`.
 
         model = tosaic.from_torch(module, torch.zeros(1, 3, 224, 224))
@@ -40,13 +43,14 @@ def from_torch(module: Any, *example_inputs: Any, kwargs: Mapping[str, Any] | No
     example inputs, unless `dynamic_shapes`, as torch.export takes it, leaves some open: these are compiled for the shapes of
     each call. The module is exported as for inference (`eval`), and left as it was; with `training` its own mode holds.
 
-    A buffer that the module writes is a variable of the process, NAME.BUFFER, with the buffer's value at first; the module's
-    own buffer stays as it is. NAME is `name`, or else the class, with a number from its second conversion on: models share
-    state only if they are given one name. `state=False` gives a function without state instead: the buffers' old values are
-    its first inputs, their new ones its first results.
+    A buffer that the module writes is a variable of the process (or of `context`), NAME.BUFFER, with the buffer's value at
+    first; the module's own buffer stays as it is. NAME is `name`, or else the class, with a number from its second conversion
+    on: models share state only if they are given one name. `state=False` gives a function without state instead: the buffers'
+    old values are its first inputs, their new ones its first results.
 
     Raises a Problem where a package is missing, torch.export cannot trace the module, or torch-mlir cannot lower an operation.
     """
+    checked_context(context)
     need("torch", "a PyTorch module", ("torch", "torch_mlir"))
     shown = name or type(module).__name__
     program = exported(module, example_inputs, kwargs or {}, dynamic_shapes, training, strict, shown)
@@ -57,7 +61,7 @@ def from_torch(module: Any, *example_inputs: Any, kwargs: Mapping[str, Any] | No
     from ..evaluators.torch import torch_source
     values = {buffer: array_of(value) for buffer, value in zip(interface.buffers, interface.values)}
     imported = torch_source(module, program, training, values, variables)
-    return Conversion(shown, variables, imported).model(program, simple, interface)
+    return Conversion(shown, variables, imported).model(program, simple, interface).within(context)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,13 @@ class Request(NamedTuple):
     target: Target | None = None
     memory: PlanOptions | None = None
 
+    def checked(self) -> Request:
+        """It, of which the code can run in this process; else a Problem."""
+        if self.target is not None:
+            from ...lowering.native.features import check_runs_here
+            check_runs_here(self.target)
+        return self
+
     def settings(self) -> object:
         """All that the code depends on but the graph, as nested tuples. Raises NotKept where no key can hold it."""
         known = versions()
@@ -94,7 +101,7 @@ def keep_findings(traced: Traced, request: Request, findings: Choices) -> bool:
     where, key = folder(), key_of(traced, request)
     if where is None or key is None or not where.write("tuning", key, {"findings": dict(findings)}):
         return False
-    compiled, image = lowered(traced, request, key).compile_with_image()
+    compiled, image = lowered(traced, request, key).compile_with_image(Context("tune"))
     return keep(key, compiled.executable.code, image)
 
 

@@ -113,6 +113,21 @@ def host() -> Target:
                    has_float_tiles=has_float_tiles(found) and may_use_tiles())
 
 
+def check_runs_here(target: Target | None) -> None:
+    """A Problem where this process cannot run code for a target: it would be ended by the first instruction that the processor
+    lacks. What counts are the features, not what the processors are called."""
+    if target is None:
+        return
+    here = host()
+    lacking = sorted(target.enabled - here.enabled)
+    if target.architecture == here.architecture and target.has_int64 == here.has_int64 and not lacking:
+        return
+    why = f"this processor has no {', '.join(lacking)}" if target.architecture == here.architecture and lacking else (
+        f"this is {here.triple}")
+    raise Problem(f"code for {target.triple}, {target.cpu}, cannot run in this process: {why}", kind="option",
+                  help="lower it and save it for that machine; without a target, code is for this one")
+
+
 def has_tiles(found: Target) -> bool:
     """Whether a machine has a matrix unit for bytes, and the vectors that go with it."""
     return found.enabled >= TILES and found.has_dot4 and found.has_masked

@@ -118,8 +118,11 @@ def tiled(axes: tuple[Axis, ...]) -> Sequence[Axis | None]:
 
 
 def fits(form: Contraction) -> bool:
-    """Whether the parts are what the tile needs: b does not change from row to row, nor a from column to column."""
+    """Whether the parts are what the tile needs: b does not change from row to row, nor a from column to column, and no column
+    is left out."""
     in_a, in_b = free_axes(form.a), free_axes(form.b)
+    if any(form.n in w.index.axes for w in form.nest.where):
+        return False
     if form.n in in_a or form.n not in in_b or form.m in in_b or not set(form.reduce.axes) <= in_a | in_b:
         return False
     if any(isinstance(e, Reduce) for e in nodes(form.reduce.body)) or Conditions.of(form.reduce, form.m, form.n).tests:

@@ -26,6 +26,8 @@ from . import contraction, contraction_choice, contraction_form
 from .contraction_choice import ContractionChoice
 from .contraction_form import Contraction
 from .derived import Made, derive
+from .map import ONE_BY_ONE
+from .map import lower as lower_map
 from .nest import Nest, Rewriter, flat_index, free_axes, units
 from .panels import constant
 from .parts import collapse, turns
@@ -258,7 +260,11 @@ def lower(b: Builder, halo: Halo, target: Target) -> None:
 
 
 def filled(b: Builder, nest: Nest, target: Target) -> None:
-    """Stores a nest in vectors, which may overlap within a line: that is the least code."""
+    """Stores a nest in vectors, which may overlap within a line: that is the least code. What lies apart in the copy (a column
+    of an image that is one pixel wide, beside its halo), or is one element, is stored one by one."""
+    if not nest.axes or nest.index.coefficient(nest.axes[-1]) != 1:
+        lower_map(b, nest, ONE_BY_ONE, target, None)
+        return
     *outer, n = nest.axes
     cut = repeating if outer else chunks  # threads divide a loop whose turns keep apart
     lanes, writer = target.lanes(ITEM_SIZES[nest.out.dtype]), Writer(b, target, nest)

@@ -69,6 +69,9 @@ class MapChoice:
         return f"map: {self.unroll} vectors of {self.lanes}{groups}" + ", streaming stores" * self.streaming
 
 
+ONE_BY_ONE = MapChoice(1, 1, False)
+"""For outputs whose neighbours lie apart, among others."""
+
 def lanes_of(nest: Nest, target: Target) -> int:
     """As many lanes as the widest type has in a vector: of 8 bytes only if the output has, because exact paths and
     indices are wide and rare."""
@@ -92,9 +95,9 @@ def lanes_of(nest: Nest, target: Target) -> int:
 def choose(nest: Nest, target: Target, rows: bool) -> MapChoice:
     inner = nest.axes[1:] if rows else nest.axes
     if not inner or nest.index.coefficient(inner[-1]) != 1 or by_terms(nest, inner[-1], target):
-        return MapChoice(1, 1, False)
+        return ONE_BY_ONE
     if loads_under_masks(nest, inner[-1]):
-        return MapChoice(1, 1, False)
+        return ONE_BY_ONE
     lanes = lanes_of(nest, target)
     operations = sum(isinstance(e, (Apply, Reduce)) for e in nodes(nest.value))
     group = group_of(repeats(nest.value, inner[-1])) if lanes > 1 else 1

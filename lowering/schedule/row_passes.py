@@ -48,7 +48,7 @@ class RowChoice:
 
 
 def recognise(nest: Nest, target: Target, rows: bool) -> RowChoice | None:
-    if nest.axes and nest.index.coefficient(nest.axes[-1]) != 1:
+    if nest.where or (nest.axes and nest.index.coefficient(nest.axes[-1]) != 1):
         return None
     form = row_form(nest)
     if form is None or (rows and not (form.outer and form.outer[0] is nest.axes[0])):

@@ -10,7 +10,7 @@ from types import CodeType
 from typing import Any
 
 from ..errors import Position, Problem
-from ..variables import Context, process
+from ..variables import Context, checked_context, process
 from .asynchronous import AsyncValue, Waiting, raised, run_callbacks, unraisable
 from .attributes import EMPTY, FrozenOpAttrs, OpAttrs
 from .buffers import HANDLE
@@ -48,7 +48,7 @@ class CoreRuntime:
     def __init__(self, diagnostic: Callable[[Diagnostic], None] | None = None, *, threads: int = 2, queue_size: int = 1024,
                  decode: Decode | None = None, cpu: Compiler | None = None, reference: Compiler | None = None,
                  place: Place = line_of, context: Context = process, kernels: int = 1024) -> None:
-        self.diagnostic, self.decode, self.place, self.context = diagnostic, decode, place, context
+        self.diagnostic, self.decode, self.place, self.context = diagnostic, decode, place, checked_context(context) or process
         self.queue = WorkQueue(threads, queue_size)
         self.cancelled: Problem | None = None
         self.is_shut_down = False

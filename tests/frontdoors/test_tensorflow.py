@@ -67,6 +67,15 @@ def test_open_extents_are_those_of_the_arrays() -> None:
         near(model(data(rows, 5)), f(data(rows, 5)).numpy())
 
 
+def test_variables_belong_to_the_context_that_is_given() -> None:
+    own = tosaic.Context("own")
+    counter, before = Counter(), set(tosaic.variables)
+    model, x = tosaic.from_tensorflow(counter.add, name="kept apart", context=own), data(3)
+    for _ in range(2):
+        near(model(x), counter.add(x).numpy())
+    assert list(own) == ["kept apart/total"] and set(tosaic.variables) == before
+
+
 def test_a_variable_that_is_written_lives_on_and_one_that_is_not_is_a_constant() -> None:
     counter = Counter()
     model = tosaic.from_tensorflow(counter.add, name="written")

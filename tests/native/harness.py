@@ -15,9 +15,11 @@ from tosaic.lowering.elements.expression import Buffer
 from tosaic.lowering.loops.interpret import Memory, run_function
 from tosaic.lowering.loops.ir import Function
 from tosaic.lowering.native.emit import emit_functions
-from tosaic.lowering.native.features import host, target
+from tosaic.lowering.native.features import target
 from tosaic.lowering.native.llvm_text import quoted
 from tosaic.lowering.native.target import Target
+
+from .machines import missing, used, with_dot_products
 
 Array = np.ndarray[Any, Any]
 MARGIN = 256
@@ -29,8 +31,7 @@ def named(name: str) -> tuple[Target, Target | None]:
     """A target, and the machine that its code runs on where it is another: "32 bits" is emitted as for a processor with
     32-bit registers, and runs here. "AVX-VNNI" has products of bytes without 512-bit vectors."""
     if name == "AVX-VNNI":
-        plain = target("x86-64-v3")
-        return replace(plain, features=plain.features + ",+avxvnni", has_dot4=True), None
+        return with_dot_products(target("x86-64-v3")), None
     if name != "32 bits":
         return target(name), None
     plain = target("x86-64")
@@ -69,8 +70,9 @@ class Native:
     """Functions as code of this process."""
 
     def __init__(self, functions: Sequence[Function], target: Target, on: Target | None = None) -> None:
-        if not (on or target).enabled <= host().enabled:
-            pytest.skip(f"this machine cannot run code for {target.cpu}")
+        target = used(functions, target)
+        if lacking := missing(on or target):
+            pytest.skip(f"this machine has no {', '.join(lacking)}, which the code for {target.cpu} uses")
         text = module_text(functions, target, on)
         self.engine = llvm.create_mcjit_compiler(parsed(text), machine(on or target, "jitdefault"))
         self.engine.finalize_object()

@@ -22,7 +22,8 @@ from tosaic.lowering.graph.operator import Op
 from tosaic.lowering.graph.types import F64, Array, TensorType
 from tosaic.lowering.schedule import schedule
 
-from ..schedule.kernels import TARGETS, Native, runs_here
+from ..native.machines import runs_here
+from ..schedule.kernels import TARGETS, Native
 from .harness import evaluated
 
 ULPS = 4

@@ -22,7 +22,8 @@ from tosaic.lowering.graph.operator import Op
 from tosaic.lowering.graph.types import F32, I1, I8, I32, I48, I64, Array, ElementType
 from tosaic.lowering.schedule import schedule
 
-from ..schedule.kernels import TARGETS, Native, runs_here
+from ..native.machines import runs_here
+from ..schedule.kernels import TARGETS, Native
 from . import float_bounds as bounds
 from .harness import Bound, assert_close, assert_equal, infer, operands, wide
 from .test_conversion import PAIRS, values

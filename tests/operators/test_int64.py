@@ -16,7 +16,8 @@ from tosaic.lowering.dialects.tosa.unary import Clz, Negate
 from tosaic.lowering.elements.expression import PRIMITIVES
 from tosaic.lowering.graph.types import BF16, F16, F32, I1, I8, I16, I32, I64, Array, ElementType
 
-from ..schedule.kernels import TARGETS, runs_here
+from ..native.machines import runs_here
+from ..schedule.kernels import TARGETS
 from .harness import check
 from .test_elementwise_integers import edges, some
 from .test_elementwise_native import check as check_native

@@ -27,7 +27,8 @@ from tosaic.lowering.graph.types import (
 )
 from tosaic.runtime.errors import Problem
 
-from ..schedule.kernels import TARGETS, runs_here
+from ..native.machines import runs_here
+from ..schedule.kernels import TARGETS
 from .dot_product import dot_product_bound
 from .harness import Given, check, unknown
 from .test_elementwise_native import check as check_native

@@ -11,7 +11,8 @@ from tosaic.lowering.graph.operator import Op
 from tosaic.lowering.graph.types import BF16, F8E4M3, F8E5M2, F16, F32, Array, ElementType
 from tosaic.runtime.errors import Problem
 
-from ..schedule.kernels import TARGETS, runs_here
+from ..native.machines import runs_here
+from ..schedule.kernels import TARGETS
 from .dot_product import dot_product_bound
 from .harness import Given, check, unknown
 from .test_convolution import Types, agree, name_of, operands, typed, zero

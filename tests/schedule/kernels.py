@@ -22,26 +22,22 @@ from tosaic.lowering.native.machine import Engine
 from tosaic.lowering.native.target import Target
 from tosaic.lowering.schedule import schedule
 
+from ..native.machines import runs_here, used, with_dot_products
+
 V4, V3, V2 = target("x86-64-v4"), target("x86-64-v3"), target("x86-64")
 TARGETS: dict[str, Target] = {
     "512 bits, dot4": replace(V4, has_dot4=True, features=V4.features + ",+avx512vnni"),
     "512 bits": V4,
     "256 bits, no masks": V3,
-    "256 bits, no masks, dot4": replace(V3, has_dot4=True, features=V3.features + ",+avxvnni"),
+    "256 bits, no masks, dot4": with_dot_products(V3),
     "128 bits": V2,
     "scalar": replace(V2, vector_bytes=1),
     "4 bytes": replace(V2, vector_bytes=4),
 }
 INTERPRETED = frozenset({"512 bits, dot4", "256 bits, no masks, dot4", "scalar"})
 """Targets whose loops are interpreted too, which is slow; all are verified."""
-HOST = target("host").enabled
 GUARD = 256
 """Bytes around a buffer that must stay as they are."""
-
-
-def runs_here(t: Target) -> bool:
-    """Whether this machine can run the target's code."""
-    return t.enabled <= HOST
 
 
 def kernel(out: Buffer, axes: Sequence[Axis], value: Expr) -> Kernel:
@@ -171,8 +167,9 @@ def check(kernels: Sequence[Kernel], seed: int = 0, targets: Mapping[str, Target
             for k, f, g, span, right in zip(kernels, whole, by_rows, parts, expected):
                 same(interpreted(f, k, values), right, f"{name}, interpreted")
                 same(interpreted(g, k, values, span), right, f"{name}, by rows, interpreted")
-        if runs_here(t):
-            native = Native([*whole, *by_rows], t)
+        needed = used([*whole, *by_rows], t)
+        if runs_here(needed):
+            native = Native([*whole, *by_rows], needed)
             for i, (k, f, g, span, right) in enumerate(zip(kernels, whole, by_rows, parts, expected)):
                 same(native.call(i, f, k, values), right, f"{name}, native")
                 same(native.call(len(kernels) + i, g, k, values, span), right, f"{name}, by rows, native")

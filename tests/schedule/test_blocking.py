@@ -21,7 +21,8 @@ from tosaic.lowering.native.target import Target
 from tosaic.lowering.schedule import describe, schedule
 from tosaic.lowering.schedule.blocking import even, most_in_a_set
 
-from .kernels import INTERPRETED, TARGETS, V2, V3, V4, Native, check, interpreted, random_data, runs_here
+from ..native.machines import runs_here
+from .kernels import INTERPRETED, TARGETS, V2, V3, V4, Native, check, interpreted, random_data
 
 SMALL = {name: replace(t, l1_bytes=1 << 10, block_bytes=1 << 11, l2_bytes=3 << 10) for name, t in TARGETS.items()
          if t.vector_bytes >= 16}

@@ -24,7 +24,8 @@ from tosaic.lowering.schedule import describe, divide, float_parts, lower, part_
 from tosaic.lowering.schedule.part_panels import packed
 
 from ..fuse.graphs import Graph, conv
-from .kernels import V4, Native, buffers_of, interpreted, row_count, runs_here, spans
+from ..native.machines import runs_here
+from .kernels import V4, Native, buffers_of, interpreted, row_count, spans
 
 FEATURES = V4.features + ",+avx512vnni,+amx-tile,+amx-bf16"
 SIX = replace(V4, has_float_tiles=True, precision="bf16x6", features=FEATURES, block_bytes=1 << 20)

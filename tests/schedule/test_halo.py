@@ -15,7 +15,7 @@ from tosaic.lowering.schedule.repeated import Repeated
 from tosaic.lowering.schedule.schedule import scheduled
 
 from ..fuse.graphs import Graph, zero
-from .kernels import V4, check
+from .kernels import TARGETS, V4, check
 
 
 def conv(shape: tuple[int, ...], weights: np.ndarray | tuple[int, ...], pad: tuple[int, ...], stride: tuple[int, int] = (1, 1),
@@ -109,6 +109,17 @@ def test_random_windows_give_what_the_expression_means(seed: int) -> None:
     dtype = r.choice(("float32", "float16"))
     weights = small((filters, *kernel, channels), seed) if r.random() < 0.7 else (filters, *kernel, channels)
     check([conv((r.randint(1, 6), height, width, channels), weights, pad, stride, dilation, dtype)], interpret=False)
+
+
+def test_what_is_copied_of_an_image_one_pixel_wide_lies_apart_in_the_copy() -> None:
+    """Its columns beside their halo; or it is a single number."""
+    narrow = [conv((2, 6, 1, 1), small((3, 3, 2, 1)), (0, 1, 0, 2), (2, 1)),
+              conv((2, 7, 1, 1), small((3, 2, 2, 1)), (1, 1, 1, 1)),
+              conv((2, 1, 1, 1), small((3, 4, 1, 1)), (2, 2, 0, 1), dtype="float16"),
+              transposed((2, 6, 1, 1), 3, (4, 2), (1, 1), (0, 2, 0, 0)),
+              transposed((3, 1, 1, 1), 3, (2, 2), (1, 1), (0, 0, 0, 0))]
+    assert all(map(has_halo, narrow))
+    check(narrow, interpret=False, targets={name: TARGETS[name] for name in ("512 bits", "128 bits", "scalar")})
 
 
 @pytest.mark.parametrize("stride", [(1, 2), (2, 2), (3, 1), (8, 8)])

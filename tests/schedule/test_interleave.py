@@ -23,7 +23,8 @@ from tosaic.lowering.native.target import Target
 from tosaic.lowering.schedule import lower
 
 from ..fuse.graphs import Graph, conv, rescale
-from .kernels import TARGETS, random_data, runs_here, same
+from ..native.machines import runs_here
+from .kernels import TARGETS, random_data, same
 
 RNG = np.random.default_rng(3)
 SAME = (1, 1, 1, 1)

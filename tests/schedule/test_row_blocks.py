@@ -20,7 +20,8 @@ from tosaic.lowering.native.target import Target
 from tosaic.lowering.schedule import lower
 
 from ..fuse.graphs import Graph, zero
-from .kernels import TARGETS, random_data, runs_here, same
+from ..native.machines import runs_here
+from .kernels import TARGETS, random_data, same
 
 FLOAT, SHIFT = zero("float32"), zero("int8")
 

@@ -17,8 +17,9 @@ from tosaic.lowering.native.load import load
 from tosaic.lowering.schedule import lower, schedule
 from tosaic.lowering.schedule.divide import DEEPEST, GRAIN, divide
 
+from ..native.machines import runs_here
 from ..schedule.expressions import kernels, windows
-from ..schedule.kernels import meaning, random_data, runs_here, same
+from ..schedule.kernels import meaning, random_data, same
 from .cases import CASES, TARGETS, THREADS, V4, fine, lowered, most_parts  # noqa: F401  `fine` is a fixture
 
 UNDIVIDED = {"gather"}

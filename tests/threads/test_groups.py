@@ -19,7 +19,8 @@ from tosaic.lowering.native.load import load
 from tosaic.lowering.schedule import lower
 
 from ..fuse.graphs import Graph
-from ..schedule.kernels import TARGETS, random_data, runs_here
+from ..native.machines import runs_here
+from ..schedule.kernels import TARGETS, random_data
 from .cases import SAME, THREADS, V4, convolution, depthwise, fine, lowered, most_parts, of_bytes  # noqa: F401
 
 CORPUS = Path(__file__).parents[1] / "data" / "corpus"

@@ -16,6 +16,7 @@ from tosaic.runtime.arena import address
 from tosaic.runtime.errors import Problem
 from tosaic.runtime.variables import Context
 
+from ...native.machines import runs_here, with_dot_products
 from .reference import Outcome, Requirement
 
 HOST, AVX2, BASE = target("host"), target("x86-64-v3"), target("x86-64")
@@ -24,13 +25,13 @@ TARGETS: dict[str, Target] = {
     "host by rows": replace(HOST, l2_bytes=512),
     "64 bytes": replace(target("x86-64-v4"), l2_bytes=8192),
     "32 bytes": AVX2,
-    "32 bytes, dot products": replace(AVX2, features=AVX2.features + ",+avxvnni", has_dot4=True, l2_bytes=4096),
+    "32 bytes, dot products": replace(with_dot_products(AVX2), l2_bytes=4096),
     "16 bytes": BASE,
     "4 bytes": replace(BASE, vector_bytes=4, l2_bytes=256),
     "scalar": replace(BASE, vector_bytes=1),
 }
 """By name. Tiny caches force kernels to run by rows, and tensors past the caches."""
-USABLE = {name: t for name, t in TARGETS.items() if t.enabled <= HOST.enabled}
+USABLE = {name: t for name, t in TARGETS.items() if runs_here(t)}
 GUARD = 256
 
 

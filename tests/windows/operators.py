@@ -1,0 +1,111 @@
+"""Every operator that slides a window, drawn with the places of `places.py`; each draws its own input, or takes one."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tosaic.lowering.graph.graph import Value
+from tosaic.lowering.graph.types import F32, ElementType
+
+from ..table.block_scaled import SIZE, pair
+from ..table.combinations import SETS, Types
+from ..table.contractions import small, whole
+from ..table.draft import NAN_MODES, Draft
+from .places import CHANNELS, Line, drawn, flat, pooling, sliding, spreading
+
+Operator = Callable[[Draft, Types], Value]
+PRODUCTS = 25_000
+"""Multiplications of one convolution, at most."""
+
+
+def channels_and_filters(d: Draft, axes: Sequence[Line], types: Sequence[ElementType]) -> tuple[int, int]:
+    """Of a convolution, few enough for its window."""
+    each = math.prod(a.kernel for a in axes) * max(math.prod(a.places for a in axes), math.prod(a.extent for a in axes))
+    channels, filters = d.shrunk((d.choice(*CHANNELS), d.choice(*CHANNELS)), max(1, PRODUCTS // each))
+    return whole(d, channels, tuple(types)), filters
+
+
+def weights_and_bias(d: Draft, types: Types, dims: Sequence[int], filters: int) -> list[Value]:
+    """With zero points; weights are mostly known when compiling."""
+    return [d.tensor(types[1], dims, constant=0.7), d.tensor(types[2], (d.choice(1, filters, filters),), small(types[2]), 0.6),
+            d.zero_point(types[0]), d.zero_point(types[1])]
+
+
+def image(d: Draft, element: ElementType, axes: Sequence[Line], channels: int) -> Value:
+    return d.tensor(element, (d.choice(1, 1, 2), *(a.extent for a in axes), channels), constant=0.05)
+
+
+def convolution(name: str, spatial: int) -> Operator:
+    def draw(d: Draft, types: Types) -> Value:
+        axes = drawn(d, spatial, sliding)
+        channels, filters = channels_and_filters(d, axes, types[:2])
+        return convolved(d, name, types, image(d, types[0], axes, channels), axes, filters)
+
+    return draw
+
+
+def convolved(d: Draft, name: str, types: Types, x: Value, axes: Sequence[Line], filters: int) -> Value:
+    """A convolution of `x` with so many filters, for each channel if it is depthwise."""
+    kernel, channels = tuple(a.kernel for a in axes), x.tensor.dims[-1]
+    if name == "depthwise_conv2d":
+        filters = filters % 4 + 1
+        dims, outputs = (*kernel, channels, filters), channels * filters
+    else:
+        dims, outputs = (filters, *kernel, channels), filters
+    return d.op(name, x, *weights_and_bias(d, types, dims, outputs), **sizes(axes), acc_type=types[3],
+                dilation=tuple(a.dilation for a in axes), local_bound=d.chance(0.5))
+
+
+def sizes(axes: Sequence[Line]) -> dict[str, Any]:
+    return {"stride": tuple(a.stride for a in axes), "pad": flat([a.pads for a in axes])}
+
+
+def transposed(d: Draft, types: Types) -> Value:
+    axes = drawn(d, 2, spreading)
+    channels, filters = channels_and_filters(d, axes, types[:2])
+    return spread(d, types, image(d, types[0], axes, channels), axes, filters)
+
+
+def spread(d: Draft, types: Types, x: Value, axes: Sequence[Line], filters: int) -> Value:
+    """A transposed convolution of `x`."""
+    dims = (filters, *(a.kernel for a in axes), x.tensor.dims[-1])
+    return d.op("transpose_conv2d", x, *weights_and_bias(d, types, dims, filters), out_pad=flat([a.pads for a in axes]),
+                stride=tuple(a.stride for a in axes), acc_type=types[3], local_bound=d.chance(0.5))
+
+
+def block_scaled(d: Draft, types: Types) -> Value:
+    axes = drawn(d, 2, sliding)
+    channels, filters = channels_and_filters(d, axes, SETS["MX"][:1])
+    shapes = (flat([a.pads for a in axes]), tuple(a.stride for a in axes), tuple(a.dilation for a in axes))
+    bias = d.tensor(F32, (d.choice(1, filters),), small(F32), 0.6)
+    return d.op("conv2d_block_scaled", *pair(d, types[0], (d.choice(1, 2), *(a.extent for a in axes), channels)),
+                *pair(d, types[0], (filters, *(a.kernel for a in axes), channels), 0.7), bias, *(d.shape(*s) for s in shapes),
+                block_size=SIZE)
+
+
+def pool(name: str) -> Operator:
+    def draw(d: Draft, types: Types) -> Value:
+        axes = drawn(d, 2, pooling)
+        channels, = d.shrunk((d.choice(*CHANNELS),), max(1, PRODUCTS // (50 * math.prod(a.extent for a in axes))))
+        return pooled(d, name, types, image(d, types[0], axes, channels), axes)
+
+    return draw
+
+
+def pooled(d: Draft, name: str, types: Types, x: Value, axes: Sequence[Line]) -> Value:
+    """A pool of `x`."""
+    window: dict[str, Any] = {"kernel": tuple(a.kernel for a in axes), **sizes(axes)}
+    operands = [x] if name.startswith("max") else [x, d.zero_point(types[0]), d.zero_point(types[0])]
+    if name.endswith("adaptive"):
+        operands += [d.shape(*numbers) for numbers in window.values()]
+        window = {}
+    mode: dict[str, Any] = {"nan_mode": d.choice(*NAN_MODES)} if name.startswith("max") else {"acc_type": types[1]}
+    return d.op(name, *operands, **window, **mode)
+
+
+OPERATORS: dict[str, Operator] = {
+    "conv2d": convolution("conv2d", 2), "conv3d": convolution("conv3d", 3),
+    "depthwise_conv2d": convolution("depthwise_conv2d", 2), "transpose_conv2d": transposed,
+    "conv2d_block_scaled": block_scaled,
+    **{name: pool(name) for name in ("avg_pool2d", "max_pool2d", "avg_pool2d_adaptive", "max_pool2d_adaptive")}}

@@ -1,0 +1,122 @@
+"""Every operator that slides a window, with every combination of element types, extents and channels of 1 and around the length
+of a vector, padding up to the kernel and beyond, strides and dilations: many in one module, for each instruction set, with
+threads and by rows, against the interpreter.
+
+A longer sweep, of so many cases in each way to compile them, and one case alone in all ways, are
+
+    TOSAIC_WINDOW_CASES=2000 TOSAIC_WINDOW_SEED=1 pytest -m long tests/windows
+    TOSAIC_WINDOW_CASE='conv2d:f32>f32>f32>f32:17' pytest -m long tests/windows
+"""
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+import pytest
+
+from ..native.machines import missing, runs_here
+from ..threads.cases import fine  # noqa: F401  a fixture
+from .sweep import CONVOLUTIONS, TARGETS, Case, Sheet, Way, chains, replayed, windows
+
+SHEET = 100
+"""Cases that are compiled together."""
+OTHERS, FLOATS = 20, 3
+"""Combinations of element types beyond specification 1.0 that are tried in each way; and how often more those of convolutions
+of floats are, which have the most forms of code."""
+CHAINS = 3
+"""Of each family that are tried in each way."""
+LATER = 1 << 20
+"""Seeds of the longer sweep are apart from those here."""
+WHOLE = tuple(Way(name) for name in TARGETS)
+BY_ROWS = (Way("host by rows"), Way("host", rows="memory"), Way("host", rows="never"), Way("scalar by rows"),
+           Way("16 bytes", rows="memory"))
+IN_PARTS = (Way("host", threads=2), Way("32 bytes", threads=2), Way("scalar", threads=3))
+
+
+def ways(some: Iterable[Way]) -> pytest.MarkDecorator:
+    """A test for each; those that this machine lacks instructions for are skipped."""
+    return pytest.mark.parametrize("way", [pytest.param(way, id=str(way), marks=pytest.mark.skipif(
+        not runs_here(TARGETS[way.target]), reason=f"this machine has no {', '.join(missing(TARGETS[way.target]))}"))
+        for way in some])
+
+
+def check(cases: Sequence[Case], way: Way) -> None:
+    """All of them, some together."""
+    sheets = [cases[start:start + SHEET] for start in range(0, len(cases), SHEET)]
+    failures = [line for some in sheets for line in Sheet.of(some).failures(way)]
+    assert not failures, f"{len(failures)} of {len(cases)} are wrong:\n" + "\n".join(failures)
+
+
+def some_windows(seed: int) -> list[Case]:
+    """Each operator with each combination of specification 1.0, and with some others; convolutions of floats more often."""
+    first = windows(seed, ("1.0",))
+    others = [case for case in windows(seed) if case not in first]
+    floats = [replace(case, seed=LATER * (n + 1) + seed) for n in range(FLOATS) for case in first if is_of_floats(case)]
+    return [*first, *others[:OTHERS], *floats]
+
+
+def is_of_floats(case: Case) -> bool:
+    return case.name in CONVOLUTIONS and case.types.startswith(("f16", "bf16", "f32"))
+
+
+def some_chains(seed: int) -> list[Case]:
+    return [case for n in range(CHAINS) for case in chains(CHAINS * seed + n)]
+
+
+@ways(WHOLE)
+def test_windows_give_what_the_interpreter_gives(way: Way) -> None:
+    check(some_windows(WHOLE.index(way)), way)
+
+
+@ways(IN_PARTS)
+@pytest.mark.usefixtures("fine")
+def test_windows_divided_among_threads_give_what_the_interpreter_gives(way: Way) -> None:
+    check(some_windows(100 + IN_PARTS.index(way)), way)
+
+
+@ways(BY_ROWS)
+def test_windows_one_behind_the_other_give_what_the_interpreter_gives(way: Way) -> None:
+    check(some_chains(BY_ROWS.index(way)), way)
+
+
+@ways(IN_PARTS)
+@pytest.mark.usefixtures("fine")
+def test_windows_one_behind_the_other_divided_among_threads_give_what_the_interpreter_gives(way: Way) -> None:
+    check(some_chains(100 + IN_PARTS.index(way)), way)
+
+
+def many(cases: Callable[[int], list[Case]]) -> list[Case]:
+    """As many as the environment says, from its seed on; or the one case that it names."""
+    if named := os.environ.get("TOSAIC_WINDOW_CASE"):
+        return [replayed(named)]
+    first = LATER * (10 + int(os.environ.get("TOSAIC_WINDOW_SEED", "0")))
+    every = itertools.chain.from_iterable(cases(seed) for seed in itertools.count(first))
+    return list(itertools.islice(every, int(os.environ.get("TOSAIC_WINDOW_CASES", "500"))))
+
+
+@pytest.mark.long
+@ways((*WHOLE, *BY_ROWS[1:3], BY_ROWS[4]))
+def test_many_windows_give_what_the_interpreter_gives(way: Way) -> None:
+    check(many(windows), way)
+
+
+@pytest.mark.long
+@ways(IN_PARTS)
+@pytest.mark.usefixtures("fine")
+def test_many_windows_divided_among_threads_give_what_the_interpreter_gives(way: Way) -> None:
+    check(many(windows), way)
+
+
+@pytest.mark.long
+@ways((*WHOLE[:1], *BY_ROWS))
+def test_many_windows_one_behind_the_other_give_what_the_interpreter_gives(way: Way) -> None:
+    check(many(chains), way)
+
+
+@pytest.mark.long
+@ways(IN_PARTS)
+@pytest.mark.usefixtures("fine")
+def test_many_windows_one_behind_the_other_divided_among_threads_give_what_the_interpreter_gives(way: Way) -> None:
+    check(many(chains), way)
