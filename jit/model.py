@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .aot import Artifact
     from .compiled import Compiled
     from .crosscheck import CrossCheck
+    from .evaluators.source import ImportedSource
     from .stages import Lowered, Traced
     from .structure import Structure
 
@@ -161,7 +162,7 @@ class Entry:
 
     def check(self, calls: Sequence[Sequence[Array]], target: Target | None = None,
               memory: PlanOptions | None = None) -> CrossCheck:
-        """The compiled function against the reference interpreter."""
+        """The compiled function against the reference interpreter, and what a model was imported from against that."""
         return self._traced().check(calls, target, memory)
 
 
@@ -174,9 +175,9 @@ class Model:
                      num_threads: int | None = None, **named: Any) -> Any: ...
 
     def __init__(self, module: Later[Module], outlines: Sequence[Outline], cached: CachedModel | None = None,
-                 bindings: Bindings | None = None) -> None:
+                 bindings: Bindings | None = None, imported: ImportedSource | None = None) -> None:
         self._module = module
-        self.entries = {o.name: Entry(o, graph_of(module, o.name, bindings), cached) for o in outlines}
+        self.entries = {o.name: Entry(o, graph_of(module, o.name, bindings, imported=imported), cached) for o in outlines}
         self.__call__ = until_quick(self, through(self, "_call"), through(self, "_quick"))  # type: ignore[method-assign]
 
     @classmethod
@@ -252,6 +253,11 @@ class Model:
         lowered = [entry.lower(target, for_object(memory)) for entry in self]
         return save(lowered, directory, name, Form(self_contained, library, main))
 
+    def check(self, calls: Sequence[Sequence[Array]], target: Target | None = None,
+              memory: PlanOptions | None = None) -> CrossCheck:
+        """`check` of the only entry, or of `main`."""
+        return self.entry().check(calls, target, memory)
+
     def show(self, whole: bool = False) -> str:
         """The module as MLIR text, long constants elided unless `whole`."""
         from .stages import show_graph
@@ -270,16 +276,18 @@ def in_context(traced: Traced, context: Context | None) -> Traced:
     return replace(traced, context=context)
 
 
-def graph_of(module: Later[Module], name: str, bindings: Bindings | None, results: Structure | None = None) -> Graph:
-    """What makes the graphs of an entry; `results` is the nest that it gives its results in."""
+def graph_of(module: Later[Module], name: str, bindings: Bindings | None, results: Structure | None = None,
+             imported: ImportedSource | None = None) -> Graph:
+    """What makes the graphs of an entry; `results` is the nest that it gives its results in, `imported` what it was made
+    from."""
     def make(shapes: Shapes) -> Traced:
         from .stages import Traced
         from .tensorflow import Reference, graph_of, is_tensorflow
         whole = module()
         if is_tensorflow(whole):
             return Traced(graph_of(whole, name, dict(shapes), bindings), name, results,
-                          lambda: Reference(whole, name, bindings))
-        return Traced(with_shapes(whole, whole.function(name), dict(shapes)) if shapes else whole, name)
+                          lambda: Reference(whole, name, bindings), imported=imported)
+        return Traced(with_shapes(whole, whole.function(name), dict(shapes)) if shapes else whole, name, imported=imported)
     return make
 
 
@@ -289,7 +297,8 @@ def load_model(source: Any, name: str | None = None, bindings: Bindings | None =
         return load_file(source, name)
     data, shown = (source, "<text>") if is_text(source) else read_bytes(source)
     known = known_data(data) if bindings is None else None
-    return model_of(lambda: read_verified(data, name or shown), known.origin if known else None, bindings)
+    return model_of(lambda: read_verified(data, name or shown), known.origin if known else None, bindings,
+                    source_of(data[4:8], lambda: data))
 
 
 def at_level(model: Model, level: str) -> Model:
@@ -324,22 +333,34 @@ def load_file(path: str | os.PathLike[str], name: str | None) -> Model:
     known = known_file(key)
     cached = known.origin.recall() if known and known.origin else None
     if known and cached:
-        return Model(Later(lambda: read_verified(read_again(place, known.sha256), shown)), cached.outlines, cached)
+        again = Later(lambda: read_again(place, known.sha256))
+        return Model(Later(lambda: read_verified(again(), shown)), cached.outlines, cached,
+                     imported=source_of(first_bytes(path, 8)[4:], again))
     data, _ = read_bytes(path)
     held = known_data(data)
     if held:
         remember_file(place, key, held)
-    return model_of(lambda: read_verified(data, shown), held.origin if held else None)
+    return model_of(lambda: read_verified(data, shown), held.origin if held else None,
+                    imported=source_of(data[4:8], lambda: data))
 
 
-def model_of(read: Callable[[], Module], origin: Origin | None, bindings: Bindings | None = None) -> Model:
+def source_of(identifier: str | bytes, data: Callable[[], Any]) -> ImportedSource | None:
+    """What a file stands for in another system, by the bytes from 4 on: a .tflite, whose bytes `data` gives."""
+    if identifier != b"TFL3":
+        return None
+    from .evaluators.tflite import tflite_source
+    return tflite_source(data)
+
+
+def model_of(read: Callable[[], Module], origin: Origin | None, bindings: Bindings | None = None,
+             imported: ImportedSource | None = None) -> Model:
     """The model that `read` reads: only when it must, where the cache knows it."""
     cached = origin.recall() if origin else None
     if cached is not None:
-        return Model(Later(read), cached.outlines, cached)
+        return Model(Later(read), cached.outlines, cached, imported=imported)
     module = read()
     outlines = outlines_of(module, bindings)
-    return Model(now(module), outlines, CachedModel(origin, outlines) if origin else None, bindings)
+    return Model(now(module), outlines, CachedModel(origin, outlines) if origin else None, bindings, imported)
 
 
 def outlines_of(module: Module, bindings: Bindings | None) -> tuple[Outline, ...]:

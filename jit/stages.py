@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ..runtime.machine_code import Image
     from .aot import Artifact
     from .crosscheck import CrossCheck, Source
+    from .evaluators.source import ImportedSource
     from .profile import Profile
     from .report import Report
     from .tune import Tuning
@@ -56,12 +57,14 @@ ELIDED = 32
 class Traced:
     """A function as a tensor graph, as it was read or recorded. `results` is the nest in which a Python function
     returned its results; None: one array, or a tuple of several. `source` runs what the graph was made from, where that is of
-    another dialect. `context` is the namespace of its variables where a compile says no other; None: the process."""
+    another dialect; `imported` is the model of another system that a front door has made the graph from. `context` is
+    the namespace of its variables where a compile says no other; None: the process."""
     module: Module
     name: str
     results: Structure | None = None
     source: Source | None = None
     context: Context | None = None
+    imported: ImportedSource | None = None
 
     @property
     def function(self) -> Function:
@@ -117,11 +120,12 @@ class Traced:
     def check(self, calls: Sequence[Sequence[Array]], target: Target | None = None,
               memory: PlanOptions | None = None) -> CrossCheck:
         """The compiled function against the reference interpreter on some calls, one list of arrays each; against the
-        interpreter of TensorFlow's operations, too, where the graph comes from there."""
+        interpreter of TensorFlow's operations, too, where the graph comes from there. The graph of an imported model is held
+        against the model in its own system, where that is installed."""
         from .crosscheck import crosscheck
         module = prepared(self.module)
         build = functools.partial(executable, memory=memory)
-        return crosscheck(module, module.function(self.name), calls, build, target, self.source)
+        return crosscheck(module, module.function(self.name), calls, build, target, self.source, self.imported)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -20,7 +20,8 @@ from .torch_mlir import Request, lowered, need, spelled_names, with_names
 
 if TYPE_CHECKING:
     from ...lowering.graph.graph import Module
-    from ...lowering.graph.types import TensorType
+    from ...lowering.graph.types import Array, TensorType
+    from ..evaluators.source import ImportedSource
 
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -60,7 +61,7 @@ class Conversion:
         told: dict[str, Any] = {}
         try:
             found = self.graph(shapes, told)
-            return model_of(lambda: found, None)
+            return model_of(lambda: found, None, imported=self.imported)
         except Problem:
             if "problem" in told or not is_open(told):
                 raise
@@ -68,7 +69,17 @@ class Conversion:
         inputs, results = typed(told["inputs"]), typed(told["results"])
         names = dict(zip(inputs, (name for name, _, _ in told["inputs"]), strict=True))
         return open_model(inputs, list(results.values()), "onnx.graph",
-                          lambda given: self.graph({names[key]: shape for key, shape in given.items()}, {}))
+                          lambda given: self.graph({names[key]: shape for key, shape in given.items()}, {}), self.imported)
+
+    @property
+    def imported(self) -> ImportedSource:
+        from ..evaluators.onnx import onnx_source
+        return onnx_source(self.source, self.first_difference)
+
+    def first_difference(self, entry: str, arrays: Sequence[Array]) -> str | None:
+        """The first node whose result the import has otherwise."""
+        from .onnx_locate import first_node
+        return first_node(self.source, arrays, lambda data, shapes: Conversion(data, self.name).graph(shapes, {}))
 
     def graph(self, shapes: Shapes, told: dict[str, Any]) -> Module:
         """The graph for these shapes of inputs."""

@@ -11,6 +11,7 @@ from ...lowering.graph.verify import verify
 from ...lowering.rewrite.specialize import check_inputs
 from ..cache.models import Outline
 from ..dynamic import input_types
+from ..evaluators.source import ImportedSource
 from ..model import Entry, Model, Shapes
 from ..stages import Traced
 
@@ -18,7 +19,8 @@ Make = Callable[[Mapping[str, tuple[int, ...]]], Module]
 """Gives the verified module, with a function `main`, for inputs of these shapes, by name."""
 
 
-def open_model(inputs: Mapping[str, TensorType], results: Sequence[TensorType], spelling: str, make: Make) -> Model:
+def open_model(inputs: Mapping[str, TensorType], results: Sequence[TensorType], spelling: str, make: Make,
+               imported: ImportedSource | None = None) -> Model:
     """A model with the entry `main`, which one operation of that name stands for."""
     module = stand_in(inputs, results, spelling)
     function = module.functions[0]
@@ -28,7 +30,7 @@ def open_model(inputs: Mapping[str, TensorType], results: Sequence[TensorType], 
             return Traced(module, "main")
         types = input_types(function, dict(shapes))
         check_inputs(function, types)
-        return Traced(make({name: type.dims for name, type in zip(inputs, types)}), "main")
+        return Traced(make({name: type.dims for name, type in zip(inputs, types)}), "main", imported=imported)
 
     return Model.of_entries({"main": Entry(Outline("main", True, tuple(inputs)), graph, None)}, module)
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ...lowering.graph.graph import Module
     from ...lowering.rewrite.tensorflow import Bindings
     from ...runtime.variables import Context
+    from ..evaluators.source import ImportedSource
 
 _numbers: dict[str, Iterator[int]] = {}
 """How many models were read under one name: their variables are not each other's."""
@@ -203,9 +204,11 @@ class Converter:
     def model(self) -> Model:
         modules = {name: self.module(name, f) for name, f in self.functions.items()}
         written = set[str]().union(*(self.written(m, b) for m, b in modules.values()))
+        from ..evaluators.tensorflow import tensorflow_source
+        imported = tensorflow_source(self.functions, dict(self.variables.values()))
         entries: dict[str, Entry] = {}
         for name, (module, bindings) in modules.items():
-            entries[name] = self.entry(name, module, bindings, written)
+            entries[name] = self.entry(name, module, bindings, written, imported)
         return Model.of_entries(entries, next(iter(modules.values()))[0])
 
     def module(self, name: str, function: Any) -> tuple[Module, Bindings]:
@@ -244,7 +247,7 @@ class Converter:
         numbers = written_arguments(module, main.name)
         return {bindings.symbols[v.name] for n, v in enumerate(main.arguments) if n in numbers and v.name in bindings.symbols}
 
-    def entry(self, name: str, module: Module, bindings: Bindings, written: set[str]) -> Entry:
+    def entry(self, name: str, module: Module, bindings: Bindings, written: set[str], imported: ImportedSource) -> Entry:
         from ...lowering.graph.verify import verify
         verify(module)
         values = {symbol: variable.numpy() for symbol, variable in self.variables.values()
@@ -252,4 +255,4 @@ class Converter:
         given = replace(bindings, initial={k: v for k, v in values.items() if k in written},
                         constants={k: v for k, v in values.items() if k not in written})
         outline, = outlines_of(module, given)
-        return Entry(outline._replace(name=name), graph_of(now(module), name, given, self.nest(name)), None)
+        return Entry(outline._replace(name=name), graph_of(now(module), name, given, self.nest(name), imported), None)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ...lowering.graph.graph import Module
     from ...lowering.graph.types import Array
     from ...runtime.variables import Context
+    from ..evaluators.source import ImportedSource
 
 _numbers: collections.Counter[str] = collections.Counter()
 _numbers_lock = threading.Lock()
@@ -59,21 +60,25 @@ def from_torch(module: Any, *example_inputs: Any, kwargs: Mapping[str, Any] | No
     check(simple, shown)
     interface = opened(simple, shown)
     variables = prefix(shown, name is not None) if state and interface.buffers else None
-    return Conversion(shown, variables).model(program, simple, interface).within(context)
+    from ..evaluators.torch import torch_source
+    values = {buffer: array_of(value) for buffer, value in zip(interface.buffers, interface.values)}
+    imported = torch_source(module, program, training, values, variables)
+    return Conversion(shown, variables, imported).model(program, simple, interface).within(context)
 
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """What messages call a module, and how the names of its variables begin (None: it has no state)."""
+    """What messages call a module, how the names of its variables begin (None: it has no state), and the module as it is."""
     name: str
     variables: str | None
+    imported: ImportedSource
 
     def model(self, program: Any, simple: Any, interface: Interface) -> Model:
         """The model of an exported program. With open extents that torch-mlir cannot lower, its graph is made anew for each set
         of shapes."""
         try:
             found = self.graph(simple, interface)
-            return model_of(lambda: found, None)
+            return model_of(lambda: found, None, imported=self.imported)
         except Problem:
             if not interface.is_open:
                 raise
@@ -84,7 +89,8 @@ class Conversion:
         def make(shapes: Mapping[str, tuple[int, ...]]) -> Module:
             return made.pop(tuple(shapes.values()), None) or self.made(program, shapes)
 
-        return open_model(*interface.types(self.variables is not None), "torch.exported_program", make)
+        return open_model(*interface.types(self.variables is not None), "torch.exported_program", make,
+                          self.imported)
 
     def made(self, program: Any, shapes: Mapping[str, tuple[int, ...]]) -> Module:
         """The graph for inputs of these shapes."""

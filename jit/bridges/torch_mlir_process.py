@@ -6,8 +6,11 @@ Nothing of tosaic is imported here.
 """
 from __future__ import annotations
 
+import importlib
 import json
+import os
 import sys
+import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -20,24 +23,32 @@ MOST_CHARACTERS = 2000
 """Of one diagnostic: MLIR prints an operation with its constants."""
 
 
-class Wrong(Exception):
-    """What is wrong with a model or its arguments: a message, the kind of the problem, what to do."""
+Attempt = Callable[[Any, dict[str, Any]], Any]
+"""Reads a model in a context; an answer learns what there is to say of it."""
 
 
 def main() -> None:
     request = json.loads(sys.argv[1])
     sys.path[:] = request["path"]
-    answer: dict[str, Any] = {"diagnostics": []}
-    try:
-        lower(request, answer)
-    except Wrong as wrong:
-        answer["problem"] = wrong.args
-    except Exception as error:
-        answer["failure"] = f"{type(error).__name__}: {error}"[:MOST_CHARACTERS]
-    print(json.dumps(answer))
+    print(json.dumps(answered(request)))
 
 
-def lower(request: Mapping[str, Any], answer: dict[str, Any]) -> None:
+def answered(request: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer of the first way to read the model that goes down to TOSA; of the first of all where none does."""
+    first: dict[str, Any] = {}
+    for attempt in READERS[request["kind"]](request):
+        answer: dict[str, Any] = {"diagnostics": []}
+        try:
+            lower(request, attempt, answer)
+            return answer
+        except Exception as error:
+            found = getattr(error, "problem", None)  # what is wrong with the model, and not with torch-mlir
+            answer |= {"failure": f"{type(error).__name__}: {error}"[:MOST_CHARACTERS]} if found is None else {"problem": found}
+        first = first or answer
+    return first
+
+
+def lower(request: Mapping[str, Any], attempt: Attempt, answer: dict[str, Any]) -> None:
     """Write the module as TOSA; `answer` learns at once what there is to say."""
     from torch_mlir import ir
     from torch_mlir.dialects import torch as torch_dialect
@@ -48,7 +59,7 @@ def lower(request: Mapping[str, Any], answer: dict[str, Any]) -> None:
     context.emit_error_diagnostics = True
     handler = context.attach_diagnostic_handler(taker(answer["diagnostics"], str(ir.DiagnosticSeverity.ERROR)))
     answer["step"] = "read"
-    module = READERS[request["kind"]](request, context, answer)
+    module = attempt(context, answer)
     answer["step"] = "lower"
     with context:
         PassManager.parse(f"builtin.module({PIPELINES[request['kind']]},strip-debuginfo)").run(module)
@@ -98,105 +109,25 @@ def write(module: Any, path: str, is_text: bool) -> None:
 
 
 # ---- PyTorch: a module in bytecode, of torch-mlir's own dialect ------------------------------------------------------------
-def read_torch(request: Mapping[str, Any], context: Any, answer: dict[str, Any]) -> Any:
+def read_torch(request: Mapping[str, Any], context: Any) -> Any:
     from torch_mlir import ir
     with open(request["source"], "rb") as file:
         return ir.Module.parse(file.read(), context).operation
 
 
-# ---- ONNX ------------------------------------------------------------------------------------------------------------------
-RANDOM = ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
-REFUSED = {"float64": "which TOSA does not have",
-           **dict.fromkeys(("uint8", "uint16", "uint32", "uint64"), "whose upper half would become negative")}
+READERS: dict[str, Callable[[Mapping[str, Any]], Sequence[Attempt]]] = {
+    "torch": lambda request: [lambda context, answer: read_torch(request, context)],
+    "onnx": lambda request: beside("onnx_reading").attempts(request)}
+"""The ways to read a model of each kind, the best first."""
 
 
-def read_onnx(request: Mapping[str, Any], context: Any, answer: dict[str, Any]) -> Any:
-    import onnx
-    from torch_mlir.extras import onnx_importer
+def beside(name: str) -> Any:
+    """A module of this folder, under a package of its own: tosaic itself is not imported, nor found."""
+    package = types.ModuleType("onnx_bridge")
+    package.__path__ = [os.path.dirname(os.path.abspath(__file__))]
+    sys.modules[package.__name__] = package
+    return importlib.import_module(f"{package.__name__}.{name}")
 
-    model = loaded(request["source"])
-    with_shapes(model.graph, request["shapes"])
-    info = onnx_importer.ModelInfo(onnx.shape_inference.infer_shapes(model, check_type=True, data_prop=True))
-    graph = info.main_graph
-    check(graph.graph_proto)
-    graph.graph_proto.name = "main"
-    answer["inputs"] = [described(value) for value in graph.input_map.values()]
-    answer["results"] = [described(value) for value in graph.graph_proto.output]
-    module = info.create_module(context=context).operation
-    onnx_importer.NodeImporter.define_function(graph, module).import_all()
-    return module
-
-
-def loaded(path: str) -> Any:
-    import onnx
-    try:
-        model = onnx.load(path)
-    except Exception as error:
-        raise Wrong(f"it is no ONNX model, or is damaged: {error}", "file", None) from None
-    if not model.graph.output or not model.opset_import:
-        raise Wrong("it is no ONNX model: there is no graph in it", "file", None)
-    return model
-
-
-def described(value: Any) -> tuple[str, list[int | None], str]:
-    """Name, extents (None: open) and element type of an input or an output."""
-    tensor = value.type.tensor_type
-    if not value.type.HasField("tensor_type"):
-        raise Wrong(f"{value.name} is no tensor", "unsupported", "inputs and outputs must be tensors")
-    if not tensor.HasField("shape"):  # torch-mlir would take its rank for 0
-        raise Wrong(f"the rank of {value.name} is not known", "unsupported", "give the inputs' shapes: shapes={...}")
-    extents = [dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim]
-    return value.name, extents, element(tensor.elem_type)
-
-
-def element(number: int) -> str:
-    """NumPy's name of an ONNX element type."""
-    import onnx
-    return str(onnx.helper.tensor_dtype_to_np_dtype(number).name)
-
-
-def check(graph: Any) -> None:
-    """Refuse what torch-mlir would lower to something else: random numbers become constants, unsigned integers signed ones."""
-    for node in graph.node:
-        if node.op_type in RANDOM:
-            raise Wrong(f"node {node.name or node.output[0]}, {node.op_type}, makes random numbers, a graph has none",
-                        "unsupported", "make them an input")
-    types = [(value.name, value.type.tensor_type.elem_type) for value in (*graph.input, *graph.output, *graph.value_info)]
-    types += [(tensor.name, tensor.data_type) for tensor in graph.initializer]
-    for name, number in types:
-        if number and element(number) in REFUSED:
-            raise Wrong(f"{name} is {element(number)}, {REFUSED[element(number)]}", "unsupported",
-                        "make the model one of float32, or of signed integers")
-
-
-def with_shapes(graph: Any, shapes: Mapping[str, Sequence[int]]) -> None:
-    """Give inputs their shapes, and names of extents their values; what follows from shapes is then inferred anew."""
-    if not shapes:
-        return
-    named: dict[str, int] = {}
-    inputs = {value.name: value.type.tensor_type for value in graph.input}
-    for name, extents in shapes.items():
-        if name not in inputs:
-            raise Wrong(f"the model has no input named {name}", "argument", f"its inputs: {', '.join(inputs)}")
-        if not inputs[name].HasField("shape"):
-            for _ in extents:
-                inputs[name].shape.dim.add()
-        dims = inputs[name].shape.dim
-        if len(dims) != len(extents) or any(d.HasField("dim_value") and d.dim_value != n for d, n in zip(dims, extents)):
-            raise Wrong(f"input {name} cannot be of shape {extents}", "argument", "its extents in the model: " + ", ".join(
-                str(d.dim_value) if d.HasField("dim_value") else d.dim_param or "?" for d in dims))
-        named.update((dim.dim_param, extent) for dim, extent in zip(dims, extents) if dim.dim_param)
-        for dim, extent in zip(dims, extents):
-            dim.dim_value = extent
-    del graph.value_info[:]
-    for dim in (d for value in (*graph.input, *graph.output) for d in value.type.tensor_type.shape.dim):
-        if dim.dim_param in named:
-            dim.dim_value = named[dim.dim_param]
-    for dim in (d for value in graph.output for d in value.type.tensor_type.shape.dim if d.dim_param):
-        dim.ClearField("dim_param")
-
-
-READERS: dict[str, Callable[[Mapping[str, Any], Any, dict[str, Any]], Any]] = {"torch": read_torch, "onnx": read_onnx}
 
 if __name__ == "__main__":
     main()

@@ -22,6 +22,7 @@ from .divide import Part
 from .inline import Places, copies, place_of
 from .plan import MAIN, Plan
 from .records import OperatorRecord, SignatureRecord, SubgraphRecord
+from .resizes import write_resize
 from .settle import settle
 from .write_kernels import WRITE, write_kernel
 from .write_slices import write_slice
@@ -209,6 +210,8 @@ class SubgraphWriter:
             case ("SLICE" | "STRIDED_SLICE"), _:
                 begin = None if self.graph.tensors[inputs[1]].data is not None else self.value(inputs[1])
                 return [write_slice(self.builder, self.graph, operator, self.value(inputs[0]), begin, here)]
+            case "RESIZE_NEAREST_NEIGHBOR", _:
+                return [write_resize(self.builder, self.graph, operator, self.value(inputs[0]), here)]
             case kind, _ if kind in WRITE:
                 return [write_kernel(self.builder, self.graph, operator, [self.value(t) for t in inputs], here)]
         raise Problem(f"{operator.kind} with {len(inputs)} operands", kind="syntax")

@@ -31,6 +31,7 @@ from .schema import (
     NAMED,
     OPERATOR,
     OPTION_TYPES,
+    PLACES,
     QUANTIZATION,
     SIGNATURE,
     SUBGRAPH,
@@ -214,6 +215,8 @@ def read_options(name: str, table: Table | None) -> Options:
             return {**dict.fromkeys(MASKS, 0), "offset": 0}
         case "GELU":
             return {"approximate": table.scalar(IS_APPROXIMATE, "bool", "approximate") if table else 0}
+        case "RESIZE_NEAREST_NEIGHBOR":
+            return {key: table.scalar(slot, "bool", key) if table else 0 for key, slot in PLACES.items()}
         case "VAR_HANDLE":
             return {key: table.text(slot, key) if table else "" for key, slot in VARIABLE_NAMES.items()}
     return {}

@@ -15,6 +15,7 @@ from ...runtime.errors import Problem
 from ...runtime.records import dataclass
 from .kernels import is_kernel_of_ours
 from .records import ModelRecord, OperatorRecord, SubgraphRecord
+from .resizes import is_resize_of_ours
 from .schema import CALLEES, OTHER_CALLERS, RESOURCE
 from .slices import is_slice_of_ours
 
@@ -35,7 +36,8 @@ Step: TypeAlias = Part | int
 
 
 def is_ours(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
-    return operator.kind in OWN or is_slice_of_ours(graph, operator) or is_kernel_of_ours(graph, operator)
+    return operator.kind in OWN or any(
+        test(graph, operator) for test in (is_slice_of_ours, is_kernel_of_ours, is_resize_of_ours))
 
 
 def divide(model: ModelRecord, number: int, effects: frozenset[int]) -> tuple[Step, ...]:

@@ -63,7 +63,7 @@ SIGNATURE = {"inputs": 0, "outputs": 1, "key": 2, "subgraph": 4}
 NAMED = {"name": 0, "tensor": 1}
 
 OPTION_TYPES = {"CALL": 16, "STRIDED_SLICE": 32, "IF": 92, "WHILE": 93, "CALL_ONCE": 103, "VAR_HANDLE": 111,
-                "GELU": 116, "STABLEHLO_COMPOSITE": 21}
+                "GELU": 116, "STABLEHLO_COMPOSITE": 21, "RESIZE_NEAREST_NEIGHBOR": 74}
 """The number of an operator's table of options among all, for the operators whose options are looked at."""
 
 CALLEES: dict[str, tuple[int, ...]] = {"CALL": (0,), "IF": (0, 1), "WHILE": (0, 1), "CALL_ONCE": (0,),
@@ -78,6 +78,8 @@ MASKS = {"begin_mask": 0, "end_mask": 1, "ellipsis_mask": 2, "new_axis_mask": 3,
 """Slots of the options of STRIDED_SLICE."""
 IS_OFFSET = 5
 """A slot of the same: whether its ends count from its begins."""
+PLACES = {"align_corners": 0, "half_pixel_centers": 1}
+"""Slots of the options of RESIZE_NEAREST_NEIGHBOR."""
 IS_APPROXIMATE = 0
 """A slot of the options of GELU."""
 VARIABLE_NAMES = {"container": 0, "shared_name": 1}

@@ -66,6 +66,8 @@ def bound(op: Op, operands: Sequence[Array], expected: Array, element: ElementTy
                 roundings = x.shape[axis] * (2 if element.name == "f64" else 1)
                 allowed = relative(exact, np.asarray((1 + unit / 2) ** roundings - 1 + unit), unit)
                 return np.where(leaves_range(x, axis, element), np.inf, allowed)
+            case "resize" if not op.is_bilinear:  # type: ignore[attr-defined]
+                return None
             case "resize":
                 return np.full(exact.shape, max(20 * unit, 0.006) * np.max(np.abs(x), initial=0, where=np.isfinite(x)))
             case "fft2d" | "rfft2d" | "tosaic.fourier2d":

@@ -1,0 +1,95 @@
+"""RESIZE_NEAREST_NEIGHBOR of TensorFlow Lite, which row of the operand each row of the result is: a converter rounds places
+where the kernel, with neither corners aligned nor centers at halves, takes the row before.
+"""
+from __future__ import annotations
+
+import numpy as np
+
+from ...runtime.records import dataclass
+from ..dialects.tosa.gather import Gather
+from ..dialects.tosa.layout import Tile
+from ..dialects.tosa.resize import Resize
+from ..flatbuffer.position import FilePosition
+from ..graph.graph import BlockBuilder, Value
+from ..graph.types import Array
+from .constants import integers
+from .records import OperatorRecord, SubgraphRecord
+from .writer import Writer
+
+LARGEST_SCALE = 1 << 11
+"""Of RESIZE."""
+
+
+def is_resize_of_ours(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
+    """Whether a resize is written here: one whose extents are known."""
+    if operator.kind != "RESIZE_NEAREST_NEIGHBOR" or len(operator.inputs) != 2 or min(operator.inputs) < 0:
+        return False
+    x, size = (graph.tensors[t] for t in operator.inputs)
+    extents = integers(size)
+    return None not in x.shape and len(x.shape) == 4 and extents is not None and len(extents) == 2 and min(extents) > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One axis: extents of operand and result, and how places are meant."""
+    old: int
+    new: int
+    aligned: bool
+    halves: bool
+
+    def rows(self) -> Array:
+        """The rows, in float32 as the kernel computes them."""
+        aligned = self.aligned and self.new > 1
+        scale = np.float32(self.old - 1) / np.float32(self.new - 1) if aligned else np.float32(self.old) / np.float32(self.new)
+        place = (np.arange(self.new, dtype=np.float32) + np.float32(0.5 if self.halves else 0)) * scale
+        rows = np.floor(place + np.float32(0.5)) if self.aligned else np.floor(place)
+        return rows.astype(np.int64).clip(0, self.old - 1)
+
+    def numbers(self) -> tuple[int, int, int, int] | None:
+        """Scale above and below, offset and border with which RESIZE takes these rows; None where there are none."""
+        aligned = self.aligned and self.new > 1 and self.old > 1
+        n, d = (2 * (self.new - 1), 2 * (self.old - 1)) if aligned else (2 * self.new, 2 * self.old)
+        offset = 0 if aligned else self.old - self.new if self.halves else -self.new
+        divisor = int(np.gcd.reduce([n, d, offset]))
+        n, d, offset = n // divisor, d // divisor, offset // divisor
+        border = (self.new - 1) * d - (self.old - 1) * n + offset
+        if not (n <= LARGEST_SCALE and d < 16 * n and -n <= offset < 16 * n and -16 * n <= border < n):
+            return None
+        place = np.arange(self.new, dtype=np.int64) * d + offset
+        first = place // n
+        rows = (first + (2 * (place - first * n) >= n)).clip(0, self.old - 1)
+        return (n, d, offset, border) if (rows == self.rows()).all() else None
+
+
+class ResizeWriter(Writer):
+    """Appends the operations of one resize."""
+    __slots__ = ()
+
+    def resized(self, x: Value, axes: tuple[Axis, Axis]) -> Value:
+        numbers = [axis.numbers() for axis in axes]
+        if all(numbers):
+            (n, d, y, bottom), (m, e, z, right) = ((1, 1, 0, 0) if found is None else found for found in numbers)
+            return self.add(Resize(mode="NEAREST_NEIGHBOR"), x, self.shape([n, d, m, e]), self.shape([y, z]),
+                            self.shape([bottom, right]))
+        for number, axis in enumerate(axes):
+            x = self.taken(x, 1 + number, axis.rows())
+        return x
+
+    def taken(self, x: Value, axis: int, rows: Array) -> Value:
+        """These rows of an axis."""
+        shape = x.tensor.dims
+        before, behind = int(np.prod(shape[:axis])), int(np.prod(shape[axis + 1:]))
+        index = self.constant(rows.astype(np.int32).reshape(1, -1))
+        index = index if before == 1 else self.add(Tile(), index, self.shape((before, 1)))
+        found = self.add(Gather(), self.reshaped(x, (before, shape[axis], behind)), index)
+        return self.reshaped(found, (*shape[:axis], rows.size, *shape[axis + 1:]))
+
+
+def write_resize(builder: BlockBuilder, graph: SubgraphRecord, operator: OperatorRecord, x: Value,
+                 position: FilePosition) -> Value:
+    """The result of a resize of `x`."""
+    sizes = integers(graph.tensors[operator.inputs[1]])
+    assert sizes is not None, "is_resize_of_ours has seen it"
+    aligned, halves = (bool(operator.options[name]) for name in ("align_corners", "half_pixel_centers"))
+    rows, columns = (Axis(old, new, aligned, halves) for old, new in zip(x.tensor.dims[1:3], sizes))
+    return ResizeWriter(builder, position).resized(x, (rows, columns))
