@@ -41,7 +41,7 @@ def wrong(verdicts: Sequence[Verdict]) -> list[str]:
 def test_what_was_wrong_is_right_or_refused() -> None:
     tests = {test.name.removeprefix("test_"): test for test in node_tests()}
     found = judged([tests[name] for name in ONCE_WRONG if name in tests])
-    assert not wrong(found) and counted(found)["right"] >= 9
+    assert not wrong(found) and counted(found)["right"] >= 6
 
 
 @pytest.mark.long
