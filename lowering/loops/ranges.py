@@ -8,7 +8,7 @@ value is found by replacing the newest symbol by each of its bounds in turn, so 
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 
 import numpy as np
@@ -64,6 +64,8 @@ class Ranges:
     forms: dict[Var, Form] = field(default_factory=dict)
     intervals: dict[int, Interval] = field(default_factory=dict)
     facts: dict[int, list[tuple[int, Form]]] = field(default_factory=dict)
+    quotients: dict[int, tuple[Form, int]] = field(default_factory=dict)
+    """Of symbols that are quotients: what may be negative, though perhaps not where it matters, and what it is divided by."""
     spans: dict[Var, Interval] = field(default_factory=dict)
     data: dict[Buffer, Interval] = field(default_factory=dict)
 
@@ -180,8 +182,18 @@ class Ranges:
                 return self.symbol((0, min(high, n) if low >= 0 else n), *([(-1, form)] if low >= 0 else []))
             case "ashr" | "lshr" | "div" if low >= 0 <= n and (n < 64 or op == "div"):
                 if by := n if op == "div" else 1 << n:
-                    return self.symbol((low // by, high // by), (-by, form), (by, form.times(-1).moved(by - 1)))
+                    return self.symbol((low // by, high // by), *quotient(form, by))
+            case "div" if n > 0:
+                return self.truncated(form, n)
         return self.unknown(type)
+
+    def truncated(self, form: Form, by: int) -> Form:
+        """What may be negative, divided towards 0."""
+        low, high = (n // by if n >= 0 else -(-n // by) for n in self.interval(form))
+        found = self.symbol((low, high), (-by, form.moved(by - 1)), (by, form.times(-1).moved(by - 1)))
+        (number,) = found.terms
+        self.quotients[number] = form, by
+        return found
 
     def extreme(self, largest: bool, a: Form, b: Form) -> Form:
         (low, high), (least, most) = self.closest(a), self.closest(b)
@@ -222,13 +234,22 @@ class Ranges:
         rest = {s: k for s, k in form.terms.items() if s != newest}
         low, high = self.intervals[newest]
         best = self.found_least(Form(rest, form.const + c * (low if c > 0 else high)), facts, found)
-        for k, other in [*self.facts.get(newest, ()), *facts.get(newest, ())]:
+        for k, other in [*self.known_of(newest, facts, found), *facts.get(newest, ())]:
             if (k > 0) == (c > 0):  # |k| form >= |k| rest - |c| other
                 scale = abs(k)
                 bound = Form(rest, form.const).times(scale).plus(other, -abs(c))
                 best = max(best, -(-self.found_least(bound, facts, found) // scale))
         found[key] = best
         return best
+
+    def known_of(self, symbol: int, facts: Facts, found: dict[tuple, int]) -> Sequence[tuple[int, Form]]:
+        """What is always known of a symbol; of a quotient more, where the facts say that what is divided is not negative."""
+        known = self.facts.get(symbol, [])
+        if symbol in self.quotients:
+            form, by = self.quotients[symbol]
+            if self.found_least(form, facts, found) >= 0:
+                return [*known, (1, Form({})), *quotient(form, by)]
+        return known
 
     def span(self, x: Operand) -> Interval:
         """The interval of a value."""
@@ -270,6 +291,11 @@ class Ranges:
                 apart = self.form(a).plus(self.form(b), -1)
                 return [[apart.moved(-1) if op == "le" else apart]]
         return [self.conditions(x) if holds else []]
+
+
+def quotient(form: Form, by: int) -> tuple[tuple[int, Form], tuple[int, Form]]:
+    """Facts of what the form, which is not negative, is divided to."""
+    return (-by, form), (by, form.times(-1).moved(by - 1))
 
 
 def by_newest(forms: Iterable[Form], outer: Facts = NO_FACTS) -> Facts:

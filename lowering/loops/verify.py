@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from ...runtime.errors import Problem
 from ...runtime.records import dataclass
 from ..elements.expression import Buffer
+from .feasible import can_be
 from .ir import (
     BOOL,
     INDEX,
@@ -315,21 +316,20 @@ class Verifier:
         return self.known[key]
 
     def cases(self, base: Operand, lanes: int, active: int, mask: Operand | None, step: int = 0) -> list[Interval]:
-        """`bounds` in each case of the mask that can be."""
+        """`bounds` in each case of the mask, and of the conditions around it, that can be."""
         found = [self.least_and_greatest(base, lanes, active, facts, step)
-                 for facts in (self.ranges.cases(mask) if mask is not None else [[]]) if self.is_possible(facts)]
+                 for facts in (self.ranges.cases(mask) if mask is not None else [[]])
+                 if can_be(self.ranges, [*facts, *self.accessed(lanes, active)], self.facts)]
         return [(low, high) for low, high in found if low <= high]
 
-    def is_possible(self, facts: list[Form]) -> bool:
-        """Whether nothing shows that these facts cannot all hold."""
-        together = by_newest(facts, self.facts)
-        return all(self.ranges.least(f.times(-1), together) <= 0 for f in facts)
+    def accessed(self, lanes: int, active: int) -> list[Form]:
+        """What is known of the lanes of an access."""
+        return [self.ranges.lane(lanes).times(-1).moved(active - 1)] if active < lanes else []
 
     def least_and_greatest(self, base: Operand, lanes: int, active: int, facts: list[Form], step: int) -> Interval:
         """The least and greatest of base + step * lane where these facts hold beside what is known here."""
         ranges = self.ranges
-        if active < lanes:
-            facts = [*facts, ranges.lane(lanes).times(-1).moved(active - 1)]
+        facts = [*facts, *self.accessed(lanes, active)]
         together = by_newest(facts, self.facts) if facts else self.facts
         form = ranges.form(base)
         if step and lanes > 1:
@@ -340,12 +340,12 @@ class Verifier:
         """That an access from low to high is in range; one that a condition guards may be outside, but not for sure
         in all cases of the mask that can be."""
         self.accesses += 1
-        size = size_of(buffer)
+        size, guarded = size_of(buffer), bool(self.conditions or mask is not None)
         if self.dead or (low >= 0 and high < size):
             return
-        if (self.conditions or mask is not None) and low < size and high >= 0:
+        if guarded and low < size and high >= 0:
             self.guarded += 1
-        elif low <= high and (mask is None or ((found := cases()) and all(b < 0 or a >= size for a, b in found))):
+        elif low <= high and (not guarded or ((found := cases()) and all(b < 0 or a >= size for a, b in found))):
             self.fail(f"{buffer!r} is accessed at {low} to {high}, and has {size} elements")
 
 

@@ -1,0 +1,79 @@
+"""Whether what conditions say together can be: a search for integers, for the few accesses of which bounds alone say that they
+are never in range. One that never happens, under a mask that no lane has, is no fault.
+
+Each symbol has an interval; every fact narrows those of its symbols, until nothing changes. Then each number of the smallest is
+tried. What is not found out in a few steps can be.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from .ranges import Facts, Form, Interval, Ranges, by_newest
+
+MOST_TRIED = 1000
+"""Numbers that are tried at most: lanes of a vector times iterations of a few short loops."""
+MOST_NARROWED = 30
+"""How often all facts narrow the intervals at most; they do so by little where two loops' bounds depend on each other."""
+Domains = Mapping[int, Interval]
+
+
+def can_be(ranges: Ranges, forms: Iterable[Form], outer: Facts) -> bool:
+    """Whether nothing shows that the forms, and what is known of their symbols, cannot all be 0 or more."""
+    facts = [*forms, *[whole(s, fact) for s, known in outer.items() for fact in known]]
+    given = by_newest(facts)
+    domains: dict[int, Interval] = {}
+    for form in facts:  # which grows: what is known of a symbol has others
+        for s in form.terms:
+            if s not in domains:
+                domains[s] = ranges.intervals[s]
+                facts += [whole(s, fact) for fact in ranges.known_of(s, given, {})]
+    return Search(facts).finds(domains)
+
+
+def whole(symbol: int, fact: tuple[int, Form]) -> Form:
+    return fact[1].plus(Form({symbol: fact[0]}))
+
+
+class Search:
+    """For numbers of which all facts are true."""
+
+    def __init__(self, facts: list[Form]) -> None:
+        self.facts, self.tried = facts, 0
+
+    def finds(self, domains: Domains) -> bool:
+        self.tried += 1
+        narrow = self.narrowed(domains)
+        if narrow is None:
+            return False
+        open = {s: high - low for s, (low, high) in narrow.items() if low < high}
+        if not open:
+            return True
+        symbol = min(open, key=lambda s: (open[s], s))
+        if open[symbol] + self.tried >= MOST_TRIED:
+            return True
+        low, high = narrow[symbol]
+        return any(self.finds({**narrow, symbol: (n, n)}) for n in range(low, high + 1))
+
+    def narrowed(self, domains: Domains) -> Domains | None:
+        """What is left of the intervals; None if one is empty."""
+        found = dict(domains)
+        for _ in range(MOST_NARROWED):
+            before = dict(found)
+            if any(not narrow(form, found) for form in self.facts) or any(low > high for low, high in found.values()):
+                return None
+            if found == before:
+                break
+        return found
+
+
+def narrow(form: Form, domains: dict[int, Interval]) -> bool:
+    """Narrow the intervals so that the form may be 0 or more with each of their ends; false where it is less with all."""
+    most = form.const + sum(max(c * n for n in domains[s]) for s, c in form.terms.items())
+    for s, c in form.terms.items():
+        low, high = domains[s]
+        others = most - max(c * low, c * high)  # and c * n must make up for it
+        domains[s] = (max(low, -(others // c)), high) if c > 0 else (low, min(high, others // -c))
+    return most >= 0
+
+
+__all__ = ["can_be"]
