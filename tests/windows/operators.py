@@ -12,9 +12,13 @@ from ..table.block_scaled import SIZE, pair
 from ..table.combinations import SETS, Types
 from ..table.contractions import small, whole
 from ..table.draft import NAN_MODES, Draft
-from .places import CHANNELS, Line, drawn, flat, pooling, sliding, spreading
+from .places import CHANNELS, NARROW, Drawn, Line, drawn, flat, pooling, sliding, spreading
 
 Operator = Callable[[Draft, Types], Value]
+FILTERS = (2, 3, 4, 7, 8, 9, 17)
+"""Of a thin image."""
+MOST_HALO = 3
+"""So many times a thin image, windows read of it and its padding: then it is copied in most cases."""
 PRODUCTS = 25_000
 """Multiplications of one convolution, at most."""
 
@@ -26,10 +30,11 @@ def channels_and_filters(d: Draft, axes: Sequence[Line], types: Sequence[Element
     return whole(d, channels, tuple(types)), filters
 
 
-def weights_and_bias(d: Draft, types: Types, dims: Sequence[int], filters: int) -> list[Value]:
+def weights_and_bias(d: Draft, types: Types, dims: Sequence[int], filters: int, known: float) -> list[Value]:
     """With zero points; weights are mostly known when compiling."""
-    return [d.tensor(types[1], dims, constant=0.7), d.tensor(types[2], (d.choice(1, filters, filters),), small(types[2]), 0.6),
-            d.zero_point(types[0]), d.zero_point(types[1])]
+    weights = d.tensor(types[1], dims, constant=known)
+    bias = d.tensor(types[2], (d.choice(1, filters, filters),), small(types[2]), 0.6)
+    return [weights, bias, d.zero_point(types[0]), d.zero_point(types[1])]
 
 
 def image(d: Draft, element: ElementType, axes: Sequence[Line], channels: int) -> Value:
@@ -45,7 +50,7 @@ def convolution(name: str, spatial: int) -> Operator:
     return draw
 
 
-def convolved(d: Draft, name: str, types: Types, x: Value, axes: Sequence[Line], filters: int) -> Value:
+def convolved(d: Draft, name: str, types: Types, x: Value, axes: Sequence[Line], filters: int, known: float = 0.7) -> Value:
     """A convolution of `x` with so many filters, for each channel if it is depthwise."""
     kernel, channels = tuple(a.kernel for a in axes), x.tensor.dims[-1]
     if name == "depthwise_conv2d":
@@ -53,7 +58,7 @@ def convolved(d: Draft, name: str, types: Types, x: Value, axes: Sequence[Line],
         dims, outputs = (*kernel, channels, filters), channels * filters
     else:
         dims, outputs = (filters, *kernel, channels), filters
-    return d.op(name, x, *weights_and_bias(d, types, dims, outputs), **sizes(axes), acc_type=types[3],
+    return d.op(name, x, *weights_and_bias(d, types, dims, outputs, known), **sizes(axes), acc_type=types[3],
                 dilation=tuple(a.dilation for a in axes), local_bound=d.chance(0.5))
 
 
@@ -67,11 +72,38 @@ def transposed(d: Draft, types: Types) -> Value:
     return spread(d, types, image(d, types[0], axes, channels), axes, filters)
 
 
-def spread(d: Draft, types: Types, x: Value, axes: Sequence[Line], filters: int) -> Value:
+def spread(d: Draft, types: Types, x: Value, axes: Sequence[Line], filters: int, known: float = 0.7) -> Value:
     """A transposed convolution of `x`."""
     dims = (filters, *(a.kernel for a in axes), x.tensor.dims[-1])
-    return d.op("transpose_conv2d", x, *weights_and_bias(d, types, dims, filters), out_pad=flat([a.pads for a in axes]),
+    return d.op("transpose_conv2d", x, *weights_and_bias(d, types, dims, filters, known), out_pad=flat([a.pads for a in axes]),
                 stride=tuple(a.stride for a in axes), acc_type=types[3], local_bound=d.chance(0.5))
+
+
+def thin(name: str, spatial: int) -> Operator:
+    """A convolution of an image with one channel that is mostly one pixel wide, with padding: of known weights, it reads a copy
+    with a halo, in which nothing of the image has a neighbour."""
+    line = spreading if name == "transpose_conv2d" else sliding
+
+    def draw(d: Draft, types: Types) -> Value:
+        d.known, d.mood = None, "whole"
+        while True:
+            axes = drawn(d, spatial, line, (*(d.choice(*NARROW) for _ in range(spatial - 1)), d.choice(1, 1, 1, 2)))
+            if axes[-1].places > 1 and math.prod(reach(a, line) / a.extent for a in axes) <= MOST_HALO:
+                break
+        x = d.tensor(types[0], (d.choice(1, 1, 2), *(a.extent for a in axes), 1), constant=0.0)
+        filters = d.choice(*FILTERS)
+        if name == "transpose_conv2d":
+            return spread(d, types, x, axes, filters, known=1.0)
+        return convolved(d, name, types, x, axes, filters, known=1.0)
+
+    return draw
+
+
+def reach(a: Line, line: Drawn) -> int:
+    """Elements of an axis, and places of its padding, that windows read together."""
+    if line is spreading:
+        return (a.places - 1) // a.stride + -(-a.kernel // a.stride)
+    return a.extent + sum(a.pads)
 
 
 def block_scaled(d: Draft, types: Types) -> Value:
@@ -109,3 +141,5 @@ OPERATORS: dict[str, Operator] = {
     "depthwise_conv2d": convolution("depthwise_conv2d", 2), "transpose_conv2d": transposed,
     "conv2d_block_scaled": block_scaled,
     **{name: pool(name) for name in ("avg_pool2d", "max_pool2d", "avg_pool2d_adaptive", "max_pool2d_adaptive")}}
+THIN: dict[str, Operator] = {f"thin {name}": thin(name, spatial)
+                             for name, spatial in (("conv2d", 2), ("conv3d", 3), ("transpose_conv2d", 2))}

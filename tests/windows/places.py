@@ -90,4 +90,4 @@ def flat(numbers: Sequence[tuple[int, int]]) -> tuple[int, ...]:
     return tuple(n for pair in numbers for n in pair)
 
 
-__all__ = ["CHANNELS", "Line", "drawn", "flat", "pooling", "sliding", "spreading"]
+__all__ = ["CHANNELS", "NARROW", "Line", "drawn", "flat", "pooling", "sliding", "spreading"]

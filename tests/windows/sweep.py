@@ -25,7 +25,7 @@ from ..table.data import MOODS
 from ..table.draft import Draft
 from ..table.property import check_result
 from .chains import FAMILIES, Whole, chain
-from .operators import OPERATORS
+from .operators import OPERATORS, THIN
 
 TARGETS: dict[str, Target] = {**native.TARGETS, "scalar by rows": replace(native.BASE, vector_bytes=1, has_cache=False)}
 """The last one is like a microcontroller: kernels run by rows where that saves memory."""
@@ -51,7 +51,7 @@ class Case:
         d.known = d.choice(*(None,) * 7, 0.0)
         if self.name == "chain":
             return chain(d, self.types)
-        return OPERATORS[self.name](d, next(expanded(self.types)))
+        return {**OPERATORS, **THIN}[self.name](d, next(expanded(self.types)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +161,14 @@ def rounded(exact: Array, operation: Operation) -> Array:
 def windows(seed: int, versions: Sequence[str] = ("1.0", "1.1", "more")) -> list[Case]:
     """Each operator once with each combination of element types that these versions have, in a random order."""
     found = [Case(name, written(types), seed) for name in OPERATORS for types in TABLE[name].combinations(*versions)]
+    random.Random(seed).shuffle(found)
+    return found
+
+
+def thin_windows(seed: int, versions: Sequence[str] = ("1.0", "1.1", "more")) -> list[Case]:
+    """Convolutions of floats on thin images, each once with each combination of element types."""
+    found = [Case(f"thin {name}", written(types), seed) for name in CONVOLUTIONS[:-1] if f"thin {name}" in THIN
+             for types in TABLE[name].combinations(*versions) if types[0].is_float]
     random.Random(seed).shuffle(found)
     return found
 

@@ -18,13 +18,13 @@ import pytest
 
 from ..native.machines import missing, runs_here
 from ..threads.cases import fine  # noqa: F401  a fixture
-from .sweep import CONVOLUTIONS, TARGETS, Case, Sheet, Way, chains, replayed, windows
+from .sweep import CONVOLUTIONS, TARGETS, Case, Sheet, Way, chains, replayed, thin_windows, windows
 
 SHEET = 100
 """Cases that are compiled together."""
-OTHERS, FLOATS = 20, 3
-"""Combinations of element types beyond specification 1.0 that are tried in each way; and how often more those of convolutions
-of floats are, which have the most forms of code."""
+OTHERS, FLOATS, THINS = 20, 2, 1
+"""Combinations of element types beyond specification 1.0 that are tried in each way; how often more those of convolutions of
+floats are, which have the most forms of code; and how often these are of thin images, which they copy with a halo."""
 CHAINS = 3
 """Of each family that are tried in each way."""
 LATER = 1 << 20
@@ -50,11 +50,13 @@ def check(cases: Sequence[Case], way: Way) -> None:
 
 
 def some_windows(seed: int) -> list[Case]:
-    """Each operator with each combination of specification 1.0, and with some others; convolutions of floats more often."""
+    """Each operator with each combination of specification 1.0, and with some others; convolutions of floats more often, some
+    of them of thin images."""
     first = windows(seed, ("1.0",))
     others = [case for case in windows(seed) if case not in first]
     floats = [replace(case, seed=LATER * (n + 1) + seed) for n in range(FLOATS) for case in first if is_of_floats(case)]
-    return [*first, *others[:OTHERS], *floats]
+    thins = [case for n in range(THINS) for case in thin_windows(LATER * (n + 1) + seed, ("1.0",))]
+    return [*first, *others[:OTHERS], *floats, *thins]
 
 
 def is_of_floats(case: Case) -> bool:
@@ -96,17 +98,22 @@ def many(cases: Callable[[int], list[Case]]) -> list[Case]:
     return list(itertools.islice(every, int(os.environ.get("TOSAIC_WINDOW_CASES", "500"))))
 
 
+def every(seed: int) -> list[Case]:
+    """All windows, and those of thin images."""
+    return [*windows(seed), *thin_windows(seed)]
+
+
 @pytest.mark.long
 @ways((*WHOLE, *BY_ROWS[1:3], BY_ROWS[4]))
 def test_many_windows_give_what_the_interpreter_gives(way: Way) -> None:
-    check(many(windows), way)
+    check(many(every), way)
 
 
 @pytest.mark.long
 @ways(IN_PARTS)
 @pytest.mark.usefixtures("fine")
 def test_many_windows_divided_among_threads_give_what_the_interpreter_gives(way: Way) -> None:
-    check(many(windows), way)
+    check(many(every), way)
 
 
 @pytest.mark.long
