@@ -7,9 +7,12 @@ that the module writes is made an input and a result of the exported graph (`tor
 from __future__ import annotations
 
 import collections
+import contextlib
+import os
+import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -136,11 +139,27 @@ def prefix(name: str, is_given: bool) -> str:
 
 
 # ---- torch-mlir ------------------------------------------------------------------------------------------------------------
+@contextlib.contextmanager
+def own_symbols() -> Iterator[None]:
+    """Libraries that are loaded meanwhile look for symbols in themselves first: TensorFlow, where the process has it, exports
+    those of its own LLVM, and torch-mlir's LLVM ends the process when it finds the options of the other one."""
+    if not hasattr(os, "RTLD_DEEPBIND"):  # of glibc
+        yield
+        return
+    flags = sys.getdlopenflags()
+    sys.setdlopenflags(flags | os.RTLD_DEEPBIND)
+    try:
+        yield
+    finally:
+        sys.setdlopenflags(flags)
+
+
 def write_bytecode(program: Any, path: Path, name: str) -> None:
     """Write the program in torch-mlir's own dialect."""
-    from torch_mlir import ir
-    from torch_mlir.dialects import torch as torch_dialect
-    from torch_mlir.extras.fx_importer import FxImporter
+    with own_symbols():
+        from torch_mlir import ir
+        from torch_mlir.dialects import torch as torch_dialect
+        from torch_mlir.extras.fx_importer import FxImporter
     context = ir.Context()
     torch_dialect.register_dialect(context)
     importer = FxImporter(context=context)

@@ -3,7 +3,6 @@ called."""
 from __future__ import annotations
 
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -136,40 +135,3 @@ def test_the_estimate_tells_long_kernels_from_short_ones(op, shapes, attributes,
     inputs = [TensorMetadata("float32", s) for s in shapes]
     traced = compilers.cpu.trace(op, OpAttrs(attributes).freeze(), inputs, {})
     assert (traced.nanoseconds >= LONG) == is_long, traced.nanoseconds
-
-
-def test_execute_of_a_large_product_returns_at_once():
-    """The figure is 20 to 40 microseconds on a machine with nothing else to do: `tests/bench/op_by_op.py` prints it. Here the
-    least of some calls is looked at, and the bound is wide, as other tests run beside this one."""
-    rt = tosaic.CoreRuntime()
-    x = rt.tensor(matrix(1536))
-    (x @ x).wait()
-    times, results = [], []
-    for _ in range(4):
-        start = time.perf_counter()
-        results.append(execute(rt, "matmul", x, x))
-        times.append(time.perf_counter() - start)
-    assert not results[-1].is_ready and min(times) < 0.005, times
-    rt.wait()
-    rt.shutdown()
-
-
-@pytest.mark.long
-def test_estimates_are_not_far_from_what_kernels_take():
-    """Within a factor of 8 of the time, where that is long enough to matter, for the kernels of the table above."""
-    rt, far = tosaic.CoreRuntime(threads=0), []
-    cases = [("add", [(3000, 1000)] * 2, {}), ("exp", [(600, 600)], {}), ("matmul", [(512, 512)] * 2, {}),
-             ("sum", [(2000, 2000)], {}), ("softmax", [(1000, 1000)], {}),
-             ("tosa.conv2d", [(1, 56, 56, 64), (64, 3, 3, 64), (64,)], {"pad": [1, 1, 1, 1]})]
-    for op, shapes, attributes in cases:
-        arrays = [rt.tensor(np.random.default_rng(1).random(s).astype(np.float32)) for s in shapes]
-        estimate = compilers.cpu.trace(op, OpAttrs(attributes).freeze(), [a.metadata for a in arrays], {}).nanoseconds
-        execute(rt, op, *arrays, attributes=OpAttrs(attributes)).wait()
-        times = []
-        for _ in range(5):
-            start = time.perf_counter_ns()
-            execute(rt, op, *arrays, attributes=OpAttrs(attributes)).wait()
-            times.append(time.perf_counter_ns() - start)
-        if not 1 / 8 < estimate / min(times) < 8:
-            far.append((op, estimate, min(times)))
-    assert not far

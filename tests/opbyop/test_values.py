@@ -1,13 +1,12 @@
 """A handle is a value: what a client is given of it cannot be written, and keeping a copy costs little."""
 from __future__ import annotations
 
-import timeit
-
 import ml_dtypes
 import numpy as np
 import pytest
 import tosaic
 from tosaic import Problem, TensorHandle
+from tosaic.runtime.opbyop.core import CoreRuntime
 from tosaic.runtime.opbyop.metadata import TensorMetadata
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -114,26 +113,16 @@ def test_an_array_that_was_read_keeps_its_contents_whatever_becomes_of_the_handl
     assert np.array_equal(seen, X) and all(np.array_equal(p, w) for p, w in zip(pieces, wanted)) and rt.buffers_reused == 3
 
 
-def test_keeping_a_copy_of_each_handle_costs_little():
-    """As the design document has it: a client that keeps a handle copies it. It was 40 times the call; now it is under
-    twice."""
-    rt = tosaic.CoreRuntime()
+def test_a_client_that_keeps_a_copy_of_each_handle_takes_the_quick_way(monkeypatch):
+    """As the design document has it: a client that keeps a handle copies it. What the two ways cost is in the benchmark."""
+    rt, quick, taken = tosaic.CoreRuntime(), CoreRuntime._execute_quickly, []
+    monkeypatch.setattr(CoreRuntime, "_execute_quickly", lambda *a: taken.append(quick(*a)) or taken[-1])
     x, y = rt.tensor(X), rt.tensor(X)
-
-    def execute(a, b):
+    for _ in range(5):
         results = [None]
-        rt.execute("tosa.add", "cpu", None, [a, b], None, results)
-        return results[0]
-
-    def least(call):
-        call()
-        return min(timeit.repeat(call, number=200, repeat=20))
-
-    for _ in range(3):  # other work on this machine comes and goes
-        without, with_copies = least(lambda: execute(x, y)), least(lambda: execute(x.copy(), y.copy()))
-        if with_copies < 4 * without:
-            break
-    assert with_copies < 4 * without
+        rt.execute("tosa.add", "cpu", None, [x.copy(), y.copy()], None, results)
+        assert np.array_equal(results[0].get(), X + X)
+    assert taken == [False, True, True, True, True]
     assert np.array_equal(x.get(), X) and rt.buffers_reused == 0
 
 
