@@ -20,7 +20,12 @@ class Memory:
     def __init__(self, array: Array) -> None:
         self._array = array
         self.__array_interface__ = {"data": (address(array), True), "shape": array.shape, "strides": array.strides,
-                                    "typestr": array.dtype.str, "version": 3}
+                                    "typestr": typestr(array.dtype), "version": 3}
+
+
+def typestr(dtype: np.dtype[Any]) -> str:
+    """How NumPy is told of a dtype; one that is not its own (bfloat16, the floats of 8 bits) as bytes without a meaning."""
+    return dtype.str if dtype.isbuiltin == 1 else f"|V{dtype.itemsize}"
 
 
 def read_only(array: Array) -> Array:
