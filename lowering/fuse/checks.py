@@ -46,7 +46,7 @@ def copied(fuser: Fuser, operation: Operation) -> Buffer:
 def checks_first(steps: Sequence[Step]) -> tuple[Step, ...]:
     """Checks of variables that every run makes come as early as they may, most of them before anything is written, so that a
     run that fails has nothing to undo. A check stays behind what may mark its variable, in a branch or a loop too, and behind
-    every other check: the first one that fails is the one that is told."""
+    every other check: the first one that fails is the one that is reported."""
     placed: list[list[Step]] = [[] for _ in range(len(steps) + 1)]  # what comes first, and then each step with what follows it
     last_check = 0
     marks: dict[Buffer, int] = {}

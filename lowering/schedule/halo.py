@@ -261,8 +261,8 @@ def lower(b: Builder, halo: Halo, target: Target) -> None:
 
 
 def filled(b: Builder, nest: Nest, target: Target) -> None:
-    """Stores a nest in vectors, which may overlap within a line: that is the least code. What lies apart in the copy (a column
-    of an image that is one pixel wide, beside its halo), or is one element, is stored one by one."""
+    """Stores a nest in vectors, which may overlap within a line: that is the least code. What is not contiguous in the copy (a
+    column of an image that is one pixel wide, beside its halo), or is one element, is stored one by one."""
     if not nest.axes or nest.index.coefficient(nest.axes[-1]) != 1:
         lower_map(b, nest, ONE_BY_ONE, target, None)
         return

@@ -70,7 +70,7 @@ class MapChoice:
 
 
 ONE_BY_ONE = MapChoice(1, 1, False)
-"""For outputs whose neighbours lie apart, among others."""
+"""For outputs that are not contiguous along the innermost axis, among others."""
 
 def lanes_of(nest: Nest, target: Target) -> int:
     """As many lanes as the widest type has in a vector: of 8 bytes only if the output has, because exact paths and

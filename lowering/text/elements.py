@@ -111,7 +111,7 @@ def from_raw(data: bytes | memoryview, type: TensorType) -> Array | None:
     """The elements of a constant as MLIR keeps it: all of them, or one for all; None where the size is another.
 
     MLIR of 2026 and later has a boolean in a byte of its own, MLIR before that, TensorFlow's too, eight in a byte, the first in
-    its lowest bit, and 0x00 or 0xFF for all alike. The two are told apart by the size; of up to eight booleans in one byte a
+    its lowest bit, and 0x00 or 0xFF for all alike. The size says which; of up to eight booleans in one byte a
     byte that is neither 0x00 nor 0xFF is taken for packed ones.
     """
     one = stored_bytes(type.element)

@@ -24,7 +24,7 @@ class Memory:
 
 
 def typestr(dtype: np.dtype[Any]) -> str:
-    """How NumPy is told of a dtype; one that is not its own (bfloat16, the floats of 8 bits) as bytes without a meaning."""
+    """The name of a dtype for NumPy; one that is not its own (bfloat16, the floats of 8 bits) as bytes without a meaning."""
     return dtype.str if dtype.isbuiltin == 1 else f"|V{dtype.itemsize}"
 
 

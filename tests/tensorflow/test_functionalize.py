@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 from tosaic.jit.stages import Traced
 from tosaic.lowering.dialects.tf.interpret import Environment, interpret
-from tosaic.lowering.dialects.tf.values import Handle
 from tosaic.lowering.graph.graph import Module
-from tosaic.lowering.graph.types import Array
 from tosaic.lowering.graph.verify import verify
 from tosaic.lowering.rewrite.functionalize.bits import FALSE, TRUE, Atom, Bit, Bits
 from tosaic.lowering.rewrite.functionalize.liveness import Liveness
@@ -24,26 +22,9 @@ from tosaic.runtime.variables import Context
 
 from .corpus import DATA, Case
 from .random_executor import random_graph
+from .ways import FIRST, INPUTS, arrays, in_executor
 
 SEEDS, NATIVE = range(48), range(0, 48, 8)
-INPUTS = list(itertools.product((0, 3), (-2, 1), (False, True), (False, True)))
-FIRST = np.int32(5)
-"""Of the variable."""
-
-
-def arrays(inputs: tuple[int, int, bool, bool]) -> list[Array]:
-    x, y, p, q = inputs
-    return [np.array(x, np.int32), np.array(y, np.int32), np.array(p), np.array(q)]
-
-
-def expected(module: Module, inputs: tuple[int, int, bool, bool]) -> list[int]:
-    """Results, and the variable afterwards."""
-    environment = Environment(module)
-    environment.variables["v"] = np.array(FIRST)
-    found = interpret(environment, "main", [*arrays(inputs), Handle("v")])
-    value = environment.variables["v"]
-    assert value is not None
-    return [*map(int, found), int(value)]
 
 
 def translated(seed: int, size: int) -> tuple[Module, Module]:
@@ -61,7 +42,7 @@ def test_random_graphs_mean_the_same(seed: int) -> None:
         variables = InterpreterVariables()
         found = interpret_tosa(tosa, tosa.function("main"), arrays(inputs), variables=variables)
         value = variables.snapshot().get("v", FIRST)
-        assert [*map(int, found), int(value)] == expected(module, inputs), f"{inputs}"
+        assert [*map(int, found), int(value)] == in_executor(module, inputs), f"{inputs}"
 
 
 @pytest.mark.parametrize("seed", NATIVE)
@@ -72,7 +53,7 @@ def test_random_graphs_compiled_mean_the_same(seed: int) -> None:
         found = Traced(tosa, "main").compile(context=context)(*arrays(inputs))
         results = found if isinstance(found, tuple) else (found,)
         value = context.read("v") if "v" in list(context) else FIRST
-        assert [*map(int, results), int(value)] == expected(module, inputs), f"{inputs}"
+        assert [*map(int, results), int(value)] == in_executor(module, inputs), f"{inputs}"
 
 
 def test_random_graphs_have_branches_and_loops() -> None:
