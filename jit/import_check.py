@@ -57,6 +57,7 @@ class ImportCheck:
     difference: Difference | None = None
     operator: str | None = None
     uncompared: int = 0
+    caveat: str = ""
 
     @property
     def agrees(self) -> bool:
@@ -70,6 +71,7 @@ class ImportCheck:
         lines = [f"the import of {self.kind} {verb} {self.evaluator}"]
         lines += [str(self.difference)] if self.difference is not None else []
         lines += [f"the first operator that differs: {self.operator}"] if self.operator else []
+        lines += [self.caveat] if self.caveat and not self.agrees else []
         lines += [f"  {each}" for each in self.largest]
         if self.uncompared:
             lines.append(f"  {self.uncompared} elements could not be compared: any rounding changes them")
@@ -78,7 +80,8 @@ class ImportCheck:
     def as_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "evaluator": self.evaluator, "reason": self.reason, "agrees": self.agrees,
                 "largest": [each.as_dict() for each in self.largest], "operator": self.operator,
-                "difference": None if self.difference is None else str(self.difference), "uncompared": self.uncompared}
+                "difference": None if self.difference is None else str(self.difference), "uncompared": self.uncompared,
+                "caveat": self.caveat}
 
 
 def span(x: Array) -> float:
@@ -125,7 +128,8 @@ def compared(source: ImportedSource, evaluator: Evaluator, function: Function, s
     operator = None
     if found is not None and source.locate is not None:
         operator = source.locate(function.name, stage.calls[found.call])
-    return ImportCheck(source.kind, str(evaluator), "", tuple(stage.largest.values()), found, operator, stage.free)
+    return ImportCheck(source.kind, str(evaluator), "", tuple(stage.largest.values()), found, operator, stage.free,
+                       evaluator.caveat)
 
 
 @dataclass(slots=True)

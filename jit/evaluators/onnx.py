@@ -10,6 +10,12 @@ from .source import Evaluator, ImportedSource, Locate, SourceRun, StatelessRun
 if TYPE_CHECKING:
     from ...lowering.graph.types import Array
 
+FIRST_OF_REFERENCE = 13
+"""The first version of the operators that onnx.reference computes by its own rules: before, Softmax flattened its input."""
+
+CAVEAT = ("onnx.reference is known to be wrong for some kinds of Resize, AveragePool and LpNormalization: "
+          "install onnxruntime, which decides")
+
 
 def onnx_source(source: Path | bytes, locate: Locate | None = None) -> ImportedSource:
     """The source of a model in a file, or of its bytes; `locate` finds the node that differs."""
@@ -26,12 +32,20 @@ def onnx_source(source: Path | bytes, locate: Locate | None = None) -> ImportedS
         import onnx
         from onnx.reference import ReferenceEvaluator
         model = onnx.load(source) if isinstance(source, Path) else onnx.load_from_string(source)
+        require_version(next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), FIRST_OF_REFERENCE))
         weights = {tensor.name for tensor in model.graph.initializer}
         names = [value.name for value in model.graph.input if value.name not in weights]
         return StatelessRun(by_position(names, ReferenceEvaluator(model).run))
 
     return ImportedSource("an ONNX model", (Evaluator("ONNX Runtime", "onnxruntime", "onnxruntime", runtime),
-                                            Evaluator("onnx.reference", "onnx.reference", "onnx", reference)), locate)
+                                            Evaluator("onnx.reference", "onnx.reference", "onnx", reference, CAVEAT)),
+                          locate)
+
+
+def require_version(opset: int) -> None:
+    """Refuse a version whose operators onnx.reference computes as later ones."""
+    if opset < FIRST_OF_REFERENCE:
+        raise ValueError(f"it computes operators of version {opset} by the rules of later ones")
 
 
 def by_position(names: Sequence[str], run: Callable[[None, dict[str, Any]], Sequence[Any]]) -> Callable[

@@ -34,11 +34,13 @@ class StatelessRun:
 @dataclass(frozen=True, slots=True)
 class Evaluator:
     """A system that runs a source. `package` is the one that it needs, `install` what pip installs for it. `start` begins a run
-    of the entry of that name, with the state that the source begins with; it raises where the system cannot run the source."""
+    of the entry of that name, with the state that the source begins with; it raises where the system cannot run the source.
+    `caveat` says where the system itself is known to be wrong."""
     name: str
     package: str
     install: str
     start: Callable[[str], SourceRun]
+    caveat: str = ""
 
     @property
     def is_installed(self) -> bool:

@@ -1,5 +1,5 @@
 """What torch-mlir imports wrongly or not at all is written otherwise before: every combination of attributes as nodes of one
-model, held against ONNX Runtime (or onnx.reference) by the check's own first stage.
+model, held against ONNX Runtime by the check's own first stage; onnx.reference itself is wrong for some of them.
 """
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ import tosaic
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed (the extra `onnx`)")
 pytest.importorskip("torch_mlir", reason="torch-mlir is not installed (the extra `onnx`)")
+pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed (the extra `test` has it)")
 
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+from tosaic.jit.evaluators.source import Evaluator  # noqa: E402
 from tosaic.jit.import_check import ImportCheck, check_import  # noqa: E402
 from tosaic.jit.stages import prepared  # noqa: E402
 
@@ -214,3 +216,16 @@ def test_the_first_node_that_differs_is_named(monkeypatch: pytest.MonkeyPatch) -
     found = tosaic.from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)).check([[x]])
     assert found.difference is None and not found.agrees
     assert "the first operator that differs: node second, Relu, which gives b" in str(found)
+
+
+@pytest.mark.parametrize("opset", [11, 13])
+def test_without_onnx_runtime_the_reference_judges_versions_that_it_knows(opset: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Evaluator, "is_installed", property(lambda self: self.package != "onnxruntime"))
+    nodes = Nodes(opset, x=numbers(2, 3, 4))
+    nodes.add("Softmax", "x", axis=1)
+    if opset < 13:
+        with pytest.raises(AssertionError, match="version 11 by the rules of later ones"):
+            nodes.check()
+    else:
+        found = nodes.check()
+        assert found.agrees and str(found.evaluator).startswith("onnx.reference") and "known to be wrong" in found.caveat
