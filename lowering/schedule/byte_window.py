@@ -19,7 +19,7 @@ from ..native.target import Target
 from .bias import biased
 from .byte_blocks import Band, choose
 from .dot import GROUP, byte
-from .nest import Nest
+from .nest import Nest, free_axes
 from .panels import is_constant
 from .tiles import Tiles, balanced, interior, peel
 from .window import main_reduction
@@ -103,7 +103,8 @@ def form_of(nest: Nest, m: Axis | None, n: Axis) -> ByteWindow | None:
         case Reduce("add", axes, Apply("mul", factors)) if len(axes) <= 2 and math.prod(a.extent for a in axes) <= MOST_TAPS:
             for a, w in (factors, factors[::-1]):
                 x, weight = byte(a), byte(w)
-                if x and weight and not weight[1] and weight[0].dtype == "int8" and is_constant(w):
+                if (x and weight and not weight[1] and weight[0].dtype == "int8" and is_constant(w)
+                        and free_axes(w) <= {n, *axes}):  # packed once, for all rows
                     return grouped(nest, reduction, x, w, m, n)
     return None
 

@@ -47,3 +47,9 @@ def test_right_code_agrees_in_many_graphs() -> None:
         if seed % 100 == 0:
             print(f"{seed - first} graphs, {operators} operators, {free} elements free, {len(alarms)} alarms", flush=True)
     assert not alarms, "\n".join(alarms)
+
+
+@pytest.mark.parametrize("seed, size", [(526083, 4), (526085, 6)])
+def test_windows_of_bytes_whose_weights_change_from_row_to_row_compile(seed: int, size: int) -> None:
+    """Found by the test above: such weights cannot be packed once for all rows."""
+    assert checked(seed, size).difference is None
