@@ -32,7 +32,7 @@ what a network does behind one; compiled code and other systems are within a few
 ROOM = 6.0
 """How many times as far as the samples an element may be."""
 STEPS_ROOM, NARROW_BYTES = 2, 2
-"""The same for quantized integers, which have at most so many bytes."""
+"""The same for quantized integers, and the number of bytes that those have at most."""
 NEAR_POLE, OF_ITSELF = 0.05, 0.3
 """An element that moves by these parts of the usual magnitude and of its own is next to a pole: no error is small enough."""
 NARROW = {"float16": 10, "bfloat16": 7, "float8_e4m3fn": 3, "float8_e5m2": 2, "float64": 52}

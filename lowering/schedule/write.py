@@ -151,8 +151,8 @@ class Writer:
         every = [self.vectorizer(block, row, moved, p, known, around)
                  for p, known, around in zip(unit, given, outer, strict=True)]
         vectors = [v.vector(value) for v in every]
-        i, stride, apart = every[0].place(self.nest.index)
-        assert unit[0].lanes == 1 or (stride == 1 and not apart), f"{self.nest.name} is no run of memory along {block.column}"
+        i, stride, differing = every[0].place(self.nest.index)
+        assert unit[0].lanes == 1 or (stride == 1 and not differing), f"{self.nest.name} is not contiguous along {block.column}"
         stored = vectors[0] if len(vectors) == 1 else pack(self.b, vectors)
         self.b.store(self.nest.out, i, stored, sum(p.active for p in unit), self.streaming)
 

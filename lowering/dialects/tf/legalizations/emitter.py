@@ -28,7 +28,7 @@ LARGEST_FOLD = 1 << 20
 SMALL = 64
 """Elements of constants that are kept once."""
 MOST_NESTED = 24
-"""Regions in each other while they are made; some may turn out to be needless."""
+"""Depth of nested regions while they are made; some may turn out to be needless."""
 
 
 class Emitter:
