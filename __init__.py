@@ -19,24 +19,24 @@ from .jit.api import compile, from_tflite, jit, load
 from .runtime.errors import Problem
 
 if TYPE_CHECKING:
-    from .jit import ops
-    from .jit.bridges.onnx import from_onnx
-    from .jit.bridges.tensorflow import from_tensorflow
-    from .jit.bridges.torch import from_torch
-    from .jit.checking import check
-    from .jit.control import cond, while_loop
     from .jit.decorator import TensorSpec
-    from .jit.eager.runtime import CoreRuntime
-    from .jit.operators import Namespace
-    from .jit.variable import variable
+    from .jit.models.onnx.from_onnx import from_onnx
+    from .jit.models.tensorflow.from_tensorflow import from_tensorflow
+    from .jit.models.torch.from_torch import from_torch
+    from .jit.op_by_op.runtime import CoreRuntime
+    from .jit.tracing import ops
+    from .jit.tracing.check import check
+    from .jit.tracing.control_flow import cond, while_loop
+    from .jit.tracing.tosa_namespace import Namespace
+    from .jit.tracing.variable import variable
     from .lowering.dialects.tosa.custom import custom
     from .lowering.graph.operator import Op
     from .lowering.memory.buffers import PoolInfo as Pool
     from .lowering.memory.planner import PlanOptions as Memory
-    from .lowering.native.features import target
-    from .runtime.opbyop.attributes import OpAttrs
-    from .runtime.opbyop.handle import TensorHandle
-    from .runtime.opbyop.handler import OpHandler
+    from .lowering.target.presets import target
+    from .runtime.op_by_op.attributes import OpAttrs
+    from .runtime.op_by_op.handle import TensorHandle
+    from .runtime.op_by_op.handler import OpHandler
     from .runtime.threads import get_num_threads, set_num_threads
     from .runtime.variables import Context
     from .runtime.variables import process as variables
@@ -48,19 +48,19 @@ __all__ = ["Context", "CoreRuntime", "Memory", "Op", "OpAttrs", "OpHandler", "Po
            "__version__", "check", "compile", "cond", "custom", "from_onnx", "from_tensorflow", "from_tflite", "from_torch",
            "get_num_threads", "jit", "load", "ops", "set_num_threads", "target", "tosa", "variable", "variables", "while_loop"]
 
-_PLACES = {"ops": ("jit.ops", None), "check": ("jit.checking", "check"),
-           "cond": ("jit.control", "cond"), "while_loop": ("jit.control", "while_loop"),
-           "TensorSpec": ("jit.decorator", "TensorSpec"), "variable": ("jit.variable", "variable"),
+_PLACES = {"ops": ("jit.tracing.ops", None), "check": ("jit.tracing.check", "check"),
+           "cond": ("jit.tracing.control_flow", "cond"), "while_loop": ("jit.tracing.control_flow", "while_loop"),
+           "TensorSpec": ("jit.decorator", "TensorSpec"), "variable": ("jit.tracing.variable", "variable"),
            "variables": ("runtime.variables", "process"), "Op": ("lowering.graph.operator", "Op"),
            "Memory": ("lowering.memory.planner", "PlanOptions"), "Pool": ("lowering.memory.buffers", "PoolInfo"),
-           "target": ("lowering.native.features", "target"), "Context": ("runtime.variables", "Context"),
+           "target": ("lowering.target.presets", "target"), "Context": ("runtime.variables", "Context"),
            "custom": ("lowering.dialects.tosa.custom", "custom"),
-           "from_onnx": ("jit.bridges.onnx", "from_onnx"), "from_torch": ("jit.bridges.torch", "from_torch"),
-           "from_tensorflow": ("jit.bridges.tensorflow", "from_tensorflow"),
+           "from_onnx": ("jit.models.onnx.from_onnx", "from_onnx"), "from_torch": ("jit.models.torch.from_torch", "from_torch"),
+           "from_tensorflow": ("jit.models.tensorflow.from_tensorflow", "from_tensorflow"),
            "get_num_threads": ("runtime.threads", "get_num_threads"),
-           "set_num_threads": ("runtime.threads", "set_num_threads"), "CoreRuntime": ("jit.eager.runtime", "CoreRuntime"),
-           "OpAttrs": ("runtime.opbyop.attributes", "OpAttrs"), "OpHandler": ("runtime.opbyop.handler", "OpHandler"),
-           "TensorHandle": ("runtime.opbyop.handle", "TensorHandle")}
+           "set_num_threads": ("runtime.threads", "set_num_threads"), "CoreRuntime": ("jit.op_by_op.runtime", "CoreRuntime"),
+           "OpAttrs": ("runtime.op_by_op.attributes", "OpAttrs"), "OpHandler": ("runtime.op_by_op.handler", "OpHandler"),
+           "TensorHandle": ("runtime.op_by_op.handle", "TensorHandle")}
 """Where the names that are imported on first use come from: a module, and a name in it (None: the module)."""
 
 

@@ -13,16 +13,16 @@ from ..lowering.elements.expression import Buffer
 from ..lowering.graph.quantized import Quantized
 from ..lowering.loops.program import Program
 from ..lowering.memory.plan import Plan
-from ..lowering.native.archive import archive
-from ..lowering.native.data import Constants
-from ..lowering.native.features import host
-from ..lowering.native.header_c import header, header_checksum
-from ..lowering.native.header_parts_c import constant_file
-from ..lowering.native.interface_c import Interface
-from ..lowering.native.machine import object_file, undefined_symbols
-from ..lowering.native.pools_c import Pool
-from ..lowering.native.skeleton_c import constant_assembly, skeleton
-from ..lowering.native.target import Target
+from ..lowering.native.c_object.archive import archive
+from ..lowering.native.c_object.data import Constants
+from ..lowering.native.c_object.example_main import constant_assembly, skeleton
+from ..lowering.native.c_object.header import header, header_checksum
+from ..lowering.native.c_object.header_parts import constant_file
+from ..lowering.native.c_object.interface import Interface
+from ..lowering.native.c_object.pools import Pool
+from ..lowering.native.process.machine import object_file, undefined_symbols
+from ..lowering.target.presets import host
+from ..lowering.target.target import Target
 from ..runtime.errors import Problem, unwritten
 
 if TYPE_CHECKING:

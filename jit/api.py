@@ -10,11 +10,11 @@ from ..runtime.variables import checked_context
 
 if TYPE_CHECKING:
     from ..lowering.memory.planner import PlanOptions
-    from ..lowering.native.target import Target
+    from ..lowering.target.target import Target
     from ..runtime.variables import Context
     from .compiled import Compiled
     from .decorator import Jit
-    from .model import Model
+    from .models.model import Model
 
 IMPORTED = time.time()
 """When this process began to import tosaic: sources that are newer may be others than those that run."""
@@ -91,11 +91,11 @@ def load(source: Any, name: str | None = None, *, variables: Mapping[str, Any] |
     of 256, 64 tensors in a list, 16 extents in a shape. Without a level none of these holds; control flow nested 6 deep and a
     tensor of 2^31 - 1 bytes are the limits with and without.
     """
-    from .model import at_level, load_model
+    from .models.model import at_level, load_model
     checked_context(context)  # before a long file is read
     if variables is None:
         return at_level(load_model(source, name), level).within(context)
-    from .tensorflow import bindings_of
+    from .models.tensorflow.graph_entries import bindings_of
     return at_level(load_model(source, name, bindings_of(variables)), level).within(context)
 
 
@@ -108,7 +108,7 @@ def from_tflite(source: Any, name: str | None = None, *, context: Context | None
     call), by their names in the file, so that all signatures share them. What TOSA's operators are needed for comes from Arm's
     converter (the extra `tflite`). Raises a Problem at the operator that is wrong or not supported.
     """
-    from .model import load_tflite
+    from .models.model import load_tflite
     checked_context(context)
     return load_tflite(source, name).within(context)
 

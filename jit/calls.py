@@ -15,7 +15,7 @@ from ..runtime.errors import printable
 from ..runtime.function_object import NEVER, function_object
 from ..runtime.public_names import with_named
 from ..runtime.variables import checked_context
-from .structure import LEAF, Structure, rebuild
+from .tracing.pytree import LEAF, Structure, rebuild
 
 if TYPE_CHECKING:
     from ..lowering.graph.types import Array

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..runtime.later import Later
 from .calls import Calls, until_quick
-from .structure import Structure
+from .tracing.pytree import Structure
 
 if TYPE_CHECKING:
     from ..runtime.executable import Executable
     from ..runtime.variables import Context
-    from .report import Report
     from .stages import Lowered
+    from .tools.report import Report
 
 
 class Compiled:

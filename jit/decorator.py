@@ -20,16 +20,16 @@ from ..lowering.graph.types import BY_STORAGE, F32, F64, I1, I32, Array, TensorT
 from ..runtime.errors import Position, Problem, Source
 from ..runtime.public_names import closest
 from ..runtime.variables import checked_context
-from . import trace as tracing
 from .calls import through
 from .compiled import Compiled
 from .stages import Lowered, Traced
-from .structure import LEAF, Structure, flatten, leaf_names, unflatten
-from .tensor import Tensor
+from .tracing import trace as tracing
+from .tracing.pytree import LEAF, Structure, flatten, leaf_names, unflatten
+from .tracing.tensor import Tensor
 
 if TYPE_CHECKING:
     from ..lowering.memory.planner import PlanOptions
-    from ..lowering.native.target import Target
+    from ..lowering.target.target import Target
     from ..runtime.variables import Context
 
 JIT_OPTIONS = ("static", "static_argnums", "target", "context", "memory", "num_threads", "precision")
@@ -47,7 +47,7 @@ class TensorSpec:
 
     @property
     def type(self) -> TensorType:
-        from .conversion import element_type, extents
+        from .tracing.conversion import element_type, extents
         return TensorType(extents(self.shape), element_type(self.dtype))
 
 
@@ -309,7 +309,7 @@ def as_array(leaf: Any, type: TensorType) -> Array:
 
 def returned(function: str, value: Any) -> Tensor:
     """A result as a tensor."""
-    from .conversion import tensor
+    from .tracing.conversion import tensor
     try:
         return tensor(value)
     except Problem as problem:

@@ -17,34 +17,34 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ..runtime.errors import Problem, printable, printable_text
+from ..runtime.garbage_collection import seldom_collecting
 from ..runtime.later import now
 from ..runtime.public_names import public
 from ..runtime.threads import get_num_threads
 from ..runtime.variables import Context, checked_context, process
-from .collection import seldom_collecting
 from .compiled import Compiled
-from .structure import Structure
+from .tracing.pytree import Structure
 
 if TYPE_CHECKING:
     from ..lowering.elements.expression import Buffer
-    from ..lowering.fuse.kernel import Kernels
     from ..lowering.graph.graph import Function, Module, Value
     from ..lowering.graph.quantized import Quantized
     from ..lowering.graph.types import Array
+    from ..lowering.kernels.kernel import Kernels
     from ..lowering.loops.ir import Function as LoopFunction
     from ..lowering.loops.program import Program
     from ..lowering.memory.plan import Plan
     from ..lowering.memory.planner import PlanOptions
-    from ..lowering.native.ahead import Ahead
-    from ..lowering.native.target import Target
-    from ..lowering.schedule.alternatives import Choices
+    from ..lowering.native.process.concurrent_codegen import Ahead
+    from ..lowering.schedule.search_space import Choices
+    from ..lowering.target.target import Target
     from ..runtime.machine_code import Image
     from .aot import Artifact
-    from .crosscheck import CrossCheck, Source
-    from .evaluators.source import ImportedSource
-    from .profile import Profile
-    from .report import Report
-    from .tune import Tuning
+    from .models.source import ImportedSource
+    from .tools.check.crosscheck import CrossCheck, Source
+    from .tools.profile import Profile
+    from .tools.report import Report
+    from .tools.tune import Tuning
 
 STAGES = ("graph", "kernels", "schedule", "loops", "plan", "llvm", "asm")
 """What `show` knows, from the tensor graph down."""
@@ -112,7 +112,7 @@ class Traced:
         """Search for faster schedules on this machine, by measuring calls with these arrays. What is found is kept in the cache
         on disk, where it is on, for every later compile of this function for these memories."""
         from .cache.programs import Request, keep_findings
-        from .tune import tune
+        from .tools.tune import tune
         tuning = tune(self, inputs, memory, calls)
         keep_findings(self, Request(None, memory), tuning.findings)
         return tuning
@@ -122,7 +122,7 @@ class Traced:
         """The compiled function against the reference interpreter on some calls, one list of arrays each; against the
         interpreter of TensorFlow's operations, too, where the graph comes from there. The graph of an imported model is held
         against the model in its own system, where that is installed."""
-        from .crosscheck import crosscheck
+        from .tools.check.crosscheck import crosscheck
         module = prepared(self.module)
         build = functools.partial(executable, memory=memory)
         return crosscheck(module, module.function(self.name), calls, build, target, self.source, self.imported)
@@ -149,7 +149,7 @@ class Lowered:
             case "graph":
                 return show_graph(self.module)
             case "kernels":
-                from ..lowering.fuse.text import print_kernels
+                from ..lowering.kernels.text import print_kernels
                 return print_kernels(self.kernels)
             case "schedule":
                 from ..lowering.schedule.schedule import describe
@@ -161,11 +161,11 @@ class Lowered:
             case "plan":
                 return str(self.plan)
             case "llvm":
-                from ..lowering.native.load import native_text
+                from ..lowering.native.process.load import native_text
                 return native_text(self.program, self.plan, self.target)
             case _:
-                from ..lowering.native.load import native_text
-                from ..lowering.native.machine import assembly
+                from ..lowering.native.process.load import native_text
+                from ..lowering.native.process.machine import assembly
                 return assembly(native_text(self.program, self.plan, self.target), self.target)
 
     def __str__(self) -> str:
@@ -178,8 +178,8 @@ class Lowered:
 
     def compile_with_image(self, context: Context | None = None, ahead: Ahead | None = None) -> tuple[Compiled, Image]:
         """The same, and the machine code as data; `ahead` has functions that are compiled already."""
-        from ..lowering.native.features import check_runs_here
-        from ..lowering.native.load import native_code
+        from ..lowering.native.process.load import native_code
+        from ..lowering.target.presets import check_runs_here
         from ..runtime.executable import Executable
         check_runs_here(self.target)
         chosen, clock = checked_context(context) or self.traced.context or process, Clock(dict(self.seconds))
@@ -219,13 +219,13 @@ class Lowered:
 
     def profile(self, inputs: Sequence[Array], calls: int = 100) -> Profile:
         """Where the time of a call with these arrays goes, kernel by kernel."""
-        from .profile import profile
+        from .tools.profile import profile
         return profile(self, inputs, calls)
 
     def report(self, ladder: bool = False, code: bool = False) -> Report:
         """Memory and time, before anything has run; with a `ladder` of simpler plans to compare with, and with the sizes of
         `code`, which takes a compile, where asked."""
-        from .report import report
+        from .tools.report import report
         return report(self, ladder, code)
 
 
@@ -244,8 +244,8 @@ class Clock:
 def lower_and_compile(traced: Traced, target: Target | None, memory: PlanOptions | None, context: Context | None,
                       findings: Choices = ()) -> tuple[Compiled, Image]:
     """All stages, and the machine code as data: kernels are compiled while others are scheduled."""
-    from ..lowering.native.ahead import ahead_of
-    from ..lowering.native.features import host
+    from ..lowering.native.process.concurrent_codegen import ahead_of
+    from ..lowering.target.presets import host
     with seldom_collecting(), ahead_of(target or host()) or nullcontext() as ahead:
         lowered = lower(traced, target, memory, findings, ahead.add if ahead else None)
         return lowered.compile_with_image(context, ahead)
@@ -256,12 +256,12 @@ def lower(traced: Traced, target: Target | None, memory: PlanOptions | None = No
     """A graph down to loops and a plan, every stage verified; with the `findings` of a measured search, if there was one.
     `ready` is called with functions as soon as they are scheduled, most of which the program will have."""
     from ..lowering.fuse.fuse import fuse
-    from ..lowering.fuse.order import ordered
     from ..lowering.loops.verify import verify_program
     from ..lowering.memory.planner import PlanOptions, smallest_plan
-    from ..lowering.native.data import alignment_of
-    from ..lowering.native.features import check_is_target, host
+    from ..lowering.native.c_object.data import alignment_of
+    from ..lowering.row_tiling.kernel_order import ordered
     from ..lowering.schedule.schedule import lower_each_way
+    from ..lowering.target.presets import check_is_target, host
     check_shapes(traced.function)
     check_is_target(target)
     machine, clock = target or host(), Clock()

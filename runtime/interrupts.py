@@ -1,5 +1,5 @@
 """The interrupt flag of the process: Ctrl-C sets it, and loops of compiled code look at it in each iteration, so that an
-endless one ends. Its handler is native code (`lowering/native/interrupt.py`).
+endless one ends. Its handler is native code (`lowering/native/process/interrupt_flag.py`).
 
 A run that sees the flag ends as one that fails: no variable has changed. Then Python's handler of the signal runs, and what it
 raises (KeyboardInterrupt, if nobody says otherwise) is what the call raises; where it raises nothing, the call runs again from

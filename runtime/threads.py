@@ -1,5 +1,5 @@
 """The threads of this process that compiled programs may use: how many, and the pool itself, whose code is native
-(`lowering/native/thread_pool.py`).
+(`lowering/native/process/thread_pool.py`).
 
 The pool starts its threads when the first job needs them. A child of `fork` has none of its parent's threads, and starts its
 own. Only one job runs at a time: of several Python threads that call at once, one uses the pool and the others run their jobs

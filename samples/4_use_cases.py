@@ -19,7 +19,7 @@ import tempfile
 
 import numpy as np
 import tosaic
-from tosaic.jit.cli import main as command
+from tosaic.jit.command_line.cli import main as command
 
 HERE = pathlib.Path(__file__).parent
 POOLS = ["--workspace-pools", "dtcm,sram", "--workspace-pool-dtcm", "size=2K,access=c:rw",

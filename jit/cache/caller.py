@@ -1,6 +1,6 @@
 """Machine code that a process has once for all programs, kept like that of a program: what stands behind quick calls
-(`lowering.native.function_object`), the pool of threads (`lowering.native.thread_pool`), and the interrupt flag
-(`lowering.native.interrupt`). Where they come from the cache, a process has them without LLVM."""
+(`lowering.native.process.function_object`), the pool of threads (`lowering.native.process.thread_pool`), and the interrupt flag
+(`lowering.native.process.interrupt_flag`). Where they come from the cache, a process has them without LLVM."""
 from __future__ import annotations
 
 import functools
@@ -32,7 +32,7 @@ def caller() -> int:
     where = folder()
     if where is not None:
         keep_caller(where)
-    from ...lowering.native import function_object
+    from ...lowering.native.process import function_object
     return function_object.caller()
 
 
@@ -40,7 +40,7 @@ def caller() -> int:
 def keep_caller(where: Folder) -> None:
     """Write the code, where it is not there; it is made, which every quick call would do."""
     if is_known() and lacks(where, CALLER):
-        from ...lowering.native import function_object
+        from ...lowering.native.process import function_object
         write(where, CALLER, function_object.engine().image)
 
 
@@ -51,14 +51,14 @@ def thread_pool() -> PoolCode | None:
     loaded = loaded_code(POOL)
     if loaded is not None:
         return PoolCode(loaded.address("pool.parallel"), loaded.address("pool.stop"), loaded)
-    from ...lowering.native import thread_pool
+    from ...lowering.native.process import thread_pool
     return thread_pool.thread_pool()
 
 
 @functools.cache
 def keep_pool(where: Folder) -> None:
     """Write the code, where it is not there."""
-    from ...lowering.native import thread_pool
+    from ...lowering.native.process import thread_pool
     if thread_pool.is_supported() and lacks(where, POOL):
         write(where, POOL, thread_pool.engine().image)
 
@@ -70,8 +70,8 @@ def interrupts() -> int:
         loaded = loaded_code(INTERRUPTS, process.bound)
         if loaded is not None:
             return loaded
-        from ...lowering.native import interrupt
-        return interrupt.load()
+        from ...lowering.native.process import interrupt_flag
+        return interrupt_flag.load()
 
     return process.words(load)
 
@@ -79,9 +79,9 @@ def interrupts() -> int:
 @functools.cache
 def keep_interrupts(where: Folder) -> None:
     """Write the code, where it is not there."""
-    from ...lowering.native import interrupt
+    from ...lowering.native.process import interrupt_flag
     if lacks(where, INTERRUPTS):
-        write(where, INTERRUPTS, interrupt.image())
+        write(where, INTERRUPTS, interrupt_flag.image())
 
 
 # ---- the cache -------------------------------------------------------------------------------------------------------

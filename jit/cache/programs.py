@@ -11,7 +11,7 @@ from ...runtime.later import Later
 from ...runtime.machine_code import Image
 from ...runtime.threads import get_num_threads
 from ...runtime.variables import Context, process
-from ..structure import Structure
+from ..tracing.pytree import Structure
 from .caller import caller, interrupts, keep_caller, keep_interrupts, keep_pool, thread_pool
 from .code import code_of, fields_of, own_source
 from .folder import folder
@@ -21,8 +21,8 @@ from .versions import machine, versions
 if TYPE_CHECKING:
     from ...lowering.graph.graph import Module
     from ...lowering.memory.planner import PlanOptions
-    from ...lowering.native.target import Target
-    from ...lowering.schedule.alternatives import Choices
+    from ...lowering.schedule.search_space import Choices
+    from ...lowering.target.target import Target
     from ..compiled import Compiled
     from ..stages import Lowered, Traced
 
@@ -47,7 +47,7 @@ class Request(NamedTuple):
         from .graph_digest import Walk
         plain = Walk().plain
         if self.memory is not None:
-            from ...lowering.memory.algorithms import find_algorithm
+            from ...lowering.memory.algorithms.run import find_algorithm
             algorithm = self.memory.algorithm
             if not isinstance(algorithm, str) or not is_own(find_algorithm(algorithm)):
                 raise NotKept

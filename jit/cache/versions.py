@@ -136,5 +136,5 @@ def processor() -> str:
             return "\n".join(f"{name}: {known.get(name, '')}" for name in CPU_FIELDS)
     except (OSError, ValueError):
         pass
-    from ...lowering.native.features import host
+    from ...lowering.target.presets import host
     return repr(host())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ...runtime.errors import Problem
 from ..elements.expression import Buffer
 from ..graph.graph import Operation
-from .kernel import CheckTrue, CheckWritten, Fault, MarkWritten, Step, walk
+from ..kernels.kernel import CheckTrue, CheckWritten, Fault, MarkWritten, Step, walk
 
 if TYPE_CHECKING:
     from .fuse import Fuser

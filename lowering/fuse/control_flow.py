@@ -14,7 +14,7 @@ from ..elements.expression import Buffer
 from ..elements.tensor import stored
 from ..elements.traverse import loads
 from ..graph.graph import Block, Operation, Value, captures
-from .kernel import Branch, Loop, Step
+from ..kernels.kernel import Branch, Loop, Step
 from .values import axes_of
 
 if TYPE_CHECKING:

@@ -23,11 +23,11 @@ from ..elements.traverse import post_order, substitute
 from ..graph.graph import Block, Function, Module, Operation, Value, uses
 from ..graph.operator import UnknownOp
 from ..graph.types import INDEX, Array, TensorType
+from ..kernels.kernel import Compute, Fault, Kernel, Kernels, Step
 from .checks import check, checks_first
 from .folding import may_fold
-from .form import troublesome
 from .inline import Inlining
-from .kernel import Compute, Fault, Kernel, Kernels, Step
+from .kernel_pattern import troublesome
 from .partial_sums import PartialSums, partial_sums
 from .row_fusion import fuse_rows
 from .values import axes_of, static

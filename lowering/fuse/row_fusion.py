@@ -15,7 +15,7 @@ from ..elements.affine import Affine, Axis
 from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Load, Reduce
 from ..elements.traverse import children, free_axes, loads, nodes, post_order, rewrite, substitute
 from ..graph.types import ITEM_SIZES
-from .kernel import Branch, Compute, Kernel, Kernels, Loop, Step, conditions, walk
+from ..kernels.kernel import Branch, Compute, Kernel, Kernels, Loop, Step, conditions, walk
 
 MOST_NODES = 300
 """Of an expression: longer ones stay as they are."""

@@ -11,7 +11,7 @@ from ...runtime.errors import Label, Position, Problem
 from ..elements.expression import Buffer
 from ..graph.graph import Module, Operation, Value
 from ..graph.types import TensorType
-from .kernel import CheckWritten, Fault, MarkWritten, VariableUse
+from ..kernels.kernel import CheckWritten, Fault, MarkWritten, VariableUse
 from .values import static
 
 if TYPE_CHECKING:

@@ -17,22 +17,7 @@ from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from ..graph.types import ITEM_SIZES
 from .apart import Places
-from .ir import (
-    Address,
-    Block,
-    For,
-    GatherFrom,
-    If,
-    Let,
-    Literal,
-    LoadFrom,
-    LoadTile,
-    Operand,
-    Shuffle,
-    StoreTile,
-    StoreTo,
-    Var,
-)
+from .ir import Address, Block, For, GatherFrom, If, Let, Literal, LoadFrom, LoadTile, Operand, Shuffle, StoreTile, StoreTo, Var
 from .ranges import LIMITS, Form, Interval
 
 Conditions = frozenset[Operand]

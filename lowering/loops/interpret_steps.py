@@ -8,9 +8,9 @@ import numpy as np
 
 from ...runtime.errors import Problem
 from ..elements.expression import Buffer
-from ..fuse.interpret import State
-from ..fuse.kernel import Branch, CheckTrue, CheckWritten, Compute, Loop, MarkWritten, Parallel, Step
 from ..graph.types import Array
+from ..kernels.interpret import State
+from ..kernels.kernel import Branch, CheckTrue, CheckWritten, Compute, Loop, MarkWritten, Parallel, Step
 from .interpret import Memory, dtype_of, run_function
 from .ir import Function
 from .program import Program

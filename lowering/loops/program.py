@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ...runtime.records import dataclass
 from ..elements.expression import Buffer
-from ..fuse.kernel import Fault, Kernel, Step, VariableUse
+from ..kernels.kernel import Fault, Kernel, Step, VariableUse
 from .ir import Function
 
 

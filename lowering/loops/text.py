@@ -27,7 +27,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from ..elements.expression import Buffer
-from ..fuse.kernel import (
+from ..kernels.kernel import (
     Branch,
     CheckTrue,
     CheckWritten,

@@ -9,7 +9,8 @@ import numpy as np
 
 from ..elements.affine import Affine, Axis
 from ..elements.expression import Buffer, Load, Role
-from ..fuse.kernel import (
+from ..graph.types import ITEM_SIZES, Array
+from ..kernels.kernel import (
     Branch,
     CheckTrue,
     CheckWritten,
@@ -22,7 +23,6 @@ from ..fuse.kernel import (
     Step,
     VariableUse,
 )
-from ..graph.types import ITEM_SIZES, Array
 from .interpret import dtype_of
 from .ir import Function
 from .program import Program

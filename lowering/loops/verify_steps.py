@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from ...runtime.errors import Problem
 from ..elements.expression import Buffer
-from ..fuse.kernel import Branch, CheckTrue, CheckWritten, Compute, Kernel, Loop, MarkWritten, Parallel, Step, walk
+from ..kernels.kernel import Branch, CheckTrue, CheckWritten, Compute, Kernel, Loop, MarkWritten, Parallel, Step, walk
 from .ir import Function, buffers_read, buffers_written
 from .program import Program
 from .ranges import Interval

@@ -13,7 +13,7 @@ from dataclasses import field
 
 from ...runtime.records import dataclass
 from ..elements.expression import Buffer
-from ..fuse.kernel import Branch, CheckTrue, CheckWritten, Compute, Loop, MarkWritten, Parallel, Step
+from ..kernels.kernel import Branch, CheckTrue, CheckWritten, Compute, Loop, MarkWritten, Parallel, Step
 from ..loops.ir import Function, buffers_read, buffers_written
 from .buffers import Ticks
 

@@ -11,8 +11,8 @@ from ...runtime.errors import Problem
 from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from ..loops.program import Program
+from .algorithms.lower_bound import lower_bound
 from .buffers import BufferInfo, Kind, PoolAllocation, PoolInfo, PoolKind, Ticks
-from .lower_bound import lower_bound
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,18 +10,18 @@ from ...runtime.errors import Problem
 from ...runtime.public_names import checked_fields
 from ...runtime.threads import checked
 from ..elements.expression import Buffer
-from ..fuse.interleave import RowPolicy
 from ..graph.types import ITEM_SIZES
 from ..loops.program import Program
-from ..native.target import Precision
-from .algorithms import Algorithm, find_algorithm, run_algorithm
+from ..row_tiling.row_tiling import RowPolicy
+from ..target.target import Precision
+from .algorithms.lower_bound import lower_bound
+from .algorithms.run import Algorithm, find_algorithm, run_algorithm
 from .buffers import BufferInfo, Kind, PoolAccess, PoolAllocation, PoolInfo, Ticks, is_alignment, own_alignment, with_conflicts
+from .check.verify import verify
 from .lifetimes import Access, access_of, lifetimes
-from .lower_bound import lower_bound
-from .occupancy import Occupied
-from .overlap import Sharing, most_occupied, sharing_of
 from .plan import Plan, make_plan, names_of
-from .verify import verify
+from .sharing.occupancy import Occupied
+from .sharing.overlap import Sharing, most_occupied, sharing_of
 
 ANY_ALIGNMENT = 64
 """Bytes: enough for every machine. A cache line, and the widest vector."""

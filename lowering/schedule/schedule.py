@@ -13,52 +13,60 @@ from ...runtime.records import dataclass
 from ..elements.affine import Affine
 from ..elements.expression import Buffer, Load, Reduce
 from ..elements.traverse import loads, nodes
-from ..fuse.interleave import Interleaved, RowPolicy, interleave, ways
-from ..fuse.kernel import Compute, Kernel, Kernels, Parallel, Step, rebuilt, walk
-from ..fuse.rings import copied
+from ..kernels.kernel import Compute, Kernel, Kernels, Parallel, Step, rebuilt, walk
+from ..loops.access_order import may_overwrite
 from ..loops.builder import Builder
 from ..loops.ir import Function, buffers_read
-from ..loops.order import may_overwrite
 from ..loops.program import Program
 from ..loops.substitute import substituted
-from ..native.target import Target
-from . import (
-    byte_window,
-    byte_window_loops,
-    contraction,
-    contraction_choice,
-    contraction_form,
-    float_parts,
-    fourier,
-    halo,
-    map,
-    matrix_vector,
-    outer_sums,
-    row_blocks,
-    row_passes,
-    transpose,
-    window,
+from ..row_tiling.ring_buffers import copied
+from ..row_tiling.row_tiling import Interleaved, RowPolicy, interleave, ways
+from ..target.target import Target
+from . import fft as fourier
+from .contraction import (
+    choose as contraction_choice,
 )
-from .alternatives import chosen
-from .background import with_background
-from .byte_window import ByteWindowChoice
-from .contraction_choice import ContractionChoice
-from .contraction_form import Contraction
-from .derived import Derived
-from .divide import DEEPEST, parts_of
-from .fourier import FourierChoice
-from .halo import Halo, HaloChoice
-from .map import MapChoice
-from .matrix_vector import MatrixVectorChoice
-from .nest import Nest, flatten
-from .outer_sums import OuterSumsChoice
-from .parts import collapse, split
-from .repeated import Repeated
-from .row_passes import RowChoice
-from .rows import Rows
+from .contraction import (
+    gemv as matrix_vector,
+)
+from .contraction import (
+    micro_kernel as contraction,
+)
+from .contraction import (
+    padded_input as halo,
+)
+from .contraction import (
+    recognise as contraction_form,
+)
+from .contraction.bf16_split import choose as float_parts
+from .contraction.choose import ContractionChoice
+from .contraction.constant_outputs import with_background
+from .contraction.gemv import MatrixVectorChoice
+from .contraction.padded_input import Halo, HaloChoice
+from .contraction.recognise import Contraction
+from .derived_constants import Derived
+from .elementwise import elementwise as map
+from .elementwise import transpose
+from .elementwise.elementwise import MapChoice
+from .elementwise.transpose import TransposeChoice
+from .fft import FourierChoice
+from .nest.loop_nest import Nest, flatten
+from .nest.row_range import Rows
+from .nest.split_nest import collapse, split
+from .parallelize import DEEPEST, parts_of
+from .row_reduction import fused_chain as row_blocks
+from .row_reduction import lower as row_passes
+from .row_reduction.lower import RowChoice
+from .schedule_cache import Repeated
+from .search_space import chosen
 from .share import share
-from .transpose import TransposeChoice
-from .window import WindowChoice
+from .window import column_reduction as outer_sums
+from .window import int8_window as byte_window
+from .window import int8_window_loops as byte_window_loops
+from .window import window
+from .window.column_reduction import OuterSumsChoice
+from .window.int8_window import ByteWindowChoice
+from .window.window import WindowChoice
 
 Choice = (ContractionChoice | ByteWindowChoice | RowChoice | OuterSumsChoice | MatrixVectorChoice | WindowChoice
           | TransposeChoice | MapChoice | FourierChoice | HaloChoice)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ...runtime.threads import MOST
 from ..loops.cost import cycles
 from ..loops.ir import Function
-from .divide import GRAIN, MEETING, Divider, Division, divide, parts_of
+from .parallelize import GRAIN, MEETING, Divider, Division, divide, parts_of
 
 TURNS = (1, 2)
 """Parts for each thread. With four, products of floats whose weights come from memory were 4 % slower."""

@@ -5,15 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .syntax import (
-    AttributeSyntax,
-    BlockSyntax,
-    DictionarySyntax,
-    InlineSyntax,
-    OperationSyntax,
-    RegionSyntax,
-    TypesSyntax,
-)
+from .syntax import AttributeSyntax, BlockSyntax, DictionarySyntax, InlineSyntax, OperationSyntax, RegionSyntax, TypesSyntax
 
 if TYPE_CHECKING:
     from lark import Token

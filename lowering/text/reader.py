@@ -18,15 +18,7 @@ from .attributes import Attribute, FunctionType
 from .names import Scopes
 from .operations import RETURNS, OperationReader
 from .parser import parse
-from .syntax import (
-    AnyOperation,
-    DictionarySyntax,
-    FunctionSyntax,
-    ModuleSyntax,
-    OperationSyntax,
-    RegionSyntax,
-    place,
-)
+from .syntax import AnyOperation, DictionarySyntax, FunctionSyntax, ModuleSyntax, OperationSyntax, RegionSyntax, place
 from .types import TypeReader
 
 MAXIMUM_SIZE = 1 << 31

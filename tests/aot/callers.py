@@ -8,8 +8,8 @@ import numpy as np
 from tosaic.jit.aot import Artifact, Form
 from tosaic.jit.stages import Lowered
 from tosaic.lowering.graph.types import Array
-from tosaic.lowering.native.names_c import c_name, macro
-from tosaic.lowering.native.pools_c import Pool
+from tosaic.lowering.native.c_object.names import c_name, macro
+from tosaic.lowering.native.c_object.pools import Pool
 
 GUARD = 64
 """Bytes around each pool that must stay as they are."""

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import tosaic
 from tosaic.jit.aot import save
-from tosaic.lowering.native.features import target
-from tosaic.lowering.native.machine import undefined_symbols
+from tosaic.lowering.native.process.machine import undefined_symbols
+from tosaic.lowering.target.presets import target
 
 from .callers import printed, random_calls
 from .machines import MACHINES, Machine, needs

@@ -8,7 +8,7 @@ import pytest
 import tosaic
 from tosaic import Memory, Pool
 from tosaic.jit.aot import Form, save
-from tosaic.lowering.native.features import target
+from tosaic.lowering.target.presets import target
 
 from .c_programs import needs_gcc, undefined
 from .callers import Caller, printed, random_calls

@@ -9,9 +9,9 @@ import pytest
 from tosaic.jit.aot import Artifact, write
 from tosaic.lowering.elements.expression import Buffer
 from tosaic.lowering.memory.planner import PlanOptions, plan
-from tosaic.lowering.native.features import target
-from tosaic.lowering.native.header_c import comment
-from tosaic.lowering.native.interface_c import c_name, c_type
+from tosaic.lowering.native.c_object.header import comment
+from tosaic.lowering.native.c_object.interface import c_name, c_type
+from tosaic.lowering.target.presets import target
 from tosaic.runtime.errors import Problem
 
 from ..executable.programs import Programs, copy, plus

@@ -11,7 +11,7 @@ import pytest
 import tosaic
 from tosaic import Memory
 from tosaic.jit.aot import Form, save
-from tosaic.lowering.native.features import target
+from tosaic.lowering.target.presets import target
 
 from .callers import Caller, printed, random_calls
 from .machines import HOST, needs_host

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tosaic
 from tosaic.jit.aot import write
-from tosaic.lowering.native.interface_c import c_name
+from tosaic.lowering.native.c_object.interface import c_name
 from tosaic.runtime.variables import Context
 
 from .c_programs import build, languages, needs_gcc, run, undefined

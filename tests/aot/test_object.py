@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 from tosaic.jit.aot import Artifact, write
 from tosaic.lowering.elements.affine import Affine, Axis
-from tosaic.lowering.fuse.kernel import Branch
+from tosaic.lowering.kernels.kernel import Branch
 from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.memory.buffers import PoolInfo
 from tosaic.lowering.memory.planner import PlanOptions, plan
-from tosaic.lowering.native.data import INLINE_BYTES
-from tosaic.lowering.native.features import target
-from tosaic.lowering.native.load import load
-from tosaic.lowering.native.machine import undefined_symbols
+from tosaic.lowering.native.c_object.data import INLINE_BYTES
+from tosaic.lowering.native.process.load import load
+from tosaic.lowering.native.process.machine import undefined_symbols
+from tosaic.lowering.target.presets import target
 from tosaic.runtime.errors import Problem
 
 from ..executable.programs import Programs, add, copy, mul, plus

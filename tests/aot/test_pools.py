@@ -15,8 +15,8 @@ from tosaic.lowering.graph.quantized import uniform
 from tosaic.lowering.graph.types import F32
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.memory.planner import plan
-from tosaic.lowering.native.features import target
-from tosaic.lowering.native.interface_c import Interface
+from tosaic.lowering.native.c_object.interface import Interface
+from tosaic.lowering.target.presets import target
 from tosaic.runtime.errors import Problem
 
 from ..executable.programs import Programs, add, copy, mul, plus

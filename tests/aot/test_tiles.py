@@ -10,8 +10,8 @@ import pytest
 import tosaic
 from tosaic.jit.aot import Form, save
 from tosaic.jit.stages import Lowered
-from tosaic.lowering.native.features import host, target
-from tosaic.lowering.native.tiles_c import uses_tiles
+from tosaic.lowering.native.c_object.amx_permission import uses_tiles
+from tosaic.lowering.target.presets import host, target
 
 from .c_programs import needs_gcc
 from .callers import Caller, printed, random_calls

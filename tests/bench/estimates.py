@@ -1,5 +1,5 @@
-"""`python tests/bench/estimates.py`: how far the estimates by which kernels go to the work queue (`jit/eager/cost.py`) are from
-what kernels take, the least of some runs in the caller's thread."""
+"""`python tests/bench/estimates.py`: how far the estimates by which kernels go to the work queue
+(`jit/op_by_op/cost_estimate.py`) are from what kernels take, the least of some runs in the caller's thread."""
 from __future__ import annotations
 
 import time
@@ -7,7 +7,7 @@ import time
 import numpy as np
 import tosaic
 from tosaic import OpAttrs
-from tosaic.jit.eager import compilers
+from tosaic.jit.op_by_op import compilers
 
 CASES = (("add", [(3000, 1000)] * 2, {}), ("exp", [(600, 600)], {}), ("matmul", [(512, 512)] * 2, {}),
          ("sum", [(2000, 2000)], {}), ("softmax", [(1000, 1000)], {}),

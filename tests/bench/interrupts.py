@@ -13,7 +13,7 @@ from unittest.mock import patch
 import numpy as np
 from tosaic.jit.compiled import Compiled
 from tosaic.jit.stages import Traced
-from tosaic.lowering.native import interrupt
+from tosaic.lowering.native.process import interrupt_flag
 from tosaic.lowering.text.reader import read_module
 from tosaic.runtime.variables import Context
 
@@ -42,7 +42,7 @@ TEXTS = {"a counter": COUNT.replace("BODY", ""), "a counter and a variable": VAR
 
 
 def compiled(text: str, looks: bool) -> Compiled:
-    with patch.object(interrupt, "is_supported", lambda: looks):
+    with patch.object(interrupt_flag, "is_supported", lambda: looks):
         return Traced(read_module(text), "main").lower().compile(Context("bench"))
 
 

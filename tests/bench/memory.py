@@ -154,7 +154,7 @@ def own(model: pathlib.Path, rows: str, target: str | None) -> tuple[int, int, f
     """Bytes with inputs and outputs in the workspace, the lower bound, seconds of planning."""
     import tosaic
     from tosaic.lowering.memory.planner import PlanOptions
-    from tosaic.lowering.native.features import target as named
+    from tosaic.lowering.target.presets import target as named
     entry = next(iter(tosaic.load(model.with_suffix(".mlir")).entries.values()))
     open_ = {v.name: v.tensor for v in entry.trace().function.arguments if not v.tensor.is_static}
     if open_:  # an open extent is the batch

@@ -19,12 +19,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tosaic.lowering.memory.algorithms import ALGORITHMS, run_algorithm
+from tosaic.lowering.memory.algorithms.lower_bound import lower_bound
+from tosaic.lowering.memory.algorithms.packing import Effort
+from tosaic.lowering.memory.algorithms.portfolio import EXACT_VISITS, PORTFOLIO_VISITS, TRIFLE, planned
+from tosaic.lowering.memory.algorithms.run import ALGORITHMS, run_algorithm
 from tosaic.lowering.memory.buffers import BufferInfo, PoolAllocation, PoolInfo, with_conflicts
-from tosaic.lowering.memory.lower_bound import lower_bound
-from tosaic.lowering.memory.packing import Effort
-from tosaic.lowering.memory.portfolio import EXACT_VISITS, PORTFOLIO_VISITS, TRIFLE, planned
-from tosaic.lowering.memory.verify import conflict_faults
+from tosaic.lowering.memory.check.verify import conflict_faults
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "memory"))
 from instances import SHAPES, stream

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import pytest
-from tosaic.jit.bridges.torch_mlir import Request
+from tosaic.jit.models.torch_mlir.to_tosa import Request
 
 from .warm_converter import warm_converter
 

@@ -16,9 +16,9 @@ pytest.importorskip("torch_mlir", reason="torch-mlir is not installed (the extra
 pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed (the extra `test` has it)")
 
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
-from tosaic.jit.evaluators.source import Evaluator  # noqa: E402
-from tosaic.jit.import_check import ImportCheck, check_import  # noqa: E402
+from tosaic.jit.models.source import Evaluator  # noqa: E402
 from tosaic.jit.stages import prepared  # noqa: E402
+from tosaic.jit.tools.check.import_check import ImportCheck, check_import  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("warm")
 Array = np.ndarray[Any, Any]
@@ -197,7 +197,7 @@ def test_an_extent_of_minus_one_is_open() -> None:
 def test_the_first_node_that_differs_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
-    from tosaic.jit.bridges.onnx import Conversion
+    from tosaic.jit.models.onnx.from_onnx import Conversion
     right = Conversion.graph
 
     def wrong(self: Any, shapes: Any, told: Any) -> Any:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 import tosaic
-from tosaic.jit.bridges import torch_mlir
-from tosaic.jit.bridges.open_model import open_model
-from tosaic.jit.model import model_of
+from tosaic.jit.models.model import model_of
+from tosaic.jit.models.open_model import open_model
+from tosaic.jit.models.torch_mlir import to_tosa
 from tosaic.lowering.graph.graph import Module
 from tosaic.lowering.graph.types import F32, TensorType
 from tosaic.lowering.rewrite.interface import State, bind_state, rename_inputs
@@ -38,9 +38,9 @@ def test_a_missing_package_is_named_with_its_extra(door: str, extra: str, packag
 
 def answered_by(program: str, monkeypatch: pytest.MonkeyPatch, **options: Any) -> tosaic.Problem:
     """The Problem that comes of a child that runs `program`."""
-    monkeypatch.setattr(torch_mlir.Request, "command", lambda self, result, is_text: [sys.executable, "-c", program])
+    monkeypatch.setattr(to_tosa.Request, "command", lambda self, result, is_text: [sys.executable, "-c", program])
     with pytest.raises(tosaic.Problem) as caught:
-        torch_mlir.lowered(torch_mlir.Request("torch", pathlib.Path("m.mlirbc"), "model"), **options)
+        to_tosa.lowered(to_tosa.Request("torch", pathlib.Path("m.mlirbc"), "model"), **options)
     return caught.value
 
 
@@ -167,7 +167,7 @@ def test_inputs_are_named() -> None:
 
 
 def test_names_are_made_of_letters_that_mlir_allows_and_differ() -> None:
-    assert torch_mlir.spelled_names(["x", "serving/x:0", "a b", "a_b", ""]) == ["x", "serving_x_0", "a_b_2", "a_b_3", "_"]
+    assert to_tosa.spelled_names(["x", "serving/x:0", "a b", "a_b", ""]) == ["x", "serving_x_0", "a_b_2", "a_b_3", "_"]
 
 
 def test_a_graph_may_be_made_for_each_set_of_shapes() -> None:

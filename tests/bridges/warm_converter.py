@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tosaic.jit.bridges import torch_mlir_process
+from tosaic.jit.models.torch_mlir import process as torch_mlir_process
 
 SERVER = r"""
 import contextlib, os, runpy, select, socket, sys

@@ -9,7 +9,7 @@ import pytest
 import tosaic
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tosaic.jit.bridges import tflite
+from tosaic.jit.models.tflite import from_tflite
 from tosaic.lowering.bytecode import attributes
 from tosaic.lowering.bytecode.binary import Cursor, Unreadable
 from tosaic.lowering.bytecode.reader import read_module
@@ -29,7 +29,7 @@ NAMES = sorted(p.stem for p in CORPUS.glob("*.tflite") if p.stem not in REFUSED)
 
 def bytecode(name: str) -> bytes:
     pytest.importorskip("tosa_converter_for_tflite")
-    with tflite.converted((CORPUS / f"{name}.tflite").read_bytes(), name, "Bytecode", 60) as result:
+    with from_tflite.converted((CORPUS / f"{name}.tflite").read_bytes(), name, "Bytecode", 60) as result:
         return result.read_bytes()
 
 
@@ -41,7 +41,7 @@ def lstm() -> bytes:
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in UNKNOWN])
 def test_bytecode_and_text_are_the_same_graph(name: str) -> None:
     module = read_module(memoryview(bytecode(name)), name)
-    text = read_text(tflite.mlir_of_tflite((CORPUS / f"{name}.tflite").read_bytes(), name), name)
+    text = read_text(from_tflite.mlir_of_tflite((CORPUS / f"{name}.tflite").read_bytes(), name), name)
     assert print_module(module, elide=None) == print_module(text, elide=None)
 
 
@@ -49,7 +49,7 @@ def test_bytecode_and_text_are_the_same_graph(name: str) -> None:
 def test_an_operator_that_is_not_known_is_left_to_the_text(name: str) -> None:
     with pytest.raises(Unreadable, match=UNKNOWN[name]):
         read_module(memoryview(bytecode(name)), name)
-    text = tflite.mlir_of_tflite((CORPUS / f"{name}.tflite").read_bytes(), name)
+    text = from_tflite.mlir_of_tflite((CORPUS / f"{name}.tflite").read_bytes(), name)
     assert UNKNOWN[name] in {o.op.spelling for f in read_text(text, name).functions for o in f.body.walk()
                              if isinstance(o.op, UnknownOp)}
 

@@ -101,7 +101,7 @@ def signatures() -> Answers:
     path = Path(__file__).parents[1] / "data" / "corpus" / "v_counter_three_functions.tflite"
     model, other = tosaic.from_tflite(path), tosaic.load(path.read_bytes())
     added = model.add({"d": np.ones(3, np.float32)})
-    needed = [n for n in ("tosaic.jit.bridges.tflite", "tosaic.lowering.tflite.decode") if n in sys.modules]
+    needed = [n for n in ("tosaic.jit.models.tflite.from_tflite", "tosaic.lowering.tflite.decode") if n in sys.modules]
     return {"added": added, "got": other.get(), "reset": model["reset"](), "again": other.get(),
             "names": [e.name for e in model], "loaded": needed}
 
@@ -189,7 +189,7 @@ def other_shapes() -> Answers:
 
 
 def own_algorithm() -> Answers:
-    from tosaic.lowering.memory.algorithms import greedy_by_size
+    from tosaic.lowering.memory.algorithms.run import greedy_by_size
     memory = tosaic.Memory(algorithm=lambda buffers, pools: greedy_by_size(buffers, pools))
     return {"y": tosaic.load(ADD).main.compile(memory=memory)(np.zeros(4, np.float32))}
 

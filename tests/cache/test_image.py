@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import tosaic
 from tosaic.jit.cache.folder import Folder
-from tosaic.lowering.native import link
-from tosaic.lowering.native.features import PRESETS, host
-from tosaic.lowering.native.link import is_supported, linked
-from tosaic.lowering.native.machine import Engine, object_file
+from tosaic.lowering.native.process import link
+from tosaic.lowering.native.process.link import is_supported, linked
+from tosaic.lowering.native.process.machine import Engine, object_file
+from tosaic.lowering.target.presets import PRESETS, host
 from tosaic.runtime.machine_code import MappedCode
 
 from .models import ADD, product

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 import tosaic
-from tosaic.jit import model as model_module
 from tosaic.jit.cache import models, programs, versions
 from tosaic.jit.cache.folder import Folder
 from tosaic.jit.cache.graph_digest import graph_digest
 from tosaic.jit.cache.models import RESTED_NS, file_key
 from tosaic.jit.cache.programs import Request, key_of
+from tosaic.jit.models import model as model_module
 from tosaic.lowering.memory.buffers import PoolInfo
 from tosaic.lowering.memory.planner import PlanOptions
-from tosaic.lowering.native.features import PRESETS
+from tosaic.lowering.target.presets import PRESETS
 
 from .conftest import files
 from .models import ADD, SEVERAL

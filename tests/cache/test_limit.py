@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tosaic.jit.cache.folder import LIMIT, Folder, Usage, folder
 from tosaic.jit.cache.keys import digest
-from tosaic.jit.cli import main
+from tosaic.jit.command_line.cli import main
 
 from .conftest import files
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from tosaic.jit.cache import code as code_module
 from tosaic.jit.cache.code import image_fields, loaded_image
-from tosaic.lowering.native.features import host, target
-from tosaic.lowering.native.link import is_supported
-from tosaic.lowering.native.machine import compiled_image
+from tosaic.lowering.native.process.link import is_supported
+from tosaic.lowering.native.process.machine import compiled_image
+from tosaic.lowering.target.presets import host, target
 from tosaic.runtime.machine_code import MappedCode
 
 PLAIN = 'define i32 @program.run(ptr %frame) {\n ret i32 0\n}'

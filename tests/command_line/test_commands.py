@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tosaic.jit.cli import main
+from tosaic.jit.command_line.cli import main
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -187,7 +187,7 @@ def test_pickles_in_array_files_are_refused(tosaic: Any, model: str, tmp_path: P
 
 
 def test_an_error_of_tosaic_itself_is_4_and_short(tosaic: Any, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tosaic.jit import commands
+    from tosaic.jit.command_line import commands
 
     def broken(*arguments: Any) -> None:
         raise ZeroDivisionError("inside\x1b[31m")
@@ -198,7 +198,7 @@ def test_an_error_of_tosaic_itself_is_4_and_short(tosaic: Any, model: str, monke
 
 
 def test_a_stage_that_fails_its_verifier_is_4_too(tosaic: Any, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tosaic.jit import commands
+    from tosaic.jit.command_line import commands
     from tosaic.runtime.errors import Problem
 
     def broken(*arguments: Any) -> None:
@@ -218,8 +218,8 @@ func.func @main(%rows: tensor<1x7x2xf32>, %which: tensor<5xi32>) -> tensor<1x5x2
 
 
 def test_random_indices_are_in_range_where_they_are_used(tosaic: Any, tmp_path: Path) -> None:
-    from tosaic.jit.inputs import gather_inputs
-    from tosaic.jit.model import load_model
+    from tosaic.jit.command_line.inputs import gather_inputs
+    from tosaic.jit.models.model import load_model
     function = load_model(GATHER).entry().trace().function
     for seed in range(20):
         rows, which = gather_inputs(function, [], seed)

@@ -9,7 +9,7 @@ import pytest
 
 COMMAND = """
 import importlib, signal, sys, threading, weakref
-cli = importlib.import_module("tosaic.jit.cli")
+cli = importlib.import_module("tosaic.jit.command_line.cli")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def interrupt(*ignored):

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tosaic.jit.cli import main
-from tosaic.jit.memory_options import SETTINGS, nbytes, plain, plan_options
+from tosaic.jit.command_line.cli import main
+from tosaic.jit.command_line.memory_options import SETTINGS, nbytes, plain, plan_options
 from tosaic.lowering.memory.buffers import PoolInfo
 from tosaic.runtime.errors import Problem
 

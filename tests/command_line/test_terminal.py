@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tosaic.jit.progress import Progress
+from tosaic.jit.command_line.progress import Progress
 
 LOOP = """
 func.func @main(%x: tensor<1xi32>) -> tensor<1xi32> {
@@ -20,7 +20,7 @@ func.func @main(%x: tensor<1xi32>) -> tensor<1xi32> {
 }
 """
 
-COMMAND = [sys.executable, "-m", "tosaic.jit.cli"]
+COMMAND = [sys.executable, "-m", "tosaic.jit.command_line.cli"]
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 """What moves a terminal's cursor."""
 
@@ -126,6 +126,6 @@ def test_the_installed_command_and_the_module_are_the_same(model: str) -> None:
 
 
 def test_help_starts_without_the_compiler() -> None:
-    code = "import sys; from tosaic.jit.cli import main; main(['--help']); " \
+    code = "import sys; from tosaic.jit.command_line.cli import main; main(['--help']); " \
            "sys.exit(bool({'llvmlite', 'lark', 'rich'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0

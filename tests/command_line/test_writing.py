@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tosaic
-from tosaic.jit.cli import main
+from tosaic.jit.command_line.cli import main
 from tosaic.runtime.errors import REMEDIES, Problem
 
 MODEL = """
@@ -74,7 +74,8 @@ def test_a_name_that_is_too_long_is_told_from_a_place_that_cannot_be_written(mod
 @pytest.mark.parametrize("command", [["show"], ["report", "--json"], ["run"]])
 def test_an_answer_that_finds_no_room_is_a_problem(command: list[str], model: str) -> None:
     with open("/dev/full", "wb") as full:
-        found = subprocess.run([sys.executable, "-m", "tosaic.jit.cli", *command, model], stdout=full, stderr=subprocess.PIPE)
+        found = subprocess.run([sys.executable, "-m", "tosaic.jit.command_line.cli", *command, model], stdout=full,
+                               stderr=subprocess.PIPE)
     said = found.stderr.decode()
     assert found.returncode == 3 and "internal" not in said and "Exception" not in said
     assert "the disk is full: make room" in said

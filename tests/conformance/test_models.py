@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tosaic
-from tosaic.jit.bridges.tflite import mlir_of_tflite
+from tosaic.jit.models.tflite.from_tflite import mlir_of_tflite
 from tosaic.lowering.flatbuffer.reader import read_module
 from tosaic.lowering.flatbuffer.writer import write_module
 from tosaic.lowering.graph.verify import verify
@@ -34,7 +34,7 @@ def source(name: str) -> str | bytes | Path:
     return mlir_of_tflite(wake_word_model(name), name) if name in WAKE_WORDS else CORPUS / f"{name}.mlir"
 
 
-def entry(name: str) -> tosaic.jit.model.Entry:
+def entry(name: str) -> tosaic.jit.models.model.Entry:
     found = tosaic.load(source(name)).entry()
     return found.specialize(SHAPES[name]) if name in SHAPES else found
 

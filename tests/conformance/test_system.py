@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tosaic import Problem
-from tosaic.jit import model
+from tosaic.jit.models import model
 
 from .system import ENGINES, Engine, Outcome, Subject
 

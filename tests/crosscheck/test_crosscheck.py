@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tosaic
-from tosaic.jit.crosscheck import check_state
+from tosaic.jit.tools.check.crosscheck import check_state
 from tosaic.lowering.dialects.tosa import binary, unary
 from tosaic.lowering.dialects.tosa.compliance import bound, differences
 from tosaic.lowering.graph.types import F32

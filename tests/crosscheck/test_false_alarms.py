@@ -10,8 +10,8 @@ import time
 
 import pytest
 import tosaic.lowering.dialects.tosa  # noqa: F401  registers the operators
-from tosaic.jit.crosscheck import CrossCheck
 from tosaic.jit.stages import Traced
+from tosaic.jit.tools.check.crosscheck import CrossCheck
 
 from ..fuzz.generators.functions import case
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tosaic
 from tosaic.jit import stages
-from tosaic.jit.cli import main
+from tosaic.jit.command_line.cli import main
 from tosaic.lowering.dialects.tosa import unary
 from tosaic.runtime.errors import Problem
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 import tosaic
-from tosaic.jit.cli import main
-from tosaic.jit.evaluators.source import Evaluator
-from tosaic.jit.import_check import check_import
+from tosaic.jit.command_line.cli import main
+from tosaic.jit.models.source import Evaluator
 from tosaic.jit.stages import Traced
+from tosaic.jit.tools.check.import_check import check_import
 from tosaic.lowering.flatbuffer.builder import Scalar
 
 from ..tflite.files import Graph, Operator, Signature, Tensor, constant, file

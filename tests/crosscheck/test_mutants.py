@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 import tosaic
-from tosaic.jit.crosscheck import CrossCheck, crosscheck
-from tosaic.jit.instrument import Wrapped, instrumented
 from tosaic.jit.stages import prepared
+from tosaic.jit.tools.check.crosscheck import CrossCheck, crosscheck
+from tosaic.jit.tools.check.instrument import Wrapped, instrumented
 from tosaic.lowering.graph.graph import Module, Operation
 from tosaic.runtime.errors import Problem
 from tosaic.runtime.interpreter import Interpreter

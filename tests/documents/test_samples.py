@@ -104,7 +104,7 @@ def test_one_operator_at_a_time() -> None:
 
 
 def test_the_kernel_program_prints_its_sum(capsys: pytest.CaptureFixture[str]) -> None:
-    from tosaic.jit.cli import main
+    from tosaic.jit.command_line.cli import main
     assert main(["run", str(ROOT / "samples" / "models" / "op_by_op.mlir")]) == 0
     assert "values = [11, 22, 33]" in capsys.readouterr().out
 

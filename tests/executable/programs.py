@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Buffer, Const
-from tosaic.lowering.fuse.kernel import CheckTrue, CheckWritten, Compute, Fault, Kernel, MarkWritten, Step, VariableUse
+from tosaic.lowering.kernels.kernel import CheckTrue, CheckWritten, Compute, Fault, Kernel, MarkWritten, Step, VariableUse
 from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.ir import INDEX, Function, Literal, Operand, Type
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.memory.planner import plan
-from tosaic.lowering.native.load import load
+from tosaic.lowering.native.process.load import load
 from tosaic.runtime.errors import Position
 from tosaic.runtime.executable import Executable
 from tosaic.runtime.variables import Context, process

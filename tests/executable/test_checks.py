@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from tosaic.lowering.fuse.kernel import Branch, Loop, Step
-from tosaic.lowering.native.backup import backup_of
+from tosaic.lowering.kernels.kernel import Branch, Loop, Step
+from tosaic.lowering.native.driver.variable_rollback import backup_of
 from tosaic.runtime.errors import Position, Problem, Source
 from tosaic.runtime.executable import Executable
 from tosaic.runtime.variables import Context

@@ -5,16 +5,16 @@ import numpy as np
 import pytest
 from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Buffer, Const
-from tosaic.lowering.fuse.kernel import Branch, Compute, Kernel, Loop
+from tosaic.lowering.kernels.kernel import Branch, Compute, Kernel, Loop
 from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.memory.buffers import PoolInfo
 from tosaic.lowering.memory.planner import PlanOptions, plan
-from tosaic.lowering.native.backup import backup_of
-from tosaic.lowering.native.driver import row_count
-from tosaic.lowering.native.features import host
-from tosaic.lowering.native.load import load, native_text
-from tosaic.lowering.native.machine import parse
+from tosaic.lowering.native.driver.driver import row_count
+from tosaic.lowering.native.driver.variable_rollback import backup_of
+from tosaic.lowering.native.process.load import load, native_text
+from tosaic.lowering.native.process.machine import parse
+from tosaic.lowering.target.presets import host
 from tosaic.runtime.errors import Position, Problem, Source
 from tosaic.runtime.variables import Context
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import tosaic
 from tosaic.jit.stages import Compiled
-from tosaic.lowering.native.function_object import caller
-from tosaic.lowering.native.machine import Engine
-from tosaic.lowering.native.target import Target
+from tosaic.lowering.native.process.function_object import caller
+from tosaic.lowering.native.process.machine import Engine
+from tosaic.lowering.target.target import Target
 from tosaic.runtime.interpreter import interpret
 
 

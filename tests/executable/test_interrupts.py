@@ -19,7 +19,7 @@ import pytest
 import tosaic
 from tosaic.jit.stages import Compiled, Traced
 from tosaic.lowering.memory.planner import PlanOptions
-from tosaic.lowering.native.backup import backup_of
+from tosaic.lowering.native.driver.variable_rollback import backup_of
 from tosaic.lowering.rewrite.tensorflow import Bindings, to_tosa
 from tosaic.lowering.text.reader import read_module
 from tosaic.runtime.variables import Context
@@ -292,7 +292,7 @@ def test_the_command_ends_with_130(tmp_path: Path) -> None:
     (tmp_path / "endless.mlir").write_text(text)
     np.save(tmp_path / "c.npy", TRUE)
     command = ("import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
-               "from tosaic.jit.cli import main; sys.exit(main(['run', 'endless.mlir', '--input', 'c=c.npy']))")
+               "from tosaic.jit.command_line.cli import main; sys.exit(main(['run', 'endless.mlir', '--input', 'c=c.npy']))")
     child = subprocess.Popen([sys.executable, "-c", command], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              text=True)
     time.sleep(3)

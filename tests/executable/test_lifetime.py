@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tosaic.lowering.memory.planner import plan
-from tosaic.lowering.native.load import load
+from tosaic.lowering.native.process.load import load
 from tosaic.runtime.errors import Problem
 from tosaic.runtime.executable import Executable
 

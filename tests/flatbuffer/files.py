@@ -7,14 +7,7 @@ from typing import Any
 import numpy as np
 from tosaic.lowering.flatbuffer.encode import encode
 from tosaic.lowering.flatbuffer.reader import read_module
-from tosaic.lowering.flatbuffer.records import (
-    BlockRecord,
-    FileRecord,
-    OperatorRecord,
-    RegionRecord,
-    ShapeRecord,
-    TensorRecord,
-)
+from tosaic.lowering.flatbuffer.records import BlockRecord, FileRecord, OperatorRecord, RegionRecord, ShapeRecord, TensorRecord
 from tosaic.lowering.flatbuffer.schema import BY_NAME, ELEMENT_CODES
 from tosaic.lowering.graph.graph import Module
 from tosaic.lowering.graph.verify import verify

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tosaic.jit.cli import main
+from tosaic.jit.command_line.cli import main
 
 from .files import ADD, graph
 

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from tosaic.lowering.dialects.tosaic.check import Assert
 from tosaic.lowering.fuse.fuse import fuse
-from tosaic.lowering.fuse.interpret import State, run
-from tosaic.lowering.fuse.kernel import CheckTrue, CheckWritten, Kernels, walk
 from tosaic.lowering.graph.graph import Block, Module, Value
 from tosaic.lowering.graph.types import F32, I1, TensorType
+from tosaic.lowering.kernels.interpret import State, run
+from tosaic.lowering.kernels.kernel import CheckTrue, CheckWritten, Kernels, walk
 from tosaic.lowering.text.reader import read_module
 from tosaic.runtime.errors import Problem
 

@@ -6,11 +6,11 @@ import pytest
 from tosaic.lowering.elements.expression import Load
 from tosaic.lowering.elements.traverse import nodes
 from tosaic.lowering.fuse.fuse import fuse
-from tosaic.lowering.fuse.interpret import State, run
-from tosaic.lowering.fuse.kernel import Kernels
-from tosaic.lowering.fuse.text import print_kernels
 from tosaic.lowering.graph.graph import Module
 from tosaic.lowering.graph.types import F32, I8, I32, TensorType
+from tosaic.lowering.kernels.interpret import State, run
+from tosaic.lowering.kernels.kernel import Kernels
+from tosaic.lowering.kernels.text import print_kernels
 from tosaic.runtime.errors import Problem
 from tosaic.runtime.interpreter import InterpreterVariables, interpret
 

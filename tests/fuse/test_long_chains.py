@@ -16,7 +16,7 @@ from tosaic.jit.stages import STAGES, Traced, prepared
 from tosaic.lowering.elements.traverse import children, nodes, post_order
 from tosaic.lowering.fuse.fuse import fuse
 from tosaic.lowering.fuse.inline import MOST_LEVELS, MOST_NODES
-from tosaic.lowering.fuse.kernel import Kernel
+from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.text.printer import print_module
 from tosaic.runtime.errors import Problem
 from tosaic.runtime.interpreter import interpret

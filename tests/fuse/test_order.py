@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Buffer, Expr, Load, apply
 from tosaic.lowering.fuse.fuse import fuse
-from tosaic.lowering.fuse.interpret import run
-from tosaic.lowering.fuse.kernel import Compute, Kernel, Kernels
-from tosaic.lowering.fuse.order import kept, ordered, run_of
 from tosaic.lowering.graph.types import F32, TensorType
+from tosaic.lowering.kernels.interpret import run
+from tosaic.lowering.kernels.kernel import Compute, Kernel, Kernels
+from tosaic.lowering.row_tiling.kernel_order import kept, ordered, run_of
 
 from .graphs import Graph
 

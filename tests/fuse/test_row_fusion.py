@@ -8,10 +8,10 @@ import pytest
 from tosaic.lowering.elements.expression import Reduce
 from tosaic.lowering.elements.traverse import nodes
 from tosaic.lowering.fuse.fuse import fuse
-from tosaic.lowering.fuse.kernel import Kernels
 from tosaic.lowering.fuse.row_fusion import MOST_NODES
 from tosaic.lowering.graph.graph import Value
 from tosaic.lowering.graph.types import F32, TensorType
+from tosaic.lowering.kernels.kernel import Kernels
 
 from .graphs import Graph, zero
 from .test_fuse import agree

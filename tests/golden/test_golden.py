@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import tosaic
-from tosaic.lowering.native.features import target
+from tosaic.lowering.target.presets import target
 
 HERE = pathlib.Path(__file__).parent
 

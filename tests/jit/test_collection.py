@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 import tosaic
-from tosaic.jit.collection import SELDOM, seldom_collecting
+from tosaic.runtime.garbage_collection import SELDOM, seldom_collecting
 
 TEXT = "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }"
 

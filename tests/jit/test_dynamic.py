@@ -7,8 +7,8 @@ import pathlib
 import numpy as np
 import pytest
 import tosaic
-from tosaic.jit.cli import main
-from tosaic.jit.dynamic import KEPT
+from tosaic.jit.command_line.cli import main
+from tosaic.jit.models.dynamic_shapes import KEPT
 
 TEXT = """
 func.func @main(%x: tensor<?x3xf32>, %y: tensor<1x3xf32>) -> tensor<?x3xf32> {

@@ -50,8 +50,8 @@ def test_inputs_in_the_workspace_stay_the_callers_arrays_here() -> None:
 
 
 def test_buffers_are_aligned_as_the_machine_needs_it_unless_it_is_said() -> None:
-    from tosaic.lowering.native.data import alignment_of
-    from tosaic.lowering.native.features import host, target
+    from tosaic.lowering.native.c_object.data import alignment_of
+    from tosaic.lowering.target.presets import host, target
     entry = tosaic.load(DATA / "corpus" / "f_mlp_int8.mlir").main
     for lowered, most in ((entry.lower(), alignment_of(host())), (entry.lower(target("thumbv7em")), 8),
                           (entry.lower(memory=Memory(alignment=4)), 4)):

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tosaic
-from tosaic.jit.cli import main
+from tosaic.jit.command_line.cli import main
+from tosaic.jit.command_line.memory_options import plan_options
 from tosaic.jit.decorator import Jit
-from tosaic.jit.memory_options import plan_options
 from tosaic.lowering.memory.planner import PlanOptions
-from tosaic.lowering.native.features import host
+from tosaic.lowering.target.presets import host
 
 ZERO = np.zeros(1, np.float32)
 X, W = (np.random.default_rng(i).standard_normal((1, 128, 128)).astype(np.float32) for i in range(2))

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 import tosaic
-from tosaic.jit import tune as tuning
 from tosaic.jit.cache.folder import Folder
-from tosaic.jit.cli import USAGE, main
-from tosaic.jit.profile import Profile
+from tosaic.jit.command_line.cli import USAGE, main
 from tosaic.jit.stages import Traced
-from tosaic.lowering.native.features import host
-from tosaic.lowering.native.timed_driver import COUNTERS
+from tosaic.jit.tools import tune as tuning
+from tosaic.jit.tools.profile import Profile
+from tosaic.lowering.native.driver.timed_driver import COUNTERS
+from tosaic.lowering.target.presets import host
 from tosaic.runtime.errors import Problem
 
 MODEL = Path(__file__).parents[1] / "data" / "corpus" / "f_conv_bn_relu_pool.mlir"
@@ -42,7 +42,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, float]]:
         kernels = []
         for k in found.kernels:
             kernel, by_rows = tuning.kernels_of(self.lowered)[k.number]
-            from tosaic.lowering.schedule.alternatives import name_of
+            from tosaic.lowering.schedule.search_space import name_of
             texts = " ".join(findings.get(name_of(kernel, by_rows), ()))
             least = 100.0 * min([factor for word, factor in words.items() if word in texts], default=1.0)
             kernels.append(dataclasses.replace(k, least=least))

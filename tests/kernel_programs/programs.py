@@ -1,7 +1,7 @@
 """Running a text in the tests: what it prints, and the errors that it tells of, with the line of each."""
 from __future__ import annotations
 
-from tosaic.jit.eager.programs.running import run_program
+from tosaic.jit.op_by_op.programs.running import run_program
 from tosaic.lowering.dialects.corert.printer import print_program
 from tosaic.lowering.dialects.corert.reader import read_program
 

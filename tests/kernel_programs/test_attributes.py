@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import pytest
-from tosaic.jit.eager.programs.attributes import attributes_lines, operation_attributes
+from tosaic.jit.op_by_op.programs.attributes import attributes_lines, operation_attributes
 from tosaic.lowering.dialects.corert.reader import read_program
 from tosaic.runtime.errors import Problem
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 from tosaic import Context, CoreRuntime
-from tosaic.jit.eager.programs.running import run_program
+from tosaic.jit.op_by_op.programs.running import run_program
 
 from .programs import CPU, dense, shown
 

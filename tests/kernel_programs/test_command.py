@@ -6,7 +6,7 @@ import json
 import pathlib
 
 import pytest
-from tosaic.jit.cli import main
+from tosaic.jit.command_line.cli import main
 
 from .test_operations import DOCUMENT
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from tosaic import CoreRuntime, OpHandler
-from tosaic.jit.eager.programs.running import run_program
+from tosaic.jit.op_by_op.programs.running import run_program
 
 from .programs import dense, run, shown
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from tosaic.lowering.elements.affine import Affine, Axis, Range
 from tosaic.lowering.elements.expression import Buffer, Load
-from tosaic.lowering.fuse.kernel import Compute, Kernel, Step
+from tosaic.lowering.kernels.kernel import Compute, Kernel, Step
 from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.ir import INDEX, Function, Literal, Operand, Type
 from tosaic.lowering.loops.program import Program

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from tosaic.lowering.elements.affine import Affine, Axis, Range
 from tosaic.lowering.elements.expression import PRIMITIVES, Buffer
-from tosaic.lowering.fuse.interpret import State
-from tosaic.lowering.fuse.kernel import Branch, CheckTrue, CheckWritten, Compute, Fault, Loop, MarkWritten, VariableUse
 from tosaic.lowering.graph.types import Array
+from tosaic.lowering.kernels.interpret import State
+from tosaic.lowering.kernels.kernel import Branch, CheckTrue, CheckWritten, Compute, Fault, Loop, MarkWritten, VariableUse
 from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.interpret import Memory, run_function
 from tosaic.lowering.loops.interpret_steps import run_program

@@ -7,12 +7,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Buffer, Load, apply, reduce
-from tosaic.lowering.fuse.kernel import Kernel
+from tosaic.lowering.kernels.kernel import Kernel
+from tosaic.lowering.loops.access_order import NEVER, may_overwrite, touches
 from tosaic.lowering.loops.interpret import Memory, run_function
 from tosaic.lowering.loops.ir import INDEX, Address, Function, Literal, LoadFrom, StoreTo, Type, Var
-from tosaic.lowering.loops.order import NEVER, may_overwrite, touches
-from tosaic.lowering.native.features import target
 from tosaic.lowering.schedule.schedule import schedule
+from tosaic.lowering.target.presets import target
 
 TARGETS = [target("x86-64-v3"), target("x86-64"), target("x86-64-v4")]
 

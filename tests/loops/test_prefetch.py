@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Buffer
+from tosaic.lowering.loops.access_order import may_overwrite
 from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.interpret import Memory, run_function
 from tosaic.lowering.loops.ir import Address, Function, Literal, Prefetch, Type, buffers_read
-from tosaic.lowering.loops.order import may_overwrite
 from tosaic.lowering.loops.text import print_program, read_program
 from tosaic.lowering.loops.verify import verify
-from tosaic.lowering.native.emit import emit_functions
-from tosaic.lowering.native.features import target
-from tosaic.lowering.native.machine import assembly
+from tosaic.lowering.native.llvm.emit import emit_functions
+from tosaic.lowering.native.process.machine import assembly
+from tosaic.lowering.target.presets import target
 
 from .functions import argument, program, result
 from .test_verify import rejects

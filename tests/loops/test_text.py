@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Buffer
-from tosaic.lowering.fuse.kernel import Branch, CheckTrue, CheckWritten, Compute, Fault, Loop, MarkWritten, VariableUse
+from tosaic.lowering.kernels.kernel import Branch, CheckTrue, CheckWritten, Compute, Fault, Loop, MarkWritten, VariableUse
 from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.interpret_steps import run_program
 from tosaic.lowering.loops.ir import Literal, Type

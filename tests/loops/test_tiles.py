@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Buffer
+from tosaic.lowering.loops.access_order import may_overwrite
 from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.interpret import Memory, run_function
 from tosaic.lowering.loops.ir import (
@@ -19,7 +20,6 @@ from tosaic.lowering.loops.ir import (
     buffers_read,
     buffers_written,
 )
-from tosaic.lowering.loops.order import may_overwrite
 from tosaic.lowering.loops.text import print_program, read_program
 from tosaic.lowering.loops.verify import verify
 from tosaic.runtime.errors import Problem

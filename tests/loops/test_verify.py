@@ -8,17 +8,7 @@ import pytest
 from tosaic.lowering.elements.affine import Affine, Axis, Range
 from tosaic.lowering.elements.expression import Buffer
 from tosaic.lowering.loops.builder import Builder
-from tosaic.lowering.loops.ir import (
-    INDEX,
-    Address,
-    Block,
-    For,
-    Function,
-    Let,
-    Literal,
-    Type,
-    Var,
-)
+from tosaic.lowering.loops.ir import INDEX, Address, Block, For, Function, Let, Literal, Type, Var
 from tosaic.lowering.loops.verify import verify
 from tosaic.runtime.errors import Problem
 

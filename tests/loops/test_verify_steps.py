@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from tosaic.lowering.elements.expression import Buffer
-from tosaic.lowering.fuse.kernel import Branch, CheckTrue, CheckWritten, Compute, Fault, Loop, MarkWritten
+from tosaic.lowering.kernels.kernel import Branch, CheckTrue, CheckWritten, Compute, Fault, Loop, MarkWritten
 from tosaic.lowering.loops.verify import verify_program
 from tosaic.runtime.errors import Problem
 

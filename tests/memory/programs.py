@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 from tosaic.lowering.elements.expression import Buffer
-from tosaic.lowering.fuse.kernel import Branch, Compute, Loop, Step
+from tosaic.lowering.kernels.kernel import Branch, Compute, Loop, Step
 from tosaic.lowering.loops.ir import INDEX, Address, Function, Literal, LoadFrom, Stmt, StoreTo, Type, Var, walk
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.memory.plan import Plan, PlannedBuffer, names_of

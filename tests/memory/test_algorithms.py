@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tosaic.lowering.memory.algorithms import ALGORITHMS, algorithm, allocate, find_algorithm, run_algorithm
+from tosaic.lowering.memory.algorithms.lower_bound import lower_bound
+from tosaic.lowering.memory.algorithms.run import ALGORITHMS, algorithm, allocate, find_algorithm, run_algorithm
 from tosaic.lowering.memory.buffers import BufferInfo, PoolAllocation, PoolInfo, symmetric, with_conflicts
-from tosaic.lowering.memory.lower_bound import lower_bound
 from tosaic.runtime.errors import Problem
 
 from .brute_force import optimum
@@ -145,7 +145,7 @@ def test_plans_do_not_depend_on_the_order_of_the_buffers(buffers: tuple[BufferIn
 
 
 PLANS = """
-from tosaic.lowering.memory.algorithms import ALGORITHMS, allocate
+from tosaic.lowering.memory.algorithms.run import ALGORITHMS, allocate
 from tosaic.lowering.memory.buffers import PoolInfo
 from instances import cut, scattered
 for name in sorted(ALGORITHMS):

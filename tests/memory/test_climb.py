@@ -4,9 +4,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tosaic.lowering.memory.buffers import BufferInfo, PoolInfo, symmetric
-from tosaic.lowering.memory.climb import Climb
-from tosaic.lowering.memory.occupancy import Spacing
-from tosaic.lowering.memory.overlap import both_ways, climbed, orders, place_all, sizes
+from tosaic.lowering.memory.sharing.climb import Climb
+from tosaic.lowering.memory.sharing.occupancy import Spacing
+from tosaic.lowering.memory.sharing.overlap import both_ways, climbed, orders, place_all, sizes
 
 POOLS = (PoolInfo("workspace"),)
 

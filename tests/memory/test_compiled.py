@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tosaic.lowering.memory import compiled as module
-from tosaic.lowering.memory.compiled import Ints, as_array, compiled
+from tosaic.lowering.memory.algorithms import compiled_python as module
+from tosaic.lowering.memory.algorithms.compiled_python import Ints, as_array, compiled
 
 BASE = 7
 

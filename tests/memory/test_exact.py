@@ -7,12 +7,12 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from tosaic.lowering.memory.algorithms import allocate
+from tosaic.lowering.memory.algorithms.lower_bound import lower_bound
+from tosaic.lowering.memory.algorithms.packing import Effort
+from tosaic.lowering.memory.algorithms.portfolio import planned
+from tosaic.lowering.memory.algorithms.run import allocate
 from tosaic.lowering.memory.buffers import BufferInfo, PoolInfo, symmetric, with_conflicts
-from tosaic.lowering.memory.lower_bound import lower_bound
-from tosaic.lowering.memory.packing import Effort
-from tosaic.lowering.memory.portfolio import planned
-from tosaic.lowering.memory.verify import conflict_faults, placement_faults
+from tosaic.lowering.memory.check.verify import conflict_faults, placement_faults
 from tosaic.runtime.errors import Problem
 
 from .brute_force import cheapest, optimum, pool_sizes, score

@@ -7,10 +7,10 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 
 import pytest
-from tosaic.lowering.memory.algorithms import allocate
+from tosaic.lowering.memory.algorithms.lower_bound import lower_bound
+from tosaic.lowering.memory.algorithms.run import allocate
 from tosaic.lowering.memory.buffers import BufferInfo, PoolAllocation, PoolInfo, with_conflicts
-from tosaic.lowering.memory.lower_bound import lower_bound
-from tosaic.lowering.memory.verify import conflict_faults, placement_faults
+from tosaic.lowering.memory.check.verify import conflict_faults, placement_faults
 
 from .brute_force import Plan, overlaps, pool_sizes
 from .instances import ALIGNMENTS, cut, scattered, training

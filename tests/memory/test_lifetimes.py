@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tosaic.lowering.elements.expression import Buffer
-from tosaic.lowering.fuse.kernel import Branch, CheckTrue, CheckWritten, Compute, Loop, MarkWritten
+from tosaic.lowering.kernels.kernel import Branch, CheckTrue, CheckWritten, Compute, Loop, MarkWritten
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.memory.buffers import BufferInfo, Ticks, with_conflicts
 from tosaic.lowering.memory.lifetimes import access_of, joined, lifetimes

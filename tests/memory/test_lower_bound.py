@@ -6,10 +6,10 @@ import itertools
 import random
 
 import pytest
+from tosaic.lowering.memory.algorithms.cliques import adjacency, clique_cover, heavy_cliques, members
+from tosaic.lowering.memory.algorithms.instance import Instance
+from tosaic.lowering.memory.algorithms.lower_bound import lower_bound, memory_pressure
 from tosaic.lowering.memory.buffers import BufferInfo, symmetric, with_conflicts
-from tosaic.lowering.memory.cliques import adjacency, clique_cover, heavy_cliques, members
-from tosaic.lowering.memory.instance import Instance
-from tosaic.lowering.memory.lower_bound import lower_bound, memory_pressure
 
 from .brute_force import optimum
 from .instances import SHAPES, cut, pinwheels

@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tosaic.lowering.fuse.fuse import fuse
-from tosaic.lowering.fuse.interleave import RowPolicy
-from tosaic.lowering.fuse.kernel import Compute
 from tosaic.lowering.graph.graph import Module
+from tosaic.lowering.kernels.kernel import Compute
 from tosaic.lowering.loops.program import Program
+from tosaic.lowering.memory.check.verify import plan_faults
 from tosaic.lowering.memory.lifetimes import access_of, lifetimes
-from tosaic.lowering.memory.occupancy import Occupied, occupancy, spacing
-from tosaic.lowering.memory.overlap import most_occupied
 from tosaic.lowering.memory.plan import names_of
 from tosaic.lowering.memory.planner import PlanOptions, plan
-from tosaic.lowering.memory.verify import plan_faults
-from tosaic.lowering.native.features import target
-from tosaic.lowering.native.load import load
+from tosaic.lowering.memory.sharing.occupancy import Occupied, occupancy, spacing
+from tosaic.lowering.memory.sharing.overlap import most_occupied
+from tosaic.lowering.native.process.load import load
+from tosaic.lowering.row_tiling.row_tiling import RowPolicy
 from tosaic.lowering.schedule.schedule import lower
+from tosaic.lowering.target.presets import target
 from tosaic.runtime.interpreter import interpret
 
 from ..fuse.graphs import Graph, conv

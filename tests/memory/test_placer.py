@@ -5,14 +5,14 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from tosaic.lowering.memory import placement_kernel
-from tosaic.lowering.memory import placer as module
-from tosaic.lowering.memory.algorithms import allocate
+from tosaic.lowering.memory.algorithms import first_fit_compiled as module
+from tosaic.lowering.memory.algorithms import first_fit_kernel
+from tosaic.lowering.memory.algorithms.compiled_python import compiled
+from tosaic.lowering.memory.algorithms.first_fit_compiled import Method, Placed, Placer
+from tosaic.lowering.memory.algorithms.first_fit_kernel import Placing
+from tosaic.lowering.memory.algorithms.orders import crowding
+from tosaic.lowering.memory.algorithms.run import allocate
 from tosaic.lowering.memory.buffers import BufferInfo, PoolInfo
-from tosaic.lowering.memory.compiled import compiled
-from tosaic.lowering.memory.orders import crowding
-from tosaic.lowering.memory.placement_kernel import Placing
-from tosaic.lowering.memory.placer import Method, Placed, Placer
 from tosaic.runtime.errors import Problem
 
 from .brute_force import overlaps, pool_sizes
@@ -53,7 +53,7 @@ def test_the_kernel_is_the_same_in_python() -> None:
         arena = (PoolInfo("arena"),)
         order = random.Random(seed).sample(buffers, len(buffers))
         for method in METHODS:
-            kernel = getattr(placement_kernel, method)
+            kernel = getattr(first_fit_kernel, method)
             state = Placer(buffers, arena).state
             numbers = [buffers.index(b) for b in order]
             native = Placing(*(getattr(state, name).copy() for name in Placing.__slots__))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tosaic.lowering.elements.expression import Buffer
-from tosaic.lowering.fuse.kernel import Branch, Loop
+from tosaic.lowering.kernels.kernel import Branch, Loop
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.memory.buffers import PoolAllocation, PoolInfo
 from tosaic.lowering.memory.plan import Plan, PlannedBuffer, PlannedPool, buffer_names

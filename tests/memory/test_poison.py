@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import tosaic
-from tosaic.lowering.fuse.kernel import CheckWritten, Compute, MarkWritten
+from tosaic.lowering.kernels.kernel import CheckWritten, Compute, MarkWritten
 from tosaic.lowering.memory.planner import PlanOptions
-from tosaic.lowering.native.features import target
-from tosaic.lowering.native.target import Target
+from tosaic.lowering.target.presets import target
+from tosaic.lowering.target.target import Target
 
 from ..models.sources import convert, wake_word_model
 from .poison import Poisoned

@@ -4,10 +4,10 @@ from __future__ import annotations
 import random
 
 import pytest
-from tosaic.lowering.memory.algorithms import allocate
+from tosaic.lowering.memory.algorithms.assign_pools import access_cost, costs_of
+from tosaic.lowering.memory.algorithms.lower_bound import lower_bound
+from tosaic.lowering.memory.algorithms.run import allocate
 from tosaic.lowering.memory.buffers import BufferInfo, PoolInfo, with_conflicts
-from tosaic.lowering.memory.lower_bound import lower_bound
-from tosaic.lowering.memory.pools import access_cost, costs_of
 from tosaic.runtime.errors import Problem
 
 from .brute_force import overlaps, pool_sizes, score

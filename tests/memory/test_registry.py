@@ -6,10 +6,10 @@ import pathlib
 from collections.abc import Sequence
 
 import pytest
-from tosaic.lowering.memory.algorithms import ALGORITHMS, allocate, find_algorithm
+from tosaic.lowering.memory.algorithms.registry import GROUP, algorithm, names
+from tosaic.lowering.memory.algorithms.run import ALGORITHMS, allocate, find_algorithm
 from tosaic.lowering.memory.buffers import BufferInfo, PoolAllocation, PoolInfo, with_conflicts
 from tosaic.lowering.memory.planner import PlanOptions
-from tosaic.lowering.memory.registry import GROUP, algorithm, names
 from tosaic.runtime.errors import Problem
 
 from .brute_force import Plan
@@ -36,7 +36,7 @@ def stacked(buffers, pools):
 def packages(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
     """A folder of installed packages; algorithms that are loaded from it are forgotten again."""
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr("tosaic.lowering.memory.registry.ALGORITHMS", dict(ALGORITHMS))
+    monkeypatch.setattr("tosaic.lowering.memory.algorithms.registry.ALGORITHMS", dict(ALGORITHMS))
     return tmp_path
 
 

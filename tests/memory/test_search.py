@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tosaic.lowering.memory import packing as packing_module
-from tosaic.lowering.memory.algorithms import allocate
+from tosaic.lowering.memory.algorithms import packing as packing_module
+from tosaic.lowering.memory.algorithms.compiled_python import compiled
+from tosaic.lowering.memory.algorithms.exact_search import components, search_sizes
+from tosaic.lowering.memory.algorithms.instance import Instance
+from tosaic.lowering.memory.algorithms.lower_bound import lower_bound
+from tosaic.lowering.memory.algorithms.packing import Effort, Packing, luby
+from tosaic.lowering.memory.algorithms.portfolio import planned
+from tosaic.lowering.memory.algorithms.run import allocate
+from tosaic.lowering.memory.algorithms.search_kernel import search
+from tosaic.lowering.memory.algorithms.search_state import FOUND, HUGE, NODES, NONE, STOPPED, Search
 from tosaic.lowering.memory.buffers import BufferInfo, PoolInfo, with_conflicts
-from tosaic.lowering.memory.compiled import compiled
-from tosaic.lowering.memory.instance import Instance
-from tosaic.lowering.memory.lower_bound import lower_bound
-from tosaic.lowering.memory.packing import Effort, Packing, luby
-from tosaic.lowering.memory.portfolio import planned
-from tosaic.lowering.memory.search_kernel import search
-from tosaic.lowering.memory.search_state import FOUND, HUGE, NODES, NONE, STOPPED, Search
-from tosaic.lowering.memory.smallest import components, search_sizes
 
 from .brute_force import optimum, overlaps, pool_sizes
 from .instances import SHAPES, cut, loose, pinwheels, scattered, training

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Buffer, Expr, Load, reduce
-from tosaic.lowering.fuse.kernel import Compute, Kernel
+from tosaic.lowering.kernels.kernel import Compute, Kernel
 from tosaic.lowering.loops.ir import INDEX, Address, Function, Literal, LoadFrom, StoreTo, Type, Var
 from tosaic.lowering.loops.program import Program
-from tosaic.lowering.memory.layout import Layout, Use
+from tosaic.lowering.memory.check.layout import Layout, Use
+from tosaic.lowering.memory.check.step_uses import StepUses
 from tosaic.lowering.memory.plan import PlannedBuffer
-from tosaic.lowering.memory.step_uses import StepUses
 
 VERIFIER = "layout", "contents", "step_uses", "replay"
 SHARED = {"buffers", "plan"}

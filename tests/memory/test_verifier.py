@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tosaic.lowering.fuse.kernel import Branch, CheckTrue, Compute, Loop
+from tosaic.lowering.kernels.kernel import Branch, CheckTrue, Compute, Loop
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.memory.buffers import BufferInfo, PoolAllocation, PoolInfo, with_conflicts
+from tosaic.lowering.memory.check.verify import conflict_faults, placement_faults, plan_faults, verify
 from tosaic.lowering.memory.plan import Plan
 from tosaic.lowering.memory.planner import plan
-from tosaic.lowering.memory.verify import conflict_faults, placement_faults, plan_faults, verify
 from tosaic.runtime.errors import Problem
 
 from .programs import Clobbered, Machine, Sketch, programs

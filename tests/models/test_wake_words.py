@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 import tosaic
-from tosaic.jit.crosscheck import observe_all
 from tosaic.jit.stages import Traced
+from tosaic.jit.tools.check.crosscheck import observe_all
 from tosaic.lowering.graph.graph import Function, Module
 from tosaic.lowering.rewrite import rewrite
 from tosaic.lowering.text.reader import read_module

@@ -14,10 +14,10 @@ import pytest
 from tosaic.lowering.elements.expression import Buffer
 from tosaic.lowering.loops.interpret import Memory, run_function
 from tosaic.lowering.loops.ir import Function
-from tosaic.lowering.native.emit import emit_functions
-from tosaic.lowering.native.features import target
-from tosaic.lowering.native.llvm_text import quoted
-from tosaic.lowering.native.target import Target
+from tosaic.lowering.native.llvm.emit import emit_functions
+from tosaic.lowering.native.llvm.llvm_text import quoted
+from tosaic.lowering.target.presets import target
+from tosaic.lowering.target.target import Target
 
 from .machines import missing, used, with_dot_products
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tosaic.lowering.loops.ir import Function, Let, walk
-from tosaic.lowering.native.features import host
-from tosaic.lowering.native.target import Target
+from tosaic.lowering.target.presets import host
+from tosaic.lowering.target.target import Target
 
 HOST = host().enabled
 ENCODINGS = (("avxvnni",), ("avx512f", "avx512vl", "avx512vnni"))

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 import tosaic
 from tosaic.jit.stages import Traced, lower, lower_and_compile
-from tosaic.lowering.native import ahead, processes
-from tosaic.lowering.native.ahead import Ahead
-from tosaic.lowering.native.features import host
-from tosaic.lowering.native.link import is_supported
-from tosaic.lowering.native.load import native_text
-from tosaic.lowering.native.machine import image_with
+from tosaic.lowering.native.process import concurrent_codegen, worker_processes
+from tosaic.lowering.native.process.concurrent_codegen import Ahead
+from tosaic.lowering.native.process.link import is_supported
+from tosaic.lowering.native.process.load import native_text
+from tosaic.lowering.native.process.machine import image_with
+from tosaic.lowering.target.presets import host
 
 from .chain import X, chain
 
@@ -36,8 +36,8 @@ def expected(traced: Traced) -> Any:
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every function is a batch, and there are three processors."""
-    monkeypatch.setattr(ahead, "LINES_OF_A_BATCH", 1)
-    monkeypatch.setattr(ahead, "processors", lambda: 3)
+    monkeypatch.setattr(concurrent_codegen, "LINES_OF_A_BATCH", 1)
+    monkeypatch.setattr(concurrent_codegen, "processors", lambda: 3)
     yield
 
 
@@ -60,8 +60,9 @@ def test_the_image_is_the_same_every_time(traced: Traced) -> None:
 @pytest.mark.parametrize("how", [lambda text: os._exit(0), lambda text: os.kill(os.getpid(), signal.SIGKILL), lambda text: b""])
 def test_processes_that_fail_are_made_up_for(traced: Traced, expected: Any, how: Callable[[str], bytes],
                                              monkeypatch: pytest.MonkeyPatch) -> None:
-    parent, made = os.getpid(), ahead.object_of
-    monkeypatch.setattr(ahead, "object_of", lambda text, target: made(text, target) if os.getpid() == parent else how(text))
+    parent, made = os.getpid(), concurrent_codegen.object_of
+    monkeypatch.setattr(concurrent_codegen, "object_of",
+                        lambda text, target: made(text, target) if os.getpid() == parent else how(text))
     assert np.array_equal(compiled(traced), expected)
 
 
@@ -79,7 +80,7 @@ def test_the_module_declares_what_is_compiled_ahead_and_defines_what_is_not(trac
 
 
 def test_a_small_program_takes_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes.os, "fork", None)
+    monkeypatch.setattr(worker_processes.os, "fork", None)
     assert np.array_equal(compiled(tosaic.jit(lambda x: x + 1).trace(X)), X + 1)
 
 

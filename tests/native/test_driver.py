@@ -4,8 +4,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import tosaic
-from tosaic.lowering.native.driver import MOST_CALLS
-from tosaic.lowering.native.load import native_text
+from tosaic.lowering.native.driver.driver import MOST_CALLS
+from tosaic.lowering.native.process.load import native_text
 
 
 def sums(count: int) -> str:

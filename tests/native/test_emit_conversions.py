@@ -11,7 +11,7 @@ from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Buffer
 from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.ir import Function, Type
-from tosaic.lowering.native.features import host, target
+from tosaic.lowering.target.presets import host, target
 
 from .harness import Native, differences, interpreted, named
 from .test_emit_operations import elementwise

@@ -13,8 +13,8 @@ from tosaic.lowering.graph.types import ITEM_SIZES
 from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.ir import INDEX, Function, Literal, Operand, Type
 from tosaic.lowering.loops.verify import verify
-from tosaic.lowering.native.emit import emit_functions
-from tosaic.lowering.native.features import host
+from tosaic.lowering.native.llvm.emit import emit_functions
+from tosaic.lowering.target.presets import host
 
 from .harness import Native, differences, interpreted, named
 

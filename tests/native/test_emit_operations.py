@@ -14,7 +14,7 @@ from tosaic.lowering.graph.types import ITEM_SIZES
 from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.ir import Function, Literal, Operand, Type
 from tosaic.lowering.loops.verify import verify
-from tosaic.lowering.native.features import host, target
+from tosaic.lowering.target.presets import host, target
 
 from .harness import Native, differences, interpreted, named
 

@@ -14,7 +14,7 @@ from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.ir import INDEX, Function, Literal, Operand, Type
 from tosaic.lowering.loops.text import print_function
 from tosaic.lowering.loops.verify import verify
-from tosaic.lowering.native.features import host
+from tosaic.lowering.target.presets import host
 
 from .harness import Native, differences, interpreted, named
 from .test_emit_operations import FLOATS, INTEGERS, OPERATIONS, REDUCTIONS, family, values

@@ -11,8 +11,8 @@ from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import COMPARISONS, Buffer
 from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.ir import Function, Type
-from tosaic.lowering.native.emit import emit_functions
-from tosaic.lowering.native.features import AVX512, PRESETS, described, host, target
+from tosaic.lowering.native.llvm.emit import emit_functions
+from tosaic.lowering.target.presets import AVX512, PRESETS, described, host, target
 from tosaic.runtime.errors import Problem
 
 from .harness import object_file

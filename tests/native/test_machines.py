@@ -13,7 +13,7 @@ from tosaic.lowering.elements.affine import Affine
 from tosaic.lowering.elements.expression import Buffer
 from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.ir import Function, Type
-from tosaic.lowering.native.features import check_runs_here, host, target
+from tosaic.lowering.target.presets import check_runs_here, host, target
 
 from .machines import DOT_PRODUCTS, missing, runs_here, used, with_dot_products
 

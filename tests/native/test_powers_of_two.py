@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tosaic.lowering.native.features import target
+from tosaic.lowering.target.presets import target
 
 from .harness import Native
 from .test_emit_operations import TARGETS, check, elementwise, native_x86

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 import tosaic
-from tosaic.lowering.native import processes
-from tosaic.lowering.native.features import host
-from tosaic.lowering.native.link import is_supported
-from tosaic.lowering.native.load import native_text
-from tosaic.lowering.native.machine import compiled_image
-from tosaic.lowering.native.split import defined, split
+from tosaic.lowering.native.process import worker_processes
+from tosaic.lowering.native.process.link import is_supported
+from tosaic.lowering.native.process.load import native_text
+from tosaic.lowering.native.process.machine import compiled_image
+from tosaic.lowering.native.process.split_module import defined, split
+from tosaic.lowering.target.presets import host
 
 from .chain import WIDTHS, X, chain
 
@@ -28,8 +28,8 @@ def text() -> str:
 @pytest.fixture
 def in_parts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every module is long enough for as many parts as this pretends to have processors."""
-    monkeypatch.setattr(processes, "LINES_OF_A_PART", 1)
-    monkeypatch.setattr(processes, "processors", lambda: 3)
+    monkeypatch.setattr(worker_processes, "LINES_OF_A_PART", 1)
+    monkeypatch.setattr(worker_processes, "processors", lambda: 3)
     yield
 
 
@@ -51,7 +51,7 @@ def test_a_module_of_one_function_stays_whole() -> None:
 @linked_here
 def test_code_in_parts_gives_the_same_results(in_parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
     result = np.asarray(tosaic.jit(chain).lower(X).compile()(X))
-    monkeypatch.setattr(processes, "processors", lambda: 1)
+    monkeypatch.setattr(worker_processes, "processors", lambda: 1)
     assert np.array_equal(result, np.asarray(tosaic.jit(chain).lower(X).compile()(X)))
     assert result.shape == (13, WIDTHS[-1]) and result.max() == 0
 
@@ -73,7 +73,7 @@ def test_a_process_that_fails_is_made_up_for(text: str, how: str) -> None:
         return part.encode()
 
     parts = split(text, 3)
-    assert processes.compiled(parts, compile) == [part.encode() for part in parts]
+    assert worker_processes.compiled(parts, compile) == [part.encode() for part in parts]
 
 
 @linked_here
@@ -83,4 +83,4 @@ def test_images_are_the_same_every_time(text: str, in_parts: None) -> None:
 
 
 def test_small_modules_take_no_process(text: str) -> None:
-    assert processes.parts_of(text) == 1
+    assert worker_processes.parts_of(text) == 1

@@ -10,9 +10,9 @@ from tosaic.lowering.elements.expression import Buffer
 from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.ir import Function
 from tosaic.lowering.loops.verify import verify
-from tosaic.lowering.native import features
-from tosaic.lowering.native.features import PRESETS, host, target
-from tosaic.lowering.native.tile_instructions import configuration
+from tosaic.lowering.native.llvm.amx import configuration
+from tosaic.lowering.target import presets
+from tosaic.lowering.target.presets import PRESETS, host, target
 
 from .harness import Native, differences, interpreted
 
@@ -128,7 +128,7 @@ def test_a_configuration_is_what_the_instruction_loads() -> None:
 def test_only_a_process_that_may_use_tiles_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not any(t.has_tiles or t.has_float_tiles for t in PRESETS.values())
     assert not target("x86-64-v4", features="+avx512vnni,+amx-tile,+amx-int8").has_tiles
-    monkeypatch.setattr(features, "may_use_tiles", lambda: False)
+    monkeypatch.setattr(presets, "may_use_tiles", lambda: False)
     assert not host.__wrapped__().has_tiles and not host.__wrapped__().has_float_tiles
 
 

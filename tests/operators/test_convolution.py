@@ -13,21 +13,7 @@ from tosaic.lowering.elements.expression import Apply, Buffer, Cast, Expr, Load,
 from tosaic.lowering.elements.tensor import stored
 from tosaic.lowering.elements.traverse import computed, loads
 from tosaic.lowering.graph.operator import Op
-from tosaic.lowering.graph.types import (
-    BF16,
-    F8E4M3,
-    F8E5M2,
-    F16,
-    F32,
-    I4,
-    I8,
-    I16,
-    I32,
-    I48,
-    Array,
-    ElementType,
-    TensorType,
-)
+from tosaic.lowering.graph.types import BF16, F8E4M3, F8E5M2, F16, F32, I4, I8, I16, I32, I48, Array, ElementType, TensorType
 from tosaic.runtime.errors import Problem
 
 from .dot_product import dot_product_bound

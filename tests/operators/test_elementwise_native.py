@@ -17,9 +17,9 @@ from tosaic.lowering.dialects.tosa.unary import Abs, Negate
 from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Buffer
 from tosaic.lowering.elements.tensor import stored
-from tosaic.lowering.fuse.kernel import Kernel
 from tosaic.lowering.graph.operator import Op
 from tosaic.lowering.graph.types import F32, I1, I8, I32, I48, I64, Array, ElementType
+from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.schedule import schedule
 
 from ..native.machines import runs_here

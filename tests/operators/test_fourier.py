@@ -8,16 +8,16 @@ import pytest
 from tosaic.jit.stages import Traced
 from tosaic.lowering.dialects.tosa.fourier import FFT2D, RFFT2D
 from tosaic.lowering.fuse.fuse import fuse
-from tosaic.lowering.fuse.interpret import run as interpret_kernels
 from tosaic.lowering.graph.graph import Module
 from tosaic.lowering.graph.types import F16, F32, Array, TensorType
 from tosaic.lowering.graph.verify import verify
+from tosaic.lowering.kernels.interpret import run as interpret_kernels
 from tosaic.lowering.loops.interpret_steps import run_program as interpret_loops
 from tosaic.lowering.loops.verify import verify_program
-from tosaic.lowering.native.features import host
 from tosaic.lowering.rewrite import rewrite
 from tosaic.lowering.rewrite.fourier import expand_transforms
 from tosaic.lowering.schedule.schedule import describe, lower
+from tosaic.lowering.target.presets import host
 from tosaic.lowering.text.printer import print_module
 from tosaic.lowering.text.reader import read_module
 from tosaic.runtime.errors import Problem

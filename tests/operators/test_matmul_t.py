@@ -11,20 +11,7 @@ from tosaic.lowering.dialects.tosa.matmul import MatMul, MatMulT, Product
 from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Apply, Buffer, Cast, Load, Reduce
 from tosaic.lowering.elements.tensor import stored
-from tosaic.lowering.graph.types import (
-    BF16,
-    F8E4M3,
-    F8E5M2,
-    F16,
-    F32,
-    I8,
-    I16,
-    I32,
-    I48,
-    Array,
-    ElementType,
-    TensorType,
-)
+from tosaic.lowering.graph.types import BF16, F8E4M3, F8E5M2, F16, F32, I8, I16, I32, I48, Array, ElementType, TensorType
 from tosaic.runtime.errors import Problem
 
 from ..native.machines import runs_here

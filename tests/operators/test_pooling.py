@@ -9,20 +9,7 @@ from tosaic.lowering.dialects.tosa.pooling import AvgPool2D, MaxPool2D
 from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Buffer, Load, Reduce
 from tosaic.lowering.elements.tensor import stored
-from tosaic.lowering.graph.types import (
-    BF16,
-    F8E4M3,
-    F8E5M2,
-    F16,
-    F32,
-    I8,
-    I16,
-    I32,
-    I48,
-    Array,
-    ElementType,
-    TensorType,
-)
+from tosaic.lowering.graph.types import BF16, F8E4M3, F8E5M2, F16, F32, I8, I16, I32, I48, Array, ElementType, TensorType
 from tosaic.runtime.errors import Problem
 
 from .dot_product import dot_product_bound

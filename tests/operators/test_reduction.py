@@ -5,31 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tosaic.lowering.dialects.tosa.reduction import (
-    ArgMax,
-    ReduceAll,
-    ReduceAny,
-    ReduceMax,
-    ReduceMin,
-    ReduceProduct,
-    ReduceSum,
-)
+from tosaic.lowering.dialects.tosa.reduction import ArgMax, ReduceAll, ReduceAny, ReduceMax, ReduceMin, ReduceProduct, ReduceSum
 from tosaic.lowering.graph.operator import OPERATORS
-from tosaic.lowering.graph.types import (
-    BF16,
-    F8E4M3,
-    F8E5M2,
-    F16,
-    F32,
-    I1,
-    I8,
-    I16,
-    I32,
-    I64,
-    Array,
-    ElementType,
-    TensorType,
-)
+from tosaic.lowering.graph.types import BF16, F8E4M3, F8E5M2, F16, F32, I1, I8, I16, I32, I64, Array, ElementType, TensorType
 from tosaic.runtime.errors import Problem
 
 from .dot_product import FRACTION, dot_product_bound

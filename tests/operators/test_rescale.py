@@ -12,21 +12,7 @@ from tosaic.lowering.elements.expression import Apply, Buffer, Expr
 from tosaic.lowering.elements.interpret import evaluate
 from tosaic.lowering.elements.tensor import stored
 from tosaic.lowering.elements.traverse import nodes
-from tosaic.lowering.graph.types import (
-    F32,
-    I1,
-    I8,
-    I16,
-    I32,
-    I48,
-    I64,
-    UI8,
-    UI16,
-    UI32,
-    Array,
-    ElementType,
-    TensorType,
-)
+from tosaic.lowering.graph.types import F32, I1, I8, I16, I32, I48, I64, UI8, UI16, UI32, Array, ElementType, TensorType
 from tosaic.runtime.errors import Problem
 
 from .harness import Given, check, given, unknown

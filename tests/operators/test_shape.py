@@ -21,18 +21,7 @@ from tosaic.lowering.dialects.tosa.shape import (
 )
 from tosaic.lowering.dialects.tosa.shape_lists import AssertEqualShape, ConcatShape, Dim, SliceShape
 from tosaic.lowering.graph.operator import Op
-from tosaic.lowering.graph.types import (
-    F32,
-    I8,
-    I32,
-    I64,
-    MXINT8,
-    ElementType,
-    OpaqueType,
-    ShapeType,
-    TensorType,
-    block_scaled,
-)
+from tosaic.lowering.graph.types import F32, I8, I32, I64, MXINT8, ElementType, OpaqueType, ShapeType, TensorType, block_scaled
 from tosaic.lowering.text.printer import print_module
 from tosaic.lowering.text.reader import read_module
 from tosaic.runtime.errors import Problem

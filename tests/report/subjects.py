@@ -4,12 +4,12 @@ from __future__ import annotations
 import pathlib
 
 import tosaic
-from tosaic.jit.report import Report
-from tosaic.jit.report.figures import BufferLine, KernelLine, PoolLine, StepLine
-from tosaic.jit.report.live import peak_of
 from tosaic.jit.stages import Lowered
+from tosaic.jit.tools.report import Report
+from tosaic.jit.tools.report.figures import BufferLine, KernelLine, PoolLine, StepLine
+from tosaic.jit.tools.report.live import peak_of
 from tosaic.lowering.memory.planner import PlanOptions
-from tosaic.lowering.native.features import target
+from tosaic.lowering.target.presets import target
 
 DATA = pathlib.Path(__file__).parents[1] / "data"
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tosaic.jit.report.columns import PER_KERNEL, columns
-from tosaic.jit.report.figures import StepLine
+from tosaic.jit.tools.report.columns import PER_KERNEL, columns
+from tosaic.jit.tools.report.figures import StepLine
 
 
 def steps(kernels: list[int | None], rows: bool) -> list[StepLine]:

@@ -6,7 +6,7 @@ import pathlib
 from typing import Any
 
 import pytest
-from tosaic.jit.cli import main
+from tosaic.jit.command_line.cli import main
 
 from .subjects import DATA
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from tosaic.jit.report import report
-from tosaic.jit.report.diff import Change, diff
-from tosaic.jit.report.figures import BufferLine
+from tosaic.jit.tools.report import report
+from tosaic.jit.tools.report.diff import Change, diff
+from tosaic.jit.tools.report.figures import BufferLine
 
 from .subjects import buffer, lowered, made
 

@@ -8,11 +8,11 @@ import llvmlite.binding as llvm
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tosaic.jit.report import report
-from tosaic.jit.report.gather import planned_lines, ticks
-from tosaic.jit.report.live import live_bytes, peak_of, sharing
+from tosaic.jit.tools.report import report
+from tosaic.jit.tools.report.gather import planned_lines, ticks
+from tosaic.jit.tools.report.live import live_bytes, peak_of, sharing
 from tosaic.lowering.elements.traverse import loads
-from tosaic.lowering.fuse.kernel import Compute, walk
+from tosaic.lowering.kernels.kernel import Compute, walk
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.memory.buffers import PoolInfo
 from tosaic.lowering.memory.planner import PlanOptions, plan
@@ -132,7 +132,7 @@ def test_rows_are_ticks() -> None:
 @pytest.mark.parametrize("name", ["cortex-m7", "riscv32", "x86-64-v3"])
 def test_the_object_is_measured_as_llvm_reads_it(name: str, tmp_path: pathlib.Path) -> None:
     import tosaic
-    from tosaic.lowering.native.features import target
+    from tosaic.lowering.target.presets import target
     found = tosaic.load(pathlib.Path(__file__).parents[1] / "data" / "corpus" / "v_lstm.mlir").entry().lower(target(name))
     size = report(found, code=True).object
     assert size is not None

@@ -5,10 +5,10 @@ import dataclasses
 
 import pytest
 import tosaic
-from tosaic.jit.report import Report, report
-from tosaic.jit.report.boards import BOARDS, on_boards
-from tosaic.jit.report.figures import BufferLine, ObjectSize
-from tosaic.jit.report.fit import fit, parse_limits
+from tosaic.jit.tools.report import Report, report
+from tosaic.jit.tools.report.boards import BOARDS, on_boards
+from tosaic.jit.tools.report.figures import BufferLine, ObjectSize
+from tosaic.jit.tools.report.fit import fit, parse_limits
 from tosaic.lowering.memory.buffers import PoolInfo
 from tosaic.lowering.memory.planner import PlanOptions
 

@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 import pytest
-from tosaic.jit.report import report
-from tosaic.jit.report.ladder import RUNGS
-from tosaic.jit.report.unfused import Unfused
-from tosaic.lowering.fuse.kernel import Branch, Loop, walk
+from tosaic.jit.tools.report import report
+from tosaic.jit.tools.report.ladder import RUNGS
+from tosaic.jit.tools.report.unfused import Unfused
+from tosaic.lowering.kernels.kernel import Branch, Loop, walk
 from tosaic.lowering.memory.planner import PlanOptions
 
 from .subjects import MODELS, by_rows, in_pools, lowered

@@ -12,9 +12,9 @@ import subprocess
 import tomllib
 
 import pytest
-from tosaic.jit.report import Report, report
-from tosaic.jit.report.fit import fit, parse_limits
-from tosaic.jit.report.page import page
+from tosaic.jit.tools.report import Report, report
+from tosaic.jit.tools.report.fit import fit, parse_limits
+from tosaic.jit.tools.report.page import page
 from tosaic.lowering.memory.planner import PlanOptions
 
 from .subjects import MODELS, buffer, by_rows, in_pools, lowered, made
@@ -117,8 +117,9 @@ def test_rectangles_lie_at_their_offsets_and_times() -> None:
 
 def test_style_and_script_are_in_the_package() -> None:
     root = pathlib.Path(__file__).parents[2]
-    listed = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["tosaic.jit.report"]
-    others = [p.name for p in (root / "jit" / "report").iterdir() if p.is_file() and p.suffix != ".py"]
+    project = tomllib.loads((root / "pyproject.toml").read_text())
+    listed = project["tool"]["setuptools"]["package-data"]["tosaic.jit.tools.report"]
+    others = [p.name for p in (root / "jit" / "tools" / "report").iterdir() if p.is_file() and p.suffix != ".py"]
     assert others and all(any(fnmatch.fnmatch(name, pattern) for pattern in listed) for name in others)
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 import tosaic
-from tosaic.jit.cli import main
-from tosaic.jit.profile import Profile
+from tosaic.jit.command_line.cli import main
 from tosaic.jit.stages import Lowered
-from tosaic.lowering.native import timed_driver
-from tosaic.lowering.native.features import PRESETS, host, target
-from tosaic.lowering.native.timed_driver import COUNTERS
+from tosaic.jit.tools.profile import Profile
+from tosaic.lowering.native.driver import timed_driver
+from tosaic.lowering.native.driver.timed_driver import COUNTERS
+from tosaic.lowering.target.presets import PRESETS, host, target
 from tosaic.runtime.errors import Problem
 
 CORPUS = Path(__file__).parents[1] / "data" / "corpus"

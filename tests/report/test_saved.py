@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 import tosaic
-from tosaic.jit.report import report
-from tosaic.jit.report.saved import read
+from tosaic.jit.tools.report import report
+from tosaic.jit.tools.report.saved import read
 
 from .subjects import MODELS, by_rows, lowered
 

@@ -5,8 +5,8 @@ import dataclasses
 from collections.abc import Callable
 
 import pytest
-from tosaic.jit.report import report
-from tosaic.jit.report.terminal import HEIGHT, WIDTH, picture
+from tosaic.jit.tools.report import report
+from tosaic.jit.tools.report.terminal import HEIGHT, WIDTH, picture
 from tosaic.lowering.memory.buffers import PoolInfo
 from tosaic.lowering.memory.planner import PlanOptions
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import tosaic
-from tosaic.jit.inputs import gather_inputs
+from tosaic.jit.command_line.inputs import gather_inputs
 from tosaic.jit.stages import Traced, prepared
 from tosaic.lowering.graph.block_scaled_arrays import joined, joined_all, split, split_all
 from tosaic.lowering.graph.graph import Block, BlockBuilder, Function, Module, Operation, Value

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tosaic
-from tosaic.jit.cli import main
+from tosaic.jit.command_line.cli import main
 from tosaic.lowering.flatbuffer.writer import write_module
 from tosaic.lowering.graph.graph import Module, Operation, Value
 from tosaic.lowering.graph.types import ShapeType, TensorType, Type

@@ -26,8 +26,8 @@ from tosaic.lowering.elements.expression import (
 )
 from tosaic.lowering.elements.interpret import evaluate, numpy_dtype
 from tosaic.lowering.elements.tensor import gathered
-from tosaic.lowering.fuse.kernel import Kernel
 from tosaic.lowering.graph.types import Array
+from tosaic.lowering.kernels.kernel import Kernel
 
 NUMBERS = ("float32", "int32", "int8", "int64", "float64", "int16", "uint8")
 COMPUTED_WITH = {"float16": "float32", "bfloat16": "float32", "float8_e5m2": "float32"}

@@ -11,16 +11,16 @@ from tosaic.lowering.elements.affine import Axis
 from tosaic.lowering.elements.expression import Buffer, Expr, is_float
 from tosaic.lowering.elements.interpret import evaluate, numpy_dtype
 from tosaic.lowering.elements.traverse import loads
-from tosaic.lowering.fuse.kernel import Kernel
 from tosaic.lowering.graph.types import Array
+from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.interpret import Memory, run_function
 from tosaic.lowering.loops.ir import Function
 from tosaic.lowering.loops.verify import verify
-from tosaic.lowering.native.emit import emit_functions
-from tosaic.lowering.native.features import target
-from tosaic.lowering.native.machine import Engine
-from tosaic.lowering.native.target import Target
+from tosaic.lowering.native.llvm.emit import emit_functions
+from tosaic.lowering.native.process.machine import Engine
 from tosaic.lowering.schedule import schedule
+from tosaic.lowering.target.presets import target
+from tosaic.lowering.target.target import Target
 
 from ..native.machines import runs_here, used, with_dot_products
 

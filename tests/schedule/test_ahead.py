@@ -11,14 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tosaic.lowering.elements.affine import Affine, Axis, Range
 from tosaic.lowering.elements.expression import Buffer, Const, Load, apply, guard, reduce
-from tosaic.lowering.fuse.kernel import Kernel
+from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.ir import Function, Prefetch, walk
-from tosaic.lowering.native.features import target
 from tosaic.lowering.schedule import describe, schedule
-from tosaic.lowering.schedule.ahead import LINE, MOST_TILES, Ahead
-from tosaic.lowering.schedule.contraction_form import Contraction, recognise
-from tosaic.lowering.schedule.nest import flatten
-from tosaic.lowering.schedule.tiles import pieces
+from tosaic.lowering.schedule.contraction.prefetch import LINE, MOST_TILES, Ahead
+from tosaic.lowering.schedule.contraction.recognise import Contraction, recognise
+from tosaic.lowering.schedule.nest.loop_nest import flatten
+from tosaic.lowering.schedule.nest.tile_axis import pieces
+from tosaic.lowering.target.presets import target
 
 from .kernels import TARGETS, V4, check
 

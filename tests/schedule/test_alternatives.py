@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Buffer, Const, Load, reduce
-from tosaic.lowering.fuse.kernel import Kernel
 from tosaic.lowering.graph.types import Array
-from tosaic.lowering.native.target import Target
-from tosaic.lowering.schedule.alternatives import alternatives, name_of, text_of
-from tosaic.lowering.schedule.contraction_choice import ContractionChoice
+from tosaic.lowering.kernels.kernel import Kernel
+from tosaic.lowering.schedule.contraction.choose import ContractionChoice
 from tosaic.lowering.schedule.schedule import describe, parts
-from tosaic.lowering.schedule.window import WindowChoice
+from tosaic.lowering.schedule.search_space import alternatives, name_of, text_of
+from tosaic.lowering.schedule.window.window import WindowChoice
+from tosaic.lowering.target.target import Target
 
 from .expressions import kernels, windows
 from .kernels import TARGETS, V3, V4, check

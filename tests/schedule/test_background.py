@@ -4,13 +4,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tosaic.lowering.fuse.fuse import fuse
-from tosaic.lowering.fuse.kernel import Kernel
 from tosaic.lowering.graph.types import F32
+from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.cost import Costs
 from tosaic.lowering.loops.ir import For
-from tosaic.lowering.schedule import describe, divide, schedule
-from tosaic.lowering.schedule.divide import DEEPEST
-from tosaic.lowering.schedule.map import MOST_TERMS
+from tosaic.lowering.schedule import describe, parallelize, schedule
+from tosaic.lowering.schedule.elementwise.elementwise import MOST_TERMS
+from tosaic.lowering.schedule.parallelize import DEEPEST
 
 from ..fuse.graphs import Graph, conv, zero
 from .kernels import TARGETS, V4, check
@@ -81,8 +81,8 @@ def test_all_threads_have_written_the_background_before_sums_are_stored(monkeypa
     whole = schedule(k, V4, keeps=DEEPEST)
     first, last = whole.body[0], whole.body[-1]
     assert isinstance(first, For) and isinstance(last, For)
-    monkeypatch.setattr(divide, "MEETING", 0)
-    found = divide.divide(whole, 4)
+    monkeypatch.setattr(parallelize, "MEETING", 0)
+    found = parallelize.divide(whole, 4)
     assert found is not None
     assert len(found.phases) == 2
     assert Costs(whole).stored([first], k.out) >= k.out.size
@@ -91,7 +91,7 @@ def test_all_threads_have_written_the_background_before_sums_are_stored(monkeypa
 def test_parts_that_keep_apart_do_not_wait() -> None:
     """What stores only a part of the result is followed by the next in the same phase."""
     k = padded((1, 1, 1, 1), (1, 60, 60, 4), 16, 1)
-    found = divide.divide(schedule(k, V4, keeps=DEEPEST), 2)
+    found = parallelize.divide(schedule(k, V4, keeps=DEEPEST), 2)
     assert found is None or len(found.phases) == 1
 
 

@@ -12,14 +12,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Buffer, Const, Expr, Load, apply, cast, reduce
-from tosaic.lowering.fuse.kernel import Kernel
 from tosaic.lowering.graph.types import Array
+from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.ir import Function, If, Let, Prefetch, walk
 from tosaic.lowering.loops.text import print_function
-from tosaic.lowering.native.features import target
-from tosaic.lowering.native.target import Target
 from tosaic.lowering.schedule import describe, schedule
-from tosaic.lowering.schedule.blocking import even, most_in_a_set
+from tosaic.lowering.schedule.contraction.cache_blocking import even, most_in_a_set
+from tosaic.lowering.target.presets import target
+from tosaic.lowering.target.target import Target
 
 from ..native.machines import runs_here
 from .kernels import INTERPRETED, TARGETS, V2, V3, V4, Native, check, interpreted, random_data

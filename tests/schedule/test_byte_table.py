@@ -9,12 +9,12 @@ from tosaic.lowering.dialects.tosa.table import Table
 from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Buffer, Cast, Expr, Load
 from tosaic.lowering.elements.tensor import gathered, stored
-from tosaic.lowering.fuse.kernel import Kernel
 from tosaic.lowering.graph.types import I8, TensorType
+from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.ir import Function, GatherFrom, Let, walk
-from tosaic.lowering.native.features import host
 from tosaic.lowering.schedule import describe, schedule
+from tosaic.lowering.target.presets import host
 
 from ..native.harness import Native, differences, interpreted, named
 from .kernels import TARGETS, V4, check

@@ -8,10 +8,11 @@ import pytest
 from tosaic.lowering.elements.expression import Buffer, Load
 from tosaic.lowering.elements.traverse import loads, rewrite
 from tosaic.lowering.fuse.fuse import fuse
-from tosaic.lowering.fuse.kernel import Kernel
 from tosaic.lowering.graph.graph import Value
 from tosaic.lowering.graph.types import I32
-from tosaic.lowering.schedule import byte_blocks, describe
+from tosaic.lowering.kernels.kernel import Kernel
+from tosaic.lowering.schedule import describe
+from tosaic.lowering.schedule.window import int8_blocks
 
 from ..fuse.graphs import Graph, conv, rescale
 from .kernels import TARGETS, check
@@ -80,8 +81,8 @@ def test_rescaled_windows_of_bytes_are_exact(name: str) -> None:
     Case((9, 9, 64), (5, 5), (2, 2, 2, 2), zero_point=-9), Case((1, 4, 64), (1, 4), (0, 0, 3, 0))], ids=lambda c: str(c.shape))
 def test_blocks_of_bytes_are_exact(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of a vector of columns, of half as many by two rows, and with what is left beside them."""
-    monkeypatch.setattr(byte_blocks, "ROW_LINES", 0)
-    monkeypatch.setattr(byte_blocks, "MOST_WAITING", 1000)
+    monkeypatch.setattr(int8_blocks, "ROW_LINES", 0)
+    monkeypatch.setattr(int8_blocks, "MOST_WAITING", 1000)
     kernels = case.kernels(rescaled=True)
     assert " blocks of " in "".join(describe(k, TARGETS["512 bits, dot4"]) for k in kernels)
     check(kernels, targets=WITH_DOT4)

@@ -9,20 +9,21 @@ import pytest
 from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Buffer, Load, cast, reduce
 from tosaic.lowering.fuse.fuse import fuse
-from tosaic.lowering.fuse.kernel import Kernel
 from tosaic.lowering.graph.graph import Value
 from tosaic.lowering.graph.types import I32
+from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.interpret import Memory
 from tosaic.lowering.loops.interpret_steps import run_parts
 from tosaic.lowering.loops.ir import Let, LoadFrom, MultiplyTiles, ShapeTiles, walk
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.loops.text import print_program, read_program
 from tosaic.lowering.loops.verify import verify
-from tosaic.lowering.native.target import Target
-from tosaic.lowering.schedule import describe, lower, schedule, tile_shape
-from tosaic.lowering.schedule.divide import DEEPEST, divide
+from tosaic.lowering.schedule import describe, lower, schedule
+from tosaic.lowering.schedule.contraction.int8 import amx_choose
+from tosaic.lowering.schedule.nest.tile_axis import Tiles
+from tosaic.lowering.schedule.parallelize import DEEPEST, divide
 from tosaic.lowering.schedule.schedule import divided
-from tosaic.lowering.schedule.tiles import Tiles
+from tosaic.lowering.target.target import Target
 
 from ..fuse.graphs import Graph, conv, rescale
 from ..threads.cases import fine  # noqa: F401  a fixture
@@ -43,7 +44,7 @@ RNG = np.random.default_rng(3)
 @pytest.fixture
 def always_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles even where products are too small for them."""
-    monkeypatch.setattr(tile_shape, "cycles_of_dot4", lambda *_: float("inf"))
+    monkeypatch.setattr(amx_choose, "cycles_of_dot4", lambda *_: float("inf"))
 
 
 def matmul(g: Graph, shape: Shape, zero_points: tuple[int, int], turned: bool) -> Value:
@@ -112,10 +113,10 @@ def test_weights_that_come_at_run_time_are_packed_column_by_column(out: int, cha
 
 
 def test_the_last_block_of_rows_has_no_code_of_its_own() -> None:
-    assert tile_shape.blocks_of(658, 32, again=True) == [Tiles(0, 32, 21, 14)]
-    assert tile_shape.blocks_of(658, 32) == [Tiles(0, 32, 20), Tiles(626, 32, 1)]
-    assert tile_shape.blocks_of(70, 32, [0], again=True) == [Tiles(0, 32, 1), Tiles(32, 32, 2, 26)]
-    assert tile_shape.blocks_of(70, 32, [38], again=True) == [Tiles(0, 32, 2), Tiles(38, 32, 1)]
+    assert amx_choose.blocks_of(658, 32, again=True) == [Tiles(0, 32, 21, 14)]
+    assert amx_choose.blocks_of(658, 32) == [Tiles(0, 32, 20), Tiles(626, 32, 1)]
+    assert amx_choose.blocks_of(70, 32, [0], again=True) == [Tiles(0, 32, 1), Tiles(32, 32, 2, 26)]
+    assert amx_choose.blocks_of(70, 32, [38], again=True) == [Tiles(0, 32, 2), Tiles(38, 32, 1)]
 
 
 @pytest.mark.parametrize("bias", [False, True], ids=["", "bias"])

@@ -8,13 +8,13 @@ import pytest
 from tosaic.lowering.elements.affine import Affine, Axis, Range
 from tosaic.lowering.elements.expression import Buffer, Cast, Const, Expr, Load, Reduce, apply, cast, guard, reduce
 from tosaic.lowering.elements.functions import exponential, tanh
-from tosaic.lowering.fuse.kernel import Kernel
 from tosaic.lowering.graph.types import ITEM_SIZES
+from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.ir import For, Function, If, Let, Literal, LoadFrom, Prefetch, StoreTo, walk
-from tosaic.lowering.native.target import Target
 from tosaic.lowering.schedule import describe, schedule
-from tosaic.lowering.schedule.code_size import Code, cheapest, tolerated
-from tosaic.lowering.schedule.register_tile import PRICES, choose_tile
+from tosaic.lowering.schedule.code_size_model import Code, cheapest, tolerated
+from tosaic.lowering.schedule.contraction.register_tile import PRICES, choose_tile
+from tosaic.lowering.target.target import Target
 
 from .kernels import TARGETS, V2, V3, V4, check
 

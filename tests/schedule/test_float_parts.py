@@ -10,18 +10,19 @@ import pytest
 from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Buffer, Expr, Load, apply, reduce
 from tosaic.lowering.fuse.fuse import fuse
-from tosaic.lowering.fuse.kernel import Kernel
 from tosaic.lowering.graph.graph import Value
 from tosaic.lowering.graph.types import Array
+from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.ir import MultiplyFloatTiles, walk
 from tosaic.lowering.loops.text import print_program, read_program
 from tosaic.lowering.loops.verify import verify
 from tosaic.lowering.memory.planner import plan
-from tosaic.lowering.native.features import host
-from tosaic.lowering.native.load import load
-from tosaic.lowering.native.target import Target
-from tosaic.lowering.schedule import describe, divide, float_parts, lower, part_products, schedule
-from tosaic.lowering.schedule.part_panels import packed
+from tosaic.lowering.native.process.load import load
+from tosaic.lowering.schedule import describe, lower, parallelize, schedule
+from tosaic.lowering.schedule.contraction.bf16_split import amx_loops, choose
+from tosaic.lowering.schedule.contraction.bf16_split.pack_b import packed
+from tosaic.lowering.target.presets import host
+from tosaic.lowering.target.target import Target
 
 from ..fuse.graphs import Graph, conv
 from ..native.machines import runs_here
@@ -41,8 +42,8 @@ SHAPES = [(49, 40, 96), (33, 16, 64), (7, 24, 20), (64, 65, 131), (40, 30, 160),
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts even where products are too small for them, K in blocks of 64, few columns at a time."""
     for name, value in (("cycles_of_floats", lambda *_: float("inf")), ("FEW_PASSES", 1), ("DEEPEST", 64)):
-        monkeypatch.setattr(float_parts, name, value)
-    monkeypatch.setattr(part_products, "MOST_COLUMNS", 1 / 32)
+        monkeypatch.setattr(choose, name, value)
+    monkeypatch.setattr(amx_loops, "MOST_COLUMNS", 1 / 32)
 
 
 def normal(seed: int, *shape: int) -> Array:
@@ -144,7 +145,7 @@ def test_what_is_done_with_sums_is_done_once(shape: tuple[int, int, int], consta
 @pytest.mark.usefixtures("always")
 def test_bits_do_not_depend_on_threads(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("GRAIN", 20), ("REPEATED", 30), ("MEETING", 0)):
-        monkeypatch.setattr(divide, name, value)
+        monkeypatch.setattr(parallelize, name, value)
     if not CAN_RUN:
         pytest.skip("this machine has no tiles of bfloat16, or does not let us use them")
     g = Graph()

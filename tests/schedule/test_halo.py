@@ -6,13 +6,13 @@ import random
 import numpy as np
 import pytest
 from tosaic.lowering.fuse.fuse import fuse
-from tosaic.lowering.fuse.kernel import Kernel
 from tosaic.lowering.graph.types import F32
+from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.ir import If, Let, walk
 from tosaic.lowering.schedule import describe, schedule
-from tosaic.lowering.schedule.form import form_of
-from tosaic.lowering.schedule.repeated import Repeated
+from tosaic.lowering.schedule.kernel_signature import form_of
 from tosaic.lowering.schedule.schedule import scheduled
+from tosaic.lowering.schedule.schedule_cache import Repeated
 
 from ..fuse.graphs import Graph, zero
 from .kernels import TARGETS, V4, check

@@ -7,20 +7,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tosaic.lowering.fuse.fuse import fuse
-from tosaic.lowering.fuse.grouping import Uses, bytes_needed
-from tosaic.lowering.fuse.interleave import Interleaved, interleave, ways
-from tosaic.lowering.fuse.interpret import run
-from tosaic.lowering.fuse.kernel import Compute, Kernels
-from tosaic.lowering.fuse.row_access import rows_of
 from tosaic.lowering.graph.graph import Value
+from tosaic.lowering.kernels.interpret import run
+from tosaic.lowering.kernels.kernel import Compute, Kernels
 from tosaic.lowering.loops.interpret_steps import run_program
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.loops.verify import verify_program
 from tosaic.lowering.memory.planner import plan
-from tosaic.lowering.native.features import target
-from tosaic.lowering.native.load import load
-from tosaic.lowering.native.target import Target
+from tosaic.lowering.native.process.load import load
+from tosaic.lowering.row_tiling.row_access import rows_of
+from tosaic.lowering.row_tiling.row_groups import Uses, bytes_needed
+from tosaic.lowering.row_tiling.row_tiling import Interleaved, interleave, ways
 from tosaic.lowering.schedule import lower
+from tosaic.lowering.target.presets import target
+from tosaic.lowering.target.target import Target
 
 from ..fuse.graphs import Graph, conv, rescale
 from ..native.machines import runs_here

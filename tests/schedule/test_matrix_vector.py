@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Buffer, Const, Expr, Load, apply, cast, reduce
-from tosaic.lowering.fuse.kernel import Kernel
-from tosaic.lowering.native.features import target
+from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.schedule import describe
+from tosaic.lowering.target.presets import target
 
 from .kernels import TARGETS, V4, check
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Buffer, Expr, Load, apply, cast, reduce
-from tosaic.lowering.fuse.kernel import Kernel
+from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.ir import For, LoadFrom, walk
 from tosaic.lowering.loops.verify import verify
-from tosaic.lowering.native.features import target
-from tosaic.lowering.schedule.outer_sums import COLUMNS, ROWS
 from tosaic.lowering.schedule.schedule import describe, divided, schedule
+from tosaic.lowering.schedule.window.column_reduction import COLUMNS, ROWS
+from tosaic.lowering.target.presets import target
 
 from .kernels import TARGETS, V4, check
 

@@ -6,14 +6,15 @@ import pytest
 from tosaic.lowering.dialects.tosaic.rescaled_sum import RescaledSum
 from tosaic.lowering.elements.expression import Expr, cast, clamp
 from tosaic.lowering.fuse.fuse import fuse
-from tosaic.lowering.fuse.kernel import Kernel
 from tosaic.lowering.graph.graph import Value
+from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.ir import Function, Let, walk
-from tosaic.lowering.native.target import Target
-from tosaic.lowering.schedule import contraction_choice, schedule
-from tosaic.lowering.schedule.packed import unclipped, units
-from tosaic.lowering.schedule.register_tile import Tile
-from tosaic.lowering.schedule.tiles import pieces
+from tosaic.lowering.schedule import schedule
+from tosaic.lowering.schedule.contraction import choose
+from tosaic.lowering.schedule.contraction.register_tile import Tile
+from tosaic.lowering.schedule.nest.tile_axis import pieces
+from tosaic.lowering.schedule.vectorize.saturating_pack import unclipped, units
+from tosaic.lowering.target.target import Target
 
 from ..fuse.graphs import Graph, conv, rescale
 from .kernels import TARGETS, check
@@ -44,7 +45,7 @@ def packs(function: Function) -> int:
 @pytest.fixture(autouse=True)
 def wide_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles of many vectors even where there are few rows."""
-    monkeypatch.setattr(contraction_choice, "choose_tile", lambda *_: Tile(3, 6))
+    monkeypatch.setattr(choose, "choose_tile", lambda *_: Tile(3, 6))
 
 
 @pytest.mark.parametrize(("vectors", "is_packed"), [(1, False), (2, True), (3, True), (4, True), (5, True), (6, True)])

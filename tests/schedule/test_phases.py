@@ -9,13 +9,13 @@ import pytest
 from tosaic.lowering.elements.affine import Affine, Axis, Range
 from tosaic.lowering.elements.expression import Buffer, Load
 from tosaic.lowering.fuse.fuse import fuse
-from tosaic.lowering.fuse.kernel import Kernel
 from tosaic.lowering.graph.types import F32, I32
+from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.ir import For, If, walk
-from tosaic.lowering.native.target import Target
 from tosaic.lowering.schedule import describe, schedule
-from tosaic.lowering.schedule.conditions import kept_in_range
-from tosaic.lowering.schedule.reduce_loops import alike
+from tosaic.lowering.schedule.nest.padding_conditions import kept_in_range
+from tosaic.lowering.schedule.vectorize.reduction_loops import alike
+from tosaic.lowering.target.target import Target
 
 from ..fuse.graphs import Graph, zero
 from .kernels import TARGETS, V4, check

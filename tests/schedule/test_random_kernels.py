@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from hypothesis import HealthCheck, given, settings
 from tosaic.lowering.elements.expression import Buffer
-from tosaic.lowering.fuse.kernel import Kernel
 from tosaic.lowering.graph.types import Array
+from tosaic.lowering.kernels.kernel import Kernel
 
 from .expressions import kernels, windows
 from .kernels import check

@@ -12,19 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Apply, Buffer, Cast, Const, Expr, Load, reduce
-from tosaic.lowering.fuse.kernel import Compute, Kernel
 from tosaic.lowering.graph.types import Array
+from tosaic.lowering.kernels.kernel import Compute, Kernel
 from tosaic.lowering.loops.ir import Function, first_of, note_alike
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.loops.substitute import substituted
 from tosaic.lowering.loops.text import print_function
 from tosaic.lowering.loops.verify import verify, verify_program
-from tosaic.lowering.native.emit import emit_functions
-from tosaic.lowering.native.target import Target
-from tosaic.lowering.schedule.form import form_of
-from tosaic.lowering.schedule.positions import computed_index
-from tosaic.lowering.schedule.repeated import Repeated
+from tosaic.lowering.native.llvm.emit import emit_functions
+from tosaic.lowering.schedule.kernel_signature import form_of
+from tosaic.lowering.schedule.nest.index_arithmetic import computed_index
 from tosaic.lowering.schedule.schedule import schedule, scheduled
+from tosaic.lowering.schedule.schedule_cache import Repeated
+from tosaic.lowering.target.target import Target
 
 from .kernels import TARGETS
 

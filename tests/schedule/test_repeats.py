@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from tosaic.lowering.elements.affine import Affine, Axis, Computed
 from tosaic.lowering.elements.expression import Buffer, Const, Expr, IndexValue, Load, apply
 from tosaic.lowering.fuse.fuse import fuse
-from tosaic.lowering.fuse.kernel import Kernel
+from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.ir import Function, GatherFrom, Let, Shuffle, walk
 from tosaic.lowering.schedule import describe, schedule
-from tosaic.lowering.schedule.positions import value_bounds
-from tosaic.lowering.schedule.quotients import division, put_together, shared_by
-from tosaic.lowering.schedule.repeats import group_of, repeats, whole_groups
+from tosaic.lowering.schedule.nest.index_arithmetic import value_bounds
+from tosaic.lowering.schedule.nest.quotient_axes import division, put_together, shared_by
+from tosaic.lowering.schedule.vectorize.lane_groups import group_of, repeats, whole_groups
 
 from ..fuse.graphs import Graph, conv, rescale
 from .kernels import TARGETS, V2, V3, V4, check

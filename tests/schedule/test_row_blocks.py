@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tosaic.lowering.fuse.fuse import fuse
-from tosaic.lowering.fuse.interpret import run
-from tosaic.lowering.fuse.kernel import Compute, Kernels
-from tosaic.lowering.fuse.row_blocks import chains
 from tosaic.lowering.graph.graph import Value
+from tosaic.lowering.kernels.interpret import run
+from tosaic.lowering.kernels.kernel import Compute, Kernels
 from tosaic.lowering.loops.interpret_steps import run_program
 from tosaic.lowering.loops.verify import verify_program
 from tosaic.lowering.memory.planner import plan
-from tosaic.lowering.native.features import target
-from tosaic.lowering.native.load import load
-from tosaic.lowering.native.target import Target
+from tosaic.lowering.native.process.load import load
+from tosaic.lowering.row_tiling.row_chains import chains
 from tosaic.lowering.schedule import lower
+from tosaic.lowering.target.presets import target
+from tosaic.lowering.target.target import Target
 
 from ..fuse.graphs import Graph, zero
 from ..native.machines import runs_here
@@ -88,9 +88,9 @@ def test_blocks_of_rows_give_the_same_results(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["heads beside each other", "blocks of two sizes", "one head"])
 def test_parts_for_threads_give_the_bits_of_the_whole(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tosaic.lowering.schedule import divide
-    monkeypatch.setattr(divide, "GRAIN", 100)
-    monkeypatch.setattr(divide, "MEETING", 1)
+    from tosaic.lowering.schedule import parallelize
+    monkeypatch.setattr(parallelize, "GRAIN", 100)
+    monkeypatch.setattr(parallelize, "MEETING", 1)
     kernels, t = kernels_of(CASES[name]), small(target("x86-64-v4"))
     inputs = [random_data(b.shape, b.dtype, np.random.default_rng(1)) for b in kernels.inputs]
     whole, parts = lower(kernels, t), lower(kernels, t, threads=3)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Buffer, Cast, Expr, Load, apply, cast, reduce
 from tosaic.lowering.elements.functions import exponential, number
-from tosaic.lowering.fuse.kernel import Kernel
+from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.ir import Address, For, LoadFrom, Prefetch, StoreTo, walk
 from tosaic.lowering.loops.text import print_function
-from tosaic.lowering.native.load import terms_of
+from tosaic.lowering.native.process.load import terms_of
 from tosaic.lowering.schedule import describe, schedule
 
 from .kernels import V3, V4, check

@@ -6,7 +6,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 from tosaic.lowering.elements.affine import Affine, Axis, Range
-from tosaic.lowering.schedule.tiles import Tiles, balanced, breaks, chunks, interior, peel, pieces
+from tosaic.lowering.schedule.nest.tile_axis import Tiles, balanced, breaks, chunks, interior, peel, pieces
 
 EXTENTS = st.integers(1, 300)
 

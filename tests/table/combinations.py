@@ -6,17 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tosaic.lowering.graph.types import (
-    BF16,
-    ELEMENT_TYPES,
-    F6E2M3,
-    F6E3M2,
-    F8E4M3,
-    F8E5M2,
-    F16,
-    BlockScaled,
-    ElementType,
-)
+from tosaic.lowering.graph.types import BF16, ELEMENT_TYPES, F6E2M3, F6E3M2, F8E4M3, F8E5M2, F16, BlockScaled, ElementType
 
 FILE = Path(__file__).with_name("combinations.txt")
 VERSIONS = ("1.0", "1.1")

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 from tosaic.jit.stages import Traced
-from tosaic.lowering.fuse.kernel import CheckTrue
 from tosaic.lowering.graph.verify import verify
+from tosaic.lowering.kernels.kernel import CheckTrue
 from tosaic.lowering.rewrite.tensorflow import Bindings, to_tosa
 from tosaic.lowering.text.reader import read_module
 from tosaic.runtime.errors import Problem

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import tosaic
-from tosaic.jit.model import Model
+from tosaic.jit.models.model import Model
 from tosaic.runtime.variables import Context
 
 from .corpus import DATA, Case, same

@@ -5,7 +5,7 @@ import random
 import re
 
 import pytest
-from tosaic.jit.tensorflow import entries, graph_of
+from tosaic.jit.models.tensorflow.graph_entries import entries, graph_of
 from tosaic.lowering.graph.verify import verify
 from tosaic.lowering.text.reader import read_module
 from tosaic.runtime.errors import Problem

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 import tosaic
-from tosaic.jit.import_check import check_import
 from tosaic.jit.stages import prepared
+from tosaic.jit.tools.check.import_check import check_import
 from tosaic.lowering.flatbuffer.builder import Scalar
 
 from .files import Graph, Operator, Signature, Tensor, constant, file

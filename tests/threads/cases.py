@@ -7,12 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tosaic.lowering.fuse.fuse import fuse
-from tosaic.lowering.fuse.kernel import Compute, Kernels, Parallel, walk
 from tosaic.lowering.graph.graph import Value
+from tosaic.lowering.kernels.kernel import Compute, Kernels, Parallel, walk
 from tosaic.lowering.loops.program import Program
-from tosaic.lowering.native.features import target
-from tosaic.lowering.native.target import Target
-from tosaic.lowering.schedule import contraction_choice, divide, lower, map
+from tosaic.lowering.schedule import lower, parallelize
+from tosaic.lowering.schedule.contraction import choose
+from tosaic.lowering.schedule.elementwise import elementwise
+from tosaic.lowering.target.presets import target
+from tosaic.lowering.target.target import Target
 
 from ..fuse.graphs import Graph, conv, rescale
 
@@ -28,9 +30,9 @@ THREADS = (2, 3, 8)
 def fine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Work is divided however little it is."""
     for name, value in (("GRAIN", 20), ("REPEATED", 30), ("MEETING", 0)):
-        monkeypatch.setattr(divide, name, value)
-    monkeypatch.setattr(contraction_choice, "LITTLE", 0)
-    monkeypatch.setattr(map, "MOST_UNDIVIDED", 0)
+        monkeypatch.setattr(parallelize, name, value)
+    monkeypatch.setattr(choose, "LITTLE", 0)
+    monkeypatch.setattr(elementwise, "MOST_UNDIVIDED", 0)
 
 
 def lowered(case: Callable[[Graph], Value], t: Target, threads: int) -> tuple[Kernels, Program]:

@@ -8,7 +8,7 @@ from tosaic.lowering.loops.apart import Places
 from tosaic.lowering.loops.cost import cycles
 from tosaic.lowering.loops.ir import For, Function
 from tosaic.lowering.loops.text import read_program
-from tosaic.lowering.schedule.divide import divide, parts_of
+from tosaic.lowering.schedule.parallelize import divide, parts_of
 
 from .cases import fine  # noqa: F401  a fixture
 

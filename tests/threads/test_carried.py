@@ -5,7 +5,7 @@ import pytest
 from tosaic.lowering.loops.apart import Places
 from tosaic.lowering.loops.carried import Turns
 from tosaic.lowering.loops.ir import For, Literal
-from tosaic.lowering.schedule.divide import divide
+from tosaic.lowering.schedule.parallelize import divide
 
 from .cases import fine  # noqa: F401  a fixture
 from .test_apart import function

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tosaic
 from tosaic import ops
-from tosaic.lowering.fuse.kernel import CheckTrue, Compute
+from tosaic.lowering.kernels.kernel import CheckTrue, Compute
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])

@@ -5,17 +5,17 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from tosaic.lowering.elements.expression import Buffer
-from tosaic.lowering.fuse.kernel import Kernel
 from tosaic.lowering.graph.types import Array
+from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.cost import cycles
 from tosaic.lowering.loops.interpret import Memory
 from tosaic.lowering.loops.interpret_steps import run_parts, run_program
 from tosaic.lowering.loops.text import print_program, read_program
 from tosaic.lowering.loops.verify import verify, verify_program
 from tosaic.lowering.memory.planner import plan
-from tosaic.lowering.native.load import load
+from tosaic.lowering.native.process.load import load
 from tosaic.lowering.schedule import lower, schedule
-from tosaic.lowering.schedule.divide import DEEPEST, GRAIN, divide
+from tosaic.lowering.schedule.parallelize import DEEPEST, GRAIN, divide
 
 from ..native.machines import runs_here
 from ..schedule.expressions import kernels, windows

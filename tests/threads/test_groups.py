@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tosaic
-from tosaic.lowering.fuse.kernel import Compute, Parallel
 from tosaic.lowering.graph.graph import Value
+from tosaic.lowering.kernels.kernel import Compute, Parallel
 from tosaic.lowering.loops.interpret_steps import run_program
 from tosaic.lowering.loops.text import print_program, read_program
 from tosaic.lowering.loops.verify import verify_program
 from tosaic.lowering.memory.planner import PlanOptions, plan
-from tosaic.lowering.native.load import load
+from tosaic.lowering.native.process.load import load
 from tosaic.lowering.schedule import lower
 
 from ..fuse.graphs import Graph

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Apply, Buffer, Load
-from tosaic.lowering.fuse.kernel import Compute, Kernel, Kernels, Parallel
+from tosaic.lowering.kernels.kernel import Compute, Kernel, Kernels, Parallel
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.loops.substitute import substituted
 from tosaic.lowering.loops.verify import verify_program
+from tosaic.lowering.memory.check.verify import plan_faults
 from tosaic.lowering.memory.plan import Plan, names_of
 from tosaic.lowering.memory.planner import PlanOptions, plan
-from tosaic.lowering.memory.verify import plan_faults
-from tosaic.lowering.native.load import load, native_text
+from tosaic.lowering.native.process.load import load, native_text
 from tosaic.lowering.schedule import lower
 from tosaic.runtime.errors import Problem
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 import tosaic
 from tosaic.lowering.memory.planner import PlanOptions
-from tosaic.lowering.native.features import host
-from tosaic.lowering.native.machine import Engine
-from tosaic.lowering.native.thread_pool import is_supported, thread_pool
+from tosaic.lowering.native.process.machine import Engine
+from tosaic.lowering.native.process.thread_pool import is_supported, thread_pool
+from tosaic.lowering.target.presets import host
 from tosaic.runtime import executable, threads
 from tosaic.runtime.errors import Problem
 from tosaic.runtime.threads import Pool, PoolCode, of_environment

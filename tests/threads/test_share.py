@@ -9,9 +9,9 @@ import pytest
 import tosaic
 from tosaic.lowering.loops.cost import cycles
 from tosaic.lowering.loops.ir import Function
-from tosaic.lowering.native.thread_pool import is_supported
+from tosaic.lowering.native.process.thread_pool import is_supported
 from tosaic.lowering.schedule import schedule, share
-from tosaic.lowering.schedule.divide import DEEPEST, divide
+from tosaic.lowering.schedule.parallelize import DEEPEST, divide
 from tosaic.runtime import executable, threads
 
 from ..fuse.graphs import Graph, conv

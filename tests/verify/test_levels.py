@@ -7,7 +7,7 @@ import pathlib
 import numpy as np
 import pytest
 import tosaic
-from tosaic.jit import cli
+from tosaic.jit.command_line import cli
 from tosaic.runtime.errors import Problem
 
 from .graphs import text

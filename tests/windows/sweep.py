@@ -14,7 +14,7 @@ from tosaic.lowering.graph.graph import Module, Operation, Value
 from tosaic.lowering.graph.types import F64, Array, TensorType
 from tosaic.lowering.graph.verify import verify
 from tosaic.lowering.memory.planner import PlanOptions
-from tosaic.lowering.native.target import Target
+from tosaic.lowering.target.target import Target
 from tosaic.runtime.variables import Context
 
 from ..fuzz.oracles import native

@@ -15,19 +15,7 @@ from ...elements.expression import Const, Expr, apply, cast, select
 from ...elements.tensor import Element, Tensor
 from ...graph.operator import Operand, attribute
 from ...graph.types import I8, I16, I32, I64, Array, TensorType
-from .elementwise import (
-    FLOATS,
-    NUMBERS,
-    Binary,
-    Elementwise,
-    Results,
-    alike,
-    as_number,
-    is_integer,
-    rounded,
-    tensor,
-    widened,
-)
+from .elementwise import FLOATS, NUMBERS, Binary, Elementwise, Results, alike, as_number, is_integer, rounded, tensor, widened
 from .operands import one_element
 
 

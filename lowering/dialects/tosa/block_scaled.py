@@ -11,20 +11,7 @@ from ...elements.affine import Affine
 from ...elements.expression import Expr, IndexValue, cast
 from ...elements.tensor import Element, Tensor, gathered
 from ...graph.operator import Op, Operand, attribute, from_result
-from ...graph.types import (
-    BF16,
-    F4E2M1,
-    F6E2M3,
-    F6E3M2,
-    F8E4M3,
-    F8E5M2,
-    F8E8M0,
-    F32,
-    MXINT8,
-    Array,
-    ElementType,
-    TensorType,
-)
+from ...graph.types import BF16, F4E2M1, F6E2M3, F6E3M2, F8E4M3, F8E5M2, F8E8M0, F32, MXINT8, Array, ElementType, TensorType
 from .adaptive import known_shape
 from .block_scaling import real_values, scale_of, values_of
 from .operands import Shape, known, one_of, ranked, same, same_shape, tensor, written

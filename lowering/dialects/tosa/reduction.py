@@ -10,18 +10,7 @@ from ...elements.affine import Affine, Axis
 from ...elements.expression import Const, Expr, IndexValue, apply, cast, extreme, is_float, reduce, select
 from ...elements.tensor import Element, Tensor
 from ...graph.operator import Op, Operand, attribute, from_result
-from ...graph.types import (
-    F8E4M3,
-    F8E5M2,
-    I1,
-    I8,
-    I16,
-    I32,
-    I64,
-    Array,
-    ElementType,
-    TensorType,
-)
+from ...graph.types import F8E4M3, F8E5M2, I1, I8, I16, I32, I64, Array, ElementType, TensorType
 from .binary import check_nan_mode
 from .elementwise import FLOATS, WHOLE, arithmetic, as_number, rounded, widened
 from .operands import axis_of, one_of, tensor

@@ -13,20 +13,7 @@ from ...elements.expression import Apply, Const, Expr, apply, cast, clamp, extre
 from ...elements.tensor import Element, Tensor
 from ...graph.operator import Operand
 from ...graph.types import I8, I16, I32, I64, Array, TensorType
-from .elementwise import (
-    BITS,
-    BOOLS,
-    FLOATS,
-    NUMBERS,
-    Elementwise,
-    Results,
-    Unary,
-    alike,
-    is_integer,
-    rounded,
-    tensor,
-    widened,
-)
+from .elementwise import BITS, BOOLS, FLOATS, NUMBERS, Elementwise, Results, Unary, alike, is_integer, rounded, tensor, widened
 from .operands import zero_point
 
 

@@ -106,7 +106,7 @@ def complete(name: str) -> None:
 
 def converted(path: Path) -> str:
     """TOSA text of a .tflite, by Arm's converter."""
-    from tosaic.jit.bridges.tflite import mlir_of_tflite
+    from tosaic.jit.models.tflite.from_tflite import mlir_of_tflite
     return mlir_of_tflite(path.read_bytes(), path.stem)
 
 

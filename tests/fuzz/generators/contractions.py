@@ -10,21 +10,7 @@ from tosaic.lowering.dialects.tosa.pooling import ACCUMULATORS
 from tosaic.lowering.dialects.tosa.product_types import CONVOLUTIONS, PLAIN_CONVOLUTIONS, PRODUCTS, TRANSPOSED_PRODUCTS, Table
 from tosaic.lowering.dialects.tosa.resize import BILINEAR
 from tosaic.lowering.graph.graph import Value
-from tosaic.lowering.graph.types import (
-    BF16,
-    F8E4M3,
-    F8E5M2,
-    F16,
-    F32,
-    I1,
-    I4,
-    I8,
-    I16,
-    I32,
-    I64,
-    ElementType,
-    TensorType,
-)
+from tosaic.lowering.graph.types import BF16, F8E4M3, F8E5M2, F16, F32, I1, I4, I8, I16, I32, I64, ElementType, TensorType
 
 from .elementwise import NAN_MODES
 from .maker import FLOATS, Maker, Recipe

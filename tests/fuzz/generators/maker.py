@@ -14,20 +14,7 @@ from typing import Any
 import numpy as np
 from tosaic.lowering.graph.graph import Block, Value
 from tosaic.lowering.graph.operator import OPERATORS
-from tosaic.lowering.graph.types import (
-    BF16,
-    BY_STORAGE,
-    F16,
-    F32,
-    I1,
-    I8,
-    I16,
-    I32,
-    I64,
-    Array,
-    ElementType,
-    TensorType,
-)
+from tosaic.lowering.graph.types import BF16, BY_STORAGE, F16, F32, I1, I8, I16, I32, I64, Array, ElementType, TensorType
 
 from ...fuse.graphs import Graph
 from .data import array

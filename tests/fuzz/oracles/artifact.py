@@ -14,7 +14,7 @@ from tosaic.jit.stages import Lowered
 from tosaic.lowering.elements.expression import Buffer
 from tosaic.lowering.graph.types import Array
 from tosaic.lowering.memory.plan import names_of
-from tosaic.lowering.native.pools_c import Pool
+from tosaic.lowering.native.c_object.pools import Pool
 from tosaic.runtime.errors import Problem
 
 from .native import Guarded

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from tosaic.jit.stages import Lowered
-from tosaic.lowering.fuse.interpret import State, run
 from tosaic.lowering.graph.types import Array
+from tosaic.lowering.kernels.interpret import State, run
 from tosaic.lowering.loops.interpret_steps import run_program
 from tosaic.lowering.loops.text import print_program, read_program
 from tosaic.runtime.errors import Problem

@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 from tosaic.jit.stages import Lowered
-from tosaic.lowering.memory.algorithms import ALGORITHMS
+from tosaic.lowering.memory.algorithms.run import ALGORITHMS
+from tosaic.lowering.memory.check.verify import verify
 from tosaic.lowering.memory.planner import PlanOptions, plan
-from tosaic.lowering.memory.verify import verify
 
 
 def check_plans(lowered: Lowered) -> None:

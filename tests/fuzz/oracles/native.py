@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from tosaic.jit.crosscheck import crosscheck
 from tosaic.jit.stages import Compiled, Lowered, executable
+from tosaic.jit.tools.check.crosscheck import crosscheck
 from tosaic.lowering.graph.types import Array
-from tosaic.lowering.native.features import target
-from tosaic.lowering.native.target import Target
+from tosaic.lowering.target.presets import target
+from tosaic.lowering.target.target import Target
 from tosaic.runtime.arena import address
 from tosaic.runtime.errors import Problem
 from tosaic.runtime.variables import Context

@@ -1,0 +1,240 @@
+"""The command line: `tosaic run | compile | check | show | profile | tune | report | convert | cache`.
+
+Exit codes: 0 yes, 1 no (`check` found a difference), 2 wrong usage, 3 a bad model, 4 an error inside tosaic; 130 after
+Ctrl-C. Answers go to standard output, everything else to standard error.
+"""
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+from ...runtime.errors import Problem, printable, printable_text, unwritten
+from .interrupts import forget_interrupt, is_interrupt, repeated_interrupts
+from .memory_options import add_memory, plain
+
+USAGE, BAD_MODEL, INTERNAL, INTERRUPTED = 2, 3, 4, 130
+
+USAGE_KINDS = frozenset({"argument", "option"})
+"""Kinds of problems that are the command line's fault and not the model's."""
+
+EPILOG = """\
+MODEL is MLIR text, a .tosa or a .tflite file (its bytes tell which); - is standard input.
+exit codes: 0 yes, 1 no, 2 usage, 3 bad model, 4 internal error"""
+
+CACHE_EPILOG = """\
+TOSAIC_CACHE is the cache's folder, or "off"; without it, tosaic/code in XDG_CACHE_HOME or ~/.cache.
+TOSAIC_CACHE_LIMIT is the most that it may hold, such as 512M (default: 1G)."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code."""
+    try:
+        with repeated_interrupts():
+            return carried_out(sys.argv[1:] if arguments is None else arguments)
+    except KeyboardInterrupt:
+        forget_interrupt()
+        say("interrupted", sys.stderr)
+        return INTERRUPTED
+
+
+def carried_out(arguments: Sequence[str]) -> int:
+    """The exit code of a command line that nobody interrupts."""
+    try:
+        options = parser().parse_args(plain(arguments))
+    except SystemExit as end:
+        return int(end.code or 0)
+    try:
+        return answer(options)
+    except Problem as problem:
+        say(str(problem), sys.stderr)
+        return USAGE if problem.kind in USAGE_KINDS else INTERNAL if problem.kind == "internal" else BAD_MODEL
+    except BrokenPipeError:  # who reads our output has enough of it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if is_interrupt(error):
+            raise KeyboardInterrupt from error
+        return internal(error, options)
+
+
+def answer(options: argparse.Namespace) -> int:
+    """Carry out a command and print what it found."""
+    from .commands import COMMANDS, take_pipe
+    take_pipe(options)
+    found = COMMANDS[options.command](options)
+    text = found.text
+    if options.json:
+        import json
+        text = json.dumps(found.json, indent=1).replace("\x7f", r"\u007f")
+    try:
+        say(text, sys.stdout)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python says it again when it ends
+        raise unwritten(error, "the answer cannot be written") from None
+    return found.code
+
+
+def say(text: str, stream: TextIO) -> None:
+    """Print text for a terminal or a file: the one place through which all that the command line says goes, so that names of
+    models, which are in it, drive no terminal. What the stream's encoding does not have is written by its number."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    print(printable_text(text).encode(encoding, "backslashreplace").decode(encoding), file=stream, flush=True)
+
+
+class Parser(argparse.ArgumentParser):
+    """The library's, whose messages go where everything goes: an argument may be the name of a file, which may be anything."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if message:
+            say(message.removesuffix("\n"), file or sys.stderr)
+
+
+def internal(error: Exception, options: argparse.Namespace) -> int:
+    """Say that tosaic is at fault, in few words."""
+    if options.traceback:
+        say("".join(traceback.format_exception(error)), sys.stderr)
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    place = "/".join(Path(frame.filename).parts[-2:])
+    say(f"tosaic: internal error: {type(error).__name__}: {printable(str(error))[:500]}\n"
+        f"  at {place}:{frame.lineno}\n"
+        "  this is a fault of tosaic, not of the model; --traceback shows where it is", sys.stderr)
+    return INTERNAL
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options of all commands."""
+    whole: argparse.ArgumentParser = Parser(
+        "tosaic", description="Compile TOSA graphs to native code, run and inspect them.", epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    whole.add_argument("--version", action=Version, help="print the version")
+    commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    run = command(commands, "run", "compile a model and call it; run a kernel program")
+    add_inputs(run, "times to call it")
+    run.add_argument("--save", metavar="FILE.npz", help="write the outputs of the last call")
+    run.add_argument("--state", metavar="FILE.npz", help="start from these variables if the file is there; write them")
+    add_memory(run)
+    compile_ = command(commands, "compile", "write an object file and a C header")
+    compile_.add_argument("-o", "--output", metavar="DIR", default=".", help="where to write (default: here)")
+    compile_.add_argument("--name", help="name in C (default: the model's)")
+    compile_.add_argument("--self-contained", action="store_true", help="the object has its own workspace and constants")
+    compile_.add_argument("--library", action="store_true", help="write a static library, too")
+    compile_.add_argument("--main", action="store_true", help="write a main.c that calls the model, to start from")
+    add_target(compile_)
+    add_memory(compile_)
+    check = command(commands, "check", "compare compiled code with the reference; exit code 1 where they differ")
+    add_inputs(check, "calls to compare")
+    add_memory(check)
+    show = command(commands, "show", "print a stage: graph, kernels, schedule, loops, plan, llvm, asm")
+    show.add_argument("stage", metavar="STAGE", nargs="?", default="graph", help="(default: graph)")
+    show.add_argument("--whole", action="store_true", help="print long constants too, so that the graph reads back")
+    add_target(show)
+    add_memory(show)
+    profile = command(commands, "profile", "print where the time of a call goes, kernel by kernel")
+    add_inputs(profile, "calls to measure at least", 100)
+    profile.add_argument("--trace", metavar="FILE.json", help="write the last call for Chrome's trace viewer")
+    add_memory(profile)
+    tune = command(commands, "tune", "measure other schedules of a model's kernels; what is faster is kept for later compiles")
+    add_inputs(tune, "calls of each measurement at least", 5)
+    tune.add_argument("-o", "--output", metavar="FILE", help="keep it in a file, for --tuning, and not in the cache")
+    add_memory(tune)
+    add_report(command(commands, "report", "print memory, kernels and the seconds of each stage"))
+    convert = bare_command(commands, "convert", "write a model as a .tosa file or as MLIR text")
+    convert.add_argument("output", metavar="OUT", help="the file to write; its ending says what: .tosa or .mlir")
+    add_shape(convert)
+    add_cache(commands)
+    return whole
+
+
+def command(commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str,
+            help: str) -> argparse.ArgumentParser:
+    """A command on an entry function, with the options that all have."""
+    found = bare_command(commands, name, help)
+    found.add_argument("--entry", metavar="NAME", help="the entry function (default: main, or the only one)")
+    add_shape(found)
+    return found
+
+
+def bare_command(commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str,
+                 help: str) -> argparse.ArgumentParser:
+    """A command on a whole model."""
+    found = commands.add_parser(name, help=help, description=help, epilog=EPILOG,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    found.add_argument("model", metavar="MODEL", help="a model file, or - for standard input")
+    found.add_argument("--level", choices=("none", "8K"), default="none",
+                       help="refuse a model beyond a level of TOSA (default: none)")
+    add_output(found)
+    return found
+
+
+def add_cache(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    text = "print what the cache of compiled code holds, or clear it"
+    found = commands.add_parser("cache", help=text, description=text, epilog=CACHE_EPILOG,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    found.add_argument("--clear", action="store_true", help="remove all that it holds")
+    add_output(found)
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """How the answer is printed."""
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--traceback", action="store_true", help=argparse.SUPPRESS)
+
+
+def add_shape(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--shape", metavar="INPUT=2x8", action="append", default=[],
+                        help="the shape of an input whose extents the model leaves open")
+
+
+def add_inputs(parser: argparse.ArgumentParser, calls: str, default: int = 1) -> None:
+    parser.add_argument("--input", metavar="[NAME=]SOURCE", action="append", default=[],
+                        help="an input from file.npy, file.npz or random:SEED; others are random")
+    parser.add_argument("--seed", type=int, default=0, help="for random inputs (default: 0)")
+    parser.add_argument("--calls", type=positive, default=default, metavar="N", help=f"{calls} (default: {default})")
+
+
+def add_report(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = f"MODEL and OTHER may also be reports that were saved with --json.\n{EPILOG}"
+    add_target(parser)
+    add_memory(parser)
+    parser.add_argument("--fit", metavar="RAM:256K,FLASH:1M",
+                        help="hold it against these memories (pools of the plan, or kinds); exit code 1 if it does not fit")
+    parser.add_argument("--code", action="store_true", help="measure the object's code, which takes a compile")
+    parser.add_argument("--html", metavar="FILE", help="write a page with a picture of each pool")
+    parser.add_argument("--diff", metavar="OTHER", help="print what changes from MODEL to another model")
+
+
+def add_target(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--target", default="host", help="the machine to compile for (default: host)")
+    parser.add_argument("--cpu", help="another processor of the target's family, by LLVM's name")
+    parser.add_argument("--features", metavar="+F,-G", default="", help="more features or fewer, by LLVM's names")
+    parser.add_argument("--tuning", metavar="FILE", help="schedules that tosaic tune has found")
+
+
+def positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{value} is below 1")
+    return value
+
+
+class Version(argparse.Action):
+    """Prints the version, which is looked up only then."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:
+        super().__init__(option_strings, dest, nargs=0, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *ignored: object) -> None:
+        from importlib.metadata import version
+        print(f"tosaic {version('tosaic')}")
+        parser.exit()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

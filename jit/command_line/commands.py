@@ -1,0 +1,342 @@
+"""The commands of `tosaic`: each takes the parsed options and gives an `Answer`: exit code, text, and the same as JSON.
+
+Nothing here prints or ends the process; `cli` does.
+"""
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import stat
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...lowering.graph.types import Array
+from ...runtime.errors import Problem
+from ..compiled import Compiled
+from ..models.dynamic_shapes import named_shape
+from ..models.model import Entry, Model, at_level, load_model
+from ..models.read import first_bytes
+from ..stages import STAGES, Lowered
+from .memory_options import memory_of
+from .progress import Progress
+
+if TYPE_CHECKING:
+    from ...lowering.graph.graph import Module
+    from ...lowering.native.c_object.pools import Pool
+    from ...lowering.target.target import Target
+    from ...runtime.variables import Context
+
+YES, NO = 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a command found."""
+    code: int
+    text: str
+    json: dict[str, Any]
+
+
+def standard_input(options: argparse.Namespace) -> bytes:
+    """All of standard input, which can be read once."""
+    if getattr(options, "standard_input", None) is None:
+        options.standard_input = sys.stdin.buffer.read()
+    data: bytes = options.standard_input
+    return data
+
+
+def take_pipe(options: argparse.Namespace) -> None:
+    """A named pipe, which shells make for <(...), can be read once: from here on it is standard input."""
+    model = getattr(options, "model", "-")
+    if model != "-" and is_pipe(model):
+        options.standard_input, options.model = first_bytes(model, -1), "-"
+
+
+def is_pipe(path: str) -> bool:
+    try:
+        return stat.S_ISFIFO(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def model_of(options: argparse.Namespace, progress: Progress) -> Model:
+    """The model that the command line names; `-` is standard input."""
+    progress.update(f"reading {options.model}")
+    if options.model.lower().endswith(".onnx"):
+        from ..models.onnx.from_onnx import from_onnx
+        return from_onnx(options.model)
+    if options.model == "-":
+        return at_level(load_model(io.BytesIO(standard_input(options)), "<stdin>"), options.level)
+    return at_level(load_model(Path(options.model)), options.level)
+
+
+def entry_of(options: argparse.Namespace, progress: Progress) -> Entry:
+    entry = model_of(options, progress).entry(options.entry)
+    progress.update(f"compiling {entry.name}")
+    return entry.specialize(shapes_of(options)) if options.shape else entry
+
+
+def shapes_of(options: argparse.Namespace) -> dict[str, tuple[int, ...]]:
+    """The shapes that the command line gives inputs, by name."""
+    return dict(map(named_shape, options.shape))
+
+
+def target_of(options: argparse.Namespace) -> Target:
+    from ...lowering.target.presets import target
+    found = target(options.target, options.cpu, options.features)
+    if options.tuning is None:
+        return found
+    from ..tools.tune import read_findings
+    return replace(found, findings=read_findings(options.tuning))
+
+
+# ---- run ---------------------------------------------------------------------------------------------------------
+def run(options: argparse.Namespace) -> Answer:
+    """Compile and call an entry: its outputs, microseconds of a call, bytes of the arena. A kernel program is run as it is."""
+    from ...runtime.variables import Context
+    from .inputs import gather_inputs, save_arrays
+    if (program := program_of(options)) is not None:
+        from ..op_by_op.programs.command import run_text
+        succeeded, text, found = run_text(*program, options.entry)
+        return Answer(YES if succeeded else NO, text, found)
+    with Progress("reading") as progress:
+        entry = entry_of(options, progress)
+        arrays = gather_inputs(entry.trace().interface, options.input, options.seed)
+        context = Context("run")
+        compiled = entry.compile(context=context, memory=memory_of(options))
+        if options.state:
+            restore(context, options.state)
+        progress.update(f"running {entry.name}")
+        results, microseconds = timed(compiled, arrays, options.calls)
+    outputs = dict(zip(compiled.outputs, results))
+    if options.save:
+        save_arrays(options.save, outputs)
+    if options.state:
+        save_arrays(options.state, {k: v for k, v in context.snapshot().items() if v is not None})
+    report = compiled.report()
+    lines = [line for name, array in outputs.items() for line in shown(name, array)]
+    lines.append(f"{microseconds:.2f} microseconds a call ({options.calls} call{'s' * (options.calls != 1)}), "
+                 f"arena {report.arena:,} bytes, lower bound {report.lower_bound:,}")
+    return Answer(YES, "\n".join(lines), {
+        "entry": entry.name, "outputs": [as_json(name, array) for name, array in outputs.items()],
+        "microseconds": microseconds, "calls": options.calls, "arena": report.arena, "lower_bound": report.lower_bound})
+
+
+def program_of(options: argparse.Namespace) -> tuple[bytes, str] | None:
+    """The text and the name of a kernel program, where the model is one."""
+    from ..op_by_op.programs.command import program_text
+    found = program_text(options.model, lambda: standard_input(options))
+    if found is not None:
+        check_unused(options)
+    return found
+
+
+def check_unused(options: argparse.Namespace) -> None:
+    """Refuse options that mean nothing to a kernel program."""
+    given = [f"--{name}" for name in ("input", "shape", "save", "state") if getattr(options, name)]
+    if given:
+        raise Problem(f"a kernel program takes no {', '.join(given)}", kind="option", help="its functions have no arguments")
+
+
+def timed(compiled: Compiled, arrays: list[Array], calls: int) -> tuple[tuple[Array, ...], float]:
+    """The results of the last of some calls, and the microseconds of one."""
+    execute = compiled.executable
+    start = time.perf_counter()
+    for _ in range(calls):
+        results = execute(*arrays)
+    return results, (time.perf_counter() - start) / calls * 1e6
+
+
+def restore(context: Context, path: str) -> None:
+    """Give the variables the values of a .npz file, if it is there."""
+    from .inputs import read_arrays
+    if not Path(path).exists():
+        return
+    state = read_arrays(path)
+    if not isinstance(state, dict):
+        raise Problem(f"{path} is one array, a state is a .npz file", kind="argument")
+    context.restore(state)
+
+
+def shown(name: str, array: Array) -> list[str]:
+    values = np.array2string(array.astype(np.float64) if array.dtype.kind == "V" else array, threshold=64, edgeitems=3)
+    return [f"{name}: {array.dtype.name}{list(array.shape)}", *("  " + line for line in values.split("\n"))]
+
+
+def as_json(name: str, array: Array) -> dict[str, Any]:
+    number = array.astype(np.float64) if array.dtype.kind in "fV" else array
+    return {"name": name, "dtype": array.dtype.name, "shape": list(array.shape), "values": plain(number.tolist())}
+
+
+def plain(values: Any) -> Any:
+    """Values as JSON has them: NaN and infinities as strings."""
+    if isinstance(values, list):
+        return [plain(v) for v in values]
+    return values if not isinstance(values, float) or np.isfinite(values) else str(values)
+
+
+# ---- compile, check, show, report --------------------------------------------------------------------------------
+def compile(options: argparse.Namespace) -> Answer:
+    """Write an object file and a C header of the entries."""
+    from .. import aot
+    with Progress("reading") as progress:
+        model, target, memory = model_of(options, progress), target_of(options), memory_of(options)
+        entries = [model.entry(options.entry)] if options.entry or len(model) == 1 else list(model)
+        if not entries:
+            raise Problem(f"{options.model} has no entry function", kind="model")
+        lowered = []
+        for entry in entries:
+            progress.update(f"compiling {entry.name}")
+            lowered.append(entry.lower(target, aot.for_object(memory)))
+        name = options.name or (Path(options.model).stem if options.model != "-" else "") or "model"
+        written = aot.save(lowered, options.output, name, aot.Form(options.self_contained, options.library, options.main))
+    lines = [f"{path}: {path.stat().st_size:,} bytes" for path in written.paths]
+    plans = [(entry.program.name, entry.plan) for entry in lowered]
+    lines += [f"{name}: arena {plan.size_bytes:,} bytes, lower bound {plan.lower_bound:,}" for name, plan in plans]
+    lines += [described(pool) for pool in written.pools] if memory else []
+    return Answer(YES, "\n".join(lines), {
+        "files": [str(path) for path in written.paths], "needs": list(written.needs),
+        "pools": [{"name": p.title, "kind": p.kind, "bytes": p.nbytes, "limit": p.limit, "alignment": p.alignment}
+                  for p in written.pools],
+        "entries": [{"name": name, "arena": plan.size_bytes, "lower_bound": plan.lower_bound} for name, plan in plans]})
+
+
+def described(pool: Pool) -> str:
+    limit = "" if pool.limit is None else f" of {pool.limit:,}"
+    return f"{pool.kind} pool {pool.title}: {pool.nbytes:,}{limit} bytes, alignment {pool.alignment}"
+
+
+def check(options: argparse.Namespace) -> Answer:
+    """Compiled code against the reference interpreter, and an imported model against its source; exit code 1 where they differ,
+    and where an operator has an index that the specification forbids."""
+    from .inputs import gather_inputs
+    with Progress("reading") as progress:
+        entry = entry_of(options, progress)
+        function = entry.trace().interface
+        calls = [gather_inputs(function, options.input, options.seed + number) for number in range(options.calls)]
+        progress.update(f"checking {entry.name}")
+        found = entry.check(calls, memory=memory_of(options))
+    return Answer(YES if found.passes else NO, str(found), {"entry": entry.name} | found.as_dict())
+
+
+def show(options: argparse.Namespace) -> Answer:
+    """One stage as text."""
+    if options.model in STAGES and options.stage not in STAGES:
+        options.model, options.stage = options.stage, options.model
+        take_pipe(options)
+    if options.stage not in STAGES:
+        raise Problem(f"there is no stage {options.stage}", kind="argument", help=f"one of {', '.join(STAGES)}")
+    with Progress("reading") as progress:
+        if options.stage == "graph" and not options.entry:
+            text = model_of(options, progress).show(options.whole)
+        else:
+            text = entry_of(options, progress).lower(target_of(options), memory_of(options)).show(options.stage)
+    return Answer(YES, text.rstrip("\n"), {"stage": options.stage, "text": text})
+
+
+def report(options: argparse.Namespace) -> Answer:
+    """Memory and time of an entry; exit code 1 where it does not fit into what --fit says."""
+    from ..tools.report.command import find
+
+    def lower(path: str) -> Lowered:
+        named = argparse.Namespace(**{**vars(options), "model": path})
+        return entry_of(named, progress).lower(target_of(options), memory_of(options))
+
+    with Progress("reading") as progress:
+        found = find(options, lower)
+    return Answer(YES if found.fits else NO, found.text, found.json)
+
+
+def cache(options: argparse.Namespace) -> Answer:
+    """What the cache of machine code holds; with --clear, what it held."""
+    from ..cache.folder import folder
+    where = folder()
+    if where is None:
+        return Answer(YES, "the cache is off", {"folder": None, "entries": 0, "bytes": 0})
+    found = where.clear() if options.clear else where.usage()
+    files = f"{found.entries} file{'s' * (found.entries != 1)}, {found.nbytes:,} bytes"
+    text = f"{where.path}: removed {files}" if options.clear else f"{where.path}: {files} of at most {where.limit:,}"
+    return Answer(YES, text, {"folder": where.path, "entries": found.entries, "bytes": found.nbytes, "limit": where.limit})
+
+
+# ---- profile -----------------------------------------------------------------------------------------------------
+def profile(options: argparse.Namespace) -> Answer:
+    """The time of each kernel."""
+    from ..aot import write_files
+    from .inputs import gather_inputs
+    with Progress("reading") as progress:
+        lowered = entry_of(options, progress).lower(memory=memory_of(options))
+        inputs = gather_inputs(lowered.traced.function, options.input, options.seed)
+        progress.update("profiling")
+        found = lowered.profile(inputs, options.calls)
+        if options.trace:
+            path = Path(options.trace)
+            write_files(path.parent, {path: json.dumps(found.trace()).encode()})
+    return Answer(YES, str(found), found.as_json())
+
+
+# ---- tune --------------------------------------------------------------------------------------------------------
+def tune(options: argparse.Namespace) -> Answer:
+    """Search for faster schedules; keep them in a file or in the cache."""
+    from ...lowering.target.presets import host
+    from ..cache.folder import folder
+    from ..cache.programs import Request, keep_findings
+    from ..tools.tune import tune as search
+    from ..tools.tune import write_findings
+    from .inputs import gather_inputs
+    if options.output is None and folder() is None:
+        raise Problem("the cache is off, so what is found would be lost", kind="option", help="-o FILE keeps it in a file")
+    with Progress("reading") as progress:
+        entry, memory = entry_of(options, progress), memory_of(options)
+        traced = entry.trace()
+        inputs = gather_inputs(traced.interface, options.input, options.seed)
+        found = search(traced, inputs, memory, options.calls, progress.update)
+        if options.output:
+            write_findings(options.output, found, host())
+        else:
+            keep_findings(traced, Request(None, memory), found.findings)
+    return Answer(YES, str(found), found.as_json())
+
+
+# ---- convert -----------------------------------------------------------------------------------------------------
+def convert(options: argparse.Namespace) -> Answer:
+    """Write a model as the name of the output says: a .tosa flatbuffer, or MLIR text."""
+    from ..aot import write_files
+    output = Path(options.output)
+    write = WRITERS.get(output.suffix.lower())
+    if write is None:
+        raise Problem(f"{output} does not say what to write", kind="argument",
+                      help=f"let it end in {' or '.join(WRITERS)}")
+    with Progress("reading") as progress:
+        model = model_of(options, progress)
+        module = model.entry().specialize(shapes_of(options)).trace().module if options.shape else model.module
+        progress.update(f"writing {output}")
+        data = write(module)
+        write_files(output.parent, {output: data})
+    return Answer(YES, f"{output}: {len(data):,} bytes", {"file": str(output), "bytes": len(data)})
+
+
+def as_flatbuffer(module: Module) -> bytes:
+    from ...lowering.flatbuffer.writer import write_module
+    return write_module(module)
+
+
+def as_text(module: Module) -> bytes:
+    from ...lowering.text.printer import print_module
+    return print_module(module).encode()
+
+
+WRITERS: dict[str, Callable[[Module], bytes]] = {".tosa": as_flatbuffer, ".mlir": as_text}
+"""What `convert` writes, by the ending of the output's name."""
+
+COMMANDS: dict[str, Callable[[argparse.Namespace], Answer]] = {
+    "run": run, "compile": compile, "check": check, "show": show, "profile": profile, "tune": tune, "report": report,
+    "convert": convert, "cache": cache}

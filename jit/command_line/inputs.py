@@ -1,0 +1,169 @@
+"""Arrays for the command line: inputs from `.npy` and `.npz` files or from a seed, and results to `.npz` files."""
+from __future__ import annotations
+
+import io
+import os
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from ...lowering.graph.graph import Block, Function, Operation, Value
+from ...lowering.graph.types import F8E8M0, MXINT8, Array, TensorType
+from ...runtime.errors import Problem, unwritten
+
+LAYOUT = frozenset({"tosa.reshape", "tosa.transpose", "tosa.identity", "tosa.slice", "tosa.tile", "tosa.concat",
+                    "tosa.reverse", "tosa.cast"})
+"""Operators that hand indices on."""
+
+LARGEST = 100
+"""Random i32 and i64 are from minus this to this: larger ones overflow soon."""
+
+
+def gather_inputs(function: Function, given: Sequence[str], seed: int) -> list[Array]:
+    """An array for each argument: those that `given` names, the others random.
+
+    `given` holds `name=file.npy`, `name=file.npz` (its array of that name, or its only one), `file.npz` (arrays by
+    name), `name=random:SEED` or `random:SEED`.
+    """
+    names = [v.name for v in function.arguments]
+    seeds = dict.fromkeys(names, seed)
+    arrays: dict[str, Array] = {}
+    for each in given:
+        name, equals, source = each.partition("=")
+        if not equals:
+            name, source = "", each
+        if name and name not in names:
+            raise Problem(f"{function.name} has no input named {name}", kind="argument",
+                          help=f"its inputs: {', '.join(names) or 'none'}")
+        if source.startswith("random:"):
+            seeds.update(dict.fromkeys([name] if name else names, seed_of(source)))
+        elif name:
+            arrays[name] = one_array(source, name)
+        else:
+            arrays.update(arrays_by_name(source, names))
+    return [fitted(arrays[v.name], v) if v.name in arrays else random_array(function, v, number, seeds[v.name])
+            for number, v in enumerate(function.arguments)]
+
+
+def seed_of(source: str) -> int:
+    try:
+        return int(source.removeprefix("random:") or "0") & (1 << 64) - 1
+    except ValueError:
+        raise Problem(f"{source} is not random:SEED with a whole number", kind="argument") from None
+
+
+def one_array(path: str, name: str) -> Array:
+    """The array of a .npy file, or the one of that name (or the only one) of a .npz file."""
+    found = read_arrays(path)
+    if isinstance(found, dict):
+        if name not in found and len(found) != 1:
+            raise Problem(f"{path} has no array {name}", kind="argument", help=f"it has {', '.join(found) or 'none'}")
+        return found.get(name, next(iter(found.values())))
+    return found
+
+
+def arrays_by_name(path: str, names: Sequence[str]) -> dict[str, Array]:
+    """Arrays of a .npz file for inputs of these names; the array of a .npy file for the only input."""
+    found = read_arrays(path)
+    if isinstance(found, dict):
+        known = {name: array for name, array in found.items() if name in names}
+        if known or not found:
+            return known
+        raise Problem(f"{path} has none of the inputs {', '.join(names)}", kind="argument",
+                      help=f"it has {', '.join(found)}")
+    if len(names) != 1:
+        raise Problem(f"{path} is one array, the function has {len(names)} inputs", kind="argument",
+                      help=f"say which: --input {names[0] if names else 'name'}={path}")
+    return {names[0]: found}
+
+
+def read_arrays(path: str) -> Array | dict[str, Array]:
+    """A .npy file's array, or a .npz file's by name. Nothing in a file is run."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+        found = np.load(io.BytesIO(data), allow_pickle=False)
+        return found if isinstance(found, np.ndarray) else {name: found[name] for name in found.files}
+    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, NotImplementedError) as error:
+        reason = getattr(error, "strerror", None) or "it is no .npy or .npz file that NumPy can read"
+        raise Problem(f"{path} cannot be read: {reason}", kind="argument") from None
+
+
+def fitted(array: Array, value: Value) -> Array:
+    """The array, its bytes seen as the input's type where NumPy's files cannot name it (bf16, fp8)."""
+    dtype = value.tensor.element.dtype
+    if array.dtype.kind == "V" and array.dtype.itemsize == dtype.itemsize:
+        array = array.view(dtype)
+    return np.require(array, requirements=["C", "A"])
+
+
+def random_array(function: Function, value: Value, number: int, seed: int) -> Array:
+    """Normal floats; all values of narrow integers; indices that are in range where they are used."""
+    type, generator = value.tensor, np.random.default_rng([seed, number])
+    if not type.is_static:
+        raise Problem(f"input {value.name} is {type}, whose shape is not known", value.position, kind="shape")
+    element = type.element
+    if element == F8E8M0:  # powers of two
+        return np.ldexp(1.0, generator.integers(-4, 5, type.dims)).astype(element.dtype)
+    if element == MXINT8:
+        return generator.integers(-128, 128, type.dims).astype(element.dtype)
+    if element.is_float:
+        return generator.standard_normal(type.dims).astype(element.dtype)
+    if element.kind == "bool":
+        return generator.integers(0, 2, type.dims).astype(np.bool_)
+    extent = index_extent(function, value)
+    if extent is not None:
+        return indices(generator, type, extent)
+    low, high = (element.minimum, element.maximum) if element.bits < 32 else (-LARGEST, LARGEST)
+    return generator.integers(max(low, element.minimum), high, type.dims, endpoint=True).astype(element.dtype)
+
+
+def indices(generator: np.random.Generator, type: TensorType, extent: int) -> Array:
+    """Indices below `extent`; different ones in a row where there are enough, as SCATTER wants them."""
+    width = type.dims[-1] if type.rank else 1
+    if width > extent:
+        return generator.integers(0, extent, type.dims).astype(type.element.dtype)
+    rows = [generator.choice(extent, width, replace=False) for _ in range(type.size // width)]
+    return np.asarray(rows, type.element.dtype).reshape(type.dims)
+
+
+def index_extent(function: Function, value: Value) -> int | None:
+    """The least extent that the elements of `value` index, if GATHER or SCATTER reads them; None otherwise."""
+    followed, extents = {value}, []
+    for operation in function.body.walk():
+        name = operation.op.name
+        if name in LAYOUT and any(v in followed for v in operation.operands):
+            followed.update(operation.results)
+        if name in ("tosa.gather", "tosa.scatter") and operation.operands[1] in followed:
+            extents.append(operation.operands[0].tensor.dims[1])
+        for region, argument in passed(operation):
+            if operation.operands[argument] in followed:
+                first = argument - (name == "tosa.cond_if")
+                followed.add(region.arguments[first])
+    return min(extents, default=None)
+
+
+def passed(operation: Operation) -> Iterable[tuple[Block, int]]:
+    """Regions, and operands that are their arguments."""
+    first = int(operation.op.name == "tosa.cond_if")
+    return [(region, number) for region in operation.regions for number in range(first, len(operation.operands))]
+
+
+def save_arrays(path: str, arrays: Mapping[str, Array]) -> None:
+    """Write a .npz file; one that is there stays as it was until the new one is whole."""
+    target = Path(path)
+    partial = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        with zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED) as archive:
+            for name, array in arrays.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                    np.lib.format.write_array(file, np.asanyarray(array), allow_pickle=False)
+        os.replace(partial, target)
+    except OSError as error:
+        raise unwritten(error, f"{path} cannot be written", "argument") from None
+    finally:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)

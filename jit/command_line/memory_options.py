@@ -1,0 +1,263 @@
+"""The memories of the target as a user names them on the command line or in a file -> options of the memory planner.
+
+    --workspace-pools dtcm,sram --workspace-pool-dtcm "size=64K,access=c:rw" --parameter-pools flash --pin weights=flash
+
+Both have the same names. A file is JSON or TOML, where a pool's properties may be a table:
+
+    workspace-pools = ["dtcm", "sram"]
+    workspace-pool-dtcm = { size = "64K" }
+    pin = { weights = "flash" }
+
+What the command line says goes before what the file says.
+"""
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...runtime.errors import Problem
+
+if TYPE_CHECKING:
+    from ...lowering.memory.buffers import PoolAccess, PoolInfo
+    from ...lowering.memory.planner import PlanOptions
+
+KINDS = ("workspace", "parameter")
+"""Pools that a run reads and writes, and pools of constants."""
+
+SELF = "c"
+"""Who runs the compiled code, in a pool's access list."""
+
+PROPERTIES = {"size": "size_hint_bytes", "alignment": "alignment", "clock-frequency-hz": "clock_frequency_hz",
+              "read-bandwidth-bytes-per-cycle": "read_bandwidth_bytes_per_cycle",
+              "write-bandwidth-bytes-per-cycle": "write_bandwidth_bytes_per_cycle",
+              "read-latency-cycles": "read_latency_cycles", "write-latency-cycles": "write_latency_cycles"}
+"""Properties of a pool that are numbers, with the names that the planner has for them."""
+
+ACCESS = ("access", "target")
+"""Names of the list of targets that may use a pool, such as c:rw,npu:ro; a target alone reads and writes."""
+
+SWITCHES = ("workspace-io", "overlap", "order")
+"""Settings that are true or false."""
+
+SETTINGS = ("workspace-pools", "parameter-pools", "pin", "planner", "alignment", "rows", "threads", "precision", *SWITCHES)
+"""What a file may set, besides workspace-pool-NAME and parameter-pool-NAME."""
+
+POOL = re.compile(r"(workspace|parameter)-pool-(.+)", re.DOTALL)
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+Settings = dict[str, Any]
+
+DESCRIPTION = """--workspace-pool-NAME "size=64K,access=c:rw" and --parameter-pool-NAME say of a pool how much it may hold (what
+does not fit goes to the next one), who may use it (c is the compiled code), and its alignment; sizes may end in K or M."""
+
+
+# ---- the command line ------------------------------------------------------------------------------------------------
+def add_memory(parser: argparse.ArgumentParser) -> None:
+    """The options of a command that plans memory. `plain` must have seen the arguments before."""
+    group = parser.add_argument_group("memory", DESCRIPTION)
+    group.add_argument("--memory", metavar="FILE", help="a JSON or TOML file with these options, by their names")
+    group.add_argument("--workspace-pools", metavar="NAME,...", help="memories that a run works in, the best first")
+    group.add_argument("--parameter-pools", metavar="NAME,...",
+                       help="memories for constants, the best first (default: constants are part of the code)")
+    for kind in KINDS:
+        group.add_argument(f"--{kind}-pool", action="append", default=[], help=argparse.SUPPRESS)
+    group.add_argument("--pin", metavar="TENSOR=POOL", action="append", default=[], help="the only pool for a tensor")
+    group.add_argument("--workspace-io", action="store_true", default=None, help="inputs and outputs lie in the workspace")
+    group.add_argument("--no-overlap", dest="overlap", action="store_false", default=None,
+                       help="buffers that are live together share no byte")
+    group.add_argument("--no-order", dest="order", action="store_false", default=None, help="kernels stay in the graph's order")
+    group.add_argument("--threads", type=int, metavar="N", help="steps with work enough run in N parts at most, at the same "
+                       "time where there are threads for them")
+    group.add_argument("--precision", metavar="f32|bf16x6|bf16x3", help="of products of f32: each term exact and added in f32 "
+                       "(the default); or, on a matrix unit, six products of bfloat16 parts, with an error like f32's, or "
+                       "three, with about 2^-15 of the sum of absolute values")
+    group.add_argument("--rows", metavar="cache|memory|never", help="which kernels run in turns, some rows each: those whose "
+                       "tensors outgrow the cache, those that save memory (the default on microcontrollers), or none")
+    group.add_argument("--planner", metavar="NAME", help="the planner's algorithm (default: portfolio)")
+    group.add_argument("--alignment", metavar="BYTES", help="the most that a buffer is aligned to (default: a vector)")
+
+
+def plain(arguments: Sequence[str]) -> list[str]:
+    """The arguments with `--workspace-pool-sram X` as `--workspace-pool=sram=X`: the names of options are the user's."""
+    found: list[str] = []
+    rest = iter(arguments)
+    for argument in rest:
+        match = re.fullmatch(r"--(workspace|parameter)-pool-([^=]*)(?:=(.*))?", argument, re.DOTALL)
+        value = None if match is None else match[3] if match[3] is not None else next(rest, None)
+        found.append(argument if match is None or value is None else f"--{match[1]}-pool={match[2]}={value}")
+    return found
+
+
+def memory_of(options: argparse.Namespace) -> PlanOptions | None:
+    """What a command line says of memory; None where it says nothing."""
+    settings = read_settings(options.memory) if options.memory else {}
+    for name in ("workspace_pools", "parameter_pools", "planner", "alignment", "rows", "threads", "precision", "workspace_io",
+                 "overlap", "order"):
+        if getattr(options, name) is not None:
+            settings[name.replace("_", "-")] = getattr(options, name)
+    for kind in KINDS:
+        for text in getattr(options, f"{kind}_pool"):
+            name, _, properties = text.partition("=")
+            settings[f"{kind}-pool-{name}"] = properties
+    if options.pin:
+        settings["pin"] = pins(settings.get("pin", {})) | pins(options.pin)
+    return plan_options(settings) if settings else None
+
+
+def read_settings(path: str) -> Settings:
+    """The settings of a file; a Problem where it cannot be read, or is no table."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        found = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
+    except OSError as error:
+        raise Problem(f"{path} cannot be read: {error.strerror or error}", kind="option") from None
+    except ValueError as error:
+        raise Problem(f"{path} is neither JSON nor TOML: {error}", kind="option",
+                      help='a line of it may be: workspace-pools = ["dtcm", "sram"]') from None
+    return dict(found)
+
+
+# ---- settings --------------------------------------------------------------------------------------------------------
+def plan_options(settings: Mapping[str, Any]) -> PlanOptions:
+    """The planner's options for settings by name. A Problem for each thing that is wrong with them."""
+    from ...lowering.memory.planner import PlanOptions
+    check_names(settings)
+    given: dict[str, Any] = {"target": SELF, "pins": pins(settings.get("pin", {}))}
+    workspace, constant = (pools(settings, kind) for kind in KINDS)
+    if workspace:
+        given["pools"] = workspace
+    if "planner" in settings:
+        given["algorithm"] = word(settings["planner"], "planner")
+    if "alignment" in settings:
+        given["alignment"] = nbytes(settings["alignment"], "alignment")
+    if "rows" in settings:
+        given["rows"] = word(settings["rows"], "rows")
+    if "precision" in settings:
+        given["precision"] = word(settings["precision"], "precision")
+    if "threads" in settings:
+        given["threads"] = settings["threads"]
+    given |= {name.replace("-", "_"): truth(settings[name], name) for name in SWITCHES if name in settings}
+    return PlanOptions(constant_pools=constant, **given)
+
+
+def check_names(settings: Mapping[str, Any]) -> None:
+    """Every setting is known, and properties are of pools that are named."""
+    for name in settings:
+        match = POOL.fullmatch(name)
+        if match is None and name not in SETTINGS:
+            raise unknown("memory option", name, SETTINGS)
+        if match is not None:
+            named = words(settings.get(f"{match[1]}-pools", []), f"{match[1]}-pools")
+            if match[2] not in named:
+                raise Problem(f"there is no {match[1]} pool named {match[2]}", kind="option",
+                              help=f"{match[1]}-pools names them: {', '.join([*named, match[2]])}")
+
+
+def pools(settings: Mapping[str, Any], kind: str) -> tuple[PoolInfo, ...]:
+    """The pools of a kind in the order in which they are named."""
+    from ...lowering.memory.buffers import PoolInfo
+    found = []
+    for name in words(settings.get(f"{kind}-pools", []), f"{kind}-pools"):
+        where = f"{kind}-pool-{name}"
+        given = properties(settings.get(where, {}), where)
+        numbers = {PROPERTIES[key]: nbytes(value, f"{key} of {where}") for key, value in given.items() if key in PROPERTIES}
+        access = {target: mode for key in ACCESS for target, mode in accesses(given.get(key, ()), where)}
+        found.append(PoolInfo(name, target_access=access, **numbers))
+    return tuple(found)
+
+
+def properties(value: Any, where: str) -> dict[str, Any]:
+    """The properties of a pool by name: from a table, or from text such as size=1000,access=c:rw,npu:ro;alignment=8."""
+    found: dict[str, Any] = {}
+    if isinstance(value, Mapping):
+        found = dict(value)
+    elif isinstance(value, str):
+        last = None
+        for part in filter(None, (p.strip() for p in re.split("[,;]", value))):
+            key, equals, text = (p.strip() for p in part.partition("="))
+            if equals:
+                found[key], last = text, key
+            elif last in ACCESS:
+                found[last] += f",{part}"
+            else:
+                raise Problem(f"{part!r} in {where} is no NAME=VALUE", kind="option", help="for example size=64K,access=c:rw")
+    else:
+        raise Problem(f"{where} is {value!r}", kind="option", help='it may be text, "size=64K,access=c:rw", or a table')
+    for key in found:
+        if key not in PROPERTIES and key not in ACCESS:
+            raise unknown(f"property of {where}", key, [*PROPERTIES, "access"])
+    return found
+
+
+def accesses(value: Any, where: str) -> list[tuple[str, PoolAccess]]:
+    """Who may do what with a pool: from a table, or from text such as c:rw,npu:ro."""
+    pairs = value.items() if isinstance(value, Mapping) else [
+        (target.strip(), mode.strip() or "rw") for target, _, mode in (p.partition(":") for p in words(value, where))]
+    modes: dict[str, PoolAccess] = {"rw": "rw", "ro": "ro"}
+    found: list[tuple[str, PoolAccess]] = []
+    for target, mode in pairs:
+        if mode not in modes or not target:
+            raise Problem(f"access {target}:{mode} in {where} is neither rw nor ro", kind="option",
+                          help=f"for example access={SELF}:rw, where {SELF} is the compiled code")
+        found.append((target, modes[mode]))
+    return found
+
+
+def pins(value: Any) -> dict[str, str]:
+    """Pools by tensor: from a table, or from texts TENSOR=POOL."""
+    if isinstance(value, Mapping):
+        return {str(tensor): word(pool, f"pin {tensor}") for tensor, pool in value.items()}
+    found = {}
+    for text in words(value, "pin"):
+        tensor, equals, pool = text.rpartition("=")
+        if not (tensor and equals and pool):
+            raise Problem(f"pin {text!r} is no TENSOR=POOL", kind="option", help="tosaic show plan lists the tensors' names")
+        found[tensor] = pool
+    return found
+
+
+# ---- values ----------------------------------------------------------------------------------------------------------
+def nbytes(value: Any, what: str) -> int:
+    """A number, or text such as 1000, 64K or 0x400."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    match = re.fullmatch(r"(0[xX][0-9a-fA-F]{1,16}|[0-9]{1,15})\s*([KMG]?)(?:i?B)?", value.strip()) if isinstance(
+        value, str) else None
+    if match is None:
+        raise Problem(f"{what} is {value!r}, which is no number of bytes", kind="option", help="for example 1000, 64K or 2M")
+    return int(match[1], 0 if match[1][:2] in ("0x", "0X") else 10) * UNITS[match[2]]
+
+
+def words(value: Any, what: str) -> list[str]:
+    """A list of names, or text with commas between them."""
+    found = value.split(",") if isinstance(value, str) else value
+    if not isinstance(found, Sequence) or not all(isinstance(w, str) and w.strip() for w in found):
+        raise Problem(f"{what} is {value!r}", kind="option",
+                      help="it may be names with commas between them, or a list of names")
+    return [w.strip() for w in found]
+
+
+def word(value: Any, what: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise Problem(f"{what} is {value!r}, which is no name", kind="option")
+    return value
+
+
+def truth(value: Any, what: str) -> bool:
+    if not isinstance(value, bool):
+        raise Problem(f"{what} is {value!r}", kind="option", help="it may be true or false")
+    return value
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> Problem:
+    """A Problem with the names that were possible, the nearest one first."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, 1)
+    return Problem(f"there is no {what} named {name}", kind="option",
+                   help=f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}")

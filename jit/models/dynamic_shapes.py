@@ -1,0 +1,76 @@
+"""Entries whose inputs have extents that the model leaves open (`tensor<?x8xf32>`): one static graph for each set of shapes.
+
+Code has fixed shapes, as its memory plan has. A call with arrays of new shapes rewrites the graph for them and compiles
+that; the last ones are kept.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...runtime.errors import Problem
+
+if TYPE_CHECKING:
+    from ...lowering.graph.graph import Function, Module, Value
+    from ...lowering.graph.types import TensorType
+
+Shape = Sequence[int]
+KEPT = 64
+"""Sets of shapes whose code an entry keeps."""
+
+
+def is_dynamic(function: Function) -> bool:
+    """Whether an input has a shape that is not known."""
+    from ...lowering.graph.types import TensorType
+    return any(isinstance(v.type, TensorType) and not v.type.is_static for v in function.arguments)
+
+
+def with_shapes(module: Module, function: Function, shapes: Mapping[str, Shape]) -> Module:
+    """The module with `function` for inputs of these shapes, by name; inputs that are not named keep theirs."""
+    from ...lowering.rewrite.specialize import specialize
+    return specialize(module, function.name, input_types(function, shapes))
+
+
+def input_types(function: Function, shapes: Mapping[str, Shape]) -> list[TensorType]:
+    """The types of a function's inputs, of these shapes where they are named."""
+    names = [v.name for v in function.arguments]
+    for name in shapes:
+        if name not in names:
+            raise Problem(f"{function.name} has no input named {name}", kind="argument", help=f"its inputs: {', '.join(names)}")
+    return [shaped(v, shapes.get(v.name)) for v in function.arguments]
+
+
+def shaped(value: Value, shape: Shape | None) -> TensorType:
+    """The type of an input with that shape."""
+    type = value.tensor
+    if shape is None:
+        if not type.is_static:
+            raise Problem(f"input {value.name} is {type}: its shape must be given", kind="argument")
+        return type
+    from ...lowering.graph.types import TensorType
+    return TensorType(tuple(map(int, shape)), type.element)
+
+
+def shapes_of(function: str, names: Sequence[str], inputs: Sequence[Any]) -> dict[str, tuple[int, ...]]:
+    """Shapes of the arrays of a call, by the names of the inputs; a Problem where one is missing."""
+    arrays: Mapping[str, Any] = dict(zip(names, inputs))
+    if len(inputs) == 1 and isinstance(inputs[0], Mapping):
+        arrays = inputs[0]
+    missing = next((name for name in names if name not in arrays), None)
+    if missing is not None:
+        raise Problem(f"input {missing} of {function} is missing", kind="argument", help=f"its inputs: {', '.join(names)}")
+    return {name: np.shape(arrays[name]) for name in names}
+
+
+def named_shape(text: str) -> tuple[str, tuple[int, ...]]:
+    """The name and the shape that `x=2x8` gives an input; `x=` is a scalar."""
+    name, equals, extents = text.rpartition("=")
+    try:
+        shape = tuple(int(n) for n in extents.split("x")) if extents else ()
+    except ValueError:
+        shape = (0,)
+    if not equals or min(shape, default=1) < 1:
+        raise Problem(f"{text} is not INPUT=SHAPE", kind="option", help="as in --shape x=2x8")
+    return name, shape

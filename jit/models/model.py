@@ -1,0 +1,378 @@
+"""A model file as an object: its entry functions are attributes and items, to be traced, lowered, compiled, called.
+
+Where the cache on disk knows the file (`cache.models`), it is not parsed before somebody asks for more than a call.
+"""
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...runtime.errors import Problem, printable
+from ...runtime.garbage_collection import seldom_collecting
+from ...runtime.later import Later, now
+from ...runtime.public_names import public, with_named
+from ...runtime.variables import checked_context, process
+from ..cache.models import CachedModel, Origin, Outline, file_key, known_data, known_file, remember_file
+from ..cache.programs import Request
+from ..calls import not_yet, through, until_quick
+from .dynamic_shapes import KEPT, Shape, is_dynamic, shapes_of, with_shapes
+from .read import first_bytes, is_text, read_again, read_bytes, read_module
+
+if TYPE_CHECKING:
+    from ...lowering.graph.graph import Module
+    from ...lowering.graph.types import Array
+    from ...lowering.memory.planner import PlanOptions
+    from ...lowering.rewrite.tensorflow import Bindings
+    from ...lowering.target.target import Target
+    from ...runtime.variables import Context
+    from ..aot import Artifact
+    from ..compiled import Compiled
+    from ..stages import Lowered, Traced
+    from ..tools.check.crosscheck import CrossCheck
+    from ..tracing.pytree import Structure
+    from .source import ImportedSource
+
+Shapes = tuple[tuple[str, tuple[int, ...]], ...]
+"""Inputs and their shapes, those that a call gives to inputs with open extents."""
+Graph = Callable[[Shapes], "Traced"]
+"""Makes the graph of an entry for inputs of these shapes; for none, as the model has it."""
+
+
+class Entry:
+    """An entry function of a model. The first call compiles it. Its variables belong to the model's context, or where that has
+    none to the process; a call, and `compile`, may name another `context`, and then make nothing in the model's."""
+    __slots__ = ("__call__", "__dict__", "__weakref__")
+    if TYPE_CHECKING:
+        def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None,
+                     num_threads: int | None = None, **named: Any) -> Any: ...
+
+    def __init__(self, outline: Outline, graph: Graph, cached: CachedModel | None, shapes: Shapes = (),
+                 traced: Later[Traced] | None = None, context: Context | None = None) -> None:
+        self._outline, self._graph, self._cached, self._shapes = outline, graph, cached, shapes
+        self._context = process if context is None else context
+        self._traced = traced or Later(lambda: in_context(graph(shapes), context))
+        self._compiled: Compiled | None = None
+        self._elsewhere: Compiled | None = None
+        """The code with the variables of another context, as long as only calls with one have been made."""
+        self._lock = threading.Lock()
+        self._special: dict[Shapes, Entry] = {}
+        self.__call__ = until_quick(self, through(self, "_call"), through(self, "_quick"))  # type: ignore[method-assign]
+
+    @property
+    def name(self) -> str:
+        return self._outline.name
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether an input has extents that are not known."""
+        return self._outline.is_dynamic
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names and types of the inputs, in order."""
+        return self._traced().inputs
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Types of the outputs, in order."""
+        return self._traced().outputs
+
+    def __repr__(self) -> str:
+        return f"<Entry {printable(self.name)}({', '.join(self.inputs)}) -> ({', '.join(self.outputs)})>"
+
+    def trace(self) -> Traced:
+        return self._traced()
+
+    @public("lower")
+    def lower(self, target: Target | None = None, memory: PlanOptions | None = None) -> Lowered:
+        return self._traced().lower(target, memory)
+
+    @public("compile")
+    def compile(self, target: Target | None = None, context: Context | None = None,
+                memory: PlanOptions | None = None) -> Compiled:
+        """Machine code with its variables in `context`, or in the model's; kept for calls when it is for this machine, the
+        model's context, and memory of any size."""
+        if target is not None or context is not None or memory is not None:
+            return self._compile(Request(target, memory), checked_context(context) or self._context)
+        with self._lock:
+            if self._compiled is None:
+                here, self._elsewhere = self._elsewhere, None
+                self._compiled = here.bind(self._context) if here else self._compile(Request(), self._context)
+            return self._compiled
+
+    def _code(self, context: Context | None) -> Compiled:
+        """What a call with that context may call: of other contexts it makes no variable."""
+        if self._compiled is not None or context is None or context is self._context:
+            return self._compiled or self.compile()
+        with self._lock:
+            if self._compiled is None and self._elsewhere is None:
+                self._elsewhere = self._compile(Request(), context)
+            return self._compiled or self._elsewhere
+
+    def _compile(self, request: Request, context: Context) -> Compiled:
+        if self._cached is None:
+            return self._traced().compile(request.target, context, request.memory)
+        return self._cached.compile(self.name, self._shapes, request, context, self._traced)
+
+    def _call(self, *inputs: Any, out: Any = None, context: Context | None = None, num_threads: int | None = None,
+              **named: Any) -> Any:
+        """One array, or a tuple of several, for arrays in the order of `inputs`, by their names, or one mapping by name."""
+        if self.is_dynamic:
+            inputs = (with_named(self.name, self._outline.inputs, inputs, named),) if named else inputs
+            return self.specialize(shapes_of(self.name, self._outline.inputs, inputs))(
+                *inputs, out=out, context=context, num_threads=num_threads)
+        return self._code(checked_context(context))(
+            *inputs, out=out, context=self._context if context is None else context, num_threads=num_threads, **named)
+
+    def _quick(self) -> Callable[..., Any] | None:
+        """What calls can do once it is compiled for those without a context."""
+        return None if self.is_dynamic else not_yet if self._compiled is None else self._compiled.__call__
+
+    def within(self, context: Context | None) -> Entry:
+        """The entry with its variables in that context; None: as it is."""
+        if checked_context(context) is None or context is self._context:
+            return self
+        return Entry(self._outline, self._graph, self._cached, self._shapes, None, context)
+
+    def specialize(self, shapes: Mapping[str, Shape]) -> Entry:
+        """The entry for inputs of these shapes, by name: what a model with dynamic extents is compiled as. A call does it by
+        itself; the last sets of shapes are kept."""
+        key = tuple(sorted((name, tuple(map(int, shape))) for name, shape in shapes.items()))
+        with self._lock:
+            if key not in self._special:
+                special = self._specialized(key)
+                if len(self._special) >= KEPT:
+                    self._special.pop(next(iter(self._special)))
+                self._special[key] = special
+            return self._special[key]
+
+    def _specialized(self, shapes: Shapes) -> Entry:
+        """The graph is only rewritten at once where the cache has no code for these shapes: then they may be wrong."""
+        name, all_shapes, graph = self.name, (*self._shapes, *shapes), self._graph
+        is_known = self._cached is not None and self._cached.code_key(name, all_shapes, Request()) is not None
+        static = self._outline._replace(is_dynamic=False)
+        traced = None if is_known else now(in_context(graph(all_shapes), self._context))
+        return Entry(static, graph, self._cached, all_shapes, traced, self._context)
+
+    def show(self, stage: str = "graph") -> str:
+        """One stage as text."""
+        return self._traced().show(stage)
+
+    def check(self, calls: Sequence[Sequence[Array]], target: Target | None = None,
+              memory: PlanOptions | None = None) -> CrossCheck:
+        """The compiled function against the reference interpreter, and what a model was imported from against that."""
+        return self._traced().check(calls, target, memory)
+
+
+class Model:
+    """The entry functions of a module. Called itself, it is its only entry, or `main`. The only entry may be called `main`,
+    too, whatever its name is. Its variables belong to the process, or to the context that it was loaded with (`within`)."""
+    __slots__ = ("__call__", "__dict__", "__weakref__")
+    if TYPE_CHECKING:
+        def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None,
+                     num_threads: int | None = None, **named: Any) -> Any: ...
+
+    def __init__(self, module: Later[Module], outlines: Sequence[Outline], cached: CachedModel | None = None,
+                 bindings: Bindings | None = None, imported: ImportedSource | None = None) -> None:
+        self._module = module
+        self.entries = {o.name: Entry(o, graph_of(module, o.name, bindings, imported=imported), cached) for o in outlines}
+        self.__call__ = until_quick(self, through(self, "_call"), through(self, "_quick"))  # type: ignore[method-assign]
+
+    @classmethod
+    def of_entries(cls, entries: Mapping[str, Entry], module: Module) -> Model:
+        """A model of entries that were made one by one; `module` is what it shows."""
+        model = cls(now(module), ())
+        model.entries = dict(entries)
+        return model
+
+    def within(self, context: Context | None) -> Model:
+        """The model with the variables of all its entries in that context; None: as it is. Models whose variables have the same
+        names share them in one context, and nothing in two."""
+        if checked_context(context) is None:
+            return self
+        model = Model(self._module, ())
+        model.entries = {name: entry.within(context) for name, entry in self.entries.items()}
+        return model
+
+    @property
+    def module(self) -> Module:
+        """The graphs of all functions."""
+        return self._module()
+
+    def entry(self, name: str | None = None) -> Entry:
+        """The entry of that name; the only one, whatever its name, and otherwise `main`, without one or as `main`."""
+        if name in (None, "main") and len(self.entries) == 1:
+            name = next(iter(self.entries))
+        elif name is None and "main" in self.entries:
+            name = "main"
+        if name in self.entries:
+            return self.entries[name]
+        found = self.module.function(name)
+        if found.name not in self.entries:
+            raise Problem(f"{found.name} is private, it cannot be called from outside", found.position, kind="argument",
+                          help=f"the entries are {', '.join(self.entries) or 'none'}")
+        return self.entries[found.name]
+
+    def __getitem__(self, name: str) -> Entry:
+        return self.entry(name)
+
+    def __getattr__(self, name: str) -> Entry:
+        entries: dict[str, Entry] = self.__dict__.get("entries", {})
+        if name == "main" and len(entries) == 1:
+            return next(iter(entries.values()))
+        if name not in entries:
+            raise AttributeError(printable(f"the model has no entry {name}; it has {', '.join(entries) or 'none'}"))
+        return entries[name]
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.entries})
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries.values())
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def _call(self, *inputs: Any, out: Any = None, context: Context | None = None, num_threads: int | None = None,
+              **named: Any) -> Any:
+        """A call of the only entry, or of `main`."""
+        return self.entry()(*inputs, out=out, context=context, num_threads=num_threads, **named)
+
+    def _quick(self) -> Callable[..., Any] | None:
+        """What calls can do once the entry is compiled."""
+        return self.entry()._quick()
+
+    @public("save")
+    def save(self, directory: str | os.PathLike[str], name: str, target: Target | None = None,
+             memory: PlanOptions | None = None, *, self_contained: bool = False, library: bool = False,
+             main: bool = False) -> Artifact:
+        """Write all entry functions as one object with its C header, as `Lowered.save` does for one."""
+        from ..aot import Form, for_object, save
+        lowered = [entry.lower(target, for_object(memory)) for entry in self]
+        return save(lowered, directory, name, Form(self_contained, library, main))
+
+    def check(self, calls: Sequence[Sequence[Array]], target: Target | None = None,
+              memory: PlanOptions | None = None) -> CrossCheck:
+        """`check` of the only entry, or of `main`."""
+        return self.entry().check(calls, target, memory)
+
+    def show(self, whole: bool = False) -> str:
+        """The module as MLIR text, long constants elided unless `whole`."""
+        from ..stages import show_graph
+        return show_graph(self.module, whole)
+
+    def __str__(self) -> str:
+        return self.show()
+
+    def __repr__(self) -> str:
+        return printable(f"<Model with {', '.join(self.entries) or 'no entries'}>")
+
+
+def in_context(traced: Traced, context: Context | None) -> Traced:
+    """The graph with its variables in that context, where nobody says otherwise."""
+    from dataclasses import replace
+    return replace(traced, context=context)
+
+
+def graph_of(module: Later[Module], name: str, bindings: Bindings | None, results: Structure | None = None,
+             imported: ImportedSource | None = None) -> Graph:
+    """What makes the graphs of an entry; `results` is the nest that it gives its results in, `imported` what it was made
+    from."""
+    def make(shapes: Shapes) -> Traced:
+        from ..stages import Traced
+        from .tensorflow.graph_entries import Reference, graph_of, is_tensorflow
+        whole = module()
+        if is_tensorflow(whole):
+            return Traced(graph_of(whole, name, dict(shapes), bindings), name, results,
+                          lambda: Reference(whole, name, bindings), imported=imported)
+        return Traced(with_shapes(whole, whole.function(name), dict(shapes)) if shapes else whole, name, imported=imported)
+    return make
+
+
+def load_model(source: Any, name: str | None = None, bindings: Bindings | None = None) -> Model:
+    """Read a model from a path, an open binary file, bytes, or MLIR text; verified."""
+    if isinstance(source, str | os.PathLike) and not is_text(source) and bindings is None:
+        return load_file(source, name)
+    data, shown = (source, "<text>") if is_text(source) else read_bytes(source)
+    known = known_data(data) if bindings is None else None
+    return model_of(lambda: read_verified(data, name or shown), known.origin if known else None, bindings,
+                    source_of(data[4:8], lambda: data))
+
+
+def at_level(model: Model, level: str) -> Model:
+    """The model, if it is within a level of TOSA; of TensorFlow's graphs what they become is."""
+    if level == "none":
+        return model
+    from ...lowering.graph.levels import check_level
+    from .tensorflow import graph_entries
+    check_level(model.module, level)
+    if graph_entries.is_tensorflow(model.module):
+        for entry in model:
+            check_level(entry.trace().module, level)
+    return model
+
+
+def load_tflite(source: Any, name: str | None = None) -> Model:
+    """`load_model` of what has to be a .tflite: a path, an open binary file, or bytes."""
+    if isinstance(source, str | os.PathLike) and os.path.isfile(source):  # others can be read once
+        head, shown = first_bytes(source, 8), str(source)
+    else:
+        source, shown = read_bytes(source)
+        head = source[:8]
+    if head[4:] != b"TFL3":
+        raise Problem(f"{name or shown} is no .tflite file: its bytes from 4 on are not TFL3", kind="file",
+                      help="tosaic.load takes MLIR text and .tosa files, too")
+    return load_model(source, name or shown)
+
+
+def load_file(path: str | os.PathLike[str], name: str | None) -> Model:
+    """Read a model from a file, or find it in the cache by what the file system says of it."""
+    key, place, shown = file_key(os.fspath(path)), os.path.abspath(path), name or str(path)
+    known = known_file(key)
+    cached = known.origin.recall() if known and known.origin else None
+    if known and cached:
+        again = Later(lambda: read_again(place, known.sha256))
+        return Model(Later(lambda: read_verified(again(), shown)), cached.outlines, cached,
+                     imported=source_of(first_bytes(path, 8)[4:], again))
+    data, _ = read_bytes(path)
+    held = known_data(data)
+    if held:
+        remember_file(place, key, held)
+    return model_of(lambda: read_verified(data, shown), held.origin if held else None,
+                    imported=source_of(data[4:8], lambda: data))
+
+
+def source_of(identifier: str | bytes, data: Callable[[], Any]) -> ImportedSource | None:
+    """What a file stands for in another system, by the bytes from 4 on: a .tflite, whose bytes `data` gives."""
+    if identifier != b"TFL3":
+        return None
+    from .tflite.run_tflite import tflite_source
+    return tflite_source(data)
+
+
+def model_of(read: Callable[[], Module], origin: Origin | None, bindings: Bindings | None = None,
+             imported: ImportedSource | None = None) -> Model:
+    """The model that `read` reads: only when it must, where the cache knows it."""
+    cached = origin.recall() if origin else None
+    if cached is not None:
+        return Model(Later(read), cached.outlines, cached, imported=imported)
+    module = read()
+    outlines = outlines_of(module, bindings)
+    return Model(now(module), outlines, CachedModel(origin, outlines) if origin else None, bindings, imported)
+
+
+def outlines_of(module: Module, bindings: Bindings | None) -> tuple[Outline, ...]:
+    """The entry functions of a module."""
+    from .tensorflow import graph_entries
+    if graph_entries.is_tensorflow(module):
+        return graph_entries.outlines(module, bindings)
+    return tuple(Outline(f.name, is_dynamic(f), tuple(v.name for v in f.arguments))
+                 for f in module.functions if not f.is_private)
+
+
+def read_verified(data: str | bytes, name: str) -> Module:
+    from ...lowering.rewrite.infer_shapes import verified
+    with seldom_collecting():
+        return verified(read_module(data, name))

@@ -1,0 +1,62 @@
+"""Which node of an ONNX model is the first whose result the import has otherwise: the model is imported again with the
+results of all its nodes as outputs, in order, and these are compared.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ....runtime.errors import Problem
+from .run_onnx import onnx_source
+
+if TYPE_CHECKING:
+    from ....lowering.graph.graph import Module
+    from ....lowering.graph.types import Array
+    from ...tools.check.import_check import Largest
+
+Import = Callable[[bytes, dict[str, tuple[int, ...]]], "Module"]
+"""Imports the bytes of a model, for inputs of these shapes."""
+MOST_BYTES = 1 << 30
+"""Of a model that is imported again: a larger one is no message of protobuf's."""
+
+
+def first_node(source: Path | bytes, arrays: Sequence[Array], graph_of: Import) -> str | None:
+    """The node in words; None where the import with all results is right, or cannot be made."""
+    import onnx
+
+    from ....lowering.graph.verify import verify
+    from ...stages import prepared
+    from ...tools.check.import_check import check_import
+    try:
+        model = onnx.load(source) if isinstance(source, Path) else onnx.load_from_string(source)
+        if model.ByteSize() > MOST_BYTES:
+            return None
+        weights = {tensor.name for tensor in model.graph.initializer}
+        names = [value.name for value in model.graph.input if value.name not in weights]
+        nodes = observed(onnx, model)
+        data = model.SerializeToString()
+        module = graph_of(data, {name: array.shape for name, array in zip(names, arrays)})
+        verify(module)
+        module = prepared(module)
+        found = check_import(onnx_source(data), module, module.function("main"), [arrays])
+    except (Problem, onnx.checker.ValidationError, ValueError):
+        return None
+    wrong: Largest | None = next((each for each in found.largest if each.difference > each.allowed), None)
+    number = int(wrong.where.removeprefix("output ")) if wrong else len(nodes)
+    return nodes[number] if number < len(nodes) else None
+
+
+def observed(onnx: Any, model: Any) -> list[str]:
+    """Make the results of nodes the model's outputs, where their types are known; the nodes in words, one for each."""
+    graph = onnx.shape_inference.infer_shapes(model).graph
+    typed = {value.name: value for value in (*graph.value_info, *graph.output)}
+    values, nodes = [], []
+    for number, node in enumerate(graph.node):
+        for name in node.output:
+            if name in typed and typed[name].type.tensor_type.HasField("shape") and node.op_type != "Constant":
+                values.append(typed[name])
+                nodes.append(f"node {node.name or number}, {node.op_type}, which gives {name}")
+    del model.graph.output[:]
+    model.graph.output.extend(values)
+    return nodes

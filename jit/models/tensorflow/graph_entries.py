@@ -1,0 +1,133 @@
+"""Modules of TensorFlow's dialects as models: which functions are entries, what their inputs are called, and the TOSA graph of
+one for inputs of known shapes.
+
+A function's handles of variables are no inputs. What the module does not say of them, `Bindings` say: which variable an
+argument is a handle of, and the first values.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ....lowering.graph.graph import Module
+from ....runtime.errors import Problem
+from ...cache.models import Outline
+
+if TYPE_CHECKING:
+    from ....lowering.graph.graph import Function, Value
+    from ....lowering.graph.types import Array, Type
+    from ....lowering.rewrite.tensorflow import Bindings
+
+INFERENCE = re.compile(r"__inference_(.+?)_\d+")
+"""How TensorFlow names the functions that it traces."""
+
+
+def is_tensorflow(module: Module) -> bool:
+    """Whether a module's functions are made of TensorFlow's operations."""
+    from ....lowering.graph.verify import is_foreign
+    return is_foreign(module)
+
+
+def entries(module: Module) -> dict[str, Function]:
+    """The functions that users call, by the names that they know."""
+    from ....lowering.dialects.tf.saved_model import exported_names, is_initializer
+    public = [f for f in module.functions if not f.is_private and not is_initializer(f)]
+    wanted = [next(iter(exported_names(f)), short_name(f.name)) for f in public]
+    return {w if wanted.count(w) == 1 else f.name: f for w, f in zip(wanted, public)}
+
+
+def short_name(name: str) -> str:
+    """`step` for `__inference_step_1769`."""
+    found = INFERENCE.fullmatch(name)
+    return found[1] if found and found[1].isidentifier() else name
+
+
+def outlines(module: Module, bindings: Bindings | None = None) -> tuple[Outline, ...]:
+    """The entries as far as a call needs to know them."""
+    return tuple(Outline(name, any(not is_static(v) for v in inputs(f, bindings)), tuple(input_names(f, bindings)))
+                 for name, f in entries(module).items())
+
+
+def inputs(function: Function, bindings: Bindings | None) -> list[Value]:
+    """The arguments that are no handles of variables and no constants."""
+    from ....lowering.rewrite.tensorflow import handle_symbols
+    fixed = bindings.arguments if bindings else {}
+    return [v for v, symbol in zip(function.arguments, handle_symbols(function)) if symbol is None and v.name not in fixed]
+
+
+def input_names(function: Function, bindings: Bindings | None) -> list[str]:
+    from ....lowering.rewrite.tensorflow import argument_names
+    names = argument_names(function)
+    return [names[v] for v in inputs(function, bindings)]
+
+
+def is_static(value: Value) -> bool:
+    from ....lowering.graph.types import TensorType
+    return isinstance(value.type, TensorType) and value.type.is_static
+
+
+def declared(module: Module, name: str, bindings: Bindings | None) -> Module:
+    """Entry `name` as the module has it, as far as it says what its inputs and results are."""
+    function = entries(module)[name]
+    arguments = tuple(replace(v, name=n) for v, n in zip(inputs(function, bindings), input_names(function, bindings)))
+    return Module((replace(function, name=name, body=replace(function.body, arguments=arguments, operations=())),))
+
+
+def graph_of(module: Module, name: str, shapes: Mapping[str, Sequence[int]], bindings: Bindings | None) -> Module:
+    """The TOSA graph of entry `name`, for inputs of these shapes; those that are not named have the shapes that the module
+    gives them."""
+    from ....lowering.rewrite.tensorflow import to_tosa
+    function = entries(module)[name]
+    names = input_names(function, bindings)
+    for each in shapes:
+        if each not in names:
+            raise Problem(f"{name} has no input named {each}", kind="argument", help=f"its inputs: {', '.join(names)}")
+    types = [shaped(v, shapes.get(n)) for v, n in zip(inputs(function, bindings), names)]
+    if not shapes and not all(map(is_static, inputs(function, bindings))):
+        return declared(module, name, bindings)
+    found = to_tosa(module, function.name, types, bindings)
+    return replace(found, functions=tuple(replace(f, name=name) for f in found.functions))
+
+
+class Reference:
+    """Calls of an entry in the interpreters of TensorFlow's dialects, on one state."""
+
+    def __init__(self, module: Module, name: str, bindings: Bindings | None) -> None:
+        from ....lowering.dialects.tf.interpret import Environment
+        from ....lowering.rewrite.tensorflow import handle_symbols
+        self.function, self.environment = entries(module)[name], Environment(module)
+        self.symbols = handle_symbols(self.function, bindings)
+        self.fixed: Mapping[str, Array] = bindings.arguments if bindings else {}
+        for values in (bindings.initial, bindings.constants) if bindings else ():
+            self.environment.variables.update(values)
+
+    def __call__(self, arrays: Sequence[Array]) -> Sequence[Array]:
+        from ....lowering.dialects.tf.interpret import interpret
+        from ....lowering.dialects.tf.saved_model import bound_inputs
+        from ....lowering.dialects.tf.values import Handle
+        given, bound = iter(arrays), bound_inputs(self.function)
+        arguments = [Handle(symbol) if symbol else self.fixed[v.name] if v.name in self.fixed else next(given)
+                     for n, (v, symbol) in enumerate(zip(self.function.arguments, self.symbols)) if n not in bound]
+        return interpret(self.environment, self.function.name, arguments)
+
+    @property
+    def variables(self) -> Mapping[str, Array | None]:
+        return self.environment.variables
+
+
+def bindings_of(variables: Mapping[str, Any]) -> Bindings:
+    """Names of variables by argument, and first values by name."""
+    import numpy as np
+
+    from ....lowering.rewrite.tensorflow import Bindings
+    symbols = {key: value for key, value in variables.items() if isinstance(value, str)}
+    return Bindings(symbols, {key: np.asarray(value) for key, value in variables.items() if not isinstance(value, str)})
+
+
+def shaped(value: Value, shape: Sequence[int] | None) -> Type:
+    from ....lowering.graph.types import TensorType
+    if shape is None or not isinstance(value.type, TensorType):
+        return value.type
+    return TensorType(tuple(map(int, shape)), value.type.element)

@@ -1,0 +1,130 @@
+"""What torch.export gives, made ready for torch-mlir: its signature, and what torch-mlir would lower to something else.
+
+torch-mlir makes random numbers constants and computes with unsigned integers as if they had signs, without a word, so that
+programs with these are refused here, by their own lines. Their f64 is refused, too, for TOSA has none.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ....runtime.errors import Position, Problem, Source
+from ..torch_mlir.to_tosa import FRAME, package_folder
+
+if TYPE_CHECKING:
+    from ....lowering.graph.types import TensorType
+
+UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """What a program takes and gives: names of the inputs, in order, and tensors without data like inputs and results; first of
+    each are the buffers that it writes, with these names and values."""
+    inputs: tuple[str, ...]
+    input_tensors: tuple[Any, ...]
+    result_tensors: tuple[Any, ...]
+    buffers: tuple[str, ...]
+    values: tuple[Any, ...]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether an input has an extent that is not fixed."""
+        return not all(isinstance(extent, int) for tensor in self.input_tensors for extent in tensor.shape)
+
+    def types(self, has_state: bool) -> tuple[dict[str, TensorType], tuple[TensorType, ...]]:
+        """The types of inputs, by name, and of results; without the buffers if these are state."""
+        first = len(self.buffers) if has_state else 0
+        inputs = dict(zip(self.inputs[first:], map(type_of, self.input_tensors[first:])))
+        return inputs, tuple(map(type_of, self.result_tensors[first:]))
+
+
+def type_of(tensor: Any) -> TensorType:
+    from ....lowering.graph.types import BY_STORAGE, TensorType
+    shape = tuple(extent if isinstance(extent, int) else None for extent in tensor.shape)
+    return TensorType(shape, BY_STORAGE[str(tensor.dtype).removeprefix("torch.")])
+
+
+def opened(program: Any, name: str) -> Interface:
+    """What the program takes and gives, after its signature has been changed: buffers that it writes are inputs and results.
+    Results that are no tensors are dropped."""
+    from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
+    signature = program.graph_signature
+    written = {spec.target: spec for spec in signature.output_specs if is_written(spec, name)}
+    buffers = [spec for spec in signature.input_specs if spec.target in written and spec.kind != InputKind.USER_INPUT]
+    names, values = tuple(spec.target for spec in buffers), tuple(value_of(program, spec) for spec in buffers)
+    first = [written[target] for target in names]
+    others = [spec for spec in signature.output_specs
+              if spec.target not in written and not isinstance(spec.arg, ConstantArgument)]
+    signature.output_specs[:] = [*first, *others]
+    signature.input_specs[:] = [*buffers, *(spec for spec in signature.input_specs if spec.target not in written)]
+    for spec in buffers:
+        spec.kind, spec.target = InputKind.USER_INPUT, None
+    for spec in first:
+        spec.kind, spec.target = OutputKind.USER_OUTPUT, None
+    made = {node.name: node.meta.get("val") for node in program.graph.nodes}
+    inputs = tuple(user_inputs(signature))
+    return Interface((*names, *inputs[len(names):]), tuple(made[key] for key in inputs),
+                     tuple(made[spec.arg.name] for spec in signature.output_specs), names, values)
+
+
+def is_written(spec: Any, name: str) -> bool:
+    """Whether a result is the new value of a buffer (or parameter)."""
+    from torch.export.graph_signature import OutputKind
+    if spec.kind == OutputKind.USER_INPUT_MUTATION:
+        raise Problem(f"the forward of {name} writes into its argument {spec.target}", kind="unsupported",
+                      help="let it work on a clone, and return the new value")
+    return spec.kind in (OutputKind.BUFFER_MUTATION, getattr(OutputKind, "PARAMETER_MUTATION", None))
+
+
+def user_inputs(signature: Any) -> Iterator[str]:
+    """The names that `forward` gives its tensors."""
+    from torch.export.graph_signature import InputKind, SymIntArgument, TensorArgument
+    for spec in signature.input_specs:
+        if spec.kind == InputKind.USER_INPUT and isinstance(spec.arg, SymIntArgument):
+            raise Problem(f"{spec.arg.name} is a number that is not fixed", kind="unsupported",
+                          help="pass it as a tensor, or leave it out of dynamic_shapes")
+        if spec.kind == InputKind.USER_INPUT and isinstance(spec.arg, TensorArgument):
+            yield spec.arg.name
+
+
+def value_of(program: Any, spec: Any) -> Any:
+    """The tensor that a buffer or a parameter holds."""
+    return (program.constants if spec.persistent is False else program.state_dict)[spec.target]
+
+
+# ---- what is refused -------------------------------------------------------------------------------------------------------
+def check(program: Any, name: str) -> None:
+    """A Problem for the first operation that torch-mlir would lower to something else."""
+    import torch
+    refused = {torch.float64: "float64, which TOSA does not have"}
+    refused |= {getattr(torch, key): f"{key}, whose upper half would become negative" for key in UNSIGNED}
+    for node in program.graph.nodes:
+        if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+            raise Problem(f"{operation_of(node)} of {name} makes random numbers, a graph has none", line_of(node),
+                          kind="unsupported", help="make them an input; dropout does nothing with training=False")
+        for tensor in tensors_of(node):
+            if tensor.dtype in refused:
+                what = f"{node.name} of {name} is" if node.op == "placeholder" else f"{operation_of(node)} of {name} makes"
+                raise Problem(f"{what} {refused[tensor.dtype]}", line_of(node), kind="unsupported",
+                              help="use float32 or a signed integer: module.float(), tensor.to(torch.int32)")
+
+
+def operation_of(node: Any) -> str:
+    return str(node.target).removesuffix(".default")
+
+
+def tensors_of(node: Any) -> Iterator[Any]:
+    """What the node makes, without its data."""
+    found = node.meta.get("val")
+    for value in found if isinstance(found, tuple | list) else (found,):
+        if hasattr(value, "dtype"):
+            yield value
+
+
+def line_of(node: Any) -> Position | None:
+    """The innermost line of Python that made a node and is not PyTorch's."""
+    frames = [(path, int(line)) for path, line in FRAME.findall(node.meta.get("stack_trace") or "")
+              if not path.startswith((package_folder("torch"), "<"))]
+    return Position(Source(frames[-1][0]), frames[-1][1], 1) if frames else None

@@ -1,0 +1,173 @@
+"""PyTorch -> TOSA, through torch.export and torch-mlir (the extra `torch`): `tosaic.from_torch`.
+
+The module is exported in the user's process, where its classes and weights are (`torch_export`); what torch.export gives
+becomes torch-mlir's own dialect there, as bytes, and a process of its own brings these down to TOSA (`torch_mlir`). A buffer
+that the module writes is made an input and a result of the exported graph (`torch_program`), which then become a variable.
+"""
+from __future__ import annotations
+
+import collections
+import contextlib
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ....runtime.errors import Problem, temporary_file
+from ....runtime.public_names import public
+from ....runtime.variables import checked_context
+from ..model import Model, model_of
+from ..torch_mlir.to_tosa import Request, lowered, need, with_names
+from .export import example_shapes, exported, reexported, simpler
+from .exported_program import Interface, check, opened
+
+if TYPE_CHECKING:
+    from ....lowering.graph.graph import Module
+    from ....lowering.graph.types import Array
+    from ....runtime.variables import Context
+    from ..source import ImportedSource
+
+_numbers: collections.Counter[str] = collections.Counter()
+_numbers_lock = threading.Lock()
+
+
+@public("tosaic.from_torch")
+def from_torch(module: Any, *example_inputs: Any, kwargs: Mapping[str, Any] | None = None, dynamic_shapes: Any = None,
+               state: bool = True, training: bool = False, strict: bool = False, name: str | None = None,
+               context: Context | None = None) -> Model:
+    """A model from a `torch.nn.Module` and inputs for it, or from a `torch.export.ExportedProgram`.
+
+        model = tosaic.from_torch(module, torch.zeros(1, 3, 224, 224))
+        y = model(x)                                     # arrays or tensors in, arrays out
+
+    Inputs are called as in `forward`; Python numbers among them, and what depends on them, are fixed. Extents are those of the
+    example inputs, unless `dynamic_shapes`, as torch.export takes it, leaves some open: these are compiled for the shapes of
+    each call. The module is exported as for inference (`eval`), and left as it was; with `training` its own mode holds.
+
+    A buffer that the module writes is a variable of the process (or of `context`), NAME.BUFFER, with the buffer's value at
+    first; the module's own buffer stays as it is. NAME is `name`, or else the class, with a number from its second conversion
+    on: models share state only if they are given one name. `state=False` gives a function without state instead: the buffers'
+    old values are its first inputs, their new ones its first results.
+
+    Raises a Problem where a package is missing, torch.export cannot trace the module, or torch-mlir cannot lower an operation.
+    """
+    checked_context(context)
+    need("torch", "a PyTorch module", ("torch", "torch_mlir"))
+    shown = name or type(module).__name__
+    program = exported(module, example_inputs, kwargs or {}, dynamic_shapes, training, strict, shown)
+    simple = simpler(program, shown)
+    check(simple, shown)
+    interface = opened(simple, shown)
+    variables = prefix(shown, name is not None) if state and interface.buffers else None
+    from .run_torch import torch_source
+    values = {buffer: array_of(value) for buffer, value in zip(interface.buffers, interface.values)}
+    imported = torch_source(module, program, training, values, variables)
+    return Conversion(shown, variables, imported).model(program, simple, interface).within(context)
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """What messages call a module, how the names of its variables begin (None: it has no state), and the module as it is."""
+    name: str
+    variables: str | None
+    imported: ImportedSource
+
+    def model(self, program: Any, simple: Any, interface: Interface) -> Model:
+        """The model of an exported program. With open extents that torch-mlir cannot lower, its graph is made anew for each set
+        of shapes."""
+        try:
+            found = self.graph(simple, interface)
+            return model_of(lambda: found, None, imported=self.imported)
+        except Problem:
+            if not interface.is_open:
+                raise
+        from ..open_model import open_model
+        example = example_shapes(program)
+        made = {tuple(example.values()): self.made(program, example)}  # so that what cannot be lowered at all is refused now
+
+        def make(shapes: Mapping[str, tuple[int, ...]]) -> Module:
+            return made.pop(tuple(shapes.values()), None) or self.made(program, shapes)
+
+        return open_model(*interface.types(self.variables is not None), "torch.exported_program", make,
+                          self.imported)
+
+    def made(self, program: Any, shapes: Mapping[str, tuple[int, ...]]) -> Module:
+        """The graph for inputs of these shapes."""
+        simple = simpler(reexported(program, shapes, self.name), self.name)
+        return self.graph(simple, opened(simple, self.name))
+
+    def graph(self, simple: Any, interface: Interface) -> Module:
+        with tempfile.TemporaryDirectory(prefix="tosaic-") as folder:
+            source = Path(folder, "module.mlirbc")
+            write_bytecode(simple, source, self.name)
+            found = with_names(lowered(Request("torch", source, self.name)), interface.inputs)
+        return found if self.variables is None else with_state(found, interface, self.variables)
+
+
+# ---- state -----------------------------------------------------------------------------------------------------------------
+def with_state(module: Module, interface: Interface, name: str) -> Module:
+    """The module, its first inputs and results as variables."""
+    from ....lowering.rewrite.infer_shapes import verified
+    from ....lowering.rewrite.interface import State, bind_state
+    state = [State(f"{name}.{buffer}", array_of(value)) for buffer, value in zip(interface.buffers, interface.values)]
+    return verified(bind_state(module, module.function("main"), state))
+
+
+def array_of(tensor: Any) -> Array:
+    """A copy of a tensor's values, read-only."""
+    import numpy as np
+    import torch
+    tensor = tensor.detach().cpu().contiguous()
+    if tensor.dtype == torch.bfloat16:
+        import ml_dtypes
+        array = tensor.view(torch.int16).numpy().view(ml_dtypes.bfloat16).copy()
+    else:
+        array = np.array(tensor.numpy(), order="C")
+    array.flags.writeable = False
+    return array
+
+
+def prefix(name: str, is_given: bool) -> str:
+    """How the names of a module's variables begin: the name if it is given, or else one that no other module has."""
+    with _numbers_lock:
+        _numbers[name] += 1
+        return name if is_given or _numbers[name] == 1 else f"{name}_{_numbers[name]}"
+
+
+# ---- torch-mlir ------------------------------------------------------------------------------------------------------------
+@contextlib.contextmanager
+def own_symbols() -> Iterator[None]:
+    """Libraries that are loaded meanwhile look for symbols in themselves first: TensorFlow, where the process has it, exports
+    those of its own LLVM, and torch-mlir's LLVM ends the process when it finds the options of the other one."""
+    if not hasattr(os, "RTLD_DEEPBIND"):  # of glibc
+        yield
+        return
+    flags = sys.getdlopenflags()
+    sys.setdlopenflags(flags | os.RTLD_DEEPBIND)
+    try:
+        yield
+    finally:
+        sys.setdlopenflags(flags)
+
+
+def write_bytecode(program: Any, path: Path, name: str) -> None:
+    """Write the program in torch-mlir's own dialect."""
+    with own_symbols():
+        from torch_mlir import ir
+        from torch_mlir.dialects import torch as torch_dialect
+        from torch_mlir.extras.fx_importer import FxImporter
+    context = ir.Context()
+    torch_dialect.register_dialect(context)
+    importer = FxImporter(context=context)
+    try:
+        importer.import_program(program, func_name="main")
+    except Exception as error:
+        said = str(error).splitlines() or [""]
+        raise Problem(f"torch-mlir cannot take {name}: {type(error).__name__}: {said[0][:300]}", kind="unsupported",
+                      help="write it with other operations; torch.where, for a condition, computes both sides") from error
+    with temporary_file(), open(path, "wb") as file:
+        importer.module.operation.write_bytecode(file)

@@ -1,0 +1,58 @@
+"""COND_IF and WHILE_LOOP op by op: their graphs are attributes, functions of tensors as `tosaic.cond` and `tosaic.while_loop`
+take them, or recorded regions (`Region.function`). The operator and its graphs are compiled as one.
+
+    rt.run("tosa.cond_if", p, x, then_graph=lambda x: x + 1, else_graph=lambda x: x - 1)
+    rt.run("tosa.while_loop", n, cond_graph=lambda n: n > 0, body_graph=lambda n: n - 1)
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...lowering.graph.external import external_reads
+from ...runtime.errors import Problem
+from ..stages import Traced
+from ..tracing.control_flow import cond, while_loop
+from ..tracing.pytree import flatten
+from ..tracing.tensor import Tensor
+
+Graph = Callable[..., Any]
+
+
+def cond_if(condition: Tensor, *operands: Tensor, then_graph: Graph, else_graph: Graph) -> tuple[Tensor, ...]:
+    """The results of `then_graph(*operands)` where the condition is true, else of `else_graph(*operands)`."""
+    return listed(cond(condition, checked("then_graph", then_graph), checked("else_graph", else_graph), *operands))
+
+
+def while_(*operands: Tensor, cond_graph: Graph, body_graph: Graph) -> tuple[Tensor, ...]:
+    """The operands after `body_graph` as often as `cond_graph` gives true for them."""
+    return listed(while_loop(checked("cond_graph", cond_graph), checked("body_graph", body_graph), *operands))
+
+
+FUNCTIONS: dict[str, Callable[..., tuple[Tensor, ...]]] = {"tosa.cond_if": cond_if, "tosa.while_loop": while_}
+
+
+def checked(name: str, graph: Any) -> Graph:
+    if not callable(graph):
+        raise Problem(f"attribute '{name}' is {graph!r}, which is no function of tensors", kind="attribute",
+                      help="pass a Python function, or what Region.function gives")
+    found: Graph = graph
+    return found
+
+
+def listed(nest: Any) -> tuple[Tensor, ...]:
+    """The tensors of a nest in order."""
+    leaves: list[Any] = []
+    flatten(nest, leaves)
+    return tuple(leaves)
+
+
+def without_variables(op_name: str, traced: Traced) -> Traced:
+    """The graph, unless a function of it uses a variable: such an effect would have no place in the order of chains."""
+    used = [str(o.op.symbol) for o in traced.module.declarations if o.op.variable_effect]  # type: ignore[attr-defined]
+    used += external_reads(traced.module)
+    if used:
+        raise Problem(f"{op_name}: a graph of it uses variable {used[0]}, whose effects no chain would order",
+                      kind="unsupported", help="read the variable before, pass its value, and write the result: "
+                      "tosa.variable_read, tosa.variable_write")
+    return traced

@@ -1,0 +1,88 @@
+"""Kernels that write their result over an argument: which arguments allow it, as the order of loads and stores shows, and the
+code for it. That is compiled again, because LLVM has been told that a result shares no bytes with what is read.
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ...runtime.arena import Array, address
+from ..compiled import Compiled
+from .compile_lock import compiling
+
+if TYPE_CHECKING:
+    from ...runtime.executable import Executable
+    from ..stages import Lowered
+
+
+class OverArguments:
+    """The ways to run a compiled function of one kernel in place; each is looked for, and compiled, when it is first wanted."""
+
+    def __init__(self, compiled: Compiled) -> None:
+        self._compiled: Compiled | None = compiled
+        self._lowered: Lowered | None = None
+        self._arguments: tuple[int, ...] | None = None
+        self._code: dict[int, Executable] = {}
+        self._lock = threading.Lock()
+
+    def arguments(self) -> Sequence[int]:
+        """The arguments that the result may be written over."""
+        if self._arguments is None:
+            with self._lock:
+                if self._arguments is None:
+                    self._find()
+        assert self._arguments is not None
+        return self._arguments
+
+    def _find(self) -> None:
+        assert self._compiled is not None
+        with compiling():
+            self._lowered = self._compiled.lowered
+        self._arguments = overwritable(self._lowered)
+        self._compiled = None
+
+    def run(self, number: int, arrays: Sequence[Array]) -> None:
+        """Run it; the result is in the array of that argument."""
+        executable = self._code.get(number)
+        if executable is None:
+            with self._lock:
+                assert self._lowered is not None
+                executable = self._code.get(number) or self._code.setdefault(number, over_argument(self._lowered, number))
+        pointers = [address(a) for a in arrays]
+        workspace = executable.workspaces.take()
+        try:
+            workspace.bind([*pointers, pointers[number]])
+            executable.code.run(workspace.frame_address)
+        finally:
+            executable.workspaces.give(workspace)
+
+
+def overwritable(lowered: Lowered) -> tuple[int, ...]:
+    """The inputs of a program of one kernel and one result that the result may be written over."""
+    from ...lowering.kernels.kernel import Compute
+    from ...lowering.loops.access_order import may_overwrite
+    from ...lowering.memory.sharing.occupancy import read_elsewhere
+    program = lowered.program
+    if len(program.functions) != 1 or len(program.steps) != 1 or len(program.outputs) != 1 or program.variables:
+        return ()
+    step, kernel, function, out = program.steps[0], program.kernels[0], program.functions[0], program.outputs[0]
+    if not isinstance(step, Compute) or step.rows is not None or step.parts > 1 or kernel.out is not out:
+        return ()
+    elsewhere = read_elsewhere(kernel)
+    return tuple(n for n, b in enumerate(program.inputs) if b in function.params and b not in elsewhere
+                 and (b.dtype, b.nbytes) == (out.dtype, out.nbytes) and may_overwrite(function, b, out))
+
+
+def over_argument(lowered: Lowered, number: int) -> Executable:
+    """The program with its result at the place of an input."""
+    from ...lowering.native.driver.module import Part, module_text
+    from ...lowering.native.process.load import frame_places, native_code
+    from ...runtime.executable import Executable
+    program, plan, target = lowered.program, lowered.plan, lowered.target
+    places = frame_places(program, plan)
+    shared = replace(places, buffers={**places.buffers, program.outputs[0]: places.buffers[program.inputs[number]]})
+    text = module_text([Part("program", program, shared, exported=True)], target)
+    with compiling():
+        return Executable(native_code(program, plan, target, text=text)[0])

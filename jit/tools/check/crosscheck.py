@@ -1,0 +1,252 @@
+"""Compiled code against the reference interpreter, operator by operator: what `tosaic check` does.
+
+The function is compiled twice. `fused` is what a user runs; `observed` is the same graph with every operator's result
+made an output, so that each operator can be checked on the very operands that it had in native code: integers must be
+equal, floats within TOSA's own bounds. The first operator that differs is named. The fused outputs and the state are compared
+with the interpreter's end to end: they may be as far as rounding within these bounds can bring them (`rounding`). A call that
+ends with an error in one and not in the other is a difference. An imported model is compared with its source first
+(`import_check`).
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ....lowering.dialects.tosa.compliance import bound, differences
+from ....lowering.graph.graph import Block, Function, Module, Operation, Value
+from ....lowering.graph.types import Array, TensorType
+from ....lowering.target.target import Target
+from ....runtime.interpreter import Interpreter, InterpreterVariables
+from ....runtime.variables import Context
+from ...models.source import ImportedSource, SourceRun
+from .differences import Comparison, Difference, Fault, Results, attempt, faults_differ, found_at
+from .external_values import give_external
+from .forbidden_indices import Violation, Watch
+from .import_check import ImportCheck, check_import
+from .rounding_bounds import Samples
+
+
+@dataclass(frozen=True, slots=True)
+class CrossCheck:
+    """The verdict over some calls; `operators` is how many operator results were compared, `faults` are errors with which both
+    sides ended a call, `uncompared` how many elements of outputs and state follow from something that any rounding changes.
+    `violations` are operands that the specification forbids: what they give is unpredictable."""
+    calls: int
+    operators: int
+    elements: int
+    difference: Difference | None
+    imported: ImportCheck | None = None
+    violations: tuple[Violation, ...] = ()
+    faults: tuple[str, ...] = ()
+    uncompared: int = 0
+
+    @property
+    def agrees(self) -> bool:
+        """Whether compiled code gives what the reference gives, and the reference what the model was imported from gives."""
+        return self.difference is None and (self.imported is None or self.imported.agrees)
+
+    @property
+    def passes(self) -> bool:
+        """Whether it agrees, and no operand is one that the specification forbids."""
+        return self.agrees and not self.violations
+
+    def __str__(self) -> str:
+        checked = f"{self.operators} operator results ({self.elements} elements) in {self.calls} calls"
+        if self.difference is None:
+            lines = [f"compiled code agrees with the reference: {checked}"]
+        else:
+            lines = [f"compiled code differs from the reference after {checked}", str(self.difference)]
+        lines += [f"both end call {text}" for text in self.faults]
+        if self.uncompared:
+            lines.append(f"{self.uncompared} elements of outputs could not be compared end to end: any rounding changes them")
+        lines += [str(violation) for violation in self.violations]
+        lines += [str(self.imported)] if self.imported is not None else []
+        return "\n".join(lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"agrees": self.agrees, "passes": self.passes, "calls": self.calls, "operators": self.operators,
+                "elements": self.elements, "difference": None if self.difference is None else str(self.difference),
+                "violations": [str(v) for v in self.violations], "faults": list(self.faults), "uncompared": self.uncompared,
+                "import": None if self.imported is None else self.imported.as_dict()}
+
+
+def observe_all(function: Function) -> tuple[Function, tuple[Operation, ...]]:
+    """The function with the results of all its operators as further outputs, and those operators in order."""
+    observed = tuple(o for o in function.body.operations if o.results and o.op.name not in (
+        "tosa.const", "tosa.const_shape") and all(isinstance(r.type, TensorType) for r in o.results))
+    extra = tuple(r for o in observed for r in o.results)
+    body: Block = replace(function.body, yields=(*function.body.yields, *extra))
+    return replace(function, body=body, result_types=(*function.result_types, *(v.type for v in extra)),
+                   result_attributes=()), observed
+
+
+Build = Callable[[Module, Function, Target | None], Any]
+
+Source = Callable[[], SourceRun]
+"""Begins a run of what a graph was made from (a graph of TensorFlow), with its variables as they are at first."""
+
+
+def crosscheck(module: Module, function: Function, calls: Sequence[Sequence[Array]], build: Build,
+               target: Target | None = None, source: Source | None = None,
+               imported: ImportedSource | None = None) -> CrossCheck:
+    """Check `function` of a rewritten module on `calls`, one list of arrays each, on one state; against what it was made from,
+    too, if there is a `source`, in the interpreters of this package, or it is `imported` from a file or another system.
+
+    `build(module, function, target)` compiles a function into an executable.
+    """
+    found = check_import(imported, module, function, calls) if imported else None
+    engines, difference = Engines(module, function, calls, build, target, source), None
+    for number, arrays in enumerate(calls):
+        difference = engines.call(number, arrays)
+        if difference:
+            break
+    return CrossCheck(engines.count, engines.operators, engines.elements, difference, found,
+                      tuple(engines.watch.found), tuple(engines.faults), engines.free)
+
+
+class Engines:
+    """The interpreter, observed code and fused code, each with a state of its own, call after call."""
+
+    def __init__(self, module: Module, function: Function, calls: Sequence[Sequence[Array]], build: Build,
+                 target: Target | None, source: Source | None) -> None:
+        observed, self.operations = observe_all(function)
+        functions = tuple(observed if f is function else f for f in module.functions)
+        self.function, self.watch = function, Watch()
+        self.fused = build(module, function, target)
+        self.observed = build(replace(module, functions=functions), observed, target)
+        self.contexts = Context("crosscheck, fused"), Context("crosscheck, observed")
+        variables = InterpreterVariables()
+        give_external(module, function, self.contexts, variables)
+        self.interpreter = Interpreter(self.watch.module(module), function.name, variables)
+        self.source = source() if source else None
+        self.samples = Samples(module, function, calls)
+        self.operators = self.elements = self.free = self.count = 0
+        self.faults: list[str] = []
+
+    def call(self, number: int, arrays: Sequence[Array]) -> Difference | None:
+        """The first difference in a call."""
+        self.count, self.watch.call = number + 1, number
+        interpreted: dict[Value, Array] = {}
+
+        def observe(operation: Operation, results: Sequence[Array]) -> None:
+            interpreted.update(zip(operation.results, results))
+
+        expected = attempt(lambda: self.interpreter(*arrays, observe=observe))
+        observed = attempt(lambda: as_tuple(self.observed(*arrays, context=self.contexts[1])))
+        fused = attempt(lambda: as_tuple(self.fused(*arrays, context=self.contexts[0])))
+        comparison = Comparison(lambda: self.samples.pairs(number), number)
+        found = (faults_differ(observed, expected, f"{self.function.name}, all results observed", number)
+                 or self.check_operators(arrays, observed, interpreted, comparison)
+                 or faults_differ(fused, expected, self.function.name, number)
+                 or self.check_results(fused, expected, comparison)
+                 or self.check_source(arrays, fused, comparison))
+        self.free += comparison.free
+        return found
+
+    def check_operators(self, arrays: Sequence[Array], observed: Results, interpreted: Mapping[Value, Array],
+                        comparison: Comparison) -> Difference | None:
+        if isinstance(observed, Fault):
+            return None
+        values = dict(zip(self.function.arguments, arrays))
+        values.update(zip((r for o in self.operations for r in o.results), observed[len(self.function.body.yields):]))
+        for operation in self.operations:
+            found = check_operation(operation, values, interpreted, comparison)
+            self.operators += 1
+            self.elements += sum(r.tensor.size for r in operation.results)
+            if found:
+                return found
+        return None
+
+    def check_results(self, fused: Results, expected: Results, comparison: Comparison) -> Difference | None:
+        """Outputs and variables after the call; only the variables where both have ended with one fault."""
+        if isinstance(expected, Fault):
+            if not any(text.startswith(f"{comparison.call} ") for text in self.faults):
+                self.faults.append(f"{comparison.call} with \"{expected.message}\"")
+        elif not isinstance(fused, Fault):
+            found = check_outputs(fused, expected, self.function, comparison)
+            if found:
+                return found
+        return check_state(self.contexts[0].snapshot(), self.interpreter.variables.snapshot(), comparison.call, comparison)
+
+    def check_source(self, arrays: Sequence[Array], fused: Results, comparison: Comparison) -> Difference | None:
+        """Outputs and variables against those of what the graph was made from."""
+        run = self.source
+        if run is None:
+            return None
+        expected = attempt(lambda: [np.asarray(x) for x in run(arrays)])
+        state = self.contexts[0].snapshot()
+        used = {name: value for name, value in run.variables.items() if name in state}
+        if isinstance(expected, Fault) or isinstance(fused, Fault):
+            found = one_fault(fused, expected, self.function.name, comparison.call)
+        else:
+            found = check_outputs(fused, expected, self.function, comparison)
+        found = found or check_state(state, used, comparison.call, comparison)
+        return replace(found, where=f"{found.where}, as TensorFlow has it") if found else None
+
+
+def one_fault(actual: Results, expected: Results, where: str, call: int) -> Difference | None:
+    """A difference where one has ended with a fault and the other has not; TensorFlow's own words are others."""
+    both = isinstance(actual, Fault) and isinstance(expected, Fault)
+    return None if both else faults_differ(actual, expected, where, call)
+
+
+def as_tuple(results: Any) -> tuple[Array, ...]:
+    return results if isinstance(results, tuple) else (results,)
+
+
+def data_of(value: Value, values: Mapping[Value, Array]) -> Array:
+    return value.constant if value.constant is not None else values[value]
+
+
+def check_operation(operation: Operation, values: Mapping[Value, Array], interpreted: Mapping[Value, Array],
+                    comparison: Comparison) -> Difference | None:
+    """One operator on the operands that it had in native code. What an operator with regions or a variable's value give
+    follows from more than operands: they are compared with what the interpreter had there, as outputs are."""
+    if operation.regions or operation.op.variable_effect:
+        for result in operation.results:
+            found = comparison.compare(values[result], interpreted[result], lambda o: o.observed.get(result), str(operation),
+                                       operation.position)
+            if found:
+                return found
+        return None
+    operands = [data_of(v, values) for v in operation.operands]
+    with np.errstate(all="ignore"):
+        references = as_tuple(operation.op.reference(*operands))
+    for result, reference in zip(operation.results, references, strict=True):
+        expected = np.asarray(reference)
+        wrong = differences(values[result], expected, bound(operation.op, operands, expected, result.tensor.element))
+        found = found_at(wrong, values[result], expected, str(operation), operation.position, comparison.call)
+        if found:
+            return found
+    return None
+
+
+def check_outputs(actual: Sequence[Array], expected: Sequence[Array], function: Function,
+                  comparison: Comparison) -> Difference | None:
+    for number, (a, e) in enumerate(zip(actual, expected)):
+        found = comparison.compare(a, e, lambda o: o.outputs[number], f"output {number} of {function.name}",
+                                   function.body.terminator_position)
+        if found:
+            return found
+    return None
+
+
+def check_state(actual: Mapping[str, Array | None], expected: Mapping[str, Array | None], call: int,
+                comparison: Comparison | None = None) -> Difference | None:
+    """The variables after a call, which must be equal without a comparison; one that only one side has written is a difference,
+    too."""
+    comparison = comparison or Comparison(lambda: (), call)
+    for name, right in expected.items():
+        value = actual.get(name)
+        if value is not None and right is not None:
+            found = comparison.compare(value, right, lambda o: o.state.get(name), f"variable @{name}")
+            if found:
+                return found
+        elif value is not None or right is not None:
+            what = "has not been written by compiled code" if value is None else "has been written by compiled code alone"
+            written = float(value is not None), float(right is not None)
+            return Difference(f"variable @{name} {what}", None, call, 1, 1, (), *written)
+    return None

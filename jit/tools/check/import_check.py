@@ -1,0 +1,205 @@
+"""An imported model against its source: the first stage of `check`. The interpreter runs the graph that a front door has
+made, and the source's own system (`evaluators`) the source, on the same calls with a state of its own each.
+
+They may differ as far as rounding can bring them (`rounding`): the source has another order of sums and other functions, so
+that each of its operators is held to the specification's bounds, and to a unit of the last place where TOSA's is exact.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ....lowering.graph.graph import Function, Module
+from ....lowering.graph.types import Array
+from ....runtime.interpreter import Interpreter, InterpreterVariables
+from ...models.source import Evaluator, ImportedSource, SourceRun, first_line
+from .differences import Comparison, Difference, Fault, Pick, attempt, faults_differ, found_at
+from .rounding_bounds import Errors, Samples
+
+SOURCE_PART = {"float32": 1e-5, "float16": 2.0**-9, "bfloat16": 2.0**-6}
+"""Parts of an output's range by which other systems may always differ: they have functions and coordinates of their own. In
+float32 ONNX Runtime's places of a resize alone are off by 1e-6 of an image's rows. What an import gets wrong is larger."""
+SOURCE_ERRORS = Errors(units=1.0, steps=1)
+"""Other systems round each operator, and each rescaled integer, in their own way: a unit, and a step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Largest:
+    """The largest difference of an output or a variable over all calls: where it is, and what is allowed there."""
+    where: str
+    difference: float
+    index: tuple[int, ...] = ()
+    call: int = 0
+    allowed: float = 0.0
+
+    def __str__(self) -> str:
+        if not self.difference:
+            return f"{self.where}: equal"
+        return (f"{self.where}: largest difference {self.difference:.3g} at {list(self.index)} in call {self.call}, "
+                f"allowed {self.allowed:.3g}")
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"where": self.where, "difference": self.difference, "index": list(self.index), "call": self.call,
+                "allowed": self.allowed, "is_within": self.difference <= self.allowed}
+
+
+@dataclass(frozen=True, slots=True)
+class ImportCheck:
+    """The verdict on an import: by which system, or why by none; the largest difference of each output; the first difference
+    that is not within its bound, and the operator of the source that has it, where that could be found."""
+    kind: str
+    evaluator: str | None
+    reason: str = ""
+    largest: tuple[Largest, ...] = ()
+    difference: Difference | None = None
+    operator: str | None = None
+    uncompared: int = 0
+    caveat: str = ""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether no difference was found; also where the import was not checked."""
+        return self.difference is None
+
+    def __str__(self) -> str:
+        if self.evaluator is None:
+            return f"the import was not checked: {self.reason}"
+        verb = "agrees with" if self.agrees else "differs from"
+        lines = [f"the import of {self.kind} {verb} {self.evaluator}"]
+        lines += [str(self.difference)] if self.difference is not None else []
+        lines += [f"the first operator that differs: {self.operator}"] if self.operator else []
+        lines += [self.caveat] if self.caveat and not self.agrees else []
+        lines += [f"  {each}" for each in self.largest]
+        if self.uncompared:
+            lines.append(f"  {self.uncompared} elements could not be compared: any rounding changes them")
+        return "\n".join(lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "evaluator": self.evaluator, "reason": self.reason, "agrees": self.agrees,
+                "largest": [each.as_dict() for each in self.largest], "operator": self.operator,
+                "difference": None if self.difference is None else str(self.difference), "uncompared": self.uncompared,
+                "caveat": self.caveat}
+
+
+def span(x: Array) -> float:
+    """The largest of the finite magnitudes and the range of an output."""
+    finite = x[np.isfinite(x)].astype(np.float64) if x.dtype.kind not in "iub" else x.astype(np.float64).reshape(-1)
+    return float(max(np.ptp(finite), np.abs(finite).max())) if finite.size else 0.0
+
+
+def near(a: Array, b: Array, distance: float) -> Array:
+    """Where two results are no farther from each other."""
+    if not distance:
+        return np.zeros(a.shape, bool)
+    with np.errstate(all="ignore"):
+        return np.asarray(np.abs(a.astype(np.float64) - b.astype(np.float64)) <= distance)
+
+
+def is_nan(x: Array) -> Array:
+    return np.zeros(x.shape, bool) if x.dtype.kind in "iub" else np.isnan(x.astype(np.float64))
+
+
+def check_import(source: ImportedSource, module: Module, function: Function, calls: Sequence[Sequence[Array]]) -> ImportCheck:
+    """Hold `function` against its source on calls."""
+    reasons = []
+    for evaluator in source.evaluators:
+        if not evaluator.is_installed:
+            reasons.append(f"install {evaluator.install}")
+            continue
+        try:
+            run = evaluator.start(function.name)
+            first = [[np.asarray(x) for x in run(calls[0])]] if calls else []
+        except Exception as error:  # of whatever kind another system has
+            reasons.append(f"{evaluator} cannot run it ({first_line(error)})")
+            continue
+        if first and any(x.dtype.kind in "OUS" for x in first[0]):
+            reasons.append(f"{evaluator} gives something that is no tensor")
+            continue
+        stage = Stage(module, function, calls, evaluator.start(function.name), evaluator.name)
+        return compared(source, evaluator, function, stage)
+    return ImportCheck(source.kind, None, ", or ".join(reasons) or "nothing here can run it")
+
+
+def compared(source: ImportedSource, evaluator: Evaluator, function: Function, stage: Stage) -> ImportCheck:
+    found = stage.run()
+    operator = None
+    if found is not None and source.locate is not None:
+        operator = source.locate(function.name, stage.calls[found.call])
+    return ImportCheck(source.kind, str(evaluator), "", tuple(stage.largest.values()), found, operator, stage.free,
+                       evaluator.caveat)
+
+
+@dataclass(slots=True)
+class Stage:
+    """The interpreter and the source, call after call."""
+    module: Module
+    function: Function
+    calls: Sequence[Sequence[Array]]
+    source: SourceRun
+    name: str
+    largest: dict[str, Largest] = field(default_factory=dict)
+    free: int = 0
+
+    def run(self) -> Difference | None:
+        """The first difference that is not within its bound."""
+        interpreter = Interpreter(self.module, self.function.name, InterpreterVariables())
+        samples = Samples(self.module, self.function, self.calls, SOURCE_ERRORS)
+        names = "imported", self.name
+        for number, arrays in enumerate(self.calls):
+            actual = attempt(lambda: interpreter(*arrays))
+            expected = attempt(lambda: [np.asarray(x) for x in self.source(arrays)])
+            if isinstance(actual, Fault) or isinstance(expected, Fault):
+                both = isinstance(actual, Fault) and isinstance(expected, Fault)
+                return None if both else faults_differ(actual, expected, self.function.name, number, ("the import", self.name))
+            comparison = Comparison(lambda: samples.pairs(number), number, names, has_steps=True)
+            found = self.outputs(comparison, actual, expected) or self.state(comparison, interpreter)
+            self.free += comparison.free
+            if found:
+                return found
+        return None
+
+    def outputs(self, comparison: Comparison, actual: Sequence[Array], expected: Sequence[Array]) -> Difference | None:
+        if len(actual) != len(expected):
+            note = f"the import gives {len(actual)} results, {self.name} {len(expected)},"
+            return Difference(self.function.name, None, comparison.call, 1, 1, (), 0, 0, note=note)
+        found = [self.one(comparison, a, e, lambda o: o.outputs[n], f"output {n}")
+                 for n, (a, e) in enumerate(zip(actual, expected))]
+        return next((f for f in found if f), None)
+
+    def state(self, comparison: Comparison, interpreter: Interpreter) -> Difference | None:
+        held, found = interpreter.variables.snapshot(), []
+        for name, value in self.source.variables.items():
+            mine = held.get(name)
+            if mine is not None and value is not None:
+                found.append(self.one(comparison, mine, value, lambda o: o.state.get(name), f"variable @{name}"))
+        return next((f for f in found if f), None)
+
+    def one(self, comparison: Comparison, actual: Array, expected: Array, pick: Pick, where: str) -> Difference | None:
+        """One output. The bound is that of the interpreter's own result, around which the samples lie."""
+        if (actual.shape, actual.dtype) != (expected.shape, expected.dtype):
+            kinds = [f"{x.dtype}{list(x.shape)}" for x in (actual, expected)]
+            note = f"the import gives {kinds[0]}, {self.name} {kinds[1]},"
+            return Difference(where, None, comparison.call, 1, 1, (), 0, 0, note=note)
+        wrong, allowed = comparison.wrong(expected, actual, pick)
+        floor = SOURCE_PART.get(actual.dtype.name, 0.0) * span(actual)
+        wrong, allowed = wrong & ~near(actual, expected, floor), replace(allowed, allowed=np.maximum(allowed.allowed, floor))
+        wrong |= is_nan(actual) != is_nan(expected)  # what a sample gives is no excuse for a NaN of exact operators
+        self.note(actual, expected, np.where(allowed.free, np.inf, allowed.allowed), where, comparison.call)
+        return found_at(wrong, actual, expected, where, None, comparison.call, comparison.names)
+
+    def note(self, actual: Array, expected: Array, allowed: Array, where: str, call: int) -> None:
+        """Remember the largest difference."""
+        wide = np.float64 if expected.dtype.kind not in "iu" else np.int64
+        known = self.largest.setdefault(where, Largest(where, 0.0))
+        if not actual.size:
+            return
+        with np.errstate(all="ignore"):
+            a, e = actual.astype(wide), expected.astype(wide)
+            size = np.where((a == e) | ((a != a) & (e != e)), 0, np.abs(a - e)).astype(np.float64)
+        size = np.where(np.isnan(size), np.inf, size)
+        place = np.unravel_index(int(np.argmax(size)), size.shape)
+        if size[place] > known.difference:
+            self.largest[where] = Largest(where, float(size[place]), tuple(map(int, place)), call, float(allowed[place]))

@@ -1,0 +1,217 @@
+"""How far results of a whole function may be from the interpreter's, by Monte Carlo arithmetic: the function is interpreted
+again with every inexact operator off by a random part of its bound (`compliance`), and what becomes of that at the end is
+measured.
+
+Compiled code may round each operator otherwise, and what that does to an output follows from the graph and the operands: much
+where large terms cancel, nothing behind a clamp, another index behind an argmax. An element that does not move must be equal;
+one that moves may differ by a few times as much; one that jumps (an integer, a NaN, next to a pole) says nothing, and is
+counted.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ....lowering.dialects.tosa.compliance import FRACTION_BITS, bound, ulp
+from ....lowering.graph.graph import Function, Module, Operation, Value
+from ....lowering.graph.types import Array, ElementType, TensorType
+from ....runtime.errors import Problem
+from ....runtime.interpreter import Interpreter, InterpreterVariables
+from .instrument import Wrapped, instrumented
+
+SAMPLES = ((1, 1, np.nan), (1, -1, 0.0), (2, 1, np.inf), (2, -1, -np.inf), (3, 1, 1.0), (3, -1, -1.0))
+"""Seed, sign, and what is put where an error has no limit. Two of one seed err in opposite directions. The fuzz tests hold
+thousands of random graphs against these six."""
+PAIR = 2
+RESIZE_UNITS = 20.0
+"""By how much a bilinear RESIZE errs, in units of the largest operand: the specification allows 0.006 of it, which would hide
+what a network does behind one; compiled code and other systems are within a few units."""
+ROOM = 6.0
+"""How many times as far as the samples an element may be."""
+STEPS_ROOM, NARROW_BYTES = 2, 2
+"""The same for quantized integers, and the number of bytes that those have at most."""
+NEAR_POLE, OF_ITSELF = 0.05, 0.3
+"""An element that moves by these parts of the usual magnitude and of its own is next to a pole: no error is small enough."""
+NARROW = {"float16": 10, "bfloat16": 7, "float8_e4m3fn": 3, "float8_e5m2": 2, "float64": 52}
+"""Bits of the fraction of types that are not float32, by NumPy's names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """By how much operators err: floats by their bound, at least by `units` of the last place; RESCALE by `steps`."""
+    units: float = 0.0
+    steps: int = 0
+
+
+COMPILED = Errors()
+"""Compiled code: what the specification allows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a call gave: outputs, variables after it, and the results of operators that a check of one operator cannot know."""
+    outputs: Sequence[Array]
+    state: Mapping[str, Array | None]
+    observed: Mapping[Value, Array]
+
+
+class Samples:
+    """Erring runs of a function, each on a state of its own, as far as somebody has asked for them."""
+
+    def __init__(self, module: Module, function: Function, calls: Sequence[Sequence[Array]], errors: Errors = COMPILED) -> None:
+        self.calls = calls
+        def make(n: int) -> Run:
+            return Run(module, function.name, errors, *SAMPLES[n])
+        self.runs = [Later(make, n) for n in range(len(SAMPLES))]
+
+    def pairs(self, call: int) -> Iterator[list[Outcome | None]]:
+        """The outcomes of a call: of two samples, of four, of all; None for a run that ended with a Problem."""
+        found: list[Outcome | None] = []
+        for first in range(0, len(SAMPLES), PAIR):
+            found += [run.after(self.calls, call) for run in self.runs[first:first + PAIR]]
+            yield list(found)
+
+
+class Later:
+    """A run that is made, and goes on, when its outcome is asked for."""
+
+    def __init__(self, make: Callable[[int], Run], number: int) -> None:
+        self.make, self.number = make, number
+        self.run: Run | None = None
+        self.outcomes: list[Outcome | None] = []
+
+    def after(self, calls: Sequence[Sequence[Array]], call: int) -> Outcome | None:
+        while len(self.outcomes) <= call:
+            self.run = self.run or self.make(self.number)
+            self.outcomes.append(self.run(calls[len(self.outcomes)]))
+        return self.outcomes[call]
+
+
+def bound_of(errors: Errors, operation: Operation, operands: Sequence[Array], exact: Array,
+             element: ElementType) -> Array | None:
+    """By how much a float result errs."""
+    allowed = bound(operation.op, operands, exact, element)
+    if operation.op.name == "tosa.resize" and allowed is not None:
+        unit = 2.0 ** -FRACTION_BITS[element.name]
+        allowed = allowed * (RESIZE_UNITS * unit / max(RESIZE_UNITS * unit, 0.006))
+    if not errors.units or not rounds(operation, element):
+        return allowed
+    least_error = errors.units * ulp(exact.astype(np.float64), element)
+    return least_error if allowed is None else np.maximum(allowed, least_error)
+
+
+EXACT = frozenset({"reshape", "transpose", "slice", "concat", "pad", "tile", "reverse", "identity", "gather", "row_gather",
+                   "scatter", "select", "maximum", "minimum", "clamp", "abs", "negate", "ceil", "floor", "max_pool2d",
+                   "max_pool2d_adaptive", "reduce_max", "reduce_min", "argmax", "dim"})
+"""Operators that round nothing."""
+
+
+def rounds(operation: Operation, element: ElementType) -> bool:
+    """Whether a float result is a rounded one."""
+    return operation.op.name.startswith("tosa.") and operation.op.name.removeprefix("tosa.") not in EXACT and element.is_float
+
+
+class Run:
+    """One erring run, call after call."""
+
+    def __init__(self, module: Module, name: str, errors: Errors, seed: int, sign: int, wild: float) -> None:
+        self.numbers, self.sign, self.wild, self.errors = np.random.default_rng(seed), sign, wild, errors
+        body = module.function(name).body
+        erring = instrumented(module, lambda operation: Wrapped(operation, self.erred))
+        self.interpreter = Interpreter(erring, name, InterpreterVariables())
+        self.kept = {o.results: o for o in body.operations if o.regions or o.op.variable_effect}
+
+    def __call__(self, inputs: Sequence[Array]) -> Outcome | None:
+        observed: dict[Value, Array] = {}
+
+        def observe(operation: Operation, results: Sequence[Array]) -> None:
+            if operation.results in self.kept:
+                observed.update(zip(operation.results, results))
+
+        try:
+            with np.errstate(all="ignore"):
+                outputs = self.interpreter(*inputs, observe=observe)
+        except Problem:
+            return None
+        return Outcome(outputs, self.interpreter.variables.snapshot(), observed)
+
+    def erred(self, operation: Operation, operands: tuple[Array, ...]) -> Any:
+        """The results of an operation, off by random parts of its bounds."""
+        found = operation.op.reference(*operands)
+        if not isinstance(found, tuple):
+            return self.off(operation, 0, np.asarray(found), operands)
+        return tuple(self.off(operation, number, np.asarray(x), operands) for number, x in enumerate(found))
+
+    def off(self, operation: Operation, number: int, exact: Array, operands: tuple[Array, ...]) -> Array:
+        type = operation.results[number].type
+        if not isinstance(type, TensorType):
+            return exact
+        if type.element.is_float:
+            return self.float_off(operation, exact, operands, type.element)
+        steps = self.errors.steps
+        if steps and operation.op.name == "tosa.rescale" and type.element.kind == "signed":
+            moved = exact.astype(np.int64) + self.sign * self.numbers.integers(-steps, steps, exact.shape, endpoint=True)
+            return moved.clip(type.element.minimum, type.element.maximum).astype(exact.dtype)
+        return exact
+
+    def float_off(self, operation: Operation, exact: Array, operands: tuple[Array, ...], element: ElementType) -> Array:
+        direction = self.sign * self.numbers.choice((-1.0, 1.0), exact.shape)
+        direction = direction * self.numbers.uniform(0.25, 1, exact.shape)  # so that two errors do not just cancel
+        allowed = bound_of(self.errors, operation, operands, exact, element)
+        moved = exact if allowed is None else self.moved(exact, np.broadcast_to(allowed, exact.shape), direction)
+        if exact.dtype.kind in "iu" or element.name == "f8E8M0FNU":  # which have no sign of a zero
+            return moved
+        signed = np.copysign(moved.astype(np.float64), direction).astype(exact.dtype)
+        return np.where(exact.astype(np.float64) == 0, signed, moved)
+
+    def moved(self, exact: Array, allowed: Array, direction: Array) -> Array:
+        wide = exact.astype(np.float64)
+        result = np.where(np.isfinite(wide), wide + allowed * direction, wide).astype(exact.dtype)
+        return np.asarray(np.where(allowed == np.inf, np.asarray(self.wild, exact.dtype), result))
+
+
+# ---- what may differ -------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How far each element may be, and which may be anything."""
+    allowed: Array
+    free: Array
+
+
+def limits(exact: Array, samples: Sequence[Array | None], has_steps: bool = False) -> Limits:
+    """The limits of a result whose exact value is `exact`; a sample of None is a run that ended with a Problem. With
+    `has_steps`, narrow integers stand for real numbers, and may be a few times as far as samples are."""
+    if any(s is None or s.shape != exact.shape for s in samples):
+        return Limits(np.zeros(exact.shape), np.ones(exact.shape, bool))
+    if has_steps and exact.dtype.kind in "iu" and exact.dtype.itemsize <= NARROW_BYTES:
+        moves = [np.abs(s.astype(np.int64) - exact.astype(np.int64)) for s in samples if s is not None]
+        return Limits(STEPS_ROOM * np.max(moves, axis=0), np.zeros(exact.shape, bool))
+    if exact.dtype.kind in "iub":
+        free = np.zeros(exact.shape, bool)
+        for sample in samples:
+            free |= np.asarray(sample != exact)
+        return Limits(np.zeros(exact.shape), free)
+    wide, spread, jumps = exact.astype(np.float64), np.zeros(exact.shape), np.zeros(exact.shape, bool)
+    with np.errstate(all="ignore"):
+        for sample in samples:
+            assert sample is not None
+            other = sample.astype(np.float64)
+            equal = (other == wide) | (np.isnan(other) & np.isnan(wide))
+            jumps |= ~equal & ~(np.isfinite(other) & np.isfinite(wide))
+            spread = np.maximum(spread, np.where(equal | jumps, 0, np.abs(other - wide)))
+        finite = np.where(np.isfinite(wide), np.abs(wide), 0)
+        usual = np.median(finite[finite > 0]) if (finite > 0).any() else 0.0
+        jumps |= (spread > NEAR_POLE * usual) & (spread > OF_ITSELF * finite)
+        return Limits(ROOM * least(spread, finite, exact.dtype.name), jumps)
+
+
+def least(spread: Array, finite: Array, dtype: str) -> Array:
+    """An element may have been spared by chance, or lie just behind a clamp: each may be off by a unit of its last place, and
+    by as much as the usual element moves."""
+    if not spread.any():
+        return spread
+    usual = float(np.median(spread[spread > 0]))
+    return np.maximum(np.maximum(spread, finite * 2.0 ** -NARROW.get(dtype, FRACTION_BITS["f32"])), usual / ROOM)

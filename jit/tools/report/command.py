@@ -1,0 +1,89 @@
+"""`tosaic report`: what its options ask for, of a model or of a report that was saved."""
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ....runtime.errors import Problem
+from ...models.model import read_bytes
+from . import saved
+from .figures import Report
+from .gather import report
+
+if TYPE_CHECKING:
+    from ...stages import Lowered
+
+Lower = Callable[[str], "Lowered"]
+"""Reads and lowers the model at a path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the options found, as text and as JSON; `fits` is what the exit code says."""
+    text: str
+    json: dict[str, Any]
+    fits: bool = True
+
+
+def find(options: argparse.Namespace, lower: Lower) -> Found:
+    """The figures of a model; with --fit a table of memories, with --html a page in a file, with --diff what changes from the
+    model to another.
+
+    JSON: the keys of `Report.as_dict`, and `fit` (`Fit.as_dict`) and `html` (the file) where asked; with --diff those of
+    `Diff.as_dict`.
+    """
+    from .fit import fit, parse_limits
+    limits = parse_limits(options.fit) if options.fit else ()
+    if options.diff:
+        return compare(options, lower)
+    facts = facts_of(options.model, options, lower)
+    verdict = fit(facts, limits) if limits else None
+    parts = [str(verdict)] if verdict else []
+    answer = facts.as_dict() | ({"fit": verdict.as_dict()} if verdict else {})
+    if options.html:
+        from .page import page
+        parts.append(write(options.html, page(facts, title_of(options, facts), verdict)))
+        answer["html"] = options.html
+    return Found("\n\n".join(parts) or str(facts), answer, verdict is None or verdict.fits)
+
+
+def compare(options: argparse.Namespace, lower: Lower) -> Found:
+    """What changes from the model to the one of --diff."""
+    from .diff import diff
+    for name in ("fit", "html"):
+        if getattr(options, name):
+            raise Problem(f"--diff and --{name} do not go together", kind="option", help="give them one at a time")
+    found = diff(facts_of(options.model, options, lower), facts_of(options.diff, options, lower))
+    return Found(str(found), found.as_dict())
+
+
+def facts_of(path: str, options: argparse.Namespace, lower: Lower) -> Report:
+    """The report of a model, or the one that a file holds. Code is measured where the answer counts it."""
+    if path != "-" and is_json(path):
+        return saved.read(read_bytes(path)[0], path)
+    return report(lower(path), ladder=True, code=bool(options.code or options.fit or options.html))
+
+
+def is_json(path: str) -> bool:
+    """Whether a file is a JSON object, and so no model."""
+    try:
+        with open(path, "rb") as file:
+            start = file.read(64).split()
+    except OSError:  # who reads it whole says why
+        return False
+    return bool(start) and b"".join(start)[:2] in (b'{"', b"{}")
+
+
+def title_of(options: argparse.Namespace, facts: Report) -> str:
+    return f"{Path(options.model).name}: {facts.name}" if options.model != "-" else facts.name
+
+
+def write(path: str, text: str) -> str:
+    """Write a page, and say so."""
+    from ...aot import write_files
+    data = text.encode()
+    write_files(Path(path).parent, {Path(path): data})
+    return f"{path}: {len(data):,} bytes"

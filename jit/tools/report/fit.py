@@ -1,0 +1,194 @@
+"""Does it fit: what a program needs in each kind of memory, held against limits that a user or a board gives.
+
+Every need is counted once. A limit named like a pool of the plan counts that pool; the first limit for RAM counts, besides,
+all that is written and in no pool so named (other workspace pools, variables, their copies), the first for flash all that is
+only read (other constants, code, tables, initial values of variables).
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from ....runtime.errors import Problem
+from .figures import PoolLine, Report
+from .text import table
+
+Memory = Literal["RAM", "flash"]
+
+MEMORIES: dict[str, Memory] = {
+    **dict.fromkeys(("ram", "sram", "dram", "psram", "sdram", "dtcm", "tcm", "ccm", "workspace", "data"), "RAM"),
+    **dict.fromkeys(("flash", "rom", "nor", "qspi", "xip", "mram", "constants", "code"), "flash")}
+"""Names of memories that say what they are, also with a number behind them (`sram1`)."""
+
+SUFFIXES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+EXAMPLE = "write for example --fit sram:256K,flash:1M; K, M and G are powers of 1024"
+
+UNCOUNTED = "not counted: the stack, the program around it, {io}"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A memory and how many bytes it has."""
+    name: str
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Something that takes bytes of a memory."""
+    what: str
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class FitLine:
+    """A memory, what it may hold, and what was counted in it."""
+    name: str
+    memory: Memory
+    limit: int
+    counted: tuple[Need, ...]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(n.nbytes for n in self.counted)
+
+    @property
+    def over(self) -> int:
+        """Bytes too many; 0 where it fits."""
+        return max(0, self.nbytes - self.limit)
+
+    @property
+    def verdict(self) -> str:
+        return f"over by {self.over:,} bytes" if self.over else "fits"
+
+    @property
+    def sum(self) -> str:
+        """What was counted, in words."""
+        return " + ".join(f"{n.what} {n.nbytes:,}" for n in self.counted if n.nbytes) or "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """The verdict for each memory, and what nobody asked about."""
+    lines: tuple[FitLine, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def fits(self) -> bool:
+        return not any(line.over for line in self.lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        """{fits, notes, memories: list of {name, memory, limit, nbytes, over, counted: list of {what, nbytes}}}."""
+        return {"fits": self.fits, "notes": list(self.notes), "memories": [
+            {"name": x.name, "memory": x.memory, "limit": x.limit, "nbytes": x.nbytes, "over": x.over,
+             "counted": [asdict(n) for n in x.counted]} for x in self.lines]}
+
+    def __str__(self) -> str:
+        rows = [(x.name, f"{x.nbytes:,}", f"{x.limit:,}", x.verdict, x.sum) for x in self.lines]
+        return "\n".join([*table(("memory", "needs", "has", "", "counted"), rows), *(f"  {note}" for note in self.notes)])
+
+
+def parse_limits(text: str) -> tuple[Limit, ...]:
+    """The limits of `sram:256K,flash:1M`; a Problem where it is something else."""
+    limits = tuple(parse_limit(part) for part in text.split(","))
+    names = [x.name for x in limits]
+    for name in names:
+        if names.count(name) > 1:
+            raise Problem(f"--fit names {name} twice", kind="option", help="give each memory one limit")
+    return limits
+
+
+def parse_limit(text: str) -> Limit:
+    found = re.fullmatch(r"\s*([^:\s]+)\s*:\s*(\d{1,18})\s*([kmgKMG]?)(?:i?[bB])?\s*", text, re.ASCII)
+    if not found:
+        raise Problem(f"{text.strip() or 'nothing'} is no memory and size", kind="option", help=EXAMPLE)
+    return Limit(found[1], int(found[2]) * SUFFIXES[found[3].lower()])
+
+
+def fit(report: Report, limits: Sequence[Limit]) -> Fit:
+    """What the program needs in each of these memories. Raises a Problem where a name says nothing: it is no pool, no kind of
+    memory, and not one of the first two."""
+    memories = [memory_of(report, limit, i) for i, limit in enumerate(limits)]
+    named = {limit.name for limit in limits}
+    lines, rest = [], {"RAM": tuple(written(report, named)), "flash": tuple(read_only(report, named))}
+    for limit, memory in zip(limits, memories):
+        own = pool_named(report, limit.name)
+        counted = (*((Need(f"pool {own.name}", own.nbytes),) if own else ()), *rest[memory])
+        rest[memory] = ()
+        lines.append(FitLine(limit.name, memory, limit.nbytes, counted))
+    return Fit(tuple(lines), tuple(notes(report, memories)))
+
+
+def fit_totals(report: Report, ram: int, flash: int | None) -> Fit:
+    """All that is written in so many bytes of RAM, all that is only read in so many of flash (None: any number)."""
+    lines = [FitLine("RAM", "RAM", ram, tuple(written(report, set())))]
+    if flash is not None:
+        lines.append(FitLine("flash", "flash", flash, tuple(read_only(report, set()))))
+    return Fit(tuple(lines), tuple(notes(report, [x.memory for x in lines])))
+
+
+def memory_of(report: Report, limit: Limit, position: int) -> Memory:
+    """What a limit is about: the pool of that name, the kind of memory that the name says, or the place in the list."""
+    pool = pool_named(report, limit.name)
+    if pool:
+        return "RAM" if pool.kind == "workspace" else "flash"
+    word = limit.name.lower().rstrip("0123456789_-")
+    if word in MEMORIES:
+        return MEMORIES[word]
+    if position > 1:
+        known = ", ".join(p.name for p in report.pools) or "none"
+        raise Problem(f"--fit does not know what {limit.name} is for", kind="option",
+                      help=f"name a pool of the plan ({known}), or a kind of memory such as sram or flash")
+    return "RAM" if position == 0 else "flash"
+
+
+def pool_named(report: Report, name: str) -> PoolLine | None:
+    return next((p for p in report.pools if p.name == name), None)
+
+
+def written(report: Report, named: set[str]) -> Iterator[Need]:
+    """What lies in RAM, but for the pools named."""
+    for pool in report.workspace_pools:
+        if pool.name not in named:
+            yield Need(pool.name, pool.nbytes)
+    if report.state:
+        size = report.object
+        yield Need("state", max(report.state, size.data + size.zero) if size else report.state)
+    if report.undo:
+        yield Need("copies of variables", report.undo)
+
+
+def read_only(report: Report, named: set[str]) -> Iterator[Need]:
+    """What lies in flash, but for the pools named."""
+    for pool in report.constant_pools:
+        if pool.name not in named:
+            yield Need(pool.name, pool.nbytes)
+    size = report.object
+    in_pools = sum(b.nbytes for b in report.buffers if b.kind == "constant")
+    yield Need("constants", size.constants if size else report.constants - in_pools)
+    if size:
+        yield Need("code", size.text)
+        yield Need("tables", size.tables)
+        yield Need("initial values", size.data)
+
+
+def notes(report: Report, memories: Sequence[Memory]) -> Iterator[str]:
+    if not report.object:
+        yield "not counted: code, which was not measured"
+    elif "flash" in memories:
+        yield f"code is that of {report.target}"
+    if "RAM" not in memories:
+        yield f"RAM was not asked about: {sum(n.nbytes for n in written(report, set())):,} bytes"
+    if "flash" not in memories:
+        yield f"flash was not asked about: {sum(n.nbytes for n in read_only(report, set())):,} bytes"
+    yield UNCOUNTED.format(io=outside(report))
+
+
+def outside(report: Report) -> str:
+    """What lies with the caller."""
+    if any(b.kind in ("input", "output") for b in report.buffers):
+        return "nothing of the inputs and outputs: they lie in the workspace"
+    return f"inputs and outputs ({sum(b.nbytes for b in (*report.inputs, *report.outputs)):,} bytes), which are the caller's"

@@ -1,0 +1,135 @@
+"""The ladder: bytes for what lies between operators, from every value in memory of its own to the plan.
+
+A rung is a row of `RUNGS`: a name, what it means, and a function that gives its bytes and their lower bound. The rungs before
+fusion see the graph as an interpreter would run it, one operator after the other; they count what the plan counts (the
+inputs and outputs only where the plan holds them).
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from ....lowering.elements.expression import Buffer
+from ....lowering.elements.traverse import loads
+from ....lowering.graph.types import ITEM_SIZES
+from ....lowering.kernels.kernel import Kernels, Step
+from ....lowering.memory.algorithms.run import run_algorithm
+from ....lowering.memory.buffers import BufferInfo, PoolInfo, own_alignment, with_conflicts
+from ....lowering.memory.lifetimes import Access, lifetimes
+from ....lowering.memory.plan import buffer_names, make_plan
+from .figures import Rung
+from .unfused import Unfused, compilable
+
+if TYPE_CHECKING:
+    from ...stages import Lowered
+
+Size = tuple[int, int]
+"""Bytes that a rung needs, and the least that any plan of the same buffers needs."""
+
+
+def ladder_of(lowered: Lowered) -> tuple[Rung, ...]:
+    """The rungs of a function, the most wasteful first."""
+    return tuple(Rung(name, *size(lowered), explanation) for name, explanation, size in RUNGS)
+
+
+def every_value(lowered: Lowered) -> Size:
+    total = sum(b.size_bytes for b in unfused_buffers(lowered))
+    return total, total
+
+
+def reuse(lowered: Lowered) -> Size:
+    return planned(unfused_buffers(lowered))
+
+
+def fusion(lowered: Lowered) -> Size:
+    from ....lowering.fuse.fuse import fuse
+    return stored(lowered, fuse(lowered.module, lowered.module.function(lowered.traced.name)))
+
+
+def order(lowered: Lowered) -> Size:
+    return stored(lowered, lowered.kernels)
+
+
+def stored(lowered: Lowered, kernels: Kernels) -> Size:
+    """What kernels store, each run as a whole."""
+    steps, accesses = whole_kernels(kernels)
+    return planned(infos(steps, accesses, counted(lowered), alignment(lowered)))
+
+
+def scratch(lowered: Lowered) -> Size:
+    steps, accesses = whole_kernels(lowered.kernels)
+    functions = lowered.program.functions
+    inside = [Access(a.reads, a.writes, f.scratch) for a, f in zip(accesses, functions)]
+    return planned(infos(steps, inside, {*counted(lowered), "scratch"}, alignment(lowered)))
+
+
+def rows(lowered: Lowered) -> Size:
+    """The buffers of the plan, each with bytes of its own while it is live."""
+    return planned(with_conflicts([BufferInfo(b.name, b.size_bytes, b.alignment, kind=b.kind, live=b.live)
+                                   for b in lowered.plan.buffers if b.kind != "constant"]))
+
+
+def plan(lowered: Lowered) -> Size:
+    return lowered.plan.size_bytes, lowered.plan.lower_bound
+
+
+RUNGS: tuple[tuple[str, str, Callable[[Lowered], Size]], ...] = (
+    ("every value", "each result of an operator in memory of its own", every_value),
+    ("reuse", "the same values, memory reused once a value is dead", reuse),
+    ("fusion", "only what kernels store", fusion),
+    ("order", "the kernels in the order that needs least", order),
+    ("scratch", "and what kernels need inside", scratch),
+    ("rows", "kernels in turns, some rows each, and only the rows kept that are read again", rows),
+    ("plan", "as planned, with bytes that buffers share while both are live", plan))
+"""Name, meaning, bytes and lower bound of each rung."""
+
+
+def unfused_buffers(lowered: Lowered) -> tuple[BufferInfo, ...]:
+    """Every value of the graph that is made when the function runs: of the graph as it was read, or where its extents are
+    not all known, as it was made static."""
+    traced = lowered.traced.function
+    function = traced if compilable(traced) else lowered.module.function(traced.name)
+    unfused = Unfused(function)
+    return infos(unfused.steps, unfused.accesses, counted(lowered), alignment(lowered))
+
+
+def whole_kernels(kernels: Kernels) -> tuple[tuple[Step, ...], list[Access]]:
+    """The kernels in their order, each run once from its first row to its last."""
+    accesses = [Access(tuple(dict.fromkeys(x.buffer for x in loads(k.value))), (k.out,)) for k in kernels.kernels]
+    return kernels.steps, accesses
+
+
+def counted(lowered: Lowered) -> set[str]:
+    """The roles of buffers that the plan holds, besides scratch."""
+    kinds = {b.kind for b in lowered.plan.buffers}
+    return {"temporary", *({"argument", "result"} if kinds & {"input", "output"} else ())}
+
+
+def alignment(lowered: Lowered) -> int:
+    """The most that the plan aligns a buffer to, in bytes."""
+    return max((b.alignment for b in lowered.plan.buffers), default=1)
+
+
+def infos(steps: Iterable[Step], accesses: Sequence[Access], roles: set[str], most: int) -> tuple[BufferInfo, ...]:
+    """The buffers of these roles, aligned to `most` bytes at most, with the conflicts that their lifetimes make. Inputs are
+    live from the start, outputs to the end."""
+    live = lifetimes(steps, accesses)
+    end = max((spans[-1][1] for spans in live.values()), default=0)
+    names = buffer_names(b for b in live if b.role in roles)
+
+    def info(buffer: Buffer, name: str) -> BufferInfo:
+        spans = live[buffer]
+        if buffer.role == "argument":
+            spans = ((0, spans[-1][1]),)
+        if buffer.role == "result":
+            spans = ((spans[0][0], end),)
+        return BufferInfo(name, buffer.nbytes, own_alignment(buffer.nbytes, ITEM_SIZES[buffer.dtype], most), live=spans)
+
+    return with_conflicts([info(b, name) for b, name in names.items()])
+
+
+def planned(buffers: Sequence[BufferInfo]) -> Size:
+    """What these buffers need in one pool."""
+    pools = (PoolInfo("workspace"),)
+    found = make_plan("ladder", "portfolio", buffers, pools, run_algorithm(buffers, pools, "portfolio"))
+    return found.size_bytes, found.lower_bound

@@ -1,0 +1,71 @@
+"""HTML as nested calls: text is escaped wherever it comes from, and only what `tag` made is not."""
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+
+from ....runtime.errors import printable
+
+LONGEST = 90
+"""Characters of a name that a page shows at most: names come from models."""
+
+VOID = frozenset({"meta", "br", "rect", "line", "path", "circle", "polyline"})
+"""Elements that hold nothing."""
+
+
+class Markup(str):
+    """A piece of HTML that is finished."""
+    __slots__ = ()
+
+
+Child = str | Markup | Iterable[Markup] | None
+
+
+def escaped(text: str) -> Markup:
+    """Text as HTML, without anything that could be taken for markup or that a page must not hold."""
+    return Markup(html.escape("\n".join(map(printable, text.split("\n")))))
+
+
+def shortened(name: str) -> str:
+    """A name on one line, cut in its middle if it is very long."""
+    name = printable(name)
+    return name if len(name) <= LONGEST else f"{name[:LONGEST * 2 // 3]}…{name[-LONGEST // 3 + 1:]}"
+
+
+def tag(name: str, /, *children: Child, **attributes: object) -> Markup:
+    """An element. `class_` stands for class, `aria_label` for aria-label; an attribute that is None is left out, numbers lose
+    their last digits."""
+    given = "".join(f' {key.rstrip("_").replace("_", "-")}="{attribute(value)}"' for key, value in attributes.items()
+                    if value is not None)
+    if name in VOID:
+        return Markup(f"<{name}{given}{'/' if name != 'meta' and name != 'br' else ''}>")
+    return Markup(f"<{name}{given}>{''.join(map(content, children))}</{name}>")
+
+
+def content(child: Child) -> str:
+    match child:
+        case None:
+            return ""
+        case Markup():
+            return child
+        case str():
+            return escaped(child)
+        case _:
+            return "".join(child)
+
+
+def attribute(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.2f}".rstrip("0").rstrip(".")
+    return html.escape(printable(str(value)))
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[Child]], numbers: Iterable[int] = ()) -> Markup:
+    """A table; `numbers` are the columns to be aligned to the right."""
+    right = set(numbers)
+
+    def cells(kind: str, row: Iterable[Child]) -> Iterable[Markup]:
+        return (tag(kind, cell, class_="n" if i in right else None) for i, cell in enumerate(row))
+
+    body = tag("tbody", (tag("tr", cells("td", row)) for row in rows))
+    return tag("div", tag("table", tag("thead", tag("tr", cells("th", head))), body), class_="scroll")

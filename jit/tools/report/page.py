@@ -1,0 +1,123 @@
+"""A report as one HTML page: nothing is loaded from anywhere, names are escaped, the same report gives the same bytes.
+
+Everything is in the page as text and drawings; the script only shows what a rectangle is as soon as it is pointed at, and moves
+between them by the arrow keys.
+"""
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from .columns import columns
+from .figures import BufferLine, PoolLine, Report
+from .fit import Fit
+from .live import sharing
+from .markup import Markup, shortened, tag
+from .picture import MOST_BUFFERS, MOST_COLUMNS, pool_picture
+from .sections import buffer_table, bytes_section, fit_section, kernel_table, ladder_section, peak_section, short, size
+from .text import step_text
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+"""What a browser may load for the page: nothing."""
+
+
+def page(report: Report, title: str, verdict: Fit | None = None) -> str:
+    """The page of a report; `verdict` is what it is held against, some boards if None."""
+    head = tag("head", tag("meta", charset="utf-8"),
+               tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+               tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
+               tag("title", f"{shortened(title)} in memory"), tag("style", asset("page.css")))
+    labels = tag("script", in_script(step_labels(report)), type="application/json", id="steps")
+    script = [labels, tag("script", asset("page.js"))]
+    body = tag("body", tag("main", sections(report, title, verdict)), tag("div", id="tip"), script)
+    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+
+
+@functools.cache
+def asset(name: str) -> Markup:
+    """A style sheet or script that lies beside this file."""
+    return Markup("\n" + Path(__file__).with_name(name).read_text(encoding="utf-8"))
+
+
+def in_script(value: object) -> Markup:
+    """JSON that cannot end the script that it stands in."""
+    text = json.dumps(value, separators=(",", ":"))
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+def step_labels(report: Report) -> list[str]:
+    """What runs in each column of the pictures."""
+    def label(first: int, last: int) -> str:
+        text = step_text(report, first)
+        return text if first == last else f"{text}, and {last - first:,} steps more"
+
+    return [label(first, last) for first, last in columns(report.timeline, MOST_COLUMNS).spans]
+
+
+def sections(report: Report, title: str, verdict: Fit | None) -> Iterator[Markup]:
+    yield tag("h1", shortened(title))
+    yield tag("p", summary(report), class_="muted")
+    yield tag("div", tiles(report), class_="tiles")
+    shared = sharing(report.buffers)
+    for number, pool in enumerate(report.workspace_pools):
+        yield tag("section", pool_section(report, pool, shared, number))
+    if report.peak:
+        yield tag("section", peak_section(report, report.peak))
+    if report.ladder:
+        yield tag("section", ladder_section(report))
+    yield tag("section", fit_section(report, verdict))
+    yield tag("section", bytes_section(report))
+    yield tag("section", folded(f"Kernels ({len(report.kernels):,})", kernel_table(report)))
+    yield tag("section", folded(f"Buffers ({len(report.buffers):,})", buffer_table(report)))
+
+
+# ---- head ------------------------------------------------------------------------------------------------------------
+def summary(report: Report) -> str:
+    if not report.peak:
+        return f"It needs no working memory. Compiled for {report.target}."
+    least = ("the least that any plan of these steps could have" if not report.waste
+             else f"{report.waste:,} above the least that any plan of these steps could have")
+    return (f"It needs {size(report.arena)} of working memory, {least}. The most bytes are live at "
+            f"{step_text(report, report.peak.tick)}. Compiled for {report.target}.")
+
+
+def tiles(report: Report) -> Iterator[Markup]:
+    figures = [("Arena", report.arena), ("Lower bound", report.lower_bound), ("Waste", report.waste), ("State", report.state),
+               ("Constants", report.object.constants if report.object else report.constants)]
+    if report.object:
+        figures.append(("Code", report.object.text))
+    for name, nbytes in figures:
+        yield tag("div", tag("span", name), tag("b", short(nbytes)), tag("span", f"{nbytes:,} bytes"), class_="tile")
+
+
+def folded(title: str, content: Iterator[Markup]) -> Markup:
+    return tag("details", tag("summary", title), content)
+
+
+# ---- pools -----------------------------------------------------------------------------------------------------------
+def pool_section(report: Report, pool: PoolLine, shared: dict[str, list[str]], number: int) -> Iterator[Markup]:
+    yield tag("h2", f"Pool {shortened(pool.name)}")
+    limit = "without a limit" if pool.limit is None else f"limit {size(pool.limit)}"
+    yield tag("p", f"{size(pool.nbytes)}, lower bound {pool.lower_bound:,}, waste {pool.waste:,}, {limit}.", class_="note")
+    held = report.held_by(pool.name)
+    if not pool.peak:
+        yield tag("p", "Nothing lies in this pool.", class_="empty")
+        return
+    yield tag("ul", legend(held, shared), class_="legend")
+    yield pool_picture(report, pool, shared, number)
+    if pool.peak.nbytes > pool.lower_bound:
+        yield tag("p", "More is live at the peak than the lower bound says: that counts bytes which buffers might share while "
+                  "both are live, and this plan does not let all of them.", class_="note")
+    if len(held) > MOST_BUFFERS:
+        yield tag("p", f"The {MOST_BUFFERS} largest of {len(held):,} buffers are drawn.", class_="note")
+
+
+def legend(held: Sequence[BufferLine], shared: dict[str, list[str]]) -> Iterator[Markup]:
+    kinds = {b.kind for b in held}
+    entries = [("value", "between kernels", "intermediate" in kinds),
+               ("scratch", "scratch inside a kernel", "scratch" in kinds),
+               ("io", "input or output", bool(kinds & {"input", "output"})), ("peak", "alive at the peak", True),
+               ("shares", "shares bytes with another while both are live", any(b.name in shared for b in held))]
+    return (tag("li", tag("i", class_=css), text) for css, text, there in entries if there)

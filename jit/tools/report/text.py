@@ -1,0 +1,144 @@
+"""A report as text for a terminal; the same report gives the same text, byte for byte."""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ....runtime.errors import printable
+from .figures import BufferLine, KernelLine, Peak, Report, Rung, StepLine
+from .live import bytes_shared
+from .terminal import letters, picture
+
+ALIVE = 8
+"""How many of the buffers alive at a peak are named."""
+
+
+def print_report(report: Report) -> str:
+    """Figures, the ladder, a picture of each pool, kernels, buffers."""
+    return "\n".join(line.rstrip() for part in parts(report) for line in part)
+
+
+def parts(report: Report) -> Iterator[list[str]]:
+    yield [printable(report.name), *(f"  {name:<10} {printable(text)}" for name, text in rows(report))]
+    if len(report.pools) > 1 or any(p.limit is not None for p in report.pools):
+        yield ["", *pool_table(report)]
+    if report.ladder:
+        yield ["", *ladder(report.ladder)]
+    for pool in report.workspace_pools:
+        if drawn := picture(report, pool):
+            yield ["", *drawn]
+    yield ["", *table(("kernel", "writes", "operators"),
+                      [(str(i), k.writes, k.operators) for i, k in enumerate(report.kernels)])]
+    if report.buffers:
+        yield ["", *buffer_table(report)]
+
+
+def rows(report: Report) -> Iterator[tuple[str, str]]:
+    yield "inputs", listed(report.inputs)
+    yield "outputs", listed(report.outputs)
+    yield "variables", listed(report.variables)
+    yield "arena", f"{report.arena:,} bytes ({bound(report)})"
+    if report.peak:
+        yield "peak", peak_text(report, report.peak)
+        yield "alive", alive_text(report, report.peak)
+    if report.variables:
+        yield "state", f"{report.state:,} bytes"
+    yield "constants", f"{report.constants:,} bytes"
+    if report.object:
+        yield "code", code_text(report)
+    yield "kernels", f"{len(report.kernels)} in {report.steps} steps"
+    yield "target", report.target
+    if report.seconds:
+        yield "seconds", ", ".join(f"{name} {value:.3f}" for name, value in report.seconds.items())
+
+
+def bound(report: Report) -> str:
+    """How far the arena is from the least there could be."""
+    text = "which no plan can undercut" if not report.waste else f"lower bound {report.lower_bound:,}, waste {report.waste:,}"
+    return text + (f", and {report.undo:,} for copies of variables" if report.undo else "")
+
+
+def peak_text(report: Report, peak: Peak) -> str:
+    return f"{peak.nbytes:,} bytes live at {step_text(report, peak.tick)}"
+
+
+def step_text(report: Report, tick: int) -> str:
+    """What runs at a tick: the kernel, its operators, its place in the model."""
+    step = report.timeline[tick]
+    if step.kernel is None:
+        return {"test": "the test of a branch or loop", "check": "the check of a variable"}.get(step.kind, "a mark")
+    return kernel_text(report.kernels[step.kernel], step.kernel) + rows_text(step)
+
+
+def rows_text(step: StepLine) -> str:
+    if step.rows is None:
+        return ""
+    first, end = step.rows
+    return f", row {first}" if end == first + 1 else f", rows {first} to {end - 1}"
+
+
+def kernel_text(kernel: KernelLine, number: int) -> str:
+    place = f" ({kernel.place})" if kernel.place else ""
+    return f"kernel {number} {kernel.brief}{place}"
+
+
+def alive_text(report: Report, peak: Peak) -> str:
+    sizes = {b.name: b.nbytes for b in report.buffers}
+    more = f" and {len(peak.alive) - ALIVE} more" if len(peak.alive) > ALIVE else ""
+    return ", ".join(f"{name} {sizes[name]:,}" for name in peak.alive[:ALIVE]) + more + sharing_text(report, peak)
+
+
+def sharing_text(report: Report, peak: Peak) -> str:
+    shared = bytes_shared(report.buffers, peak)
+    return f"; they share {shared:,} bytes" if shared else ""
+
+
+def code_text(report: Report) -> str:
+    size = report.object
+    assert size is not None
+    return f"{size.text:,} bytes, and {size.tables:,} of tables (constants in the object: {size.constants:,})"
+
+
+def pool_table(report: Report) -> list[str]:
+    return table(("pool", "kind", "bytes", "limit", "lower bound", "waste", "peak"),
+                 [(p.name, p.kind, str(p.nbytes), "-" if p.limit is None else str(p.limit), str(p.lower_bound), str(p.waste),
+                   "-" if p.peak is None else str(p.peak.nbytes)) for p in report.pools])
+
+
+def ladder(rungs: Sequence[Rung]) -> list[str]:
+    return table(("ladder", "bytes", "lower bound", ""),
+                 [(r.name, str(r.nbytes), str(r.lower_bound), r.explanation) for r in rungs])
+
+
+def buffer_table(report: Report) -> list[str]:
+    """By pool and offset, with the letters of the pictures."""
+    several = len(report.pools) > 1
+    marks = {name: letter for pool in report.workspace_pools for name, letter in letters(report, pool).items()}
+    ordered = sorted(report.buffers, key=lambda b: (pool_order(report, b), b.offset or 0, b.name))
+    head = ("", "offset", "bytes", *(("pool",) if several else ()), "buffer", "producer", "last reader")
+    return table(head, [(marks.get(b.name, ""), str(b.offset), str(b.nbytes), *((b.pool or "",) if several else ()),
+                         f"{b.name}: {b.type}", numbered(b.producer), numbered(b.last_reader)) for b in ordered])
+
+
+def pool_order(report: Report, buffer: BufferLine) -> int:
+    return next((i for i, p in enumerate(report.pools) if p.name == buffer.pool), -1)
+
+
+def numbered(kernel: int | None) -> str:
+    return "-" if kernel is None else str(kernel)
+
+
+def listed(buffers: Sequence[BufferLine]) -> str:
+    return ", ".join(f"{b.name} {b.type}" for b in buffers) or "none"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows in columns; numbers to the right."""
+    rows = [[printable(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(head, *rows)]
+    right = [bool(rows) and all(is_number(row[i]) for row in rows) for i in range(len(head))]
+    return ["  " + "  ".join(cell.rjust(w) if r else cell.ljust(w) for cell, w, r in zip(row, widths, right)).rstrip()
+            for row in (head, *rows)]
+
+
+def is_number(cell: str) -> bool:
+    return cell in ("-", "=") or cell.replace(",", "").lstrip("+-").isdigit()

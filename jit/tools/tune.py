@@ -1,0 +1,198 @@
+"""A measured search for faster schedules of a function's kernels, on this machine and with one thread.
+
+Each round gives every kernel another of its alternatives (`lowering/schedule/search_space.py`), runs that code beside the
+code as it is, by turns, and notes the time of each kernel in both (`profile`): so kernels are measured where they run, with
+what the others leave in the caches. What was clearly faster is put together and measured once more as a whole; what does
+not make the whole faster is dropped. The findings go to a file, or to the cache, where later compiles find them.
+"""
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...lowering.graph.types import Array
+from ...runtime.errors import Problem, printable
+
+if TYPE_CHECKING:
+    from ...lowering.memory.planner import PlanOptions
+    from ...lowering.schedule.search_space import Choices
+    from ...lowering.target.target import Target
+    from ..stages import Lowered, Traced
+    from .profile import Profile
+
+CLEARLY = 1.04
+"""How many times faster a kernel has to be, and more than this is noise."""
+AT_ALL = 1.01
+"""How many times faster the whole has to be."""
+TURNS = 4
+"""How often the two that are compared are run, one after the other."""
+FORMAT = "tosaic tuning 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A kernel that is faster with other choices: `ratio` times, where it was measured."""
+    number: int
+    origin: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    ratio: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What a search has found: `findings` for a target, what they change, and microseconds of a call without and with them,
+    the least of calls by turns."""
+    findings: Choices
+    changes: tuple[Change, ...]
+    before: float
+    after: float
+    trials: int
+
+    def __str__(self) -> str:
+        if not self.changes:
+            return f"nothing is faster than {self.before:,.2f} us a call, in {self.trials} trials"
+        lines = [f"{self.before:,.2f} -> {self.after:,.2f} us a call, x{self.before / self.after:.2f}, in {self.trials} trials"]
+        for c in self.changes:
+            lines += [f"  x{c.ratio:.2f} kernel {c.number} {printable(c.origin)}", *(
+                f"    {b} -> {a}" for b, a in zip(c.before, c.after) if a != b)]
+        return "\n".join(lines)
+
+    def as_json(self) -> dict[str, Any]:
+        """Times in microseconds."""
+        return {"before": self.before, "after": self.after, "trials": self.trials, "changes": [
+            {"kernel": c.number, "origin": c.origin, "ratio": c.ratio, "before": c.before, "after": c.after}
+            for c in self.changes]}
+
+
+def tune(traced: Traced, inputs: Sequence[Array], memory: PlanOptions | None = None, calls: int = 5,
+         told: Callable[[str], None] = lambda text: None) -> Tuning:
+    """Search, with calls on these arrays. `told` hears what goes on. Raises a Problem where the function cannot be compiled,
+    or this processor's counter is not known."""
+    from ...lowering.memory.planner import with_threads
+    from ...lowering.target.presets import host
+    memory, machine = with_threads(memory, 1), host()
+    search = Search(traced, inputs, memory, machine, calls)
+    plain = search.lowered(())
+    rounds = candidates(plain)
+    best: dict[str, tuple[float, tuple[str, ...], int]] = {}
+    for number, findings in enumerate(rounds):
+        told(f"trial {number + 1} of {len(rounds)}")
+        for kernel, ratio in search.ratios(findings).items():
+            name = search.names[kernel]
+            texts = findings.get(name)
+            if texts is not None and ratio > max(CLEARLY, best.get(name, (0.0,))[0]):
+                best[name] = ratio, texts, kernel
+    together: Choices = tuple((name, texts) for name, (_, texts, _) in best.items())
+    told("trying what was faster together")
+    before, after = search.whole(together)
+    if not together or before < AT_ALL * after:
+        return Tuning((), (), before, before, len(rounds))
+    origins = plain.kernels.kernels
+    changes = [Change(kernel, origins[kernel].origin, search.texts[kernel], texts, ratio)
+               for ratio, texts, kernel in best.values()]
+    return Tuning(together, tuple(sorted(changes, key=lambda c: c.number)), before, after, len(rounds))
+
+
+def candidates(lowered: Lowered) -> Sequence[Mapping[str, tuple[str, ...]]]:
+    """For each trial the choices of those kernels that have so many alternatives."""
+    from ...lowering.schedule.schedule import parts
+    from ...lowering.schedule.search_space import alternatives, name_of, text_of
+    trials: list[dict[str, tuple[str, ...]]] = []
+    for kernel, by_rows in kernels_of(lowered):
+        each = [alternatives(part, lowered.target) for part in parts(kernel, lowered.target, by_rows)]
+        for number in range(1, max(map(len, each), default=0)):
+            while len(trials) < number:
+                trials.append({})
+            trials[number - 1][name_of(kernel, by_rows)] = tuple(
+                text_of(found[number] if number < len(found) else found[0]) for found in each)
+    return trials
+
+
+def kernels_of(lowered: Lowered) -> list[tuple[Any, bool]]:
+    """The kernels, and whether they run by rows."""
+    program = lowered.program
+    return [(k, f.rows is not None and not f.phases) for k, f in zip(program.kernels, program.functions)]
+
+
+class Search:
+    """The code as it is, and its times beside those of other code."""
+
+    def __init__(self, traced: Traced, inputs: Sequence[Array], memory: PlanOptions | None, machine: Target,
+                 calls: int) -> None:
+        from ...lowering.schedule.schedule import parts
+        from ...lowering.schedule.search_space import name_of, text_of
+        self.traced, self.inputs, self.memory, self.machine, self.calls = traced, inputs, memory, machine, calls
+        self.plain = self.lowered(())
+        self.names = [name_of(k, by_rows) for k, by_rows in kernels_of(self.plain)]
+        self.texts = [tuple(map(text_of, parts(k, machine, by_rows))) for k, by_rows in kernels_of(self.plain)]
+        self.profiled = Profiled(self.plain, inputs, calls)
+
+    def lowered(self, findings: Choices) -> Lowered:
+        return self.traced.lower(dataclasses.replace(self.machine, findings=findings), self.memory)
+
+    def ratios(self, findings: Mapping[str, tuple[str, ...]]) -> dict[int, float]:
+        """By kernel, how many times faster it is with these choices."""
+        before, after = self.both(tuple(findings.items()))
+        return {number: before[number] / after[number] for number in before if after.get(number)}
+
+    def both(self, findings: Choices) -> tuple[dict[int, float], dict[int, float]]:
+        """The least nanoseconds of each kernel as it is and with these choices; at -1 the whole."""
+        try:
+            other = Profiled(self.lowered(findings), self.inputs, self.calls)
+        except Problem:  # more memory than there is, say
+            return {}, {}
+        least: tuple[dict[int, float], dict[int, float]] = {}, {}
+        for _ in range(TURNS):
+            for times, profiled in zip(least, (self.profiled, other)):
+                profile = profiled.again()
+                for number, ns in [(-1, profile.least), *((k.number, k.least) for k in profile.kernels)]:
+                    times[number] = min(ns, times.get(number, math.inf))
+        return least
+
+    def whole(self, findings: Choices) -> tuple[float, float]:
+        """Microseconds of a call without and with these choices."""
+        before, after = self.both(findings)
+        return before.get(-1, 0.0) / 1e3, after.get(-1, math.inf) / 1e3
+
+
+class Profiled:
+    """Code that notes when its steps begin and end, ready to be run again and again."""
+
+    def __init__(self, lowered: Lowered, inputs: Sequence[Array], calls: int) -> None:
+        from ...lowering.native.driver.timed_driver import new_events
+        from .profile import WARM_UP, timed
+        self.lowered, self.inputs, self.calls, self.events = lowered, inputs, calls, new_events()
+        self.run = timed(lowered, self.events)
+        for _ in range(WARM_UP):
+            self.run(inputs)
+
+    def again(self) -> Profile:
+        from .profile import measured, summary
+        return summary(self.lowered, *measured(lambda: self.run(self.inputs), self.events, self.calls))
+
+
+def write_findings(path: str | os.PathLike[str], tuning: Tuning, machine: Target) -> None:
+    """Keep what was found in a file, for `--tuning`."""
+    from ..aot import write_files
+    found = {"format": FORMAT, "target": machine.triple, "cpu": machine.cpu, "findings": dict(tuning.findings)}
+    write_files(Path(path).parent, {Path(path): json.dumps(found, indent=1).encode()})
+
+
+def read_findings(path: str | os.PathLike[str]) -> Choices:
+    """What `write_findings` has kept. Raises a Problem for another file."""
+    try:
+        found = json.loads(Path(path).read_text())
+        if found["format"] != FORMAT:
+            raise ValueError
+        return tuple((str(name), tuple(map(str, texts))) for name, texts in found["findings"].items())
+    except OSError as error:
+        raise Problem(f"{path} cannot be read: {error.strerror}", kind="file") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise Problem(f"{path} is no tuning", kind="file", help="tosaic tune MODEL -o FILE writes one") from None

@@ -1,0 +1,43 @@
+"""`tosaic.check`: a condition that every call must meet becomes ASSERT of the graph, and a call that does not meet it ends."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...lowering.dialects.tosaic.check import Assert
+from ...lowering.graph.types import I1
+from .conversion import tensor
+from .trace import is_tracing, problem, record
+
+
+def check(condition: Any, message: str = "a check fails") -> None:
+    """The call raises a Problem with this message, at this line, unless the condition, one bool, is true.
+
+    No variable changes in a call that fails. The first check that fails in the order of the program is the one that is told;
+    in a branch or a loop it is made when that runs. Outside of traced functions it is made at once. Raises a Problem, when
+    tracing, for a condition that is not one bool, and when compiling for one that is false in every call.
+    """
+    if not isinstance(message, str):
+        raise problem(f"the message of check is a {type(message).__name__}, not a string", "argument")
+    if not is_tracing():
+        made_now(condition, message)
+        return
+    test = tensor(condition)
+    if test.element != I1 or test.size != 1:
+        raise not_one_bool(test.type)
+    if test.value.constant is None or not test.value.constant.item():
+        record(Assert(message=message), test)
+
+
+def made_now(condition: Any, message: str) -> None:
+    """The check of a condition that is a value, not a traced tensor."""
+    found = np.asarray(condition)
+    if found.dtype != np.bool_ or found.size != 1:
+        raise not_one_bool(f"{found.dtype}{list(found.shape)}")
+    if not found.item():
+        raise problem(message, "check")
+
+
+def not_one_bool(found: object) -> Exception:
+    return problem(f"the condition of check is {found}, it must be one bool", help="x.any() or x.all() make one")

@@ -1,0 +1,101 @@
+"""`tosaic.cond` and `tosaic.while_loop`: Python functions become the regions of COND_IF and WHILE_LOOP.
+
+The functions may use tensors from around them; what they compute stays in their region unless they return it. State and
+results may be nested in tuples, lists and dicts.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...lowering.graph.graph import Block
+from ...lowering.graph.types import I1
+from ...runtime.errors import Position
+from .conversion import tensor
+from .pytree import Structure, flatten, unflatten
+from .tensor import Tensor
+from .trace import Scope, caller, current, operator, problem, record
+
+
+class Region:
+    """A Python function that has been run to record its operations; its results are not yet tensors of one type."""
+
+    def __init__(self, label: str, name: str, function: Callable[..., Any], structure: Structure,
+                 state: Sequence[Tensor]) -> None:
+        if not callable(function):
+            raise problem(f"{name} is a {type(function).__name__}, not a function", "argument")
+        self.trace = current().trace
+        self.scope: Scope = self.trace.scope(label)
+        self.leaves: list[Any] = []
+        position = caller()
+        with self.trace.inside(self.scope):
+            self.scope.label = name
+            arguments = [self.scope.argument(x.type, f"arg{i}", position) for i, x in enumerate(state)]
+            self.structure = flatten(function(*unflatten(structure, iter(arguments))), self.leaves)
+
+    def finish(self, like: Sequence[Any], position: Position | None) -> Block:
+        """The block; numbers among the results take the element types of `like`."""
+        with self.trace.inside(self.scope):
+            elements = [x.element if isinstance(x, Tensor) else None for x in like]
+            return self.scope.finish([tensor(x, e) for x, e in zip(self.leaves, elements)], position)
+
+
+def cond(predicate: Any, then: Callable[..., Any], otherwise: Callable[..., Any], *arguments: Any) -> Any:
+    """`then(*arguments)` where the predicate, one bool, is true when running, else `otherwise(*arguments)`.
+
+    Both functions return the same nest of tensors of the same types. Only the chosen one runs, its writes to variables
+    included. A Python bool chooses when tracing.
+    """
+    if isinstance(predicate, bool):
+        return (then if predicate else otherwise)(*arguments)
+    test = tensor(predicate)
+    if test.element != I1 or test.size != 1:
+        raise problem(f"the condition of cond is {test.type}, it must be one bool", help="x.any() or x.all() make one")
+    leaves: list[Any] = []
+    structure = flatten(arguments, leaves)
+    state = [tensor(leaf) for leaf in leaves]
+    first = Region("then", "the function for true", then, structure, state)
+    second = Region("else", "the function for false", otherwise, structure, state)
+    if first.structure != second.structure:
+        raise problem(f"the functions of cond return {first.structure} and {second.structure}", "argument",
+                      help="both must return as many tensors, nested alike")
+    like = [b if isinstance(b, Tensor) else a for a, b in zip(first.leaves, second.leaves)]
+    position = caller()
+    blocks = first.finish(like, position), second.finish(like, position)
+    for number, (a, b) in enumerate(zip(*(block.yields for block in blocks))):
+        if a.type != b.type:
+            raise problem(f"result {number} of cond is {a.type} where the condition is true, else {b.type}",
+                          help="both functions must return the same types: astype, broadcast_to")
+    results = record(operator("cond_if")(), test, *state, regions=blocks)
+    return unflatten(first.structure, iter(results))
+
+
+def while_loop(test: Callable[..., Any], body: Callable[..., Any], *state: Any) -> Any:
+    """The state after `state = body(*state)` as often as `test(*state)`, one bool, is true.
+
+    `body` returns the new state: a tuple, or one value for one; its types stay. Numbers in the first state become
+    tensors of i32, f32 or i1. The result is what `body` would return.
+    """
+    if not state:
+        raise problem("while_loop needs a state that changes", "argument", help="while_loop(test, body, first_state)")
+    leaves: list[Any] = []
+    structure = flatten(state, leaves)
+    values = [tensor(leaf) for leaf in leaves]
+    condition = Region("while", "the test of while_loop", test, structure, values)
+    step = Region("do", "the body of while_loop", body, structure, values)
+    single = structure.children[0] if len(state) == 1 else None
+    if step.structure not in (structure, single):
+        raise problem(f"the body of while_loop returns {step.structure}, its state is {single or structure}",
+                      "argument", help="return as many tensors, nested alike")
+    position = caller()
+    blocks = condition.finish([None] * len(condition.leaves), position), step.finish(values, position)
+    for number, (before, after) in enumerate(zip(values, blocks[1].yields)):
+        if before.type != after.type:
+            raise problem(f"state {number} of while_loop is {before.type}, its body returns {after.type}",
+                          help="the types of the state stay: give the first state the body's type")
+    tests = blocks[0].yields
+    if len(tests) != 1 or tests[0].tensor.element != I1 or tests[0].tensor.size != 1:
+        raise problem(f"the test of while_loop returns {', '.join(str(t.type) for t in tests) or 'nothing'}, "
+                      "it must be one bool", help="x.any() or x.all() make one")
+    results = record(operator("while_loop")(), *values, regions=blocks)
+    return unflatten(step.structure, iter(results))

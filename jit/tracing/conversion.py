@@ -1,0 +1,191 @@
+"""What becomes a tensor: Python numbers, NumPy arrays, nested lists; and how operands are brought to one rank and type.
+
+A Python number takes the element type of the tensor that it meets. So do arrays of float64 and int64, NumPy's defaults,
+where the kind fits; alone they become f32 and i32. Every other array keeps its type.
+"""
+from __future__ import annotations
+
+import math
+import operator as operators
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...lowering.graph.types import BY_STORAGE, ELEMENT_TYPES, F32, I1, I32, Array, ElementType, TensorType
+from .tensor import Tensor
+from .trace import apply, constant, current, problem, shape, usable
+
+LARGE = 1 << 10
+"""Bytes from which an array is looked up among those that were used before."""
+
+NAMES = {"float": "f32", "int": "i32", "bool": "i1", "bf16": "bf16"}
+
+
+def element_type(dtype: Any) -> ElementType:
+    """The element type that `dtype` names: MLIR's name (`i4`), NumPy's (`int8`), a dtype, or float, int, bool."""
+    if isinstance(dtype, ElementType):
+        return dtype
+    name = dtype if isinstance(dtype, str) else {float: "f32", int: "i32", bool: "i1"}.get(dtype, "")
+    found = ELEMENT_TYPES.get(NAMES.get(name, name)) or BY_STORAGE.get(name)
+    if found is None:
+        try:
+            found = BY_STORAGE.get(np.dtype(dtype).name)
+        except TypeError:
+            found = None
+    if found is None:
+        raise problem(f"{dtype!r} is no element type", "argument", help=f"one of {', '.join(ELEMENT_TYPES)}")
+    return found
+
+
+def is_number(value: Any) -> bool:
+    """Whether `value` takes the element type of what it meets."""
+    return isinstance(value, bool | int | float | np.float64 | np.int64 | np.bool_)
+
+
+def number(value: Any, element: ElementType | None, rank: int = 0) -> Tensor:
+    """A Python number as a tensor of `rank` dimensions of extent 1."""
+    if element is None:
+        element = I1 if isinstance(value, bool | np.bool_) else F32 if isinstance(value, float) else I32
+    fits = element.is_float or not isinstance(value, float)
+    if not fits or (element.kind == "bool" and value not in (0, 1)):
+        raise problem(f"{value!r} meets a tensor of {element}, which cannot hold it",
+                      help="convert the tensor first: x.astype('f32')")
+    if element.is_integer:
+        in_range(int(value), int(value), element)
+    return constant(np.full((1,) * rank, value, element.dtype), element)
+
+
+def in_range(low: int, high: int, element: ElementType) -> None:
+    """A Problem unless low to high fits an integer type."""
+    least = -(1 << (element.bits - 1)) if element.kind == "signed" else 0
+    if low < least or high > element.maximum:
+        value = low if low < least else high
+        raise problem(f"{value} does not fit {element}, whose values are {least} to {element.maximum}", "argument")
+
+
+def array(value: Array, element: ElementType | None, rank: int = 0) -> Tensor:
+    """A NumPy array as a constant of at least `rank` dimensions. A large one that comes again is the same constant."""
+    scope = current()
+    if value.nbytes < LARGE:
+        return new_array(value, element, rank)
+    known = scope.trace.arrays.get(id(value))
+    if known is not None and known[0] is value:
+        found, data = known[1], known[1].value.constant
+        is_same = found.ndim >= rank and (element is None or found.element == element) and found.scope.active
+        if is_same and data is not None and data.tobytes() == value.astype(data.dtype).tobytes():
+            return found
+    found = new_array(value, element, rank)
+    scope.trace.arrays[id(value)] = value, found
+    return found
+
+
+def new_array(value: Array, element: ElementType | None, rank: int) -> Tensor:
+    target = None
+    if value.dtype == np.float64:
+        target = element if element is not None and element.is_float else F32
+    elif value.dtype == np.int64:
+        target = element if element is not None and (element.is_float or element.is_integer) else I32
+    if target is not None:
+        if target.is_integer and value.size:
+            in_range(int(value.min()), int(value.max()), target)
+        value = value.astype(target.dtype)
+    if value.size == 0:
+        raise problem(f"an array of shape {list(value.shape)} has no elements", "shape")
+    return constant(value.reshape((1,) * max(0, rank - value.ndim) + value.shape), target)
+
+
+def tensor(value: Any, element: ElementType | None = None, rank: int = 0) -> Tensor:
+    """`value` as a tensor of at least `rank` dimensions; numbers become `element`."""
+    if isinstance(value, Tensor):
+        usable(value, current(), None)
+        return value if value.ndim >= rank else apply("reshape", value, shape((1,) * (rank - value.ndim) + value.shape))
+    if is_number(value):
+        return number(value.item() if isinstance(value, np.generic) else value, element, rank)
+    return array(from_python(value), element, rank)
+
+
+def from_python(value: Any) -> Array:
+    """An array, or nested lists of numbers, as an array."""
+    if isinstance(value, list | tuple):
+        if any(isinstance(v, Tensor) for v in value):
+            raise problem("a list of tensors is no tensor", "argument", help="tosaic.ops.stack joins them")
+        try:
+            return np.asarray(value)
+        except ValueError as error:
+            raise problem(f"a list of uneven lengths is no tensor: {error}", "argument") from None
+    if not isinstance(value, np.ndarray | np.generic):
+        raise problem(f"a {type(value).__name__} cannot be a tensor", "argument",
+                      help="tensors are made of NumPy arrays and Python numbers")
+    return np.asarray(value)
+
+
+def operands(*values: Any, operator: str = "this operator") -> list[Tensor]:
+    """Operands of one elementwise operator: one rank, one element type, shapes that broadcast."""
+    given = [v if isinstance(v, Tensor) or is_number(v) else from_python(v) for v in values]
+    element = common_element(given)
+    rank = len(broadcast(*(v.shape if isinstance(v, Tensor) else np.shape(v) for v in given), operator=operator))
+    result = [from_bool(tensor(v, element, rank), element) for v in given]
+    kinds = {t.element for t in result}
+    if len(kinds) > 1:
+        raise problem(f"{operator} of {' and '.join(str(t.type) for t in result)}: their element types differ",
+                      help=f"convert one of them: x.astype({str(result[0].element)!r})")
+    return result
+
+
+def common_element(given: Sequence[Any]) -> ElementType | None:
+    """The element type that numbers and bools among the operands take; None where nothing says it."""
+    found = [v.element for v in given if isinstance(v, Tensor)]
+    found += [BY_STORAGE[v.dtype.name] for v in given if isinstance(v, np.ndarray) and v.dtype.name in BY_STORAGE
+              and v.dtype.name not in ("float64", "int64")]
+    found.sort(key=lambda e: e.kind == "bool")
+    loose = {F32 if np.asarray(v).dtype.kind == "f" else I32 for v in given
+             if not isinstance(v, Tensor) and np.asarray(v).dtype.name in ("float64", "int64")}
+    if loose and (not found or found[0].kind == "bool"):
+        return F32 if F32 in loose else I32
+    return found[0] if found else None
+
+
+def from_bool(x: Tensor, element: ElementType | None) -> Tensor:
+    """A bool among numbers as 0 or 1 of their type."""
+    if x.element.kind != "bool" or element is None or element.kind == "bool":
+        return x
+    return apply("cast", apply("cast", x, to=I32), to=element) if element != I32 else apply("cast", x, to=I32)
+
+
+def broadcast(*shapes: Sequence[int], operator: str = "this operator") -> tuple[int, ...]:
+    """The shape that all of `shapes` broadcast to."""
+    try:
+        return np.broadcast_shapes(*(tuple(s) for s in shapes))
+    except ValueError:
+        raise problem(f"{operator} of shapes {' and '.join(str(list(s)) for s in shapes)}: they do not broadcast",
+                      "shape", help="extents must be equal or 1, counted from the last dimension") from None
+
+
+def extents(values: Any, size: int | None = None) -> tuple[int, ...]:
+    """A shape from an int or a sequence of ints; one -1 stands for what is left of `size` elements."""
+    try:
+        dims = [operators.index(n) for n in ([values] if isinstance(values, int | np.integer) else values)]
+    except TypeError:
+        raise problem(f"a shape is a list of ints, not {values!r}", "argument") from None
+    if size is not None and dims.count(-1) == 1:
+        rest = math.prod(n for n in dims if n != -1)
+        if rest > 0 and size % rest == 0:
+            dims[dims.index(-1)] = size // rest
+    if any(n < 1 for n in dims):
+        raise problem(f"shape {dims} has an extent below 1", "shape")
+    return tuple(dims)
+
+
+def axis_of(axis: int, rank: int) -> int:
+    """`axis` counted from the front."""
+    if not isinstance(axis, int | np.integer) or not -rank <= axis < rank:
+        raise problem(f"axis {axis} is outside a tensor of {rank} dimensions", "argument")
+    return int(axis) % rank
+
+
+def static(type: TensorType) -> TensorType:
+    """The type itself; a traced tensor's extents are always known."""
+    if not type.is_static:
+        raise problem(f"{type} has extents that are not known when tracing", "shape")
+    return type

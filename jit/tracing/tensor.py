@@ -1,0 +1,181 @@
+"""The traced tensor: what a Python function sees of a value of the graph. NumPy's operators, methods and indexing.
+
+The functions behind the operators are in `tosaic.ops`; NumPy's own functions, called on a traced tensor, find them
+there by name.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from ...lowering.graph.graph import Value
+from ...lowering.graph.types import ElementType, TensorType
+from ...runtime.errors import Problem, printable
+
+if TYPE_CHECKING:
+    from .trace import Scope
+
+
+def _ops() -> Any:
+    from . import ops
+    return ops
+
+
+class Tensor:
+    """A tensor of a function that is being traced: it has a shape and an element type, and no values yet."""
+    __slots__ = ("scope", "value")
+
+    def __init__(self, value: Value, scope: Scope) -> None:
+        self.value, self.scope = value, scope
+
+    @property
+    def type(self) -> TensorType:
+        return self.value.type  # type: ignore[return-value]
+
+    @property
+    def element(self) -> ElementType:
+        return self.type.element
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy dtype that stores an element."""
+        return self.element.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.type.dims
+
+    @property
+    def ndim(self) -> int:
+        return self.type.rank
+
+    @property
+    def size(self) -> int:
+        return self.type.size
+
+    def __repr__(self) -> str:
+        return printable(f"Tensor({self.value.type}, %{self.value.name})")
+
+    def __add__(self, other: Any) -> Tensor: return _ops().add(self, other)
+    def __radd__(self, other: Any) -> Tensor: return _ops().add(other, self)
+    def __sub__(self, other: Any) -> Tensor: return _ops().subtract(self, other)
+    def __rsub__(self, other: Any) -> Tensor: return _ops().subtract(other, self)
+    def __mul__(self, other: Any) -> Tensor: return _ops().multiply(self, other)
+    def __rmul__(self, other: Any) -> Tensor: return _ops().multiply(other, self)
+    def __truediv__(self, other: Any) -> Tensor: return _ops().divide(self, other)
+    def __rtruediv__(self, other: Any) -> Tensor: return _ops().divide(other, self)
+    def __floordiv__(self, other: Any) -> Tensor: return _ops().floor_divide(self, other)
+    def __rfloordiv__(self, other: Any) -> Tensor: return _ops().floor_divide(other, self)
+    def __mod__(self, other: Any) -> Tensor: return _ops().remainder(self, other)
+    def __rmod__(self, other: Any) -> Tensor: return _ops().remainder(other, self)
+    def __pow__(self, other: Any) -> Tensor: return _ops().power(self, other)
+    def __rpow__(self, other: Any) -> Tensor: return _ops().power(other, self)
+    def __matmul__(self, other: Any) -> Tensor: return _ops().matmul(self, other)
+    def __rmatmul__(self, other: Any) -> Tensor: return _ops().matmul(other, self)
+    def __and__(self, other: Any) -> Tensor: return _ops().bitwise_and(self, other)
+    def __rand__(self, other: Any) -> Tensor: return _ops().bitwise_and(other, self)
+    def __or__(self, other: Any) -> Tensor: return _ops().bitwise_or(self, other)
+    def __ror__(self, other: Any) -> Tensor: return _ops().bitwise_or(other, self)
+    def __xor__(self, other: Any) -> Tensor: return _ops().bitwise_xor(self, other)
+    def __rxor__(self, other: Any) -> Tensor: return _ops().bitwise_xor(other, self)
+    def __lshift__(self, other: Any) -> Tensor: return _ops().left_shift(self, other)
+    def __rlshift__(self, other: Any) -> Tensor: return _ops().left_shift(other, self)
+    def __rshift__(self, other: Any) -> Tensor: return _ops().right_shift(self, other)
+    def __rrshift__(self, other: Any) -> Tensor: return _ops().right_shift(other, self)
+    def __lt__(self, other: Any) -> Tensor: return _ops().less(self, other)
+    def __le__(self, other: Any) -> Tensor: return _ops().less_equal(self, other)
+    def __gt__(self, other: Any) -> Tensor: return _ops().greater(self, other)
+    def __ge__(self, other: Any) -> Tensor: return _ops().greater_equal(self, other)
+    def __eq__(self, other: Any) -> Tensor: return _ops().equal(self, other)  # type: ignore[override]
+    def __ne__(self, other: Any) -> Tensor: return _ops().not_equal(self, other)  # type: ignore[override]
+    def __neg__(self) -> Tensor: return _ops().negative(self)
+    def __pos__(self) -> Tensor: return self
+    def __abs__(self) -> Tensor: return _ops().absolute(self)
+    def __invert__(self) -> Tensor: return _ops().invert(self)
+    __hash__ = object.__hash__
+
+    def __getitem__(self, key: Any) -> Tensor:
+        from .indexing import index
+        return index(self, key)
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise self._problem(f"{self.type} has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        """The parts along the first axis."""
+        return (self[i] for i in range(len(self)))
+
+    @property
+    def T(self) -> Tensor:
+        return _ops().transpose(self)
+
+    def reshape(self, *shape: Any) -> Tensor: return _ops().reshape(self, *shape)
+    def ravel(self) -> Tensor: return _ops().ravel(self)
+    def flatten(self) -> Tensor: return _ops().ravel(self)
+
+    def transpose(self, *axes: Any) -> Tensor:
+        order: Sequence[int] | None = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
+        return _ops().transpose(self, order)
+
+    def astype(self, dtype: Any) -> Tensor: return _ops().astype(self, dtype)
+    def squeeze(self, axis: Any = None) -> Tensor: return _ops().squeeze(self, axis)
+    def swapaxes(self, a: int, b: int) -> Tensor: return _ops().swapaxes(self, a, b)
+    def take(self, indices: Any, axis: int = 0) -> Tensor: return _ops().take(self, indices, axis)
+    def clip(self, low: Any = None, high: Any = None) -> Tensor: return _ops().clip(self, low, high)
+    def sum(self, axis: Any = None, keepdims: bool = False) -> Tensor: return _ops().sum(self, axis, keepdims)
+    def prod(self, axis: Any = None, keepdims: bool = False) -> Tensor: return _ops().prod(self, axis, keepdims)
+    def max(self, axis: Any = None, keepdims: bool = False) -> Tensor: return _ops().max(self, axis, keepdims)
+    def min(self, axis: Any = None, keepdims: bool = False) -> Tensor: return _ops().min(self, axis, keepdims)
+    def mean(self, axis: Any = None, keepdims: bool = False) -> Tensor: return _ops().mean(self, axis, keepdims)
+    def var(self, axis: Any = None, keepdims: bool = False) -> Tensor: return _ops().var(self, axis, keepdims)
+    def any(self, axis: Any = None, keepdims: bool = False) -> Tensor: return _ops().any(self, axis, keepdims)
+    def all(self, axis: Any = None, keepdims: bool = False) -> Tensor: return _ops().all(self, axis, keepdims)
+    def argmax(self, axis: int | None = None) -> Tensor: return _ops().argmax(self, axis)
+    def argmin(self, axis: int | None = None) -> Tensor: return _ops().argmin(self, axis)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Tensor:
+        if method == "__call__" and not options:
+            return self._numpy(ufunc.__name__, inputs, {})
+        raise self._problem(f"numpy.{ufunc.__name__}.{method} with {', '.join(options) or 'these arguments'} "
+                            "cannot be traced", "see tosaic.ops for what can")
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        return self._numpy(function.__name__, args, options)
+
+    def _numpy(self, name: str, args: Any, options: Any) -> Any:
+        found = getattr(_ops(), name, None) if name in _ops().__all__ else None
+        if found is None:
+            raise self._problem(f"numpy.{name} cannot be traced", "see tosaic.ops for what can")
+        try:
+            return found(*args, **options)
+        except TypeError as error:
+            raise self._problem(f"numpy.{name} of a traced tensor: {error}", "tosaic.ops has fewer options") from None
+
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        raise self._problem("a traced tensor cannot be changed", "build a new one with tosaic.ops.where or concatenate")
+
+    def __bool__(self) -> NoReturn:
+        raise self._problem("the truth of a traced tensor is only known when it runs", "tosaic.cond(test, then, "
+                            "otherwise) chooses when running, tosaic.ops.where element by element")
+
+    def __array__(self, *args: Any, **options: Any) -> NoReturn:
+        raise self._problem("a traced tensor has no values to make an array of",
+                            "use tosaic.ops in place of NumPy here")
+
+    def _number(self) -> NoReturn:
+        raise self._problem("a traced tensor has no values to make a Python number of",
+                            "make the argument static (tosaic.jit(static=...)) if Python needs its value")
+
+    def __int__(self) -> int: self._number()
+    def __float__(self) -> float: self._number()
+    def __index__(self) -> int: self._number()
+    def item(self) -> NoReturn: self._number()
+    def tolist(self) -> NoReturn: self._number()
+
+    def _problem(self, message: str, help: str | None = None) -> Problem:
+        from .trace import problem
+        return problem(message, "argument", help)

@@ -1,0 +1,201 @@
+"""Recording: while a Python function runs on traced tensors, every operation on them becomes an operation of a graph.
+
+A `Trace` belongs to one thread and one run of a function; it is a stack of scopes, one for each block being built.
+Every operation carries the user's place: the line and columns of the innermost frame outside this package.
+"""
+from __future__ import annotations
+
+import ctypes
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...lowering.graph.graph import Block, BlockBuilder, Operation, Value
+from ...lowering.graph.operator import OPERATORS, Op
+from ...lowering.graph.types import BY_STORAGE, Array, ElementType, Type
+from ...runtime.errors import Position, Problem, Source
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+PACKAGE = Path(__file__).parents[2]
+OURS = tuple(str(Path(PACKAGE, folder)) + "/" for folder in ("jit", "lowering", "runtime"))
+
+
+def caller() -> Position | None:
+    """The place in the user's Python code that is running."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(OURS):
+        frame = frame.f_back
+    return None if frame is None else place(frame.f_code, frame.f_lasti, frame.f_lineno)
+
+
+@lru_cache(maxsize=4096)
+def place(code: CodeType, instruction: int, line: int) -> Position:
+    """The source range of an instruction; Python counts its columns in bytes of UTF-8."""
+    source = Source(code.co_filename)
+    _, end_line, start, end = next(islice(code.co_positions(), instruction // 2, None), (None,) * 4)
+    text = source.line(line)
+    if start is None or end is None or text is None:
+        return Position(source, line, 1)
+    data = text.encode()
+    column = len(data[:start].decode(errors="replace"))
+    last = len(data[:end].decode(errors="replace")) if end_line == line else len(text)
+    return Position(source, line, column + 1, max(1, last - column))
+
+
+def problem(message: str, kind: str = "type", help: str | None = None) -> Problem:
+    """A Problem at the user's line."""
+    return Problem(message, caller(), kind=kind, help=help)
+
+
+class Scope:
+    """One block being built. `active` while its Python function runs: its tensors mean nothing before and after."""
+
+    def __init__(self, trace: Trace, label: str, prefix: str) -> None:
+        self.trace, self.label, self.prefix = trace, label, prefix
+        self.builder = BlockBuilder(prefix)
+        self.active = False
+
+    def argument(self, type: Type, name: str, position: Position | None = None) -> Tensor:
+        from .tensor import Tensor
+        return Tensor(self.builder.argument(type, self.prefix + name, position), self)
+
+    def finish(self, results: Sequence[Tensor], position: Position | None = None) -> Block:
+        return self.builder.finish(*(r.value for r in results), position=position)
+
+
+class Trace:
+    """One run of a Python function. `declarations` are the variables that it named, by symbol; `arrays` the constants
+    that it made of NumPy arrays, by the array's identity."""
+
+    def __init__(self) -> None:
+        self.scopes: list[Scope] = []
+        self.declarations: dict[str, Operation] = {}
+        self.arrays: dict[int, tuple[Array, Tensor]] = {}
+        self._regions = 0
+
+    def scope(self, label: str = "") -> Scope:
+        """A new block; the label begins the names of its values, so that names are unique in the function."""
+        if not label:
+            return Scope(self, "the function", "")
+        self._regions += 1
+        return Scope(self, label, f"{label}{self._regions}.")
+
+    @contextmanager
+    def inside(self, scope: Scope) -> Iterator[Scope]:
+        """Record into `scope`."""
+        self.scopes.append(scope)
+        scope.active = True
+        try:
+            yield scope
+        finally:
+            scope.active = False
+            self.scopes.pop()
+
+
+class _Threads(threading.local):
+    def __init__(self) -> None:
+        self.traces: list[Trace] = []
+
+
+_threads = _Threads()
+
+
+running = ctypes.c_int64(0)
+"""How many traces there are, in all threads: native code that stands for a traced function looks here."""
+
+_counting = threading.Lock()
+
+
+@contextmanager
+def tracing() -> Iterator[Trace]:
+    """A new trace for this thread."""
+    trace = Trace()
+    _threads.traces.append(trace)
+    count(1)
+    try:
+        yield trace
+    finally:
+        count(-1)
+        _threads.traces.pop()
+
+
+def count(more: int) -> None:
+    with _counting:
+        running.value += more
+
+
+def is_tracing() -> bool:
+    """Whether this thread is running a function to record it."""
+    return bool(_threads.traces)
+
+
+def current() -> Scope:
+    """The block that operations go to now."""
+    if not _threads.traces:
+        raise problem("this works on traced tensors, inside a function that tosaic.jit compiles", "argument",
+                      help="decorate the function with @tosaic.jit and call it with arrays")
+    return _threads.traces[-1].scopes[-1]
+
+
+def operator(name: str) -> Callable[..., Op]:
+    """The class of an operator of the table, `name` without its dialect."""
+    from ...lowering.dialects import tosa as _  # noqa: F401  fills the table
+    return OPERATORS[f"tosa.{name}"]
+
+
+def usable(tensor: Tensor, scope: Scope, position: Position | None) -> Value:
+    """The graph's value of a tensor, which must belong to a block that is being built around `scope`."""
+    if tensor.scope.active and tensor.scope.trace is scope.trace:
+        return tensor.value
+    where = "another call" if tensor.scope.trace is not scope.trace else f"{tensor.scope.label}, which has ended"
+    raise Problem(f"this {tensor.type} belongs to {where}", position, kind="argument",
+                  help="return it from there instead of keeping it in a variable outside")
+
+
+def record(op: Op, *operands: Tensor, regions: Sequence[Block] = (), types: tuple[Type, ...] | None = None,
+           attributes: Mapping[str, Any] | None = None) -> tuple[Tensor, ...]:
+    """Append an operation at the user's place and return its results."""
+    from .tensor import Tensor
+    scope, position = current(), caller()
+    values = [usable(operand, scope, position) for operand in operands]
+    results = scope.builder.add(op, *values, regions=regions, position=position, types=types,
+                                attributes=attributes or {})
+    return tuple(Tensor(value, scope) for value in results)
+
+
+def apply(name: str, *operands: Tensor, **attributes: Any) -> Tensor:
+    """One use of an operator with one result."""
+    return record(operator(name)(**attributes), *operands)[0]
+
+
+def frozen(array: Array) -> Array:
+    """The array itself where nobody can write to it, else a copy: a graph is immutable."""
+    if array.flags.writeable or not array.flags.c_contiguous or not array.flags.owndata:
+        array = np.array(array, order="C")
+        array.setflags(write=False)
+    return array
+
+
+def constant(array: Array, element: ElementType | None = None) -> Tensor:
+    """A constant of the graph; `element` where the dtype does not say which (i4, i48)."""
+    if element is None:
+        element = BY_STORAGE.get(array.dtype.name)
+        if element is None:
+            raise problem(f"an array of {array.dtype} cannot be a tensor", "type", help="tensors hold numbers or bools")
+    to = None if BY_STORAGE.get(array.dtype.name) == element else element
+    return record(operator("const")(values=frozen(array), to=to))[0]
+
+
+def shape(values: Sequence[int]) -> Tensor:
+    """A constant list of extents."""
+    return apply("const_shape", values=frozen(np.asarray(values, np.int64).reshape(len(values))))

@@ -1,0 +1,135 @@
+"""`tosaic.variable`: a named tensor that outlives a call, used inside traced functions and from outside.
+
+Inside, `read` and `write` become VARIABLE_READ and VARIABLE_WRITE in the order in which Python runs them. Outside, they
+act on the variable of that name in the process, which every compiled function that names it shares.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...lowering.graph.graph import Operation
+from ...lowering.graph.types import BY_STORAGE, F32, I32, Array, ElementType, TensorType
+from ...runtime.errors import Position
+from ...runtime.variables import Declaration, process
+from .conversion import element_type, extents, is_number, tensor
+from .trace import apply, caller, current, frozen, is_tracing, operator, problem, record
+
+
+def variable(name: str, initial: Any = None, shape: Sequence[int] | int | None = None, dtype: Any = None) -> Variable:
+    """A variable of that name: of `shape` and `dtype`, or those of its initial value.
+
+    An initial number fills the shape. Without one the variable must be written before it is read. Two variables of one
+    name are one; they must agree in type.
+    """
+    if not isinstance(name, str) or not name:
+        raise problem(f"the name of a variable is a string, not {name!r}", "argument")
+    element = element_type(dtype) if dtype is not None else None
+    if initial is None:
+        if shape is None:
+            raise problem(f"variable {name} has neither an initial value nor a shape", "argument")
+        return Variable(name, TensorType(extents(shape), element or F32), None, caller())
+    value, element = initial_value(name, initial, element)
+    if shape is not None:
+        try:
+            value = np.broadcast_to(value, extents(shape))
+        except ValueError:
+            raise problem(f"the initial value of variable {name} has shape {list(value.shape)}, not {shape}",
+                          "shape") from None
+    return Variable(name, TensorType(value.shape, element), frozen(np.array(value, order="C")), caller())
+
+
+def initial_value(name: str, initial: Any, element: ElementType | None) -> tuple[Array, ElementType]:
+    """An array, and its element type: numbers and NumPy's default dtypes become i32 and f32."""
+    try:
+        value = np.asarray(initial)
+        if element is None:
+            plain = is_number(initial) or isinstance(initial, list | tuple) or value.dtype in (np.float64, np.int64)
+            default = {"f": F32, "i": I32}.get(value.dtype.kind) if plain else None
+            element = default or BY_STORAGE[value.dtype.name]
+        return value.astype(element.dtype), element
+    except (KeyError, ValueError, TypeError):
+        raise problem(f"the initial value of variable {name} is a {type(initial).__name__} that is no tensor",
+                      "argument") from None
+
+
+class Variable:
+    """A variable by name. It may be used by any number of functions and threads."""
+    __slots__ = ("initial", "name", "position", "type")
+
+    def __init__(self, name: str, type: TensorType, initial: Array | None, position: Position | None) -> None:
+        self.name, self.type, self.initial, self.position = name, type, initial, position
+
+    def __repr__(self) -> str:
+        return f"Variable({self.name!r}, {self.type})"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.type.dims
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.type.element.dtype
+
+    def read(self) -> Any:
+        """The value: a tensor inside a traced function, outside a copy as an array."""
+        if is_tracing():
+            self._declare()
+            return apply("variable_read", symbol=self.name, type=self.type)
+        self._exist()
+        return process.read(self.name)
+
+    def write(self, value: Any) -> None:
+        """Give it a value of its type; numbers fill it."""
+        if not is_tracing():
+            self._exist()
+            value = np.asarray(value, self.dtype) if is_number(value) or isinstance(value, list) else np.asarray(value)
+            process.set(self.name, np.full(self.shape, value) if value.ndim == 0 else value)
+            return
+        from .layout import broadcast_to
+        self._declare()
+        given = tensor(value, self.type.element)
+        if given.ndim == 0:
+            given = broadcast_to(given, self.shape) if self.shape else given
+        if given.type != self.type:
+            raise problem(f"variable {self.name} is {self.type}, what is written is {given.type}", "variable",
+                          help="astype, reshape or broadcast_to bring it there")
+        record(operator("variable_write")(symbol=self.name), given)
+
+    set = write
+
+    @property
+    def value(self) -> Any:
+        return self.read()
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        self.write(value)
+
+    def reset(self) -> None:
+        """Back to the initial value, or to not written; outside of traced functions."""
+        if is_tracing():
+            raise problem(f"variable {self.name} cannot be reset inside a function that is compiled", "variable",
+                          help="write the value that it should have")
+        self._exist()
+        process.reset(self.name)
+
+    def _exist(self) -> None:
+        """See to it that the process has it."""
+        from ...runtime.arguments import Tensor as TensorArgument
+        element = self.type.element
+        described = TensorArgument(self.name, element.storage, self.shape, element.name)
+        process.declare([Declaration(described, self.initial, self.position)])
+
+    def _declare(self) -> None:
+        """See to it that the module being traced declares it."""
+        declarations = current().trace.declarations
+        known: Any = declarations.get(self.name)
+        if known is None:
+            op = operator("variable")(symbol=self.name, type=self.type, initial=self.initial)
+            declarations[self.name] = Operation(op, (), (), position=self.position)
+        elif known.op.type != self.type:
+            raise problem(f"variable {self.name} is {self.type} here and {known.op.type} before", "variable",
+                          help="give one of them another name")

@@ -1,0 +1,122 @@
+"""The smallest arena for the buffers of one pool, as far as a given effort goes: the exact search at the lower bound first,
+and then at sizes between what is ruled out and the best plan so far. Buffers that have nothing to do with one another
+are searched apart.
+"""
+from __future__ import annotations
+
+import numpy as np
+
+from ....runtime.records import dataclass
+from .instance import Instance
+from .packing import Effort, Packing
+from .ragged_arrays import Array, Rows, distinct
+from .search_state import FOUND, NONE
+
+NEAR = 1.03
+"""A plan that is so close to the lower bound makes it worth the rest of the effort to reach it."""
+
+
+LESS = 64
+"""With what is left of the effort, plans are looked for that are smaller by this part, by half of it, and so on."""
+
+MOST_EDGES = 100_000
+"""Of conflicts that do not come from lifetimes, more take too long to cover with sections."""
+
+
+@dataclass(frozen=True, slots=True)
+class Smallest:
+    """A plan of one pool: the offset of each buffer (None: no better one was found), its size, and a size that no smaller plan
+    is known to exist below: the goal, or what is proved."""
+    offsets: Array | None
+    size: int
+    bound: int
+
+
+def smallest(instance: Instance, offsets: Array, goal: int, effort: Effort, enough: int | None = None) -> Smallest:
+    """Make a plan smaller, but not smaller than `goal`; `enough` is a size that matters more than others."""
+    if not instance.is_intervals and len(instance.conflicts.items) > MOST_EDGES:
+        return Smallest(offsets, top(instance, offsets, np.arange(len(instance))), goal)
+    offsets, bound = offsets.copy(), goal
+    parts = [(top(instance, offsets, part), part) for part in components(instance.sections, len(instance))]
+    for size, part in sorted(parts, key=lambda p: -p[0]):
+        if size > goal:
+            found = shrink(instance.take(part), size, goal, effort, effort.visits, enough)
+            if found.offsets is not None:
+                offsets[part] = found.offsets
+            goal, bound = max(goal, found.size), max(bound, found.bound)
+    return Smallest(offsets, top(instance, offsets, np.arange(len(instance))), bound)
+
+
+def top(instance: Instance, offsets: Array, chosen: Array) -> int:
+    """The size that some of the buffers need."""
+    return int((offsets[chosen] + instance.size[chosen]).max(initial=0))
+
+
+def components(sections: Rows, count: int) -> list[Array]:
+    """The buffers, taken apart where no conflict joins them."""
+    label, before = np.arange(count), np.full(count, -1)
+    turned = sections.turned(count)
+    while not np.array_equal(label, before):
+        before = label
+        label = -turned.greatest(sections.greatest(-label))
+        label = label[label]
+    return [np.flatnonzero(label == k) for k in distinct(label)]
+
+
+def shrink(instance: Instance, below: int, goal: int, effort: Effort, visits: int, enough: int | None) -> Smallest:
+    """The smallest plan of less than `below` bytes. Buffers that conflict with all others can as well lie at the bottom; what
+    is left may fall apart then."""
+    if len(instance) == 1:
+        return Smallest(np.zeros(1, np.int64), int(instance.size[0]), int(instance.size[0]))
+    grain = int(instance.alignment.max())
+    everywhere = (instance.conflicts.lengths == len(instance) - 1) & (instance.size % grain == 0)
+    if everywhere.all() or not everywhere.any():
+        return search_sizes(Packing(instance), below, goal, effort, visits, enough)
+    offsets = np.zeros(len(instance), np.int64)
+    base = int(instance.size[everywhere].sum())
+    offsets[everywhere] = np.cumsum(instance.size[everywhere]) - instance.size[everywhere]
+    ids = np.flatnonzero(~everywhere)
+    rest = instance.take(ids)
+    parts = components(rest.sections, len(rest))
+    left = None if enough is None else enough - base
+    found = [shrink(rest.take(p), below - base, goal - base, effort, visits // len(parts), left) for p in parts]
+    bound = base + max(f.bound for f in found)
+    for part, plan in zip(parts, found):
+        if plan.offsets is None:
+            return Smallest(None, below, bound)
+        offsets[ids[part]] = base + plan.offsets
+    return Smallest(offsets, base + max(f.size for f in found), bound)
+
+
+def search_sizes(packing: Packing, below: int, goal: int, effort: Effort, visits: int, enough: int | None) -> Smallest:
+    """The smallest plan of less than `below` bytes, and not below `goal`, that is found with so many visits."""
+    step, best, proved = packing.step, below, packing.bound
+    offsets: Array | None = None
+    left = min(visits, effort.visits)
+    stop = effort.visits - left
+
+    def attempt(capacity: int, share: int) -> bool:
+        nonlocal best, proved, offsets
+        result = packing.pack(capacity, min(share, effort.visits - stop), effort)
+        if result == FOUND:
+            offsets = packing.offsets
+            best = int((offsets + packing.instance.size).max())
+        if result == NONE:
+            proved = max(proved, capacity + step)
+        return result == FOUND
+
+    aim = max(goal // step * step, proved)
+    if aim < best and not attempt(aim, left * 3 // 8):
+        low = aim + step
+        if enough is not None and low <= enough < best and not attempt(enough // step * step, left // 4):
+            low = enough // step * step + step
+        while (low := max(low, proved)) <= (most := (best - 1) // step * step):
+            middle = (low + most) // 2 // step * step
+            low = low if attempt(middle, left // 16) else middle + step
+        if proved <= aim and best <= NEAR * aim:
+            attempt(aim, left)
+        part = LESS
+        while max(aim, proved) < best and best // part >= step and effort.visits > stop:
+            if not attempt(max(aim, proved, (best - best // part) // step * step), left // 16):
+                part *= 2
+    return Smallest(offsets, best, min(proved, best))

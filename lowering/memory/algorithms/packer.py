@@ -1,0 +1,114 @@
+"""The buffers of one pool: how small they can be packed, whether they fit into its size, and which of them do."""
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from ....runtime.errors import Problem
+from ....runtime.records import dataclass
+from ..buffers import BufferInfo, PoolInfo
+from .exact_search import smallest
+from .first_fit import Placement
+from .first_fit_compiled import Method, Placer
+from .instance import Instance
+from .lower_bound import lower_bound
+from .orders import Key, conflicts_first, ordered, size_first
+from .packing import Effort
+
+SHARE = 8
+"""A question about some of the buffers may take this part of the effort that is left."""
+
+SEARCHABLE = 3_000_000
+"""Conflicts of an instance that the exact search is tried on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """Offsets by name, the size that they need, and the least size that is possible, as far as that is proved."""
+    offsets: Mapping[str, int]
+    size: int
+    bound: int
+
+
+class Packer:
+    """Plans for one pool each. All share an effort; the best plan of a set of buffers is kept, and no question is worked on
+    twice."""
+
+    def __init__(self, effort: Effort) -> None:
+        self.effort = effort
+        self.plans: dict[frozenset[str], Packed] = {}
+        self.asked: set[tuple[frozenset[str], int]] = set()
+        self.bounds: dict[frozenset[str], int] = {}
+
+    def bound(self, buffers: Sequence[BufferInfo]) -> int:
+        """The lower bound of these buffers."""
+        names = frozenset(b.name for b in buffers)
+        if names not in self.bounds:
+            self.bounds[names] = lower_bound(buffers)
+        return self.bounds[names]
+
+    def smallest(self, buffers: Sequence[BufferInfo], limit: int | None = None, questions: int = 1) -> Packed:
+        """The smallest plan that is found, with the effort that is left for so many `questions`; a plan of at most `limit`
+        bytes matters more than others."""
+        return self.ask(buffers, self.bound(buffers), limit, self.effort.visits // questions)
+
+    def fits(self, buffers: Sequence[BufferInfo], limit: int) -> bool:
+        """Whether a plan of at most `limit` bytes is found."""
+        return self.bound(buffers) <= limit and self.ask(buffers, limit, limit, self.effort.visits // SHARE).size <= limit
+
+    def know(self, buffers: Sequence[BufferInfo], offsets: Mapping[str, int]) -> Packed:
+        """Note a plan."""
+        size = max((offsets[b.name] + b.size_bytes for b in buffers), default=0)
+        names = frozenset(b.name for b in buffers)
+        if names not in self.plans or size < self.plans[names].size:
+            self.plans[names] = Packed(offsets, size, self.bound(buffers))
+        return self.plans[names]
+
+    def ask(self, buffers: Sequence[BufferInfo], goal: int, limit: int | None, visits: int) -> Packed:
+        """The best plan of these buffers, but it need not be smaller than `goal`."""
+        names = frozenset(b.name for b in buffers)
+        best = self.plans[names] if names in self.plans else self.know(buffers, greedy(buffers, goal))
+        edges = sum(len(b.conflicts) for b in buffers)
+        if best.size <= goal or (names, goal) in self.asked or edges > SEARCHABLE or len(buffers) ** 2 + edges > visits:
+            return best
+        self.asked.add((names, goal))
+        instance, part = Instance.of(buffers), self.effort.part(visits)
+        given = part.visits
+        found = smallest(instance, np.array([best.offsets[b.name] for b in instance.buffers], np.int64), goal, part, limit)
+        self.effort.spend(part, given)
+        assert found.offsets is not None
+        offsets = dict.fromkeys((b.name for b in buffers), 0)
+        offsets |= dict(zip((b.name for b in instance.buffers), found.offsets.tolist()))
+        self.plans[names] = Packed(offsets, found.size, found.bound if goal <= best.bound else best.bound)
+        return self.plans[names]
+
+
+def greedy(buffers: Sequence[BufferInfo], goal: int) -> dict[str, int]:
+    """Offsets by a static order, the better of two where the first does not reach `goal`."""
+    free = [dataclasses.replace(b, pool_candidates=()) for b in buffers]
+    placer = Placer(free, (PoolInfo("pool"),))
+    ways: Iterable[tuple[Method, Key]] = ("first_fit", size_first), ("lowest_first", conflicts_first)
+    best: tuple[int, dict[str, int]] | None = None
+    for method, key in ways:
+        placed = placer.place(method, ordered(free, key))
+        if best is None or placed.sizes["pool"] < best[0]:
+            best = placed.sizes["pool"], {name: place.byte_offset for name, place in placed.allocations.items()}
+        if best[0] <= goal:
+            break
+    assert best is not None
+    return best[1]
+
+
+def first_that_fit(buffers: Sequence[BufferInfo], pool: PoolInfo) -> tuple[list[BufferInfo], dict[str, int]]:
+    """Of buffers in order of value, those that first fit finds room for, and where."""
+    placement = Placement([pool])
+    found = []
+    for buffer in buffers:
+        try:
+            placement.place(dataclasses.replace(buffer, pool_candidates=()))
+        except Problem:
+            continue
+        found.append(buffer)
+    return found, {name: place.byte_offset for name, place in placement.allocations.items()}

@@ -1,0 +1,235 @@
+"""Whether buffers of one pool fit into a given size: the kernel of `search_kernel`, run with many orders of the buffers.
+
+How long a search takes varies by orders of magnitude with the order of the buffers, and most instances have an order
+that leads to a plan almost at once. So there are many short runs: first with orders that often work, then with ones
+that put what made the runs before go back first (a weight of each section), a little disturbed at random. Effort is
+counted, never timed, and the seed is fixed: the same buffers have the same plan.
+"""
+from __future__ import annotations
+
+import functools
+import itertools
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ....runtime.records import dataclass
+from .compiled_python import compiled, is_compiled
+from .instance import Instance
+from .lower_bound import stacked
+from .ragged_arrays import Array, Rows, distinct
+from .search_kernel import search
+from .search_state import FOUND, HUGE, NODES, NONE, STOPPED, Search
+
+FIRST_ORDERS = "TC", "UC", "SC", "TU", "TS", "CU"
+"""T: most bytes in a section of a buffer, C: number of sections, U: last section, S: first one (the earliest first), B:
+size x sections, O: number of conflicts; but for S, the greatest first."""
+
+LEARNING_ORDERS = "U", "S", "C", "TC", "B", "O"
+NOISE, SEED = 0.01, 1
+BLAME = 1_000_000
+"""What a run adds to the weights of the sections it got stuck in, all together; each run takes a tenth of the weights before.
+Whole numbers, so that their sums are the same on every machine."""
+PYTHON_VISITS = 100_000
+"""How much is done in Python before it is worth the time (some 80 ms) to compile the kernel."""
+RUN_VISITS = 20_000
+"""What it costs to start a run."""
+
+
+@dataclass(slots=True)
+class Effort:
+    """What searches may still cost, in visits of buffers and sections; and the nodes that they have taken."""
+    visits: int
+    python: int = PYTHON_VISITS
+    nodes: int = 0
+
+    def part(self, visits: int) -> Effort:
+        """Some of it, for one question."""
+        return Effort(min(visits, self.visits), self.python)
+
+    def spend(self, part: Effort, visits: int) -> None:
+        """Account for a part, of which so many visits were given."""
+        self.visits -= visits - part.visits
+        self.python, self.nodes = part.python, self.nodes + part.nodes
+
+
+class Packing:
+    """Buffers of one pool that conflict with one another, as the search needs them. `bound` is the least size that they can
+    have, `step` what every size is a multiple of."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance, count = instance, len(instance)
+        self.sections, self.grain = by_alignment(instance)
+        self.sections_of = self.sections.turned(count)
+        grain = self.grain[self.sections.owners]
+        taken = -(-instance.size[self.sections.items] // grain) * grain
+        self.total = np.add.reduceat(taken, self.sections.start[:-1])
+        self.slack = np.maximum.reduceat(taken - instance.size[self.sections.items], self.sections.start[:-1])
+        self.bound = max(stacked(instance.size[row], instance.alignment[row], int(g))
+                         for row, g in zip(self.sections, self.grain))
+        self.step = int(np.gcd.reduce(np.concatenate((instance.size, instance.alignment))))
+        self.low = self.sections_of.items[self.sections_of.start[:-1]]
+        self.high = self.sections_of.items[self.sections_of.start[1:] - 1] + 1
+        self.cost = 100 + count + len(self.sections) + 2 * len(instance.conflicts.items) // count
+        self.weight = np.zeros(len(self.sections), np.int64)
+        self.offsets = np.zeros(count, np.int64)
+        self.kinds = self.equals()
+
+    def equals(self) -> Array:
+        """A number for each buffer, the same for those that differ in nothing."""
+        rows = zip(self.instance.size.tolist(), self.instance.alignment.tolist(), (r.tobytes() for r in self.sections_of))
+        numbers: dict[tuple[int, int, bytes], int] = {}
+        return np.array([numbers.setdefault(row, len(numbers)) for row in rows])
+
+    @functools.cached_property
+    def crossing(self) -> Array:
+        """For each section how many buffers are in or around it and the one before."""
+        change = np.zeros(len(self.sections) + 1, np.int64)
+        np.add.at(change, self.low + 1, 1)
+        np.add.at(change, self.high, -1)
+        return np.cumsum(change)
+
+    @functools.cached_property
+    def keys(self) -> dict[str, Array]:
+        """What orders are made of, each with values from 0 to 1."""
+        length = self.instance.sections_of.lengths
+        keys = {"T": self.sections_of.greatest(self.total), "C": length, "U": self.high, "S": -self.low,
+                "B": self.instance.size * length, "O": self.instance.conflicts.lengths}
+        return {name: (k - k.min()) / max(1, k.max() - k.min()) for name, k in keys.items()}
+
+    # ---- one size ----------------------------------------------------------------------------------------------------
+    def pack(self, capacity: int, visits: int, effort: Effort) -> int:
+        """Search for a plan within `capacity`: FOUND with `offsets` filled, NONE, or STOPPED after so many visits."""
+        if capacity < self.bound:
+            return NONE
+        for order, most, jump in self.orders():
+            nodes = min(most, visits // self.cost)
+            if nodes <= 0:
+                break
+            result, taken = self.run(order, capacity, nodes, jump, effort)
+            visits -= taken * self.cost + RUN_VISITS
+            effort.visits -= taken * self.cost + RUN_VISITS
+            effort.nodes += taken
+            if result == FOUND or (result == NONE and not jump):
+                return result
+        return STOPPED
+
+    def orders(self) -> Iterator[tuple[Array, int, bool]]:
+        """Orders of the buffers, each with the number of nodes to try it for, and whether to jump back."""
+        short = max(3 * len(self.instance), 500)
+        plain = [self.order([self.keys[c] for c in name]) for name in FIRST_ORDERS]
+        yield plain[0], 2 * short, False
+        yield from ((order, 2 * short, True) for order in plain)
+        draw = random.Random(SEED)
+        for turn in itertools.count(1):
+            yield plain[turn % len(plain)], 8 * short * luby(turn), False
+            for name, learnt in itertools.product(LEARNING_ORDERS, (None, Rows.greatest, Rows.sums)):
+                keys = [self.keys[c] + NOISE * np.array([draw.random() for _ in self.kinds]) for c in name]
+                yield (self.order(([learnt(self.sections_of, self.weight)] if learnt else []) + keys),
+                       short * luby(turn), True)
+
+    @staticmethod
+    def order(keys: list[Array]) -> Array:
+        """By falling keys, then by number."""
+        return np.lexsort([-k for k in reversed(keys)])
+
+    # ---- one run -----------------------------------------------------------------------------------------------------
+    def run(self, order: Array, capacity: int, nodes: int, jump: bool, effort: Effort) -> tuple[int, int]:
+        """One search, and its nodes: in Python where that is likely to be over soon, and else in machine code. Which of
+        them makes no difference to the answer."""
+        allowed = 0 if is_compiled(search) else min(nodes, effort.python // self.cost)
+        if allowed > 0:
+            result = self.start(search, self.lists, order, capacity, allowed, jump)
+            effort.python -= self.lists.now[NODES] * self.cost
+            if result != STOPPED or nodes == allowed:
+                return self.learn(self.lists, result)
+        code = compiled(search, Search) if self.total.max() < HUGE else None
+        record = self.lists if code is None else self.arrays
+        return self.learn(record, self.start(code or search, record, order, capacity, nodes, jump))
+
+    def start(self, kernel: Callable[..., int], record: Search, order: Array, capacity: int, nodes: int, jump: bool) -> int:
+        self.reset(record, order, capacity)
+        return kernel(record, len(self.instance), len(self.sections), capacity, nodes, int(jump))
+
+    def learn(self, record: Search, result: int) -> tuple[int, int]:
+        """Keep what a run has found: the plan, or where it got stuck."""
+        if result == FOUND:
+            self.offsets = np.array(record.offset, np.int64)
+        blame = np.array(record.blame, np.int64)[:len(self.sections)]
+        self.weight = self.weight * 9 // 10 + blame * BLAME // max(1, int(blame.sum()))
+        return result, int(record.now[NODES])
+
+    @functools.cached_property
+    def arrays(self) -> Search:
+        """What machine code works on."""
+        return Search(**{name: values.astype(np.int64) for name, values in self.fields().items()})
+
+    @functools.cached_property
+    def lists(self) -> Search:
+        """What Python works on."""
+        return Search(**{name: values.tolist() for name, values in self.fields().items()})
+
+    def fields(self) -> dict[str, Array]:
+        """The arrays of a search: what never changes, and room for the rest."""
+        instance, count, sections = self.instance, len(self.instance), len(self.sections)
+        parts = count * (count.bit_length() + 3) + 10
+        given = {"size": instance.size, "alignment": instance.alignment, "conflict_start": instance.conflicts.start,
+                 "conflict": instance.conflicts.items, "section_start": self.sections_of.start,
+                 "section": self.sections_of.items, "low": self.low, "high": self.high,
+                 "member_start": self.sections.start, "member": self.sections.items, "grain": self.grain}
+        sizes = dict.fromkeys(("rank", "twin", "offset", "placed", "chosen", "parent", "free", "frame_trail", "frame_part",
+                               "frame_pending", "frame_parts", "frame_listed"), count)
+        sizes |= dict.fromkeys(("total", "limit", "crossing", "hint", "blame", "piece", "piece_size", "piece_low",
+                                "piece_part"), sections + 1)
+        sizes |= dict.fromkeys(("part_first", "part_last", "part_low", "part_high", "part_frame", "part_next", "listed"), parts)
+        sizes |= {"trail_buffer": len(instance.conflicts.items) // 2 + 1, "now": 9}
+        sizes["trail_offset"] = sizes["trail_buffer"]
+        return given | {name: np.zeros(size, np.int64) for name, size in sizes.items()}
+
+    def reset(self, record: Search, order: Array, capacity: int) -> None:
+        """Back to the start, for an order and a size."""
+        count = len(self.instance)
+        rank = np.empty(count, np.int64)
+        rank[order] = np.arange(count)
+        zeros = np.zeros(count, np.int64)
+        sections = zip(("total", "limit", "crossing", "hint", "blame"), (
+            self.total, capacity + self.slack, self.crossing[:-1], self.sections.items[self.sections.start[:-1]],
+            np.zeros_like(self.total)))
+        buffers = zip(("rank", "twin", "offset", "placed", "listed"), (rank, self.twins(order), zeros, zeros, order))
+        for name, values in (*buffers, *sections, ("now", np.zeros(9, np.int64))):
+            put(getattr(record, name), values)
+
+    def twins(self, order: Array) -> Array:
+        """For each buffer the one before it in `order` that differs in nothing; -1 for none."""
+        by_kind = order[np.argsort(self.kinds[order], kind="stable")]
+        same = self.kinds[by_kind[1:]] == self.kinds[by_kind[:-1]]
+        twin = np.full(len(order), -1)
+        twin[by_kind[1:][same]] = by_kind[:-1][same]
+        return twin
+
+
+def luby(turn: int) -> int:
+    """1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ...: how long to try in a turn where nobody knows how long it takes (Luby, Sinclair and
+    Zuckerman 1993). Turns count from 1."""
+    while turn & turn + 1:
+        turn -= (1 << turn.bit_length() - 1) - 1
+    return (turn + 1) // 2
+
+
+def put(target: Any, values: Array) -> None:
+    """Write into the first elements of an array, or of a list."""
+    target[:len(values)] = values if isinstance(target, np.ndarray) else values.tolist()
+
+
+def by_alignment(instance: Instance) -> tuple[Rows, Array]:
+    """The sections, and of each those members by themselves that are aligned better than others; with the alignment that
+    all members of each have. What lies at multiples of 64 bytes takes multiples of 64 bytes."""
+    rows, grains, sections = [], [], instance.sections
+    for row in sections:
+        alignment = instance.alignment[row]
+        for grain in distinct(alignment).tolist():
+            rows.append(row[alignment >= grain])
+            grains.append(grain)
+    return (Rows(np.cumsum([0, *map(len, rows)]), np.concatenate(rows)) if rows else sections), np.array(grains, np.int64)

@@ -1,0 +1,85 @@
+"""Lists of numbers of different lengths, one behind the other in one array: how the planner's inner loops see conflicts
+and sections.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ....runtime.records import dataclass
+
+Array = np.ndarray
+"""A vector of int64."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Row i is `items[start[i]:start[i + 1]]`."""
+    start: Array
+    items: Array
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    def __getitem__(self, i: int) -> Array:
+        return self.items[self.start[i]:self.start[i + 1]]
+
+    def __iter__(self) -> Iterator[Array]:
+        return (self[i] for i in range(len(self)))
+
+    @property
+    def lengths(self) -> Array:
+        return np.diff(self.start)
+
+    @property
+    def owners(self) -> Array:
+        """The row of each item."""
+        return np.repeat(np.arange(len(self)), self.lengths)
+
+    @staticmethod
+    def of(lists: Sequence[Sequence[int]]) -> Rows:
+        """These rows."""
+        return Rows(starts([len(items) for items in lists]), np.array([i for items in lists for i in items], np.int64))
+
+    @staticmethod
+    def grouped(keys: Array, items: Array, count: int) -> Rows:
+        """`count` rows; row k holds the items whose key is k, in ascending order."""
+        return Rows(starts(np.bincount(keys, minlength=count)), items[np.lexsort((items, keys))].astype(np.int64))
+
+    def turned(self, count: int) -> Rows:
+        """For each of the numbers below `count` the rows that hold it."""
+        return Rows.grouped(self.items, self.owners, count)
+
+    def only(self, rows: Array, new: Array) -> Rows:
+        """Some rows, their items numbered anew: `new[item]`, or left out where that is negative."""
+        keep = np.zeros(len(self), bool)
+        keep[rows] = True
+        owners, items = self.owners, new[self.items]
+        chosen = keep[owners] & (items >= 0)
+        counts = np.bincount(owners[chosen], minlength=len(self))[keep]
+        return Rows(starts(counts), items[chosen])
+
+    def greatest(self, values: Array) -> Array:
+        """Of each row the greatest value of its items; no row is empty."""
+        return np.maximum.reduceat(values[self.items], self.start[:-1]) if len(self) else values[:0]
+
+    def sums(self, values: Array) -> Array:
+        """Of each row the sum of its items' values; no row is empty."""
+        return np.add.reduceat(values[self.items], self.start[:-1]) if len(self) else values[:0]
+
+
+def starts(lengths: Sequence[int] | Array) -> Array:
+    """Where rows of these lengths begin, and where the last ends."""
+    found = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=found[1:])
+    return found
+
+
+def distinct(values: Array) -> Array:
+    """Each value once, in ascending order. (The first use of NumPy's own `unique` loads its masked arrays, which takes longer
+    than most plans.)"""
+    found = np.sort(values)
+    keep = np.ones(len(found), bool)
+    keep[1:] = found[1:] != found[:-1]
+    return found[keep]

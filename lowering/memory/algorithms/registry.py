@@ -1,0 +1,105 @@
+"""The planner's algorithms by name: tosaic's own, and those that another installed package offers as entry points of the
+group `tosaic.memory_planners`. Such a package is only loaded when its algorithm is named. Its pyproject.toml says
+
+    [project.entry-points."tosaic.memory_planners"]
+    my_planner = "my_package:my_function"
+"""
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Protocol
+
+from ....runtime.errors import Problem
+from ..buffers import BufferInfo, PoolAllocation, PoolInfo
+
+GROUP = "tosaic.memory_planners"
+PRESSURE = "memory_pressure"
+
+Algorithm = Callable[..., Mapping[str, PoolAllocation]]
+"""(buffers, pools) -> the place of each buffer, by name. Buffers come with symmetric conflicts, pools in order of
+preference with their sizes. A function that has a parameter named `memory_pressure` is given by that name, too, the
+largest sum of bytes that are live together."""
+
+
+class Planner(Protocol):
+    """An algorithm, ready to be called."""
+
+    def __call__(self, buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]) -> Mapping[str, PoolAllocation]: ...
+
+
+ALGORITHMS: dict[str, Algorithm] = {}
+
+
+def algorithm(name: str) -> Callable[[Algorithm], Algorithm]:
+    """Register a planner's algorithm, so that an option can name it. A Problem where it cannot be called as one."""
+    def register(function: Algorithm) -> Algorithm:
+        if name in ALGORITHMS:
+            raise Problem(f"there is a planner's algorithm named {name} already", kind="option")
+        wants_pressure(function, name)
+        ALGORITHMS[name] = function
+        return function
+
+    return register
+
+
+def find_algorithm(name: str) -> Algorithm:
+    """The algorithm of that name; a Problem where there is none, or the package that offers it is broken."""
+    if name not in ALGORITHMS:
+        function = offered(name)
+        if name not in ALGORITHMS:  # loading the package may have registered it
+            algorithm(name)(function)
+    return ALGORITHMS[name]
+
+
+def names() -> list[str]:
+    """The names of all algorithms, those of other packages included."""
+    return sorted({*ALGORITHMS, *(e.name for e in entry_points(group=GROUP))})
+
+
+def offered(name: str) -> Algorithm:
+    """The algorithm of that name from another package."""
+    offers = {(e.value, package(e)): e for e in entry_points(group=GROUP, name=name)}
+    if not offers:
+        raise Problem(f"there is no planner's algorithm named {name}", kind="option", help=f"there are {', '.join(names())}")
+    if len(offers) > 1:
+        raise Problem(f"several packages offer a planner's algorithm named {name}: {', '.join(sorted(p for _, p in offers))}",
+                      kind="option", help="uninstall all but one of them")
+    entry, = offers.values()
+    where = f"the planner's algorithm {name} of package {package(entry)} ({entry.value})"
+    try:
+        function = entry.load()
+    except Exception as error:  # whatever another package's code may raise
+        raise Problem(f"{where} cannot be loaded: {type(error).__name__}: {error}", kind="option",
+                      help="repair or uninstall the package, or name another algorithm") from error
+    if not callable(function):
+        raise Problem(f"{where} is {type(function).__name__} and no function", kind="option",
+                      help="an entry point names a function of buffers and pools")
+    return function
+
+
+def package(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist is not None else entry.value.split(":")[0]
+
+
+def wants_pressure(function: Algorithm, name: str = "custom") -> bool:
+    """Whether an algorithm asks for the memory pressure; a Problem where it does not take buffers and pools."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # built in, says nothing about itself
+        return False
+    more: dict[str, Any] = {PRESSURE: 0} if PRESSURE in signature.parameters else {}
+    try:
+        signature.bind((), (), **more)
+    except TypeError as error:
+        raise Problem(f"the planner's algorithm {name} cannot be called with buffers and pools: {error}", kind="option",
+                      help=f"its parameters are buffers and pools, and {PRESSURE} if it needs that") from error
+    return bool(more)
+
+
+def planner(function: Algorithm, pressure: Callable[[], int]) -> Planner:
+    """The algorithm as a function of buffers and pools; `pressure` computes the memory pressure where it is asked for."""
+    if not wants_pressure(function, getattr(function, "__name__", "custom")):
+        return function
+    return lambda buffers, pools: function(buffers, pools, **{PRESSURE: pressure()})

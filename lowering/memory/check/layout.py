@@ -1,0 +1,97 @@
+"""Where a plan puts the buffers of a program, and which of them have bytes in common: what the verifier goes by when it
+replays the steps (`replay`). It knows nothing of how the plan was made.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Set
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ...elements.expression import Buffer
+
+if TYPE_CHECKING:
+    from ..plan import PlannedBuffer
+
+FEW = 64
+"""Buffers that are looked at one by one faster than by whole arrays."""
+
+Bytes = tuple[int, int]
+"""From a byte to before another."""
+
+
+class Use(NamedTuple):
+    """Bytes of a buffer that a step touches."""
+    buffer: Buffer
+    first: int
+    end: int
+
+
+class Layout:
+    """The places of the buffers: `at` has the bytes of each in its pool."""
+
+    def __init__(self, placed: Mapping[Buffer, PlannedBuffer]) -> None:
+        self.placed = placed
+        self.at: dict[Buffer, Bytes] = {b: (p.byte_offset, p.byte_offset + b.nbytes) for b, p in placed.items()}
+        self.pools = {p.pool: Inside([b for b in placed if placed[b].pool == p.pool], self.at)
+                      for p in {p.pool: p for p in placed.values()}.values()}
+        self.shared = frozenset(b for inside in self.pools.values() for b in inside.shared())
+
+    def name(self, buffer: Buffer) -> str:
+        return self.placed[buffer].name
+
+    def whole(self, buffer: Buffer) -> Use:
+        return Use(buffer, 0, buffer.nbytes)
+
+    def is_shared(self, buffer: Buffer) -> bool:
+        """Whether another buffer has some of its bytes at some time."""
+        return buffer in self.shared
+
+    def meets(self, one: Buffer, other: Buffer) -> bool:
+        """Whether two buffers have bytes in common at some time."""
+        a, b = self.placed.get(one), self.placed.get(other)
+        together = a is not None and b is not None and one is not other and a.pool == b.pool
+        return together and overlap(self.at[one], self.at[other])
+
+    def near(self, buffer: Buffer, among: Set[Buffer]) -> Iterable[Buffer]:
+        """Those of some buffers that have bytes in common with this one."""
+        if len(among) <= FEW:
+            return [other for other in among if self.meets(buffer, other)]
+        return (self.pools[self.placed[buffer].pool].near(self.at[buffer]) - {buffer}) & among
+
+    def share(self, one: Use, other: Use) -> bool:
+        """Whether two uses have a byte in common."""
+        if not self.meets(one.buffer, other.buffer):
+            return False
+        a, b = self.at[one.buffer][0], self.at[other.buffer][0]
+        return max(a + one.first, b + other.first) < min(a + one.end, b + other.end)
+
+
+class Inside:
+    """The buffers of one pool."""
+
+    def __init__(self, buffers: list[Buffer], at: Mapping[Buffer, Bytes]) -> None:
+        self.buffers = np.empty(len(buffers), object)
+        self.buffers[:] = buffers
+        self.first, self.end = (np.array(column, np.int64) for column in zip(*(at[b] for b in buffers)))
+
+    def near(self, place: Bytes) -> frozenset[Buffer]:
+        """Those with bytes there."""
+        first, end = place
+        return frozenset(self.buffers[(self.first < end) & (self.end > first)].tolist())
+
+    def shared(self) -> Iterator[Buffer]:
+        """Those that have bytes in common with another: one that begins before the last byte of those that begin before it, or
+        of which another does."""
+        order = np.lexsort((self.end, self.first))
+        order = order[self.first[order] < self.end[order]]
+        if len(order) < 2:
+            return
+        first, reached = self.first[order], np.maximum.accumulate(self.end[order])
+        behind = np.concatenate(([False], first[1:] < reached[:-1]))
+        before = np.concatenate((first[1:] < self.end[order][:-1], [False]))
+        yield from self.buffers[order[behind | before]].tolist()
+
+
+def overlap(one: Bytes, other: Bytes) -> bool:
+    return one[0] < other[1] and other[0] < one[1]

@@ -1,0 +1,140 @@
+"""Runs a program's steps on a plan without computing anything: notes which bytes of each buffer have been overwritten by
+another since they were written, and what is still read of those. The verifier's core, with `layout` (who shares bytes),
+`step_uses` (what a step touches) and `contents` (what is there): they share with the planners only the order of loops
+(`loops/order`).
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ...elements.expression import Buffer
+from ...kernels.kernel import Branch, CheckTrue, CheckWritten, Compute, Loop, MarkWritten, Parallel, Step, walk
+from ...loops.access_order import may_overwrite
+from ...loops.program import Program
+from .contents import Contents
+from .layout import Layout, Use
+from .step_uses import StepUses, Touched
+
+if TYPE_CHECKING:
+    from ..plan import PlannedBuffer
+
+
+class Replay:
+    """Runs the steps on contents instead of numbers: both parts of each branch, each loop until nothing changes."""
+
+    def __init__(self, program: Program, placed: Mapping[Buffer, PlannedBuffer]) -> None:
+        self.program, self.layout = program, Layout(placed)
+        self.uses = StepUses(program, self.layout)
+        self.known: dict[tuple[int, tuple[int, int] | None], Touched] = {}
+        self.now = Contents(self.layout)
+        self.faults: list[str] = []
+
+    def whole_run(self) -> None:
+        """The caller gives inputs, and finds outputs; constants are there before and after."""
+        given = (*self.program.constants, *self.program.inputs)
+        for buffer in given:
+            self.now.write(self.layout.whole(buffer))
+        if any(b in self.now.gone for b in given):
+            self.faults.append("inputs or constants share bytes")
+        for step, last in zip(self.program.steps, self.last_used()):
+            self.run((step,))
+            self.now.forget(last)
+        for buffer in (*self.program.outputs, *self.program.constants):
+            self.read(self.layout.whole(buffer), "the caller")
+
+    def last_used(self) -> list[list[Buffer]]:
+        """For each step of the whole run: the buffers that none behind it touches, nor the caller."""
+        last: dict[Buffer, int] = {}
+        for number, step in enumerate(self.program.steps):
+            for inner in walk((step,)):
+                last.update((b, number) for b in touched_by(self.program, inner))
+        found: list[list[Buffer]] = [[] for _ in self.program.steps]
+        for buffer in last.keys() - {*self.program.outputs, *self.program.constants}:
+            found[last[buffer]].append(buffer)
+        return found
+
+    def run(self, steps: Iterable[Step]) -> None:
+        for step in steps:
+            match step:
+                case Compute(kernel, rows, parts):
+                    self.compute(kernel, rows, parts)
+                case Parallel():
+                    self.parallel(step)
+                case Branch(condition, then, otherwise):
+                    self.read(self.layout.whole(condition), "a branch")
+                    before = self.now.copy()
+                    self.run(then)
+                    after, self.now = self.now, before
+                    self.run(otherwise)
+                    self.now = self.now.meet(after)
+                case Loop():
+                    self.loop(step)
+                case CheckTrue(condition):
+                    self.read(self.layout.whole(condition), "a check")
+                case CheckWritten() | MarkWritten():
+                    pass
+
+    def loop(self, loop: Loop) -> None:
+        """Each turn starts with what is certain after any number of turns; that only shrinks, so it ends."""
+        while True:
+            start = self.now.copy()
+            self.run(loop.test)
+            self.read(self.layout.whole(loop.condition), "a loop")
+            end = self.now.copy()
+            self.run(loop.body)
+            met = start.meet(self.now)
+            if met.same(start):
+                self.now = end
+                return
+            self.now = met
+
+    def compute(self, kernel: int, rows: tuple[int, int] | None, parts: int) -> None:
+        step = self.known.get((kernel, rows))
+        if step is None:
+            step = self.known[kernel, rows] = self.uses.touched(kernel, rows)
+            self.check_at_once(step, None if rows is not None or parts > 1 else kernel)
+        self.take(step)
+
+    def parallel(self, parallel: Parallel) -> None:
+        """Parts that run at the same time: one step, in which no two buffers share a byte. What the parts write for each other
+        to read, each has its own of."""
+        step = self.uses.together(tuple(dict.fromkeys(s.kernel for part in parallel.parts for s in part)))
+        self.check_at_once(step, None)
+        self.take(step)
+
+    def take(self, step: Touched) -> None:
+        for use in step.reads:
+            self.read(use, step.name)
+        for use in step.writes + step.scratch:
+            self.now.write(use)
+
+    def read(self, use: Use, reader: str) -> None:
+        if (by := self.now.clobbered(use)) is not None:
+            self.faults.append(f"{reader} reads {self.layout.name(use.buffer)}, whose bytes {by} has overwritten")
+
+    def check_at_once(self, step: Touched, kernel: int | None) -> None:
+        """What one step writes shares no byte with what else it uses, unless the loops of `kernel` (all of them, in their
+        order) read each byte before."""
+        uses = step.uses if step.pairs else ()
+        for i, j in step.pairs:
+            one, other = uses[i], uses[j]
+            if self.layout.share(one, other) and not (kernel is not None and other in step.reads and one in step.writes
+                                                      and self.is_over(kernel, other.buffer, one.buffer)):
+                pair = f"{self.layout.name(other.buffer)} and {self.layout.name(one.buffer)}"
+                self.faults.append(f"{step.name} uses {pair} at once, which share bytes")
+
+    def is_over(self, kernel: int, read: Buffer, written: Buffer) -> bool:
+        """Whether the one lies exactly on the other, and the loops go well with that."""
+        return (self.layout.at[read][0] == self.layout.at[written][0]
+                and may_overwrite(self.program.functions[kernel], read, written))
+
+
+def touched_by(program: Program, step: Step) -> Sequence[Buffer]:
+    """The buffers that a step itself touches, not those inside it."""
+    match step:
+        case Compute(kernel):
+            return *program.functions[kernel].params, *program.functions[kernel].scratch
+        case Branch(condition) | Loop(_, condition) | CheckTrue(condition):
+            return (condition,)
+    return ()

@@ -1,0 +1,113 @@
+"""Whether a plan is right, found out without the code that made it. An algorithm's answer is held against the conflicts
+that it was given; a whole plan is held against the program, by replaying the steps (`replay`). Runs on every compilation.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ....runtime.errors import Problem
+from ...loops.program import Program
+from ..buffers import BufferInfo, PoolAllocation, PoolInfo
+from ..plan import Plan, PlannedBuffer, PlannedPool, names_of
+from .replay import Replay
+
+SHOWN = 5
+"""How many faults a message lists."""
+
+
+def require_sound(faults: Sequence[str]) -> None:
+    """Raise a Problem that lists the first faults, if there are any."""
+    if faults:
+        more = f"; and {len(faults) - SHOWN} more" if len(faults) > SHOWN else ""
+        raise Problem(f"the memory plan is wrong: {'; '.join(faults[:SHOWN])}{more}", kind="memory",
+                      help="this is a fault of the planner's algorithm, not of the model")
+
+
+# ---- an algorithm's answer -------------------------------------------------------------------------------------------
+def placement_faults(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo],
+                     allocations: Mapping[str, PoolAllocation]) -> Iterator[str]:
+    """What is wrong with the place of each buffer by itself."""
+    known = {p.name: p for p in pools}
+    for name in sorted(allocations.keys() - {b.name for b in buffers}):
+        yield f"{name} has a place but is no buffer"
+    for b in buffers:
+        place = allocations.get(b.name)
+        if place is None:
+            yield f"{b.name} has no place"
+        elif place.pool not in known:
+            yield f"{b.name} lies in {place.pool}, which is no pool"
+        else:
+            yield from place_faults(b, place, known[place.pool])
+
+
+def place_faults(buffer: BufferInfo, place: PoolAllocation, pool: PoolInfo) -> Iterator[str]:
+    at = f"{buffer.name} at offset {place.byte_offset} of {pool.name}"
+    if buffer.pool_candidates and pool.name not in buffer.pool_candidates:
+        yield f"{at} may only lie in {', '.join(buffer.pool_candidates)}"
+    if place.byte_offset < 0:
+        yield f"{at} begins before the pool"
+    if place.byte_offset % buffer.alignment or (pool.alignment or buffer.alignment) % buffer.alignment:
+        yield f"{at} is not aligned to {buffer.alignment} bytes"
+    if pool.size_hint_bytes is not None and place.byte_offset + buffer.size_bytes > pool.size_hint_bytes:
+        yield f"{at} ends at {place.byte_offset + buffer.size_bytes}, behind the pool's {pool.size_hint_bytes} bytes"
+
+
+def conflict_faults(buffers: Sequence[BufferInfo], allocations: Mapping[str, PoolAllocation]) -> Iterator[str]:
+    """Which buffers in conflict share a byte; conflicts count both ways, however they are given."""
+    spans = {b.name: (place.pool, place.byte_offset, place.byte_offset + b.size_bytes)
+             for b in buffers if (place := allocations.get(b.name)) is not None and b.size_bytes}
+    clashes = set()
+    for b in buffers:
+        if b.name in spans:
+            pool, start, end = spans[b.name]
+            for other in b.conflicts:
+                other_pool, other_start, other_end = spans.get(other, ("", 0, 0))
+                if start < other_end and other_start < end and pool == other_pool and other != b.name:
+                    clashes.add((min(b.name, other), max(b.name, other)))
+    for one, other in sorted(clashes):
+        yield f"{one} and {other} share bytes, but conflict"
+
+
+# ---- a plan, against its program -------------------------------------------------------------------------------------
+def verify(plan: Plan, program: Program) -> None:
+    """Raise a Problem unless `plan` gives every buffer of `program` that needs one a place, and running the program
+    never finds bytes overwritten that are still to be read."""
+    require_sound(plan_faults(plan, program))
+
+
+def plan_faults(plan: Plan, program: Program) -> list[str]:
+    """What is wrong with `plan`, each fault once."""
+    places = {b.name: b for b in plan.buffers}
+    names = names_of(program)
+    faults = [*layout_faults(plan), *(f"{names[b]} has no place" for b in program.temporaries if names[b] not in places)]
+    placed = {buffer: places[name] for buffer, name in names.items() if name in places}
+    for buffer, place in placed.items():
+        if place.size_bytes < buffer.nbytes:
+            faults.append(f"{place.name} has {place.size_bytes} bytes, but needs {buffer.nbytes}")
+    replay = Replay(program, placed)
+    replay.whole_run()
+    return list(dict.fromkeys(faults + replay.faults))
+
+
+def layout_faults(plan: Plan) -> Iterator[str]:
+    """What is wrong with pools and places by themselves."""
+    pools = {p.name: p for p in plan.pools}
+    if len(pools) < len(plan.pools) or len({b.name for b in plan.buffers}) < len(plan.buffers):
+        yield "two pools or two buffers have the same name"
+    for pool in plan.pools:
+        if pool.limit_bytes is not None and pool.size_bytes > pool.limit_bytes:
+            yield f"pool {pool.name} has {pool.size_bytes} bytes, but may have {pool.limit_bytes}"
+    for buffer in plan.buffers:
+        if buffer.pool not in pools:
+            yield f"{buffer.name} lies in {buffer.pool}, which is no pool"
+        else:
+            yield from misplaced(buffer, pools[buffer.pool])
+
+
+def misplaced(buffer: PlannedBuffer, pool: PlannedPool) -> Iterator[str]:
+    if buffer.byte_offset % buffer.alignment or pool.alignment % buffer.alignment:
+        yield f"{buffer.name} at offset {buffer.byte_offset} of {pool.name} is not aligned to {buffer.alignment} bytes"
+    if (pool.kind == "constant") is not (buffer.kind == "constant"):
+        yield f"{buffer.name} is {buffer.kind}, but {pool.name} a pool of kind {pool.kind}"
+    if buffer.byte_offset < 0 or buffer.byte_offset + buffer.size_bytes > pool.size_bytes:
+        yield f"{buffer.name} lies outside the {pool.size_bytes} bytes of {pool.name}"

@@ -1,0 +1,32 @@
+"""What an object with code for a matrix unit needs beside that code: Linux lets a process use tiles once it has asked, and an
+object cannot rely on somebody else having asked. So an entry function with tiles asks in each call, which takes about a tenth
+of a microsecond, and returns an error where the answer is no; its header has the error's name.
+"""
+from __future__ import annotations
+
+from ....runtime.tiles import ARCH_PRCTL, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+from ...loops.ir import ShapeTiles
+from ...loops.program import Program
+from ..driver.driver import Writer
+from .interface import MACHINE, Interface
+
+
+def uses_tiles(program: Program) -> bool:
+    """Whether one of the functions gives tiles their shapes. It stands in the outermost block."""
+    return any(isinstance(stmt, ShapeTiles) for f in program.functions for stmt in f.body)
+
+
+def refused(w: Writer) -> str:
+    """Ask for the use of tiles; whether the answer is no. The system call of x86-64 Linux takes its number in rax."""
+    answer = w.put('call i64 asm sideeffect "syscall", '
+                   '"={rax},{rax},{rdi},{rsi},~{rcx},~{r11},~{memory},~{dirflag},~{fpsr},~{flags}"'
+                   f"(i64 {ARCH_PRCTL}, i64 {ARCH_REQ_XCOMP_PERM}, i64 {XFEATURE_XTILEDATA})")
+    return w.put(f"icmp ne i64 {answer}, 0")
+
+
+def tile_parts(interface: Interface) -> list[str]:
+    """The error's name, in headers of objects that can return it."""
+    if not any(uses_tiles(entry.program) for entry in interface.entries):
+        return []
+    return [f"#ifndef TOSAIC_ERROR_MACHINE\n#define TOSAIC_ERROR_MACHINE ({MACHINE}) "
+            "/* the system does not let this process use tiles (AMX) */\n#endif"]

@@ -1,0 +1,84 @@
+"""Files beside an object and its header that a user starts from: a `main.c` that calls every entry function once, and the
+assembler file that makes a constant pool an array.
+"""
+from __future__ import annotations
+
+from ...elements.expression import Buffer
+from .header_parts import constant_file, pool_macro
+from .interface import THREAD_POOL, Entry, Interface
+from .names import c_type, macro
+from .pools import Pool
+
+
+def constant_assembly(interface: Interface, pool: Pool) -> str:
+    """Source for the C preprocessor and the GNU assembler. The user says where the pool goes, and that is all it says."""
+    name, symbol = pool_macro(interface, pool), interface.pool_symbol(pool)
+    kind = "%" if interface.target.architecture == "arm" else "@"
+    return f"""\
+/* Constant pool {pool.name} of {interface.prefix}.h, from the file beside this one.
+   Define {name}_SECTION to place it in a section of your linker script. */
+#ifndef {name}_SECTION
+#define {name}_SECTION .rodata.{symbol}
+#endif
+
+    .section {name}_SECTION, "a", {kind}progbits
+    .balign {pool.alignment}
+    .globl {symbol}
+    .type {symbol}, {kind}object
+    .size {symbol}, {pool.nbytes}
+{symbol}:
+    .incbin "{constant_file(interface, pool)}.bin"
+    .section .note.GNU-stack, "", {kind}progbits
+"""
+
+
+def skeleton(interface: Interface) -> str:
+    """A program that gives each entry function zeros, and returns 0 if all of them ran."""
+    parts = [f"/* A first program for {interface.prefix}.h: gives zeros to each entry function. */\n"
+             f'#include "{interface.prefix}.h"']
+    parts += pool_arrays(interface)
+    parts += [part for entry in interface.entries for part in caller(interface, entry)]
+    calls = "".join(f"    if (call_{entry.name}() != TOSAIC_OK) return 1;\n" for entry in interface.entries)
+    parts.append(f"int main(void) {{\n    {interface.prefix}_reset();\n{calls}    return 0;\n}}")
+    return "\n\n".join(parts) + "\n"
+
+
+def pool_arrays(interface: Interface) -> list[str]:
+    """The memory that the program gives."""
+    parts: list[str] = []
+    for kind in ("workspace", "constant"):
+        pools = [p for p in interface.memories.pools if p.kind == kind]
+        if not pools or interface.self_contained:
+            continue
+        lines = [f"static TOSAIC_ALIGNED({pool_macro(interface, p)}_ALIGNMENT) unsigned char {p.name}_pool"
+                 f"[{pool_macro(interface, p)}_SIZE];" for p in pools if kind == "workspace" and p.nbytes]
+        members = []
+        for p in pools:
+            array = f"{p.name}_pool" if kind == "workspace" else interface.pool_symbol(p)
+            members.append(f"    {array}, sizeof {array}" if p.nbytes else "    0, 0")
+        lines.append(f"static const struct {interface.prefix}_{kind}_pools {kind}_pools = {{\n" + ",\n".join(members) + "\n};")
+        parts.append("\n".join(lines))
+    return parts
+
+
+def caller(interface: Interface, entry: Entry) -> list[str]:
+    """A function that calls an entry."""
+    declared: list[str] = []
+    body: list[str] = []
+    mapped = "" if interface.self_contained else "&workspace_pools"
+    for kind, names in (("inputs", entry.inputs), ("outputs", entry.outputs)):
+        if names and entry.is_mapped:
+            body += [f"    const struct {entry.name}_{kind} {kind} = {entry.name}_map_{kind}({mapped});", f"    (void){kind};"]
+        elif names:
+            arrays = {name: (f"{entry.name}_{kind[:-1]}_{name}", buffer) for buffer, name in names.items()}
+            declared += [array(entry, kind, name, held, buffer) for name, (held, buffer) in arrays.items()]
+            members = ", ".join(f"{held}, sizeof {held}" for held, _ in arrays.values())
+            body.append(f"    const struct {entry.name}_{kind} {kind} = {{{members}}};")
+    passed = ", ".join("0" if s == THREAD_POOL else f"&{s}" for s in interface.arguments(entry))
+    function = [f"static int32_t call_{entry.name}(void) {{", *body, f"    return {entry.name}_run({passed});", "}"]
+    return ["\n".join(declared)] * bool(declared) + ["\n".join(function)]
+
+
+def array(entry: Entry, kind: str, name: str, held: str, buffer: Buffer) -> str:
+    size = f"{entry.name.upper()}_{kind[:-1].upper()}_{macro(name)}_SIZE"
+    return f"static {c_type(buffer.dtype)} {held}[{size} / sizeof({c_type(buffer.dtype)})];"

@@ -1,0 +1,101 @@
+"""The C header of an object, C99 and C++: what `interface_c` describes, declared. Macros state sizes, shapes and alignments,
+and a checksum ties the header to its object.
+"""
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Sequence
+
+from ....runtime.errors import Problem
+from .amx_permission import tile_parts
+from .entry import linked
+from .header_parts import checks, comment, functions, maps, model_functions, pool_parts, tensor_parts, variable_parts
+from .interface import ALIGNMENT, CONSTANTS, NULL, SIZE, STATE, VARIABLE, VERSION, Interface
+from .thread_pool import thread_parts
+
+__all__ = ["comment", "header", "header_checksum"]
+
+CODES = f"""#ifndef TOSAIC_INTERFACE_VERSION
+#define TOSAIC_INTERFACE_VERSION {VERSION}
+#define TOSAIC_OK 0
+#define TOSAIC_ERROR_NULL ({NULL}) /* a pointer is null */
+#define TOSAIC_ERROR_ALIGNMENT ({ALIGNMENT}) /* a pointer is not aligned as its elements, or the pool, need it */
+#define TOSAIC_ERROR_VARIABLE ({VARIABLE}) /* another object has a variable of the same name with another type */
+#define TOSAIC_ERROR_SIZE ({SIZE}) /* a tensor has another size, or a pool or a saved state is too small */
+#define TOSAIC_ERROR_STATE ({STATE}) /* these bytes are no state that this model has saved */
+#define TOSAIC_ERROR_CONSTANTS ({CONSTANTS}) /* a constant pool does not hold the model's constants */
+#if defined(__GNUC__)
+#define TOSAIC_ALIGNED(n) __attribute__((aligned(n)))
+#elif defined(__cplusplus)
+#define TOSAIC_ALIGNED(n) alignas(n)
+#else
+#define TOSAIC_ALIGNED(n) _Alignas(n)
+#endif
+#elif TOSAIC_INTERFACE_VERSION != {VERSION}
+#error "headers of two versions of tosaic in one program: compile all models with the same one"
+#endif"""
+
+INCLUDES = '#include <stddef.h>\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern "C" {\n#endif'
+
+
+def header(interface: Interface, checksum: int, needs: Sequence[str]) -> str:
+    """The header's text; `needs` are the functions that the object calls and does not define."""
+    guard = f"{interface.prefix.upper()}_H"
+    parts = [f"#ifndef {guard}\n#define {guard}", introduction(interface, needs), INCLUDES, CODES,
+             *tile_parts(interface), belonging(interface, checksum)]
+    parts += [part for entry in interface.entries for part in tensor_parts(interface, entry)]
+    parts += pool_parts(interface) + thread_parts(interface)
+    parts += [part for entry in interface.entries for part in (*maps(interface, entry), *functions(interface, entry))]
+    parts += variable_parts(interface) + model_functions(interface) + checks(interface)
+    parts += ["#ifdef __cplusplus\n}\n#endif", f"#endif /* {guard} */"]
+    text = "\n\n".join(parts) + "\n"
+    check_macros(text)
+    return text
+
+
+def header_checksum(interface: Interface) -> int:
+    """CRC-32 of all that the header says of the interface, and so of all that a program may rely on."""
+    return zlib.crc32(header(interface, 0, ()).encode())
+
+
+def belonging(interface: Interface, checksum: int) -> str:
+    """The checksum, and the names of the entry functions that contain it."""
+    names = [f"{entry.name}_run" for entry in interface.entries]
+    renamed = "".join(f"\n#define {name} {linked(name, checksum)}" for name in names)
+    return (f"/* A program with this header links with the object that belongs to it, and with no other. */\n"
+            f"#define {interface.prefix.upper()}_CHECKSUM 0x{checksum:08x}u\n"
+            f"extern const uint32_t {interface.prefix}_checksum;{renamed}")
+
+
+def check_macros(text: str) -> None:
+    """A Problem where two macros have the same name."""
+    seen: set[str] = set()
+    for name in re.findall(r"^#define (\w+)", text.replace(CODES, ""), re.MULTILINE):
+        if name in seen:
+            raise Problem(f"two macros of the header are called {name}", kind="symbol",
+                          help="rename an entry function, an input, an output or a pool of the model")
+        seen.add(name)
+
+
+def introduction(interface: Interface, needs: Sequence[str]) -> str:
+    """What holds for all functions of the object."""
+    lines = [f"Written by tosaic for {comment(interface.target.triple)}, {comment(interface.target.cpu)}.",
+             "Tensors are row-major. In each structure, a size is that of the memory behind the pointer before it, in bytes.",
+             placing(interface), f"Nothing is allocated. {concurrency(interface)}",
+             f"The object needs {', '.join(map(comment, needs)) or 'nothing'} from elsewhere."]
+    return "/* " + "\n   ".join(lines) + " */"
+
+
+def placing(interface: Interface) -> str:
+    if any(entry.is_mapped for entry in interface.entries):
+        return "Inputs and outputs lie in the workspace: write inputs before each run, read outputs before the next one."
+    return "Outputs must share no memory with inputs or each other."
+
+
+def concurrency(interface: Interface) -> str:
+    if interface.self_contained and interface.memories.of_kind("workspace"):
+        return "The object has its own memory: calls must not run at the same time."
+    if interface.variables:
+        return "Calls of functions that use variables must not run at the same time."
+    return "Calls may run at the same time, each with a workspace of its own."

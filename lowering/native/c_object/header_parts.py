@@ -1,0 +1,221 @@
+"""The declarations of a header: macros and structures of tensors and pools, entry functions, variables, and the functions of
+the model as a whole.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from ....runtime.arguments import tensor_text
+from ....runtime.errors import printable
+from ...elements.expression import Buffer
+from ...graph.quantized import Quantized, real
+from .interface import THREAD_POOL, Entry, Interface
+from .names import c_type, macro, size_member
+from .pools import Pool
+from .state import state_of
+
+DATA_BYTES = 16384
+"""Constant pools up to this size are written into the header."""
+
+DATA_COLUMNS = 20
+"""Bytes of a constant pool on a line."""
+
+
+COLUMNS = 120
+
+
+def comment(text: str) -> str:
+    """Text that is safe inside a comment of C, on one line."""
+    plain = printable(text.replace("\t", " ")).encode("ascii", "backslashreplace").decode()
+    return re.sub(r"(?<=[*/?])(?=[*/?])", " ", plain)
+
+
+def listed(values: Sequence[object]) -> str:
+    return f"{{{', '.join(map(str, values))}}}"
+
+
+def structure(name: str, members: Sequence[str]) -> list[str]:
+    """A structure; none where it has no members (C has no empty ones)."""
+    return [f"struct {name} {{" + "".join(f"\n    {m}" for m in members) + "\n};"] if members else []
+
+
+# ---- tensors ---------------------------------------------------------------------------------------------------------
+def tensor_parts(interface: Interface, entry: Entry) -> list[str]:
+    """Macros and structures of an entry function's inputs and outputs."""
+    prefix = entry.name.upper()
+    lines = [f"/* {comment(entry.program.name)}: sizes in bytes, shapes and strides in elements */"]
+    for kind, names in (("INPUT", entry.inputs), ("OUTPUT", entry.outputs)):
+        for buffer, name in names.items():
+            lines += tensor_macros(interface, entry, buffer, f"{prefix}_{kind}_{macro(name)}")
+    is_const = "" if entry.is_mapped else "const "
+    return ["\n".join(lines), *tensor_structure(entry, "inputs", entry.inputs, is_const),
+            *tensor_structure(entry, "outputs", entry.outputs, "")]
+
+
+def tensor_macros(interface: Interface, entry: Entry, buffer: Buffer, name: str) -> list[str]:
+    shape = buffer.shape
+    strides = [1]
+    for extent in reversed(shape[1:]):
+        strides.insert(0, strides[0] * extent)
+    lines = [f"#define {name}_SIZE {buffer.nbytes} /* {entry.type(buffer)} */", f"#define {name}_RANK {len(shape)}"]
+    if shape:
+        lines += [f"#define {name}_SHAPE {listed(shape)}", f"#define {name}_STRIDES {listed(strides)}"]
+    if buffer in entry.places:
+        at = entry.places[buffer]
+        lines.append(f"#define {name}_OFFSET {at.offset} /* in {interface.memories.pools[at.number].name} */")
+    return lines + quantization(name, entry.quantized.get(buffer))
+
+
+def quantization(name: str, element: Quantized | None) -> list[str]:
+    """What the integers stand for: real = scale * (stored - zero point)."""
+    if element is None or not element.scales:
+        return []
+    scales, zeros = [real(s) for s in element.scales], [f"({z})" if z < 0 else f"{z}" for z in element.zero_points]
+    if element.axis is None:
+        return [f"#define {name}_SCALE {scales[0]}", f"#define {name}_ZERO_POINT {zeros[0]}"]
+    return [f"#define {name}_QUANTIZED_AXIS {element.axis}", f"#define {name}_SCALES {listed(scales)}",
+            f"#define {name}_ZERO_POINTS {listed(zeros)}"]
+
+
+def tensor_structure(entry: Entry, kind: str, names: Mapping[Buffer, str], qualifier: str) -> list[str]:
+    members = []
+    for buffer, name in names.items():
+        size = f"{entry.name.upper()}_{kind[:-1].upper()}_{macro(name)}_SIZE"
+        members += [f"{qualifier}{c_type(buffer.dtype)} *{name}; /* {entry.type(buffer)} */",
+                    f"size_t {size_member(name)}; /* {size} */"]
+    return structure(f"{entry.name}_{kind}", members)
+
+
+# ---- pools -----------------------------------------------------------------------------------------------------------
+def pool_parts(interface: Interface) -> list[str]:
+    """Macros of every pool, and structures of those that the caller gives."""
+    parts: list[str] = []
+    for kind, what, qualifier in (("workspace", "Memory that a run works in; it means nothing between runs.", ""),
+                                  ("constant", "Memory that holds constants.", "const ")):
+        pools = [p for p in interface.memories.pools if p.kind == kind]
+        if not pools:
+            continue
+        lines = [f"/* {what} */"]
+        for pool in pools:
+            lines += pool_macros(interface, pool)
+        parts.append("\n".join([*lines, *pool_symbols(interface, pools)]))
+        if not interface.self_contained:
+            members = [m for p in pools for m in (f"{qualifier}void *{p.name};", f"size_t {size_member(p.name)};")]
+            parts += structure(f"{interface.prefix}_{kind}_pools", members)
+    return parts
+
+
+def pool_macros(interface: Interface, pool: Pool) -> list[str]:
+    name, limit = pool_macro(interface, pool), "" if pool.limit is None else f" /* of {pool.limit} */"
+    lines = [f"#define {name}_SIZE {pool.nbytes}{limit}", f"#define {name}_ALIGNMENT {pool.alignment}"]
+    if pool.kind == "constant":
+        lines.append(f"#define {name}_CHECKSUM 0x{pool.checksum:08x}u /* CRC-32 */")
+        if 0 < pool.nbytes <= DATA_BYTES and not interface.self_contained:
+            rows = [pool.data[at:at + DATA_COLUMNS] for at in range(0, pool.nbytes, DATA_COLUMNS)]
+            text = ", \\\n    ".join(", ".join(f"0x{b:02x}" for b in row) for row in rows)
+            lines.append(f"#define {name}_DATA \\\n    {text}")
+    return lines
+
+
+def pool_macro(interface: Interface, pool: Pool) -> str:
+    return f"{interface.prefix.upper()}_{pool.macro}"
+
+
+def pool_symbols(interface: Interface, pools: Sequence[Pool]) -> list[str]:
+    """Arrays that hold pools: in the object, or in a file that assembles to one."""
+    lines = []
+    for pool in pools:
+        symbol, size = interface.pool_symbol(pool), f"{pool_macro(interface, pool)}_SIZE"
+        if pool.nbytes and interface.self_contained:
+            lines.append(f"extern {'const ' * (pool.kind == 'constant')}unsigned char {symbol}[{size}];")
+        elif pool.nbytes and pool.kind == "constant":
+            lines.append(f"extern const unsigned char {symbol}[{size}]; /* in {constant_file(interface, pool)}.S */")
+    return lines
+
+
+def constant_file(interface: Interface, pool: Pool) -> str:
+    """The name of the files of a constant pool, without an ending."""
+    return f"{interface.prefix.removeprefix('tosaic_')}_{pool.name}"
+
+
+# ---- entry functions -------------------------------------------------------------------------------------------------
+def functions(interface: Interface, entry: Entry) -> list[str]:
+    """The function that runs an entry, with its faults."""
+    faults = "".join(f"#define {entry.name.upper()}_FAULT_{i} {i} /* {comment(f.message)} */\n"
+                     for i, f in enumerate(entry.program.faults, 1))
+    return [f"{faults}/* Returns TOSAIC_OK, an error below 0, or a fault above 0; no variable changes then. */\n"
+            f"{declaration(f'int32_t {entry.name}_run', parameters(interface, entry))};"]
+
+
+def declaration(start: str, parameters: Sequence[str]) -> str:
+    """A function on a line, or on one for each parameter where that is too long."""
+    line = f"{start}({', '.join(parameters) or 'void'})"
+    return line if len(line) <= COLUMNS else f"{start}(" + ",".join(f"\n    {p}" for p in parameters) + ")"
+
+
+def parameters(interface: Interface, entry: Entry) -> list[str]:
+    given = [f"const struct {interface.prefix if s.endswith('_pools') else entry.name}_{s} *{s}"
+             for s in interface.structures(entry)]
+    return given + [f"const struct tosaic_{THREAD_POOL} *{THREAD_POOL}"] * (THREAD_POOL in interface.arguments(entry))
+
+
+def maps(interface: Interface, entry: Entry) -> list[str]:
+    """Functions that say where in the workspace inputs and outputs lie; they are in the header, so that no rule of how a
+    structure is returned has to be kept."""
+    if not entry.is_mapped:
+        return []
+    own = interface.self_contained
+    parameter = "void" if own else f"const struct {interface.prefix}_workspace_pools *workspace_pools"
+    parts = []
+    for kind, names in (("inputs", entry.inputs), ("outputs", entry.outputs)):
+        if names:
+            lines = [line for buffer, name in names.items() for line in mapped(interface, entry, kind, buffer, name)]
+            parts.append("\n".join([f"/* Where the {kind} lie. */",
+                                    declaration(f"static inline struct {entry.name}_{kind} {entry.name}_map_{kind}",
+                                                [parameter]) + " {",
+                                    f"    struct {entry.name}_{kind} {kind};", *lines, f"    return {kind};", "}"]))
+    return parts
+
+
+def mapped(interface: Interface, entry: Entry, kind: str, buffer: Buffer, name: str) -> list[str]:
+    pool = interface.memories.pools[entry.places[buffer].number]
+    base = interface.pool_symbol(pool) if interface.self_contained else f"(unsigned char *)workspace_pools->{pool.name}"
+    prefix = f"{entry.name.upper()}_{kind[:-1].upper()}_{macro(name)}"
+    return [f"    {kind}.{name} = ({c_type(buffer.dtype)} *)(void *)({base} + {prefix}_OFFSET);",
+            f"    {kind}.{size_member(name)} = {prefix}_SIZE;"]
+
+
+# ---- the model -------------------------------------------------------------------------------------------------------
+def variable_parts(interface: Interface) -> list[str]:
+    """Declarations of the variables, so that a program may look at the state and set it."""
+    lines = []
+    for variable in interface.variables.values():
+        buffer, where = variable.use.buffer, "; in another object" if variable.use.external else ""
+        lines += [f"extern {c_type(buffer.dtype)} {variable.symbol}[{buffer.size}]; "
+                  f"/* {tensor_text(buffer.shape, variable.use.element)}{where} */",
+                  f"extern uint8_t {variable.flag}; /* whether it has been written */"]
+    return ["\n".join(["/* Variables; objects that name the same ones share them. */", *lines])] if lines else []
+
+
+def model_functions(interface: Interface) -> list[str]:
+    """Reset, and save and load where there is something to save."""
+    prefix = interface.prefix
+    parts = [f"/* Brings every variable of the model back to its initial value, or to not written. */\n"
+             f"void {prefix}_reset(void);"]
+    if interface.own_variables:
+        state = state_of(interface.own_variables)
+        parts.append(f"/* All variables as bytes, at any alignment. Loading checks that the model has saved them, and changes\n"
+                     f"   nothing where it returns an error. */\n"
+                     f"#define {prefix.upper()}_STATE_SIZE {state.nbytes}\n"
+                     f"int32_t {prefix}_save_state(void *state, size_t state_size);\n"
+                     f"int32_t {prefix}_load_state(const void *state, size_t state_size);")
+    return parts
+
+
+def checks(interface: Interface) -> list[str]:
+    """The check of constant pools that the caller gives."""
+    if not any(g.structure == "constant_pools" and g.nbytes for g in interface.pools_given):
+        return []
+    return [f"/* Whether the pools hold the model's constants; reads all of them. A run does not check that. */\n"
+            f"int32_t {interface.prefix}_check_constants(const struct {interface.prefix}_constant_pools *constant_pools);"]

@@ -1,0 +1,227 @@
+"""The C interface of a model: which functions, structures and symbols its object has. `entry_c` and `state_c` write their code,
+`header_c` the header that declares them.
+
+There is one interface. For a model m with entry function f (an only one needs no name of its own) it is
+
+    int32_t tosaic_m_run(const struct tosaic_m_inputs *, const struct tosaic_m_outputs *,
+                         const struct tosaic_m_workspace_pools *, const struct tosaic_m_constant_pools *);
+
+and an argument is there if the caller has something to give in it:
+
+* inputs, outputs: a pointer to each tensor. They are left out where tensors lie in the workspace (`workspace_io`); then
+  `tosaic_m_map_inputs(workspace_pools)` and `_map_outputs` return the same structures, and say where.
+* workspace_pools: a pointer to each memory that a run works in. It is left out where the object is self-contained.
+* thread_pool: how to run parts of steps at the same time (`thread_pool_c`); null for one after the other. It comes last, and is
+  there where the model has been compiled for several threads and has steps with work enough for them.
+* constant_pools: a pointer to each memory that holds constants. It is there where the user has named such memories and the
+  object is not self-contained; otherwise constants are symbols of the object.
+
+A self-contained object has its pools as symbols `tosaic_m_<pool>_workspace_pool`, each in a section of its own.
+
+Behind every pointer in a structure stands the size in bytes of what it points to, and a run refuses a wrong one as it refuses
+a null or misaligned pointer, with an error code and before it has written anything. Pools belong to the model and not to an
+entry function, so that functions of one model, or of several, can be given the same memory.
+
+A header belongs to one object: in it `tosaic_m_run` is another name for a symbol that ends in the interface's checksum, so
+that a program with the header of another object does not link. The object has the plain symbol too, for callers that use no
+header. Nothing is allocated, and nothing but memcpy, memset and memmove is needed from elsewhere.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+
+from ....runtime.arguments import MLIR_NAMES, tensor_text
+from ....runtime.errors import Problem
+from ....runtime.records import dataclass
+from ...elements.expression import Buffer
+from ...graph.quantized import Quantized
+from ...graph.types import ITEM_SIZES
+from ...loops.program import Program
+from ...memory.plan import Plan
+from ...target.target import Target
+from ..driver.driver import Place, Places, Slot, Symbol
+from ..driver.module import Part, constants_read, module_text
+from ..driver.parallel_steps import in_parts
+from .data import Constants, ObjectVariable, variables_of, workspace_lines
+from .names import by_own_name, c_name, c_type, distinct, macro, members
+from .pools import At, Memories, Pool, memories
+
+__all__ = ["Entry", "Given", "Interface", "c_name", "c_type", "macro"]
+
+VERSION = 1
+"""Of the interface that this module describes; headers state it."""
+
+THREAD_POOL = "thread_pool"
+"""The argument with which a caller gives threads; the last one, and the last pointer of the frame."""
+
+NULL, ALIGNMENT, VARIABLE, SIZE, STATE, CONSTANTS, MACHINE = -1, -2, -3, -4, -5, -6, -7
+"""What functions return for a null pointer, a misaligned one, a variable that has another type elsewhere, a wrong size, a state
+that is no state of the model, constant pools that hold something else, a unit of the machine that may not be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Memory that the caller gives: pointer and size are members `2 * number` and `2 * number + 1` of a structure. It has
+    `nbytes` bytes, or at least so many where it is not `exact`; where that is 0 the pointer means nothing."""
+    structure: str
+    number: int
+    nbytes: int
+    alignment: int
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """A program as C sees it. `name` begins all its names; `places` says which buffers lie in the model's pools, `backup` where
+    copies of variables are kept; `elements` says element types that no dtype says, `quantized` what integers stand for."""
+    name: str
+    program: Program
+    places: Mapping[Buffer, At]
+    backup: At | None
+    elements: Mapping[Buffer, str] = field(default_factory=dict)
+    quantized: Mapping[Buffer, Quantized] = field(default_factory=dict)
+
+    @property
+    def inputs(self) -> dict[Buffer, str]:
+        return self._members(self.program.inputs, f"inputs of {self.program.name}:")
+
+    @property
+    def outputs(self) -> dict[Buffer, str]:
+        return self._members(self.program.outputs, f"outputs of {self.program.name}:")
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether inputs and outputs lie in the workspace."""
+        tensors = (*self.program.inputs, *self.program.outputs)
+        assert len({b in self.places for b in tensors}) < 2, "some inputs and outputs have a place in the plan, others have not"
+        return any(b in self.places for b in tensors)
+
+    def given(self) -> list[Given]:
+        """The tensors that the caller gives."""
+        if self.is_mapped:
+            return []
+        return [Given(structure, i, b.nbytes, ITEM_SIZES[b.dtype], True)
+                for structure in ("inputs", "outputs") for i, b in enumerate(getattr(self.program, structure))]
+
+    def type(self, buffer: Buffer) -> str:
+        """The buffer's type in MLIR."""
+        return tensor_text(buffer.shape, self.elements.get(buffer, MLIR_NAMES.get(buffer.dtype, buffer.dtype)))
+
+    @staticmethod
+    def _members(buffers: Sequence[Buffer], what: str) -> dict[Buffer, str]:
+        own = by_own_name(buffers, what)
+        names = members(own, what)
+        return {buffer: names[name] for name, buffer in own.items()}
+
+
+class Interface:
+    """The C interface of a model: `name` is part of every name, `programs` are its entry functions with their plans. A
+    `self_contained` object has its pools inside."""
+
+    def __init__(self, name: str, programs: Sequence[tuple[Program, Plan]], target: Target,
+                 elements: Mapping[Buffer, str] | None = None, quantized: Mapping[Buffer, Quantized] | None = None,
+                 self_contained: bool = False) -> None:
+        assert programs, "an object without a program"
+        self.target, self.prefix, self.self_contained = target, f"tosaic_{c_name(name)}", self_contained
+        self.memories = memories(programs)
+        self.entries = self._entries([p for p, _ in programs], self.memories, elements or {}, quantized or {})
+        self.variables = self._variables()
+        self._check_symbols()
+
+    def _entries(self, programs: Sequence[Program], memories: Memories, elements: Mapping[Buffer, str],
+                 quantized: Mapping[Buffer, Quantized]) -> tuple[Entry, ...]:
+        names = [self.prefix] if len(programs) == 1 else [f"{self.prefix}_{c_name(p.name)}" for p in programs]
+        return tuple(Entry(name, program, places, backup, elements, quantized) for name, program, places, backup in
+                     zip(names, programs, memories.places, memories.backups, strict=True))
+
+    def _variables(self) -> dict[str, ObjectVariable]:
+        uses = variables_of([use for entry in self.entries for use in entry.program.variables])
+        distinct(uses, "variables")
+        return {name: ObjectVariable(use, f"tosaic_variable_{c_name(name)}") for name, use in uses.items()}
+
+    def _check_symbols(self) -> None:
+        """A Problem where two of the object's symbols are the same."""
+        symbols = [s for v in self.variables.values() for s in v.symbols]
+        symbols += [f"{self.prefix}_{name}" for name in ("checksum", "reset", "save_state", "load_state", "check_constants")]
+        symbols += [self.pool_symbol(pool) for pool in self.memories.pools]
+        symbols += [f"{entry.name}_{name}" for entry in self.entries for name in ("run", "map_inputs", "map_outputs")]
+        for symbol in symbols:
+            if symbols.count(symbol) > 1:
+                raise Problem(f"two symbols of the object are called {symbol}", kind="symbol",
+                              help="rename an entry function, a variable or a pool of the model")
+
+    @property
+    def own_variables(self) -> list[ObjectVariable]:
+        """The variables that the object declares: those that it resets, saves and loads."""
+        return [v for v in self.variables.values() if not v.use.external]
+
+    # ---- what the caller gives ---------------------------------------------------------------------------------------
+    @property
+    def pools_given(self) -> list[Given]:
+        """The pools that the caller gives."""
+        if self.self_contained:
+            return []
+        return [Given(f"{kind}_pools", i, pool.nbytes, pool.alignment, False) for kind in ("workspace", "constant")
+                for i, pool in enumerate(self.memories.of_kind(kind))]
+
+    def given(self, entry: Entry) -> list[Given]:
+        """The memory that a run of `entry` is given, in the order of its frame."""
+        return [*entry.given(), *self.pools_given]
+
+    def structures(self, entry: Entry) -> list[str]:
+        """The arguments of a run: pointers to structures."""
+        return list(dict.fromkeys(g.structure for g in self.given(entry)))
+
+    def arguments(self, entry: Entry) -> list[str]:
+        """All arguments of a run."""
+        return [*self.structures(entry), *([THREAD_POOL] if in_parts(entry.program) else [])]
+
+    def pool_symbol(self, pool: Pool) -> str:
+        """The symbol of a pool, where the object or a file for the linker has it."""
+        return f"{self.prefix}_{pool.stem}"
+
+    @property
+    def word(self) -> str:
+        """LLVM's type of a size."""
+        return "i64" if self.target.has_int64 else "i32"
+
+    # ---- code --------------------------------------------------------------------------------------------------------
+    def module(self, constants: Constants, checksum: int) -> str:
+        """LLVM IR of the object; `constants` take up its constants, `checksum` is the header's."""
+        from .entry import entry_lines
+        from .state import model_lines
+        parts = [Part(entry.name, entry.program, self._places(entry, constants)) for entry in self.entries]
+        definitions = [line for v in self.variables.values() for line in v.definitions(self.target)]
+        pools = self._own_pools(constants) if self.self_contained else []
+        code = [line for entry in self.entries for line in entry_lines(self, entry, checksum)]
+        code += model_lines(self, constants, checksum)
+        return module_text(parts, self.target, [*constants.lines, *pools, *definitions, *code])
+
+    def _own_pools(self, constants: Constants) -> list[str]:
+        """Definitions of the pools of a self-contained object."""
+        for pool in self.memories.of_kind("constant"):
+            constants.pool(self.pool_symbol(pool), pool.data, pool.alignment)
+        return [line for pool in self.memories.of_kind("workspace") if pool.nbytes
+                for line in workspace_lines(self.pool_symbol(pool), pool.nbytes, pool.alignment, self.target)]
+
+    def _places(self, entry: Entry, constants: Constants) -> Places:
+        """The frame holds what is given; everything else is a symbol."""
+        program, given = entry.program, entry.given()
+        arguments = [*program.inputs, *program.outputs] if given else []
+        buffers: dict[Buffer, Place] = {b: Slot(i) for i, b in enumerate(arguments)}
+        buffers |= {b: self._place(at, len(given)) for b, at in entry.places.items()}
+        buffers |= {b: Symbol(constants.symbol(b.data)) for b in constants_read(program)
+                    if b.data is not None and b not in buffers}
+        own = {use.buffer: self.variables[use.buffer.name] for use in program.variables}
+        buffers |= {b: Symbol(v.symbol) for b, v in own.items()}
+        backup = self._place(entry.backup, len(given)) if entry.backup else None
+        pool = Slot(len(self.given(entry))) if in_parts(program) else None
+        return Places(buffers, {b: Symbol(v.flag) for b, v in own.items()}, backup, pool)
+
+    def _place(self, at: At, first: int) -> Place:
+        """Bytes of a pool: of a symbol, or behind a pointer of the frame, where pools begin at `first`."""
+        if self.self_contained:
+            pool = self.memories.pools[at.number]
+            return Symbol(self.pool_symbol(pool), at.offset)
+        return Slot(first + at.number, at.offset)

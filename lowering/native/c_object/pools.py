@@ -1,0 +1,162 @@
+"""The memories of a model, as its C interface has them: the pools of the plans of all its entry functions as one list, with
+the place of every planned buffer in them, and the bytes of the constant pools.
+
+Entry functions run one after the other, and a workspace means nothing between runs: a workspace pool is as large as the
+function that needs most of it. A constant pool holds what all of them read.
+"""
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
+
+from ....runtime.errors import Problem
+from ....runtime.records import dataclass
+from ...elements.expression import Buffer
+from ...loops.program import Program
+from ...memory.buffers import PoolKind, aligned
+from ...memory.plan import Plan, PlannedPool, names_of
+from ..driver.variable_rollback import backup_of
+from .data import bytes_of
+from .names import macro, members
+
+BACKUP_ALIGNMENT = 8
+REMEDY = "rename one of the pools"
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A memory of a model. `title` is the user's name for it, `name` the one in C, `limit` the most bytes that it may have;
+    `data` is what a constant pool holds."""
+    title: str
+    name: str
+    kind: PoolKind
+    nbytes: int
+    alignment: int
+    limit: int | None = None
+    data: bytes = b""
+
+    @property
+    def stem(self) -> str:
+        """What names of the pool end in; the pool that is there when the user names none is just the workspace."""
+        return "workspace" if (self.title, self.kind) == ("workspace", "workspace") else f"{self.name}_{self.kind}_pool"
+
+    @property
+    def macro(self) -> str:
+        return macro(self.stem)
+
+    @property
+    def checksum(self) -> int:
+        """CRC-32 of the data."""
+        return zlib.crc32(self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """Bytes of a pool: `number` counts the pools of the model."""
+    number: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Memories:
+    """The pools of a model in the user's order, workspace pools first. `places[i]` is where the buffers of entry function i
+    lie, `backups[i]` the room where it keeps copies of variables, if it needs that."""
+    pools: tuple[Pool, ...]
+    places: tuple[Mapping[Buffer, At], ...]
+    backups: tuple[At | None, ...]
+
+    def of_kind(self, kind: PoolKind) -> tuple[Pool, ...]:
+        return tuple(p for p in self.pools if p.kind == kind)
+
+
+@dataclass(slots=True)
+class Growing:
+    """A pool while entry functions are added to it. `known` are constants that it holds, with their offsets."""
+    planned: PlannedPool
+    nbytes: int = 0
+    alignment: int = 1
+    data: bytearray = field(default_factory=bytearray)
+    known: dict[bytes, int] = field(default_factory=dict)
+
+    def reserve(self, nbytes: int, alignment: int) -> None:
+        """Let it be that large; a Problem where it may not."""
+        limit = self.planned.limit_bytes
+        if limit is not None and nbytes > limit:
+            raise Problem(f"pool {self.planned.name} may hold {limit} bytes, and the entry functions of the model need "
+                          f"{nbytes} together", kind="memory",
+                          help="make the pool larger, or compile the entry functions apart")
+        self.nbytes, self.alignment = max(self.nbytes, nbytes), max(self.alignment, alignment)
+
+    def put(self, data: bytes, offset: int) -> None:
+        """Constant bytes at that offset."""
+        self.data.extend(bytes(max(0, offset + len(data) - len(self.data))))
+        self.data[offset:offset + len(data)] = data
+        self.known.setdefault(data, offset)
+
+
+def memories(programs: Sequence[tuple[Program, Plan]]) -> Memories:
+    """The memories of the entry functions of one model. Raises a Problem where names of pools clash in C, or pools are too
+    small for all functions together."""
+    growing = {p.name: Growing(p) for kind in ("workspace", "constant") for _, plan in programs for p in plan.pools
+               if p.kind == kind}
+    numbers = {name: number for number, name in enumerate(growing)}
+    places = []
+    for first, (program, plan) in zip([True] + [False] * len(programs), programs):
+        add_workspaces(growing, plan)
+        places.append(located(growing, numbers, program, plan, first))
+    backups = tuple(room_for_backup(growing, numbers, program, plan) for program, plan in programs)
+    return Memories(tuple(finished(growing.values())), tuple(places), backups)
+
+
+def add_workspaces(growing: Mapping[str, Growing], plan: Plan) -> None:
+    for pool in plan.workspace_pools:
+        growing[pool.name].reserve(pool.size_bytes, pool.alignment)
+
+
+def located(growing: Mapping[str, Growing], numbers: Mapping[str, int], program: Program, plan: Plan,
+            first: bool) -> dict[Buffer, At]:
+    """Where the buffers of a program lie. Constants of the `first` one lie as planned, those of others behind them, equal ones
+    once."""
+    planned, found = {b.name: b for b in plan.buffers}, {}
+    for buffer, name in names_of(program).items():
+        if name not in planned:
+            continue
+        place, pool = planned[name], growing[planned[name].pool]
+        offset = place.byte_offset
+        if place.kind == "constant":
+            assert buffer.data is not None, f"constant {name} has no data"
+            data = bytes_of(buffer.data)
+            if not first:
+                known = pool.known.get(data)
+                offset = aligned(len(pool.data), place.alignment) if known is None or known % place.alignment else known
+            pool.put(data, offset)
+            pool.reserve(len(pool.data), max(pool.planned.alignment, place.alignment))
+        found[buffer] = At(numbers[place.pool], offset)
+    return found
+
+
+def room_for_backup(growing: Mapping[str, Growing], numbers: Mapping[str, int], program: Program, plan: Plan) -> At | None:
+    """Room for copies of variables, behind the buffers of the first workspace pool that has it; None where none is needed."""
+    nbytes = backup_of(program).nbytes
+    if not nbytes:
+        return None
+    for pool in sorted(plan.workspace_pools, key=lambda p: p.size_bytes == 0):  # one that is used anyway, if there is one
+        offset = aligned(pool.size_bytes, BACKUP_ALIGNMENT)
+        if pool.limit_bytes is None or offset + nbytes <= pool.limit_bytes:
+            growing[pool.name].reserve(offset + nbytes, max(pool.alignment, BACKUP_ALIGNMENT))
+            return At(numbers[pool.name], offset)
+    raise Problem(f"no workspace pool has room for {nbytes} bytes of copies of variables, which {program.name} needs because "
+                  "a run that fails must leave them as they were", kind="memory", help="make a workspace pool larger")
+
+
+def finished(growing: Iterable[Growing]) -> Iterable[Pool]:
+    """The pools, with their names in C."""
+    pools = list(growing)
+    for kind in ("workspace", "constant"):
+        own = [g for g in pools if g.planned.kind == kind]
+        names = members([g.planned.name for g in own], f"{kind} pools", REMEDY)
+        for g in own:
+            p = g.planned
+            yield Pool(p.name, names[p.name], p.kind, g.nbytes, g.alignment, p.limit_bytes, bytes(g.data))
+

@@ -1,0 +1,95 @@
+"""What a run that fails must undo: a call that ends in a fault leaves every variable as it was.
+
+A fault is a check: that a variable has been written, or that a condition holds. In this process a loop may be interrupted, too.
+Where every check and every loop comes before every write there is nothing to undo, and that is nearly always so. Otherwise the
+driver copies the variables before a run that may fail late.
+"""
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ....runtime.records import dataclass
+from ...elements.expression import Buffer
+from ...kernels.kernel import Branch, CheckTrue, CheckWritten, Compute, Loop, MarkWritten, Parallel, Step, walk
+from ...loops.ir import buffers_written
+from ...loops.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """The variables that a run may have changed when it fails, each with its offset in the room where a copy is kept.
+    The flags lie behind, a byte each, from `flags_at` on. A run cannot fail late where all of `checked` are written, unless
+    it may `always`."""
+    variables: tuple[tuple[Buffer, int], ...]
+    checked: tuple[Buffer, ...]
+    flags_at: int
+    always: bool = False
+
+    @property
+    def nbytes(self) -> int:
+        return self.flags_at + len(self.variables) if self.variables else 0
+
+
+def backup_of(program: Program, interruptible: bool = False) -> Backup:
+    """What `program` must keep to be able to fail without a trace; nothing if every check is before every write. Where it is
+    `interruptible`, each iteration of a loop may fail."""
+    risk = at_risk(program, program.steps, frozenset(), interruptible)
+    written = [changed(program, step) for step in walk(program.steps)] if risk.variables else []
+    variables: list[tuple[Buffer, int]] = []
+    end = 0
+    for buffer in dict.fromkeys(b for group in written for b in group if b in risk.variables):
+        variables.append((buffer, end))
+        end += -(-buffer.nbytes // 64) * 64
+    checked = tuple(dict.fromkeys(s.variable for s in walk(program.steps) if isinstance(s, CheckWritten)))
+    return Backup(tuple(variables), checked, end, risk.always) if variables else Backup((), (), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Risk:
+    """Of some steps: the variables that may have been written behind them, those that may have been when one of them fails,
+    and whether that may happen when all variables that are read have been written before the run."""
+    written: frozenset[Buffer]
+    variables: frozenset[Buffer] = frozenset()
+    always: bool = False
+
+    def then(self, after: Risk) -> Risk:
+        return Risk(after.written, self.variables | after.variables, self.always or after.always)
+
+
+def at_risk(program: Program, steps: tuple[Step, ...], written: frozenset[Buffer], interruptible: bool) -> Risk:
+    """The risk of steps before which these variables may have been written."""
+    found = Risk(written)
+    for step in steps:
+        found = found.then(step_at_risk(program, step, found.written, interruptible))
+    return found
+
+
+def step_at_risk(program: Program, step: Step, written: frozenset[Buffer], interruptible: bool) -> Risk:
+    match step:
+        case Branch(_, then, otherwise):
+            first, second = (at_risk(program, steps, written, interruptible) for steps in (then, otherwise))
+            return first.then(replace(second, written=first.written | second.written))
+        case Loop(test, _, body):
+            once = at_risk(program, test + body, written, interruptible)
+            if once.written != written:  # what one iteration writes, the next may fail after
+                once = once.then(at_risk(program, test + body, once.written, interruptible))
+            return once.then(Risk(once.written, once.written, bool(once.written))) if interruptible else once
+        case CheckWritten():
+            return Risk(written, written)
+        case CheckTrue():
+            return Risk(written, written, bool(written))
+        case _:
+            return Risk(written.union(changed(program, step)))
+
+
+def changed(program: Program, step: Step) -> tuple[Buffer, ...]:
+    """The variables that a step writes."""
+    match step:
+        case Compute(kernel):
+            function = program.functions[kernel]
+            return tuple(b for b in function.params if b.role == "variable" and b in buffers_written(function))
+        case Parallel(parts):
+            return tuple(b for part in parts for own in part for b in changed(program, own))
+        case MarkWritten(variable):
+            return (variable,)
+    return ()

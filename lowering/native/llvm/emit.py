@@ -1,0 +1,362 @@
+"""Loop IR -> LLVM IR text: one instruction or intrinsic for each operation, in the order of the loop IR. The loop IR
+says what is a vector, what is hoisted and what is unrolled, so that LLVM needs no optimisation pass.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from itertools import repeat
+from typing import TYPE_CHECKING
+
+from ....runtime.records import dataclass
+from ...elements.expression import Buffer
+from ...graph.types import ITEM_SIZES
+from ...loops.ir import (
+    Address,
+    Block,
+    For,
+    Function,
+    GatherFrom,
+    If,
+    Let,
+    Literal,
+    LoadFrom,
+    LoadTile,
+    MultiplyFloatTiles,
+    MultiplyTiles,
+    Operand,
+    Prefetch,
+    ShapeTiles,
+    Shuffle,
+    StoreTile,
+    StoreTo,
+    Var,
+    ZeroTile,
+    buffers_written,
+    first_of,
+)
+from ...target.target import Target
+from .amx import TileInstructions
+from .instructions import Instructions
+from .llvm_text import SCALARS, Writer, lane_numbers, literal, llvm_type, quoted, spelled
+from .memory_accesses import Accesses
+from .outline_loops import emit_apart, loops_apart
+from .pointers import Pointers
+
+if TYPE_CHECKING:
+    from ..process.concurrent_codegen import Ahead
+
+POSTPONED = frozenset({"add"}), frozenset({"add", "splat", "cast"})
+"""Operations on indices, scalars and vectors, that pointers mostly take the place of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """Parts of an LLVM module. `names[i]` is the definition of functions[i], or what is declared and defined elsewhere; equal
+    functions share one."""
+    definitions: list[str]
+    names: list[str]
+    declarations: list[str]
+    attributes: list[str]
+    """The attribute group #0 of the definitions."""
+
+
+def emit_functions(functions: Sequence[Function], target: Target, over: Sequence[frozenset[Buffer]] = (),
+                   names: Sequence[str] = (), ahead: Ahead | None = None) -> Emitted:
+    """Definitions `define internal void @name(ptr %p0, ..., i64 %low, i64 %high) #0`: a pointer for each of params and
+    scratch, and the rows where the function takes them. `over[i]` are buffers that functions[i] writes over others that it
+    reads; what else it writes shares no byte with anything. `names[i]` is what it is called, if not by its own name; what
+    has been compiled `ahead` is declared."""
+    declared: dict[str, str] = {}
+    definitions: list[str] = []
+    by_text: dict[str, str] = {}
+    by_form: dict[tuple[Function, tuple[bool, ...]], str] = {}
+    elsewhere: dict[str, None] = {}
+    found = []
+    for function, shared, name in zip(functions, over or repeat(frozenset()), names or [f.name for f in functions]):
+        form = first_of(function), tuple([b in shared for b in (*function.params, *function.scratch)] if shared else ())
+        text = (ahead.texts.get(form[0]) if ahead and not shared else None) or by_form.get(form)
+        text = by_form[form] = text or emit_function(function, target, declared, shared)
+        known = ahead.definitions.get(text) if ahead else None
+        if known is not None:
+            by_text[text] = known.name.strip('"')
+            elsewhere[known.declaration] = None
+        elif text not in by_text:
+            by_text[text] = name
+            definitions += f"define internal void @{quoted(name)}{text}".split("\n")
+        found.append(by_text[text])
+    declarations = [text for text in declared.values() if text.startswith("declare")]
+    return Emitted(own_definitions(declared) + definitions, found, [*declarations, *elsewhere], [attributes(target)])
+
+
+def emit_function(function: Function, target: Target, declared: dict[str, str], over: frozenset[Buffer] = frozenset()) -> str:
+    """A function from its parameters on: equal texts are the same function. `declared` takes what else its module needs."""
+    from .index32 import NarrowEmitter
+    emitter = Emitter if target.has_int64 else NarrowEmitter
+    return "\n".join(emitter(target, declared).function(function, over))
+
+
+def own_definitions(declared: Mapping[str, str]) -> list[str]:
+    """Lines of what functions need, and is defined beside them."""
+    return [line for text in declared.values() if text.startswith(("define", "@")) for line in text.splitlines()]
+
+
+def attributes(target: Target) -> str:
+    """Tuned for no processor: the order of instructions is the schedule's, and LLVM's models of some processors
+    (znver4, znver5) move loads up until sums that fit the registers exactly are spilled in the innermost loop."""
+    parts = ["nounwind", '"no-builtins"', f'"target-cpu"="{target.cpu}"', '"tune-cpu"="generic"']
+    if target.features:
+        parts.append(f'"target-features"="{target.features}"')
+    if target.architecture == "x86":
+        parts.append(f'"prefer-vector-width"="{8 * target.vector_bytes}"')
+    return f"attributes #0 = {{ {' '.join(parts)} }}"
+
+
+@dataclass(slots=True)
+class Emitter:
+    """Writes one function. `values` are LLVM's names of variables; `postponed` are indices that may be used for
+    pointers alone, with the lines where they are written if not; `alone` buffers that share no byte with others,
+    `outside` what a loop apart takes from around it."""
+    target: Target
+    declared: dict[str, str]
+    writer: Writer = field(init=False)
+    accesses: Accesses = field(init=False)
+    instructions: Instructions = field(init=False)
+    pointers: Pointers = field(init=False)
+    values: dict[Var, str] = field(default_factory=dict)
+    postponed: dict[Var, tuple[Let, int]] = field(default_factory=dict)
+    streams: bool = False
+    alone: frozenset[Buffer] = frozenset()
+    outside: dict[Var, str] = field(default_factory=dict)
+    tiles: TileInstructions = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.writer = Writer(self.declared)
+        self.accesses = Accesses(self.writer, self.target)
+        self.instructions = Instructions(self.writer, self.target, self.target.enabled)
+        self.pointers = Pointers(self.writer, self.index, self.value)
+        self.tiles = TileInstructions(self.writer)
+
+    def function(self, f: Function, over: frozenset[Buffer] = frozenset()) -> list[str]:
+        """The function from its parameters on: equal texts are the same function. `over` are buffers that others lie on."""
+        memory = (*f.params, *f.scratch)
+        self.pointers.buffers = {b: f"%p{i}" for i, b in enumerate(memory)}
+        self.alone = buffers_written(f) - over if len(self.pointers.buffers) == len(memory) else frozenset()
+        params = [f"ptr{' noalias' if b in self.alone else ''} %p{i}" for i, b in enumerate(memory)]
+        if f.rows:
+            self.values |= {f.rows[0]: "%low", f.rows[1]: "%high"}
+            params += ["i64 %low", "i64 %high"]
+        self.writer.lines += [f"({', '.join(params)}) #0 {{", "entry:"]
+        self.enter(f)
+        self.block(f.body)
+        if self.streams:  # what was written past the caches is seen by other threads once this is through
+            self.writer.call("llvm.x86.sse.sfence", "void", [])
+        self.tiles.release()
+        return [*filter(None, self.writer.lines), " ret void", "}"]
+
+    # ---- values, and how wide an index is ----------------------------------------------------------------------------
+    def enter(self, f: Function) -> None:
+        """Look at the function before its first statement."""
+
+    def value(self, x: Operand) -> str:
+        if not isinstance(x, Var):
+            return literal(x.value, x.type)
+        return self.values[x] if x in self.values else self.written(x)
+
+    def written(self, x: Var) -> str:
+        """What was postponed, written where it is defined; or a parameter, for what is defined around a loop apart."""
+        if x not in self.postponed:
+            self.values[x] = self.outside[x] = f"%x{len(self.outside)}"
+            return self.values[x]
+        stmt, line = self.postponed.pop(x)
+        self.writer.above(line, lambda: self.compute(stmt))
+        return self.values[x]
+
+    def index(self, x: Operand) -> tuple[str, str]:
+        """An index with its type."""
+        return "i64", self.value(x)
+
+    def count(self, f: For) -> tuple[str, str, str]:
+        """A loop's bounds, and the type that it counts in."""
+        return "i64", self.value(f.low), self.value(f.high)
+
+    def counter(self, f: For, name: str, type: str) -> None:
+        """A loop's index is `name`, of the type that it counts in."""
+        self.values[f.index] = name
+
+    def let(self, stmt: Let) -> None:
+        if stmt.op in POSTPONED[stmt.result.type.lanes > 1] and stmt.result.type.dtype == "int64":
+            self.postponed[stmt.result] = stmt, len(self.writer.lines)
+            self.writer.lines.append("")
+        else:
+            self.compute(stmt)
+
+    def compute(self, stmt: Let) -> str:
+        value = self.values[stmt.result] = self.instructions.op(
+            stmt.op, stmt.result.type, stmt.args, [self.value(a) for a in stmt.args])
+        return value
+
+    # ---- statements --------------------------------------------------------------------------------------------------
+    def block(self, block: Block) -> None:
+        apart = loops_apart(block, self.target)
+        for number, stmt in enumerate(block):
+            match stmt:
+                case Let():
+                    self.pointers.let(stmt)
+                    self.let(stmt)
+                case Shuffle():
+                    self.shuffle(stmt)
+                case LoadFrom():
+                    self.load(stmt)
+                case StoreTo():
+                    self.store(stmt)
+                case Prefetch(address, near):
+                    self.accesses.prefetch(self.address(address), near)
+                case GatherFrom():
+                    self.gather(stmt)
+                case For() if number in apart:
+                    emit_apart(self, stmt)
+                case For():
+                    self.loop(stmt)
+                case If():
+                    self.when(stmt)
+                case ShapeTiles(shapes):
+                    self.tiles.shape(shapes)
+                case ZeroTile(tile):
+                    self.tiles.zero(tile)
+                case LoadTile(tile, address, stride):
+                    self.tiles.load(tile, self.address(address), stride * ITEM_SIZES[address.buffer.dtype])
+                case StoreTile(tile, address, stride):
+                    self.tiles.store(tile, self.address(address), stride * ITEM_SIZES[address.buffer.dtype])
+                case MultiplyTiles(total, x, y, signed):
+                    self.tiles.multiply(total, x, y, signed)
+                case MultiplyFloatTiles(total, x, y):
+                    self.tiles.multiply_floats(total, x, y)
+
+    def inner(self, block: Block) -> None:
+        """A block of its own: pointers are made again where they are used, so that none is kept across a loop."""
+        outer, self.pointers.made = self.pointers.made, {}
+        self.block(block)
+        self.pointers.made = outer
+
+    def shuffle(self, stmt: Shuffle) -> None:
+        (x, y), t, result = stmt.args, llvm_type(stmt.args[0].type), stmt.result
+        if x.type.lanes == 1:
+            t = spelled(SCALARS[x.type.dtype], 1)
+            pair = f"<2 x {t}>"
+            first = self.writer.put(f"insertelement {pair} poison, {t} {self.value(x)}, i32 0")
+            both = self.writer.put(f"insertelement {pair} {first}, {t} {self.value(y)}, i32 1")
+            if stmt.lanes == (0, 1):
+                self.values[result] = both
+                return
+            t, operands = pair, f"{pair} {both}, {pair} poison"
+        else:
+            operands = f"{t} {self.value(x)}, {t} {self.value(y)}"
+        if result.type.lanes > 1:
+            self.values[result] = self.writer.put(f"shufflevector {operands}, {lane_numbers(stmt.lanes)}")
+            return
+        (lane,), n = stmt.lanes, x.type.lanes
+        source = operands.split(", ")[0] if n == 1 else f"{t} {self.value(x if lane < n else y)}"
+        self.values[result] = self.writer.put(f"extractelement {source}, i32 {lane if n == 1 else lane % n}")
+
+    # ---- memory ------------------------------------------------------------------------------------------------------
+    def address(self, a: Address) -> str:
+        """A pointer to buffer[base + offset]; the part without the offset is made once in a block."""
+        scalar = memory_scalar(a.buffer.dtype)
+        if isinstance(a.base, Literal):
+            pointer, offset = self.pointers.buffers[a.buffer], a.offset + int(a.base.value)
+        else:
+            pointer, offset = self.pointers.to(a.buffer, scalar, a.base), a.offset
+        return self.writer.put(f"getelementptr {scalar}, ptr {pointer}, i64 {offset}") if offset else pointer
+
+    def mask(self, mask: Operand | None) -> str:
+        """The mask of an access; empty where it is always true."""
+        return "" if mask is None or (isinstance(mask, Literal) and mask.value) else self.value(mask)
+
+    def loaded(self, result: Var, value: str) -> None:
+        """A value as it lies in memory becomes a value of the loop IR."""
+        if result.type.dtype == "bool":
+            t = spelled("i8", result.type.lanes)
+            value = self.writer.put(f"icmp ne {t} {value}, {'0' if result.type.lanes == 1 else 'zeroinitializer'}")
+        self.values[result] = value
+
+    def load(self, stmt: LoadFrom) -> None:
+        type, pointer = stmt.result.type, self.address(stmt.address)
+        self.loaded(stmt.result, self.accesses.load(memory_scalar(type.dtype), type.lanes, pointer, stmt.active,
+                                                    self.mask(stmt.mask)))
+
+    def gather(self, stmt: GatherFrom) -> None:
+        type, scalar = stmt.result.type, memory_scalar(stmt.result.type.dtype)
+        pointer, index, indices = self.pointers.spread(stmt.buffer, scalar, stmt.indices)
+        self.loaded(stmt.result, self.accesses.gather(
+            scalar, type.lanes, pointer, (index, indices), stmt.active, self.mask(stmt.mask)))
+
+    def store(self, stmt: StoreTo) -> None:
+        type, pointer, value = stmt.value.type, self.address(stmt.address), self.value(stmt.value)
+        scalar = memory_scalar(type.dtype)
+        if type.dtype == "bool":
+            value = self.writer.put(f"zext {llvm_type(type)} {value} to {spelled(scalar, type.lanes)}")
+        if stmt.streaming and stmt.active == type.lanes and self.accesses.can_stream(scalar, type.lanes):
+            self.streams = True
+            self.accesses.stream(scalar, type.lanes, pointer, value)
+        else:
+            self.accesses.store(scalar, type.lanes, pointer, value, stmt.active)
+
+    # ---- control -----------------------------------------------------------------------------------------------------
+    def when(self, stmt: If) -> None:
+        condition = self.value(stmt.condition)
+        self.pointers.enter()
+        _, _, done = self.writer.branch(condition, stmt.likely)
+        self.inner(stmt.body)
+        self.pointers.leave()
+        self.writer.join(done)
+
+    def loop(self, f: For) -> None:
+        """The test is at the end; it is made before the loop too, unless the bounds are known."""
+        known = isinstance(f.low, Literal) and isinstance(f.high, Literal)
+        if known and f.low.value >= f.high.value:  # type: ignore[union-attr]
+            self.values |= {r: self.value(i) for r, i in zip(f.results, f.inits)}
+            return
+        w, (t, low, high) = self.writer, self.count(f)
+        every, kept = list(zip(f.params, map(self.value, f.inits), f.yields, f.results)), unchanged(f)
+        carried = [c for c in every if c[0] not in kept]  # what stays as it is needs no place in the loop
+        self.values |= {v: init for p, init, _, r in every if p in kept for v in (p, r)}
+        before = w.label
+        w.count += 1
+        head, done = f"loop{w.count}", f"done{w.count}"
+        entered = "" if known else w.put(f"icmp slt {t} {low}, {high}")
+        self.pointers.enter()
+        w.lines.append(f" br label %{head}" if known else f" br i1 {entered}, label %{head}, label %{done}")
+        w.start(head)
+        at, index = len(w.lines), w.new()
+        self.values |= {p: w.new() for p, *_ in carried}
+        w.lines += [""] * (1 + len(carried))
+        self.counter(f, index, t)
+        self.inner(f.body)
+        self.pointers.leave()
+        following = w.put(f"add nsw {t} {index}, 1")
+        again = [self.value(y) for _, _, y, _ in carried]
+        w.lines[at] = f" {index} = phi {t} [{low}, %{before}], [{following}, %{w.label}]"
+        for i, ((p, init, *_), value) in enumerate(zip(carried, again), at + 1):
+            w.lines[i] = f" {self.values[p]} = phi {llvm_type(p.type)} [{init}, %{before}], [{value}, %{w.label}]"
+        last = w.label
+        w.lines.append(f" br i1 {w.put(f'icmp slt {t} {following}, {high}')}, label %{head}, label %{done}")
+        w.start(done)
+        for (_, init, _, result), value in zip(carried, again):
+            self.values[result] = value if known else w.put(
+                f"phi {llvm_type(result.type)} [{value}, %{last}], [{init}, %{before}]")
+
+
+def unchanged(f: For) -> frozenset[Var]:
+    """The parameters of a loop that each turn yields as they are, perhaps through loops inside that do the same."""
+    source: dict[Operand, Operand] = {}
+    for stmt in f.body:
+        if isinstance(stmt, For):
+            kept = unchanged(stmt)
+            source |= {r: source.get(i, i) for p, i, r in zip(stmt.params, stmt.inits, stmt.results) if p in kept}
+    return frozenset([p for p, y in zip(f.params, f.yields) if source.get(y, y) is p])
+
+
+def memory_scalar(dtype: str) -> str:
+    """How an element lies in memory: a bool is a byte."""
+    return "i8" if dtype == "bool" else SCALARS[dtype]

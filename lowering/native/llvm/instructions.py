@@ -1,0 +1,313 @@
+"""Operations of the loop IR -> LLVM instructions. Nothing here becomes a call of a library or a trap on any target:
+where a processor has no instruction, the operation is written with those that it has.
+
+Reductions of floats combine halves (lane i with lane i + n/2) until one lane is left, on every target.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ....runtime.records import dataclass
+from ...loops.ir import Literal, Operand, Type
+from ...target.target import Target
+from .byte_permutations import lookup
+from .conversions import convert
+from .expansions import multiply_high
+from .llvm_text import BITS, KINDS, SCALARS, Arithmetic, Writer, llvm_type, spelled, suffix
+from .long_division import LONG_DIVISION
+from .powers_of_two import scaled
+from .saturating_narrowing import pack
+
+SAME = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor"}
+BINARY: dict[str, dict[str, str]] = {
+    "float": {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "lt": "fcmp olt", "le": "fcmp ole",
+              "eq": "fcmp oeq"},
+    "signed": SAME | {"lt": "icmp slt", "le": "icmp sle", "eq": "icmp eq"},
+    "unsigned": SAME | {"lt": "icmp ult", "le": "icmp ule", "eq": "icmp eq"},
+    "bool": {"and": "and", "or": "or", "xor": "xor", "lt": "icmp ult", "le": "icmp ule", "eq": "icmp eq"},
+    "half": {},
+}
+SMALLER = frozenset({"min", "minimum", "minnum"})
+EXTREMES = SMALLER | {"max", "maximum", "maxnum"}
+SHIFTS = {"shl": "shl", "lshr": "lshr", "ashr": "ashr"}
+REDUCE_INTEGERS = {"add": "add", "mul": "mul", "and": "and", "or": "or"}
+DOT4 = {4: "128", 8: "256", 16: "512"}
+"""Lanes of the accumulator -> the size in the instruction's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instructions:
+    """Writes operations with the instructions of one target."""
+    writer: Writer
+    target: Target
+    enabled: frozenset[str]
+
+    def op(self, name: str, result: Type, args: tuple[Operand, ...], values: list[str]) -> str:
+        """The value of name(args); `values` are LLVM's names of the args."""
+        type = args[-1].type
+        instruction = BINARY[KINDS[type.dtype]].get(name)
+        if instruction is not None and name not in OTHERS:
+            t = llvm_type(type)
+            return self.writer.put(f"{instruction} {t} {values[0]}, {values[1]}")
+        if name.startswith("reduce_"):
+            return self.reduction(name[len("reduce_"):], type, values[0])
+        return OTHERS[name](self, result, args, values)
+
+    def over(self, type: Type) -> Arithmetic:
+        return Arithmetic(self.writer, type.lanes)
+
+    # ---- element by element ------------------------------------------------------------------------------------------
+    def extreme(self, name: str, type: Type, x: str, y: str) -> str:
+        """The smaller or larger one; where they are equal or either is NaN, what PRIMITIVES says, else x."""
+        kind, scalar, a = KINDS[type.dtype], SCALARS[type.dtype], self.over(type)
+        if kind == "bool":
+            return a.op("and" if name in SMALLER else "or", scalar, x, y)
+        which = "min" if name in SMALLER else "max"
+        if kind != "float":
+            return a.call(f"{'s' if kind == 'signed' else 'u'}{which}", scalar, x, y)
+        better = a.select(a.op("fcmp olt" if which == "min" else "fcmp ogt", scalar, y, x), scalar, y, x)
+        match name:
+            case "minimum" | "maximum":
+                return a.select(a.op("fcmp uno", scalar, y, y), scalar, y, better)
+            case "minnum" | "maxnum":
+                return a.select(a.op("fcmp uno", scalar, x, x), scalar, y, better)
+        return better
+
+    def division(self, type: Type, x: str, y: str, divisor: Operand) -> str:
+        """Integer division that does not trap: by 0, and of the least value by -1, x is the result."""
+        kind, scalar, a = KINDS[type.dtype], SCALARS[type.dtype], self.over(type)
+        if not (isinstance(divisor, Literal) and divisor.value not in (0, -1)):
+            unsafe = a.op("icmp eq", scalar, y, 0)
+            if kind == "signed":
+                least = a.op("icmp eq", scalar, x, -1 << (BITS[scalar] - 1))
+                unsafe = a.op("or", "i1", unsafe, a.op("and", "i1", least, a.op("icmp eq", scalar, y, -1)))
+            y = a.select(unsafe, scalar, 1, y)
+        if scalar == "i64" and not self.target.has_int64:
+            return self.each_lane(type, "tosaic.sdiv64" if kind == "signed" else "tosaic.udiv64", x, y)
+        return a.op("sdiv" if kind == "signed" else "udiv", scalar, x, y)
+
+    def each_lane(self, type: Type, function: str, x: str, y: str) -> str:
+        """One of our own functions of two 64-bit integers, lane by lane."""
+        self.writer.declared |= LONG_DIVISION
+        if type.lanes == 1:
+            return self.writer.put(f"call i64 @{function}(i64 {x}, i64 {y})")
+        t, total = llvm_type(type), "poison"
+        for i in range(type.lanes):
+            one, other = (self.writer.put(f"extractelement {t} {v}, i32 {i}") for v in (x, y))
+            value = self.writer.put(f"call i64 @{function}(i64 {one}, i64 {other})")
+            total = self.writer.put(f"insertelement {t} {total}, i64 {value}, i32 {i}")
+        return total
+
+    def shift(self, name: str, type: Type, x: str, y: str, amount: Operand) -> str:
+        """A shift by as many bits as there are, or more, gives some value."""
+        scalar, a = SCALARS[type.dtype], self.over(type)
+        if name == "ashr" and KINDS[type.dtype] == "unsigned":
+            name = "lshr"
+        shifted = a.op(name, scalar, x, y)
+        return shifted if isinstance(amount, Literal) else a.freeze(scalar, shifted)
+
+    def fused(self, type: Type, values: list[str]) -> str:
+        """x * y + z, rounded once where the target can do that, else twice."""
+        scalar, a = SCALARS[type.dtype], self.over(type)
+        if KINDS[type.dtype] == "float" and self.has_fma(scalar):
+            return a.call("fma", scalar, *values)
+        add, multiply = ("fadd", "fmul") if KINDS[type.dtype] == "float" else ("add", "mul")
+        return a.op(add, scalar, a.op(multiply, scalar, values[0], values[1]), values[2])
+
+    def has_fma(self, scalar: str) -> bool:
+        match self.target.architecture:
+            case "x86":
+                return "fma" in self.enabled or "avx512f" in self.enabled
+            case "aarch64":
+                return True
+            case "arm":
+                return "fp64" in self.enabled or (scalar == "float" and "vfp4d16sp" in self.enabled)
+            case "riscv":
+                return ("d" if scalar == "double" else "f") in self.enabled
+        return False
+
+    def has_rounding(self, scalar: str) -> bool:
+        """Whether rint, floor and ceil are instructions."""
+        match self.target.architecture:
+            case "x86":
+                return "sse4.1" in self.enabled
+            case "aarch64":
+                return True
+        return False
+
+    def rounded(self, name: str, type: Type, x: str) -> str:
+        """rint, floor or ceil. Adding and taking away 2^23 (2^52) rounds to an integer, to even if two are as near."""
+        scalar, a = SCALARS[type.dtype], self.over(type)
+        if self.has_rounding(scalar):
+            return a.call(name, scalar, x)
+        bits = f"i{BITS[scalar]}"
+        code, top = a.bits(scalar, x, bits), 1 << (BITS[scalar] - 1)
+        sign, large = a.op("and", bits, code, top), 2.0 ** (23 if scalar == "float" else 52)
+        size = a.bits(bits, a.op("and", bits, code, top - 1), scalar)
+        near = a.op("fsub", scalar, a.op("fadd", scalar, size, large), large)
+        near = a.bits(bits, a.op("or", bits, a.bits(scalar, near, bits), sign), scalar)
+        if name != "rint":
+            test, step = ("fcmp ogt", -1.0) if name == "floor" else ("fcmp olt", 1.0)
+            moved = a.op("fadd", scalar, near, step)
+            near = a.select(a.op(test, scalar, near, x), scalar, moved, near)
+            near = a.bits(bits, a.op("or", bits, a.bits(scalar, near, bits), sign), scalar)  # -0.0 stays
+        return a.select(a.op("fcmp olt", scalar, size, large), scalar, near, x)
+
+    def absolute(self, type: Type, x: str) -> str:
+        kind, scalar, a = KINDS[type.dtype], SCALARS[type.dtype], self.over(type)
+        if kind == "float":
+            return a.call("fabs", scalar, x)
+        if kind != "signed":
+            return x
+        t = a.type(scalar)
+        return self.writer.call(f"llvm.abs.{suffix(scalar, type.lanes)}", t, [(t, x), ("i1", "false")])
+
+    def choice(self, args: tuple[Operand, ...], values: list[str]) -> str:
+        t = llvm_type(args[1].type)
+        return self.writer.put(f"select {llvm_type(args[0].type)} {values[0]}, {t} {values[1]}, {t} {values[2]}")
+
+    # ---- vectors -----------------------------------------------------------------------------------------------------
+    def splat(self, result: Type, type: Type, x: str) -> str:
+        if result.lanes == type.lanes:
+            return x
+        wide = llvm_type(result)
+        one = self.writer.put(f"insertelement {wide} poison, {llvm_type(type)} {x}, i32 0")
+        return self.writer.put(f"shufflevector {wide} {one}, {wide} poison, <{result.lanes} x i32> zeroinitializer")
+
+    def lanes(self, result: Type, type: Type, x: str) -> str:
+        if result.lanes == 1:
+            return x
+        scalar = SCALARS[result.dtype]
+        steps = ", ".join(f"{scalar} {i}" for i in range(result.lanes))
+        return self.writer.put(f"add {llvm_type(result)} {self.splat(result, type, x)}, <{steps}>")
+
+    def bits(self, result: Type, type: Type, x: str) -> str:
+        source, target = llvm_type(type), llvm_type(result)
+        return x if source == target else self.writer.put(f"bitcast {source} {x} to {target}")
+
+    def mask_bits(self, type: Type, x: str) -> tuple[str, str]:
+        """A vector of bool as an integer of as many bits."""
+        whole = f"i{type.lanes}"
+        return whole, x if type.lanes == 1 else self.writer.put(f"bitcast {llvm_type(type)} {x} to {whole}")
+
+    def any_false(self, type: Type, x: str) -> str:
+        whole, bits = self.mask_bits(type, x)
+        return self.writer.put(f"icmp ne {whole} {bits}, -1")
+
+    def dot4(self, result: Type, args: tuple[Operand, ...], values: list[str]) -> str:
+        """acc + four products of unsigned and signed bytes in each lane."""
+        lanes, byte = result.lanes, spelled("i8", 4 * result.lanes)
+        x, y = (self.bits_to(byte, a.type, v) for a, v in zip(args[1:], values[1:]))
+        fits = lanes in DOT4 and 4 * lanes <= self.target.vector_bytes
+        if self.target.has_dot4 and fits and self.target.architecture == "x86":
+            t = llvm_type(result)
+            return self.writer.call(f"llvm.x86.avx512.vpdpbusd.{DOT4[lanes]}", t,
+                                    [(t, values[0]), (byte, x), (byte, y)])
+        wide = Arithmetic(self.writer, 4 * lanes)
+        products = wide.op("mul", "i32", wide.cast("zext", "i8", x, "i32"), wide.cast("sext", "i8", y, "i32"))
+        total, a = values[0], Arithmetic(self.writer, lanes)
+        for i in range(4):
+            total = a.op("add", "i32", total, self.every_fourth(products, lanes, i))
+        return total
+
+    def bits_to(self, t: str, type: Type, x: str) -> str:
+        source = llvm_type(type)
+        return x if source == t else self.writer.put(f"bitcast {source} {x} to {t}")
+
+    def every_fourth(self, x: str, lanes: int, first: int) -> str:
+        t = spelled("i32", 4 * lanes)
+        if lanes == 1:
+            return self.writer.put(f"extractelement {t} {x}, i32 {first}")
+        numbers = ", ".join(f"i32 {4 * i + first}" for i in range(lanes))
+        return self.writer.put(f"shufflevector {t} {x}, {t} poison, <{lanes} x i32> <{numbers}>")
+
+    # ---- reductions --------------------------------------------------------------------------------------------------
+    def reduction(self, name: str, type: Type, x: str) -> str:
+        """All lanes combined by `name`, as a scalar."""
+        kind, scalar = KINDS[type.dtype], SCALARS[type.dtype]
+        if type.lanes == 1:
+            return x
+        if kind == "bool":
+            whole, bits = self.mask_bits(type, x)
+            every = name == "and" or name in SMALLER
+            return self.writer.put(f"icmp {'eq' if every else 'ne'} {whole} {bits}, {-1 if every else 0}")
+        if kind != "float":
+            extreme = f"{'s' if kind == 'signed' else 'u'}{'min' if name in SMALLER else 'max'}"
+            how = REDUCE_INTEGERS.get(name, extreme)
+            return self.writer.call(f"llvm.vector.reduce.{how}.{suffix(scalar, type.lanes)}", scalar,
+                                    [(llvm_type(type), x)])
+        return self.by_halves(name, type, x)
+
+    def by_halves(self, name: str, type: Type, x: str) -> str:
+        """Lane i with lane i + n/2, then the half; an odd number of lanes one after the other."""
+        while type.lanes > 1 and type.lanes % 2 == 0:
+            half = type.lanes // 2
+            low, high = self.part(type, x, 0, half), self.part(type, x, half, half)
+            type = Type(type.dtype, half)
+            x = self.combined(name, type, low, high)
+        one = Type(type.dtype)
+        if type.lanes == 1:
+            return x
+        total = self.part(type, x, 0, 1)
+        for i in range(1, type.lanes):
+            total = self.combined(name, one, total, self.part(type, x, i, 1))
+        return total
+
+    def combined(self, name: str, type: Type, x: str, y: str) -> str:
+        if name in EXTREMES:
+            return self.extreme(name, type, x, y)
+        return self.over(type).op(BINARY["float"][name], SCALARS[type.dtype], x, y)
+
+    def part(self, type: Type, x: str, first: int, count: int) -> str:
+        t = llvm_type(type)
+        if count == 1:
+            return self.writer.put(f"extractelement {t} {x}, i32 {first}")
+        numbers = ", ".join(f"i32 {first + i}" for i in range(count))
+        return self.writer.put(f"shufflevector {t} {x}, {t} poison, <{count} x i32> <{numbers}>")
+
+
+Handler = Callable[[Instructions, Type, tuple[Operand, ...], list[str]], str]
+
+
+def high_product(nudged: bool) -> Handler:
+    return lambda i, result, args, v: multiply_high(i.writer, i.target, result, v, nudged)
+
+
+def extreme(name: str) -> Handler:
+    return lambda i, result, args, v: i.extreme(name, result, v[0], v[1])
+
+
+def shift(name: str) -> Handler:
+    return lambda i, result, args, v: i.shift(name, result, v[0], v[1], args[1])
+
+
+def rounded(name: str) -> Handler:
+    return lambda i, result, args, v: i.rounded(name, result, v[0])
+
+
+def quotient(i: Instructions, result: Type, args: tuple[Operand, ...], v: list[str]) -> str:
+    if KINDS[result.dtype] == "float":
+        return i.over(result).op("fdiv", SCALARS[result.dtype], v[0], v[1])
+    return i.division(result, v[0], v[1], args[1])
+
+
+OTHERS: dict[str, Handler] = {
+    **{name: extreme(name) for name in EXTREMES}, **{name: shift(name) for name in SHIFTS},
+    **{name: rounded(name) for name in ("rint", "floor", "ceil")},
+    "div": quotient,
+    "select": lambda i, result, args, v: i.choice(args, v),
+    "fma": lambda i, result, args, v: i.fused(result, v),
+    "lookup": lambda i, result, args, v: lookup(i.writer, i.enabled, result, v),
+    "scaleb": lambda i, result, args, v: scaled(i.writer, i.enabled, i.target.vector_bytes, result, v[0], v[1]),
+    "sqrt": lambda i, result, args, v: i.over(result).call("sqrt", SCALARS[result.dtype], v[0]),
+    "abs": lambda i, result, args, v: i.absolute(result, v[0]),
+    "clz": lambda i, result, args, v: i.over(result).leading_zeros(SCALARS[result.dtype], v[0]),
+    "splat": lambda i, result, args, v: i.splat(result, args[0].type, v[0]),
+    "lanes": lambda i, result, args, v: i.lanes(result, args[0].type, v[0]),
+    "bits": lambda i, result, args, v: i.bits(result, args[0].type, v[0]),
+    "cast": lambda i, result, args, v: convert(i.over(result), i.target, v[0], args[0].type.dtype, result.dtype),
+    "any_false": lambda i, result, args, v: i.any_false(args[0].type, v[0]),
+    "dot4": lambda i, result, args, v: i.dot4(result, args, v),
+    "pack": lambda i, result, args, v: pack(i.writer, i.enabled, result, v),
+    "multiply_high": high_product(False), "multiply_high_nudged": high_product(True),
+}

@@ -1,0 +1,211 @@
+"""LLVM's spelling of types and constants, and the writer of a function's instructions.
+
+Half floats (float16, bfloat16, float8_* and smaller) are integers of their size here: only conversions look inside them,
+so that no target meets a type that it must call a library for.
+"""
+from __future__ import annotations
+
+import functools
+import re
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import field
+
+import numpy as np
+
+from ....runtime.records import dataclass
+from ...elements.expression import is_float
+from ...loops.ir import Type
+
+SCALARS = {"bool": "i1", "int8": "i8", "uint8": "i8", "int16": "i16", "uint16": "i16", "int32": "i32", "uint32": "i32",
+           "int64": "i64", "uint64": "i64", "float32": "float", "float64": "double", "float16": "i16",
+           "bfloat16": "i16", "float8_e4m3fn": "i8", "float8_e5m2": "i8", "float8_e8m0fnu": "i8", "float6_e2m3fn": "i8",
+           "float6_e3m2fn": "i8", "float4_e2m1fn": "i8"}
+BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "half": 16, "float": 32, "double": 64}
+SUFFIXES = {"i1": "i1", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64", "half": "f16", "float": "f32",
+            "double": "f64"}
+HALVES = frozenset({"float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", "float6_e2m3fn",
+                    "float6_e3m2fn", "float4_e2m1fn"})
+KINDS = {d: "half" if d in HALVES else "bool" if d == "bool" else "float" if is_float(d) else
+         "unsigned" if d.startswith("u") else "signed" for d in SCALARS}
+
+
+NOT_PLAIN = re.compile(r"[^A-Za-z0-9._$-]")
+
+
+def spelled(scalar: str, lanes: int) -> str:
+    return scalar if lanes == 1 else f"<{lanes} x {scalar}>"
+
+
+def quoted(name: str) -> str:
+    """A symbol as LLVM reads it."""
+    if all(c.isascii() and (c.isalnum() or c in "._$-") for c in name) and not name[:1].isdigit():
+        return name
+    return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in name.encode()) + '"'
+
+
+def plain(name: str) -> str:
+    """A name of a model as a part of a symbol that something else makes unique: linkers, debuggers and disassemblers see it."""
+    return NOT_PLAIN.sub("_", name)
+
+
+def suffix(scalar: str, lanes: int) -> str:
+    """How an overloaded intrinsic's name says a type."""
+    return SUFFIXES[scalar] if lanes == 1 else f"v{lanes}{SUFFIXES[scalar]}"
+
+
+@functools.cache
+def llvm_type(type: Type) -> str:
+    return spelled(SCALARS[type.dtype], type.lanes)
+
+
+@functools.lru_cache(maxsize=4096)
+def constant(scalar: str, lanes: int, value: float | int) -> str:
+    """A number as an operand; the same in each lane. Floats by their bits, so that none is rounded on the way."""
+    if scalar in ("float", "double"):
+        with np.errstate(over="ignore"):
+            number = float(np.float32(value)) if scalar == "float" else float(value)
+        text = f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"
+    else:
+        text = str(int(value))
+    return text if lanes == 1 else f"splat ({scalar} {text})"
+
+
+def literal(value: float | int, type: Type) -> str:
+    """A Literal of the loop IR."""
+    match KINDS[type.dtype]:
+        case "half":
+            value = half_bits(value, type.dtype)
+        case "bool":
+            value = int(bool(value))
+        case "float":
+            return constant(SCALARS[type.dtype], type.lanes, float(value)) if value else zero(value, type)
+    return constant(SCALARS[type.dtype], type.lanes, int(value))
+
+
+def zero(value: float | int, type: Type) -> str:
+    """0.0 and -0.0 are equal, and would share an entry of `constant`."""
+    text = "-0.0" if struct.pack("<d", value)[7] else "0.0"
+    return text if type.lanes == 1 else f"splat ({SCALARS[type.dtype]} {text})"
+
+
+def half_bits(value: float | int, dtype: str) -> int:
+    if dtype != "float16":
+        import ml_dtypes  # noqa: F401  registers its dtypes with NumPy
+    with np.errstate(over="ignore"):
+        one = np.asarray(value, np.float32).astype(dtype)
+    return int(one.view(f"u{one.dtype.itemsize}"))
+
+
+@functools.lru_cache(maxsize=1024)
+def lane_numbers(lanes: tuple[int, ...]) -> str:
+    """Which lanes a shuffle takes."""
+    return f"<{len(lanes)} x i32> <{', '.join([f'i32 {i}' for i in lanes])}>"
+
+
+def weights(likely: bool) -> str:
+    """How often a branch goes each way."""
+    yes, no = (1000, 1) if likely else (1, 1000)
+    return f'!prof !{{!"branch_weights", i32 {yes}, i32 {no}}}'
+
+
+@dataclass(slots=True)
+class Writer:
+    """The instructions of one function. `declared` collects the intrinsics of the module."""
+    declared: dict[str, str]
+    lines: list[str] = field(default_factory=list)
+    label: str = "entry"
+    count: int = 0
+
+    def new(self) -> str:
+        self.count += 1
+        return f"%t{self.count}"
+
+    def put(self, text: str) -> str:
+        """An instruction with a result; the result's name."""
+        self.count += 1
+        result = f"%t{self.count}"
+        self.lines.append(f" {result} = {text}")
+        return result
+
+    def call(self, name: str, returns: str, args: Sequence[tuple[str, str]]) -> str:
+        """Call an intrinsic; the name of its result, empty where it has none."""
+        if name not in self.declared:
+            self.declared[name] = f"declare {returns} @{name}({', '.join(t for t, _ in args)})"
+        text = f"call {returns} @{name}({', '.join(f'{t} {v}' for t, v in args)})"
+        if returns != "void":
+            return self.put(text)
+        self.lines.append(f" {text}")
+        return ""
+
+    def above(self, line: int, make: Callable[[], str]) -> str:
+        """What `make` writes goes to a line further up."""
+        first = len(self.lines)
+        value = make()
+        made = self.lines[first:]
+        del self.lines[first:]
+        self.lines[line] = "\n".join([self.lines[line], *made] if self.lines[line] else made)
+        return value
+
+    def branch(self, condition: str, likely: bool | None = None) -> tuple[str, str, str]:
+        """Begin the block that runs where the condition is true; the labels before, of it, and after it."""
+        before, self.count = self.label, self.count + 1
+        then, done = f"then{self.count}", f"end{self.count}"
+        hint = "" if likely is None else f", {weights(likely)}"
+        self.lines.append(f" br i1 {condition}, label %{then}, label %{done}{hint}")
+        self.start(then)
+        return before, then, done
+
+    def join(self, done: str) -> None:
+        """End a block, and begin the one after the branch."""
+        self.lines.append(f" br label %{done}")
+        self.start(done)
+
+    def start(self, label: str) -> None:
+        """Begin a basic block."""
+        self.lines.append(f"{label}:")
+        self.label = label
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """Instructions over `lanes` lanes, for what takes several of them. A number stands for a constant."""
+    writer: Writer
+    lanes: int
+
+    def type(self, scalar: str) -> str:
+        return spelled(scalar, self.lanes)
+
+    def value(self, scalar: str, x: str | float | int) -> str:
+        return x if isinstance(x, str) else constant(scalar, self.lanes, x)
+
+    def op(self, name: str, scalar: str, a: str | float, b: str | float) -> str:
+        """A binary instruction or a comparison."""
+        return self.writer.put(f"{name} {self.type(scalar)} {self.value(scalar, a)}, {self.value(scalar, b)}")
+
+    def select(self, condition: str, scalar: str, yes: str | float, no: str | float) -> str:
+        t = self.type(scalar)
+        return self.writer.put(f"select {self.type('i1')} {condition}, {t} {self.value(scalar, yes)}, "
+                               f"{t} {self.value(scalar, no)}")
+
+    def cast(self, name: str, source: str, x: str, result: str) -> str:
+        """A conversion instruction; nothing where the types are the same."""
+        return x if source == result else self.writer.put(f"{name} {self.type(source)} {x} to {self.type(result)}")
+
+    def bits(self, source: str, x: str, result: str) -> str:
+        return self.cast("bitcast", source, x, result)
+
+    def call(self, name: str, scalar: str, *args: str | float) -> str:
+        """An overloaded intrinsic whose operands and result have one type."""
+        t = self.type(scalar)
+        return self.writer.call(f"llvm.{name}.{suffix(scalar, self.lanes)}", t,
+                                [(t, self.value(scalar, a)) for a in args])
+
+    def leading_zeros(self, scalar: str, x: str) -> str:
+        """How many upper bits are 0; all of them, for 0."""
+        t = self.type(scalar)
+        return self.writer.call(f"llvm.ctlz.{suffix(scalar, self.lanes)}", t, [(t, x), ("i1", "false")])
+
+    def freeze(self, scalar: str, x: str) -> str:
+        """Some value, always the same one, where x has none (a shift too far, a float too large)."""
+        return self.writer.put(f"freeze {self.type(scalar)} {x}")

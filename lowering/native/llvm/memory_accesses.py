@@ -1,0 +1,170 @@
+"""Loads and stores of vectors in LLVM IR, some of whose lanes are left out.
+
+Masked accesses on x86 are written in pieces of one machine vector. LLVM would split a wider one itself, and then may read
+the lanes of a half whose mask is false throughout.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ....runtime.records import dataclass
+from ...target.target import Target
+from .llvm_text import BITS, Writer, spelled, suffix, weights
+
+
+@dataclass(frozen=True, slots=True)
+class Accesses:
+    """Accesses to elements that lie in memory as LLVM's `scalar`, aligned as one element. Only the first `active` lanes,
+    and of those the ones where `mask` is true (an operand, or empty), are read or written; the others are 0."""
+    writer: Writer
+    target: Target
+
+    # ---- pieces ------------------------------------------------------------------------------------------------------
+    def pieces(self, lanes: int, active: int, nbytes: int) -> Iterator[tuple[int, int, int]]:
+        """First lane, lanes and active lanes of each machine vector; `nbytes` are those of one lane in it."""
+        x86 = self.target.architecture == "x86"
+        step = max(16, self.target.vector_bytes) // nbytes if x86 else lanes
+        for first in range(0, lanes, step):
+            count = min(step, lanes - first)
+            yield first, count, min(max(active - first, 0), count)
+
+    def part(self, scalar: str, lanes: int, x: str, first: int, count: int) -> str:
+        """Some neighbouring lanes of a vector."""
+        if count == lanes or not x:
+            return x
+        t = spelled(scalar, lanes)
+        if count == 1:
+            return self.writer.put(f"extractelement {t} {x}, i32 {first}")
+        numbers = ", ".join([f"i32 {first + i}" for i in range(count)])
+        return self.writer.put(f"shufflevector {t} {x}, {t} poison, <{count} x i32> <{numbers}>")
+
+    def joined(self, scalar: str, parts: list[tuple[int, int, str]]) -> str:
+        """Parts one after the other: first lane, lanes and value of each."""
+        (_, count, total), *rest = parts
+        for first, more, value in rest:
+            if more < count:  # a shuffle takes two vectors of one type
+                value = self.widened(scalar, more, count, value)
+            t, wide = spelled(scalar, count), max(first, count)
+            if wide > count:
+                value = self.widened(scalar, count, wide, value)
+                t = spelled(scalar, wide)
+            numbers = ", ".join([f"i32 {i}" for i in (*range(first), *range(wide, wide + more))])
+            total = self.writer.put(f"shufflevector {t} {total}, {t} {value}, <{first + more} x i32> <{numbers}>")
+        return total
+
+    def widened(self, scalar: str, count: int, wide: int, value: str) -> str:
+        if count == 1:
+            return self.writer.put(f"insertelement {spelled(scalar, wide)} poison, {scalar} {value}, i32 0")
+        t = spelled(scalar, count)
+        numbers = ", ".join([f"i32 {i}" if i < count else "i32 poison" for i in range(wide)])
+        return self.writer.put(f"shufflevector {t} {value}, {t} poison, <{wide} x i32> <{numbers}>")
+
+    def moved(self, scalar: str, pointer: str, by: int) -> str:
+        return self.writer.put(f"getelementptr {scalar}, ptr {pointer}, i64 {by}") if by else pointer
+
+    def mask(self, lanes: int, active: int, mask: str) -> str:
+        """The lanes to access, as an operand; empty where it is all of them."""
+        if active == lanes:
+            return mask
+        first = f"<{', '.join(['i1 true' if i < active else 'i1 false' for i in range(lanes)])}>"
+        return self.writer.put(f"and <{lanes} x i1> {mask}, {first}") if mask else first
+
+    # ---- accesses ----------------------------------------------------------------------------------------------------
+    def load(self, scalar: str, lanes: int, pointer: str, active: int, mask: str) -> str:
+        """The loaded vector."""
+        if active == lanes and not mask:
+            return self.load_piece(scalar, lanes, pointer, active, mask)
+        parts = []
+        for first, count, on in self.pieces(lanes, active, nbytes(scalar)):
+            value = "zeroinitializer"
+            if on:
+                some = self.part("i1", lanes, mask, first, count)
+                value = self.load_piece(scalar, count, self.moved(scalar, pointer, first), on, some)
+            parts.append((first, count, value))
+        return self.joined(scalar, parts)
+
+    def load_piece(self, scalar: str, lanes: int, pointer: str, active: int, mask: str) -> str:
+        t, align, mask = spelled(scalar, lanes), nbytes(scalar), self.mask(lanes, active, mask)
+        if not mask:
+            return self.writer.put(f"load {t}, ptr {pointer}, align {align}")
+        if lanes == 1:
+            return self.load_where(scalar, pointer, mask)
+        return self.writer.call(f"llvm.masked.load.{suffix(scalar, lanes)}.p0", t, [
+            (f"ptr align {align}", pointer), (f"<{lanes} x i1>", mask), (t, "zeroinitializer")])
+
+    def load_where(self, scalar: str, pointer: str, condition: str) -> str:
+        """A scalar that is read only where the condition is true."""
+        before, then, done = self.writer.branch(condition)
+        value = self.writer.put(f"load {scalar}, ptr {pointer}, align {nbytes(scalar)}")
+        self.writer.join(done)
+        zero = "0.0" if scalar in ("float", "double") else "0"
+        return self.writer.put(f"phi {scalar} [{value}, %{then}], [{zero}, %{before}]")
+
+    def gather(self, scalar: str, lanes: int, base: str, indices: tuple[str, str], active: int, mask: str) -> str:
+        """base[indices[lane]]; indices are LLVM's type of one and the vector of them. Pieces are a machine vector of
+        elements or of indices, whichever are wider."""
+        parts, (index, all_indices) = [], indices
+        for first, count, on in self.pieces(lanes, active, max(nbytes(index), nbytes(scalar))):
+            value = "zeroinitializer"
+            if on:
+                where = index, self.part(index, lanes, all_indices, first, count)
+                some = self.part("i1", lanes, mask, first, count)
+                value = self.gather_piece(scalar, count, base, where, on, some)
+            parts.append((first, count, value))
+        return self.joined(scalar, parts)
+
+    def gather_piece(self, scalar: str, lanes: int, base: str, indices: tuple[str, str], active: int, mask: str) -> str:
+        index, where = indices
+        pointers = self.writer.put(f"getelementptr {scalar}, ptr {base}, {spelled(index, lanes)} {where}")
+        if lanes == 1:
+            return self.load_piece(scalar, 1, pointers, 1, mask)
+        t, mask = spelled(scalar, lanes), self.mask(lanes, active, mask) or "splat (i1 true)"
+        return self.writer.call(f"llvm.masked.gather.{suffix(scalar, lanes)}.v{lanes}p0", t, [
+            (f"<{lanes} x ptr> align {nbytes(scalar)}", pointers), (f"<{lanes} x i1>", mask), (t, "zeroinitializer")])
+
+    def store(self, scalar: str, lanes: int, pointer: str, value: str, active: int) -> None:
+        if active == lanes:
+            self.store_piece(scalar, lanes, pointer, value, active)
+            return
+        for first, count, on in self.pieces(lanes, active, nbytes(scalar)):
+            if on:
+                some = self.part(scalar, lanes, value, first, count)
+                self.store_piece(scalar, count, self.moved(scalar, pointer, first), some, on)
+
+    def store_piece(self, scalar: str, lanes: int, pointer: str, value: str, active: int) -> None:
+        t, align = spelled(scalar, lanes), nbytes(scalar)
+        if active == lanes:
+            self.writer.lines.append(f" store {t} {value}, ptr {pointer}, align {align}")
+        elif active == 1:  # LLVM would store one truncated lane as wide as it was before
+            one = self.part(scalar, lanes, value, 0, 1)
+            self.writer.lines.append(f" store {scalar} {one}, ptr {pointer}, align {align}")
+        else:
+            self.writer.call(f"llvm.masked.store.{suffix(scalar, lanes)}.p0", "void", [
+                (t, value), (f"ptr align {align}", pointer), (f"<{lanes} x i1>", self.mask(lanes, active, ""))])
+
+    def prefetch(self, pointer: str, near: bool) -> None:
+        """Bring a line into the second-level cache, or the first; LLVM leaves it out where a machine cannot."""
+        locality = "3" if near else "2"
+        self.writer.call("llvm.prefetch.p0", "void", [("ptr", pointer), ("i32", "0"), ("i32", locality), ("i32", "1")])
+
+    def can_stream(self, scalar: str, lanes: int) -> bool:
+        size = lanes * nbytes(scalar)
+        return self.target.architecture == "x86" and size in (16, 32, 64) and size <= self.target.vector_bytes
+
+    def stream(self, scalar: str, lanes: int, pointer: str, value: str) -> None:
+        """Past the caches where the address is a multiple of the vector's size, as the instruction needs."""
+        w, t, size = self.writer, spelled(scalar, lanes), lanes * nbytes(scalar)
+        low = w.put(f"and i64 {w.put(f'ptrtoint ptr {pointer} to i64')}, {size - 1}")
+        crooked = w.put(f"icmp ne i64 {low}, 0")
+        w.count += 1
+        plain, past, done = (f"{name}{w.count}" for name in ("plain", "past", "stored"))
+        w.lines.append(f" br i1 {crooked}, label %{plain}, label %{past}, {weights(False)}")
+        for label, how in ((plain, f"{nbytes(scalar)}"), (past, f"{size}, !nontemporal !{{i32 1}}")):
+            w.start(label)
+            w.lines += [f" store {t} {value}, ptr {pointer}, align {how}", f" br label %{done}"]
+        w.start(done)
+
+
+def nbytes(scalar: str) -> int:
+    """Bytes of an element in memory."""
+    return BITS[scalar] // 8

@@ -1,0 +1,140 @@
+"""Machine code of kernels ahead of the memory plan: while later kernels are scheduled, other processes compile earlier ones.
+
+A kernel's code depends on the plan only where it writes over what it reads. So each function is written as LLVM IR when it is
+scheduled, as if it did not, and goes to a process when a batch is full; the module of the plan then declares the functions
+that are there, and defines the others. Batches are cut by length alone, so that the same program gives the same image.
+"""
+from __future__ import annotations
+
+import sys
+import threading
+from collections import deque
+from dataclasses import field
+
+from ....runtime.records import dataclass
+from ...loops.ir import Function, first_of
+from ...target.target import Target
+from ..llvm.emit import attributes, emit_function, own_definitions
+from ..llvm.llvm_text import plain
+from .link import is_supported
+from .machine import binding, object_of
+from .split_module import Definition
+from .worker_processes import Worker, processors
+
+LINES_OF_A_BATCH = 1500
+"""A batch with fewer takes LLVM less time than pays for a process."""
+MOST_WORKERS = 3
+
+
+@dataclass(slots=True)
+class Batch:
+    """Functions that are compiled together: their definitions, what they declare, and in the end their object."""
+    declared: dict[str, str] = field(default_factory=dict)
+    lines: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    code: bytes = b""
+
+    def add(self, definition: Definition) -> None:
+        self.lines += definition.exported
+        self.names.append(definition.name.strip('"'))
+
+    def text(self, target: Target) -> str:
+        declarations = [text for text in self.declared.values() if text.startswith("declare")]
+        return "\n".join([f'target triple = "{target.triple}"', *declarations, *own_definitions(self.declared), *self.lines,
+                          attributes(target), ""])
+
+
+class Ahead:
+    """The functions of one program that are compiled ahead of its plan. A context: the processes end with it."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.texts: dict[Function, str] = {}
+        """Each function from its parameters on, by the first of those that are the same but for their buffers."""
+        self.definitions: dict[str, Definition] = {}
+        """What has such a text."""
+        self._batches, self._open = list[Batch](), Batch()
+        self._waiting: deque[Batch] = deque()
+        self._changed = threading.Condition()
+        self._workers: list[Worker] = []
+        self._is_closed = False
+
+    def __enter__(self) -> Ahead:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+        for worker in self._workers:
+            worker.end()
+
+    def add(self, function: Function) -> None:
+        """Write a function that has been scheduled. One that is equal to an earlier one is not compiled again."""
+        first = first_of(function)
+        if first in self.texts:
+            return
+        text = self.texts[first] = emit_function(function, self.target, self._open.declared)
+        if text in self.definitions:
+            return
+        name = f"ahead.{len(self.definitions)}_{plain(function.name)}"
+        self.definitions[text] = Definition(tuple(f"define internal void @{name}{text}".split("\n")))
+        self._open.add(self.definitions[text])
+        if len(self._open.lines) >= LINES_OF_A_BATCH:
+            self._start()
+
+    def _start(self) -> None:
+        """Give the open batch to the processes, with one more of them while there may be more."""
+        self._close_batch()
+        if len(self._workers) < min(processors() - 1, MOST_WORKERS):
+            binding()
+            self._workers.append(Worker(self._object))
+            threading.Thread(target=self._serve, args=(self._workers[-1],), daemon=True).start()
+
+    def _close_batch(self) -> None:
+        with self._changed:
+            self._batches.append(self._open)
+            self._waiting.append(self._open)
+            self._changed.notify_all()
+        self._open = Batch()
+
+    def _object(self, text: str) -> bytes:
+        return object_of(text, self.target)
+
+    def _serve(self, worker: Worker) -> None:
+        """A thread of this process for each other one: gives it batches until there are no more, or it fails."""
+        while (batch := self._next(waits=True)) is not None:
+            code = worker.compiled(batch.text(self.target))
+            with self._changed:
+                batch.code = code
+                if not code:
+                    self._waiting.appendleft(batch)
+                self._changed.notify_all()
+            if not code:
+                return
+
+    def _next(self, waits: bool) -> Batch | None:
+        """A batch that nobody compiles yet. None: there is none, and with `waits` there will be none, else none is being
+        compiled that may fail either."""
+        with self._changed:
+            while not self._waiting and not self._is_closed and (waits or any(not b.code for b in self._batches)):
+                self._changed.wait()
+            return self._waiting.popleft() if self._waiting and not self._is_closed else None
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The functions that are compiled ahead."""
+        return frozenset(definition.name.strip('"') for definition in self.definitions.values())
+
+    def finish(self) -> list[bytes]:
+        """The objects of all batches; this process compiles what is still waiting."""
+        if self._open.lines:
+            self._close_batch()
+        while (batch := self._next(waits=False)) is not None:
+            batch.code = self._object(batch.text(self.target))
+        return [batch.code for batch in self._batches]
+
+
+def ahead_of(target: Target) -> Ahead | None:
+    """For code of this process; None where it can make none ahead."""
+    return Ahead(target) if sys.platform.startswith("linux") and is_supported() and processors() > 1 else None

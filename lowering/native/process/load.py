@@ -1,0 +1,150 @@
+"""Program and plan -> code in this process: what the runtime calls."""
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ....runtime.arena import ALIGNMENT, aligned
+from ....runtime.arguments import Signature, Tensor
+from ....runtime.executable import Code, Executable, Failure
+from ....runtime.machine_code import Image
+from ....runtime.threads import MOST
+from ....runtime.variables import Context, Declaration, process
+from ...elements.affine import Axis
+from ...elements.expression import Buffer, Expr, Reduce
+from ...elements.traverse import free_axes, nodes
+from ...kernels.kernel import Kernel, Loop, walk
+from ...loops.cost import cycles
+from ...loops.ir import Function
+from ...loops.program import Program
+from ...memory.buffers import aligned as rounded
+from ...memory.plan import Plan
+from ...target.presets import host
+from ...target.target import Target
+from ..driver.driver import Place, Places, Slot
+from ..driver.module import Part, constants_read, module_text, pool_slots, pools_used
+from ..driver.parallel_steps import in_parts, most_parts
+from ..driver.variable_rollback import backup_of
+from . import interrupt_flag
+from .function_object import caller
+from .machine import Engine, image_with
+from .thread_pool import thread_pool
+
+if TYPE_CHECKING:
+    from .concurrent_codegen import Ahead
+
+
+def load(program: Program, plan: Plan, target: Target | None = None, context: Context = process,
+         elements: Mapping[Buffer, str] | None = None) -> Executable:
+    """The program as machine code of this process (`target` None: the machine that it runs on), with its variables in
+    `context`. `elements` gives the element types of inputs and outputs that their dtype does not say (i4, i48).
+
+    Raises a Problem where a variable exists in the context with another type.
+    """
+    return Executable(native_code(program, plan, target, elements)[0], context)
+
+
+def native_code(program: Program, plan: Plan, target: Target | None = None,
+                elements: Mapping[Buffer, str] | None = None, text: str | None = None,
+                ahead: Ahead | None = None, threads: int = MOST) -> tuple[Code, Image]:
+    """The code that `load` binds to variables, and its image, from which another process can have it again; `text` is
+    another module with the same entry, `ahead` has the functions that are compiled already. It runs on so many threads, if
+    it has as many parts."""
+    target = target or host()
+    image = image_with(ahead, native_text(program, plan, target, ahead), target) if ahead else None
+    engine = Engine("", target, image=image) if image else Engine(text or native_text(program, plan, target), target)
+    named = elements or {}
+    signature = Signature(program.name, tuple(tensor(b, named.get(b, "")) for b in program.inputs),
+                          tuple(tensor(b, named.get(b, "")) for b in program.outputs))
+    pools, nbytes, alignment = arena_layout(program, plan)
+    places = frame_places(program, plan)
+    return Code(
+        signature, engine.function("program.run"), engine.close, nbytes, alignment, pools,
+        tuple(aligned(b.data) for b in constants_read(program) if b.data is not None),
+        tuple(Declaration(tensor(v.buffer, v.element), None if v.initial is None else v.initial.data, v.position, v.external)
+              for v in program.variables),
+        tuple(Failure(f.message, f.position, f.help, f.kind) for f in program.faults), engine.address("program.run"),
+        steps_of(program), caller, min(threads, most_parts(program)), thread_pool if in_parts(program) else None,
+        interrupt_flag.words if places.interrupts else None), engine.image
+
+
+def steps_of(program: Program) -> float:
+    """How many elements, and terms of sums, one run computes at most, or about how many cycles it takes where those are fewer;
+    infinitely many where a loop may run for ever."""
+    if not program.kernels or has_loops(program):
+        return float("inf")
+    return sum(map(work_of, program.kernels, program.functions))
+
+
+def has_loops(program: Program) -> bool:
+    """Whether a run may go on for ever."""
+    return any(isinstance(s, Loop) for s in walk(program.steps))
+
+
+def is_interruptible(program: Program) -> bool:
+    """Whether a run in this process can be ended by the interrupt flag."""
+    return has_loops(program) and interrupt_flag.is_supported()
+
+
+def work_of(kernel: Kernel, function: Function) -> float:
+    """Elements and terms, or cycles where those are fewer because vectors hold many; rows that come later are not known."""
+    return terms_of(kernel) if function.rows else min(terms_of(kernel), cycles(function))
+
+
+def terms_of(kernel: Kernel) -> int:
+    """How many elements, and terms of sums, a kernel computes: a sum that is the same for several elements is computed once."""
+    sums = [{*free_axes(e) - bound(e), *e.axes} for e in nodes(kernel.value) if isinstance(e, Reduce)]
+    return sum(math.prod(a.extent for a in axes) for axes in [set(kernel.axes), *sums])
+
+
+def bound(e: Expr) -> set[Axis]:
+    """The axes of all reductions."""
+    return {a for node in nodes(e) if isinstance(node, Reduce) for a in node.axes}
+
+
+def tensor(buffer: Buffer, element: str = "") -> Tensor:
+    """A buffer as the runtime knows it."""
+    return Tensor(buffer.name, buffer.dtype, buffer.shape, element)
+
+
+def native_text(program: Program, plan: Plan, target: Target, ahead: Ahead | None = None) -> str:
+    """The program's module, in LLVM IR; its entry is `i32 @program.run(ptr %frame)`. What has been compiled `ahead` is only
+    declared."""
+    return module_text([Part("program", program, frame_places(program, plan), exported=True)], target, ahead=ahead)
+
+
+def frame_places(program: Program, plan: Plan) -> Places:
+    """The frame of `runtime.executable.Code`: inputs, outputs, variables, their flags, pools (and the room for copies
+    of variables), the pool of threads if there are steps in parts, the interrupt flag if there are loops, constants."""
+    variables = [v.buffer for v in program.variables]
+    order = [*program.inputs, *program.outputs, *variables]
+    buffers: dict[Buffer, Place] = {b: Slot(i) for i, b in enumerate(order)}
+    flags: dict[Buffer, Place] = {b: Slot(len(order) + i) for i, b in enumerate(variables)}
+    first = len(order) + len(variables)
+    buffers |= pool_slots(program, plan, first)
+    after = first + len(pools_used(plan))
+    threads, interrupts = in_parts(program), is_interruptible(program)
+    buffers |= {b: Slot(after + 1 + threads + interrupts + i) for i, b in enumerate(constants_read(program))}
+    return Places(buffers, flags, Slot(after), Slot(after + 1) if threads else None,
+                  Slot(after + 1 + threads) if interrupts else None)
+
+
+def frame_size(program: Program, plan: Plan) -> int:
+    """Pointers in the frame."""
+    places = frame_places(program, plan)
+    assert isinstance(places.backup, Slot)
+    return places.backup.index + 1 + in_parts(program) + is_interruptible(program) + len(constants_read(program))
+
+
+def arena_layout(program: Program, plan: Plan) -> tuple[tuple[int, ...], int, int]:
+    """The pools one behind the other in one arena, then the room for copies of variables: offsets, bytes,
+    alignment."""
+    offsets, end, alignment = [], 0, ALIGNMENT
+    for pool in pools_used(plan):
+        alignment = max(alignment, pool.alignment)
+        offsets.append(rounded(end, max(ALIGNMENT, pool.alignment)))
+        end = offsets[-1] + pool.size_bytes
+    nbytes = backup_of(program, is_interruptible(program)).nbytes
+    offsets.append(rounded(end, ALIGNMENT) if nbytes else 0)
+    return tuple(offsets), offsets[-1] + nbytes if nbytes else end, alignment

@@ -1,0 +1,198 @@
+"""LLVM's machine code: from the text of a module to an object file, and from there to code in this process.
+
+Facts that this file lives by: an engine takes over its target machine, so each has one of its own, where one that emits
+files serves for all of a target; an unverified module can crash code generation; an undefined symbol would only show when
+it is called. llvmlite is imported on first use. Code for this process is an object, too, so that a cache can keep it: `link`
+makes an image of it that is mapped without LLVM; where that cannot be, LLVM's engine loads the object.
+"""
+from __future__ import annotations
+
+import functools
+import os
+import re
+import struct
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Literal
+
+from ....runtime.machine_code import Image, LoadedCode, MappedCode, function_at
+from ...target.target import Target
+from ..c_object.arm_attributes import linkable_with_either
+from .link import image_of, is_supported
+from .split_module import defined, split
+from .worker_processes import compiled, parts_of
+
+if TYPE_CHECKING:
+    from .concurrent_codegen import Ahead
+
+SHAPES_TILES = "@llvm.x86.ldtilecfg"
+"""Stands in the text of every module that uses tiles."""
+DECLARED = re.compile(r'\ndeclare [^@\n]*@("[^"\n]*"|[-\w.$]+)')
+"""The name of a function that a module only declares: one to a line, as tosaic writes them."""
+ALLOWED = frozenset({"memcpy", "memset"})
+"""Functions outside the module that it may declare, besides LLVM's intrinsics."""
+
+
+@functools.cache
+def binding() -> Any:
+    """llvmlite's binding, with every target ready."""
+    import llvmlite.binding as llvm
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    llvm.initialize_native_asmparser()
+    fork_between_calls(llvm)
+    return llvm
+
+
+def fork_between_calls(llvm: Any) -> None:
+    """A fork waits until no thread is inside LLVM: the child could never get llvmlite's lock otherwise."""
+    lock = getattr(llvm.ffi.lib, "_lock", None)
+    if lock is not None and hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=lock.__enter__, after_in_parent=lock.__exit__, after_in_child=lock.__exit__)
+
+
+def parse(text: str, allowed: frozenset[str] = ALLOWED) -> Any:
+    """The module of a text, verified; both ways to fail are errors of tosaic's own. It may call the C functions `allowed`."""
+    llvm = binding()
+    try:
+        module = llvm.parse_assembly(text)
+        module.verify()
+    except RuntimeError as error:
+        raise AssertionError(f"tosaic wrote LLVM IR that LLVM refuses: {error}") from error
+    unknown = [name for name in (found.strip('"') for found in DECLARED.findall("\n" + text))
+               if not name.startswith("llvm.") and name not in allowed]
+    assert not unknown, f"the module calls {', '.join(unknown)}, which nobody defines"
+    return module
+
+
+def target_machine(target: Target, reloc: str, codemodel: str) -> Any:
+    """A new target machine."""
+    return binding().Target.from_triple(target.triple).create_target_machine(
+        cpu=target.cpu, features=target.features, opt=2, reloc=reloc, codemodel=codemodel)
+
+
+@functools.lru_cache(maxsize=8)
+def emitting(target: Target, reloc: str) -> Any:
+    """A target machine that emits one module after the other: what it knows of a processor takes it a millisecond or two to
+    learn. llvmlite lets one thread at a time into LLVM."""
+    return target_machine(target, reloc, "default")
+
+
+class ObjectEngine:
+    """An object that LLVM's engine has loaded."""
+
+    def __init__(self, code: bytes) -> None:
+        from ...target.presets import host
+        llvm = binding()
+        empty = llvm.parse_assembly(f'target triple = "{host().triple}"')
+        self._engine = llvm.create_mcjit_compiler(empty, target_machine(host(), "pic", "jitdefault"))
+        self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        self._engine.finalize_object()
+
+    def address(self, name: str) -> int:
+        address: int = self._engine.get_function_address(name)
+        return address
+
+    def close(self) -> None:
+        self._engine.close()
+
+
+def load_image(image: Image) -> LoadedCode:
+    """An image as code in this process."""
+    return MappedCode(image) if image.form == "linked" else ObjectEngine(image.code)
+
+
+def object_of(text: str, target: Target, allowed: frozenset[str] = ALLOWED) -> bytes:
+    """The object of a module, for this process."""
+    return bytes(emitting(target, "pic").emit_object(parse(text, allowed)))
+
+
+def compiled_image(text: str, target: Target, allowed: frozenset[str] = ALLOWED) -> Image:
+    """A module's machine code, by several processes where it is long."""
+    image = image_of_parts(text, target, allowed) or image_of([object_of(text, target, allowed)])
+    assert image is not None
+    return image._replace(tiles=SHAPES_TILES in text)
+
+
+def image_of_parts(text: str, target: Target, allowed: frozenset[str], ahead: Ahead | None = None) -> Image | None:
+    """The image of a module that is compiled in parts, and of what has been compiled `ahead`; None where it is not in parts,
+    or they cannot be linked."""
+    texts = split(text, parts_of(text)) if is_supported() else [text]
+    if len(texts) == 1 and ahead is None:
+        return None
+    others = allowed | {name for part in texts[1:] for name in defined(part)} | (ahead.names if ahead else frozenset())
+    objects = compiled(texts, lambda part: object_of(part, target, others))
+    return image_of([*objects, *(ahead.finish() if ahead else ())])
+
+
+def image_with(ahead: Ahead, text: str, target: Target) -> Image | None:
+    """The image of a module that declares what has been compiled `ahead`; None where they cannot be linked."""
+    image = image_of_parts(text, target, ALLOWED, ahead)
+    return image and image._replace(tiles=SHAPES_TILES in text or any(SHAPES_TILES in t for t in ahead.definitions))
+
+
+class Engine:
+    """Machine code in this process, made from one module, given back with `close`. Nothing may run in it by then. `image` is
+    the module's, where it has been made already."""
+
+    def __init__(self, text: str, target: Target, allowed: frozenset[str] = ALLOWED, image: Image | None = None) -> None:
+        self.image = image or compiled_image(text, target, allowed)
+        self._loaded = load_image(self.image)
+
+    def function(self, name: str) -> Callable[[int], int]:
+        """The function i32 name(ptr), callable with an address; it runs without the interpreter's lock."""
+        return function_at(self.address(name))
+
+    def address(self, name: str) -> int:
+        """Where a function of the module starts."""
+        address = self._loaded.address(name)
+        assert address, f"the module has no function {name}"
+        return address
+
+    def close(self) -> None:
+        self._loaded.close()
+
+
+def object_file(text: str, target: Target, reloc: Literal["pic", "static"] = "pic") -> bytes:
+    """The object file of a module."""
+    code = bytes(emitting(target, reloc).emit_object(parse(text)))
+    is_arm_elf = target.architecture == "arm" and code[:4] == b"\x7fELF" and code[4:6] == b"\x01\x01"
+    return linkable_with_either(code) if is_arm_elf else code
+
+
+def assembly(text: str, target: Target, reloc: Literal["pic", "static"] = "pic") -> str:
+    """The module in the target's assembly language."""
+    return str(emitting(target, reloc).emit_assembly(parse(text)))
+
+
+def undefined_symbols(code: bytes) -> tuple[str, ...]:
+    """Names that an ELF object needs from elsewhere, sorted."""
+    assert code[:4] == b"\x7fELF", "not an ELF object"
+    return tuple(sorted({name for name, section, _ in elf_symbols(code) if section == 0 and name}))
+
+
+def exported_symbols(code: bytes) -> tuple[str, ...]:
+    """Names that an ELF object defines for others, in its own order."""
+    return tuple(name for name, section, binding in elf_symbols(code) if section and binding in GLOBAL_OR_WEAK)
+
+
+GLOBAL_OR_WEAK = (1, 2)
+"""STB_GLOBAL, STB_WEAK."""
+
+
+def elf_symbols(code: bytes) -> Iterator[tuple[str, int, int]]:
+    """(name, number of its section; 0 for none, binding) of every symbol in an ELF object."""
+    wide, order = code[4] == 2, "<" if code[5] == 1 else ">"
+    start, = struct.unpack_from(order + ("Q" if wide else "I"), code, 0x28 if wide else 0x20)
+    size, count = struct.unpack_from(order + "HH", code, 0x3A if wide else 0x2E)
+    header = struct.Struct(order + ("IIQQQQIIQQ" if wide else "IIIIIIIIII"))
+    sections = [header.unpack_from(code, start + i * size) for i in range(count)]
+    for section in sections:
+        if section[1] != 2:  # SHT_SYMTAB
+            continue
+        names = sections[section[6]][4]
+        entry = struct.Struct(order + ("IBBHQQ" if wide else "IIIBBH"))
+        for at in range(section[4], section[4] + section[5], entry.size):
+            fields = entry.unpack_from(code, at)
+            begin = names + fields[0]
+            section, info = (fields[3], fields[1]) if wide else (fields[5], fields[3])
+            yield code[begin:code.index(b"\0", begin)].decode(), section, info >> 4

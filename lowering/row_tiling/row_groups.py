@@ -1,0 +1,136 @@
+"""Which kernels run in turns so that the least memory is needed. It stands before `interleave`, which makes steps and rings
+of the groups that it finds, and asks `bytes_needed` which of several ways is the best.
+
+A group of kernels keeps rings of what lies between them, but all of them from its beginning on; what it reads may shrink
+while what it writes grows. So a long group is not always better than two short ones.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from ...runtime.records import dataclass
+from ..elements.expression import Buffer
+from ..elements.traverse import loads
+from ..kernels.kernel import Compute, Kernels, Step, walk
+from .row_access import Rows
+
+Groups = Callable[[Sequence[int]], Iterable[list[int]]]
+"""Takes a run of kernels apart."""
+RowsRead = Mapping[Buffer, tuple[Rows, Rows]]
+NEVER = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """Of a program's kernels: what each reads, and the last kernel that reads a buffer (one that is still wanted at the end:
+    none, but a number behind them all). `counted` are the buffers that take memory."""
+    reads: tuple[frozenset[Buffer], ...]
+    last: Mapping[Buffer, int]
+    counted: frozenset[Buffer]
+
+    @staticmethod
+    def of(program: Kernels, workspace_io: bool) -> Uses:
+        reads = tuple(frozenset(x.buffer for x in loads(k.value)) for k in program.kernels)
+        last = {b: i for i, some in enumerate(reads) for b in some}
+        last |= dict.fromkeys(program.outputs, len(reads))
+        roles = ("temporary", "argument", "result") if workspace_io else ("temporary",)
+        found = {b for some in reads for b in some} | {k.out for k in program.kernels}
+        return Uses(reads, last, frozenset(b for b in found if b.role in roles))
+
+
+def smallest(program: Kernels, uses: Uses, chains: Groups, rings: Mapping[Buffer, Buffer], sharing: bool) -> Groups:
+    """Groups that need the least memory: each chain of kernels that could all run in turns is cut where that helps, given the
+    rings that they would have together. Exact for what `Chain.cost` says of a group."""
+    def take_apart(run: Sequence[int]) -> Iterable[list[int]]:
+        for chain in chains(run):
+            yield from Chain(program, uses, rings, chain, sharing).cut()
+
+    return take_apart
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Kernels each of which reads what the one before writes."""
+    program: Kernels
+    uses: Uses
+    rings: Mapping[Buffer, Buffer]
+    numbers: Sequence[int]
+    sharing: bool
+
+    def cut(self) -> list[list[int]]:
+        """The groups whose largest needs the least; as few as that allows."""
+        best: list[tuple[int, int, int]] = [(0, 0, 0)]
+        for end in range(1, len(self.numbers) + 1):
+            best.append(min((max(best[begin][0], self.cost(begin, end)), best[begin][1] + 1, begin) for begin in range(end)))
+        result: list[list[int]] = []
+        end = len(self.numbers)
+        while end:
+            begin = best[end][2]
+            result.insert(0, list(self.numbers[begin:end]))
+            end = begin
+        return result
+
+    def cost(self, begin: int, end: int) -> int:
+        """Bytes that the kernels from `begin` to before `end` need together: rings, what is there before and after, and the
+        larger of what they use up and what they leave. One kernel alone does not run by rows."""
+        group = self.numbers[begin:end]
+        inside = [self.program.kernels[i].out for i in group]
+        before = {b for i in range(group[0], len(self.uses.reads)) for b in self.uses.reads[i]} & self.uses.counted
+        kept = shrinking = growing = rings = 0
+        for b in before - {self.program.kernels[i].out for i in range(group[0], len(self.uses.reads))}:
+            if self.uses.last[b] > group[-1]:
+                kept += b.nbytes
+            else:
+                shrinking += b.nbytes
+        for b in inside:
+            if b in self.uses.counted:
+                alone = self.uses.last.get(b, group[-1]) <= group[-1] and b in self.rings
+                rings += self.rings[b].nbytes if alone else 0
+                growing += 0 if alone else b.nbytes
+        return kept + rings + (max(shrinking, growing) if self.sharing and len(group) > 1 else shrinking + growing)
+
+
+# ---- what a way of grouping needs ------------------------------------------------------------------------------------
+def bytes_needed(program: Kernels, steps: tuple[Step, ...], rings: Mapping[Buffer, Buffer], uses: Uses,
+                 rows_read: Sequence[RowsRead | None]) -> int:
+    """The most bytes that hold something at one step, loops and branches taken as they are written: rings as a whole, of
+    other buffers the rows that are written already and read again."""
+    computed = [s for s in walk(steps) if isinstance(s, Compute)]
+    lives: dict[Buffer, tuple[Rows, Rows]] = {}
+    for tick, step in enumerate(computed):
+        kernel = program.kernels[step.kernel]
+        for b in uses.reads[step.kernel] | {kernel.out}:
+            if b in uses.counted:
+                written, read = lives.setdefault(b, life(b, rings, len(computed)))
+                low, high = part(b, step, kernel.out, rows_read[step.kernel], len(written))
+                if b is kernel.out:
+                    np.minimum(written[low:high], tick, out=written[low:high])
+                np.maximum(read[low:high], tick, out=read[low:high])
+    change = np.zeros(len(computed) + 1, np.int64)
+    for b, (written, read) in lives.items():
+        used = written <= read
+        nbytes = rings.get(b, b).nbytes // len(written)
+        np.add.at(change, written[used], nbytes)
+        np.add.at(change, read[used] + 1, -nbytes)
+    return int(np.cumsum(change).max(initial=0))
+
+
+def life(buffer: Buffer, rings: Mapping[Buffer, Buffer], ticks: int) -> tuple[Rows, Rows]:
+    """When each row of a buffer is written, and read for the last time, before anything is known; a ring has one."""
+    rows = 1 if buffer in rings else next((n for n in buffer.shape if n > 1), 1)
+    return (np.full(rows, 0 if buffer.role == "argument" else NEVER),
+            np.full(rows, ticks - 1 if buffer.role == "result" else -1))
+
+
+def part(buffer: Buffer, step: Compute, out: Buffer, rows_read: RowsRead | None, rows: int) -> tuple[int, int]:
+    """The rows of a buffer that a step writes or reads."""
+    if rows == 1 or step.rows is None or rows_read is None:
+        return 0, rows
+    if buffer is out:
+        return step.rows
+    if buffer not in rows_read:
+        return 0, rows
+    first, end = rows_read[buffer]
+    return int(first[step.rows[0]:step.rows[1]].min()), int(end[step.rows[0]:step.rows[1]].max())

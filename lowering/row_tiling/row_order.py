@@ -1,0 +1,72 @@
+"""The order in which kernels of a group run, some rows of each at a time: for one thread, or in parts with some rows of the
+last kernel each.
+"""
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+
+from ..kernels.kernel import Compute, Parallel
+from .row_access import RowAccess, first_needed
+
+FEWEST_ROWS = 3
+"""Rows of the last kernel of a group that a part has at least."""
+
+
+def row_by_row(group: Sequence[tuple[int, RowAccess]], low: int = 0, high: int | None = None) -> list[Compute]:
+    """Each row of the last kernel, or each from `low` to `high`, as soon as the rows that it needs are there, and each of those
+    as late as that allows."""
+    place = {kernel.kernel.out: i for i, (_, kernel) in enumerate(group)}
+    needs = [[(place[b], ends.tolist()) for b, (_, ends) in kernel.reads.items() if place.get(b, i) < i]
+             for i, (_, kernel) in enumerate(group)]
+    begin = starts(group, low)
+    done = list(begin)
+    order: list[int] = []
+
+    def produce(position: int, end: int) -> None:
+        """Run kernel `position` until row `end`, each of its producers first as far as needed."""
+        for row in range(done[position], end):
+            for earlier, ends in needs[position]:
+                if ends[row] > done[earlier]:
+                    produce(earlier, ends[row])
+            order.append(position)
+            done[position] = row + 1
+
+    last = len(group) - 1
+    produce(last, group[last][1].rows if high is None else high)
+    if high in (None, group[last][1].rows):
+        for position in range(last):  # rows that nobody in the group asked for
+            produce(position, group[position][1].rows)
+    return list(together([group[position][0] for position in order], {k: n for (k, _), n in zip(group, begin)}))
+
+
+def starts(group: Sequence[tuple[int, RowAccess]], low: int) -> list[int]:
+    """Of each kernel the first row that is needed for the rows of the last kernel from `low` on; all of them for row 0."""
+    if not low:
+        return [0] * len(group)
+    needed = [kernel.rows for _, kernel in group]
+    needed[-1] = low
+    for position in range(len(group) - 1, 0, -1):
+        for earlier in range(position):
+            if (out := group[earlier][1].kernel.out) in group[position][1].reads and needed[position] < group[position][1].rows:
+                needed[earlier] = min(needed[earlier], first_needed(group[position][1], out)[needed[position]])
+    return needed
+
+
+def in_turns(group: Sequence[tuple[int, RowAccess]], threads: int) -> list[Compute] | list[Parallel]:
+    """The steps of a group, cut into parts with about as many rows of the last kernel each."""
+    rows = group[-1][1].rows
+    parts = min(threads, rows // FEWEST_ROWS)
+    if parts < 2:
+        return row_by_row(group)
+    edges = [rows * i // parts for i in range(parts + 1)]
+    return [Parallel(tuple(tuple(row_by_row(group, low, high)) for low, high in itertools.pairwise(edges)))]
+
+
+def together(rows: Sequence[int], begin: Mapping[int, int]) -> Iterator[Compute]:
+    """A step for each run of rows of the same kernel; `begin` is the first row of each."""
+    done = dict(begin)
+    for kernel, run in itertools.groupby(rows):
+        first = done[kernel]
+        done[kernel] = first + len(list(run))
+        yield Compute(kernel, (first, done[kernel]))

@@ -1,0 +1,216 @@
+"""Kernels that run together, some rows of each at a time, so that what one writes is still near when the next reads
+it.
+
+Which rows a kernel needs of its producer follows from its index expressions; nothing here knows what kernels compute.
+A buffer of which only the last rows are ever read again becomes a ring of so many rows.
+
+For several threads such a group of kernels is cut into parts, each with some rows of the last kernel and with rings of its
+own; the few rows of the others that two parts need are computed by both.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import field, replace
+from typing import Literal
+
+from ...runtime.records import dataclass
+from ..elements.expression import Buffer
+from ..elements.traverse import loads
+from ..kernels.kernel import Branch, Compute, Kernels, Loop, Step, conditions
+from ..target.target import Target
+from .ring_buffers import copies, rings
+from .row_access import RowAccess, begins_early, row_dimension, rows_of
+from .row_chains import Chain, chains
+from .row_groups import Groups, Uses, bytes_needed, smallest
+from .row_order import in_turns
+
+RowPolicy = Literal["cache", "memory", "never"]
+"""Which kernels run in turns: those whose tensors in between would not stay in the cache, those with which the least memory
+is needed, or none."""
+
+
+MOST_TRIED = 16
+"""Ways of grouping that are looked at for the one with the least memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interleaved:
+    """The steps in their new order, which kernels run by rows, and the smaller buffers of those that became rings. `copies`
+    are the buffers that each part has for itself, all of them in one. `blocks` are chains of kernels each of which runs as a
+    part of its last one."""
+    steps: tuple[Step, ...]
+    by_rows: frozenset[int] = frozenset()
+    rings: Mapping[Buffer, Buffer] = field(default_factory=dict)
+    copies: Mapping[Buffer, Buffer] = field(default_factory=dict)
+    blocks: tuple[Chain, ...] = ()
+
+    def chain(self, kernel: int) -> Chain | None:
+        """The chain that a kernel is in."""
+        return next((c for c in self.blocks if kernel in c.kernels), None)
+
+
+def interleave(program: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1) -> Interleaved:
+    """Runs of plain steps are put in order by rows where that pays; control flow stays where it is. Without a policy, what
+    counts is the cache, or memory where there is none. Where it is the cache, groups are cut into parts for `threads`."""
+    return ways(program, target, rows, threads)[0]
+
+
+def ways(program: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1, workspace_io: bool = False
+         ) -> list[Interleaved]:
+    """`interleave`, with all that may be the best: where memory counts, the best way if buffers share bytes while both are
+    live, as far as rows allow it, and the best one if they do not. Which of the two needs less only a plan can tell. With
+    `workspace_io`, the memory of inputs and outputs counts, too."""
+    rows = rows or ("cache" if target.has_cache else "memory")
+    if rows == "never":
+        return [Interleaved(program.steps)]
+    found = [rows_of(k) for k in program.kernels]
+    if rows == "cache":
+        most = target.l2_bytes // 5 * threads  # each has a cache of its own
+        blocks = tuple(chains(program, target))
+        alone = {i for c in blocks for i in c.kernels}
+        found = [None if i in alone else f for i, f in enumerate(found)]
+        way = grouped(program, found, larger_than(found, most, False, target.block_bytes), threads)
+        return [replace(way, blocks=blocks, steps=without(way.steps, {i for c in blocks for i in c.kernels[:-1]}))]
+    uses, whole = Uses.of(program, workspace_io), larger_than(found, 0)
+    sizes = sorted({f.kernel.out.nbytes for f in found if f is not None})
+    tried = [Interleaved(program.steps)]
+    tried += [grouped(program, found, larger_than(found, size - 1)) for size in sizes[-MOST_TRIED:]]
+    every = grouped(program, found, whole).rings
+    tried += [grouped(program, found, smallest(program, uses, whole, every, sharing)) for sharing in (True, False)]
+    reads = [None if f is None else f.reads for f in found]
+    best = [min(tried, key=lambda i: (bytes_needed(program, i.steps, i.rings, uses, known), len(i.steps)))
+            for known in (reads, [None] * len(reads))]
+    return best if best[0] is not best[1] else best[:1]
+
+
+def without(steps: Sequence[Step], numbers: Set[int]) -> tuple[Step, ...]:
+    """The steps but those of some kernels."""
+    result: list[Step] = []
+    for step in steps:
+        match step:
+            case Compute(kernel) if kernel in numbers:
+                pass
+            case Branch(condition, then, otherwise):
+                result.append(Branch(condition, without(then, numbers), without(otherwise, numbers)))
+            case Loop(test, condition, body):
+                result.append(Loop(without(test, numbers), condition, without(body, numbers)))
+            case _:
+                result.append(step)
+    return tuple(result)
+
+
+def larger_than(found: Sequence[RowAccess | None], most: int, rereads: bool = True, constants: int | None = None) -> Groups:
+    """Kernels run in turns where what lies between them has more than `most` bytes; without `rereads` only where no more than
+    that is read again in each turn; and only where the constants that all of them read again in every turn have at most so
+    many bytes, if that is given."""
+    return lambda run: groups(run, found, most, rereads, constants)
+
+
+def grouped(program: Kernels, found: Sequence[RowAccess | None], apart: Groups, threads: int = 1) -> Interleaved:
+    """The steps and rings of kernels that run in turns in such groups; in parts, if for several threads."""
+    by_rows: set[int] = set()
+    readers = readers_of(program) if threads > 1 else {}
+
+    def block(steps: Iterable[Step]) -> tuple[Step, ...]:
+        result: list[Step] = []
+        run: list[int] = []
+        for step in (*steps, None):
+            if isinstance(step, Compute) and step.rows is None:
+                run.append(step.kernel)
+                continue
+            result += straight(run)
+            run = []
+            match step:
+                case Branch(condition, then, otherwise):
+                    result.append(Branch(condition, block(then), block(otherwise)))
+                case Loop(test, condition, body):
+                    result.append(Loop(block(test), condition, block(body)))
+                case None:
+                    pass
+                case _:
+                    result.append(step)
+        return tuple(result)
+
+    def straight(run: Sequence[int]) -> Iterator[Step]:
+        for whole in apart(run):
+            for group in separate(program, whole, readers) if threads > 1 and len(whole) > 1 else [whole]:
+                if len(group) == 1:
+                    yield Compute(group[0])
+                else:
+                    by_rows.update(group)
+                    yield from in_turns([(i, found[i]) for i in group], threads)  # type: ignore[misc]
+
+    steps = block(program.steps)
+    if not by_rows:
+        return Interleaved(steps)
+    smaller = rings(program, steps, found, by_rows)
+    return Interleaved(steps, frozenset(by_rows), smaller, copies(program, steps, smaller))
+
+
+def groups(run: Sequence[int], found: Sequence[RowAccess | None], most: int, rereads: bool, constants: int | None
+           ) -> Iterator[list[int]]:
+    """Chains of kernels of which the tensors in between have more than `most` bytes, and the constants at most `constants`."""
+    group: list[int] = []
+    for number in run:
+        last, kernel = found[group[-1]] if group else None, found[number]
+        joined = (last and kernel and begins_early(kernel, last) and last.kernel.out.nbytes > most and number not in group
+                  and (rereads or max(read_again(last), read_again(kernel)) <= 2 * last.kernel.out.nbytes))
+        if not joined and group:
+            yield from parted(group, found, constants)
+            group = []
+        group.append(number)
+    if group:
+        yield from parted(group, found, constants)
+
+
+def parted(chain: list[int], found: Sequence[RowAccess | None], constants: int | None) -> list[list[int]]:
+    """A chain in groups whose constants have at most so many bytes, cut so that the tensors between groups are small: these
+    alone leave the cache."""
+    kernels = [found[i] for i in chain]
+    sizes = [constant_bytes(k) if k else 0 for k in kernels]
+    if constants is None or len(chain) == 1 or sum(sizes) <= constants:
+        return [chain]
+    best: list[tuple[int, list[list[int]]]] = [(0, [])]
+    for end in range(1, len(chain) + 1):
+        ways = []
+        for start in range(end):
+            if start == end - 1 or sum(sizes[start:end]) <= constants:
+                before, cut = best[start], kernels[start - 1] if start else None
+                ways.append((before[0] + (cut.kernel.out.nbytes if cut else 0), [*before[1], chain[start:end]]))
+        best.append(min(ways, key=lambda way: (way[0], len(way[1]))))
+    return best[-1][1]
+
+
+def read_again(kernel: RowAccess) -> int:
+    """Bytes that other rows read again, of tensors that each row reads whole."""
+    whole = [b for b, (first, ends) in kernel.reads.items() if b.role != "constant" and row_dimension(b)[1] > 1
+             and not first.any() and bool((ends == row_dimension(b)[1]).all())]
+    return sum(b.nbytes for b in whole) * (kernel.rows - 1)
+
+
+def constant_bytes(kernel: RowAccess) -> int:
+    """Bytes of constants that a kernel reads."""
+    return sum(b.nbytes for b in kernel.reads if b.data is not None)
+
+
+def readers_of(program: Kernels) -> dict[Buffer, set[int]]:
+    """The kernels that read each buffer."""
+    found: dict[Buffer, set[int]] = {}
+    for i, kernel in enumerate(program.kernels):
+        for x in loads(kernel.value):
+            found.setdefault(x.buffer, set()).add(i)
+    return found
+
+
+def separate(program: Kernels, group: Sequence[int], readers: Mapping[Buffer, Set[int]]) -> Iterator[list[int]]:
+    """Chains of the group in which all but the last write what nobody outside of the chain reads, so that each part can have
+    its own."""
+    outside = {*program.outputs, *conditions(program.steps)}
+    chain: list[int] = []
+    for number in group:
+        chain.append(number)
+        out = program.kernels[number].out
+        elsewhere = out in outside or not readers.get(out, set()) <= {*group}
+        if elsewhere or out.role != "temporary" or number == group[-1]:
+            yield chain
+            chain = []

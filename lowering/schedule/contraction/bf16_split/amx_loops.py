@@ -1,0 +1,374 @@
+"""Products of float32 by parts of bfloat16 on a matrix unit (`float_parts`): rows of a are split as they are needed, some
+blocks of rows at a time, which stay in the second-level cache while all columns pass. Sums go to scratch, or straight to the
+output where nothing is done with them. What is out of range is computed in float32 afterwards.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from .....runtime.records import dataclass
+from ....elements.affine import Affine, Axis
+from ....elements.expression import Buffer
+from ....loops.builder import Builder
+from ....loops.ir import Literal, Operand, Type
+from ....target.target import Target
+from ...nest.row_range import Rows, nested
+from ...nest.tile_axis import Piece, Tiles, chunks, over
+from ...vectorize.epilogue import Block, Writer
+from ...vectorize.vectorize import At, Vectorizer
+from ..int8.amx_micro_kernel import unchanging
+from ..pack_a import Staging
+from ..pack_b import Cut, is_constant
+from .choose import LANES, STEP, Shape, power_of, row_blocks, row_groups
+from .pack_a import FLOATS, SplitRows
+from .pack_b import PartPanels, cut_of, number_of
+
+if TYPE_CHECKING:
+    from ..recognise import Contraction
+
+MOST_COLUMNS = 8
+"""Blocks of the second-level cache that the parts of columns may fill which are split while running."""
+
+Row = Callable[[Affine, Affine, int], Sequence[Operand]]
+"""So many terms of a row: those of a pair in a step of K."""
+
+
+def lower(b: Builder, form: Contraction, target: Target, rows: Rows | None) -> None:
+    PartProduct.of(b, form, Shape.of(form, target, rows is not None), target).lower(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Columns that are done together: where the first is, and where among those packed; block of K `number`."""
+    at: At
+    column: Affine
+    vectors: tuple[Piece, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PartProduct:
+    """The product. `sums` hold those of one block of rows and one panel; where K is cut, of all rows of a group and all columns
+    that are packed; None where they go straight to the output."""
+    b: Builder
+    form: Contraction
+    target: Target
+    shape: Shape
+    groups: list[tuple[Tiles, Cut]]
+    packed: PartPanels
+    split: SplitRows
+    sums: Buffer | None
+    stride: int
+    writer: Writer
+
+    @staticmethod
+    def of(b: Builder, form: Contraction, shape: Shape, target: Target) -> PartProduct:
+        power, name = power_of(form), form.nest.name
+        assert power is not None
+        together = groups(form, shape, target)
+        most = max(t.size for t, _ in together)
+        panels = (PartPanels.of_constants(b, form, shape, power, target) if is_constant(form.b)
+                  else PartPanels.at_run_time(b, form, shape, power, most, target))
+        staging = None
+        if len(form.reduce.axes) > 1 or form.reduce.where:
+            staging = staged(b, form, shape, target)
+        sums, stride = None, shape.wide * LANES
+        if shape.blocks > 1:
+            stride = -(-most // LANES) * LANES
+        if shape.blocks > 1 or not is_plain(form):
+            size = shape.rows * stride * (shape.together if shape.blocks > 1 else 1)
+            sums = b.scratch(Buffer(f"{name}.tiles", "float32", (size,), "scratch"))
+        rows = SplitRows.of(b, form, shape, power, staging, target)
+        writer = Writer(b, target, form.nest, form.reduce, shape.wide * LANES)
+        return PartProduct(b, form, target, shape, together, panels, rows, sums, stride, writer)
+
+    def lower(self, rows: Rows | None) -> None:
+        """All of it: for each batch of b, some columns at a time where b is split while running."""
+        form = self.form
+        first: tuple[Axis, ...] = ()
+        if self.packed.flags:
+            first = tuple(a for d, a in enumerate(form.outer) if a in form.batch or (rows and d == 0 and form.batch))
+        rest = tuple(a for a in form.outer if a not in first)
+        if self.line:
+            rest = rest[:-1]
+        self.b.shape_tiles(self.shape.tiles)
+        nested(self.b, first, {}, lambda at: self.product(at, rest, None if first else rows), rows if first else None,
+               form.nest.where)
+
+    def product(self, at: At, axes: tuple[Axis, ...], rows: Rows | None) -> None:
+        for t, cut in self.groups:
+            over(self.b, [t], lambda start, t: self.columns(at, axes, rows, start, t.size, cut))
+
+    def columns(self, at: At, axes: tuple[Axis, ...], rows: Rows | None, first: Affine, extent: int, cut: Cut) -> None:
+        """All rows, for the panels of so many columns from `first` on."""
+        if self.packed.flags:
+            self.packed.fill(at, first, extent)
+        nested(self.b, axes, at, lambda at: self.rows(at, first, cut), rows, self.form.nest.where)
+
+    # ---- blocks of rows ----------------------------------------------------------------------------------------------
+    def rows(self, at: At, first: Affine, cut: Cut) -> None:
+        """All rows, for the places of outer axes but the last one, if some of its values are done together."""
+        m = self.form.m
+        if m is None:
+            self.group(at, 1, 1, first, cut)
+            return
+
+        alone = self.split.staging and self.shape.together == 1
+        tiles = row_blocks(self.form, self.shape.rows) if alone else row_groups(self.form, self.shape)
+
+        def group(at: At, lines: int) -> None:
+            over(self.b, tiles, lambda start, t: self.group(
+                {**at, m: start}, lines, t.size // self.shape.rows, first, cut))
+
+        line = self.line
+        if line is None:
+            group(at, 1)
+        else:
+            over(self.b, chunks(line.extent, self.shape.lines), lambda start, t: group({**at, line: start}, t.size))
+
+    @property
+    def line(self) -> Axis | None:
+        return self.form.outer[-1] if self.shape.lines > 1 else None
+
+    def group(self, at: At, lines: int, count: int, first: Affine, cut: Cut) -> None:
+        """So many blocks of rows, of so many lines: K block by block, for all panels."""
+        terms = Axis("terms", self.shape.blocks)
+        if self.shape.blocks > 1:
+            self.zero(count)
+        self.b.loop(terms, lambda: self.terms(at, Affine.of(terms), lines, count, first, cut))
+        if self.shape.blocks > 1:
+            self.over_panels(at, first, cut, lambda panel: self.over_blocks(panel, lines, count, self.write))
+
+    def terms(self, at: At, terms: Affine, lines: int, count: int, first: Affine, cut: Cut) -> None:
+        """One block of K."""
+        here = at if self.split.staging else {**at, self.form.reduce.axes[0]: terms * self.shape.depth}
+        line = Axis("line", lines)
+        self.b.loop(line, lambda: self.fill(self.line_at(here, Affine.of(line)), Affine.of(line), count))
+        self.over_panels(here, first, cut, lambda panel: self.over_blocks(
+            panel, lines, count, lambda panel, block: self.block(panel, block, terms)))
+
+    def fill(self, at: At, line: Affine, count: int) -> None:
+        """The parts of all blocks of a line."""
+        m, rows, before = self.form.m, self.shape.rows, line * self.shape.together
+        if not (m and self.split.staging and self.shape.together > 1):
+            block = Axis("block", count)
+            self.b.loop(block, lambda: self.split.fill(self.row_at(at, Affine.of(block) * rows), before + Affine.of(block)))
+            return
+        for t in row_blocks(self.form, rows):  # conditions are settled at constant places
+            number = Axis("block", t.count)
+            self.b.loop(number, lambda: self.split.fill(
+                {**at, m: Affine.of(number) * rows + t.start}, before + Affine.of(number) + t.start // rows))
+
+    def over_blocks(self, panel: Panel, lines: int, count: int, run: Callable[[Panel, Affine], None]) -> None:
+        """Run for the panel at each block."""
+        line, block = Axis("line", lines), Axis("block", count)
+
+        def one() -> None:
+            at = self.row_at(self.line_at(panel.at, Affine.of(line)), Affine.of(block) * self.shape.rows)
+            run(replace(panel, at=at), Affine.of(line) * self.shape.together + Affine.of(block))
+
+        self.b.loop(line, lambda: self.b.loop(block, one))
+
+    def over_panels(self, at: At, first: Affine, cut: Cut, run: Callable[[Panel], None]) -> None:
+        n = self.form.n
+        for t, vectors in cut:
+            over(self.b, [t], lambda column, _: run(Panel(
+                {**at, n: first + column}, column if self.packed.flags else first + column, vectors)))
+
+    def row_at(self, at: At, row: Affine) -> At:
+        return {**at, self.form.m: at[self.form.m] + row} if self.form.m else at
+
+    def line_at(self, at: At, line: Affine) -> At:
+        return {**at, self.line: at[self.line] + line} if self.line else at
+
+    # ---- one block of rows, one panel --------------------------------------------------------------------------------
+    def block(self, panel: Panel, block: Affine, terms: Affine) -> None:
+        for _, i, _ in self.shape.halves:
+            for j, piece in enumerate(panel.vectors):
+                if self.shape.blocks > 1:
+                    self.b.load_tile(self.total(i, j), *self.sum_place(panel, block, i, piece.start))
+                else:
+                    self.b.zero_tile(self.total(i, j))
+        step = Axis("step", self.shape.steps)
+        self.b.loop(step, lambda: self.step(panel, block, terms * self.shape.steps + Affine.of(step), Affine.of(step)))
+        for _, i, _ in self.shape.halves:
+            for j, piece in enumerate(panel.vectors):
+                self.b.store_tile(self.total(i, j), *self.sum_place(panel, block, i, piece.start))
+        self.out_of_range(panel, block, terms)
+        if self.sums and self.shape.blocks == 1:
+            self.write(panel, block)
+
+    def total(self, i: int, j: int) -> int:
+        return i * self.shape.wide + j
+
+    def step(self, panel: Panel, block: Affine, number: Affine, step: Affine) -> None:
+        """One step of K: all products of parts. Of few rows there is one tile, and there are more tiles of columns than can
+        stay, so that these are loaded for each product."""
+        loaded: dict[int, int] = {}
+        rows, columns, stays = 4, 4 + len(self.shape.heights), len(self.shape.heights) > 1
+        for a, part in self.shape.products:
+            for _, i, _ in self.shape.halves:
+                if loaded.get(rows + i) != a:
+                    self.b.load_tile(rows + i, self.split.buffer, self.split.place(block, step, a, i), STEP)
+                    loaded[rows + i] = a
+                for j, piece in enumerate(panel.vectors):
+                    tile = columns + j % (4 - len(self.shape.heights))
+                    if loaded.get(tile) != part or not stays:
+                        place = self.packed.place(panel.at, panel.column + piece.start, number, part)
+                        self.b.load_tile(tile, self.packed.buffer, place, STEP)
+                        loaded[tile] = part
+                    self.b.multiply_float_tiles(self.total(i, j), rows + i, tile)
+
+    def sum_place(self, panel: Panel, block: Affine, i: int, column: int) -> tuple[Buffer, Affine, int]:
+        """Where sums are, of a tile of rows from a column of the panel on, and how far their rows are apart."""
+        first, _, _ = self.shape.halves[i]
+        return self.sum_at(panel, block, Affine.of(first), column)
+
+    def sum_at(self, panel: Panel, block: Affine, row: Affine, column: Affine | int) -> tuple[Buffer, Affine, int]:
+        if self.sums is None:
+            index, m = self.form.nest.index, self.form.m
+            assert m
+            place = {**panel.at, m: panel.at[m] + row, self.form.n: panel.at[self.form.n] + column}
+            return self.form.nest.out, index.substitute(place), index.coefficient(m)
+        if self.shape.blocks == 1:
+            return self.sums, row * self.stride + column, self.stride
+        inside = panel.column if self.packed.flags or len(self.groups) == 1 else Affine()
+        return self.sums, (block * self.shape.rows + row) * self.stride + inside + column, self.stride
+
+    def zero(self, count: int) -> None:
+        """Sums of a group start from 0."""
+        assert self.sums
+        vector = Axis("vector", count * self.shape.rows * self.stride // LANES)
+        self.b.loop(vector, lambda: self.b.store(self.sums, Affine.of(vector) * LANES, Literal(0.0, FLOATS)))  # type: ignore[arg-type]
+
+    # ---- out of range ------------------------------------------------------------------------------------------------
+    def out_of_range(self, panel: Panel, block: Affine, terms: Affine) -> None:
+        """Rows, and columns, whose parts are zeros."""
+        flags = self.split.flags
+        columns: Operand = Literal(0, Type("int32"))
+        if self.packed.flags:
+            for piece in panel.vectors:
+                columns = self.b.op("or", columns, self.column_flag(panel, piece, terms))
+        some = self.b.op("or", columns, self.b.load(flags, self.split.block_flag(block)))
+
+        def rows(first: int, tile: int, height: int) -> None:
+            row = Axis("row", height)
+
+            def one() -> None:
+                flag = self.b.load(flags, self.split.flag(block, Affine.of(row) + first))
+                self.b.when(self.is_set(self.b.op("or", flag, columns)), lambda: self.row(
+                    panel, block, tile, Affine.of(row), terms, flag), likely=False)
+
+            self.b.loop(row, one)
+
+        def all_rows() -> None:
+            for first, tile, height in self.shape.halves:
+                rows(first, tile, height)
+
+        self.b.when(self.is_set(some), all_rows, likely=False)
+
+    def column_flag(self, panel: Panel, piece: Piece, terms: Affine) -> Operand:
+        assert self.packed.flags
+        return self.b.load(self.packed.flags, self.packed.flag_place(number_of(panel.column, piece.start), terms))
+
+    def is_set(self, flag: Operand) -> Operand:
+        return self.b.op("lt", Literal(0, flag.type), flag)
+
+    def row(self, panel: Panel, block: Affine, tile: int, row: Affine, terms: Affine, flag: Operand) -> None:
+        """One row of a tile of a panel in float32, term by term; stored where the row is out of range, or the columns are."""
+        first, _, _ = self.shape.halves[tile]
+        sums = self.in_floats(panel, lambda step, pair, count: [
+            self.split.element(panel.at, block, tile, row, step, pair * 2 + i) for i in range(count)], terms)
+        for piece, x in zip(panel.vectors, sums, strict=True):
+            def add(piece: Piece = piece, x: Operand = x) -> None:
+                buffer, place, _ = self.sum_at(panel, block, row + first, piece.start)
+                total = x if self.shape.blocks == 1 else self.b.op("add", self.b.load(buffer, place, LANES), x)
+                self.b.store(buffer, place, total)
+
+            if self.packed.flags:
+                self.b.when(self.is_set(self.b.op("or", flag, self.column_flag(panel, piece, terms))), add)
+            else:
+                add()
+
+    def in_floats(self, panel: Panel, row: Row, terms: Affine) -> Sequence[Operand]:
+        """Sums of one row of a panel, over a block of K."""
+        whole, rest = divmod(self.shape.depth, STEP)
+        steps, pairs = Axis("step", whole), Axis("pair", STEP // 2)
+        sums: Sequence[Operand] = [Literal(0.0, FLOATS)] * len(panel.vectors)
+        if whole:
+            sums = self.b.loop(steps, lambda *sums: self.b.loop(pairs, lambda *sums: self.pair(
+                panel, row, terms, Affine.of(steps), Affine.of(pairs), 2, sums), sums), sums)
+        if rest // 2:
+            last = Axis("pair", rest // 2)
+            sums = self.b.loop(last, lambda *sums: self.pair(
+                panel, row, terms, Affine.of(whole), Affine.of(last), 2, sums), sums)
+        if rest % 2:
+            sums = self.pair(panel, row, terms, Affine.of(whole), Affine.of(rest // 2), 1, sums)
+        return sums
+
+    def pair(self, panel: Panel, row: Row, terms: Affine, step: Affine, pair: Affine, count: int,
+             sums: Sequence[Operand]) -> list[Operand]:
+        """Two terms, or one."""
+        factors, result = row(step, pair, count), []
+        for piece, total in zip(panel.vectors, sums, strict=True):
+            for x, y in zip(factors, self.terms_of(panel, piece, terms, step, pair, count)):
+                total = self.b.op("fma", self.b.splat(x, LANES), y, total)
+            result.append(total)
+        return result
+
+    def terms_of(self, panel: Panel, piece: Piece, terms: Affine, step: Affine, pair: Affine, count: int) -> Sequence[Operand]:
+        """Two terms of columns, or one: from their parts, or, since these may be zeros, as they are."""
+        if not self.packed.flags:
+            number = terms * self.shape.steps + step
+            return self.packed.pair(panel.at, panel.column + piece.start, number, pair)
+        (k,), n = self.form.reduce.axes[-1:], self.form.n
+        places = [{**panel.at, n: panel.at[n] + piece.start, k: panel.at[k] + step * STEP + pair * 2 + i} for i in range(count)]
+        return [Vectorizer(self.b, self.target, place, n, LANES, piece.active).vector(self.form.b) for place in places]
+
+    # ---- what becomes of the sums ------------------------------------------------------------------------------------
+    def write(self, panel: Panel, block: Affine) -> None:
+        """The outputs of one block of rows and one panel."""
+        known = [self.known(panel, piece) for piece in panel.vectors]
+        row = Axis("row", self.shape.rows)
+
+        def line() -> None:
+            place = self.row_at(panel.at, Affine.of(row))
+            for piece, outer in zip(panel.vectors, known, strict=True):
+                buffer, start, _ = self.sum_at(panel, block, Affine.of(row), piece.start)
+                value = self.b.load(buffer, start, LANES)
+                self.writer.write(Block(place, self.form.m, 1, self.form.n, (piece,)), [value], outer)
+
+        self.b.loop(row, line)
+
+    def known(self, panel: Panel, piece: Piece) -> Vectorizer:
+        """What is the same in all rows of a vector."""
+        at = {**panel.at, self.form.n: panel.at[self.form.n] + piece.start}
+        v = Vectorizer(self.b, self.target, at, self.form.n, piece.lanes, piece.active)
+        for e in unchanging(self.form.nest.value, frozenset({self.form.m}), self.form.reduce):
+            v.value(e)
+        return v
+
+
+def staged(b: Builder, form: Contraction, shape: Shape, target: Target) -> Staging:
+    """Copies of the rows of a block, K flat."""
+    stride = shape.depth + (LANES if shape.depth % 1024 == 0 else 0)
+    buffer = b.scratch(Buffer(f"{form.nest.name}.copied", "float32", ((shape.rows - 1) * stride + shape.depth,), "scratch"))
+    return Staging(b, target, form, form.a, 0, buffer, shape.depth, stride, False)  # type: ignore[arg-type]
+
+
+def is_plain(form: Contraction) -> bool:
+    """Whether sums are outputs, and whole tiles of them."""
+    nest, m = form.nest, form.m
+    straight = m is not None and m not in nest.index.hidden and nest.index.coefficient(m) > 0
+    return nest.value is form.reduce and straight and form.n.extent % LANES == 0
+
+
+def groups(form: Contraction, shape: Shape, target: Target) -> list[tuple[Tiles, Cut]]:
+    """The columns in groups, and the panels of each; one group where b is constant, or fits."""
+    width = shape.wide * LANES
+    each = width * shape.blocks * shape.steps * shape.parts * 2 * STEP
+    most = max(1, int(MOST_COLUMNS * target.block_bytes / each))
+    if is_constant(form.b) or form.n.extent <= most * width:
+        return [(Tiles(0, form.n.extent, 1), cut_of(form.n.extent, width))]
+    return [(t, cut_of(t.size, width)) for t in chunks(form.n.extent, most * width)]

@@ -1,0 +1,268 @@
+"""When a contraction of float32 is done by products of bfloat16 on a matrix unit, where the user allows it
+(`Target.precision`), and in which shapes: a choice by form and target. `part_products` writes the loops.
+
+A number is the sum of its parts: it rounded to 8 bits, what is left rounded to 8 bits, and what is left then: three parts hold
+all 24 bits of a float32. Of the nine products of three parts by three the six largest are summed, "bf16x6"; of two parts by two
+the three largest, "bf16x3". With u = 2^-24, K terms of which 32 are done in a step, s = ceil(K / 32) steps, and S the sum of
+|a| |b|, a result differs from the exact one by at most
+
+    bf16x6: (17 + 6.2 s) u S + 224 s 2^-126        bf16x3: (528 + 3.1 s) u S + 112 s 2^-126
+
+What is left out is u S (512 u S); a product goes through 15 roundings in its step, and one for each product of tiles in its own
+step and later ones; the products of parts together are 1.016 S at most. A chain of fused multiply-adds has K u S, which is more
+than bf16x6 from K = 29 on. The last term is for sums below 2^-126, which the unit makes zeros.
+
+In range is 0, and what has three parts that are normal numbers and sums that cannot overflow. A row of a, or 16 columns of b,
+with anything else (subnormal, nearly infinite, infinite, NaN) are found while they are split, and computed in float32.
+
+Whether parts are taken is a choice for a whole kernel, by what is the same however its rows are cut, so that results do not
+depend on that or on the number of threads.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from .....runtime.records import dataclass
+from ....elements.affine import Axis
+from ....elements.expression import Load
+from ....elements.traverse import computed, loads
+from ....loops.ir import TILE_BYTES, TILE_ROWS
+from ....target.target import Target
+from ...nest.padding_conditions import Conditions
+from ...nest.tile_axis import Tiles, chunks, interior
+from ..int8.amx_choose import blocks_of, starts
+from ..pack_a import run_of
+from ..pack_b import constant, is_constant
+from ..register_tile import Tile
+
+if TYPE_CHECKING:
+    from ..recognise import Contraction
+
+PRODUCTS: Mapping[str, tuple[tuple[int, int], ...]] = {
+    "bf16x6": ((2, 0), (1, 0), (1, 1), (0, 1), (0, 2), (0, 0)),
+    "bf16x3": ((1, 0), (0, 1), (0, 0)),
+}
+"""Parts of a and b that are multiplied: small products first, and in steps that change one part each."""
+STEP = 32
+"""Terms of K in a row of a tile."""
+LANES = 16
+"""Sums in a row of a tile, and elements of float32 in a vector."""
+TILE = TILE_ROWS * STEP
+"""Elements of a tile in scratch."""
+LOWEST = -103
+"""No bit of a number from 2^-103 on is below 2^-126, so that all parts are normal."""
+FEWEST_POWER = 16
+"""The range of a run time's values goes up to this power of two at least."""
+MOST_APART = 6
+"""Blocks of rows whose conditions are settled one by one at most."""
+FEW_PASSES = 16
+"""With fewer rows, weights come from memory for hardly any work: their parts are larger than they are."""
+FAR_BYTES = 10
+"""That come from the third-level cache in a cycle."""
+DEEPEST = 1024
+"""Terms of K for which rows are split at a time, where K may be cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a product is cut. `heights` are the rows of the tiles of a block of rows, `wide` how many tiles of columns go with
+    them; `depth` terms of K are done at a time (all of it, or a part without rest), for `together` blocks of rows, and for so
+    many values of the last outer axis: `lines`."""
+    products: tuple[tuple[int, int], ...]
+    heights: tuple[int, ...]
+    wide: int
+    depth: int
+    blocks: int
+    together: int
+    lines: int = 1
+
+    @property
+    def parts(self) -> int:
+        return 1 + max(i for i, _ in self.products)
+
+    @property
+    def rows(self) -> int:
+        return sum(self.heights)
+
+    @property
+    def width(self) -> int:
+        """Terms in a row of a tile."""
+        return min(STEP, -(-self.depth // 2) * 2)
+
+    @property
+    def steps(self) -> int:
+        return -(-self.depth // STEP)
+
+    @property
+    def halves(self) -> list[tuple[int, int, int]]:
+        """Of each tile of rows: the first row, the number of the tile, how many rows."""
+        return [(sum(self.heights[:i]), i, n) for i, n in enumerate(self.heights)]
+
+    @property
+    def tiles(self) -> tuple[tuple[int, int], ...]:
+        """Rows and bytes of tiles 0 to 7: sums row by row, rows of a, columns of b."""
+        count = len(self.heights)
+        sums = [(n, TILE_BYTES) for n in self.heights for _ in range(self.wide)]
+        return (*sums, *[(n, 2 * self.width) for n in self.heights], *[(self.width // 2, TILE_BYTES)] * (4 - count))
+
+    @staticmethod
+    def of(form: Contraction, target: Target, by_rows: bool = False) -> Shape:
+        """With `by_rows` the first outer axis is not cut."""
+        products = PRODUCTS[target.precision]
+        parts, blocks = 1 + max(i for i, _ in products), -(-form.rows // (2 * TILE_ROWS))
+        rows = -(-form.rows // blocks)
+        heights = (rows,) if rows <= TILE_ROWS else (-(-rows // 2), rows // 2)
+        depth = even_part(form.depth) if is_direct(form) else form.depth
+        regular = form.rows // rows
+        most = max(1, target.block_bytes * 3 // 4 // (-(-depth // STEP) * parts * 2 * STEP * rows))
+        together, lines = even(regular, min(most, regular)) if is_direct(form) else 1, 1
+        if depth == form.depth and (last := last_outer(form, by_rows)) and form.rows % rows == 0 and regular <= most:
+            together, lines = regular, even(last.extent, min(last.extent, most // regular))
+        return Shape(products, heights, 4 // len(heights), depth, form.depth // depth, together, lines)
+
+
+def last_outer(form: Contraction, by_rows: bool) -> Axis | None:
+    """The outer axis of which some values may be done together."""
+    *others, last = form.outer or (None,)
+    if last is None or last in form.batch or (by_rows and not others) or form.m is None:
+        return None
+    if any(w.index.coefficient(last) for w in form.nest.where) or last in form.nest.index.hidden:
+        return None
+    return last
+
+
+def even_part(depth: int) -> int:
+    """All of K, or the largest part of it without rest that is not too deep."""
+    steps = depth // STEP
+    if depth <= DEEPEST or depth % STEP:
+        return depth
+    part = next(n for n in range(DEEPEST // STEP, 0, -1) if steps % n == 0)
+    return part * STEP if 2 * part * STEP > DEEPEST // 2 else depth
+
+
+def even(count: int, most: int) -> int:
+    """So many at a time that nothing is left over, if that is not much less than the most."""
+    return next((n for n in range(most, most // 2, -1) if count % n == 0), most)
+
+
+# ---- whether ---------------------------------------------------------------------------------------------------------
+def refusal(form: Contraction, target: Target) -> str | None:
+    """Why a contraction is done in float32 though parts are allowed; None where it is done by parts."""
+    if not target.has_float_tiles:
+        return "this machine has no tiles of bfloat16"
+    if not is_possible(form):
+        return "its operands are not read along rows"
+    if form.passes < FEW_PASSES:
+        return "it has few rows"
+    if TILE * 2 * 6 * -(-even_part(form.depth) // STEP) > target.block_bytes:
+        return "its rows are long"
+    if cycles_of_parts(form, target) > cycles_of_floats(form, target):
+        return "that is faster"
+    return None if power_of(form) is not None else "its constants are out of range"
+
+
+def is_possible(form: Contraction) -> bool:
+    """Whether rows of a can be split: by vectors along K, or copied before; and b packed."""
+    if form.reduce.dtype != "float32" or form.inside or any(computed(x.index) for x in loads(form.b)):
+        return False
+    return is_direct(form) or (is_staged(form) and is_constant(form.b))
+
+
+def is_direct(form: Contraction) -> bool:
+    """Whether vectors of a can be read, or computed, along K."""
+    (k, *others), m = form.reduce.axes, form.m
+    found = loads(form.a)
+    return not others and not form.reduce.where and bool(found) and all(
+        x.index[0].coefficient(k) in (0, 1) and not computed(x.index) and k not in x.index[0].hidden and (
+            m is None or m not in x.index[0].hidden) for x in found)
+
+
+def is_staged(form: Contraction) -> bool:
+    """Whether rows can be copied first, so that K lies in one run and conditions are settled."""
+    x = form.a
+    return (isinstance(x, Load) and x.dtype == "float32" and not computed(x.index)
+            and x.index[0].coefficient(form.reduce.axes[-1]) == 1 and len(apart(form)) <= MOST_APART)
+
+
+def cycles_of_parts(form: Contraction, target: Target) -> float:
+    """Of 32 rows, in cycles. A product of tiles takes one for each row; the rest is measured."""
+    steps, panels, shape = -(-form.depth // STEP), -(-form.n.extent // (2 * LANES)), Shape.of(form, target)
+    products = len(PRODUCTS[target.precision]) * 4 * TILE_ROWS * 1.25
+    split = form.depth / LANES * 32 * 12
+    if not is_direct(form):
+        run = math.prod(a.extent for a in run_of(cast(Load, form.a), form.reduce.axes, ()))
+        split += form.depth / run * (-(-run // LANES) * 4 + 12) * 32
+    far = form.n.extent * form.depth * 2 * shape.parts / (shape.rows * shape.together * shape.lines)
+    packed = 0.0 if is_constant(form.b) else 32 / form.passes * form.depth * form.n.extent / LANES * 22
+    return max(steps * panels * products, from_afar(form, far, 2 * shape.parts, target)) + split + packed + panels * 250
+
+
+def from_afar(form: Contraction, nbytes: float, size: int, target: Target) -> float:
+    """What it takes to read so many bytes of columns for each row, of `size` bytes a number, where they are too many for the
+    second-level cache."""
+    return 32 * nbytes / FAR_BYTES if form.n.extent * form.depth * size > target.block_bytes else 0.0
+
+
+def cycles_of_floats(form: Contraction, target: Target) -> float:
+    """Of 32 rows."""
+    packed = 0.0 if is_constant(form.b) else 32 / form.passes * form.depth * form.n.extent / LANES
+    products = 32 * form.depth * -(-form.n.extent // LANES) / target.fma_per_cycle * 1.1
+    far = form.n.extent * form.depth * 4 / form.rows if form.rows < FEW_PASSES else 0.0  # with more, panels stay
+    return max(products, from_afar(form, far, 4, target)) + packed
+
+
+def power_of(form: Contraction) -> int | None:
+    """Up to which power of two values of a (and of b, where it is not constant) may go, so that no sum overflows; None where b
+    is constant, and out of range."""
+    terms = math.log2(form.depth * 1.05)
+    if not is_constant(form.b):
+        return math.floor((127 - terms) / 2)
+    bits = constants(form).view(np.uint32) & np.uint32(0x7FFF_FFFF)
+    before = (bits - np.uint32(1)).min()  # so that 0 is no least one
+    least, most = (np.array([before, bits.max()], np.uint32) + np.array([1, 0], np.uint32)).view(np.float32)
+    if not np.isfinite(most) or 0 < least < 2.0**LOWEST:
+        return None
+    largest = max(float(most), 2.0**LOWEST)
+    power = min(126, math.floor(127 - terms - math.log2(largest) - 0.01))
+    return power if power >= FEWEST_POWER and largest < 2.0**126 else None
+
+
+def constants(form: Contraction) -> np.ndarray:
+    """b, [batch, n, k]."""
+    data = constant(form.b, (*form.batch, form.n, *form.reduce.axes))
+    return np.asarray(data).reshape(-1, form.n.extent, form.depth).astype(np.float32)
+
+
+def choose_parts(form: Contraction, target: Target) -> Tile | None:
+    """A block of tiles, in vectors of 16 sums; None where it is done in float32."""
+    if target.precision == "f32" or not target.has_float_tiles or not is_possible(form):
+        return None
+    shape = Shape.of(form, target)
+    return Tile(shape.rows, min(shape.wide, -(-form.n.extent // LANES)))
+
+
+# ---- how rows are cut ------------------------------------------------------------------------------------------------
+def apart(form: Contraction) -> list[int]:
+    """Starts of blocks of which some rows meet conditions, and some do not."""
+    if form.m is None:
+        return []
+    rows = -(-form.rows // -(-form.rows // (2 * TILE_ROWS)))
+    low, high = interior(form.m, Conditions.of(form.reduce, form.m, form.n).rows)
+    return [s for s in starts(form.rows, rows) if not low <= s <= high - rows]
+
+
+def row_groups(form: Contraction, shape: Shape) -> list[Tiles]:
+    """Groups of blocks of rows that are done together: how many rows each has, how many groups. The last block may compute some
+    rows again."""
+    rows = shape.rows
+    whole = chunks(form.rows // rows * rows, shape.together * rows)
+    return whole + ([Tiles(form.rows - rows, rows, 1)] if form.rows % rows else [])
+
+
+def row_blocks(form: Contraction, rows: int) -> list[Tiles]:
+    """Blocks of rows: those that meet conditions each on their own."""
+    return blocks_of(form.rows, rows, apart(form))

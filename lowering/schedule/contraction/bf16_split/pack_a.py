@@ -1,0 +1,197 @@
+"""Splits float32 into parts of bfloat16, and copies the rows of a block so, as tiles are loaded: [block][step of K][part]
+[tile of rows][row][term]. A row with a value that is out of range (`float_parts`) becomes zeros, and is noted.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from .....runtime.records import dataclass
+from ....elements.affine import Affine, Axis
+from ....elements.expression import Buffer
+from ....loops.builder import Builder
+from ....loops.ir import Literal, Operand, Type
+from ....target.target import Target
+from ...vectorize.vectorize import At, Vectorizer
+from ..pack_a import Staging
+from .choose import LANES, LOWEST, STEP, TILE, Shape
+
+if TYPE_CHECKING:
+    from ..recognise import Contraction
+
+HALF, UPPER = 1 << 15, -1 << 16
+"""Of the bits of a float32: half of the last that stays, and those that stay."""
+BITS, SIZES, FLOATS = Type("int32", LANES), Type("uint32", LANES), Type("float32", LANES)
+ODD, EVEN = tuple(range(1, 4 * LANES, 2)), tuple(range(0, 4 * LANES, 2))
+Seen = tuple[Operand, Operand]
+"""The least and the greatest of twice the bits of all values, less 1 in the least: so the sign does not count, nor does 0."""
+NOTHING: Seen = (Literal(0xFFFF_FFFF, SIZES), Literal(0, SIZES))
+
+
+def split(b: Builder, x: Operand, parts: int) -> list[Operand]:
+    """The parts of a vector of float32, as int32: each in the upper half. Each is rounded, ties away from zero."""
+    result: list[Operand] = []
+    for i in range(parts):
+        bits: Operand = b.op("bits", x, type=BITS)
+        if i < 2:  # what a third part has to hold fits
+            bits = b.op("and", b.op("add", bits, Literal(HALF, BITS)), Literal(UPPER, BITS))
+        result.append(bits)
+        if i < parts - 1:
+            x = b.op("sub", x, b.op("bits", bits, type=FLOATS))
+    return result
+
+
+def seen(b: Builder, x: Operand, before: Seen) -> Seen:
+    """What was seen, with a vector more."""
+    bits = b.op("bits", x, type=SIZES)
+    twice = b.op("add", bits, bits)
+    least, most = before
+    return b.op("min", least, b.op("sub", twice, Literal(1, SIZES))), b.op("max", most, twice)
+
+
+def out_of_range(b: Builder, found: Seen, power: int) -> Operand:
+    """1, as int32, where a value is, else 0."""
+    least, most = found
+    low, high = (2 * (127 + p << 23) for p in (LOWEST, power))
+    inside = b.op("and", b.op("lt", Literal(low - 2, SIZES), least), b.op("lt", most, Literal(high, SIZES)))
+    outside = b.op("any_false", inside, type=Type("bool"))
+    return b.op("select", outside, Literal(1, Type("int32")), Literal(0, Type("int32")))
+
+
+@dataclass(frozen=True, slots=True)
+class SplitRows:
+    """Rows of a in parts: those of all blocks of a group in `buffer`. `flags` has a 1 for each row out of range, then for each
+    block with such a row. Where rows are copied before, `staging` is for those of one block."""
+    b: Builder
+    target: Target
+    form: Contraction
+    shape: Shape
+    power: int
+    buffer: Buffer
+    flags: Buffer
+    staging: Staging | None
+
+    @staticmethod
+    def of(b: Builder, form: Contraction, shape: Shape, power: int, staging: Staging | None, target: Target) -> SplitRows:
+        name, blocks = form.nest.name, shape.together * shape.lines
+        size = blocks * shape.steps * shape.parts * len(shape.heights) * TILE
+        buffer = b.scratch(Buffer(f"{name}.rows", "bfloat16", (size,), "scratch"))
+        flags = b.scratch(Buffer(f"{name}.flags", "int32", (blocks * (shape.rows + 1),), "scratch"))
+        return SplitRows(b, target, form, shape, power, buffer, flags, staging)
+
+    def place(self, block: Affine, step: Affine, part: int, tile: int) -> Affine:
+        """Where a tile begins."""
+        shape = self.shape
+        return ((block * shape.steps + step) * shape.parts + part) * (len(shape.heights) * TILE) + tile * TILE
+
+    def flag(self, block: Affine, row: Affine) -> Affine:
+        return block * self.shape.rows + row
+
+    def block_flag(self, block: Affine) -> Affine:
+        return block + self.shape.together * self.shape.lines * self.shape.rows
+
+    def fill(self, at: At, block: Affine) -> None:
+        """A block of rows, which begins where `at` is; K from at[k] on where K is one axis."""
+        if self.staging:
+            self.staging.stage(at, self.shape.rows)
+        unsafe: Operand = Literal(0, Type("int32"))
+        for first, tile, height in self.shape.halves:
+            row = Axis("row", height)
+            (unsafe,) = self.b.loop(row, lambda found: [self.b.op(
+                "or", found, self.row(at, block, tile, first, Affine.of(row)))], [unsafe])
+        self.b.store(self.flags, self.block_flag(block), unsafe)
+
+    def row(self, at: At, block: Affine, tile: int, first: int, row: Affine) -> Operand:
+        """One row; whether it is out of range."""
+        whole, rest = divmod(self.shape.depth, STEP)
+        steps, found = Axis("step", whole), NOTHING
+        here = self.row_at(at, row + first)
+
+        def one(step: Affine, active: int, *before: Operand) -> Seen:
+            return self.step(here, row + first, self.place(block, step, 0, tile) + row * STEP, step, active, before)
+
+        if whole:
+            found = self.b.loop(steps, lambda *before: one(Affine.of(steps), STEP, *before), found)  # type: ignore[assignment]
+        if rest:
+            found = one(Affine.of(whole), rest, *found)
+        outside = out_of_range(self.b, found, self.power)
+        self.b.store(self.flags, self.flag(block, row + first), outside)
+        is_outside = self.b.op("lt", Literal(0, outside.type), outside)
+        self.b.when(is_outside, lambda: self.replace(block, tile, first, row), likely=False)
+        return outside
+
+    def step(self, at: At, row: Affine, to: Affine, step: Affine, active: int, before: Sequence[Operand]) -> Seen:
+        """32 terms of a row, of which so many exist."""
+        found: Seen = (before[0], before[1])
+        vectors = []
+        for start in (0, LANES):
+            x = self.vector(at, row, step * STEP + start, min(max(active - start, 0), LANES))
+            found = seen(self.b, x, found)
+            vectors.append(split(self.b, x, self.shape.parts))
+        for part, (one, other) in enumerate(zip(*vectors)):
+            halves = [self.b.op("bits", x, type=Type("int16", 2 * LANES)) for x in (one, other)]
+            packed = self.b.shuffle(halves[0], halves[1], ODD)
+            value = self.b.op("bits", packed, type=Type("bfloat16", STEP))
+            self.b.store(self.buffer, to + part * len(self.shape.heights) * TILE, value)
+        return found
+
+    def vector(self, at: At, row: Affine, k: Affine, active: int) -> Operand:
+        """Terms of a row from k on, as they are; zeros behind the active ones."""
+        if not active:
+            return Literal(0.0, FLOATS)
+        if self.staging:
+            return self.b.load(self.staging.buffer, row * self.staging.stride + k, LANES, active)
+        (axis,) = self.form.reduce.axes
+        value = Vectorizer(self.b, self.target, {**at, axis: at[axis] + k}, axis, LANES, active).vector(self.form.a)
+        if active == LANES:
+            return value
+        number = self.b.op("lanes", Literal(0, Type("int32")), type=BITS, hoist=True)
+        exists = self.b.op("lt", number, Literal(active, BITS))
+        return self.b.op("select", exists, value, Literal(0.0, FLOATS))
+
+    def replace(self, block: Affine, tile: int, first: int, row: Affine) -> None:
+        """A row that is out of range: zeros; or, since rows copied before are not kept, the halves of each number's bits, of
+        which the unit makes sums that nobody uses."""
+        steps = Axis("step", self.shape.steps)
+        whole, rest = divmod(self.shape.depth, STEP)
+
+        def one(step: Affine, active: int) -> None:
+            halves: list[Operand] = [Literal(0.0, Type("bfloat16", STEP))] * self.shape.parts
+            if self.staging:
+                halves[:2] = self.halves(row + first, step * STEP, active)
+            for part, value in enumerate(halves):
+                self.b.store(self.buffer, self.place(block, step, part, tile) + row * STEP, value)
+
+        if not self.staging:
+            self.b.loop(steps, lambda: one(Affine.of(steps), STEP))
+            return
+        steps = Axis("step", whole)
+        if whole:
+            self.b.loop(steps, lambda: one(Affine.of(steps), STEP))
+        if rest:
+            one(Affine.of(whole), rest)
+
+    def halves(self, row: Affine, k: Affine, active: int) -> list[Operand]:
+        """Upper and lower halves of the bits of 32 terms."""
+        vectors = [self.vector({}, row, k + start, min(max(active - start, 0), LANES)) for start in (0, LANES)]
+        words = [self.b.op("bits", x, type=Type("int16", STEP)) for x in vectors]
+        return [self.b.op("bits", self.b.shuffle(words[0], words[1], lanes), type=Type("bfloat16", STEP))
+                for lanes in (ODD, EVEN)]
+
+    def row_at(self, at: At, row: Affine) -> At:
+        return {**at, self.form.m: at[self.form.m] + row} if self.form.m else at
+
+    def element(self, at: At, block: Affine, tile: int, row: Affine, step: Affine, term: Affine) -> Operand:
+        """A term of a row out of range as it is, for what is computed in float32. `at` is where the block begins, `row` counts
+        from its tile's first one."""
+        if self.staging:
+            upper, lower = (self.half(self.place(block, step, part, tile) + row * STEP + term) for part in range(2))
+            both = self.b.op("or", self.b.op("shl", upper, Literal(16, Type("int32"))), lower)
+            return self.b.op("bits", both, type=Type("float32"))
+        (axis,) = self.form.reduce.axes
+        place = self.row_at(at, row + self.shape.halves[tile][0])
+        return Vectorizer(self.b, self.target, {**place, axis: at[axis] + step * STEP + term}).value(self.form.a)
+
+    def half(self, place: Affine) -> Operand:
+        bits = self.b.op("bits", self.b.load(self.buffer, place), type=Type("uint16"))
+        return self.b.op("cast", bits, type=Type("int32"))

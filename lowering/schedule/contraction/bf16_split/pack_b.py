@@ -1,0 +1,208 @@
+"""The columns of b in parts of bfloat16, as tiles are loaded: [block of 16 columns][step of K][part][pair of terms][column]
+[term], filled up with zeros. Constants are split while compiling; other data by loops, where columns with a value that is out
+of range (`float_parts`) become zeros, block by block, and are noted.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .....runtime.records import dataclass
+from ....elements.affine import Affine, Axis
+from ....elements.expression import Buffer
+from ....graph.types import Array
+from ....loops.builder import Builder
+from ....loops.ir import Literal, Operand, Type
+from ....target.target import Target
+from ...nest.tile_axis import Piece, chunks, over
+from ...vectorize.vectorize import At, Vectorizer
+from ..pack_b import Cut
+from .choose import LANES, STEP, TILE, Shape, constants
+from .pack_a import BITS, FLOATS, HALF, NOTHING, UPPER, Seen, out_of_range, seen, split
+
+if TYPE_CHECKING:
+    from ..recognise import Contraction
+
+PAIRS = STEP // 2
+TOGETHER = 4
+"""Vectors of columns that are split at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartPanels:
+    """Packed b. `flags`, where b is not constant, has a 1 for each block of columns and of K out of range."""
+    b: Builder
+    target: Target
+    form: Contraction
+    shape: Shape
+    power: int
+    buffer: Buffer
+    flags: Buffer | None
+
+    @staticmethod
+    def of_constants(b: Builder, form: Contraction, shape: Shape, power: int, target: Target) -> PartPanels:
+        data = packed(constants(form), shape.parts)
+        buffer = Buffer(f"{form.nest.name}.parts", "bfloat16", (data.size,), "constant", data)
+        return PartPanels(b, target, form, shape, power, buffer, None)
+
+    @staticmethod
+    def at_run_time(b: Builder, form: Contraction, shape: Shape, power: int, columns: int, target: Target) -> PartPanels:
+        """With scratch for so many columns at a time."""
+        name, count = form.nest.name, -(-columns // LANES)
+        size = count * shape.blocks * shape.steps * shape.parts * TILE
+        buffer = b.scratch(Buffer(f"{name}.parts", "bfloat16", (size,), "scratch"))
+        flags = b.scratch(Buffer(f"{name}.columns", "int32", (count * shape.blocks,), "scratch"))
+        return PartPanels(b, target, form, shape, power, buffer, flags)
+
+    def place(self, at: At, column: Affine, step: Affine, part: int) -> Affine:
+        """Where a tile begins, of columns from a multiple of 16 on; steps are counted from the beginning of K."""
+        each = self.shape.blocks * self.shape.steps * self.shape.parts * STEP
+        return self.batch(at) + column * each + (step * self.shape.parts + part) * TILE
+
+    def batch(self, at: At) -> Affine:
+        """Where the columns of a batch begin."""
+        which = Affine()
+        if not self.flags:
+            for a in self.form.batch:
+                which = which * a.extent + at[a]
+        return which * (-(-self.form.n.extent // LANES) * self.shape.blocks * self.shape.steps * self.shape.parts * TILE)
+
+    # ---- read --------------------------------------------------------------------------------------------------------
+    def flag(self, column: Affine, block: Affine) -> Operand:
+        """Whether columns from a multiple of 16 on are out of range, in a block of K: their flag is `number`'s."""
+        assert self.flags
+        return self.b.load(self.flags, self.flag_place(column, block))
+
+    def flag_place(self, number: Affine, block: Affine) -> Affine:
+        """Of block `number` of columns."""
+        return number * self.shape.blocks + block
+
+    def pair(self, at: At, column: Affine, step: Affine, pair: Affine) -> tuple[Operand, Operand]:
+        """Two terms of 16 columns, as they were."""
+        words = [self.b.op("bits", self.b.load(self.buffer, self.place(at, column, step, part) + pair * STEP, STEP), type=BITS)
+                 for part in range(self.shape.parts)]
+        return self.sum([self.b.op("shl", w, Literal(16, BITS)) for w in words]), self.sum(
+            [self.b.op("and", w, Literal(UPPER, BITS)) for w in words])
+
+    def sum(self, parts: Sequence[Operand]) -> Operand:
+        """The number that has these parts, the least first: each sum is exact."""
+        *others, total = [self.b.op("bits", x, type=FLOATS) for x in parts]
+        for x in reversed(others):
+            total = self.b.op("add", total, x)
+        return total
+
+    # ---- filled while running ----------------------------------------------------------------------------------------
+    def fill(self, at: At, first: Affine, extent: int) -> None:
+        """So many columns from `first` on, in all blocks of K: some at a time, since neighbours lie together in memory."""
+        block = Axis("block", self.shape.blocks)
+        at = {**at, self.form.n: first}
+
+        def panel(start: Affine, vectors: Sequence[Piece]) -> None:
+            self.b.loop(block, lambda: self.columns(at, Affine.of(block), start, vectors))
+
+        for t, vectors in cut_of(extent, TOGETHER * LANES):
+            over(self.b, [t], lambda start, _: panel(start, vectors))
+
+    def columns(self, at: At, block: Affine, column: Affine, vectors: Sequence[Piece]) -> None:
+        """Some vectors of columns, in a block of K."""
+        whole, rest = divmod(self.shape.depth, STEP)
+        steps = Axis("step", whole)
+        at = {**at, self.form.n: at[self.form.n] + column}
+        found: Sequence[Operand] = NOTHING * len(vectors)
+
+        def one(step: Affine, terms: int, before: Sequence[Operand]) -> Sequence[Operand]:
+            return self.step(at, column, block * self.shape.steps + step, vectors, terms, before)
+
+        if whole:
+            found = self.b.loop(steps, lambda *before: one(Affine.of(steps), STEP, before), found)
+        if rest:
+            found = one(Affine.of(whole), rest, found)
+        for i, piece in enumerate(vectors):
+            self.finish(column + piece.start, number_of(column, piece.start), block, (found[2 * i], found[2 * i + 1]))
+
+    def finish(self, column: Affine, number: Affine, block: Affine, found: Seen) -> None:
+        """Note whether columns are out of range; then they are zeros."""
+        assert self.flags
+        outside = out_of_range(self.b, found, self.power)
+        self.b.store(self.flags, self.flag_place(number, block), outside)
+        self.b.when(self.b.op("lt", Literal(0, outside.type), outside), lambda: self.clear(column, block), likely=False)
+
+    def step(self, at: At, column: Affine, step: Affine, vectors: Sequence[Piece], terms: int, found: Sequence[Operand]
+             ) -> Sequence[Operand]:
+        """32 terms, of which so many exist."""
+        whole, odd = divmod(terms, 2)
+        pairs = Axis("pair", whole)
+
+        def pair(pair: Affine, count: int, before: Sequence[Operand]) -> Sequence[Operand]:
+            return [x for i, piece in enumerate(vectors) for x in self.two(
+                at, column, step, pair, piece, count, (before[2 * i], before[2 * i + 1]))]
+
+        if whole:
+            found = self.b.loop(pairs, lambda *before: pair(Affine.of(pairs), 2, before), found)
+        if odd:
+            found = pair(Affine.of(whole), 1, found)
+        if self.shape.depth > STEP and whole + odd < PAIRS:
+            rest = Axis("pair", PAIRS - whole - odd)
+            self.b.loop(rest, lambda: self.fill_up(column, step, Affine.of(rest) + whole + odd, vectors))
+        return found
+
+    def fill_up(self, column: Affine, step: Affine, pair: Affine, vectors: Sequence[Piece]) -> None:
+        for piece in vectors:
+            self.zeros(column + piece.start, step, pair)
+
+    def two(self, at: At, column: Affine, step: Affine, pair: Affine, piece: Piece, terms: int, found: Seen) -> Seen:
+        """A pair of terms of a vector of columns, or one and 0."""
+        (*_, k), n, active = self.form.reduce.axes, self.form.n, piece.active
+        at, column, parts = {**at, n: at[n] + piece.start}, column + piece.start, []
+        for i in range(terms):
+            place = {**at, k: step * STEP + pair * 2 + i}
+            x = Vectorizer(self.b, self.target, place, n, LANES, active).vector(self.form.b)
+            if active < LANES:
+                number = self.b.op("lanes", Literal(0, Type("int32")), type=BITS, hoist=True)
+                x = self.b.op("select", self.b.op("lt", number, Literal(active, BITS)), x, Literal(0.0, FLOATS))
+            found = seen(self.b, x, found)
+            parts.append(split(self.b, x, self.shape.parts))
+        for part, values in enumerate(zip(*parts)):
+            low = self.b.op("lshr", values[0], Literal(16, BITS))
+            both = self.b.op("or", low, self.b.op("and", values[1], Literal(UPPER, BITS))) if terms == 2 else low
+            value = self.b.op("bits", both, type=Type("bfloat16", STEP))
+            self.b.store(self.buffer, self.place(at, column, step, part) + pair * STEP, value)
+        return found
+
+    def zeros(self, column: Affine, step: Affine, pair: Affine) -> None:
+        for part in range(self.shape.parts):
+            self.b.store(self.buffer, self.place({}, column, step, part) + pair * STEP, Literal(0.0, Type("bfloat16", STEP)))
+
+    def clear(self, column: Affine, block: Affine) -> None:
+        """Zeros for a block of columns and of K."""
+        steps, pairs = Axis("step", self.shape.steps), Axis("pair", PAIRS)
+        self.b.loop(steps, lambda: self.b.loop(pairs, lambda: self.zeros(
+            column, block * self.shape.steps + Affine.of(steps), Affine.of(pairs))))
+
+
+def packed(data: Array, parts: int) -> Array:
+    """[batch, n, k] of float32 in parts."""
+    import ml_dtypes
+    batch, n, k = data.shape
+    rest = np.pad(data, ((0, 0), (0, -n % LANES), (0, -k % STEP)))
+    found = []
+    for _ in range(parts):
+        part = ((rest.view(np.uint32) + HALF) & np.uint32(0xFFFF_0000)).view(np.float32)
+        found.append((part.view(np.uint32) >> 16).astype(np.uint16))
+        rest = rest - part
+    shape = batch, parts, rest.shape[1] // LANES, LANES, rest.shape[2] // STEP, PAIRS, 2
+    return np.ascontiguousarray(np.stack(found, 1).reshape(shape).transpose(0, 2, 4, 1, 5, 3, 6)).reshape(-1).view(
+        ml_dtypes.bfloat16)
+
+
+def number_of(start: Affine, first: int) -> Affine:
+    """Which block of 16 columns begins there."""
+    return Affine(tuple((t, c // LANES) for t, c in start.terms), (start.const + first) // LANES)
+
+
+def cut_of(extent: int, width: int) -> Cut:
+    """Panels of so many columns, then what is left."""
+    return [(t, tuple(Piece(s, LANES, min(LANES, t.size - s)) for s in range(0, t.size, LANES)))
+            for t in chunks(extent, width)]

@@ -1,0 +1,241 @@
+"""The loops of a product of matrices in blocks (`blocking`): for a block of columns, for a block of K, the panels are filled
+where they are not constant; then tile by tile of rows, copied where the choice says so, come the sums of each panel. Between
+blocks of K sums wait in scratch, in the order of their use; each has its terms in the same order as without blocks.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ....runtime.records import dataclass
+from ...elements.affine import Affine, Axis
+from ...elements.expression import Buffer
+from ...elements.traverse import loads
+from ...loops.builder import Builder
+from ...loops.ir import Literal, Operand, Type
+from ...target.target import Target
+from ..nest.axis_blocks import Terms
+from ..nest.padding_conditions import Conditions
+from ..nest.row_range import Rows, nested
+from ..nest.tile_axis import Piece, Tiles, balanced
+from ..vectorize.epilogue import Block, Writer
+from ..vectorize.vectorize import At
+from .cache_blocking import Blocks
+from .choose import ContractionChoice
+from .micro_kernel import Multiply, columns
+from .pack_b import Panels, narrow, packed, unpacked
+from .pack_blocks import Each, Filling, Lines, widened
+from .recognise import Contraction
+
+FEW_TERMS = 8
+"""So many terms of one row are written one after the other."""
+TOGETHER = 8
+"""Tiles whose rows are copied at a time where rows are neighbours in memory: these are then whole lines of a cache."""
+MOST_AHEAD = 2
+"""Rows of the next tile that are asked for beside one panel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Panels of one shape: `count` of `size` columns from `start` on; those of a block lie in scratch from column `offset`
+    on, padding counted."""
+    start: int
+    size: int
+    count: int
+    vectors: tuple[Piece, ...]
+    offset: int
+
+    @property
+    def width(self) -> int:
+        """Columns with padding."""
+        return sum(piece.lanes for piece in self.vectors)
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """What of the operands is copied for a block, and where sums wait; `panels` are those packed while compiling."""
+    panels: Panels | None
+    filling: Filling | None
+    lines: Lines | None
+    sums: Buffer | None
+
+
+def lower(b: Builder, form: Contraction, choice: ContractionChoice, blocks: Blocks, target: Target, rows: Rows | None) -> None:
+    product = Blocked(b, form, choice, blocks, target)
+    nested(b, form.outer, {}, product.batch, rows)
+
+
+class Blocked:
+    """The product, while its loops are written."""
+
+    def __init__(self, b: Builder, form: Contraction, choice: ContractionChoice, blocks: Blocks, target: Target) -> None:
+        self.b, self.form, self.blocks, self.target, self.lanes = b, form, blocks, target, choice.lanes
+        (self.k,) = form.reduce.axes
+        self.m, self.n, self.dtype = form.m, form.n, form.reduce.dtype
+        (t, vectors), *others = cut = columns(form, choice, target)
+        self.main = Group(t.start, t.size, t.count, vectors, 0)
+        self.each = min(blocks.panels, t.count)
+        self.width = self.each * self.main.width
+        self.rest = None
+        for t, vectors in others:
+            self.rest = Group(t.start, t.size, 1, vectors, self.width)
+            self.width += self.rest.width
+        self.heights = balanced(form.rows, choice.tile.rows)
+        self.tiles = TOGETHER if blocks.copied == "m" else 1
+        self.writer = Writer(b, target, form.nest, form.reduce, choice.tile.rows * self.main.width)
+        self.multiply = Multiply(b, target, form, Conditions.of(form.reduce, form.m, form.n))
+        self.copies = self.scratch(choice, cut)
+
+    def scratch(self, choice: ContractionChoice, cut: list[tuple[Tiles, tuple[Piece, ...]]]) -> Copies:
+        b, form, depth, name = self.b, self.form, self.blocks.depth, self.form.nest.name
+        panels = filling = lines = sums = None
+        if choice.packing == "compiling":
+            panels = packed(b, name, form.b, form.n, form.reduce.axes, form.batch, cut, self.dtype)
+        elif choice.packing == "never":
+            panels = unpacked(form.b, form.n, form.reduce.axes, self.dtype)
+        else:
+            source = narrow(form.b)
+            to = b.scratch(Buffer(f"{name}.packed", source.dtype, (self.width * depth,), "scratch"))
+            filling = Filling(b, self.target, to, source, self.n, self.k, self.lanes)
+        if self.m and (along := self.blocks.copied):
+            size = Lines.size(self.heights[0].size, self.tiles, depth, self.lanes, along == "m")
+            to = b.scratch(Buffer(f"{name}.rows", form.a.dtype, (size,), "scratch"))
+            lines = Lines(b, self.target, to, form.a, self.m, self.k, self.lanes, along == "m")
+        if depth < self.k.extent:
+            sums = b.scratch(Buffer(f"{name}.sums", self.dtype, (form.rows * self.width,), "scratch"))
+        return Copies(panels, filling, lines, sums)
+
+    # ---- loops over blocks -------------------------------------------------------------------------------------------
+    def batch(self, at: At) -> None:
+        panels = Terms(self.b, Axis("panel", self.main.count), self.each, Affine())
+        number = Axis("columns", panels.blocks)
+        self.b.loop(number, lambda: self.column_block(at, replace(panels, number=Affine.of(number))))
+
+    def column_block(self, at: At, panels: Terms) -> None:
+        number = Axis("block", -(-self.k.extent // self.blocks.depth))
+        self.b.loop(number, lambda: self.block(at, panels, Terms(self.b, self.k, self.blocks.depth, Affine.of(number))))
+
+    def block(self, at: At, panels: Terms, terms: Terms) -> None:
+        """A block of columns and of K."""
+        if filling := self.copies.filling:
+            self.groups(panels, lambda group, each: filling.fill(
+                self.column(at, panels, group), terms, each, group.size, group.vectors, group.offset))
+        for t in self.heights:
+            tiles = Terms(self.b, Axis("tile", t.count), self.tiles, Affine())
+            number = Axis("tiles", tiles.blocks)
+            self.b.loop(number, lambda: self.rows(at, panels, terms, t, replace(tiles, number=Affine.of(number))))
+
+    def groups(self, panels: Terms, run: Callable[[Group, Each], None]) -> None:
+        """Run for the panels of each shape that the block has."""
+        run(self.main, panels.loop)
+        if rest := self.rest:
+            panels.when_last(lambda: run(rest, lambda inside: inside(Affine())))
+
+    def column(self, at: At, panels: Terms, group: Group) -> At:
+        """Where the first panel of the block begins."""
+        return {**at, self.n: panels.start * group.size + group.start if group is self.main else Affine.of(group.start)}
+
+    def rows(self, at: At, panels: Terms, terms: Terms, t: Tiles, tiles: Terms) -> None:
+        """Some tiles of rows, copied together, for all panels of a block."""
+        def place(tile: Affine) -> At:
+            return {**at, self.m: (tiles.start + tile) * t.size + t.start} if self.m else at
+
+        def row(tile: Affine) -> None:
+            self.groups(panels, lambda group, each: of_group(tile, group, each))
+
+        def of_group(tile: Affine, group: Group, each: Each) -> None:
+            here = self.column(place(tile), panels, group)
+            each(lambda number: self.tile(Tile(
+                {**here, self.n: here[self.n] + number * group.size}, terms, t.size, group, number, tile)))
+
+        if self.copies.lines:
+            self.copies.lines.fill(place(Affine()), terms, t.size, tiles.loop)
+        tiles.loop(row)
+
+    # ---- one tile ----------------------------------------------------------------------------------------------------
+    def tile(self, tile: Tile) -> None:
+        block = Block(tile.at, self.m, tile.rows, self.n, tile.group.vectors)
+        sums = tile.terms.loop(lambda term, *acc: self.products(tile, term, list(acc)), self.initial(tile),
+                               unrolled=self.blocks.depth <= FEW_TERMS and tile.rows == 1)
+        tile.terms.when_last(lambda: self.writer.write(block, sums))
+        tile.terms.when_more(lambda: self.keep(tile, sums))
+
+    def initial(self, tile: Tile) -> list[Operand]:
+        """The sums of the block of K before; zeros, which are stored first where there is none."""
+        types = [Type(self.dtype, piece.lanes) for piece in tile.group.vectors] * tile.rows
+        if self.copies.sums is None:
+            return [Literal(0, t) for t in types]
+        tile.terms.when_first(lambda: self.keep(tile, [Literal(0, t) for t in types]))
+        return [self.b.load(self.copies.sums, self.waiting(tile, v), t.lanes) for v, t in enumerate(types)]
+
+    def keep(self, tile: Tile, sums: list[Operand] | tuple[Operand, ...]) -> None:
+        assert self.copies.sums is not None
+        for v, x in enumerate(sums):
+            self.b.store(self.copies.sums, self.waiting(tile, v), x)
+
+    def waiting(self, tile: Tile, vector: int) -> Affine:
+        """Where the sums of a vector wait: those of a tile are neighbours, and so are a row of tiles."""
+        group = tile.group
+        row, piece = divmod(vector, len(group.vectors))
+        panel = (tile.number * group.width + group.offset) * tile.rows
+        return (tile.at[self.m] if self.m else Affine()) * self.width + panel + row * group.width + group.vectors[piece].start
+
+    def products(self, tile: Tile, term: Affine, sums: list[Operand]) -> list[Operand]:
+        """One step of K for all sums of a tile."""
+        place, vectors = {**tile.at, self.k: tile.terms.start + term}, tile.group.vectors
+        self.ahead(tile, place, term)
+        columns = self.columns(tile, place, term)
+        result = []
+        for r in range(tile.rows):
+            row = self.element(tile, place, r, term)
+            for v, piece in enumerate(vectors):
+                total = sums[r * len(vectors) + v]
+                result.append(self.multiply.accumulate(total, self.b.splat(row, piece.lanes), columns[v]))
+        return result
+
+    def ahead(self, tile: Tile, place: At, term: Affine) -> None:
+        """Ask for what comes next: term by term, so evenly that nothing waits for it. For the rows of the next tile, a row or
+        two beside each panel; for the sums of the next panel."""
+        if tile.group is not self.main or not self.blocks.filled:
+            return
+        for x in loads(self.form.a)[:MOST_AHEAD]:
+            if self.m and all(isinstance(t, Axis) for t, _ in x.index[0].terms):
+                for row in self.rows_ahead(tile, x.index[0].coefficient(self.m)):
+                    self.b.prefetch(x.buffer, x.index[0].substitute({**place, self.m: place[self.m] + row + tile.rows}))
+        if self.copies.sums:
+            size = tile.rows * tile.group.width
+            self.b.prefetch(self.copies.sums, self.waiting(tile, 0) + size + term * -(-size // self.blocks.depth))
+
+    def rows_ahead(self, tile: Tile, stride: int) -> list[Affine]:
+        """Rows of the next tile; where rows are neighbours in memory the first is enough."""
+        if stride in (0, 1):
+            return [Affine()]
+        return [tile.number + i * self.each for i in range(min(-(-tile.rows // self.each), MOST_AHEAD))]
+
+    def columns(self, tile: Tile, place: At, term: Affine) -> list[Operand]:
+        """One term of all vectors of a panel."""
+        group = tile.group
+        if self.copies.panels:
+            return self.copies.panels.load(self.b, self.target, place, group.vectors, group.size, place[self.k])
+        assert self.copies.filling
+        start = (tile.number * group.width + group.offset) * self.blocks.depth + term * group.width
+        found = [self.b.load(self.copies.filling.scratch, start + piece.start, piece.lanes) for piece in group.vectors]
+        return [widened(self.b, x, self.dtype) for x in found]
+
+    def element(self, tile: Tile, place: At, row: int, term: Affine) -> Operand:
+        """One term of a row."""
+        if self.copies.lines:
+            return self.copies.lines.load(tile.terms, tile.among, row, tile.rows, term)
+        return self.multiply.row(place, row)(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """`rows` rows of panel `number` of those of one shape in a block, which begins where `at` is; for some of K. Rows are
+    tile `among` those copied together."""
+    at: At
+    terms: Terms
+    rows: int
+    group: Group
+    number: Affine
+    among: Affine

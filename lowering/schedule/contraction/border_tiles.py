@@ -1,0 +1,171 @@
+"""How the rows of a contraction are cut into tiles where its window leaves the input at the border.
+
+Either the tiles at the border have their windows taken apart, which is much code; or the rows at the border are computed one
+by one, where loops' bounds say what of the window is inside. For these, several panels are taken together, because one
+row of few vectors waits for its own sums.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ...elements.affine import Affine, Axis
+from ...loops.builder import Builder
+from ...target.target import Target
+from ..code_size_model import FREE_CYCLES, TOLERATED, Code, cheapest, price_of, tolerated
+from ..nest.tile_axis import Piece, Tiles, balanced, over, peel, repeating
+from .pack_b import Cut
+from .register_tile import Tile, steps
+
+FEW_CYCLES, BORDER_CYCLES = 4000, 30_000
+"""How many cycles longer all may take for the smaller code; for one that is so much smaller that each line saves enough."""
+PANEL_PRICE = 0.3
+"""Cycles that each tile waits for a vector of the panel, at each step: it comes from the second-level cache."""
+STAGED_LINES = 60
+"""Lines that stage the rows of a tile."""
+MOST_BESIDE = 6
+"""Sums beside each other of a row that are enough."""
+LESS_ROWS = 3
+"""So many fewer rows than a tile may have those of one size that overlap."""
+MOST_VECTORS = 8
+"""Vectors of a single row: as many as make two sums start each cycle, with some to spare."""
+
+
+def heights(extent: int, inside: tuple[int, int], tile: Tile, single: bool, cut: Cut, passes: int, target: Target,
+            tested: bool = False, code: Code | None = None, again: bool = False, parts: Sequence[float] = (),
+            staged: float | None = None) -> list[Tiles]:
+    """The tiles of `extent` rows, of which those `inside` meet no condition. With `single` the border goes by single
+    rows in any case; `cut` is how these cut the columns, `passes` how often all is done. With `tested` some rows at the border
+    are none, so that they are tested one by one; where rows may be computed `again`, all tiles may be alike. `parts` says which
+    part of each row's window is inside. Where rows are `staged`, tiles may meet conditions wherever they are, as each row is
+    tested in so many cycles at each step."""
+    low, high = inside
+    last = code.last if code else 1
+
+    def cycles(tiles: Sequence[Tiles]) -> float:
+        return sum(lasting(t, tile, cut, target, last) * mean(parts, t) for t in tiles)
+
+    def cheap(found: Sequence[list[Tiles]]) -> list[Tiles]:
+        """What costs least, its cycles and its code."""
+        return cheapest(found, cycles, lambda tiles: lines(tiles, inside, cut, code), code.passes, code.share,
+                        FREE_CYCLES if high - low == extent else BORDER_CYCLES) if code else found[0]
+
+    if tested:
+        return [Tiles(0, 1, extent)] if low == high else one_by_one(extent, inside, tile, cheap, again)
+    whole = peel(balanced(extent, tile.rows), low, high, single)
+    if high - low == extent:
+        return cheap([whole, repeating(extent, tile.rows)]) if again and len(whole) > 1 else whole
+    if low == high:
+        return whole
+    share, apart = code.share if code else TOLERATED, one_by_one(extent, inside, tile, cheap, again)
+    if code and not single and max(low, extent - high) <= tile.rows:
+        whole = cheap([whole, *at_ends(extent, inside, tile, again)])
+    fewest, more = cycles(whole), cycles(apart)
+    less = lines(whole, inside, cut, code) - lines(apart, inside, cut, code) if code else 0
+    few = max(FEW_CYCLES, min(price_of(share) * less, tolerated(fewest * passes, share, BORDER_CYCLES)))
+    best = apart if (more - fewest) * passes <= few else whole
+    if staged is None or code is None:
+        return best
+    (first, *others) = balanced(extent, tile.rows)
+    everywhere = [repeating(extent, first.size)] if again or not others else []
+    return cheapest([best, *everywhere], lambda tiles: cycles(tiles) + staged * extent * (tiles in everywhere),
+                    lambda tiles: STAGED_LINES * len(tiles) + lines(
+                        tiles, (0, extent) if tiles in everywhere else inside, cut, code), passes, share, BORDER_CYCLES)
+
+
+def mean(parts: Sequence[float], tiles: Tiles) -> float:
+    """Which part of the windows of these rows is inside."""
+    rows = parts[tiles.start:tiles.end]
+    return sum(rows) / len(rows) if rows else 1
+
+
+def lines(tiles: Sequence[Tiles], inside: tuple[int, int], cut: Cut, code: Code) -> int:
+    """Lines of the code of tiles: each size once, and each at the border that is no single row."""
+    vectors = max(len(pieces) for _, pieces in cut)
+    alike = {t.size for t in tiles if t.size == 1 or inside[0] <= t.start <= t.end <= inside[1]}
+    apart = [t.size for t in tiles if t.size > 1 and not inside[0] <= t.start <= t.end <= inside[1]]
+    return sum(code.lines(n, vectors) for n in alike) + sum(code.border(n, vectors) for n in apart)
+
+
+def one_by_one(extent: int, inside: tuple[int, int], tile: Tile,
+               cheap: Callable[[Sequence[list[Tiles]]], list[Tiles]] = lambda found: found[0], again: bool = False
+               ) -> list[Tiles]:
+    """Single rows at the border; `cheap` chooses."""
+    return cheap(single_at_ends(extent, inside, tile, again))
+
+
+def single_at_ends(extent: int, inside: tuple[int, int], tile: Tile, again: bool = False) -> list[list[Tiles]]:
+    """Single rows at the border; at both ends as many, so that these share their code, if there are some. What is inside may be
+    tiles of one size and more single rows."""
+    low, high = inside
+    both = max(low, extent - high)
+    if low and high < extent and 2 * both < extent:
+        low, high = both, extent - both
+    found = [with_middle(extent, low, high, balanced(high - low, tile.rows))]
+    for size in range(2, tile.rows + 1):
+        count, rest = divmod(high - low, size)
+        if count and (not rest or low == 0 or high == extent or rest % 2 == 0):
+            before = 0 if low == 0 else rest if high == extent else rest // 2
+            found.append(with_middle(extent, low + before, high - rest + before, [Tiles(0, size, count)]))
+    if again:
+        found += [with_middle(extent, low, high, repeating(high - low, size))
+                  for size in range(min(tile.rows, high - low), max(1, tile.rows - LESS_ROWS), -1)]
+    return found
+
+
+def at_ends(extent: int, inside: tuple[int, int], tile: Tile, again: bool) -> list[list[Tiles]]:
+    """Tiles at the border that are no larger than it."""
+    low, high = inside
+    ends, middle = (Tiles(0, low, 1), Tiles(high, extent - high, 1)), high - low
+    found = [balanced(middle, tile.rows), *(
+        repeating(middle, size) for size in range(min(tile.rows, middle), 1, -1) if again or middle % size == 0)]
+    return [[t for t in (ends[0], *(Tiles(low + t.start, t.size, t.count, t.again) for t in tiles), ends[1]) if t.size]
+            for tiles in found]
+
+
+def with_middle(extent: int, low: int, high: int, middle: Sequence[Tiles]) -> list[Tiles]:
+    """Single rows but in the middle."""
+    tiles = [Tiles(low + t.start, t.size, t.count, t.again) for t in middle]
+    return [t for t in (Tiles(0, 1, low), *tiles, Tiles(high, 1, extent - high)) if t.count]
+
+
+def over_both_ends(b: Builder, lines: Sequence[Tiles], run: Callable[[Affine, Tiles], None]) -> None:
+    """Run for the start of each tile of rows; as many single rows at one end as at the other share their code."""
+    first, last = lines[0], lines[-1]
+    if len(lines) < 3 or (first.size, first.count) != (1, last.count) or last.size != 1:
+        over(b, lines, run)
+        return
+    end = Axis("end", 2)
+    b.loop(end, lambda: over(b, [first], lambda start, t: run(start + Affine.of(end) * (last.start - first.start), t)))
+    over(b, lines[1:-1], run)
+
+
+def lasting(rows: Tiles, tile: Tile, cut: Cut, target: Target, last: int = 1) -> float:
+    """Cycles of one step of K for some rows and all columns; `last` is how many steps the last axis has."""
+    vectors = sum(t.count * len(pieces) for t, pieces in cut)
+    loading = rows.count * PANEL_PRICE * vectors
+    if rows.size == 1:
+        return loading + rows.count * sum(t.count * alone(len(vectors), last, target) for t, vectors in cut)
+    return loading + rows.count * -(-vectors // tile.vectors) * steps(rows.size, min(tile.vectors, vectors), target)
+
+
+def alone(vectors: int, last: int, target: Target) -> float:
+    """Cycles of one step of a single row."""
+    beside = sums_beside(vectors, last)
+    return steps(beside, vectors, target) / beside
+
+
+def sums_beside(vectors: int, last: int) -> int:
+    """How many sums of a single row run beside each other, so that none waits for the one before: as many steps of the last
+    axis, of which it has a multiple of that."""
+    return max(n for n in range(1, 6) if last % n == 0 and (n == 1 or n * vectors <= MOST_BESIDE))
+
+
+def together(cut: Cut) -> Cut:
+    """The columns of single rows: several panels at a time."""
+    return [grouped(t, vectors) for t, vectors in cut]
+
+
+def grouped(t: Tiles, vectors: Sequence[Piece]) -> tuple[Tiles, tuple[Piece, ...]]:
+    count = max(n for n in range(1, t.count + 1) if t.count % n == 0 and (n == 1 or n * len(vectors) <= MOST_VECTORS))
+    return Tiles(t.start, t.size * count, t.count // count), tuple(
+        Piece(number * t.size + p.start, p.lanes, p.active) for number in range(count) for p in vectors)

@@ -1,0 +1,103 @@
+"""How a large product of matrices is cut so that what is read again stays in a cache: K into blocks, for which the rows of a
+tile lie in the first-level cache, and the columns into blocks whose panels lie in the second. A choice by form and target;
+`blocked` writes the loops.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ....runtime.records import dataclass
+from ...elements.expression import Load, is_float
+from ...elements.traverse import loads
+from ...graph.types import ITEM_SIZES
+from ...target.target import Target
+from .register_tile import Tile
+
+if TYPE_CHECKING:
+    from .recognise import Contraction
+
+SET_BYTES = 4096
+"""Addresses so far apart fall into the same set of a first-level cache, whatever its size: a page, so that it is found while
+the address is translated."""
+LINE = 64
+"""Bytes of a line of a cache."""
+MANY = 3
+"""Panels for which a value of a is computed again and again."""
+FEW_LINES, LINES = 8, 32
+"""Where b is read as it lies, so many terms of it at a time, all columns of each: memory gives neighbours fastest. Fewer if
+nothing is read again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """`depth` elements of K and `panels` panels of columns at a time. `copied` says whether the rows of a tile are copied
+    first, next to each other, and along which axis they are contiguous: "k" or "m". `filled` says whether panels are packed
+    first, if they are not constant."""
+    depth: int
+    panels: int
+    copied: str | None = None
+    filled: bool = True
+
+    def __str__(self) -> str:
+        rows = f", rows copied along {self.copied}" if self.copied else ""
+        return f"blocks of {self.depth} terms by {self.panels} panels{rows}"
+
+
+def choose_blocks(form: Contraction, tile: Tile, lanes: int, constant: bool, target: Target) -> Blocks | None:
+    """Blocks where b is much for the second-level cache, and so is a, or b comes while running, or where many panels would
+    compute a again and again; else None. With few rows b is read as it lies."""
+    size = ITEM_SIZES[form.reduce.dtype]
+    a, b = form.rows * form.depth * size, form.n.extent * form.depth * size
+    if not can_block(form, lanes, constant, target):
+        return None
+    few, width, large = form.rows < 4 * tile.rows, tile.vectors * lanes, b > target.l2_bytes // 3
+    if few and not constant and large and contiguous(form):
+        lines = FEW_LINES if form.rows <= tile.rows else LINES
+        panels = target.block_bytes // (max(form.rows, lines) * width * size)
+        return Blocks(lines, even(-(-form.n.extent // width), max(1, panels), 1), filled=False)
+    again = is_float(form.reduce.dtype) and not isinstance(form.a, Load) and form.n.extent >= MANY * width
+    if not (large and not constant) and (few or not (again or (large and a > target.l2_bytes // 4))):
+        return None
+    most = max(lanes, target.l1_bytes * 5 // 8 // (tile.rows * size))
+    depth = even(form.depth, most, lanes)
+    panels = even(-(-form.n.extent // width), max(1, target.block_bytes // (depth * width * size)), 1)
+    return Blocks(depth, panels, copied(form, tile))
+
+
+def can_block(form: Contraction, lanes: int, constant: bool, target: Target) -> bool:
+    """Whether K is one axis, all of it is summed everywhere, and panels are filled for one product only."""
+    whole = len(form.reduce.axes) == 1 and not form.reduce.where and not form.nest.where
+    return whole and lanes > 1 and target.has_cache and (constant or form.outer == form.batch)
+
+
+def contiguous(form: Contraction) -> bool:
+    """Whether columns of b are neighbours in memory, and terms are not."""
+    return all(x.index[0].coefficient(form.n) == 1 and not x.index[0].hidden for x in loads(form.b))
+
+
+def even(extent: int, most: int, step: int) -> int:
+    """The size, a multiple of `step`, of as few parts as there must be of at most about `most`."""
+    parts = -(-extent // most)
+    size = -(-extent // parts)
+    return -(-size // step) * step
+
+
+def copied(form: Contraction, tile: Tile) -> str | None:
+    """Along which axis rows are copied, if that is better than to read them where they lie: where a value is computed, where K
+    does not run along memory, or where rows fall into the same sets of the cache."""
+    (k,) = form.reduce.axes
+    if form.m is None:
+        return None
+    found = loads(form.a)
+    if any(x.index[0].coefficient(k) not in (0, 1) for x in found):
+        return "m" if all(x.index[0].coefficient(form.m) in (0, 1) for x in found) else "k"
+    crowded = any(most_in_a_set(x.index[0].coefficient(form.m) * ITEM_SIZES[x.dtype], tile.rows) > max(4, tile.rows // 2)
+                  for x in found)
+    return "k" if crowded or not isinstance(form.a, Load) else None
+
+
+def most_in_a_set(stride: int, rows: int) -> int:
+    """How many of the lines that rows so many bytes apart begin in are in one set."""
+    lines = {r * stride // LINE for r in range(rows)}
+    sets = [line % (SET_BYTES // LINE) for line in lines]
+    return max(sets.count(s) for s in sets)

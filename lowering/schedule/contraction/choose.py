@@ -1,0 +1,188 @@
+"""How a contraction is done: the tile, the step of K, when b is packed, the order of loops, blocks. It follows from the form,
+the machine and what code costs.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from ....runtime.records import dataclass
+from ...elements.affine import Axis
+from ...elements.expression import Load, Reduce, is_float
+from ...elements.traverse import loads, loads_beside, nodes
+from ...graph.types import ITEM_SIZES
+from ...target.target import Target
+from ..code_size_model import Code, share_of
+from ..nest.loop_nest import Nest
+from ..nest.padding_conditions import Conditions
+from ..vectorize.epilogue import operations
+from .cache_blocking import Blocks, choose_blocks
+from .pack_b import is_constant
+from .prefetch import is_worthwhile
+from .recognise import Contraction, contiguous, recognise
+from .register_tile import BLOCK_PRICES, BYTES_PRICES, MULTIPLIED_PRICES, PRICES, Tile, choose_tile, of_sums, ranked_tiles
+
+MOST_PLACES = 512
+"""Kernels with more places, of which padding leaves some out, take no products of four bytes."""
+TRIED = 5
+"""Tiles that a measured search tries."""
+MANY_TURNS, LITTLE = 16, 30_000
+"""So many turns of the outer loops are enough for threads; and so many cycles, two of `divide`'s grains, are not divided."""
+MUCH, MUCH_OF_BYTES = 1 << 23, 1 << 25
+"""Terms of a product in blocks, and of one of bytes, that has the fastest tile, whatever its code."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContractionChoice:
+    """`step` is how one step of K is done: "fma", "multiply", "dot4", "tiles", "bf16x6" or "bf16x3". `packing` is when b is
+    packed: "compiling", "running" or "never". With `columns_first` each panel stays in the cache while all rows pass, or those
+    of a `group`; `ahead` says whether panels are asked for before they are read."""
+    tile: Tile
+    lanes: int
+    step: str
+    packing: str
+    columns_first: bool
+    blocks: Blocks | None = None
+    ahead: bool = False
+    group: int | None = None
+    """Rows of a product of bytes that are staged together; None: all, where columns come first, else those of a tile."""
+
+    def __str__(self) -> str:
+        when = {"compiling": "packed while compiling", "running": "packed while running", "never": "not packed"}
+        within = f" in groups of {self.group} rows" if self.group else ""
+        order = str(self.blocks) if self.blocks else ("columns" if self.columns_first else "rows") + " outermost" + within
+        tile = f"tiles of {self.tile.rows} rows by {self.tile.vectors} vectors of {self.lanes}"
+        ahead = ", panels asked for ahead" if self.ahead else ""
+        return f"contraction: {self.step}, {tile}, {when[self.packing]}, {order}{ahead}"
+
+
+def choose(form: Contraction, target: Target) -> ContractionChoice:
+    from .bf16_split.choose import choose_parts
+    from .int8.amx_choose import choose_tiles
+    from .int8.vnni import bytes_of, can_stage_all, rows_of_group
+    lanes = target.lanes(ITEM_SIZES[form.reduce.dtype])
+    step = "fma" if is_float(form.reduce.dtype) else "multiply"
+    if target.has_dot4 and bytes_of(form) and lanes >= 4 and places_with_conditions(form) <= MOST_PLACES:
+        step = "dot4"
+    prices = MULTIPLIED_PRICES if step == "multiply" else PRICES
+    code: Code | None = code_of(form)
+    if step == "dot4" and form.passes * form.n.extent * form.depth > MUCH_OF_BYTES:
+        prices, code = BYTES_PRICES, None
+    tile = choose_tile(form.rows, form.n.extent, lanes, machine(form, step, target), aliased(form, target), prices,
+                       code, may_repeat(form, lanes))
+    packing = "compiling" if is_constant(form.b) else "running"
+    if step == "fma" and (tiles := choose_parts(form, target)):
+        return ContractionChoice(tiles, lanes, target.precision, packing, False)
+    if step == "dot4" and (tiles := choose_tiles(form, target)):
+        return ContractionChoice(tiles, lanes, "tiles", packing, False)
+    if packing == "running" and step != "dot4" and contiguous(form) and form.passes < 4 * tile.rows:
+        packing = "never"
+    soon = packing == "compiling" and is_worthwhile(form, tile.rows, target)
+    found = in_blocks(form, lanes, packing == "compiling", target) if step != "dot4" else None
+    if found and not (soon and (is_near(form, target) or not found[1].copied)):  # panels asked for ahead need no blocks
+        whole, blocks = found
+        when = packing if packing == "compiling" else "running" if blocks.filled else "never"
+        return ContractionChoice(whole, lanes, step, when, False, blocks)
+    size = ITEM_SIZES["int8" if step == "dot4" else form.reduce.dtype]
+    large = form.n.extent * form.depth * size > target.l2_bytes // 3
+    if large and step == "dot4" and not can_stage_all(form, target):
+        group = rows_of_group(form, tile.rows, target)
+        return ContractionChoice(tile, lanes, step, packing, group is not None, group=group)
+    return ContractionChoice(tile, lanes, step, packing, large and form.passes > tile.rows, None, large and soon)
+
+
+def machine(form: Contraction, step: str, target: Target) -> Target:
+    """The machine as products see it that are done so."""
+    return of_sums(form.reduce.dtype, target) if step == "multiply" else target
+
+
+def others(form: Contraction, choice: ContractionChoice, target: Target) -> Iterator[ContractionChoice]:
+    """The same with the other tiles that the cost model thinks most of, with the other order of loops, and without blocks."""
+    if choice.step not in ("fma", "multiply", "dot4"):
+        return
+    if choice.blocks is None:
+        few, seen = aliased(form, target), machine(form, choice.step, target)
+        for tile in ranked_tiles(form.rows, form.n.extent, choice.lanes, seen, few)[:TRIED]:
+            yield replace(choice, tile=tile)
+        if choice.step != "dot4" and form.rows > choice.tile.rows:
+            yield replace(choice, columns_first=not choice.columns_first)
+    elif choice.packing == "compiling":
+        plain = choose_tile(form.rows, form.n.extent, choice.lanes, target, aliased(form, target))
+        yield from (replace(choice, tile=plain, columns_first=first, blocks=None) for first in (True, False))
+
+
+def in_blocks(form: Contraction, lanes: int, constant: bool, target: Target) -> tuple[Tile, Blocks] | None:
+    """The tile and the blocks of a product for which blocks are better; a smaller tile for less work, if its blocks are
+    alike."""
+    whole, less = (choose_tile(form.rows, form.n.extent, lanes, target, False, BLOCK_PRICES, code)
+                   for code in (None, code_of(form)))
+    blocks = choose_blocks(form, whole, lanes, constant, target)
+    if blocks is None:
+        return None
+    if form.rows * form.n.extent * form.depth > MUCH:
+        return whole, blocks
+    others = choose_blocks(form, less, lanes, constant, target)
+    alike = others and (others.filled, others.copied) == (blocks.filled, blocks.copied)
+    return (less, others) if others and alike else (whole, blocks)
+
+
+def code_of(form: Contraction, group: int = 1) -> Code:
+    """What the code of a tile costs, beside its work."""
+    steps = form.depth * form.turns * math.prod(a.extent for a in form.outer)
+    taps = math.prod(a.extent for a in Conditions.of(form.reduce, form.m, form.n).tapped)
+    last = form.reduce.axes[-1].extent if group == 1 else -(-form.depth // group)
+    return Code(steps, operations(form.a), operations(form.nest.value, form.reduce), taps, last,
+                share_of(form.nest.value))
+
+
+def places_with_conditions(form: Contraction) -> int:
+    """How many places of K "dot4" tells apart at most, each with code of its own."""
+    return math.prod(a.extent for a in form.reduce.axes if any(w.index.coefficient(a) for w in form.reduce.where))
+
+
+def may_repeat(form: Contraction, lanes: int) -> bool:
+    """Whether rows may be computed twice: their outputs could not lie where something is that is read with the sums, and
+    the turns of a loop may do so."""
+    read = [x for x in loads_beside(form.nest.value, form.reduce) if x.buffer.data is None]
+    return has_turns(form, lanes) and not any(form.m in x.index[0].axes for x in read)
+
+
+def has_turns(form: Contraction, lanes: int) -> bool:
+    """Whether other loops than that over rows are there to be divided among threads, or there is little to divide."""
+    turns = form.turns * math.prod(a.extent for a in form.outer)
+    return turns >= MANY_TURNS or turns * form.rows * form.n.extent * form.depth <= LITTLE * lanes
+
+
+def aliased(form: Contraction, target: Target) -> bool:
+    """Whether all rows of a tile fall into the same few sets of the first-level cache, and do not lie in the second."""
+    return form.m is not None and any(x.index[0].coefficient(form.m) * ITEM_SIZES[x.dtype] % 4096 == 0
+                                      and bytes_read(form, x) > target.l2_bytes for x in loads(form.a))
+
+
+def is_near(form: Contraction, target: Target) -> bool:
+    """Whether rows are in the second-level cache as tiles read them: no copy of them is better."""
+    return isinstance(form.a, Load) and bytes_read(form, form.a) <= target.l2_bytes and all(
+        form.a.index[0].coefficient(k) in (0, 1) for k in form.reduce.axes)
+
+
+def bytes_read(form: Contraction, x: Load) -> int:
+    """Bytes of a buffer that all rows read, at most."""
+    return min(x.buffer.nbytes, form.passes * form.depth * ITEM_SIZES[x.dtype])
+
+
+def run_by_turns(nests: Sequence[Nest], target: Target) -> bool:
+    """Whether the parts of a nest are contractions that can run over the places where conditions on their outer axes and their
+    rows hold, and over just the values of K that these leave; others may be without sums."""
+    sums = [nest for nest in nests if any(isinstance(e, Reduce) for e in nodes(nest.value))]
+    return all(runs_by_turns(nest, target) for nest in sums)
+
+
+def runs_by_turns(nest: Nest, target: Target) -> bool:
+    from .int8.vnni import bytes_of, prefixes
+    form = recognise(nest, False)
+    if form is None or not all(w.index.axes <= {*form.outer, form.m} for w in nest.where):
+        return False
+    if form.tested and choose(form, target).step == "tiles":
+        return False
+    return not (target.has_dot4 and bytes_of(form)) or prefixes(form, Axis("k", form.depth)) is not None

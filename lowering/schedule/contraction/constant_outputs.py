@@ -1,0 +1,87 @@
+"""Outputs whose sums have no terms: a border wider than a window, the places between the windows of a transposed convolution.
+All of them have the same value, but for the last axis (a bias). Where it pays, that is written to the whole result first, by
+one loop over memory as it lies, and the parts with sums come after it; else each part has loops of its own, whose bounds are
+much code for little work. `schedule` asks for it once a nest is cut into parts.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from ...elements.affine import Axis
+from ...elements.expression import Const, Expr, Guard, Reduce
+from ...elements.traverse import loads, nodes
+from ...graph.types import ITEM_SIZES
+from ...target.target import Target
+from ..code_size_model import price_of, share_of, tolerated
+from ..nest.loop_nest import Nest, Rewriter, indices_of
+from ..nest.split_nest import collapse
+from ..vectorize.epilogue import operations
+
+LOOP_LINES, BOUND_LINES, VECTOR_LINES = 6, 16, 4
+"""Lines of a loop, of the bounds that a condition gives it, and of a vector's store."""
+STORE_CYCLES, TURN_CYCLES = 1.5, 4
+"""What it takes to store a vector where the one before it ended; and a turn of a loop within several, whose rows lie apart."""
+
+
+def with_background(nest: Nest, pieces: Sequence[Nest], target: Target) -> Sequence[Nest]:
+    """The parts of a nest; instead of those without sums, one of all outputs at the beginning, where that is less code."""
+    if len(pieces) < 2 or (value := without_sum(nest)) is None:
+        return pieces
+    apart = [piece for piece in pieces if is_same(piece.value, value)]
+    others = [piece for piece in pieces if piece not in apart]
+    if not (apart and others):
+        return pieces
+    whole = collapse(Nest(f"{nest.name}.background", nest.out, nest.axes, nest.index, value))
+    return [whole, *others] if is_better(whole, apart, others, target) else pieces
+
+
+def sums_of(value: Expr) -> list[Reduce | Guard]:
+    """The sums, and what is left of a sum of one term: that it may be none."""
+    return [e for e in nodes(value) if isinstance(e, (Reduce, Guard))]
+
+
+def without_sum(nest: Nest) -> Expr | None:
+    """The value of a nest with one sum where this has no terms; None where other axes than the last tell what it is."""
+    match sums_of(nest.value):
+        case [Reduce(identity=nothing) | Guard(outside=Const(value=nothing)) as found]:
+            rewriter = Rewriter({})
+            rewriter.nodes[id(found)] = Const(nothing, found.dtype)
+            value = rewriter.value(nest.value)
+        case _:
+            return None
+    if nest.where or any(x.buffer is nest.out for x in loads(nest.value)):
+        return None
+    return value if all(i.axes <= set(nest.axes[-1:]) for e in nodes(value) for i in indices_of(e)) else None
+
+
+def is_same(value: Expr, background: Expr) -> bool:
+    """Whether the value of a part is that without a sum: a term has a load, or an operation, of its own."""
+    if sums_of(value) or len(list(nodes(value))) != len(list(nodes(background))):
+        return False
+    return {x.buffer for x in loads(value)} == {x.buffer for x in loads(background)}
+
+
+def is_better(whole: Nest, apart: Sequence[Nest], others: Sequence[Nest], target: Target) -> bool:
+    """Whether the lines that are saved are worth the outputs that are written twice; without sums it must not be slower."""
+    saved, share = sum(map(lines, apart)) - lines(whole), share_of(others[0].value)
+    before, beside = (sum(cycles(piece, target) for piece in pieces) for pieces in (apart, others))
+    slower = cycles(whole, target) - before
+    if not any(isinstance(e, Reduce) for piece in others for e in sums_of(piece.value)):
+        return saved > 0 and slower <= 0
+    return slower <= min(price_of(share) * saved, tolerated(before + beside, share))
+
+
+def lines(nest: Nest) -> int:
+    """About how many lines the code of a nest without sums has."""
+    return LOOP_LINES * len(nest.axes) + BOUND_LINES * len(nest.where) + VECTOR_LINES + operations(nest.value)
+
+
+def cycles(nest: Nest, target: Target) -> float:
+    """About how long a nest takes: its sums, at two terms a cycle, what is done with them, and its stores."""
+    *outer, n = nest.axes or (Axis("one", 1),)
+    lanes, rows = target.lanes(max(4, ITEM_SIZES[nest.out.dtype])), math.prod(a.extent for a in outer)
+    terms = math.prod(a.extent for e in sums_of(nest.value) if isinstance(e, Reduce) for a in e.axes)
+    work = operations(nest.value) if outer or sums_of(nest.value) else 0
+    each = STORE_CYCLES + (work + terms * bool(sums_of(nest.value))) / 2
+    return rows * (-(-n.extent // lanes) * each + TURN_CYCLES * (len(outer) > 1))

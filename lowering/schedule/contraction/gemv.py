@@ -1,0 +1,140 @@
+"""Sums over k of a[m, k] * x[k] where the terms of a row are neighbours in memory: some rows of a large matrix at a time, so
+that memory is read in as many places at once, and x once for all of them. The lanes of a vector hold neighbouring terms.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....runtime.records import dataclass
+from ...elements.affine import Affine, Axis
+from ...elements.expression import Apply, Expr, Load, Reduce, is_float
+from ...elements.traverse import loads, nodes
+from ...graph.types import ITEM_SIZES
+from ...loops.builder import Builder
+from ...loops.ir import Literal, Operand, Type
+from ...target.target import Target
+from ..nest.loop_nest import Nest, free_axes
+from ..nest.row_range import Rows, nested
+from ..nest.tile_axis import Piece, balanced, over
+from ..vectorize.epilogue import Block, Writer
+from ..vectorize.vectorize import At, Vectorizer
+from ..window.window import main_reduction
+
+ROWS, VECTORS = 8, 2
+"""Rows at a time, and vectors of terms of each: as many sums as hide what one takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixVectorChoice:
+    """`rows` at a time, `vectors` of `lanes` terms of each."""
+    rows: int
+    vectors: int
+    lanes: int
+
+    def __str__(self) -> str:
+        return f"matrix by vector: {self.rows} rows, {self.vectors} vectors of {self.lanes} terms"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The reduction, its axis, the factor that rows differ in, and the other one."""
+    reduce: Reduce
+    k: Axis
+    a: Expr
+    x: Expr
+
+
+def form_of(nest: Nest) -> Form | None:
+    m = nest.axes[-1]
+    match main_reduction(nest, m):
+        case Reduce("add", (k,), Apply("mul", factors), ()) as r if r.dtype in ("float32", "float64", "int32"):
+            for a, x in (factors, factors[::-1]):
+                if m not in free_axes(x) and all(plain(load, m, k) for load in loads(r.body)) and not any(
+                        isinstance(e, Reduce) for e in nodes(r.body)):
+                    return Form(r, k, a, x)
+    return None
+
+
+def plain(x: Load, m: Axis, k: Axis) -> bool:
+    """Whether terms are neighbours, and what is read at all is known."""
+    i = x.index[0]
+    return all(isinstance(t, Axis) for t, _ in i.terms) and i.coefficient(k) in (0, 1) and (
+        i.coefficient(m) == 0 or abs(i.coefficient(m)) >= k.extent)
+
+
+def recognise(nest: Nest, target: Target, rows: bool) -> MatrixVectorChoice | None:
+    """Where rows have vectors of terms. Integers whose products take longer than their loads: only where the matrix is more
+    than the second-level cache holds."""
+    inner = nest.axes[1:] if rows else nest.axes
+    form = form_of(nest) if inner and not nest.where else None
+    if form is None or not target.has_cache:
+        return None
+    lanes = target.lanes(max(ITEM_SIZES[e.dtype] for e in nodes(form.reduce.body)))
+    size = inner[-1].extent * form.k.extent * max(ITEM_SIZES[x.dtype] for x in loads(form.a))
+    if lanes == 1 or form.k.extent < VECTORS * lanes or not (is_float(form.reduce.dtype) or size > target.l2_bytes):
+        return None
+    most = (target.vector_registers - 1) // (VECTORS + 1)
+    return MatrixVectorChoice(min(ROWS, most, inner[-1].extent), VECTORS, lanes)
+
+
+def lower(b: Builder, nest: Nest, choice: MatrixVectorChoice, target: Target, rows: Rows | None) -> None:
+    form, (*outer, m) = form_of(nest), nest.axes
+    assert form is not None
+    writer = Writer(b, target, nest, form.reduce, choice.rows)
+
+    def tile(at: At, count: int) -> None:
+        sums = Sums(b, target, form, choice, at, [{**at, m: at[m] + r} for r in range(count)]).all()
+        writer.write(Block(at, m, count, None, (Piece(0, 1, 1),)), sums)
+
+    nested(b, tuple(outer), {}, lambda at: over(b, balanced(m.extent, choice.rows), lambda start, t: tile(
+        {**at, m: start}, t.size)), rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """The sums of some rows, which are at `places`."""
+    b: Builder
+    target: Target
+    form: Form
+    choice: MatrixVectorChoice
+    at: At
+    places: Sequence[At]
+
+    def all(self) -> list[Operand]:
+        b, dtype, lanes, each = self.b, self.form.reduce.dtype, self.choice.lanes, self.choice.lanes * self.choice.vectors
+        extent, count = self.form.k.extent, len(self.places)
+        inits: list[Operand] = [Literal(0, Type(dtype, lanes))] * (count * self.choice.vectors)
+        sums = self.loop(extent // each, each, 0, inits, lanes)
+        for start in range(extent // each * each, extent - lanes + 1, lanes):
+            sums[:count] = self.step(Affine.of(start), sums[:count], lanes)
+        while len(sums) > count:
+            sums = [*[b.op("add", x, y) for x, y in zip(sums, sums[count:])], *sums[2 * count:]]
+        totals: list[Operand] = [b.op("reduce_add", x, type=Type(dtype)) for x in sums]
+        return self.loop(extent % lanes, 1, extent - extent % lanes, totals, 1)
+
+    def loop(self, turns: int, each: int, start: int, sums: list[Operand], lanes: int) -> list[Operand]:
+        """The terms from `start` on, `each` a turn, in vectors of so many lanes."""
+        if not turns:
+            return sums
+        axis, count = Axis(self.form.k.name, turns), len(self.places)
+
+        def body(*acc: Operand) -> list[Operand]:
+            first = Affine.of(axis) * each + start
+            return [x for u in range(len(acc) // count) for x in self.step(
+                first + u * lanes, acc[u * count:(u + 1) * count], lanes)]
+
+        return list(self.b.loop(axis, body, sums))
+
+    def step(self, k: Affine, sums: Sequence[Operand], lanes: int) -> list[Operand]:
+        """One vector of terms for each row."""
+        x = self.value(self.form.x, {**self.at, self.form.k: k}, lanes)
+        return [self.accumulate(total, self.value(self.form.a, {**place, self.form.k: k}, lanes), x)
+                for total, place in zip(sums, self.places)]
+
+    def value(self, e: Expr, place: At, lanes: int) -> Operand:
+        return Vectorizer(self.b, self.target, place, self.form.k, lanes).vector(e)
+
+    def accumulate(self, total: Operand, a: Operand, x: Operand) -> Operand:
+        if is_float(total.type.dtype):
+            return self.b.op("fma", a, x, total)
+        return self.b.op("add", total, self.b.op("mul", a, x))

@@ -1,0 +1,33 @@
+"""What a sum of integers is added to first of all: constants that its accumulators can as well start from."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...elements.affine import Axis
+from ...elements.expression import Apply, Expr, Reduce, is_float
+from ...elements.traverse import children, nodes
+from ...graph.types import Array
+from ..nest.loop_nest import Nest, free_axes
+from .pack_b import constant, is_constant
+
+
+def biased(nest: Nest, reduce: Reduce, axes: Sequence[Axis]) -> tuple[Expr, tuple[Expr, ...]]:
+    """The expression whose value the sums have if they start from constants, and the expression of these, of some of `axes`;
+    the reduction itself and nothing where there are none. Integers only: sums of floats depend on their order."""
+    users = [e for e in nodes(nest.value) if any(x is reduce for x in children(e))]
+    match users:
+        case [Apply("add", (x, y)) as total] if not is_float(reduce.dtype) and x is not y:
+            other = y if x is reduce else x
+            if is_constant(other) and free_axes(other) <= set(axes):
+                return total, (other,)
+    return reduce, ()
+
+
+def sum_of(constants: Sequence[Expr], axes: tuple[Axis, ...]) -> Array:
+    """What the sums start from, [axes]."""
+    total = np.zeros([a.extent for a in axes], np.int64)
+    for e in constants:
+        total += np.asarray(constant(e, axes)).astype(np.int64)
+    return total

@@ -1,0 +1,225 @@
+"""When a product of bytes is done on a matrix unit, and in which blocks: a choice by form and target, of which `tile_products`
+writes the loops.
+
+All blocks have the same number of rows, so that tiles keep their shapes, whose setting takes hundreds of cycles: the last block
+computes some rows again. A block has few tiles, two of sums, one of a and one of b, where eight would need fewer loads: two
+threads of a processor share the memory behind the tile registers, and where the other one uses it, each instruction waits for
+one that writes a tile to end. With half as many tiles in use there is room for those to come.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from .....runtime.records import dataclass
+from ....elements.affine import Axis
+from ....elements.expression import Expr, Load
+from ....loops.ir import TILE_BYTES, TILE_ROWS
+from ....target.target import Target
+from ...nest.padding_conditions import Conditions
+from ...nest.tile_axis import Piece, Tiles, chunks, interior
+from ..pack_a import run_of
+from ..pack_b import Cut, is_constant
+from ..register_tile import Tile, choose_tile, panels, steps
+from .vnni import Bytes, bytes_of
+from .vnni_pack_b import GROUP
+
+if TYPE_CHECKING:
+    from ..recognise import Contraction
+
+LANES = 16
+"""Sums in a row of a tile."""
+MOST_ROWS = 2 * TILE_ROWS
+MOST_APART = 6
+"""Blocks of rows whose conditions are settled one by one at most."""
+SET_BYTES = 4096
+"""Rows so far apart fall into the same sets of the first-level cache."""
+MANY_COLUMNS, MANY_TERMS = 8 * LANES, 4 * TILE_BYTES
+"""With so many, rows that lie across lines of the cache are worth a copy that does not."""
+FEW_STEPS = 2
+"""With so few, a panel has its sums before the outputs of the one before are made, which these wait for in the cache."""
+SET_UP_CYCLES, PANEL_CYCLES = 300, 40
+"""What it costs to give tiles their shapes, and a panel of a block beside its steps and its sums."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How many rows each of the two tiles of a block has (none, in the second, where one is enough), and how many bytes of K a
+    step takes."""
+    heights: tuple[int, int]
+    step: int
+    count: int
+    """Steps."""
+    chunk: int
+    """Steps of which a block's rows stay in the first-level cache; the last chunk may have fewer."""
+    lines: int = 1
+    """Places of the axis around m in a block; if that is more than one, a block has all of m."""
+
+    @staticmethod
+    def of(form: Contraction, found: Bytes, target: Target, outer: tuple[Axis, ...]) -> Shape:
+        """`outer` are the axes around m that a block may take in."""
+        lines = lines_of(form, found, outer)
+        blocks = -(-form.rows // MOST_ROWS)
+        rows = -(-form.rows // blocks) * lines
+        first = rows if rows <= TILE_ROWS else -(-rows // 2)
+        step = min(TILE_BYTES, -(-form.depth // GROUP) * GROUP)
+        count = -(-form.depth // step)
+        return Shape((first, rows - first), step, count, chunk_of(count, target.l1_bytes * 2 // 3 // (rows * step)), lines)
+
+    @property
+    def rows(self) -> int:
+        return sum(self.heights)
+
+    @property
+    def width(self) -> int:
+        """Rows of one line."""
+        return self.rows // self.lines
+
+    @property
+    def depth(self) -> int:
+        """K, filled up to whole steps."""
+        return self.step * self.count
+
+    @property
+    def chunks(self) -> int:
+        return -(-self.count // self.chunk)
+
+    @property
+    def slots(self) -> int:
+        """Panels whose sums are kept at a time, where K is done at once."""
+        return 2 if self.count <= FEW_STEPS else 1
+
+    @property
+    def tiles(self) -> tuple[tuple[int, int], ...]:
+        """Rows and bytes of the tiles: two of sums, one or two of a, one of b."""
+        (first, second), high = self.heights, self.step // GROUP
+        if second in (0, first):
+            return (first, TILE_BYTES), (first, TILE_BYTES), (first, self.step), (high, TILE_BYTES)
+        return (first, TILE_BYTES), (second, TILE_BYTES), (first, self.step), (high, TILE_BYTES), (second, self.step)
+
+    def pace(self, steps: int) -> int | None:
+        """Rows of another panel that are finished in each of the first steps: a divisor of a line, so that all are finished;
+        None where there are too few steps."""
+        return next((n for n in range(1, self.width + 1)
+                     if self.width % n == 0 and self.lines * (self.width // n) <= steps), None)
+
+
+def chunk_of(count: int, most: int) -> int:
+    """Chunks of equal size but for the last, and little over `most` rather than two."""
+    number = -(-count // max(most, 1)) if count > most + most // 4 else 1
+    return -(-count // number)
+
+
+def lines_of(form: Contraction, found: Bytes, outer: tuple[Axis, ...]) -> int:
+    """How many places of the last of these axes fill the rows of a block: where a is staged, and its rows are few."""
+    few = form.rows <= TILE_ROWS and outer and not form.nest.where and not is_direct(form, found)
+    if not few or outer[-1] in form.batch or any(w.index.hidden for w in form.reduce.where):
+        return 1
+    return min(MOST_ROWS // form.rows, outer[-1].extent)
+
+
+def choose_tiles(form: Contraction, target: Target) -> Tile | None:
+    """A block of tiles, in vectors of 16 sums; None where the matrix unit is no faster than `dot4`."""
+    found = bytes_of(form)
+    if not target.has_tiles or found is None or form.m is None or form.inside:
+        return None
+    if not is_direct(form, found) and len(apart(form)) > MOST_APART:
+        return None
+    faster = cycles_of_tiles(form, found, target) < cycles_of_dot4(form, target)
+    return Tile(Shape.of(form, found, target, form.outer).rows, 1) if faster else None
+
+
+def cycles_of_tiles(form: Contraction, found: Bytes, target: Target) -> float:
+    """Cycles for all rows and columns: a product takes as long as a has rows, a tile half a cycle for each row it loads."""
+    shape = Shape.of(form, found, target, form.outer)
+    blocks, panels = -(-form.rows // shape.width) / shape.lines, -(-form.n.extent // LANES)
+    step = max(shape.rows, (shape.rows + shape.step // GROUP) / 1.5)
+    staging = 0.0 if is_direct(form, found) else shape.rows * shape.depth / TILE_BYTES * 2
+    return SET_UP_CYCLES + blocks * (panels * (shape.count * step + 2 * shape.rows + PANEL_CYCLES) + staging)
+
+
+def cycles_of_dot4(form: Contraction, target: Target) -> float:
+    tile = choose_tile(form.rows, form.n.extent, LANES, target, False)
+    step = sum(t.count * steps(tile.rows, -(-t.size // LANES), target) for t in panels(form.n.extent, LANES, tile))
+    staging = form.rows * form.depth / TILE_BYTES * 2
+    return -(-form.rows // tile.rows) * step * -(-form.depth // GROUP) * 1.1 + staging
+
+
+def is_direct(form: Contraction, found: Bytes) -> bool:
+    """Whether tiles are loaded from a where it lies: K is one run, nothing is left out, no sums of rows are needed, and rows
+    fall neither into the same few sets of the cache, nor, where they are read often, across its lines."""
+    axes, x = form.reduce.axes, found.x
+    if form.reduce.where or found.of_y or len(run_of(x, axes, ())) < len(axes) or form.m is None or (
+            form.m in x.index[0].hidden):
+        return False
+    stride = x.index[0].coefficient(form.m)
+    if form.depth < TILE_BYTES:
+        return stride > 0 and form.depth % GROUP == 0
+    if form.n.extent >= MANY_COLUMNS and form.depth >= MANY_TERMS and not is_aligned(form, x):
+        return False
+    whole = form.depth % TILE_BYTES == 0 or is_constant(found.y)
+    return stride > 0 and whole and stride % SET_BYTES != 0
+
+
+def is_aligned(form: Contraction, x: Load) -> bool:
+    """Whether rows begin with a line of the cache. Who calls may pass arrays that do not."""
+    index = x.index[0]
+    strides = [c for term, c in index.terms if term not in form.reduce.axes]
+    return x.buffer.role in ("temporary", "constant", "scratch") and not any(n % TILE_BYTES for n in (index.const, *strides))
+
+
+def is_plain(form: Contraction, found: Bytes, known: Expr) -> bool:
+    """Whether sums are outputs, and whole tiles of them."""
+    nest, m = form.nest, form.m
+    straight = m is not None and m not in nest.index.hidden and nest.index.coefficient(m) > 0
+    return nest.value is known and straight and not found.of_y and form.n.extent % LANES == 0
+
+
+# ---- how rows and columns are cut ------------------------------------------------------------------------------------
+def apart(form: Contraction) -> list[int]:
+    """Starts of blocks of which some rows meet conditions, and some do not."""
+    assert form.m
+    rows = rows_of(form)
+    low, high = interior(form.m, Conditions.of(form.reduce, form.m, form.n).rows)
+    return [s for s in starts(form.rows, rows) if not low <= s <= high - rows]
+
+
+def rows_of(form: Contraction) -> int:
+    """Rows of m in a block."""
+    return -(-form.rows // -(-form.rows // MOST_ROWS))
+
+
+def starts(extent: int, rows: int) -> list[int]:
+    """Where blocks begin; the last one ends with the axis."""
+    return [*range(0, extent - rows, rows), extent - rows]
+
+
+def blocks_of(extent: int, rows: int, apart: Sequence[int] = (), again: bool = False) -> list[Tiles]:
+    """Blocks of so many rows; those that are `apart` each on their own, and the last one, where it computes rows again, unless
+    that may be done in the turns of one loop."""
+    alone, result = set(apart), list[Tiles]()
+    for start in starts(extent, rows):
+        last = result[-1] if result else None
+        if last and start not in alone and last.start not in alone and (again or start == last.end):
+            result[-1] = Tiles(last.start, rows, last.count + 1, last.end - start)
+        else:
+            result.append(Tiles(start, rows, 1))
+    return result
+
+
+def columns(extent: int) -> Cut:
+    """Panels of one tile, then what is left."""
+    return [(t, (Piece(0, LANES, t.size),)) for t in chunks(extent, LANES)]
+
+
+def groups(form: Contraction, shape: Shape, cut: Cut, target: Target) -> list[tuple[Tiles, Cut]]:
+    """The columns in groups that stay in the second-level cache, and the panels of a group."""
+    (whole, vectors), *rest = cut
+    most = max(1, target.block_bytes // (whole.size * shape.depth))
+    if whole.count <= most:
+        return [(Tiles(0, form.n.extent, 1), cut)]
+    each = -(-whole.count // -(-whole.count // most))
+    result: list[tuple[Tiles, Cut]] = [
+        (Tiles(t.start * whole.size, t.size * whole.size, t.count), [(Tiles(0, whole.size, t.size), vectors)])
+        for t in chunks(whole.count, each)]
+    return result + [(t, [(Tiles(0, t.size, 1), pieces)]) for t, pieces in rest]

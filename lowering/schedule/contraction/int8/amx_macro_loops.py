@@ -1,0 +1,183 @@
+"""Products of bytes on a matrix unit (AMX): a block of up to 32 rows by panels of 16 columns, 64 elements of K at a step.
+`tile_shape` says when, and in which shapes; `tile_panels` writes what is done with one panel.
+
+Rows of a are read where they lie, if K is one run of memory there, else they are staged; b is packed as for `dot`. Panels are
+taken as many at a time as stay in the second-level cache, and of a long K as much as stays in the first-level one: sums of
+the chunks before wait in scratch. What is done with the sums of a panel, a loop over rows of vectors, is written between the
+steps of the panel after it, so that both units work at the same time.
+"""
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING
+
+from .....runtime.records import dataclass
+from ....elements.affine import Affine, Axis, Wrapped
+from ....elements.expression import Buffer
+from ....loops.builder import Builder
+from ....loops.ir import TILE_BYTES
+from ....target.target import Target
+from ...nest.row_range import Rows, nested
+from ...nest.tile_axis import Piece, Tiles, over
+from ...vectorize.epilogue import Writer
+from ...vectorize.vectorize import At
+from ..pack_a import Staging
+from ..pack_b import Cut, is_constant
+from .amx_choose import LANES, Shape, apart, blocks_of, columns, groups, is_direct, is_plain
+from .amx_micro_kernel import Panel, TilePanels
+from .vnni import Bytes, bytes_of
+from .vnni_pack_b import BytePanels, at_run_time, filled, of_constants
+
+if TYPE_CHECKING:
+    from ..recognise import Contraction
+
+START = Affine()
+ENOUGH_BLOCKS = 8
+"""So many threads can share evenly; with fewer, they share panels."""
+
+
+def lower(b: Builder, form: Contraction, target: Target, rows: Rows | None) -> None:
+    found = bytes_of(form)
+    assert found
+    TileProduct.of(b, form, found, target, form.outer[1:] if rows else form.outer).lower(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class TileProduct:
+    """The product. `staging` is none where a is read as it lies; `line` is the axis around m of which blocks take in more than
+    one place."""
+    b: Builder
+    form: Contraction
+    shape: Shape
+    groups: list[tuple[Tiles, Cut]]
+    packed: BytePanels
+    staging: Staging | None
+    line: Axis | None
+    panels: TilePanels
+
+    @staticmethod
+    def of(b: Builder, form: Contraction, found: Bytes, target: Target, outer: tuple[Axis, ...]) -> TileProduct:
+        shape, cut, direct = Shape.of(form, found, target, outer), columns(form.n.extent), is_direct(form, found)
+        zero_points, together = (found.of_x, found.of_y), groups(form, shape, cut, target)
+        if is_constant(found.y):
+            packed = of_constants(b, form, found.y, zero_points, cut, shape.step, direct and form.depth > shape.step)
+        else:
+            largest = max((panels for _, panels in together), key=filled)
+            packed = at_run_time(b, form, found.y, zero_points, largest, target, shape.step)
+        staging = None
+        if not direct:
+            stride = shape.depth + (TILE_BYTES if shape.depth % 512 == 0 else 0)
+            staging = Staging.of(b, form, found.x, zero_points, shape.rows, shape.depth, stride, False, target)
+        line = outer[-1] if shape.lines > 1 else None
+        plain, writer = is_plain(form, found, packed.known), Writer(
+            b, target, form.nest, form.reduce, LANES, known=packed.known)
+        sums = sums_of(b, form, shape, together, plain)
+        panels = TilePanels(b, form, found, target, shape, packed, staging, line, sums, plain, writer)
+        return TileProduct(b, form, shape, together, packed, staging, line, panels)
+
+    def lower(self, rows: Rows | None) -> None:
+        """All of it: for each batch of b, for as many panels at a time as stay in the second-level cache."""
+        outer, fill = self.form.outer, self.packed.fill
+        first: tuple[Axis, ...] = ()
+        if fill:
+            first = tuple(a for d, a in enumerate(outer) if a in self.form.batch or (rows and d == 0 and self.form.batch))
+        rest = tuple(a for a in outer if a not in first and a is not self.line)
+        self.b.shape_tiles(self.shape.tiles)
+        nested(self.b, first, {}, lambda at: self.product(at, rest, None if first else rows), rows if first else None,
+               self.form.nest.where)
+
+    def product(self, at: At, axes: tuple[Axis, ...], rows: Rows | None) -> None:
+        for t, cut in self.groups:
+            over(self.b, [t], lambda start, _: self.group(at, axes, rows, start, cut))
+
+    def group(self, at: At, axes: tuple[Axis, ...], rows: Rows | None, first: Affine, cut: Cut) -> None:
+        """All rows, for the panels from column `first` on."""
+        if self.packed.fill:
+            self.packed.fill(at, first, cut)
+        nested(self.b, axes, at, lambda at: self.blocks(at, first, cut), rows, self.form.nest.where)
+
+    def blocks(self, at: At, first: Affine, cut: Cut) -> None:
+        from ..choose import has_turns
+        m, again = self.form.m, self.b.keeps == 0 or has_turns(self.form, LANES)
+        assert m
+        if self.line:
+            line = self.line
+            over(self.b, blocks_of(line.extent, self.shape.lines, again=again), lambda start, _: self.block(
+                {**at, line: start, m: Affine()}, first, cut))
+        else:
+            over(self.b, blocks_of(self.form.rows, self.shape.rows, apart(self.form), again), lambda start, _: self.block(
+                {**at, m: start}, first, cut))
+
+    @property
+    def blocks_around(self) -> int:
+        """How many blocks of rows there are."""
+        places = math.prod(a.extent for a in self.form.outer)
+        return places // self.shape.lines if self.line else places * -(-self.form.rows // self.shape.rows)
+
+    def block(self, at: At, first: Affine, cut: Cut) -> None:
+        """A block of rows: all of its chunks of K but the last, then that, which makes outputs of the sums."""
+        if self.staging:
+            self.stage(self.staging, at)
+        before, size = self.shape.chunks - 1, self.shape.chunk
+        if before:
+            self.chunk(at, first, cut, Affine(), True)
+        if before > 1:
+            number = Axis("chunk", before - 1)
+            self.b.loop(number, lambda: self.chunk(at, first, cut, Affine.of(number) * size + size, False))
+        for t, (piece,) in cut:
+            self.last(at, first, t, piece)
+
+    def stage(self, staging: Staging, at: At) -> None:
+        """Copy the rows of a block."""
+        line, width = self.line, self.shape.width
+        if line is None:
+            staging.stage(at, width)
+            return
+        number = Axis("line", self.shape.lines)
+        place = {**at, line: at[line] + number}
+        self.b.loop(number, lambda: dataclasses.replace(staging, first=Affine.of(number) * width).stage(place, width))
+
+    def panel(self, at: At, first: Affine, start: Affine, piece: Piece, number: Affine = START) -> Panel:
+        """The panel of columns from first + start on; `number` counts those that are finished one after the other."""
+        if self.shape.chunks > 1:
+            slot = start * self.shape.rows
+        else:
+            slot = Affine.of(Wrapped(number, self.shape.slots)).substitute({}) * (self.shape.rows * LANES)
+        return Panel({**at, self.form.n: first + start}, start if self.packed.fill else first + start, slot, piece)
+
+    def chunk(self, at: At, first: Affine, cut: Cut, number: Affine, begins: bool) -> None:
+        """Steps from `number` on, for all panels."""
+        for t, (piece,) in cut:
+            over(self.b, [t], lambda start, _: self.panels.add(self.panel(at, first, start, piece), number, begins))
+
+    def last(self, at: At, first: Affine, t: Tiles, piece: Piece) -> None:
+        """The last chunk of neighbouring panels: each finishes the one before."""
+        if self.panels.plain or (self.b.depth < self.b.keeps and self.blocks_around < ENOUGH_BLOCKS):
+            def alone(start: Affine, _: Tiles) -> None:
+                panel = self.panel(at, first, start, piece)
+                self.panels.end(panel, None)
+                self.panels.finish(panel)
+            over(self.b, [t], alone)
+            return
+
+        once = tuple(Axis("once", 1) for _ in range(self.b.depth, self.b.keeps))  # threads cannot share what comes inside
+        nested(self.b, once, {}, lambda _: self.one_by_one(at, first, t, piece))
+
+    def one_by_one(self, at: At, first: Affine, t: Tiles, piece: Piece) -> None:
+        def panel(number: Affine) -> Panel:
+            return self.panel(at, first, number * t.size + t.start, piece, number)
+
+        self.panels.end(panel(Affine()), None)
+        number = Axis("panel", t.count - 1)
+        if t.count > 1:
+            self.b.loop(number, lambda: self.panels.end(panel(Affine.of(number) + 1), panel(Affine.of(number))))
+        self.panels.finish(panel(Affine.of(t.count - 1)))
+
+
+def sums_of(b: Builder, form: Contraction, shape: Shape, together: list[tuple[Tiles, Cut]], plain: bool) -> Buffer | None:
+    """Scratch for the sums of a panel, or of as many as there are in a group, where K is done in chunks."""
+    if plain and shape.chunks == 1:
+        return None
+    panels = max(sum(t.count for t, _ in cut) for _, cut in together) if shape.chunks > 1 else shape.slots
+    return b.scratch(Buffer(f"{form.nest.name}.tiles", "int32", (panels * shape.rows * LANES,), "scratch"))

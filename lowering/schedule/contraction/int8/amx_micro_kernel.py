@@ -1,0 +1,201 @@
+"""One panel of a product on a matrix unit (`tile_products`): the steps of its sums, and what is done with these, vector by
+vector, between the steps of the panel after it.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from .....runtime.records import dataclass
+from ....elements.affine import Affine, Axis
+from ....elements.expression import Buffer, Expr, Reduce
+from ....elements.traverse import nodes
+from ....loops.builder import Builder
+from ....loops.ir import Operand
+from ....target.target import Target
+from ...nest.loop_nest import free_axes, operands
+from ...nest.tile_axis import Piece, Tiles, over
+from ...vectorize.epilogue import Block, Writer
+from ...vectorize.vectorize import At, Vectorizer
+from ..pack_a import Staging
+from .amx_choose import LANES, Shape
+from .vnni import Bytes
+from .vnni_pack_b import GROUP, BytePanels
+
+if TYPE_CHECKING:
+    from ..recognise import Contraction
+
+TOTALS, ROWS, COLUMNS, OTHER_ROWS = (0, 1), 2, 3, 4
+"""Tiles of sums, of a and of b; one more of a, if its second tile has another shape."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A panel for a block of rows, which begins `at`; it is packed as column `packed`, and its sums are kept at `slot`."""
+    at: At
+    packed: Affine
+    slot: Affine
+    piece: Piece
+
+
+@dataclass(frozen=True, slots=True)
+class TilePanels:
+    """`plain` sums are outputs as they are. `sums` are none where these need no scratch."""
+    b: Builder
+    form: Contraction
+    found: Bytes
+    target: Target
+    shape: Shape
+    packed: BytePanels
+    staging: Staging | None
+    line: Axis | None
+    sums: Buffer | None
+    plain: bool
+    writer: Writer
+
+    # ---- sums --------------------------------------------------------------------------------------------------------
+    def add(self, panel: Panel, first: Affine, begins: bool) -> None:
+        """A chunk of steps from `first` on, one that is not the last."""
+        self.begin(panel, begins)
+        self.steps(panel, first, self.shape.chunk)
+        self.keep(panel)
+
+    def end(self, panel: Panel, before: Panel | None) -> None:
+        """The last chunk of steps, and the outputs of the panel `before`."""
+        first = (self.shape.chunks - 1) * self.shape.chunk
+        short = self.form.depth % self.shape.step if self.staging is None else 0
+        self.begin(panel, first == 0)
+        count = self.shape.count - first - bool(short)
+        pace = self.shape.pace(count) if before and self.shape.slots == 1 else None
+        if before and pace:
+            self.steps_and_outputs(panel, first, count, before, pace)
+        else:
+            if before and self.shape.slots == 1:
+                self.finish(before)
+            self.steps(panel, Affine.of(first), count)
+        if short:  # the last step begins earlier, and b has zeros for what comes again
+            self.step(panel, Affine.of(self.shape.count - 1), Affine.of(self.form.depth - self.shape.step))
+        self.store_sums(panel)
+        if before and self.shape.slots > 1:
+            self.finish(before)
+
+    def store_sums(self, panel: Panel) -> None:
+        """They are outputs, or are kept."""
+        if not self.plain:
+            self.keep(panel)
+            return
+        assert self.form.m
+        stride = self.form.nest.index.coefficient(self.form.m)
+        self.store(self.form.nest.out, self.form.nest.index.substitute(panel.at), stride)
+
+    @property
+    def halves(self) -> list[tuple[int, int]]:
+        """The first row and the number of each tile of rows."""
+        first, second = self.shape.heights
+        return [(0, 0), (first, 1)] if second else [(0, 0)]
+
+    def begin(self, panel: Panel, begins: bool) -> None:
+        """Sums are what was kept, or what those of a column start from."""
+        for first, i in self.halves:
+            if not begins:
+                assert self.sums
+                self.b.load_tile(TOTALS[i], self.sums, panel.slot + first * LANES, LANES)
+            elif self.packed.is_zero:
+                self.b.zero_tile(TOTALS[i])
+            else:
+                self.b.load_tile(TOTALS[i], self.packed.initial, self.packed.start(panel.at, panel.packed), 0)
+
+    def keep(self, panel: Panel) -> None:
+        assert self.sums
+        self.store(self.sums, panel.slot, LANES)
+
+    def store(self, buffer: Buffer, place: Affine, stride: int) -> None:
+        for first, i in self.halves:
+            self.b.store_tile(TOTALS[i], buffer, place + first * stride, stride)
+
+    def steps(self, panel: Panel, first: Affine, count: int) -> None:
+        if count:
+            loop = Axis("step", count)
+            self.b.loop(loop, lambda: self.step(panel, first + loop, (first + loop) * self.shape.step))
+
+    def step(self, panel: Panel, number: Affine, k: Affine) -> None:
+        """64 elements of K, from k on, or all of it."""
+        panels, which = self.packed.panels, Affine()
+        assert panels.buffer
+        for a in panels.batch:
+            which = which * a.extent + panel.at[a]
+        place = which * panels.batch_size + panel.packed * self.shape.depth + number * (self.shape.step * LANES)
+        self.b.load_tile(COLUMNS, panels.buffer, place, LANES * GROUP)
+        for first, i in self.halves:
+            rows = OTHER_ROWS if len(self.shape.tiles) > OTHER_ROWS and i else ROWS
+            self.load_rows(panel.at, rows, first, k)
+            self.b.multiply_tiles(TOTALS[i], rows, COLUMNS, self.found.x.dtype == "int8")
+
+    def load_rows(self, at: At, tile: int, first: int, k: Affine) -> None:
+        """A tile of rows, from the block's row `first` on."""
+        if self.staging:
+            stride = self.staging.stride
+            self.b.load_tile(tile, self.staging.buffer, k + first * stride, stride)
+            return
+        x, m, start = self.found.x, self.form.m, {a: Affine() for a in self.form.reduce.axes}
+        assert m
+        place = x.index[0].substitute({**at, **start, m: at[m] + first})
+        self.b.load_tile(tile, x.buffer, place + k, x.index[0].coefficient(m))
+
+    # ---- outputs -----------------------------------------------------------------------------------------------------
+    def steps_and_outputs(self, panel: Panel, first: int, count: int, before: Panel, pace: int) -> None:
+        """Steps, and in each of the first ones `pace` rows of outputs."""
+        outer, turns = self.known(before), self.shape.width // pace
+        line, turn = Axis("line", self.shape.lines), Axis("turn", turns)
+
+        def both() -> None:
+            number = Affine.of(line) * turns + turn + first
+            self.step(panel, number, number * self.shape.step)
+            over(self.b, [Tiles(0, 1, pace)], lambda row, _: self.row(
+                before, Affine.of(line), Affine.of(turn) * pace + row, outer))
+
+        self.b.loop(line, lambda: self.b.loop(turn, both))
+        done = self.shape.lines * turns
+        self.steps(panel, Affine.of(first + done), count - done)
+
+    def finish(self, panel: Panel) -> None:
+        """The outputs of a panel, if they are not what its sums are."""
+        if not self.plain:
+            outer, line = self.known(panel), Axis("line", self.shape.lines)
+            self.b.loop(line, lambda: over(self.b, [Tiles(0, 1, self.shape.width)], lambda row, _: self.row(
+                panel, Affine.of(line), row, outer)))
+
+    def known(self, panel: Panel) -> Vectorizer:
+        """What is the same in all rows."""
+        v = Vectorizer(self.b, self.target, panel.at, self.form.n, LANES, panel.piece.active)
+        around = frozenset({self.form.m, self.line} if self.line else {self.form.m})
+        for e in unchanging(self.form.nest.value, around, self.packed.known):
+            v.value(e)
+        return v
+
+    def row(self, panel: Panel, line: Affine, row: Affine, outer: Vectorizer) -> None:
+        """The outputs of one row of the block."""
+        assert self.sums and self.form.m
+        at = {**panel.at, self.form.m: panel.at[self.form.m] + row}
+        if self.line:
+            at[self.line] = panel.at[self.line] + line
+        number = line * self.shape.width + row
+        value: Operand = self.b.load(self.sums, panel.slot + number * LANES, LANES)
+        if self.staging and self.staging.terms:
+            value = self.b.op("add", value, self.b.splat(self.b.load(self.staging.terms, number), LANES))
+        self.writer.write(Block(at, self.form.m, 1, self.form.n, (panel.piece,)), [value], outer)
+
+
+def unchanging(value: Expr, around: frozenset[Axis | None], known: Expr) -> Iterator[Expr]:
+    """The largest parts of a value, under arithmetic, that are the same for all places of the axes `around`, where `known` is
+    known."""
+    stack, seen = [value], set[int]()
+    while stack:
+        e = stack.pop()
+        if id(e) in seen or e is known:
+            continue
+        seen.add(id(e))
+        if not any(isinstance(x, Reduce) for x in nodes(e)) and not free_axes(e) & around:
+            yield e
+        else:
+            stack.extend(operands(e))

@@ -1,0 +1,196 @@
+"""Products of bytes, four at a time (VNNI): sum of u8 * s8 into i32.
+
+The rows of a tile are staged as unsigned bytes, the sign bit of signed ones flipped, which adds 128. What that and the zero
+points add to a sum depends on its column, and is in the sums' initial values, or on its row, where b has a zero point.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from .....runtime.records import dataclass
+from ....elements.affine import Affine, Axis, Range
+from ....elements.expression import Apply, Cast, Const, Expr, Load
+from ....elements.traverse import computed
+from ....loops.builder import Builder
+from ....loops.ir import Operand, Type
+from ....target.target import Target
+from ...nest.padding_conditions import Conditions
+from ...nest.tile_axis import Piece
+from ...vectorize.vectorize import At
+from ..pack_a import Staging
+from ..pack_b import Cut, Panels, is_constant
+from .vnni_pack_b import GROUP, BytePanels, at_run_time, of_constants
+
+if TYPE_CHECKING:
+    from ..recognise import Contraction
+
+TOGETHER, GROUPED = 2, 8
+"""What part of the second-level cache rows may take that are staged together: all of them, or a group."""
+FEWEST_TILES = 4
+"""Of a group: with fewer, reading each panel for each tile is as well."""
+LINE, SAME_SETS = 64, 2048
+"""Bytes of a line of the first-level cache, and how far apart rows fall into few of its sets."""
+ENOUGH_PASSES = 4
+"""Rows that make up for packing b at run time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """The factors of a product of bytes: x less its zero point is a, y less its own is b; y is of int8."""
+    x: Load
+    of_x: int
+    y: Load
+    of_y: int
+
+
+def byte(e: Expr) -> tuple[Load, int] | None:
+    """(x, z) where e is x - z, in int32, and x is a byte."""
+    match e:
+        case Cast(Load() as x, "int32", False) if x.dtype in ("int8", "uint8"):
+            return x, 0
+        case Apply("sub", (inner, Const(z))) if (found := byte(inner)) and not found[1]:
+            return found[0], int(z)
+    return None
+
+
+def bytes_of(form: Contraction) -> Bytes | None:
+    """The factors, if a and b are products for `dot4`: a's bytes lie along K, zero points are bytes themselves, and b is
+    constant, or worth being packed at run time."""
+    a, b = byte(form.a), byte(form.b)
+    if not a or not b or b[0].dtype != "int8":
+        return None
+    x, of_x = a
+    y, of_y = b
+    lowest = -128 if x.dtype == "int8" else 0
+    plain = not computed(x.index) and x.index[0].coefficient(form.reduce.axes[-1]) == 1
+    if not plain or not lowest <= of_x < lowest + 256 or not -128 <= of_y < 128 or (form.inside and of_y):
+        return None
+    return Bytes(x, of_x, y, of_y) if is_constant(y) or can_pack(form, y) else None
+
+
+def can_pack(form: Contraction, y: Load) -> bool:
+    """Whether panels can be packed at run time, and that pays."""
+    *outer, last = form.reduce.axes
+    whole = not outer or last.extent % GROUP == 0
+    return whole and not form.inside and not computed(y.index) and form.passes >= ENOUGH_PASSES
+
+
+def can_stage_all(form: Contraction, target: Target) -> bool:
+    """Whether the rows of a product with constants can be staged all together, and stay in the second-level cache beside a
+    panel: so that a panel that is read once passes all of them."""
+    plain = is_constant(form.b) and not (form.batch or form.inside or form.nest.where)
+    return plain and form.passes * form.depth <= target.l2_bytes // TOGETHER
+
+
+def rows_of_group(form: Contraction, tile: int, target: Target) -> int | None:
+    """How many rows, of which all groups have as many, are staged together where all cannot be, so that a panel, once read,
+    passes that many; None where they are too few, or not all alike."""
+    if form.m is None or form.outer or form.reduce.where or form.nest.where:
+        return None
+    most = min(target.l2_bytes // GROUPED // form.depth, form.rows // 2)
+    rows = next((r for r in range(most, 0, -1) if form.rows % r == 0), 0)
+    return rows if rows >= FEWEST_TILES * tile else None
+
+
+def prefixes(form: Contraction, flat: Axis) -> tuple[Range, ...] | None:
+    """The conditions on b alone as bounds of K, flat: how far it goes changes evenly along an outer axis. None where that
+    cannot be said."""
+    result, (outermost, *_) = [], form.reduce.axes
+    for w in form.inside:
+        others = [a for a in w.index.axes if a is not outermost]
+        if len(others) != 1 or not w.index.coefficient(outermost):
+            return None
+        (outer,) = others
+        holds = [[w.substitute({outer: Affine.of(i), outermost: Affine.of(j)}).known for j in range(outermost.extent)]
+                 for i in range(outer.extent)]
+        counts = [row.count(True) for row in holds]
+        step = counts[1] - counts[0]
+        if any(not all(row[:n]) or n != counts[0] + i * step for i, (row, n) in enumerate(zip(holds, counts))):
+            return None
+        size = form.depth // outermost.extent
+        reach = Affine.of(flat) - Affine.of(outer) * (step * size)
+        result.append(Range(reach, reach.bounds[0], counts[0] * size))
+    return tuple(result)
+
+
+@dataclass(frozen=True, slots=True)
+class Dot4:
+    """One step of K: total += dot product of four staged bytes with four of b, in each lane."""
+    b: Builder
+    form: Contraction
+    cut: Cut
+    packed: BytePanels
+    rows: Staging
+    conditions: Conditions
+    group: int = GROUP
+    is_staged: bool = True
+    are_together: bool = False
+    """Whether all rows, or those of a group, are staged, one after the other; else those of a tile are."""
+    groups: Axis | None = None
+
+    @staticmethod
+    def of(b: Builder, form: Contraction, rows: int, target: Target, cut: Cut, are_together: bool = False,
+           groups: Axis | None = None) -> Dot4:
+        """For tiles of so many rows."""
+        found = bytes_of(form)
+        assert found
+        stored = found.of_x + 128 if found.x.dtype == "int8" else found.of_x
+        zero_points = stored, found.of_y
+        packed = of_constants(b, form, found.y, zero_points, cut) if is_constant(found.y) else at_run_time(
+            b, form, found.y, zero_points, cut, target)
+        (k,) = packed.panels.axes
+        staged = form.passes // (groups.extent if groups else 1) if are_together else rows
+        stride = k.extent + LINE * (are_together and k.extent % SAME_SETS == 0)
+        staging = Staging.of(b, form, found.x, (found.of_x, found.of_y), staged, k.extent, stride, True, target)
+        conditions = Conditions((), prefixes(form, k) or (), (), frozenset())
+        return Dot4(b, form, cut, packed, staging, conditions, are_together=are_together, groups=groups)
+
+    @property
+    def panels(self) -> Panels:
+        return self.packed.panels
+
+    @property
+    def fill(self) -> Callable[[At], None] | None:
+        """What packs b for the batch at a place, where it is not constant."""
+        fill = self.packed.fill
+        return None if fill is None else lambda at: fill(at, Affine(), self.cut)
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """K, flat and filled up to a multiple of four."""
+        return self.panels.axes
+
+    def stage(self, at: At, rows: int) -> None:
+        replace(self.rows, first=self.staged(at, 0)).stage(at, rows)
+
+    def staged(self, at: At, row: int) -> Affine:
+        """Where a row of the tile at a place is among those that are staged."""
+        number = Affine()
+        if self.are_together:
+            for axis in (*self.form.outer, *([self.form.m] if self.form.m else [])):
+                number = number * axis.extent + at[axis]
+        if self.groups:
+            number -= Affine.of(self.groups) * (self.form.rows // self.groups.extent)
+        return number + row
+
+    def initial(self, at: At, row: int, piece: Piece) -> Operand:
+        value = self.b.load(self.packed.initial, self.packed.start(at, at[self.form.n]), piece.lanes)
+        if self.rows.terms:
+            term = self.b.load(self.rows.terms, self.staged(at, 0 if self.are_together else row))
+            value = self.b.op("add", value, self.b.splat(term, piece.lanes))
+        return value
+
+    def row(self, at: At, row: int) -> Callable[[int], Operand]:
+        (k,) = self.axes
+        four = self.b.load(self.rows.buffer, at[k] + self.staged(at, row) * self.rows.stride, GROUP)
+        word = self.b.op("bits", four, type=Type("int32"))
+
+        def lanes(count: int) -> Operand:
+            return self.b.op("bits", self.b.splat(word, count), type=Type("int8", GROUP * count))
+
+        return lanes
+
+    def accumulate(self, total: Operand, row: Operand, column: Operand) -> Operand:
+        return self.b.op("dot4", total, row, column, type=total.type)

@@ -1,0 +1,342 @@
+"""Panels of bytes in groups of four along K, for products of bytes (`dot`, `tile_products`), and what the zero points add to
+the sums of each column: Sum over K of (a - x) (b - y) is Sum of a b, less x times the column's sum of b, less y times the
+row's sum of a, plus K x y. Constant data is packed while compiling; other data by loops, which add up the columns, too.
+"""
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .....runtime.records import dataclass
+from ....elements.affine import Affine, Axis
+from ....elements.expression import Buffer, Expr, Load, guard
+from ....graph.types import Array
+from ....loops.builder import Builder
+from ....loops.ir import INDEX, Literal, Operand, Type
+from ....target.target import Target
+from ...code_size_model import LINE_CYCLES
+from ...derived_constants import Made, derive
+from ...nest.tile_axis import Piece, Tiles, over
+from ...vectorize.vectorize import At, Vectorizer
+from ..initial_sums import biased, sum_of
+from ..pack_b import Cut, Panels, constant
+
+if TYPE_CHECKING:
+    from ..recognise import Contraction
+
+GROUP = 4
+BLOCK = 16
+"""Groups, and columns, that are exchanged at a time where b lies along K."""
+SLOWER, EXCHANGE_LINES = 0.5, 150
+"""Cycles that an element takes longer where columns are packed one by one; lines of an exchange beside that."""
+
+
+@dataclass(frozen=True, slots=True)
+class BytePanels:
+    """Packed b, and for each column (padding included, batch by batch) what the sums start from. Where they are not constant,
+    `fill` makes both, for the batch at a place, and panels of the columns from one on."""
+    panels: Panels
+    initial: Buffer
+    known: Expr
+    """What sums are the values of that start so: the reduction, or that plus constants."""
+    is_zero: bool
+    """Whether all of them start from 0."""
+    fill: Callable[[At, Affine, Cut], None] | None = None
+
+    def start(self, at: At, column: Affine) -> Affine:
+        """Where initial values of a column are."""
+        which = Affine()
+        for a in self.panels.batch:
+            which = which * a.extent + at[a]
+        return which * (self.initial.size // math.prod(a.extent for a in self.panels.batch)) + column
+
+
+def of_constants(b: Builder, form: Contraction, y: Load, zero_points: tuple[int, int], cut: Cut, step: int = GROUP,
+                 overlap: bool = False) -> BytePanels:
+    """Panels of `y`, which b is less its zero point; `zero_points` are those of a, as it is stored, and of b. K is filled up
+    to a multiple of `step`. With `overlap` the last step has the last elements of K, those that an earlier one has as 0."""
+    name, of_b = form.nest.name, zero_points[1]
+    known = guard(form.inside, y, of_b) if form.inside else y
+    total, bias = biased(form.nest, form.reduce, (*form.batch, form.n))
+    axes, count = form.reduce.axes, math.prod(a.extent for a in form.batch)
+    make = functools.partial(packed, batch=form.batch, n=form.n, axes=axes, zero_points=zero_points, cut=cut, step=step,
+                             overlap=overlap)
+    (buffer, initial), is_zero = derive(b, (f"{name}.packed", f"{name}.initial"), (known, *bias), make)
+    depth = Axis("k", -(-form.depth // step) * step)
+    return BytePanels(Panels(form.n, (depth,), "int8", y, buffer, form.batch, buffer.size // count, GROUP), initial, total,
+                      bool(is_zero))
+
+
+def packed(y: Expr, *bias: Expr, batch: tuple[Axis, ...], n: Axis, axes: tuple[Axis, ...], zero_points: tuple[int, int],
+           cut: Cut, step: int, overlap: bool) -> Made:
+    """The elements of both; whether all sums start from 0."""
+    of_a, of_b = zero_points
+    data = constant(y, (*batch, n, *axes)).reshape(-1, n.extent, math.prod(a.extent for a in axes))
+    sums = data.shape[2] * of_a * of_b - of_a * data.astype(np.int64).sum(axis=2)
+    sums += sum_of(bias, (*batch, n)).reshape(sums.shape)
+    return Made(constants(in_steps(data.astype(np.int8), step, overlap), sums, cut), not sums.any())
+
+
+def constants(data: Array, sums: Array, cut: Cut) -> tuple[Array, Array]:
+    """[batch, n, k] as panels, and [batch, n] initial sums; columns that are filled up, at the end of each, are 0."""
+    flat, initial = in_panels(data, cut), wrapped(np.pad(sums, ((0, 0), (0, filled(cut) - sums.shape[1]))))
+    return flat.reshape(-1), initial.reshape(-1)
+
+
+def wrapped(sums: Array) -> Array:
+    return (sums & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
+
+
+def filled(cut: Cut) -> int:
+    """Columns of all panels, padding included."""
+    return sum(t.count * sum(p.lanes for p in vectors) for t, vectors in cut)
+
+
+def in_steps(data: Array, step: int, overlap: bool) -> Array:
+    """[batch, n, k] with K filled up to whole steps by zeros: at its end, or, with `overlap`, at the beginning of the last
+    step."""
+    short = -data.shape[2] % step
+    last = data.shape[2] - data.shape[2] % step if overlap and short else data.shape[2]
+    return np.concatenate([data[:, :, :last], np.zeros((*data.shape[:2], short), np.int8), data[:, :, last:]], axis=2)
+
+
+def in_panels(data: Array, cut: Cut) -> Array:
+    """[batch, n, k] as panels, one after the other."""
+    parts = []
+    for t, vectors in cut:
+        width, active = sum(p.lanes for p in vectors), sum(p.active for p in vectors)
+        columns = data[:, t.start:t.start + t.count * active].reshape(len(data), t.count, active, -1, GROUP)
+        columns = np.pad(columns, ((0, 0), (0, 0), (0, width - active), (0, 0), (0, 0)))
+        parts.append(columns.transpose(0, 1, 3, 2, 4).reshape(len(data), -1))
+    return np.concatenate(parts, axis=1)
+
+
+def at_run_time(b: Builder, form: Contraction, y: Load, zero_points: tuple[int, int], cut: Cut, target: Target,
+                step: int = GROUP) -> BytePanels:
+    """Scratch for these panels of `y`, and what fills them."""
+    name, depth, columns = form.nest.name, -(-form.depth // step) * step, filled(cut)
+    packed = b.scratch(Buffer(f"{name}.packed", "int8", (depth * columns,), "scratch"))
+    initial = b.scratch(Buffer(f"{name}.initial", "int32", (columns,), "scratch"))
+    packing = Packing(b, form, y, zero_points, target, packed, initial, depth)
+    panels = Panels(form.n, (Axis("k", depth),), "int8", y, packed, (), 0, GROUP)
+    return BytePanels(panels, initial, form.reduce, not zero_points[0], packing.fill)
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """Packs one batch of `y` into scratch."""
+    b: Builder
+    form: Contraction
+    y: Load
+    zero_points: tuple[int, int]
+    target: Target
+    packed: Buffer
+    initial: Buffer
+    depth: int
+
+    def fill(self, at: At, first: Affine, cut: Cut) -> None:
+        """The panels of the columns from `first` on."""
+        at = {**at, self.form.n: first}
+        for t, vectors in cut:
+            lanes, width = vectors[0].lanes, sum(p.lanes for p in vectors)
+            if self.is_along_k and lanes == BLOCK and not (self.is_little and len(vectors) == 1):
+                over(self.b, [t], lambda start, _: self.panel_along_k(at, start, vectors, width))
+            elif self.y.index[0].coefficient(self.form.n) == 1 and all(p.active == lanes == p.lanes for p in vectors):
+                self.several(at, t, lanes, width)
+            else:
+                over(self.b, [t], lambda start, _: self.panel(at, start, vectors, width))
+
+    def panel_along_k(self, at: At, start: Affine, vectors: tuple[Piece, ...], width: int) -> None:
+        for first, count, active in runs(vectors):
+            number = Axis("vector", count)
+            self.b.loop(number, lambda: self.exchanged(
+                at, start, Piece(0, BLOCK, active), Affine.of(number) * BLOCK + first, width))
+
+    def panel(self, at: At, start: Affine, vectors: tuple[Piece, ...], width: int) -> None:
+        for piece in vectors:
+            self.interleaved(at, start, piece, piece.lanes, width)
+
+    def several(self, at: At, t: Tiles, lanes: int, width: int) -> None:
+        """Whole panels of neighbours, so many at a time that they fill a vector of bytes."""
+        each = max(1, self.target.vector_bytes // width)
+        whole, single = divmod(t.count, each)
+        for first, panels, count in ((0, each, whole), (whole * each, 1, single)):
+            if count:
+                over(self.b, [Tiles(t.start + first * width, panels * width, count)], lambda start, parts: self.interleaved(
+                    at, start, Piece(0, parts.size, parts.size), lanes, width))
+
+    @property
+    def is_along_k(self) -> bool:
+        i, (*_, k) = self.y.index[0], self.form.reduce.axes
+        return len(self.form.reduce.axes) == 1 and i.coefficient(k) == 1 and i.coefficient(self.form.n) > 1
+
+    @property
+    def is_little(self) -> bool:
+        """Whether columns one by one take hardly longer than the exchange, which is more code."""
+        return self.form.depth * self.form.n.extent * SLOWER <= EXCHANGE_LINES * LINE_CYCLES
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether the elements of a group are neighbours, and those of a row are not."""
+        i, k = self.y.index[0], self.form.reduce.axes[-1]
+        return i.coefficient(k) == 1 and abs(i.coefficient(self.form.n)) > 1 and not {k, self.form.n} & i.hidden
+
+    def place(self, start: Affine, group: Affine, first: Affine | int, width: int) -> Affine:
+        """Where the groups lie of the columns from start + first on."""
+        if isinstance(first, int):
+            start, first = start + first // width * width, Affine.of(first % width)
+        return start * self.depth + group * (width * GROUP) + first * GROUP
+
+    def store(self, start: Affine, group: Affine, first: Affine | int, width: int, value: Operand) -> None:
+        """A vector of groups, one for each column from start + first on."""
+        self.b.store(self.packed, self.place(start, group, first, width), value)
+
+    def added(self, total: Operand, packed: Operand) -> Operand:
+        """The sums of columns with those of four more rows."""
+        if not self.zero_points[0]:
+            return total
+        return self.b.op("dot4", total, Literal(1, packed.type), packed, type=total.type)
+
+    def fill_up(self, start: Affine, first: Affine | int, lanes: int, width: int) -> None:
+        """Zeros behind the last group."""
+        last = -(-self.form.depth // GROUP)
+        if last * GROUP < self.depth:
+            empty = Literal(0, Type("int8", GROUP * lanes))
+            over(self.b, [Tiles(last, 1, self.depth // GROUP - last)], lambda group, _: self.store(
+                start, group, first, width, empty))
+
+    def finish(self, place: Affine, total: Operand) -> None:
+        """Sums of columns become initial values."""
+        of_a, of_b = self.zero_points
+        constant = int(wrapped(np.array([self.form.depth * of_a * of_b]))[0])
+        value: Operand = Literal(constant, total.type)
+        if of_a:  # else nobody has added up
+            value = self.b.op("sub", value, self.b.op("mul", total, Literal(of_a, total.type)))
+        self.b.store(self.initial, place, value)
+
+    # ---- b with neighbours along n -----------------------------------------------------------------------------------
+    def interleaved(self, at: At, start: Affine, piece: Piece, lanes: int, width: int) -> None:
+        """The columns of a piece, `lanes` to a vector of sums: four rows at a time."""
+        *outer, last = self.form.reduce.axes
+        totals: Sequence[Operand] = [Literal(0, Type("int32", lanes))] * (piece.lanes // lanes)
+
+        def level(axes: Sequence[Axis], at: At, totals: Sequence[Operand]) -> Sequence[Operand]:
+            if axes:
+                loop = Axis(axes[0].name, axes[0].extent)
+                return self.b.loop(loop, lambda *t: level(axes[1:], {**at, axes[0]: Affine.of(loop)}, t), totals)
+            whole, rest = divmod(last.extent, GROUP)
+            groups = Axis("group", whole)
+            if whole:
+                totals = self.b.loop(groups, lambda *t: self.four(at, start, piece, Affine.of(groups), GROUP, width, t), totals)
+            return self.four(at, start, piece, Affine.of(whole), rest, width, totals) if rest else totals
+
+        for i, total in enumerate(level(outer, at, totals)):
+            self.fill_up(start, piece.start + i * lanes, lanes, width)
+            self.finish(start + piece.start + i * lanes, total)
+
+    def four(self, at: At, start: Affine, piece: Piece, group: Affine, rows: int, width: int,
+             totals: Sequence[Operand]) -> list[Operand]:
+        """One group, of which so many rows exist."""
+        *outer, last = self.form.reduce.axes
+        flat = Affine()
+        for axis in outer:
+            flat = flat * axis.extent + at[axis]
+        flat = flat * (last.extent // GROUP) + group
+        if self.has_groups and len(totals) == 1:
+            place = {**at, last: group * GROUP}
+            return [self.column_by_column(place, start, piece, flat, rows, width, totals[0])]
+        read: list[Operand] = []
+        for i in range(GROUP):
+            place = {**at, self.form.n: at[self.form.n] + start + piece.start, last: group * GROUP + i}
+            v = Vectorizer(self.b, self.target, place, self.form.n, piece.lanes, piece.active)
+            read.append(v.vector(self.y) if i < rows else Literal(0, Type("int8", piece.lanes)))
+        result = []
+        for i, (total, packed) in enumerate(zip(totals, self.zipped(read, totals[0].type.lanes), strict=True)):
+            self.store(start, flat, piece.start + i * total.type.lanes, width, packed)
+            result.append(self.added(total, packed))
+        return result
+
+    def column_by_column(self, at: At, start: Affine, piece: Piece, group: Affine, rows: int, width: int, total: Operand
+                         ) -> Operand:
+        """One group of each column, at one place of K; columns that do not exist are like the last."""
+        loop, n = Axis("column", piece.lanes), self.form.n
+
+        def one() -> None:
+            column = Affine.of(loop)
+            if piece.active < piece.lanes:
+                column = Affine.of(there := Axis("there", piece.active))
+                self.b.place(there, self.b.op("min", self.b.index(Affine.of(loop)), Literal(piece.active - 1, INDEX)))
+            place = self.y.index[0].substitute({**at, n: at[n] + start + piece.start + column})
+            x = self.b.load(self.y.buffer, place, GROUP, rows)
+            self.b.store(self.packed, self.place(start, group, piece.start, width) + Affine.of(loop) * GROUP, x)
+
+        self.b.loop(loop, one)
+        if not self.zero_points[0]:
+            return total
+        return self.added(total, self.b.load(self.packed, self.place(start, group, piece.start, width), GROUP * piece.lanes))
+
+    def zipped(self, rows: Sequence[Operand], lanes: int) -> list[Operand]:
+        """Four rows, column by column, in vectors of so many columns."""
+        width = rows[0].type.lanes
+        by_two = tuple(i // 2 + width * (i % 2) for i in range(2 * width))
+        first, second = (self.b.op("bits", self.b.shuffle(rows[i], rows[i + 1], by_two), type=Type("int16", width))
+                         for i in (0, 2))
+        columns = [tuple(start + i // 2 + width * (i % 2) for i in range(2 * lanes)) for start in range(0, width, lanes)]
+        return [self.b.op("bits", self.b.shuffle(first, second, c), type=Type("int8", GROUP * lanes)) for c in columns]
+
+    # ---- b with neighbours along K -----------------------------------------------------------------------------------
+    def exchanged(self, at: At, start: Affine, piece: Piece, first: Affine, width: int) -> None:
+        """16 columns, 64 elements of K at a time: rows and columns of groups change places."""
+        total: Operand = Literal(0, Type("int32", BLOCK))
+        whole, rest = divmod(self.form.depth, GROUP * BLOCK)
+        blocks = Axis("block", whole)
+        if whole:
+            (total,) = self.b.loop(blocks, lambda t: [self.block(
+                at, start, piece, first, width, Affine.of(blocks), GROUP * BLOCK, t)], [total])
+        if rest:
+            total = self.block(at, start, piece, first, width, Affine.of(whole), rest, total)
+        self.fill_up(start, first, BLOCK, width)
+        self.finish(start + first, total)
+
+    def block(self, at: At, start: Affine, piece: Piece, first: Affine, width: int, number: Affine, active: int,
+              total: Operand) -> Operand:
+        """One block of K, of which so many elements exist."""
+        (k,) = self.form.reduce.axes
+        words: list[Operand] = []
+        for column in range(BLOCK):
+            if column >= piece.active:
+                words.append(Literal(0, Type("int32", BLOCK)))
+                continue
+            place = self.y.index[0].substitute(
+                {**at, self.form.n: at[self.form.n] + start + first + column, k: number * (GROUP * BLOCK)})
+            x = self.b.load(self.y.buffer, place, GROUP * BLOCK, active)
+            words.append(self.b.op("bits", x, type=Type("int32", BLOCK)))
+        for i, word in enumerate(self.transposed(words)[:-(-active // GROUP)]):
+            packed = self.b.op("bits", word, type=Type("int8", GROUP * BLOCK))
+            self.store(start, number * BLOCK + i, first, width, packed)
+            total = self.added(total, packed)
+        return total
+
+    def transposed(self, rows: list[Operand]) -> list[Operand]:
+        """Rows become columns: blocks of 8, 4, 2 and 1 change places."""
+        for d in (8, 4, 2, 1):
+            low = tuple(i if not i & d else BLOCK + i - d for i in range(BLOCK))
+            high = tuple(i + d if not i & d else BLOCK + i for i in range(BLOCK))
+            for i in (i for i in range(BLOCK) if not i & d):
+                rows[i], rows[i + d] = self.b.shuffle(rows[i], rows[i + d], low), self.b.shuffle(rows[i], rows[i + d], high)
+        return rows
+
+
+def runs(vectors: Sequence[Piece]) -> list[tuple[int, int, int]]:
+    """Neighbouring vectors that are alike: first column, how many, active columns of each."""
+    result: list[tuple[int, int, int]] = []
+    for p in vectors:
+        if result and result[-1][2] == p.active:
+            result[-1] = (result[-1][0], result[-1][1] + 1, p.active)
+        else:
+            result.append((p.start, 1, p.active))
+    return result

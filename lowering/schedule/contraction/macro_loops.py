@@ -1,0 +1,125 @@
+"""The loops around the tiles of a contraction: over rows and columns, either of them outermost, over the places of outer axes,
+and over batches, for each of which panels may be packed. `contraction.py` says what they go around.
+"""
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from ....runtime.records import dataclass
+from ...elements.affine import Affine, Axis, Range
+from ...loops.builder import Builder
+from ..nest.padding_conditions import Conditions
+from ..nest.row_range import Rows, nested, over_tested
+from ..nest.tile_axis import Piece, Tiles, balanced, interior, over
+from ..vectorize.vectorize import At
+from .border_tiles import over_both_ends
+from .choose import ContractionChoice, may_repeat
+from .pack_b import Cut, depth_of_panels
+from .recognise import Contraction
+
+if TYPE_CHECKING:
+    from .micro_kernel import Product
+
+MANY_PLACES = 128
+"""Of outer axes, for which rows of outputs are not counted."""
+
+
+def alike_in_each(form: Contraction, choice: ContractionChoice, conditions: Conditions) -> Tiles | None:
+    """Tiles of one size for the rows of outputs that there are at each place of the outer axes, more here and fewer there; the
+    last computes rows again."""
+    if form.m is None or not form.tested or conditions.rows or not may_repeat(form, choice.lanes):
+        return None
+    counts = counts_of_rows(form.m, form.tested)
+    most, fewest = max(counts, default=0), min(counts, default=0)
+    size = min(balanced(most, choice.tile.rows)[0].size, fewest) if most else 0
+    return Tiles(0, size, -(-most // size)) if size > 1 else None
+
+
+def counts_of_rows(m: Axis, tested: Sequence[Range]) -> set[int]:
+    """How many rows there are, at each place of the other axes; nothing where these places are many."""
+    others = sorted({a for w in tested for a in w.index.axes} - {m}, key=lambda a: a.name)
+    if math.prod(a.extent for a in others) > MANY_PLACES or any(w.index.hidden for w in tested):
+        return set()
+    places = ({a: Affine.of(i) for a, i in zip(others, at)} for at in itertools.product(*(range(a.extent) for a in others)))
+    found = (interior(m, [w.substitute(at) for w in tested]) for at in places)
+    return {high - low for low, high in found}
+
+
+@dataclass(frozen=True, slots=True)
+class Loops:
+    """With `columns_first` a panel passes all rows before the next one comes, and they are all staged before, where they are
+    staged; with `groups`, those of one group. `lines` are the tiles of rows, but where there are others (`alike`); `widths`
+    those of columns, `wide` those beside a single row."""
+    b: Builder
+    form: Contraction
+    product: Product
+    columns_first: bool
+    lines: Sequence[Tiles]
+    alike: Tiles | None
+    widths: Cut
+    wide: Cut
+    groups: Axis | None
+
+    def write(self, fill: Callable[[At], None] | None, rows: Rows | None) -> None:
+        """All of it; `fill` packs the panels of the batch at a place."""
+        form = self.form
+        if fill is None and not (self.columns_first and form.batch):
+            self.inner(form.outer, {}, rows)
+            return
+        first = tuple(a for d, a in enumerate(form.outer) if a in form.batch or (rows and d == 0 and form.batch))
+        rest = tuple(a for a in form.outer if a not in first)
+
+        def batch(at: At) -> None:
+            if fill:
+                self.b.outside(depth_of_panels(self.b, form), lambda: fill(at))
+            self.inner(rest, at, None if first else rows)
+
+        nested(self.b, first, {}, batch, rows if first else None, form.nest.where)
+
+    def inner(self, axes: tuple[Axis, ...], at: At, rows: Rows | None) -> None:
+        if not self.columns_first:
+            nested(self.b, axes, at, self.row_major, rows, self.form.nest.where)
+        elif self.groups:
+            self.b.loop(self.groups, lambda: self.column_major(axes, at, rows))
+        else:
+            self.column_major(axes, at, rows)
+
+    def row_major(self, at: At) -> None:
+        def line(at: At, m: Tiles) -> None:
+            self.product.step.stage(at, m.size)
+            self.over_columns(at, lambda at, vectors, panel: self.product.tile(at, m, vectors, panel),
+                              self.wide if m.size == 1 else self.widths)
+        self.over_rows(at, line)
+
+    def column_major(self, axes: tuple[Axis, ...], at: At, rows: Rows | None) -> None:
+        step, where = self.product.step, self.form.nest.where
+        if step.is_staged:
+            nested(self.b, axes, at, lambda at: self.over_rows(at, lambda at, m: step.stage(at, m.size)))
+        self.over_columns(at, lambda at, vectors, panel: nested(self.b, axes, at, lambda at: self.over_rows(
+            at, lambda at, m: self.product.tile(at, m, vectors, panel)), rows, where), self.widths)
+
+    def over_rows(self, at: At, run: Callable[[At, Tiles], None]) -> None:
+        b, form, alike = self.b, self.form, self.alike
+        if alike and (m := form.m):
+            over_tested(b, m, alike, [w.substitute(at) for w in form.tested], lambda start: run({**at, m: start}, alike))
+            return
+        groups = self.groups
+        first = Affine.of(groups) * (form.rows // groups.extent) if groups else Affine()
+
+        def rows(start: Affine, t: Tiles) -> None:
+            place = {**at, form.m: first + start} if form.m else at
+            found = [r.substitute(place) for r in form.tested]
+            if any(w.known is False for w in found):
+                return
+            if tests := [w for w in found if w.known is None]:
+                b.when(b.holds(tests), lambda: run(place, t))
+            else:
+                run(place, t)
+        over_both_ends(b, self.lines, rows)
+
+    def over_columns(self, at: At, run: Callable[[At, tuple[Piece, ...], int], None], cut: Cut) -> None:
+        for (t, vectors), (panel, _) in zip(cut, self.widths):
+            over(self.b, [t], lambda start, _: run({**at, self.form.n: start}, vectors, panel.size))

@@ -1,0 +1,219 @@
+"""Copies the rows of a tile of bytes to scratch, so that any convolution of bytes becomes a plain product of matrices: K lies
+flat in memory, the zero point stands where a condition fails, zeros fill K up. `dot` and `tile_products` read the rows there.
+"""
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ....runtime.records import dataclass
+from ...elements.affine import Affine, Axis, Range
+from ...elements.expression import Buffer, Load
+from ...graph.types import ITEM_SIZES
+from ...loops.builder import Builder
+from ...loops.ir import Literal, Operand, Type
+from ...target.target import Target
+from ..nest.row_range import nested
+from ..nest.tile_axis import Tiles, chunks, over, pieces
+from ..vectorize.reduction_loops import alike, bounds
+from ..vectorize.vectorize import At
+
+if TYPE_CHECKING:
+    from .recognise import Contraction
+
+
+START = Affine()
+TEST_CYCLES = 2
+"""What it takes to test the conditions of a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """Where rows of `x` go: `depth` elements each, `stride` apart. With `flipped` signed bytes become unsigned ones, 128
+    more. Where b has a zero point, `terms` holds what it adds to each row's sums."""
+    b: Builder
+    target: Target
+    form: Contraction
+    x: Load
+    zero_point: int
+    buffer: Buffer
+    depth: int
+    stride: int
+    flipped: bool
+    factor: int = 0
+    terms: Buffer | None = None
+    first: Affine = START
+    """Where the first row goes."""
+
+    @staticmethod
+    def of(b: Builder, form: Contraction, x: Load, zero_points: tuple[int, int], rows: int, depth: int, stride: int,
+           flipped: bool, target: Target) -> Staging:
+        """With scratch for so many rows. `zero_points` are those of a and b."""
+        name = form.nest.name
+        dtype = "int8" if flipped or x.dtype == "int8" else "uint8"
+        buffer = b.scratch(Buffer(f"{name}.rows", dtype, ((rows - 1) * stride + depth,), "scratch"))
+        terms = b.scratch(Buffer(f"{name}.terms", "int32", (rows,), "scratch")) if zero_points[1] else None
+        return Staging(b, target, form, x, zero_points[0], buffer, depth, stride, flipped, -zero_points[1], terms)
+
+    def stage(self, at: At, rows: int) -> None:
+        """buffer[r, k] = a[m + r, k]; the zero point where a condition fails. Rows whose conditions hold for all of K
+        are copied in longer runs than those around."""
+        where = [w for w in self.form.reduce.where if w not in self.form.inside and any(
+            w.substitute(self.row_at(at, r)).known is not True for r in (0, rows - 1))]
+        self.parts(at, rows, where)
+        if rest := self.depth - self.form.depth:
+            over(self.b, [Tiles(0, 1, rows)], lambda start, _: self.vectors(
+                Affine(), (self.first + start) * self.stride + self.form.depth, rest, 0))
+        if self.terms:
+            over(self.b, [Tiles(0, 1, rows)], lambda start, _: self.term(self.first + start))
+
+    def parts(self, at: At, rows: int, where: Sequence[Range]) -> None:
+        """Rows that meet conditions, and those between; one by one where it is not known which do."""
+        if rows > 1 and self.form.m and at[self.form.m].terms and any(map(self.on_rows, where)):
+            over(self.b, [Tiles(0, 1, rows)], lambda start, _: replace(self, first=self.first + start).lines(
+                self.row_at(at, start), range(1), where))
+            return
+        free = [r for r in range(rows) if all(w.substitute(self.row_at(at, r)).known for w in where if self.on_rows(w))]
+        low, high = (free[0], free[-1] + 1) if free else (0, 0)
+        around = [w for w in where if not self.on_rows(w)]
+        for part, conditions in ((range(low), where), (range(low, high), around), (range(high, rows), where)):
+            if part:
+                self.lines(at, part, conditions)
+
+    def lines(self, at: At, rows: range, where: Sequence[Range]) -> None:
+        """These rows. Axes of K in conditions on them are taken apart, so that these are settled when compiling; others are
+        tested once for many elements."""
+        axes = self.form.reduce.axes
+        apart = [a for a in axes if any(w.index.coefficient(a) for w in where if self.on_rows(w))]
+        run = self.run_of([a for a in axes if any(w.index.coefficient(a) for w in where)])
+        looped = [a for a in axes[:len(axes) - len(run)] if a not in apart]
+        runs = alike(apart, where, [self.row_at(at, r) for r in rows], tested=True)
+        for position in itertools.product(*(runs[a] for a in apart)):
+            loops = [Axis(a.name, len(values)) for a, values in zip(apart, position)]
+            here = {**at, **{a: Affine.of(loop) + values.start for a, loop, values in zip(apart, loops, position)},
+                    **{a: Affine() for a in run}}
+            for members, condition in self.cases(here, rows, where):
+                nested(self.b, tuple(loops), {}, lambda _: self.part(here, members, condition, looped, run))
+
+    @property
+    def test_cycles(self) -> float:
+        """What tests of a row take, for each element of K."""
+        axes = self.form.reduce.axes
+        run = self.run_of([a for a in axes if any(w.index.coefficient(a) for w in self.form.reduce.where)])
+        return TEST_CYCLES / math.prod(a.extent for a in run)
+
+    def on_rows(self, w: Range) -> bool:
+        return self.form.m is not None and bool(w.index.coefficient(self.form.m))
+
+    def run_of(self, apart: Sequence[Axis]) -> tuple[Axis, ...]:
+        """The last axes of K, as many as lie in memory as one run; none of those `apart`."""
+        return run_of(self.x, self.form.reduce.axes, apart)
+
+    def cases(self, at: At, rows: range, where: Sequence[Range]) -> list[tuple[range, tuple[Range, ...] | None]]:
+        """Neighbouring rows with the conditions that must be tested for them; None where one fails for sure."""
+        result: list[tuple[range, tuple[Range, ...] | None]] = []
+        if not where:
+            return [(rows, ())]
+        for r in rows:
+            placed = [w.substitute(self.row_at(at, r)) for w in where]
+            failing = any(w.known is False for w in placed)
+            condition = None if failing else tuple(w for w in placed if w.known is None)
+            if result and result[-1][1] == condition:
+                result[-1] = (range(result[-1][0].start, r + 1), condition)
+            else:
+                result.append((range(r, r + 1), condition))
+        return result
+
+    def part(self, at: At, rows: range, condition: tuple[Range, ...] | None, looped: Sequence[Axis],
+             run: tuple[Axis, ...]) -> None:
+        """Copy, or fill, these rows for all values of the axes `looped`."""
+        if looped:
+            axis, *rest = looped
+            loop, low, high = Axis(axis.name, axis.extent), None, None
+            inside = {**at, axis: Affine.of(loop)}
+            if mine := [w.substitute(inside) for w in self.form.inside if w.index.coefficient(axis)]:
+                low, high = bounds(self.b, loop, mine)
+            self.b.loop(loop, lambda: self.part(inside, rows, condition, rest, run), (), low, high)
+            return
+        copy = functools.partial(self.copy, at, rows, math.prod(a.extent for a in run))
+        if condition:
+            holds = self.b.holds([w.substitute(at) for w in condition])
+            self.b.when(holds, lambda: copy(True))
+            self.b.when(self.b.op("xor", holds, Literal(1, holds.type)), lambda: copy(False))
+        else:
+            copy(condition is not None)
+
+    def copy(self, at: At, rows: range, length: int, inside: bool) -> None:
+        """One run of each row."""
+        k = Affine()
+        for axis in self.form.reduce.axes:
+            k = k * axis.extent + at[axis]
+
+        def line(start: Affine, _: Tiles) -> None:
+            source = self.x.index[0].substitute(self.row_at(at, start))
+            over(self.b, chunks(length, 4 * self.lanes), lambda s, t: self.vectors(
+                source + s, (self.first + start) * self.stride + k + s, t.size, None if inside else self.fill))
+
+        over(self.b, [Tiles(rows.start, 1, len(rows))], line)
+
+    @property
+    def fill(self) -> int:
+        """The zero point as it is stored."""
+        if not self.flipped:
+            return self.zero_point
+        return (self.zero_point + (128 if self.x.dtype == "int8" else 0) + 128) % 256 - 128
+
+    def vectors(self, source: Affine, target: Affine, length: int, filled: int | None) -> None:
+        """Copy, or store a number."""
+        dtype = self.buffer.dtype
+        for piece in pieces(length, self.lanes, self.target.has_masked):
+            value: Operand = Literal(filled or 0, Type(dtype, piece.lanes))
+            if filled is None:
+                value = self.b.load(self.x.buffer, source + piece.start, piece.lanes, piece.active)
+                if self.flipped and self.x.dtype == "int8":
+                    value = self.b.op("xor", value, Literal(-128, value.type))
+                elif value.type.dtype != dtype:
+                    value = self.b.op("bits", value, type=Type(dtype, piece.lanes))
+            self.b.store(self.buffer, target + piece.start, value, piece.active)
+
+    @property
+    def lanes(self) -> int:
+        return self.target.lanes(ITEM_SIZES[self.buffer.dtype])
+
+    def term(self, row: Affine) -> None:
+        """What b's zero point adds to the sums of a row: factor * its sum."""
+        assert self.terms
+        lanes = max(1, self.target.vector_bytes // 4)
+        total: Operand = Literal(0, Type("int32", lanes))
+
+        def summed(start: Affine, count: int, total: Operand) -> Operand:
+            x = self.b.load(self.buffer, row * self.stride + start, 4 * lanes, count)
+            ones = Literal(1, Type("int8", 4 * lanes))
+            is_unsigned = self.flipped or self.x.dtype == "uint8"
+            return self.b.op("dot4", total, *((x, ones) if is_unsigned else (ones, x)), type=total.type)
+
+        whole, rest = divmod(self.depth, 4 * lanes)
+        loop = Axis("vector", whole)
+        if whole:
+            (total,) = self.b.loop(loop, lambda t: [summed(Affine.of(loop) * (4 * lanes), 4 * lanes, t)], [total])
+        if rest:
+            total = summed(Affine.of(whole * 4 * lanes), rest, total)
+        one = self.b.op("reduce_add", total, type=Type("int32")) if lanes > 1 else total
+        self.b.store(self.terms, row, self.b.op("mul", one, Literal(self.factor, one.type)))
+
+    def row_at(self, at: At, row: Affine | int) -> At:
+        return {**at, self.form.m: at[self.form.m] + row} if self.form.m else at
+
+
+def run_of(x: Load, axes: tuple[Axis, ...], apart: Sequence[Axis]) -> tuple[Axis, ...]:
+    """The last axes of K, as many as lie in memory as one run; none of those `apart`."""
+    i = x.index[0]
+    first = len(axes) if axes[-1] in apart else len(axes) - 1
+    while 0 < first < len(axes) and axes[first - 1] not in apart and (
+            i.coefficient(axes[first - 1]) == i.coefficient(axes[first]) * axes[first].extent):
+        first -= 1
+    return axes[first:]

@@ -1,0 +1,218 @@
+"""The second operand of a product, packed so that a tile reads it from beginning to end: panels [K /
+group][width][group], one after the other, the columns of a panel in the order of its vectors, missing ones filled up
+with zeros.
+
+Data that is known is packed while compiling, in the narrowest integer type that holds it; other data by loops at the
+start of the kernel, into scratch memory; or it is read where it lies.
+"""
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ....runtime.arena import empty
+from ....runtime.records import dataclass
+from ...elements.affine import Affine, Axis, Range
+from ...elements.expression import PRIMITIVES, Apply, Buffer, Cast, Const, Expr, Load, is_float
+from ...elements.interpret import evaluate, numpy_dtype
+from ...elements.traverse import loads
+from ...graph.types import ITEM_SIZES, Array
+from ...loops.builder import Builder
+from ...loops.ir import Literal, Operand, Type
+from ...target.target import Target
+from ..code_size_model import price_of, share_of
+from ..derived_constants import Made, derive
+from ..elementwise.elementwise import scattered
+from ..nest.loop_nest import free_axes
+from ..nest.tile_axis import Piece, Tiles, over
+from ..vectorize.reduction_loops import reduce_loops
+from ..vectorize.vectorize import At, Vectorizer
+
+if TYPE_CHECKING:
+    from .recognise import Contraction
+
+Cut = list[tuple[Tiles, tuple[Piece, ...]]]
+"""The panels of the columns, and the vectors of each."""
+GATHER_LINES = 500
+"""Lines that put vectors together from elements that are far apart."""
+SLOWLY_CONVERTED = 8
+"""Cycles that it takes to convert one of a byte alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panels:
+    """How a tile reads b: from `buffer`, packed, of which the panels of one batch are `batch_size` elements; or, where
+    there is no buffer, from `source` itself."""
+    n: Axis
+    axes: tuple[Axis, ...]
+    dtype: str
+    source: Expr
+    buffer: Buffer | None = None
+    batch: tuple[Axis, ...] = ()
+    batch_size: int = 0
+    group: int = 1
+
+    def load(self, b: Builder, target: Target, at: At, vectors: tuple[Piece, ...], panel: int, k: Affine) -> list[Operand]:
+        """The vectors of the panels, of `panel` columns each, that start at at[n], for one step of K."""
+        if self.buffer is None:
+            return [self.direct(b, target, at, piece) for piece in vectors]
+        width, depth = sum(piece.lanes for piece in vectors if piece.start < panel), math.prod(a.extent for a in self.axes)
+        start = at[self.n] * depth + k * width
+        which = Affine()
+        for a in self.batch:
+            which = which * a.extent + at[a]
+        start = start + which * self.batch_size
+        return [self.widened(b, b.load(self.buffer, start + offset, piece.lanes * self.group))
+                for piece in vectors for offset in [piece.start // panel * panel * depth + piece.start % panel * self.group]]
+
+    def direct(self, b: Builder, target: Target, at: At, piece: Piece) -> Operand:
+        place = {**at, self.n: at[self.n] + piece.start}
+        return self.widened(b, Vectorizer(b, target, place, self.n, piece.lanes, piece.active).vector(self.source))
+
+    def widened(self, b: Builder, x: Operand) -> Operand:
+        return x if x.type.dtype == self.dtype else b.op("cast", x, type=Type(self.dtype, x.type.lanes))
+
+
+def packed(builder: Builder, name: str, b: Expr, n: Axis, axes: tuple[Axis, ...], batch: tuple[Axis, ...], cut: Cut, dtype: str,
+           group: int = 1) -> Panels:
+    """Panels of constant data."""
+    make = functools.partial(in_panels, n=n, axes=axes, batch=batch, cut=cut, dtype=dtype, group=group)
+    (buffer,), _ = derive(builder, (f"{name}.packed",), (b,), make)
+    depth = Axis("k", -(-math.prod(a.extent for a in axes) // group) * group)
+    return Panels(n, axes if group == 1 else (depth,), dtype if group == 1 else buffer.dtype, b, buffer, batch,
+                  buffer.size // math.prod(a.extent for a in batch), group)
+
+
+def in_panels(b: Expr, n: Axis, axes: tuple[Axis, ...], batch: tuple[Axis, ...], cut: Cut, dtype: str, group: int) -> Made:
+    """The elements of the panels."""
+    data = constant(b, (*batch, n, *axes)).reshape(-1, n.extent, math.prod(a.extent for a in axes))
+    stored = narrowest(data, dtype)
+    filled = data if data.shape[2] % group == 0 else np.pad(data, ((0, 0), (0, 0), (0, -data.shape[2] % group)))
+    width = sum(t.count * sum(p.lanes for p in vectors) for t, vectors in cut)
+    flat = empty((len(filled), filled.shape[2] * width), numpy_dtype(stored))  # aligned, so that code reads it where it is
+    end = 0
+    for t, vectors in cut:
+        width, active = sum(p.lanes for p in vectors), sum(p.active for p in vectors)
+        rows = filled[:, t.start:t.start + t.count * active].reshape(len(filled), t.count, active, -1, group)
+        start, end = end, end + t.count * width * filled.shape[2]
+        part = flat[:, start:end].reshape(len(filled), t.count, -1, width, group)
+        part[:, :, :, :active] = rows.transpose(0, 1, 3, 2, 4)  # each weight is written once
+        part[:, :, :, active:] = 0
+    return Made((flat.reshape(-1),))
+
+
+def narrowest(data: Array, dtype: str) -> str:
+    """The smallest integer type that holds the data; floats stay as they are."""
+    if is_float(dtype):
+        return dtype
+    low, high = int(data.min()), int(data.max())
+    return next(t for t in ("int8", "int16", "int32", "int64")
+                if (np.iinfo(t).min <= low and high <= np.iinfo(t).max) or ITEM_SIZES[t] >= ITEM_SIZES[dtype])
+
+
+def constant(e: Expr, axes: tuple[Axis, ...]) -> Array:
+    """The data of an expression of constants over `axes`; plain loads are strided views, without index arrays."""
+    match e:
+        case Load(buffer=buffer, index=(i,)) if buffer.data is not None and {t for t, _ in i.terms} <= set(axes):
+            low, high = i.bounds
+            if low >= 0 and high < buffer.size:
+                flat = np.ascontiguousarray(buffer.data).reshape(-1)
+                shape, strides = [a.extent for a in axes], [i.coefficient(a) * flat.itemsize for a in axes]
+                raw = flat.view(f"u{flat.itemsize}")  # NumPy makes no strided views of dtypes that are not its own
+                return np.lib.stride_tricks.as_strided(raw[i.const:], shape, strides, writeable=False).view(flat.dtype)
+        case Cast(arg=arg, dtype=dtype, bits=False):
+            return constant(arg, axes).astype(numpy_dtype(dtype))
+        case Apply("sub" | "add" | "mul" as primitive, (x, Const(value, dtype))):
+            return np.asarray(PRIMITIVES[primitive](constant(x, axes), np.asarray(value, numpy_dtype(dtype))))
+    return evaluate(e, axes)
+
+
+def unpacked(b: Expr, n: Axis, axes: tuple[Axis, ...], dtype: str) -> Panels:
+    return Panels(n, axes, dtype, narrow(b))
+
+
+def narrow(b: Expr) -> Expr:
+    """b without a conversion to a wider type at the end, which can as well be done where it is used."""
+    match b:
+        case Cast(arg=arg, dtype=dtype, bits=False) if not is_float(dtype) and not is_float(arg.dtype) and (
+                ITEM_SIZES[arg.dtype] < ITEM_SIZES[dtype]):
+            return arg
+    return b
+
+
+def pack_at_run_time(b: Builder, name: str, source: Expr, n: Axis, axes: tuple[Axis, ...], cut: Cut, dtype: str,
+                     target: Target, where: Sequence[Range] = ()) -> tuple[Panels, Callable[[At], None]]:
+    """Panels in scratch memory, and what fills them for the batch at a place, for the values of `axes` for which the
+    conditions hold."""
+    source = narrow(source)
+    depth = math.prod(a.extent for a in axes)
+    size = depth * sum(t.count * sum(p.lanes for p in vectors) for t, vectors in cut)
+    scratch = b.scratch(Buffer(f"{name}.packed", source.dtype, (size,), "scratch"))
+
+    def fill(at: At) -> None:
+        for t, vectors in cut:
+            over(b, [t], lambda start, _: panel(at, start, vectors))
+
+    singly = scattered(source, n) and pack_singly(source, n.extent * depth)
+
+    def panel(at: At, start: Affine, vectors: tuple[Piece, ...]) -> None:
+        width, columns = sum(piece.lanes for piece in vectors), Axis("column", sum(piece.active for piece in vectors))
+
+        def row(at: At, _: Sequence[Operand]) -> tuple[()]:
+            k = Affine()
+            for axis in axes:
+                k = k * axis.extent + at[axis]
+            row = start * depth + k * width
+            if singly:
+                if width > columns.extent:
+                    b.store(scratch, row + vectors[-1].start, Literal(0, Type(source.dtype, vectors[-1].lanes)))
+                column = Affine.of(columns)
+                b.loop(columns, lambda: b.store(scratch, row + column, Vectorizer(
+                    b, target, {**at, n: start + column}).value(source)))
+                return ()
+            for piece, count in repeated(vectors, scattered(source, n)):
+                number = Axis("vector", count)
+
+                def store() -> None:
+                    first = Affine.of(number) * piece.lanes + piece.start
+                    v = Vectorizer(b, target, {**at, n: start + first}, n, piece.lanes, piece.active)
+                    b.store(scratch, row + first, v.vector(source))
+
+                b.loop(number, store)
+            return ()
+
+        reduce_loops(b, axes, where, at, (), row, unroll=1)
+
+    return Panels(n, axes, dtype, source, scratch), fill
+
+
+def pack_singly(source: Expr, size: int) -> bool:
+    """Whether elements that are far apart are packed one by one, which is little code: where that takes hardly longer."""
+    slower = SLOWLY_CONVERTED if any(ITEM_SIZES[x.dtype] == 1 and is_float(x.dtype) for x in loads(source)) else 0.5
+    return size * slower <= price_of(share_of(source)) * GATHER_LINES
+
+
+def repeated(vectors: tuple[Piece, ...], alike: bool) -> list[tuple[Piece, int]]:
+    """The vectors one by one; or, where those that are `alike` share their code, the first of each kind and how many
+    follow each other."""
+    if not alike:
+        return [(piece, 1) for piece in vectors]
+    groups = [list(group) for _, group in itertools.groupby(vectors, lambda piece: (piece.lanes, piece.active))]
+    return [(group[0], len(group)) for group in groups]
+
+
+def is_constant(e: Expr) -> bool:
+    return all(x.buffer.data is not None for x in loads(e))
+
+
+def depth_of_panels(b: Builder, form: Contraction) -> int:
+    """How many of the open loops panels depend on: they are packed before the others, unless these store what is packed."""
+    if any(x.buffer.role == "scratch" for x in loads(form.b)):
+        return b.depth
+    outer = {*free_axes(form.b), *(a for w in form.inside for a in w.index.axes)} - {form.n, *form.reduce.axes}
+    return b.depth_of(outer)

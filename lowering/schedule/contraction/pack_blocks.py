@@ -1,0 +1,150 @@
+"""Copies of a block of both operands of a product, in scratch that stays in a cache: the panels of its columns, and the rows
+of one tile."""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ....runtime.records import dataclass
+from ...elements.affine import Affine, Axis
+from ...elements.expression import Buffer, Expr
+from ...elements.traverse import loads
+from ...loops.builder import Builder
+from ...loops.ir import Operand, Type
+from ...target.target import Target
+from ..elementwise.transpose import turn
+from ..nest.axis_blocks import Terms
+from ..nest.tile_axis import Piece, pieces
+from ..vectorize.vectorize import At, Vectorizer
+
+Each = Callable[[Callable[[Affine], None]], object]
+"""Runs something for the number of each panel or tile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """Panels of `source`, [panel][term][column] in `scratch`; `n` are its columns, in vectors of `lanes`, `k` its terms."""
+    b: Builder
+    target: Target
+    scratch: Buffer
+    source: Expr
+    n: Axis
+    k: Axis
+    lanes: int
+
+    @property
+    def turned(self) -> bool:
+        """Whether terms lie next to each other in memory, and columns do not."""
+        found = [x.index[0] for x in loads(self.source)]
+        return self.lanes >= 4 and all(i.coefficient(self.k) in (0, 1) for i in found) and any(
+            i.coefficient(self.n) not in (0, 1) for i in found)
+
+    def fill(self, at: At, terms: Terms, each: Each, size: int, vectors: tuple[Piece, ...], offset: int) -> None:
+        """Panels of `size` columns from at[n] on; scratch has them from column `offset` on."""
+        width, turned = sum(piece.lanes for piece in vectors), [p for p in vectors if self.turned and p.lanes == self.lanes]
+        others = [p for p in vectors if p not in turned]
+
+        def place(panel: Affine, term: Affine) -> tuple[At, Affine]:
+            here = {**at, self.n: at[self.n] + panel * size, self.k: terms.start + term}
+            return here, (panel * width + offset) * terms.size + term * width
+
+        def one(term: Affine, some: list[Piece]) -> None:
+            each(lambda panel: self.straight(*place(panel, term), some))
+
+        def rest(first: int, count: int) -> None:
+            for term in range(first, first + count):
+                one(Affine.of(term), turned)
+
+        if others:
+            terms.loop(lambda term: one(term, others))
+        if turned:
+            each(lambda panel: self.squares(terms, turned, width, lambda term: place(panel, term)))
+            terms.tail(self.lanes, rest)
+
+    def straight(self, at: At, to: Affine, vectors: list[Piece]) -> None:
+        """One term of the columns of some vectors."""
+        for piece in vectors:
+            place = {**at, self.n: at[self.n] + piece.start}
+            value = Vectorizer(self.b, self.target, place, self.n, piece.lanes, piece.active).vector(self.source)
+            self.b.store(self.scratch, to + piece.start, value)
+
+    def squares(self, terms: Terms, vectors: list[Piece], width: int, place: Callable[[Affine], tuple[At, Affine]]) -> None:
+        """As many terms of each vector as it has lanes, turned in registers."""
+        def square(term: Affine) -> None:
+            at, to = place(term)
+            for piece in vectors:
+                columns = [piece.start + min(c, piece.active - 1) for c in range(self.lanes)]
+                lines = [Vectorizer(self.b, self.target, {**at, self.n: at[self.n] + c}, self.k, self.lanes).vector(self.source)
+                         for c in columns]
+                for r, line in enumerate(turn(self.b, lines)):
+                    self.b.store(self.scratch, to + (r * width + piece.start), line)
+
+        terms.loop(square, step=self.lanes)
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The rows of a tile of `source`, [row][term] in `scratch`, or those of some tiles, [tile][term][row], where rows are
+    `together`; `m` are its rows, `k` its terms."""
+    b: Builder
+    target: Target
+    scratch: Buffer
+    source: Expr
+    m: Axis
+    k: Axis
+    lanes: int
+    together: bool
+
+    @staticmethod
+    def size(rows: int, tiles: int, depth: int, lanes: int, together: bool) -> int:
+        """Elements of scratch for so many rows and terms."""
+        return rows * (tiles * depth if together else apart(depth, lanes))
+
+    def fill(self, at: At, terms: Terms, rows: int, tiles: Each) -> None:
+        """Copy the rows from at[m] on."""
+        if self.together:
+            terms.loop(lambda term: self.across(at, terms, term, rows, tiles))
+        else:
+            row = Axis("row", rows)
+            self.b.loop(row, lambda: self.along(at, terms, Affine.of(row)))
+
+    def across(self, at: At, terms: Terms, term: Affine, rows: int, tiles: Each) -> None:
+        """One term of all rows."""
+        def tile(number: Affine) -> None:
+            for piece in pieces(rows, self.lanes, self.target.has_masked):
+                place = {**at, self.m: at[self.m] + number * rows + piece.start, self.k: terms.start + term}
+                value = Vectorizer(self.b, self.target, place, self.m, piece.lanes, piece.active).vector(self.source)
+                to = (number * terms.size + term) * rows + piece.start
+                self.b.store(self.scratch, to, value, piece.active)
+
+        tiles(tile)
+
+    def along(self, at: At, terms: Terms, row: Affine) -> None:
+        """All terms of one row."""
+        here, start = {**at, self.m: at[self.m] + row}, row * apart(terms.size, self.lanes)
+
+        def part(term: Affine, piece: Piece) -> None:
+            v = Vectorizer(self.b, self.target, {**here, self.k: terms.start + term}, self.k, piece.lanes, piece.active)
+            self.b.store(self.scratch, start + term, v.vector(self.source), piece.active)
+
+        def rest(first: int, count: int) -> None:
+            for piece in pieces(count, self.lanes, self.target.has_masked):
+                part(Affine.of(first + piece.start), piece)
+
+        terms.loop(lambda term: part(term, Piece(0, self.lanes, self.lanes)), step=self.lanes)
+        terms.tail(self.lanes, rest)
+
+    def load(self, terms: Terms, tile: Affine, row: int, rows: int, term: Affine) -> Operand:
+        """One element."""
+        if self.together:
+            return self.b.load(self.scratch, (tile * terms.size + term) * rows + row)
+        index = term + row * apart(terms.size, self.lanes)
+        return self.b.load(self.scratch, index)
+
+
+def apart(depth: int, lanes: int) -> int:
+    """From one row to the next: not a multiple of many lines of a cache."""
+    return (depth // lanes | 1) * lanes + (2 * lanes if depth // lanes % 2 else 0)
+
+
+def widened(b: Builder, x: Operand, dtype: str) -> Operand:
+    return x if x.type.dtype == dtype else b.op("cast", x, type=Type(dtype, x.type.lanes))

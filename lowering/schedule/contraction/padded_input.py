@@ -1,0 +1,278 @@
+"""Windows that leave their input at a border, made plain: the input of a small contraction is copied to scratch as numbers of
+the sums' type, with a border of zeros (a halo). Then no row of a tile meets a condition, the border has no code of its own, and
+narrow floats are converted once and not at each use. `schedule` asks for it before a kernel is cut into parts.
+
+A zero adds nothing to a sum of finite weights, so that the weights have to be known.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ....runtime.arena import empty
+from ....runtime.records import dataclass
+from ...elements.affine import Affine, Axis, Range
+from ...elements.expression import Apply, Buffer, Cast, Const, Expr, Load, Reduce, is_float
+from ...elements.interpret import numpy_dtype
+from ...elements.traverse import loads
+from ...graph.types import ITEM_SIZES
+from ...kernels.kernel import Kernel
+from ...loops.builder import Builder
+from ...target.target import Target
+from ..derived_constants import Made, derive
+from ..elementwise.elementwise import ONE_BY_ONE
+from ..elementwise.elementwise import lower as lower_map
+from ..nest.loop_nest import Nest, Rewriter, flat_index, free_axes, units
+from ..nest.row_range import nested
+from ..nest.split_nest import collapse, turns
+from ..nest.tile_axis import chunks, over, pieces, repeating
+from ..vectorize.epilogue import Block, Writer
+from ..vectorize.vectorize import At
+from ..window.window import main_reduction
+from . import choose, micro_kernel
+from .choose import ContractionChoice
+from .pack_b import constant
+from .recognise import Contraction
+from .recognise import recognise as contraction_of
+
+SHARE = 8
+"""The copy takes no more than this part of the second-level cache."""
+MOST_HALO = 3
+"""So many times what there is of the input, the copy may be."""
+MOST_TERMS = 1 << 24
+"""Of more products the code of borders is a small part, and a copy that converts nothing takes time."""
+MANY_ROWS = 9
+"""A tile of so many rows has so many conversions of narrow floats that a copy, which needs no halo, is less code."""
+
+
+@dataclass(frozen=True, slots=True)
+class HaloChoice:
+    """A copy of this shape for each turn of the outer loops, and how the contraction that reads it runs."""
+    shape: tuple[int, ...]
+    dtype: str
+    inner: ContractionChoice
+
+    def __str__(self) -> str:
+        return f"{self.inner}, of a copy with a halo: {self.dtype}{list(self.shape)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Halo:
+    """The copy, what fills it, and what reads it, for each place of the axes `outer`; the product is by these weights."""
+    choice: HaloChoice
+    weights: Expr
+    outer: tuple[Axis, ...]
+    copy: Buffer
+    fill: tuple[Nest, ...]
+    form: Contraction
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """One of the input's: the index that is read along it, and what of it the copy holds, [low, high)."""
+    index: Affine
+    extent: int
+    low: int
+    high: int
+
+    @property
+    def inside(self) -> range:
+        """The part that exists."""
+        return range(max(self.low, 0), min(self.high, self.extent))
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """The sum of products of a nest whose loads have an index for each dimension; `a` reads the input, `b` the weights."""
+    nest: Nest
+    reduce: Reduce
+    a: Expr
+    read: Load
+    b: Expr
+
+    @staticmethod
+    def of(nest: Nest) -> Product | None:
+        match main_reduction(nest, nest.axes[-1]):
+            case Reduce("add", _, Apply("mul", factors)) as r if is_float(r.dtype):
+                for a, b in (factors, factors[::-1]):
+                    match a:
+                        case (Load() as read) | Cast(Load() as read, bits=False):
+                            if nest.axes[-1] not in free_axes(a) and is_plain(read):
+                                return Product(nest, r, a, read, b)
+        return None
+
+    @property
+    def row(self) -> Axis:
+        """The axis of a tile's rows."""
+        return self.nest.axes[-2]
+
+    def dimension_of(self, w: Range) -> int | None:
+        """Which dimension a condition keeps in range."""
+        return next((d for d, (i, n) in enumerate(zip(self.read.index, self.read.buffer.shape))
+                     if (w.low, w.high, w.index.const) == (0, n, i.const) and dict(w.index.terms) == dict(i.terms)), None)
+
+    def haloed(self) -> tuple[Range, ...]:
+        """The conditions that a halo makes true: on rows, and those that no loop of the sum could take as its bound."""
+        return tuple(w for w in self.reduce.where if self.dimension_of(w) is not None and (
+            self.row in w.index.axes or not w.index.axes & set(self.reduce.axes)))
+
+
+def is_finite(b: Expr) -> bool:
+    """Whether b is data, of finite numbers."""
+    match b:
+        case (Load() as x) | Cast(Load() as x, bits=False):
+            with np.errstate(invalid="ignore"):  # floats of 8 bits that are NaN
+                return x.buffer.data is not None and is_float(x.dtype) and bool(np.isfinite(x.buffer.data).all())
+    return False
+
+
+def is_plain(x: Load) -> bool:
+    """Whether there is an affine index for each dimension."""
+    return len(x.index) == len(x.buffer.shape) and all(isinstance(t, Axis) for i in x.index for t, _ in i.terms)
+
+
+def recognise(kernel: Kernel, target: Target) -> Halo | None:
+    """The copy with a halo for a kernel whose rows meet conditions, where it is small."""
+    axes = tuple(a for a in kernel.axes if a.extent != 1)
+    if len(axes) < 2 or any(x.buffer is kernel.out for x in loads(kernel.value)):
+        return None
+    rewriter = Rewriter(units(kernel))
+    index = rewriter.index(flat_index(kernel.out, tuple(map(Affine.of, kernel.axes)), {}))
+    product = Product.of(turns(Nest(kernel.out.name, kernel.out, axes, index, rewriter.value(kernel.value)), 1))
+    if product is None or len(product.nest.axes) < 2 or not is_worthwhile(product):
+        return None
+    return of_product(product, target) if not product.haloed() or is_finite(product.b) else None
+
+
+def is_worthwhile(p: Product) -> bool:
+    """Whether rows meet conditions; or narrow floats are converted again at each place of a window."""
+    summed = set(p.reduce.axes)
+    if p.read.dtype == p.reduce.dtype and math.prod(a.extent for a in (*p.nest.axes, *p.reduce.axes)) > MOST_TERMS:
+        return False
+    if any(p.row in w.index.axes and w.index.axes & summed for w in p.haloed()):
+        return True
+    return p.read.dtype != p.reduce.dtype and any(i.axes & summed and i.axes - summed for i in p.read.index)
+
+
+def of_product(p: Product, target: Target) -> Halo | None:
+    """The same for a sum of products."""
+    where = [w for w in p.reduce.where if w not in p.haloed()]
+    outer = tuple(a for a in p.nest.axes[:-2] if is_outer(p, a))
+    dimensions = [dimension(p, d) for d in range(len(p.read.index))]
+    held = [d for d in dimensions if not d.index.axes & set(outer)]
+    copy = Buffer(f"{p.nest.name}.halo", p.reduce.dtype, tuple(d.high - d.low for d in held), "scratch")
+    if copy.nbytes > target.l2_bytes // SHARE or math.prod(len(d.inside) for d in held) * MOST_HALO < copy.size:
+        return None
+    read = Load(copy, (flat_index(copy, tuple(d.index - d.low for d in held), {}),))
+    main = reading(p, read, where, outer)
+    form = contraction_of(collapse(main), False) if main else None
+    if form is None:
+        return None
+    form = replace(form, turns=math.prod(a.extent for a in outer))
+    choice = HaloChoice(copy.shape, copy.dtype, choose.choose(form, target))
+    if not p.haloed() and choice.inner.tile.rows < MANY_ROWS:
+        return None
+    return Halo(choice, p.b, outer, copy, (*zeros(p, copy), collapse(copied(p, copy, dimensions, held))), form)
+
+
+def is_outer(p: Product, axis: Axis) -> bool:
+    """Whether all that is read moves on with this axis alone."""
+    moved = [i for i in p.read.index if axis in i.axes]
+    return len(moved) == 1 and moved[0].terms == ((axis, 1),) and not any(
+        axis in w.index.axes for w in (*p.reduce.where, *p.nest.where))
+
+
+def dimension(p: Product, number: int) -> Dimension:
+    index, extent = p.read.index[number], p.read.buffer.shape[number]
+    if any(p.dimension_of(w) == number for w in p.reduce.where if w not in p.haloed()):
+        return Dimension(index, extent, 0, extent)
+    low, high = index.bounds
+    return Dimension(index, extent, low, high + 1)
+
+
+def zeros(p: Product, copy: Buffer) -> tuple[Nest, ...]:
+    """The whole copy made zero, where it has a halo."""
+    place = Axis("place", copy.size)
+    return (Nest(f"{p.nest.name}.zeros", copy, (place,), Affine.of(place), Const(0.0, copy.dtype)),) if p.haloed() else ()
+
+
+def copied(p: Product, copy: Buffer, dimensions: Sequence[Dimension], held: Sequence[Dimension]) -> Nest:
+    """What is inside of the input, as the sum sees it."""
+    axes = {id(d): Axis(f"x{number}", len(d.inside)) for number, d in enumerate(held)}
+    place = [Affine.of(axes[id(d)]) + d.inside.start for d in held]
+    there = flat_index(copy, tuple(i - d.low for i, d in zip(place, held)), {})
+    source = tuple(Affine.of(axes[id(d)]) + d.inside.start if id(d) in axes else d.index for d in dimensions)
+    x = Load(p.read.buffer, (flat_index(p.read.buffer, source, {}),))
+    value = x if isinstance(p.a, Load) else Cast(x, p.a.dtype)
+    return Nest(f"{p.nest.name}.copy", copy, tuple(a for a in axes.values() if a.extent > 1), there, value)
+
+
+def reading(p: Product, read: Load, where: Sequence[Range], outer: tuple[Axis, ...]) -> Nest | None:
+    """The nest that reads the copy. Where nothing stands against it, weights are turned round that go against the input, so
+    that both are one run of memory."""
+    r = p.reduce
+    if any(p.dimension_of(w) is None and w.index.axes - {*r.axes, *free_axes(p.b)} for w in where):
+        return None
+    back = {a: Axis(a.name, a.extent) for a in r.axes
+            if read.index[0].coefficient(a) < 0 and is_finite(p.b) and not any(a in w.index.axes for w in where)}
+    forth = Rewriter({a: Affine.of(b) * -1 + (a.extent - 1) for a, b in back.items()})
+    axes = tuple(back.get(a, a) for a in r.axes)
+    b = forth.value(p.b)
+    if (back or where) and is_finite(b):
+        b = weights(p, b, tuple(a for a in p.nest.axes if a in free_axes(b)) + axes)
+    conditions = tuple(bounding(w, axes) for w in forth.conditions(tuple(where)))
+    total = Reduce("add", axes, Apply("mul", (forth.value(read), b), r.dtype), conditions)
+    flat = Rewriter({}, lambda x: (x.buffer, x.index[0] if x.is_flat else flat_index(x.buffer, x.index, {})))
+    flat.nodes[id(r)] = flat.value(total)
+    return Nest(p.nest.name, p.nest.out, tuple(a for a in p.nest.axes if a not in outer), p.nest.index,
+                flat.value(p.nest.value), where=p.nest.where)
+
+
+def bounding(w: Range, axes: tuple[Axis, ...]) -> Range:
+    """A condition as a bound of a loop of the sum; one without its axes lets all of the first, or nothing, pass."""
+    if w.index.axes & set(axes):
+        return w
+    n = axes[0].extent
+    return Range((w.index - w.low) * n + axes[0], 0, (w.high - w.low) * n)
+
+
+def weights(p: Product, b: Expr, axes: tuple[Axis, ...]) -> Load:
+    """The weights as they are used."""
+    flat = Rewriter({}, lambda x: (x.buffer, x.index[0] if x.is_flat else flat_index(x.buffer, x.index, {})))
+    data = empty(tuple(a.extent for a in axes), numpy_dtype(b.dtype))
+    data[...] = constant(flat.value(b), axes)
+    buffer = Buffer(f"{p.nest.name}.weights", b.dtype, data.shape, "constant", data)
+    return Load(buffer, tuple(map(Affine.of, axes)))
+
+
+def lower(b: Builder, halo: Halo, target: Target) -> None:
+    """The copy and what reads it, for each place of the outer axes."""
+    b.scratch(halo.copy)
+    derive(b, (), (halo.weights,), lambda e: Made((), is_finite(e)))
+
+    def turn(_: At) -> None:
+        for nest in halo.fill:
+            filled(b, nest, target)
+        micro_kernel.lower(b, halo.form, halo.choice.inner, target, None)
+
+    nested(b, halo.outer, {}, turn)
+
+
+def filled(b: Builder, nest: Nest, target: Target) -> None:
+    """Stores a nest in vectors, which may overlap within a line: that is the least code. What is not contiguous in the copy (a
+    column of an image that is one pixel wide, beside its halo), or is one element, is stored one by one."""
+    if not nest.axes or nest.index.coefficient(nest.axes[-1]) != 1:
+        lower_map(b, nest, ONE_BY_ONE, target, None)
+        return
+    *outer, n = nest.axes
+    cut = repeating if outer else chunks  # threads divide a loop whose turns keep apart
+    lanes, writer = target.lanes(ITEM_SIZES[nest.out.dtype]), Writer(b, target, nest)
+
+    def line(at: At) -> None:
+        over(b, cut(n.extent, min(lanes, n.extent)), lambda start, t: writer.write(
+            Block({**at, n: start}, None, 1, n, pieces(t.size, lanes, target.has_masked))))
+
+    nested(b, tuple(outer), {}, line)

@@ -1,0 +1,142 @@
+"""Sum over K of a[m, k] * b[n, k], recognised: which factor and which axis of a nest plays which part. `contraction_choice.py`
+says how it is done, `contraction.py` writes its loops.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from ....runtime.records import dataclass
+from ...elements.affine import Axis, Range
+from ...elements.expression import Apply, Expr, Reduce
+from ...elements.traverse import loads, nodes
+from ...graph.types import ITEM_SIZES
+from ...target.target import Target
+from ..code_size_model import price_of, share_of
+from ..nest.loop_nest import Nest, free_axes
+from ..nest.padding_conditions import Conditions, kept_in_range
+from ..window.window import main_reduction
+from .pack_b import is_constant
+from .register_tile import steps
+
+NEAR, PLAIN_ROWS, PLAIN_VECTORS, BORDER_LINES = 8, 12, 4, 150
+"""A tensor of that part of the second-level cache may be read by rows that lie apart. Tiles to compare them by have about so
+many sums, and at most so many vectors; and lines that tiles of rows at a border have at least."""
+LONG = 4
+"""Of an axis that is not the innermost, and is worth the tiles of rows that lie apart."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contraction:
+    """The form: which factor and which axis plays which part."""
+    nest: Nest
+    reduce: Reduce
+    a: Expr
+    """Read as it lies in memory, one scalar for each row of the tile."""
+    b: Expr
+    m: Axis | None
+    """Tiled; not in b."""
+    n: Axis
+    """The vectors' axis; not in a, contiguous in the output."""
+    outer: tuple[Axis, ...]
+    turns: int = 1
+    """How often all of it is done, by loops around it."""
+
+    @property
+    def depth(self) -> int:
+        return math.prod(k.extent for k in self.reduce.axes)
+
+    @property
+    def rows(self) -> int:
+        return self.m.extent if self.m else 1
+
+    @property
+    def batch(self) -> tuple[Axis, ...]:
+        """Outer axes in b: each has panels of its own."""
+        free = free_axes(self.b)
+        return tuple(a for a in self.outer if a in free)
+
+    @property
+    def inside(self) -> tuple[Range, ...]:
+        """The conditions on b alone: with them its index stays in range."""
+        known = {*self.batch, *self.reduce.axes}
+        return tuple(w for w in self.reduce.where if w.index.axes <= known and not w.index.hidden)
+
+    @property
+    def tested(self) -> tuple[Range, ...]:
+        """The conditions on rows of outputs: those for which one fails are none."""
+        return tuple(w for w in self.nest.where if self.m in w.index.axes)
+
+    @property
+    def passes(self) -> int:
+        """How many rows read the same panels."""
+        return self.rows * math.prod(a.extent for a in self.outer if a not in self.batch)
+
+
+def recognise(nest: Nest, rows: bool, target: Target | None = None) -> Contraction | None:
+    """The form of a nest, if it is one. Rows are neighbours in memory; with a target it is asked whether other rows, that meet
+    no condition, are less code."""
+    found = forms(nest, rows)
+    first = next(found, None)
+    if first is None or target is None or not (first.tested or Conditions.of(first.reduce, first.m, first.n).rows):
+        return first
+    return next((form for form in found if are_plain_rows(form, first, target)), first)
+
+
+def are_plain_rows(form: Contraction, first: Contraction, target: Target) -> bool:
+    """Whether rows that lie apart meet no condition, and take hardly more cycles than those of the first form."""
+    from .int8.vnni import bytes_of
+    if form.tested or Conditions.of(form.reduce, form.m, form.n).rows or (target.has_dot4 and bytes_of(form)):
+        return False
+    if any(x.buffer.nbytes > target.l2_bytes // NEAR for x in loads(form.a)):
+        return False
+    lanes = target.lanes(ITEM_SIZES[form.reduce.dtype])
+    vectors, most = min(-(-form.n.extent // lanes), PLAIN_VECTORS), PLAIN_ROWS // min(-(-form.n.extent // lanes), PLAIN_VECTORS)
+    each = [steps(rows, vectors, target) / rows for rows in (min(f.rows, most) for f in (form, first))]
+    turns = form.depth * form.turns * math.prod(a.extent for a in form.outer) * form.rows * form.n.extent / (lanes * vectors)
+    return turns * (each[0] - each[1]) <= price_of(share_of(form.nest.value)) * BORDER_LINES
+
+
+def forms(nest: Nest, rows: bool) -> Iterator[Contraction]:
+    """The ways to see a nest so."""
+    inner = nest.axes[1:] if rows else nest.axes
+    n = inner[-1] if inner else None
+    reduction = main_reduction(nest, n) if n else None
+    match reduction:
+        case Reduce("add", _, Apply("mul", factors)) if n and nest.index.coefficient(n) == 1:
+            for m in tiled(inner[:-1]):
+                for a, b in (factors, factors[::-1]):
+                    form = Contraction(nest, reduction, a, b, m, n, tuple(x for x in nest.axes[:-1] if x is not m))
+                    if fits(form):
+                        yield form
+                        break
+
+
+def tiled(axes: tuple[Axis, ...]) -> Sequence[Axis | None]:
+    """Axes that tiles may run along: the innermost, else a long one around it."""
+    return (axes[-1], *sorted((a for a in axes[:-1] if a.extent > LONG), key=lambda a: -a.extent)) if axes else (None,)
+
+
+def fits(form: Contraction) -> bool:
+    """Whether the parts are what the tile needs: b does not change from row to row, nor a from column to column, and no column
+    is left out."""
+    in_a, in_b = free_axes(form.a), free_axes(form.b)
+    if any(form.n in w.index.axes for w in form.nest.where):
+        return False
+    if form.n in in_a or form.n not in in_b or form.m in in_b or not set(form.reduce.axes) <= in_a | in_b:
+        return False
+    if any(isinstance(e, Reduce) for e in nodes(form.reduce.body)) or Conditions.of(form.reduce, form.m, form.n).tests:
+        return False
+    if is_constant(form.b):
+        return True
+    return in_range(form) and (form.passes >= 4 or contiguous(form))
+
+
+def in_range(form: Contraction) -> bool:
+    """Whether b can be read at all values of K for which the conditions on b alone hold."""
+    return all(kept_in_range(x, form.inside) for x in loads(form.b))
+
+
+def contiguous(form: Contraction) -> bool:
+    """Whether b can be read as it lies: whole vectors, no index that comes from data."""
+    return all(x.index[0].coefficient(form.n) in (0, 1) and form.n not in x.index[0].hidden for x in loads(form.b))

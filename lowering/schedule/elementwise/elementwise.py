@@ -1,0 +1,274 @@
+"""Each output on its own: vectors along the contiguous axis. Also the form of everything that fits no other:
+reductions inside are computed where the axes that they depend on are known.
+"""
+from __future__ import annotations
+
+import math
+
+from ....runtime.records import dataclass
+from ...elements.affine import Affine, Axis, Computed
+from ...elements.expression import Apply, Cast, Expr, IndexValue, Load, Reduce
+from ...elements.traverse import children, loads, loads_beside, nodes
+from ...graph.types import ITEM_SIZES
+from ...loops.builder import Builder
+from ...target.target import Target
+from ..code_size_model import cheapest, instructions, share_of
+from ..nest.loop_nest import Nest, exposed, free_axes, indices_of
+from ..nest.padding_conditions import bounds_and_tests
+from ..nest.quotient_axes import shared_by
+from ..nest.row_range import Rows, nested
+from ..nest.tile_axis import Tiles, chunks, over, pieces, repeating
+from ..vectorize.epilogue import Block, Writer
+from ..vectorize.lane_groups import NOTHING, group_of, repeats, whole_groups
+from ..vectorize.reduction_loops import SHORT
+from ..vectorize.strided_load import MOST_STRIDE
+from ..vectorize.table_lookup import looked_up
+from ..vectorize.vectorize import NARROW, At, Vectorizer, together
+
+LINE, AHEAD = 64, 1024
+"""Bytes of a line of a cache; and how far ahead memory is asked for where more is written than the caches hold. The processor
+looks ahead by itself, but not into its nearest cache, and not far where stores take their turns with the loads."""
+MOST_AHEAD = 4
+"""Tensors that are asked for ahead of their use."""
+LONG, LONGEST = 16, 150
+"""Operations so many that those of the next vector wait too long for them, unless they come by turns; and so many that one
+vector is code enough."""
+HEAVY = 12
+"""Instructions for a vector from which on it is asked how many vectors at a time are worth their code."""
+MANY_LINES = 50
+"""The same of lines, with those for what is left at the end."""
+AT_A_TIME, BY_TURNS, BY_TURNS_AHEAD, LONG_BY_TURNS = 0.3, 1.0, 0.05, 0.3
+"""How much longer one vector at a time takes than many, beside what these take; and where they come by turns: on a processor
+that looks far enough ahead to see the next vector's operations, little, unless these are many."""
+LONG_TAIL, MOST_APART, MOST_UNDIVIDED = 30, 1 << 18, 1 << 18
+"""Instructions for a vector that are too many to have them twice for what is left at the end; bytes of a result that need not
+lie where an argument is; instructions, for each element, that no threads divide."""
+MOST_TERMS = 1 << 16
+"""Of all sums of small elements that are walked one at a time rather than by loads under masks."""
+FAR_AHEAD = 90
+"""Instructions for a vector that are not too many for that."""
+
+
+@dataclass(frozen=True, slots=True)
+class MapChoice:
+    """`unroll` vectors of `lanes` neighbouring outputs at a time, with `by_turns` an operation of each after the other;
+    `streaming` past the caches; somewhat fewer outputs or more, so that they are whole groups of `group`."""
+    lanes: int
+    unroll: int
+    streaming: bool
+    by_turns: bool = False
+    group: int = 1
+
+    @property
+    def columns(self) -> int:
+        """Outputs at a time."""
+        return whole_groups(self.unroll * self.lanes, self.group)
+
+    def __str__(self) -> str:
+        groups = f", in groups of {self.group}" if self.group > 1 else ""
+        return f"map: {self.unroll} vectors of {self.lanes}{groups}" + ", streaming stores" * self.streaming
+
+
+ONE_BY_ONE = MapChoice(1, 1, False)
+"""For outputs that are not contiguous along the innermost axis, among others."""
+
+def lanes_of(nest: Nest, target: Target) -> int:
+    """As many lanes as the widest type has in a vector: of 8 bytes only if the output has, because exact paths and
+    indices are wide and rare."""
+    stack, seen, sizes = [nest.value], set(), {ITEM_SIZES[nest.out.dtype]}
+    while stack:
+        e = stack.pop()
+        if id(e) in seen:
+            continue
+        seen.add(id(e))
+        sizes.add(ITEM_SIZES[e.dtype])
+        if (byte := looked_up(e, target)) is not None:
+            stack.append(byte)
+            continue
+        if isinstance(e, IndexValue) or any(isinstance(t, Computed) for i in indices_of(e) for t, _ in i.terms):
+            sizes.add(4)
+        stack.extend(children(e))
+    small = [s for s in sizes if s <= 4]
+    return target.lanes(8 if ITEM_SIZES[nest.out.dtype] == 8 or not small else max(small))
+
+
+def choose(nest: Nest, target: Target, rows: bool) -> MapChoice:
+    inner = nest.axes[1:] if rows else nest.axes
+    if not inner or nest.index.coefficient(inner[-1]) != 1 or by_terms(nest, inner[-1], target):
+        return ONE_BY_ONE
+    if loads_under_masks(nest, inner[-1]):
+        return ONE_BY_ONE
+    lanes = lanes_of(nest, target)
+    operations = sum(isinstance(e, (Apply, Reduce)) for e in nodes(nest.value))
+    group = group_of(repeats(nest.value, inner[-1])) if lanes > 1 else 1
+    streaming = streams(nest, lanes, target) and lanes % group == 0
+    if scattered(nest.value, inner[-1], target):
+        return MapChoice(min(lanes, target.lanes(4)), 1, False, group=group)
+    plain = LONG < operations <= LONGEST and not any(isinstance(e, Reduce) for e in nodes(nest.value))
+    few = 2 if streaming else 4
+    unroll = 1 if lanes == 1 else 2 if plain or 8 < operations <= LONG else few if operations <= 8 else 1
+    unroll = vectors_at_a_time(nest, inner[-1], lanes, unroll, waits(nest, inner[-1], target) if plain else AT_A_TIME)
+    return MapChoice(lanes, unroll, streaming, plain and unroll > 1, group)
+
+
+def vectors_at_a_time(nest: Nest, axis: Axis, lanes: int, most: int, alone: float) -> int:
+    """So many vectors or fewer: where each is much code, and there are few; `alone` is how much longer one at a time takes."""
+    each = weight(nest.value, axis)
+    count, n = math.prod(a.extent for a in nest.axes) / lanes, axis.extent
+
+    def cycles(unroll: int) -> float:
+        return count * each / 2 * (1 + alone * (1 / unroll - 1 / most))
+
+    def lines(unroll: int) -> int:
+        return 2 * each * (unroll * (n >= unroll * lanes) + -(-(n % (unroll * lanes)) // lanes))
+
+    if each < HEAVY and lines(most) <= MANY_LINES:
+        return most
+    return cheapest([u for u in (4, 2, 1) if u <= most], cycles, lines, share=share_of(nest.value))
+
+
+def waits(nest: Nest, axis: Axis, target: Target) -> float:
+    """How much longer vectors take one after the other than by turns."""
+    if not target.has_masked:
+        return BY_TURNS
+    return BY_TURNS_AHEAD if weight(nest.value, axis) <= FAR_AHEAD else LONG_BY_TURNS
+
+
+def weight(value: Expr, axis: Axis) -> int:
+    """About how many instructions a vector takes; a term of a short sum counts for each time."""
+    every = list(nodes(value))
+    terms = math.prod(a.extent for e in every if isinstance(e, Reduce) for a in e.axes[-1:] if a.extent <= SHORT)
+    apart = sum(3 * min(abs(e.index[0].coefficient(axis)), MOST_STRIDE) for e in every if isinstance(e, Load)
+                and abs(e.index[0].coefficient(axis)) > 1)
+    return (sum(instructions(e) for e in every if isinstance(e, (Apply, Cast, Load))) + apart) * terms
+
+
+def streams(nest: Nest, lanes: int, target: Target) -> bool:
+    """Whether the outputs go past the caches: more than these hold, in whole vectors, and not what another kernel is going
+    to read."""
+    n = nest.axes[-1] if nest.axes else None
+    large = nest.out.role != "temporary" and nest.out.nbytes >= target.streaming_bytes
+    whole = lanes * ITEM_SIZES[nest.out.dtype] == target.vector_bytes
+    return large and whole and n is not None and n.extent % lanes == 0 and all(
+        c % lanes == 0 for t, c in nest.index.terms if t is not n) and nest.index.const % lanes == 0
+
+
+def large_inputs(nest: Nest, target: Target) -> list[Load]:
+    """What is read from memory along the last axis, and from no cache."""
+    found = {e.buffer: e for e in nodes(nest.value) if isinstance(e, Load) and e.buffer.nbytes > target.l2_bytes // 2
+             and all(isinstance(t, Axis) for t, _ in e.index[0].terms) and e.index[0].coefficient(nest.axes[-1]) == 1}
+    return [e for e in found.values() if e.index[0].axes <= set(nest.axes)][:MOST_AHEAD]
+
+
+def scattered(value: Expr, axis: Axis, target: Target | None = None) -> bool:
+    """Whether neighbours along the axis read small elements too far apart for shuffles, or anywhere: one by one, so more lanes
+    are only more code."""
+    return any(isinstance(e, Load) and e.dtype in NARROW and not (target and looked_up(e, target))
+               and lies_apart(e.index[0], axis) for e in nodes(value))
+
+
+def lies_apart(index: Affine, axis: Axis) -> bool:
+    """Whether what neighbours read is too far apart for shuffles, or anywhere."""
+    if axis in index.hidden:
+        return shared_by(index, axis) is None
+    return abs(index.coefficient(axis)) > MOST_STRIDE
+
+
+def by_terms(nest: Nest, axis: Axis, target: Target) -> bool:
+    """Whether the reductions are better walked along their terms, one output at a time: where neighbouring outputs
+    read far apart, and neighbouring terms do not."""
+    for r in (e for e in nodes(nest.value) if isinstance(e, Reduce)):
+        k = r.axes[-1]
+        for x in (e for e in nodes(r.body) if isinstance(e, Load)):
+            i = x.index[0]
+            if abs(i.coefficient(axis)) > 1 and abs(i.coefficient(k)) == 1 and k.extent >= target.lanes(4) // 2:
+                return True
+    return False
+
+
+def loads_under_masks(nest: Nest, axis: Axis) -> bool:
+    """Whether little work has sums of small elements that neighbouring outputs read apart, and conditions tell neighbours apart
+    without which an index may leave its buffer: then each is loaded alone, under a mask, which is much code and no faster than
+    one sum at a time, whose loop has bounds."""
+    for r in (e for e in nodes(nest.value) if isinstance(e, Reduce)):
+        bounds, _ = bounds_and_tests(r)
+        little = math.prod(a.extent for a in (*nest.axes, *r.axes)) <= MOST_TERMS
+        if little and any(axis in w.index.axes for w in bounds) and any(
+                x.dtype in NARROW and abs(x.index[0].coefficient(axis)) > 1 and not stays_inside(x) for x in loads(r.body)):
+            return True
+    return False
+
+
+def stays_inside(x: Load) -> bool:
+    """Whether an index is in its buffer whatever conditions say."""
+    low, high = x.index[0].bounds
+    return low >= 0 and high < x.buffer.size
+
+
+def columns(nest: Nest, axis: Axis, size: int, group: int) -> list[Tiles]:
+    """How the last axis is cut: tiles of one size, that overlap, where each has sums of its own or is much code."""
+    alike = axis.extent > size and axis.extent % group == 0 and (
+        (len(nest.axes) > 1 and may_repeat(nest, axis)) or is_long(nest, axis))
+    return repeating(axis.extent, size) if alike else chunks(axis.extent, size)
+
+
+def is_long(nest: Nest, axis: Axis) -> bool:
+    """Whether the last outputs are so much code that rather some are computed twice. They must not lie where something is that
+    is read, so it is nobody's memory but the result's; and what threads divide is cut elsewhere."""
+    each, count = weight(nest.value, axis), math.prod(a.extent for a in nest.axes)
+    divided = len(nest.axes) == 1 and count * each > MOST_UNDIVIDED
+    return each >= LONG_TAIL and nest.out.role == "result" and nest.out.nbytes <= MOST_APART and not divided and not any(
+        x.buffer is nest.out for x in loads(nest.value))
+
+
+def may_repeat(nest: Nest, axis: Axis) -> bool:
+    """Whether outputs with sums may be computed twice: they could not lie where something is that is read with the sums."""
+    sums = [e for e in exposed(nest.value) if axis in free_axes(e)]
+    return len(sums) == 1 and not any(x.buffer.data is None and axis in x.index[0].axes
+                                      for x in loads_beside(nest.value, sums[0]))
+
+
+def lower(b: Builder, nest: Nest, choice: MapChoice, target: Target, rows: Rows | None) -> None:
+    """Loops over all axes but the last, which goes by vectors; `rows` bounds the first."""
+    lanes = choice.lanes
+    shared = repeats(nest.value, nest.axes[-1]) if nest.axes and choice.lanes > 1 else NOTHING
+    writer = Writer(b, target, nest, streaming=choice.streaming, repeats=shared)
+    reductions = bool(exposed(nest.value))
+    early = large_inputs(nest, target) if choice.streaming else []
+
+    def level(axes: tuple[Axis, ...], at: At, outer: Vectorizer | None, first: bool = False) -> None:
+        outer = hoisted(at, outer) if reductions else None
+        if not axes:
+            writer.write(Block(at, None, 1, None, pieces(1, 1, True)), outer=outer)
+        elif len(axes) == 1 and not (first and rows) and not any(axes[0] in w.index.axes for w in nest.where):
+            vectors(axes[0], at, outer)
+        else:
+            nested(b, axes[:1], at, lambda at: level(axes[1:], at, outer), rows if first else None, nest.where)
+
+    def hoisted(at: At, outer: Vectorizer | None) -> Vectorizer:
+        """What reductions are known from here on inwards."""
+        v = Vectorizer(b, target, at, outer=outer)
+        placed = frozenset(at)
+        for r in exposed(nest.value):
+            if v.known(r) is None and free_axes(r) <= placed:
+                v.value(r)
+        return v
+
+    def vectors(axis: Axis, at: At, outer: Vectorizer | None) -> None:
+        def tile(start: Affine, t: Tiles) -> None:
+            here = {**at, axis: start}
+            parts = pieces(t.size, lanes, target.has_masked)
+            for e in early:
+                for line in range(0, t.size, LINE // ITEM_SIZES[e.dtype]):
+                    b.prefetch(e.buffer, e.index[0].substitute(here) + (line + AHEAD // ITEM_SIZES[e.dtype]), near=True)
+            if len(parts) == 1 or not choice.by_turns:
+                writer.write(Block(here, None, 1, axis, parts), outer=outer)
+                return
+            places = [Vectorizer(b, target, {**here, axis: start + p.start}, axis, p.lanes, p.active, outer=outer,
+                                 repeats=shared) for p in parts]
+            for piece, value in zip(parts, together(places, nest.value)):
+                writer.write(Block(here, None, 1, axis, (piece,)), outer=outer, given={nest.value: value})
+
+        over(b, columns(nest, axis, choice.columns, choice.group), tile, choice.group)
+
+    level(nest.axes, {}, None, first=True)

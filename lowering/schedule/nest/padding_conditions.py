@@ -1,0 +1,95 @@
+"""Which way each condition of a reduction goes in a tile of outputs: settled when compiling, a bound of a loop, or
+tested."""
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from ....runtime.records import dataclass
+from ...elements.affine import Affine, Axis, Range
+from ...elements.expression import Load, Reduce
+from ...elements.traverse import computed, loads
+from .tile_axis import interior
+
+MOST_UNROLLED = 16
+"""A window that is taken apart at a border has no more places than this."""
+
+
+def bounds_and_tests(r: Reduce, *lanes: Axis | None) -> tuple[list[Range], list[Range]]:
+    """The conditions of r that can bound one of its loops, and those that must be tested for each term.
+
+    A bound is affine, mentions an axis of r, and is equal in all `lanes`. And what it keeps in range must be seen to
+    be: an index that leaves its buffer elsewhere, if no sum of multiples of the conditions keeps it, has to move with
+    the bound's own (h * width + w with 0 <= h < height).
+    """
+    wild = [x.index[0] for x in loads(r.body) if not kept_in_range(x, r.where)]
+    bounds: list[Range] = []
+    tests: list[Range] = []
+    for w in r.where:
+        home = next((a for a in reversed(r.axes) if w.index.coefficient(a)), None)
+        if home is None or w.index.hidden or computed((w.index,)) or any(
+                w.index.coefficient(a) for a in lanes if a is not None):
+            tests.append(w)
+            continue
+        c = w.index.coefficient(home)
+        moves = all(i.coefficient(a) * c == i.coefficient(home) * k for i in wild for a, k in w.index.terms)
+        (bounds if moves else tests).append(w)
+    return bounds, tests
+
+
+def kept_in_range(x: Load, where: Sequence[Range]) -> bool:
+    """Whether x is inside its buffer where the conditions hold, as far as one of them for each of its terms says."""
+    rest, low, high = x.index[0], 0, 0
+    for w in where:
+        if not w.index.terms:
+            continue
+        term, c = w.index.terms[0]
+        factor, remainder = divmod(rest.coefficient(term), c)
+        if factor and not remainder and all(rest.coefficient(t) == factor * k for t, k in w.index.terms):
+            least, most = max(w.low, w.index.bounds[0]), min(w.high - 1, w.index.bounds[1])
+            rest = rest - w.index * factor
+            low, high = low + min(factor * least, factor * most), high + max(factor * least, factor * most)
+    least, most = rest.bounds
+    return low + least >= 0 and high + most < x.buffer.size
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """`rows` mention the tile's rows and are settled at constant positions of a tile; `bounds` mention neither rows
+    nor lanes; `tests` are what is left, tested where a term is computed. `tapped` are the reduction axes in `rows`."""
+    rows: tuple[Range, ...]
+    bounds: tuple[Range, ...]
+    tests: tuple[Range, ...]
+    tapped: frozenset[Axis]
+
+    @staticmethod
+    def of(r: Reduce, m: Axis | None, n: Axis) -> Conditions:
+        rows: list[Range] = []
+        plain: list[Range] = []
+        bounds, tests = bounds_and_tests(r, n)
+        for w in bounds:
+            if m is None or not w.index.coefficient(m):
+                plain.append(w)
+            else:
+                (rows if w.index.axes <= {m, *r.axes} else tests).append(w)
+        tapped = frozenset(a for w in rows for a in r.axes if w.index.coefficient(a))
+        return Conditions(tuple(rows), tuple(plain), tuple(tests), tapped)
+
+    @property
+    def by_single_rows(self) -> bool:
+        """Whether border rows are better computed one by one, because unrolling their windows is too much code."""
+        return math.prod(a.extent for a in self.tapped) > MOST_UNROLLED
+
+    def parts(self, m: Axis) -> list[float]:
+        """Which part of the window of each row the conditions let pass."""
+        low, high = interior(m, self.rows)
+        return [1.0 if low <= row < high else self.part({m: Affine.of(row)}) for row in range(m.extent)]
+
+    def part(self, row: Mapping[Axis, Affine]) -> float:
+        part = 1.0
+        for w in (w.substitute(row) for w in self.rows):
+            match w.index.terms:
+                case ((Axis() as a, _),):
+                    low, high = interior(a, (w,))
+                    part *= (high - low) / a.extent
+        return part

@@ -1,0 +1,80 @@
+"""Quotients of positions by constants among computed indices: `c` and `m` of `oc = c * M + m`.
+
+What is known of them that is not known of an index from data: they are in range without being clamped, a quotient and its
+remainder put together again are the position, and where a vector begins at a multiple of the divisor, they are constants
+beside it.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....runtime.records import dataclass
+from ...elements.affine import Affine, Axis, Computed, Term
+from ...elements.expression import Apply, Const, Expr, IndexValue
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """A position that is not negative, and what it is divided by."""
+    source: Affine
+    by: int
+
+    @property
+    def most(self) -> int:
+        """The greatest quotient."""
+        return self.source.bounds[1] // self.by
+
+
+def divided(e: Expr) -> Division | None:
+    match e:
+        case Apply("div", (IndexValue(index), Const(by))) if by > 0 and index.bounds[0] >= 0:
+            return Division(index, int(by))
+    return None
+
+
+def divided_with_rest(e: Expr) -> Division | None:
+    """The division of which an expression is the remainder."""
+    match e:
+        case Apply("sub", (IndexValue(index), Apply("mul", (quotient, Const(by))))):
+            found = divided(quotient)
+            return found if found and found.by == by and found.source == index else None
+    return None
+
+
+def division(term: Term) -> Division | None:
+    """The division of which a term is the quotient, never clamped."""
+    found = divided(term.value) if isinstance(term, Computed) else None
+    return found if found and isinstance(term, Computed) and found.most < term.extent else None
+
+
+def division_of_rest(term: Term) -> Division | None:
+    """The division of which a term is the remainder, never clamped."""
+    found = divided_with_rest(term.value) if isinstance(term, Computed) else None
+    return found if found and isinstance(term, Computed) and found.by <= term.extent else None
+
+
+def put_together(terms: Sequence[tuple[Term, int]], const: int) -> Affine:
+    """The sum of the terms, in which q * k * by + r * k is k times what was divided."""
+    result = Affine.sum(terms, const)
+    if sum(isinstance(t, Computed) for t, _ in result.terms) < 2:
+        return result
+    for rest, k in result.terms:
+        if found := division_of_rest(rest):
+            for quotient, c in result.terms:
+                if c == k * found.by and division(quotient) == found:
+                    others = [(t, c) for t, c in result.terms if t is not rest and t is not quotient]
+                    whole = found.source * k
+                    return put_together((*others, *whole.terms), result.const + whole.const)
+    return result
+
+
+def shared_by(index: Affine, axis: Axis) -> Division | None:
+    """The division by which alone an index depends on an axis that grows by one: neighbours read the same, some at a time."""
+    found: set[Division] = set()
+    for term, _ in index.terms:
+        if axis in Affine(((term, 1),)).axes:
+            by = division(term)
+            if by is None or by.source.coefficient(axis) != 1 or axis in by.source.hidden:
+                return None
+            found.add(by)
+    return found.pop() if len(found) == 1 else None

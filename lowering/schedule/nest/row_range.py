@@ -1,0 +1,55 @@
+"""The part of its outermost axis that a function computes, and plain loops."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ....runtime.records import dataclass
+from ...elements.affine import Affine, Axis, Range
+from ...loops.builder import Builder
+from ...loops.ir import INDEX, Literal, Operand
+from ..vectorize.reduction_loops import bounds
+from ..vectorize.vectorize import At
+from .tile_axis import Tiles
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The values [low, high) of a nest's first axis."""
+    low: Operand
+    high: Operand
+
+    @staticmethod
+    def of(b: Builder, start: int, extent: int) -> Rows | None:
+        """The rows that the function is called for, as far as they are among `extent` ones from `start` on."""
+        if b.rows is None:
+            return None
+        low, high = b.rows
+        if start:
+            low, high = (b.op("sub", x, Literal(start, INDEX)) for x in (low, high))
+        return Rows(b.op("max", low, Literal(0, INDEX)), b.op("min", high, Literal(extent, INDEX)))
+
+
+def nested(b: Builder, axes: tuple[Axis, ...], at: At, run: Callable[[At], None], rows: Rows | None = None,
+           where: Sequence[Range] = ()) -> None:
+    """A plain loop for each axis, for the places where the conditions hold; the first over `rows` only."""
+    if not axes:
+        run(at)
+        return
+    axis, low, high = axes[0], rows.low if rows else None, rows.high if rows else None
+    here = [w for w in where if w.index.coefficient(axis) and w.index.axes <= {axis, *at}]
+    if here:
+        low, high = bounds(b, axis, [w.substitute(at) for w in here])
+    b.loop(axis, lambda: nested(b, axes[1:], {**at, axis: Affine.of(axis)}, run, None, where), (), low, high)
+
+
+def over_tested(b: Builder, axis: Axis, tiles: Tiles, where: Sequence[Range], run: Callable[[Affine], None]) -> None:
+    """Run for the start of each tile of the places where the conditions hold, of which there are those of one tile at least."""
+    low, high = bounds(b, axis, where)
+    last = b.op("sub", b.op("sub", high, low, hoist=True), Literal(tiles.size, INDEX), hoist=True)
+    tile, place = Axis("tile", tiles.count), Axis("place", axis.extent - tiles.size + 1)
+
+    def one() -> None:
+        b.place(place, b.op("add", low, b.op("min", b.index(Affine.of(tile) * tiles.size), last)))
+        run(Affine.of(place))
+
+    b.loop(tile, one)

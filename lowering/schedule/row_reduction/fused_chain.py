@@ -1,0 +1,89 @@
+"""The loops of kernels that run together, a block of rows after the other (`fuse.row_blocks`): around them the loops over their
+common axes, inside the parts of each kernel for the rows of one block. What lies between them is scratch for one block.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ....runtime.records import dataclass
+from ...elements.affine import Affine, Axis
+from ...elements.expression import Buffer, Load
+from ...graph.types import ITEM_SIZES
+from ...kernels.kernel import Kernel
+from ...loops.builder import Builder
+from ...loops.ir import Function
+from ...row_tiling.row_chains import Chain
+from ...target.target import Target
+from ..nest.loop_nest import Nest, Rewriter, flat_index, units
+from ..nest.row_range import nested
+from ..nest.tile_axis import Tiles, balanced, over
+
+PAGE, LINE = 2048, 64
+"""Rows so many bytes apart fall into few sets of a first-level cache; a line more, and they do not."""
+
+
+def schedule(kernels: Sequence[Kernel], chain: Chain, target: Target, keeps: int = 0) -> Function:
+    """One function for all kernels of a chain."""
+    from ..schedule import lower_nest
+    *before, last = (kernels[i] for i in chain.kernels)
+    b = Builder(last.out.name, keeps=keeps)
+    *outer, row = chain.rows[-1]
+    tiles = balanced(row.extent, chain.block)
+    kept = {k.out: Kept.of(b, k, rows, tiles[0].size) for k, rows in zip(before, chain.rows)}
+
+    def block(start: Affine, t: Tiles) -> None:
+        place = Place(tuple(map(Affine.of, outer)), start, Axis(row.name, t.size))
+        for kernel, rows in zip((*before, last), chain.rows):
+            lower_nest(b, nest_at(kernel, rows, place, kept), target)
+
+    nested(b, tuple(outer), {}, lambda at: over(b, tiles, block))
+    return b.finish()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A block: where the outer axes are, its first row, and the axis of its rows."""
+    outer: tuple[Affine, ...]
+    start: Affine
+    row: Axis
+
+    def of(self, rows: tuple[Axis, ...]) -> dict[Axis, Affine]:
+        """What stands for the axes of a kernel that are its rows."""
+        return dict(zip(rows, (*self.outer, self.start + Affine.of(self.row))))
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The scratch for one block of a tensor: `dims` of the tensor's dimensions are left, the one of its rows is `row`."""
+    buffer: Buffer
+    dims: tuple[int, ...]
+    row: int
+
+    @staticmethod
+    def of(b: Builder, kernel: Kernel, rows: tuple[Axis, ...], block: int) -> Kept:
+        row = kernel.axes.index(rows[-1])
+        dims = tuple(d for d, a in enumerate(kernel.axes) if d == row or (a not in rows and a.extent > 1))
+        shape = [block if d == row else kernel.axes[d].extent for d in dims]
+        item = ITEM_SIZES[kernel.out.dtype]
+        if dims[0] == row and len(dims) == 2 and shape[1] * item % PAGE == 0:
+            shape[1] += LINE // item
+        return Kept(b.scratch(Buffer(kernel.out.name, kernel.out.dtype, tuple(shape), "scratch")), dims, row)
+
+    def index(self, index: Sequence[Affine], start: Affine) -> Affine:
+        """Where an element of the tensor lies."""
+        return flat_index(self.buffer, tuple(index[d] - start if d == self.row else index[d] for d in self.dims), {})
+
+
+def nest_at(kernel: Kernel, rows: tuple[Axis, ...], place: Place, kept: Mapping[Buffer, Kept]) -> Nest:
+    """A kernel as a nest over the rows of one block."""
+    def flat(load: Load) -> tuple[Buffer, Affine]:
+        if own := kept.get(load.buffer):
+            return own.buffer, own.index(load.index, place.start)
+        if len(load.index) == 1:
+            return load.buffer, load.index[0]
+        return load.buffer, flat_index(load.buffer, load.index, {})
+
+    rewriter = Rewriter({**units(kernel), **place.of(rows)}, flat)
+    out, index = flat(Load(kernel.out, tuple(map(Affine.of, kernel.axes))))
+    axes = tuple(place.row if a is rows[-1] else a for a in kernel.axes if a.extent > 1 and a not in rows[:-1])
+    return Nest(out.name, out, tuple(a for a in axes if a.extent > 1), rewriter.index(index), rewriter.value(kernel.value))

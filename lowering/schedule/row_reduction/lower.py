@@ -1,0 +1,275 @@
+"""Lowers the form of softmax and of normalisation (`row_form`): a row at a time, all passes over it, while it lies in the
+cache nearest to the core. What a pass stores for a later one is a row of scratch memory.
+
+Vectors lie along the row where its elements are neighbours. Where those of neighbouring rows are, vectors lie across rows,
+and `rows_across` takes as many rows at a time as a tile of them has.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ....runtime.records import dataclass
+from ...elements.affine import Affine, Axis
+from ...elements.expression import Apply, Buffer, Cast, Expr, Load, Reduce
+from ...graph.types import ITEM_SIZES
+from ...loops.builder import Builder
+from ...loops.ir import Literal, Operand, Type
+from ...target.target import Target
+from ..elementwise.elementwise import lanes_of, streams
+from ..nest.loop_nest import Nest
+from ..nest.row_range import Rows, nested
+from ..nest.tile_axis import Piece, Tiles, chunks, over, pieces
+from ..vectorize.epilogue import Block, Writer
+from ..vectorize.reduction import combine, first_lanes
+from ..vectorize.reduction import together as total
+from ..vectorize.vectorize import At, Vectorizer, together
+from .recognise import Pass, RowForm, position
+from .recognise import recognise as row_form
+
+SHORT, LONG = 4, 24
+"""Operations of a short pass, of which many vectors at a time wait for memory, and of a long one, of which few do."""
+Sums = Sequence[Operand]
+"""For each reduction of a pass, as many sums as there are vectors at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowChoice:
+    """`passes` over a row, in vectors of `lanes`; with `across`, of as many rows. `stored` values wait in memory."""
+    passes: int
+    lanes: int
+    across: bool
+    stored: int
+    streaming: bool
+
+    def __str__(self) -> str:
+        way = "across rows" if self.across else "along a row"
+        kept = f", {self.stored} stored" if self.stored else ""
+        return f"rows: {self.passes} passes, vectors of {self.lanes} {way}{kept}" + ", streaming stores" * self.streaming
+
+
+def recognise(nest: Nest, target: Target, rows: bool) -> RowChoice | None:
+    if nest.where or (nest.axes and nest.index.coefficient(nest.axes[-1]) != 1):
+        return None
+    form = row_form(nest)
+    if form is None or (rows and not (form.outer and form.outer[0] is nest.axes[0])):
+        return None
+    if form.across and rows and len(form.outer) == 1:
+        return None  # the rows to compute are the lanes
+    lanes, stored = lanes_of(nest, target), sum(len(p.stored) for p in form.passes)
+    return RowChoice(len(form.passes), lanes, form.across, stored, streams(nest, lanes, target))
+
+
+def lower(b: Builder, nest: Nest, choice: RowChoice, target: Target, rows: Rows | None) -> None:
+    from .rows_across import lower_across
+    form = row_form(nest)
+    assert form is not None
+    scratch = Scratch(b, nest, form, choice.lanes * ACROSS if choice.across else 1)
+    writer = Writer(b, target, nest, streaming=choice.streaming)
+    if choice.across:
+        lower_across(b, form, choice, target, writer, scratch, rows)
+    else:
+        walk = Along(b, target, form, choice.lanes, writer, scratch, early(form, target))
+        nested(b, form.outer, {}, walk.row, rows)
+
+
+ACROSS = 2
+"""Vectors of rows at a time."""
+
+
+class Scratch:
+    """Where values wait for a later pass: a row each, of `width` neighbours."""
+
+    def __init__(self, b: Builder, nest: Nest, form: RowForm, width: int) -> None:
+        self.b, self.width = b, width
+        self.buffers: dict[int, Buffer] = {}
+        for p in form.passes:
+            for e, number in p.stored.items():
+                name = f"{nest.name}.row{len(self.buffers)}"
+                self.buffers[number] = b.scratch(Buffer(name, e.dtype, (form.extent * width,), "scratch"))
+
+    def place(self, p: Pass, at: At, start: int) -> Affine:
+        return position(p.axes).substitute(at) * self.width + start
+
+    def load(self, p: Pass, at: At, start: int, lanes: int, active: int) -> dict[Expr, Operand]:
+        """What earlier passes have stored."""
+        i = self.place(p, at, start)
+        return {e: self.b.load(self.buffers[n], i, lanes, active) for e, n in p.loaded.items()}
+
+    def store(self, p: Pass, v: Vectorizer, start: int) -> None:
+        for e, number in p.stored.items():
+            self.b.store(self.buffers[number], self.place(p, v.at, start), v.vector(e), v.active)
+
+
+def needed(p: Pass) -> list[Expr]:
+    """What a pass computes for each element, in order."""
+    result = list(p.stored)
+    for r in p.reductions:
+        match r.body:
+            case Apply("mul", args, "float32" | "float64") if r.primitive == "add" and not is_kept(p, r.body):
+                result += args
+            case body:
+                result.append(body)
+    return result
+
+
+def is_kept(p: Pass, e: Expr) -> bool:
+    return e in p.stored or e in p.loaded
+
+
+def added(p: Pass, r: Reduce, v: Vectorizer, sum: Operand) -> Operand:
+    """The sum with the element at the place of v."""
+    if is_kept(p, r.body):
+        return v.b.op(r.primitive, sum, v.b.splat(v.value(r.body), sum.type.lanes), type=sum.type)
+    return combine(v, r, sum)
+
+
+def vectors_of(p: Pass, among: int) -> int:
+    """How many vectors at a time, of so many: a number that leaves none over, if there is one that is large enough."""
+    count = operations(p)
+    most = min(8 if count <= SHORT else 4 if count <= LONG else 2, max(1, among))
+    least = most // 2 + 1 if count <= SHORT else 2
+    return next((n for n in range(most, least - 1, -1) if among % n == 0), most)
+
+
+def operations(p: Pass) -> int:
+    return sum(isinstance(e, (Apply, Cast)) for e in p.computed)
+
+
+def results(form: RowForm, p: Pass, sums: Sequence[Operand]) -> dict[Expr, Operand]:
+    """The reductions that are known once a pass has run."""
+    known = dict(zip(p.reductions, sums))
+    return {r: known[twin] for r, twin in form.twins.items() if twin in known}
+
+
+def early(form: RowForm, target: Target) -> dict[Pass, dict[Load, int]]:
+    """Memory is slow while a row is computed, and idle while the next one waits for it: so the longest pass over what is
+    read from memory asks for the next row of it."""
+    result: dict[Pass, dict[Load, int]] = {}
+    if not (form.outer and target.has_cache):
+        return result
+    where: dict[Buffer, Pass] = {}
+    for p in sorted(form.passes, key=operations):
+        where |= {e.buffer: p for e in p.computed if isinstance(e, Load) and p.axes}
+    for buffer, p in where.items():
+        for e in p.computed:
+            if isinstance(e, Load) and e.buffer is buffer and e.index[0].coefficient(p.axes[-1]) == 1:
+                ahead = e.index[0].coefficient(form.outer[-1])
+                if buffer.nbytes > target.l2_bytes // 2 and 0 < ahead * ITEM_SIZES[e.dtype] <= target.l2_bytes // 4:
+                    result.setdefault(p, {})[e] = ahead
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class Along:
+    """Rows whose vectors hold neighbours of a row."""
+    b: Builder
+    target: Target
+    form: RowForm
+    lanes: int
+    writer: Writer
+    scratch: Scratch
+    early: Mapping[Pass, Mapping[Load, int]]
+    """Loads of a pass that ask for what the next row needs, and how far ahead that is."""
+
+    def row(self, at: At) -> None:
+        v = Vectorizer(self.b, self.target, at)
+        for p in self.form.passes:
+            for e in p.uniform:
+                v.value(e)
+            if p.reductions:
+                v = Vectorizer(self.b, self.target, at, given=results(self.form, p, self.reduce(p, v)), outer=v)
+            else:
+                self.outputs(p, v)
+
+    # ---- a pass with reductions --------------------------------------------------------------------------------------
+    def reduce(self, p: Pass, v: Vectorizer) -> list[Operand]:
+        k = p.axes[-1]
+        whole = k.extent // self.lanes
+        count = vectors_of(p, whole)
+        scalars = bool(k.extent % self.lanes) and not self.target.has_masked
+        inits = [Literal(r.identity, Type(r.dtype, lanes)) for r in p.reductions
+                 for lanes in [self.lanes] * count * bool(whole or not scalars) + [1] * scalars]
+        found = self.outer_loops(p, p.axes, v, inits)
+        each = len(inits) // len(p.reductions)
+        return [self.together(r, found[i * each:(i + 1) * each]) for i, r in enumerate(p.reductions)]
+
+    def outer_loops(self, p: Pass, axes: tuple[Axis, ...], v: Vectorizer, sums: Sums) -> Sums:
+        if len(axes) == 1:
+            return self.line(p, v, sums)
+        return self.b.loop(axes[0], lambda *sums: self.outer_loops(p, axes[1:], Vectorizer(
+            self.b, self.target, {**v.at, axes[0]: Affine.of(axes[0])}, outer=v), sums), sums)
+
+    def line(self, p: Pass, v: Vectorizer, sums: Sums) -> Sums:
+        """All terms of the last axis."""
+        k, lanes, b = p.axes[-1], self.lanes, self.b
+        whole, tail = k.extent // lanes * lanes, k.extent % lanes
+        for t in chunks(whole, vectors_of(p, whole // lanes) * lanes):
+            loop = Axis(k.name, t.count)
+
+            def body(*sums: Operand) -> Sums:
+                starts = [Affine.of(loop) * t.size + t.start + i for i in range(0, t.size, lanes)]
+                return self.step(p, v, starts, Piece(0, lanes, lanes), sums)
+
+            sums = b.loop(loop, body, sums)
+        if tail and self.target.has_masked:
+            return self.step(p, v, [Affine.of(whole)], Piece(0, lanes, tail), sums)
+        if tail:
+            loop = Axis(k.name, tail)
+            last = len(sums) // len(p.reductions) - 1
+            return b.loop(loop, lambda *sums: self.step(
+                p, v, [Affine.of(loop) + whole], Piece(0, 1, 1), sums, last), sums)
+        return sums
+
+    def step(self, p: Pass, v: Vectorizer, starts: Sequence[Affine], piece: Piece, sums: Sums, first: int = 0) -> Sums:
+        """A vector at each of these places of the last axis, for the sums of each reduction from the `first` on."""
+        places = [self.at(p, v, s, piece) for s in starts]
+        for e in needed(p):
+            together(places, e)
+        result, each = list(sums), len(sums) // len(p.reductions)
+        for i, place in enumerate(places):
+            self.scratch.store(p, place, 0)
+            for number, r in enumerate(p.reductions):
+                slot = number * each + first + i
+                new = added(p, r, place, sums[slot])
+                if piece.active < piece.lanes:
+                    new = self.b.op("select", first_lanes(self.b, piece.lanes, piece.active), new, sums[slot])
+                result[slot] = new
+        return result
+
+    def at(self, p: Pass, v: Vectorizer, start: Affine, piece: Piece) -> Vectorizer:
+        at = {**v.at, p.axes[-1]: start}
+        given = self.scratch.load(p, at, 0, piece.lanes, piece.active)
+        here = Vectorizer(self.b, self.target, at, p.axes[-1], piece.lanes, piece.active, given, outer=v)
+        for e, ahead in self.early.get(p, {}).items():
+            near = ahead * ITEM_SIZES[e.dtype] <= self.target.l1_bytes // 3  # beside this row, and what is stored of it
+            self.b.prefetch(e.buffer, here.place(e.index[0])[0] + ahead, near)
+        return here
+
+    def together(self, r: Reduce, sums: Sums) -> Operand:
+        """One scalar of all sums of a reduction."""
+        vectors = [s for s in sums if s.type.lanes > 1]
+        scalars = [s for s in sums if s.type.lanes == 1]
+        if vectors:
+            whole = total(self.b, r.primitive, vectors)
+            scalars.insert(0, self.b.op(f"reduce_{r.primitive}", whole, type=Type(r.dtype)))
+        return total(self.b, r.primitive, scalars)
+
+    # ---- the outputs -------------------------------------------------------------------------------------------------
+    def outputs(self, p: Pass, v: Vectorizer) -> None:
+        if not p.axes:
+            self.writer.write(Block(v.at, None, 1, None, pieces(1, 1, True)), outer=v)
+            return
+        *more, n = p.axes
+        value, = p.roots
+
+        def line(at: At) -> None:
+            def tile(start: Affine, t: Tiles) -> None:
+                parts = pieces(t.size, self.lanes, self.target.has_masked)
+                places = [self.at(p, here, start + part.start, part) for part in parts]
+                for part, result in zip(parts, together(places, value)):
+                    self.writer.write(Block({**at, n: start}, None, 1, n, (part,)), outer=v, given={value: result})
+
+            here = Vectorizer(self.b, self.target, at, outer=v)
+            over(self.b, chunks(n.extent, vectors_of(p, n.extent // self.lanes) * self.lanes), tile)
+
+        nested(self.b, tuple(more), v.at, line)

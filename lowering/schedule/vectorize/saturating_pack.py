@@ -1,0 +1,64 @@
+"""Outputs of one byte, clipped and put together by packing: two or four vectors of int32 become one vector of bytes, by
+instructions that clip by themselves, where a clamp and a cast take several for each vector. `write` stores tiles of outputs so.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...elements.expression import Apply, Cast, Const, Expr
+from ...loops.builder import Builder
+from ...loops.ir import Operand, Type
+from ...target.target import Target
+from ..nest.loop_nest import Nest
+from ..nest.tile_axis import Piece
+
+GROUP_BYTES = 16
+"""Packing stays inside of so many bytes."""
+WORD = 4
+"""Bytes of an int32, and of a group's share of one vector where four are packed."""
+TOGETHER = (4, 2)
+"""As many vectors are packed to one."""
+FULL = (-128, 127)
+
+
+def unclipped(value: Expr) -> Expr | None:
+    """The int32 of which packing makes `value`, an int8 that is clipped before; None where it is not so."""
+    match value:
+        case Cast(Apply("min", (Apply("max", (x, Const(low))), Const(high))) as clipped, "int8", False) if (
+                clipped.dtype == "int32" and low >= FULL[0] and high <= FULL[1]):
+            return x if (low, high) == FULL else clipped
+    return None
+
+
+def packable(nest: Nest, target: Target) -> Expr | None:
+    """What the outputs of a nest are packed from, where the target packs vectors of several groups."""
+    return unclipped(nest.value) if target.vector_bytes >= 2 * GROUP_BYTES else None
+
+
+def units(pieces: Sequence[Piece], lanes: int) -> list[tuple[Piece, ...]]:
+    """Vectors that are stored at once: four or two full neighbours of so many lanes, else one."""
+    result: list[tuple[Piece, ...]] = []
+    rest = list(pieces)
+    while rest:
+        count = next((n for n in TOGETHER if are_neighbours(rest[:n], n, lanes)), 1)
+        result.append(tuple(rest[:count]))
+        del rest[:count]
+    return result
+
+
+def are_neighbours(found: Sequence[Piece], count: int, lanes: int) -> bool:
+    return len(found) == count and all(p.lanes == p.active == lanes and p.start == found[0].start + i * lanes
+                                       for i, p in enumerate(found))
+
+
+def pack(b: Builder, vectors: Sequence[Operand]) -> Operand:
+    """Two or four vectors of int32 as int8, clipped, one behind the other."""
+    lanes, count = vectors[0].type.lanes, len(vectors)
+    halves = [b.op("pack", x, y, type=Type("int16", 2 * lanes)) for x, y in zip(vectors[::2], vectors[1::2])]
+    packed = b.op("pack", halves[0], halves[-1], type=Type("int8", 4 * lanes))
+    groups = lanes // WORD
+    if groups == 1 and count == TOGETHER[0]:
+        return packed
+    words = b.op("bits", packed, type=Type("int32", lanes))
+    order = tuple(group * WORD + v for v in range(count) for group in range(groups))
+    return b.op("bits", b.shuffle(words, words, order), type=Type("int8", count * lanes))

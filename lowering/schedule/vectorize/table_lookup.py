@@ -1,0 +1,30 @@
+"""Tables of 256 bytes, of which a processor with byte permutations holds all entries in four registers: a vector of bytes is
+looked up in a few instructions, where loads would take one for each lane.
+"""
+from __future__ import annotations
+
+from ...elements.affine import Affine, Computed
+from ...elements.expression import Apply, Cast, Const, Expr, Load
+from ...loops.builder import Builder
+from ...loops.ir import Operand
+from ...target.target import Target
+
+ENTRIES, PARTS = 256, 4
+
+
+def looked_up(e: Expr, target: Target) -> Expr | None:
+    """The int8 whose entry `e` is, counted from -128; None where it is not looked up in registers."""
+    if "avx512vbmi" not in target.enabled or target.vector_bytes < ENTRIES // PARTS:
+        return None
+    match e:
+        case Load(buffer, (Affine(((Computed(Apply("add", (Cast(x, "int32", False), Const(128)))), 1),), 0),)) if (
+                buffer.dtype == x.dtype == "int8" and buffer.size == ENTRIES):
+            return x
+    return None
+
+
+def look_up(b: Builder, e: Load, x: Operand) -> Operand:
+    """The entries of a vector of bytes."""
+    size = ENTRIES // PARTS
+    parts = [b.load(e.buffer, Affine.of(i * size), size) for i in range(PARTS)]
+    return b.op("lookup", x, *parts, type=x.type)

@@ -1,0 +1,121 @@
+"""Sums over an outer axis of a tensor that no cache holds: its rows are read one behind the other, as they lie in memory, while
+the sums of all columns wait in the cache nearest to the core.
+
+A tile of columns with its sums in registers (`window`) would come to each row for a few lines: from a page of its own each,
+and from one set of the caches where the distance of rows is a power of two.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ....runtime.records import dataclass
+from ...elements.affine import Affine, Axis
+from ...elements.expression import Buffer, Load, Reduce
+from ...elements.traverse import nodes
+from ...graph.types import ITEM_SIZES
+from ...loops.builder import Builder
+from ...loops.ir import Literal, Operand, Type
+from ...target.target import Target
+from ..elementwise.elementwise import lanes_of
+from ..nest.loop_nest import Nest
+from ..nest.row_range import nested
+from ..nest.tile_axis import Piece, Tiles, chunks, over, pieces
+from ..row_reduction.recognise import plain
+from ..vectorize.epilogue import Block, Writer
+from ..vectorize.reduction import combine
+from ..vectorize.vectorize import At, Vectorizer
+from .window import main_reduction
+
+ROWS, VECTORS = 8, 2
+"""Rows that are added to a sum at a time, and vectors of columns: as many streams as a processor follows."""
+COLUMNS = 8 << 10
+"""Bytes of sums that wait at a time."""
+APART = 1 << 12
+"""Bytes from a row to the next at least: those of a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class OuterSumsChoice:
+    """`rows` of terms at a time, along which `columns` go by `vectors` of `lanes`."""
+    rows: int
+    columns: int
+    vectors: int
+    lanes: int
+
+    def __str__(self) -> str:
+        return f"outer sums: {self.rows} rows of {self.columns} by {self.vectors} vectors of {self.lanes}"
+
+
+def recognise(nest: Nest, target: Target, rows: bool) -> OuterSumsChoice | None:
+    """The form, where no rows of the result are asked for by themselves."""
+    r = main_reduction(nest, nest.axes[-1]) if nest.axes and not rows and target.has_cache else None
+    every = list(nodes(nest.value))
+    if r is None or len(r.axes) != 1 or sum(isinstance(e, Reduce) for e in every) > 1 or not all(map(plain, every)):
+        return None
+    n, (k,), lanes = nest.axes[-1], r.axes, lanes_of(nest, target)
+    read = [e for e in nodes(r.body) if isinstance(e, Load)]
+    beside = all(e.index[0].coefficient(n) in (0, 1) and not {n, k} & e.index[0].hidden for e in read)
+    far = any(e.index[0].coefficient(n) and abs(e.index[0].coefficient(k)) * ITEM_SIZES[e.dtype] >= APART
+              and e.buffer.nbytes > target.l2_bytes for e in read)
+    if not beside or not far or k.extent < 2 * ROWS or n.extent < VECTORS * lanes:
+        return None
+    return OuterSumsChoice(ROWS, min(n.extent, COLUMNS // ITEM_SIZES[r.dtype]), VECTORS, lanes)
+
+
+def lower(b: Builder, nest: Nest, choice: OuterSumsChoice, target: Target) -> None:
+    r = main_reduction(nest, nest.axes[-1])
+    assert r is not None
+    room = Buffer(f"{nest.name}.sums", r.dtype, (choice.columns + choice.lanes,), "scratch")
+    form = OuterSums(b, target, choice, r, nest.axes[-1], b.scratch(room), Writer(b, target, nest, r, choice.lanes))
+    columns = chunks(form.n.extent, choice.columns)
+    nested(b, nest.axes[:-1], {}, lambda at: over(b, columns, lambda start, t: form.run({**at, form.n: start}, t.size)))
+
+
+@dataclass(frozen=True, slots=True)
+class OuterSums:
+    """The loops for some neighbouring columns."""
+    b: Builder
+    target: Target
+    choice: OuterSumsChoice
+    reduce: Reduce
+    n: Axis
+    sums: Buffer
+    writer: Writer
+
+    def run(self, at: At, size: int) -> None:
+        first, *others = self.blocks()
+        self.columns(size, lambda x, parts: self.terms(at, x, parts, Affine(), first.size, is_first=True))
+        over(self.b, others, lambda row, t: self.columns(
+            size, lambda x, parts: self.terms(at, x, parts, row, t.size)))
+        self.columns(size, lambda x, parts: self.outputs(at, x, parts))
+
+    def blocks(self) -> list[Tiles]:
+        """Of terms: the first rows alone, which begin the sums."""
+        rows, (k,) = self.choice.rows, self.reduce.axes
+        return [Tiles(0, rows, 1), *(Tiles(t.start + rows, t.size, t.count) for t in chunks(k.extent - rows, rows))]
+
+    def columns(self, size: int, run: Callable[[Affine, Sequence[Piece]], None]) -> None:
+        """Run for each tile of so many columns."""
+        lanes = self.choice.lanes
+        over(self.b, chunks(size, lanes * self.choice.vectors),
+             lambda x, t: run(x, pieces(t.size, lanes, self.target.has_masked)))
+
+    def terms(self, at: At, x: Affine, parts: Sequence[Piece], row: Affine, rows: int, is_first: bool = False) -> None:
+        """Add rows of terms to the sums of a tile."""
+        (k,), total = self.reduce.axes, [self.begun(p) if is_first else self.waiting(x, p) for p in parts]
+        for i in range(rows):
+            places = [Vectorizer(self.b, self.target, {**at, self.n: at[self.n] + x + p.start, k: row + i}, self.n, p.lanes,
+                                 p.active) for p in parts]
+            total = [combine(v, self.reduce, sum) for v, sum in zip(places, total)]
+        for p, sum in zip(parts, total):
+            self.b.store(self.sums, x + p.start, sum, p.active)
+
+    def begun(self, p: Piece) -> Operand:
+        return Literal(self.reduce.identity, Type(self.reduce.dtype, p.lanes))
+
+    def waiting(self, x: Affine, p: Piece) -> Operand:
+        return self.b.load(self.sums, x + p.start, p.lanes, p.active)
+
+    def outputs(self, at: At, x: Affine, parts: Sequence[Piece]) -> None:
+        for p in parts:
+            self.writer.write(Block({**at, self.n: at[self.n] + x}, None, 1, self.n, (p,)), [self.waiting(x, p)])

@@ -1,0 +1,120 @@
+"""When a window of bytes (`byte_window`) is done by vectors full of bytes, four vectors of sums at a time, and in which blocks.
+A choice by form and target; `byte_block_loops` writes the loops.
+
+Bytes of four taps are put side by side by two rounds of shuffles, each inside of 16 bytes, which leaves the sums in an order of
+their own; packing sums to bytes is the same turned round. So whatever is constant for a column (weights, what sums start
+from, factors) is laid out in that order while compiling, and nothing has to be put in order when running.
+
+Columns that fill half a vector are done for two rows of a tile at a time, side by side.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from ....runtime.records import dataclass
+from ...elements.affine import Axis
+from ...elements.expression import Expr, Guard, IndexValue, Load, Reduce
+from ...elements.traverse import children
+from ...graph.types import ITEM_SIZES
+from ...target.target import Target
+from ..code_size_model import LINE_CYCLES
+from ..nest.loop_nest import Nest
+from ..nest.tile_axis import Tiles
+from ..vectorize.saturating_pack import GROUP_BYTES, unclipped
+
+VECTORS = 4
+"""Of sums, for a vector of bytes."""
+SIDES = (1, 2)
+STEPS = 4, 8
+"""Least and most rows of a tile, one behind the other: neighbours share words."""
+MOST_WAITING = 1
+"""Bytes of sums that wait, for a byte of the result: what a step of a small model computes is less than they need."""
+SAVED_CYCLES, ROW_LINES = 2, 40
+"""Cycles of a vector of outputs that blocks save, and the lines of a row of a block, less what is shorter beside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """`count` blocks from column `start` on, of so many columns and `side` rows of a tile side by side. Slots are the places
+    of sums in their own order."""
+    start: int
+    columns: int
+    count: int
+    side: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of a block."""
+        return self.columns * self.side
+
+    @property
+    def end(self) -> int:
+        return self.start + self.columns * self.count
+
+    def order(self) -> list[int]:
+        """The column of each slot."""
+        groups = range(0, self.size, GROUP_BYTES)
+        block = [g + GROUP_BYTES // VECTORS * v + i for v in range(VECTORS) for g in groups
+                 for i in range(GROUP_BYTES // VECTORS)]
+        return [self.start + number * self.columns + place % self.columns for number in range(self.count) for place in block]
+
+    def __str__(self) -> str:
+        beside = f" by {self.side} rows" if self.side > 1 else ""
+        return f"{self.count} blocks of {self.columns}{beside}"
+
+
+def choose(nest: Nest, known: Expr, n: Axis, lines_of: Callable[[int], Sequence[Tiles] | None], target: Target
+           ) -> tuple[int, tuple[Band, ...]] | None:
+    """The rows of a tile, and the blocks of the columns, from the first one on; None where outputs are not packed sums.
+    `lines_of` cuts rows into tiles, `known` is what sums are the values of. Blocks of one form take all columns, or there is
+    work enough for other code, too."""
+    size = target.vector_bytes
+    if size < 2 * GROUP_BYTES or narrow(nest, known, n) is None or nest.index.coefficient(n) != 1 or n in nest.index.hidden:
+        return None
+    for side in SIDES:
+        columns = size // side
+        if columns >= GROUP_BYTES and n.extent % columns == 0 and (rows := few(nest, size, least_code(lines_of, side))):
+            return rows, (Band(0, columns, n.extent // columns, side),)
+    vectors = math.prod(a.extent for a in nest.axes) * VECTORS // size
+    if n.extent < size or not (rows := few(nest, size, least_code(lines_of, 1))):
+        return None
+    code = sum(t.size for t in lines_of(rows) or ()) * ROW_LINES
+    return (rows, (Band(0, size, n.extent // size, 1),)) if SAVED_CYCLES * vectors >= LINE_CYCLES * code else None
+
+
+def few(nest: Nest, size: int, rows: int) -> int:
+    """So many rows, if their sums, of vectors of so many bytes, need little memory beside the result; else 0."""
+    return rows if rows * size * ITEM_SIZES["int32"] <= MOST_WAITING * nest.out.nbytes else 0
+
+
+def least_code(lines_of: Callable[[int], Sequence[Tiles] | None], side: int) -> int:
+    """Rows of a tile, `side` of them side by side, of which all forms of tiles together have the fewest; of as few, the
+    largest tiles. 0 where there are no such tiles."""
+    cut = [(rows, lines) for rows in range(STEPS[0] * side, STEPS[1] * side + 1) if (lines := lines_of(rows))]
+    found = [(sum(t.size for t in lines), -rows) for rows, lines in cut if not any(t.size % side for t in lines)]
+    return -min(found)[1] if found else 0
+
+
+def narrow(nest: Nest, known: Expr, n: Axis) -> Expr | None:
+    """What packing makes the outputs of, which clips by itself: an int32 that is known from the sums and from constants of the
+    column alone. None where there is no such."""
+    value = unclipped(nest.value)
+    return value if value is not None and found_beside(value, known, n) is not None else None
+
+
+def found_beside(value: Expr, known: Expr, n: Axis) -> list[Load] | None:
+    """The constants of a column, beside what is known; None where there is anything else than arithmetic."""
+    found, seen, stack = list[Load](), {id(known)}, [value]
+    while stack:
+        e = stack.pop()
+        if id(e) in seen:
+            continue
+        seen.add(id(e))
+        match e:
+            case Load(buffer, (i,)) if buffer.data is not None and i.axes <= {n} and not i.hidden:
+                found.append(e)
+            case Load() | Guard() | Reduce() | IndexValue():
+                return None
+        stack.extend(children(e))
+    return found

@@ -1,0 +1,165 @@
+"""A window of bytes with constant weights whose lanes are neighbouring outputs (depthwise convolution), four taps at a
+time: each lane of a word has the bytes of four taps, and a product of bytes adds all of them.
+
+Bytes are made unsigned, which adds 128 to signed ones; padding is filled with the zero point. What that and the zero point
+add to a sum depends on the column only, and is taken off in its initial value. Words that neighbouring rows of a tile
+share are made once.
+"""
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+
+from ....runtime.records import dataclass
+from ...elements.affine import Affine, Axis, Range, Wrapped
+from ...elements.expression import Apply, Expr, Load, Reduce
+from ...elements.traverse import computed
+from ...target.target import Target
+from ..contraction.initial_sums import biased
+from ..contraction.int8.vnni import GROUP, byte
+from ..contraction.pack_b import is_constant
+from ..nest.loop_nest import Nest, free_axes
+from ..nest.tile_axis import Tiles, balanced, interior, peel
+from .int8_blocks import Band, choose
+from .window import main_reduction
+
+MOST_TAPS = 64
+"""Of a window, all of which are written down."""
+Tap = Mapping[Axis, Affine]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ByteWindow:
+    """The form. `group` is the axis of the window whose taps share words; `settled` are the conditions that are known at a
+    constant place of `m`; `open`, if there is one, depends on an outer axis and the group."""
+    reduce: Reduce
+    x: Load
+    zero_point: int
+    weights: Expr
+    m: Axis | None
+    n: Axis
+    group: Axis
+    settled: tuple[Range, ...]
+    open: Range | None
+
+    @property
+    def others(self) -> tuple[Axis, ...]:
+        return tuple(a for a in self.reduce.axes if a is not self.group)
+
+    @property
+    def words(self) -> list[list[Tap]]:
+        """The taps of each word of a window, group by group."""
+        taps = [range(first, min(first + GROUP, self.group.extent)) for first in range(0, self.group.extent, GROUP)]
+        places = list(itertools.product(*(range(a.extent) for a in self.others)))
+        return [[{self.group: Affine.of(k), **dict(zip(self.others, map(Affine.of, place)))} for k in some]
+                for some in taps for place in places]
+
+    @property
+    def fill(self) -> int:
+        """The unsigned byte that stands for padding."""
+        return self.zero_point + self.flip
+
+    @property
+    def flip(self) -> int:
+        """What is added to a byte to make it unsigned: its upper bit is flipped."""
+        return 128 if self.x.dtype == "int8" else 0
+
+
+@dataclass(frozen=True, slots=True)
+class ByteWindowChoice:
+    """Tiles of `rows` outputs along the last but one axis by a vector of `lanes` along the last; `words` a window."""
+    form: ByteWindow
+    rows: int
+    lanes: int
+    words: int
+    bands: tuple[Band, ...] = ()
+    """The columns of which a vector of bytes is done at a time."""
+
+    def __str__(self) -> str:
+        blocks = "".join(f", {band}" for band in self.bands)
+        return f"window: dot4, tiles of {self.rows} rows by 1 vectors of {self.lanes}, {self.words} words a place{blocks}"
+
+
+# ---- the form --------------------------------------------------------------------------------------------------------
+def recognise(nest: Nest, target: Target, rows: bool) -> ByteWindowChoice | None:
+    inner = nest.axes[1:] if rows else nest.axes
+    if not target.has_dot4 or not inner or nest.where:
+        return None
+    m = inner[-2] if len(inner) > 1 else None
+    form = form_of(nest, m, inner[-1])
+    lanes = target.lanes(4)
+    if form is None or lanes < GROUP:
+        return None
+    height = tile_rows(form, target)
+    known, _ = biased(nest, form.reduce, (form.n,))
+    if found := choose(nest, known, form.n, lambda rows: lines_of(form, rows), target):
+        return ByteWindowChoice(form, found[0], lanes, len(form.words), found[1])
+    return ByteWindowChoice(form, height, lanes, len(form.words)) if lines_of(form, height) else None
+
+
+def form_of(nest: Nest, m: Axis | None, n: Axis) -> ByteWindow | None:
+    match reduction := main_reduction(nest, n):
+        case Reduce("add", axes, Apply("mul", factors)) if len(axes) <= 2 and math.prod(a.extent for a in axes) <= MOST_TAPS:
+            for a, w in (factors, factors[::-1]):
+                x, weight = byte(a), byte(w)
+                if (x and weight and not weight[1] and weight[0].dtype == "int8" and is_constant(w)
+                        and free_axes(w) <= {n, *axes}):  # packed once, for all rows
+                    return grouped(nest, reduction, x, w, m, n)
+    return None
+
+
+def grouped(nest: Nest, reduction: Reduce, byte: tuple[Load, int], weights: Expr, m: Axis | None, n: Axis) -> ByteWindow | None:
+    """The form, where lanes are neighbours in x, and each condition is known at a place of m or is the one on a group."""
+    x, zero_point = byte
+    (index,), lowest = x.index, -128 if x.dtype == "int8" else 0
+    if computed(x.index) or index.coefficient(n) != 1 or n in index.hidden or m in index.hidden or not (
+            lowest <= zero_point < lowest + 256):
+        return None
+    settled = tuple(w for w in reduction.where if m is not None and w.index.coefficient(m))
+    rest = [w for w in reduction.where if w not in settled]
+    inside = {*reduction.axes, *((m,) if m else ())}
+    if any(w.index.hidden or computed((w.index,)) or w.index.coefficient(n) for w in reduction.where) or len(rest) > 1 or any(
+            not w.index.axes <= inside for w in settled):
+        return None
+    mine = [a for w in rest for a in reduction.axes if w.index.coefficient(a)]
+    if len(mine) > 1 or (rest and (not mine or moved(index, rest[0], Affine()) is None)):
+        return None
+    group = mine[0] if mine else reduction.axes[0]
+    return ByteWindow(reduction, x, zero_point, weights, m, n, group, settled, rest[0] if rest else None)
+
+
+def moved(i: Affine, w: Range, to: Affine) -> Affine | None:
+    """The index with `to` in the place of what the condition w is on; None where that is not a part of it."""
+    for term, c in i.terms:
+        if isinstance(term, Wrapped) and term.source.axes & w.index.axes:
+            inner = moved(term.source, w, to)
+            rest = Affine(tuple((t, k) for t, k in i.terms if t is not term), i.const)
+            if inner is None or rest.axes & w.index.axes:
+                return None
+            return rest + Affine(((Wrapped(inner, term.extent), c),)) if inner.terms else rest + inner.const % term.extent * c
+    (first, c), *_ = w.index.terms
+    factor, remainder = divmod(i.coefficient(first), c)
+    rest = i - w.index * factor
+    return None if remainder or not factor or rest.axes & w.index.axes else rest + to * factor
+
+
+def tile_rows(form: ByteWindow, target: Target) -> int:
+    """Rows of a tile: their sums and the words of one group fit the registers."""
+    if form.m is None:
+        return 1
+    step = max((abs(form.x.index[0].coefficient(a)) for a in form.others), default=0)
+    stride = -(-abs(form.x.index[0].coefficient(form.m)) // step) if step else 1
+    window = math.prod(a.extent for a in form.others)
+    fits = [r for r in range(1, 9) if r + min((r - 1) * stride + window, r * window) + 2 <= target.vector_registers]
+    return min(max(fits, default=1), form.m.extent)
+
+
+def lines_of(form: ByteWindow, rows: int) -> list[Tiles] | None:
+    """The tiles of m: those at a border have constant places. None where these would be too many."""
+    if form.m is None:
+        return [Tiles(0, 1, 1)]
+    low, high = interior(form.m, form.settled)
+    lines = peel(balanced(form.m.extent, rows), low, high)
+    fixed = all(t.count == 1 or (low <= t.start and t.start + t.size * t.count <= high) for t in lines)
+    return lines if fixed else None

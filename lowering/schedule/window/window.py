@@ -1,0 +1,355 @@
+"""A reduction whose lanes are neighbouring outputs: depthwise convolution, pools, sums over outer axes. A tile of
+outputs has its sums in registers, and loads that its rows share are made once.
+"""
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ....runtime.records import dataclass
+from ...elements.affine import Axis
+from ...elements.expression import Load, Reduce, is_float
+from ...elements.traverse import loads, loads_beside, nodes
+from ...graph.types import ITEM_SIZES
+from ...loops.builder import Builder
+from ...loops.ir import Literal, Operand, Type
+from ...target.target import Target
+from ..code_size_model import SUM_LINES, TURN_LINES, cheapest, price_of, share_of, tolerated
+from ..contraction.border_tiles import BORDER_CYCLES, at_ends, mean, over_both_ends, single_at_ends
+from ..contraction.register_tile import Tile
+from ..elementwise.elementwise import lanes_of
+from ..nest.loop_nest import Nest, exposed, free_axes
+from ..nest.padding_conditions import Conditions
+from ..nest.quotient_axes import shared_by
+from ..nest.row_range import Rows, nested
+from ..nest.tile_axis import Piece, Tiles, balanced, chunks, even, interior, over, peel, pieces, repeating
+from ..vectorize.epilogue import Block, Writer, operations
+from ..vectorize.lane_groups import Repeats, group_of, repeats, whole_groups
+from ..vectorize.reduction import add
+from ..vectorize.reduction_loops import SHORT, alike, reduce_loops, unsettled
+from ..vectorize.vectorize import At, Vectorizer
+
+ROWS_FOR_TWO = 8
+"""Rows of a tile of two vectors: together their sums fill half of 32 registers, and a turn of the loops has work enough."""
+MOST_OPERATIONS = 8
+"""Of a term, for tiles of the full size."""
+WAITING, WAITING_MORE = 0.05, 0.2
+"""How much longer all takes with tiles of half as many rows, because sums wait for themselves; more for floats, and where
+what they read is shared."""
+MANY_COLUMNS = 256
+"""So many columns are enough to divide among threads."""
+SMALL = 8
+"""A part of the outputs' memory that is not worth much."""
+MOST_BESIDE, LATENCY, TURN_CYCLES = 3, 4, 1.5
+"""Vectors of a row that is alone: so many that their sums do not wait for themselves, an addition taking as many cycles; and
+what a turn of a short loop takes beside its work."""
+LESS = 2.5
+"""Code that is less by one part of so many is worth another form."""
+BYTE_LOAD, WIDE_LOAD = 7, 2
+"""Instructions that load a float of a byte as float32, and those of a wider one."""
+UNROLLED = 8
+"""Steps that are written one after the other where rows share what they load."""
+MANY_OPERATIONS = 60
+"""Operations of a step that hide what a loop over the steps costs, even a short one."""
+FEW_STEPS = 2
+"""So many steps of a window are written one after the other where that is not taken apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowChoice:
+    """Tiles of `rows` outputs along the last but one axis by `vectors` of `lanes` along the last, or by somewhat fewer or more,
+    so that they are whole groups of `group`."""
+    rows: int
+    vectors: int
+    lanes: int
+    alone: bool = False
+    """Whether every row is a tile, those inside like those at the border."""
+    group: int = 1
+
+    @property
+    def columns(self) -> int:
+        """Outputs in a row of a tile."""
+        return whole_groups(self.vectors * self.lanes, self.group)
+
+    @property
+    def largest(self) -> int:
+        """Elements of a whole tile, in whole vectors."""
+        return self.rows * -(-self.columns // self.lanes) * self.lanes
+
+    def __str__(self) -> str:
+        groups = f", in groups of {self.group}" if self.group > 1 else ""
+        alike = ", all alike" * self.alone
+        return f"window: tiles of {self.rows} rows by {self.vectors} vectors of {self.lanes}{groups}{alike}"
+
+
+def main_reduction(nest: Nest, axis: Axis) -> Reduce | None:
+    """The one reduction that differs along `axis`, if no guard stands before it."""
+    found = [r for r in nodes(nest.value) if isinstance(r, Reduce) and axis in free_axes(r)]
+    return found[0] if len(found) == 1 and found[0] in exposed(nest.value) else None
+
+
+def recognise(nest: Nest, target: Target, rows: bool) -> WindowChoice | None:
+    inner = nest.axes[1:] if rows else nest.axes
+    r = main_reduction(nest, inner[-1]) if inner else None
+    if r is None or any(isinstance(e, Reduce) for e in nodes(r.body)):
+        return None
+    for x in nodes(r.body):
+        if isinstance(x, Load) and not are_near(x, inner[-1]):
+            return None
+    most, lanes = 8 if operations(r.body) <= MOST_OPERATIONS else 4, lanes_of(nest, target)
+    group = group_of(repeats(nest.value, inner[-1])) if lanes > 1 else 1
+    if len(inner) == 1:
+        return WindowChoice(1, most // 2, lanes, group=group)
+    height = rows_of(nest, r, most, lanes, group)
+    if (single := row_by_row(nest, r, target, height, lanes)) is not None:
+        return replace(single, group=group)
+    two = height == ROWS_FOR_TWO <= target.vector_registers // 4 and group == 1 and fits(inner[-1], 2 * lanes)
+    vectors = 2 if two else 1
+    wider = -(-whole_groups(vectors * lanes, group) // (vectors * lanes))
+    return WindowChoice(max(height // wider, 1), vectors, lanes, group=group)
+
+
+def fits(n: Axis, size: int) -> bool:
+    """Whether tiles of so many columns leave none, or few beside theirs: those are code of their own."""
+    return n.extent >= 2 * size or n.extent % size == 0
+
+
+def are_near(x: Load, axis: Axis) -> bool:
+    """Whether neighbours along an axis read neighbours, or the same, perhaps some at a time."""
+    index = x.index[0]
+    if axis in index.hidden:
+        return shared_by(index, axis) is not None
+    return abs(index.coefficient(axis)) <= 1
+
+
+def rows_of(nest: Nest, r: Reduce, most: int, lanes: int, group: int) -> int:
+    """How many rows a tile has: those whose code and whose cycles cost least."""
+    work = Work.of(nest, r, lanes, group)
+
+    def lines(rows: int) -> int:
+        return work.lines_of(balanced(nest.axes[-2].extent, rows))
+
+    return cheapest(range(most, 0, -1), lambda rows: work.cycles * (1 + work.waiting * (most / rows - 1)), lines,
+                    share=share_of(nest.value))
+
+
+def row_by_row(nest: Nest, r: Reduce, target: Target, rows: int, lanes: int) -> WindowChoice | None:
+    """Tiles of one row and several vectors, whose windows' bounds are those of loops, at the border and inside: where that is
+    so much less code than tiles of `rows`, of which those at the border have code of their own, that it pays."""
+    m, n = nest.axes[-2:]
+    conditions, columns = Conditions.of(r, m, n), -(-n.extent // lanes)
+    low, high = interior(m, conditions.rows)
+    if conditions.tests or high - low == m.extent or not target.has_masked or not may_repeat(nest, r, n):
+        return None
+    work, share = Work.of(nest, r, lanes), share_of(nest.value)
+    vectors = max(v for v in range(1, MOST_BESIDE + 1) if columns % v == 0)
+    whole = heights(nest, r, (low, high), WindowChoice(rows, 1, lanes), conditions, True)
+    taps = math.prod(a.extent for a in conditions.tapped)
+    inner = min(UNROLLED if shares(r, m) else FEW_STEPS, r.axes[-1].extent)
+    many = work.shapes * sum(work.lines(t.size, 1 if t.size == 1 else inner if low <= t.start and t.end <= high else taps)
+                             for t in whole)
+    less = many - work.lines(vectors, 1)
+    fast = work.vectors * work.by_tiles(r, m, rows)
+    slower = work.vectors * work.by_rows(r, vectors) - fast
+    allowed = tolerated(fast, share, BORDER_CYCLES)
+    return WindowChoice(1, vectors, lanes, alone=True) if LESS * less >= many and slower <= min(
+        price_of(share) * less, allowed) else None
+
+
+def has_turns(nest: Nest) -> bool:
+    """Whether there is something to be divided among threads beside the tiles of rows."""
+    return len(nest.axes) > 2 or nest.axes[-1].extent >= MANY_COLUMNS
+
+
+def may_repeat(nest: Nest, r: Reduce, axis: Axis) -> bool:
+    """Whether outputs along an axis may be computed twice: they could not lie where something is that is read with the sums."""
+    return not any(x.buffer.data is None and axis in x.index[0].axes and x.buffer.nbytes > nest.out.nbytes // SMALL
+                   for x in loads_beside(nest.value, r))
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a window costs: cycles of one output vector, and of all; its code, in which columns have so many `shapes`."""
+    steps: int
+    term: int
+    result: int
+    vectors: int
+    shapes: int
+    waiting: float
+
+    @staticmethod
+    def of(nest: Nest, r: Reduce, lanes: int, group: int = 1) -> Work:
+        rows = math.prod(a.extent for a in nest.axes[:-1])
+        columns = columns_of(nest, r, whole_groups(lanes, group), group)
+        steps, vectors = math.prod(a.extent for a in r.axes), rows * sum(-(-t.size // lanes) * t.count for t in columns)
+        return Work(steps, 1 + operations(r.body), operations(nest.value, r), vectors, len(columns),
+                    WAITING_MORE if is_float(r.dtype) or shares(r, nest.axes[-2]) else WAITING)
+
+    @property
+    def each(self) -> float:
+        return (self.steps * self.term + self.result) / 2
+
+    @property
+    def cycles(self) -> float:
+        return self.vectors * self.each
+
+    def by_tiles(self, r: Reduce, m: Axis, rows: int) -> float:
+        """Cycles of a vector in a tile of so many rows, which share what they load."""
+        return self.steps * self.step(r, m, rows) + self.result / 2
+
+    def step(self, r: Reduce, m: Axis, rows: int) -> float:
+        """The same, of one term."""
+        loading = loading_of(r)
+        alone = distinct(r, m, rows)
+        if loading > WIDE_LOAD:  # what is converted waits for its uses in registers that others need
+            alone = (1 + alone) / 2
+        return max((loading * alone + 1) / 2, LATENCY / rows)
+
+    def by_rows(self, r: Reduce, vectors: int) -> float:
+        """Cycles of a vector in a single row of so many."""
+        return self.steps * max((loading_of(r) + 1) / 2 + TURN_CYCLES / vectors, LATENCY / vectors) + self.result / 2
+
+    def lines(self, rows: int, steps: int) -> int:
+        """Of a tile that takes so many steps at a time."""
+        return TURN_LINES + rows * (SUM_LINES + 2 * self.result + steps * 2 * self.term)
+
+    def lines_of(self, tiles: Sequence[Tiles]) -> int:
+        """Of all shapes of tile."""
+        return self.shapes * sum(self.lines(t.size, FEW_STEPS) for t in tiles)
+
+
+def columns_of(nest: Nest, r: Reduce, size: int, group: int = 1) -> list[Tiles]:
+    """Vectors of columns: all alike, where they can be."""
+    n, extent = nest.axes[-1], nest.axes[-1].extent
+    count = -(-extent // size)
+    if extent % count == 0 and extent // count % group == 0:
+        return [Tiles(0, extent // count, count)]
+    overlap = extent > size and extent % group == 0 and len(nest.axes) > 1 and may_repeat(nest, r, n) and (
+        not Conditions.of(r, None, n).tests)
+    return repeating(extent, size) if overlap else chunks(extent, size)
+
+
+def loading_of(r: Reduce) -> int:
+    """Instructions of a term but for adding it."""
+    narrowest = min((ITEM_SIZES[x.dtype] for x in loads(r.body) if is_float(x.dtype)), default=4)
+    return BYTE_LOAD if narrowest == 1 else max(1 + (narrowest == 2), operations(r.body) if narrowest > 2 else 2)
+
+
+def distinct(r: Reduce, m: Axis, rows: int) -> float:
+    """Which part of the elements that the windows of so many rows have are others."""
+    last, k = r.axes[-1], r.axes[-1].extent
+    step = next((abs(x.index[0].coefficient(m)) // c for x in loads(r.body) if (c := abs(x.index[0].coefficient(last)))), k)
+    return ((rows - 1) * min(step, k) + k) / (rows * k)
+
+
+def lower(b: Builder, nest: Nest, choice: WindowChoice, target: Target, rows: Rows | None) -> None:
+    outer = nest.axes[:1] if rows else ()
+    *more, n = nest.axes[len(outer):]
+    m = more.pop() if more else None
+    r = main_reduction(nest, n)
+    assert r is not None
+    conditions = Conditions.of(r, m, n)
+    shared = repeats(nest.value, n)
+    writer = Writer(b, target, nest, r, choice.largest, repeats=shared)
+    window = Window(b, target, r, conditions, m, n, writer, shared)
+    lines = [Tiles(0, 1, 1)]
+    if m:
+        lines = heights(nest, r, interior(m, conditions.rows), choice, conditions, b.keeps > 0)
+    alike, size = (target.has_masked and choice.vectors == 1) or choice.alone, choice.columns
+    columns = columns_of(nest, r, size, choice.group) if alike else chunks(n.extent, size)
+    if not any(t.again for t in columns):
+        columns = peel(columns, *interior(n, conditions.tests))
+
+    def cut(size: int) -> tuple[Piece, ...]:
+        return even(size, choice.lanes) if choice.alone else pieces(size, choice.lanes, target.has_masked)
+
+    def tile(at: At) -> None:
+        over_both_ends(b, lines, lambda y, line: over(b, columns, lambda x, column: window.tile(
+            {**at, **({m: y} if m else {}), n: x}, line, cut(column.size)), choice.group))
+
+    nested(b, (*outer, *more), {}, tile, rows)
+
+
+def heights(nest: Nest, r: Reduce, inside: tuple[int, int], choice: WindowChoice, conditions: Conditions, shared_out: bool
+            ) -> list[Tiles]:
+    """How the rows are cut: tiles at the border have their windows taken apart, or single rows are there; all costs its cycles
+    and its code. Tiles may be all alike, some rows computed twice, where their outputs could not lie where something is that is
+    read with the sums, and they need not be shared out among threads."""
+    extent = nest.axes[-2].extent
+    if choice.alone:
+        return [Tiles(0, 1, extent)]
+    work, m, share = Work.of(nest, r, choice.lanes, choice.group), nest.axes[-2], share_of(nest.value)
+    low, high = inside
+    taps = math.prod(a.extent for a in conditions.tapped)
+    inner = conditions.parts(m)
+    step = functools.cache(lambda size: work.step(r, m, size))
+
+    def cycles(tiles: Sequence[Tiles]) -> float:
+        terms = sum(t.size * t.count * step(t.size) * mean(inner, t) for t in tiles)
+        return work.vectors / extent * (work.steps * terms + work.result / 2 * sum(t.size * t.count for t in tiles))
+
+    def lines(tiles: Sequence[Tiles]) -> int:
+        whole = {t.size for t in tiles if t.size == 1 or low <= t.start <= t.end <= high}
+        apart = [t.size for t in tiles if t.size > 1 and not low <= t.start <= t.end <= high]
+        return work.shapes * (sum(work.lines(n, FEW_STEPS) for n in whole) + sum(work.lines(n, taps) for n in apart))
+
+    def cheap(found: Sequence[list[Tiles]]) -> list[Tiles]:
+        return cheapest(found, cycles, lines, share=share)
+
+    tile, again = Tile(choice.rows, 1), may_repeat(nest, r, m) and (has_turns(nest) or not shared_out)
+    found = [peel(balanced(extent, choice.rows), low, high, conditions.by_single_rows)]
+    if high - low == extent:
+        return cheap([*found, repeating(extent, choice.rows)] if again and len(found[0]) > 1 else found)
+    if low == high:
+        return cheap([*found, [Tiles(0, 1, extent)]])
+    if not conditions.by_single_rows and max(low, extent - high) <= choice.rows:
+        found += at_ends(extent, inside, tile, again)
+    return cheap([*found, *single_at_ends(extent, inside, tile, again)])
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The body of one tile."""
+    b: Builder
+    target: Target
+    reduce: Reduce
+    conditions: Conditions
+    m: Axis | None
+    n: Axis
+    writer: Writer
+    repeats: Repeats
+
+    def tile(self, at: At, line: Tiles, vectors: tuple[Piece, ...]) -> None:
+        block = Block(at, self.m, line.size, self.n, vectors)
+        places = [block.place(row, piece.start) for row, piece in block.vectors]
+        failing = unsettled(self.conditions.rows, (places[0], places[-1]))
+        single = line.size == 1  # then the loops' bounds hold them
+        tests = self.conditions.tests if single else (*self.conditions.tests, *failing)
+        bounds = (*self.conditions.bounds, *failing) if single else self.conditions.bounds
+        apart = alike(self.conditions.tapped, failing, places) if failing and not single else {}
+
+        def step(here: At, acc: Sequence[Operand]) -> list[Operand]:
+            return [add(Vectorizer(self.b, self.target, {**here, **place}, self.n, piece.lanes, piece.active,
+                                   repeats=self.repeats), self.reduce, total, tests)
+                    for total, place, (_, piece) in zip(acc, moves, block.vectors)]
+
+        moves = [{a: place[a] for a in (self.m, self.n) if a} for place in places]
+        inits = [Literal(self.reduce.identity, Type(self.reduce.dtype, piece.lanes)) for _, piece in block.vectors]
+        unroll = UNROLLED if len(inits) == 1 or shares(self.reduce, self.m) else 2
+        short = SHORT
+        if unroll == 2 and operations(self.reduce.body) * len(inits) * self.reduce.axes[-1].extent > MANY_OPERATIONS:
+            unroll, short = 1, 1
+        self.writer.write(block, reduce_loops(self.b, self.reduce.axes, bounds, at, inits, step, apart, unroll, short=short))
+
+
+def shares(r: Reduce, m: Axis | None) -> bool:
+    """Whether neighbouring rows read some of the same elements, which are loaded once where the steps are unrolled."""
+    k = r.axes[-1]
+    for x in nodes(r.body):
+        if isinstance(x, Load) and m and (step := abs(x.index[0].coefficient(k))):
+            row = abs(x.index[0].coefficient(m))
+            if row % step == 0 and 0 < row // step < k.extent:
+                return True
+    return False
