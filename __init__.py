@@ -70,7 +70,7 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
         value: Any = version("tosaic")
     elif name == "tosa":
-        value = import_module(".jit.operators", __name__).Namespace()
+        value = import_module(".jit.tracing.tosa_namespace", __name__).Namespace()
     elif name in _PLACES:
         place, attribute = _PLACES[name]
         module = import_module(f".{place}", __name__)

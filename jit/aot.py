@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ..lowering.elements.expression import Buffer
 from ..lowering.graph.quantized import Quantized
 from ..lowering.loops.program import Program
+from ..lowering.machine_code.codegen import object_file, undefined_symbols
 from ..lowering.memory.plan import Plan
 from ..lowering.native.c_object.archive import archive
 from ..lowering.native.c_object.data import Constants
@@ -20,7 +21,6 @@ from ..lowering.native.c_object.header import header, header_checksum
 from ..lowering.native.c_object.header_parts import constant_file
 from ..lowering.native.c_object.interface import Interface
 from ..lowering.native.c_object.pools import Pool
-from ..lowering.native.process.machine import object_file, undefined_symbols
 from ..lowering.target.presets import host
 from ..lowering.target.target import Target
 from ..runtime.errors import Problem, unwritten

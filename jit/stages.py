@@ -164,8 +164,8 @@ class Lowered:
                 from ..lowering.native.process.load import native_text
                 return native_text(self.program, self.plan, self.target)
             case _:
+                from ..lowering.machine_code.codegen import assembly
                 from ..lowering.native.process.load import native_text
-                from ..lowering.native.process.machine import assembly
                 return assembly(native_text(self.program, self.plan, self.target), self.target)
 
     def __str__(self) -> str:

@@ -106,7 +106,7 @@ def loaded_image(fields: Fields, code: Array, bound: Callable[[Image], Image] | 
         image = bound(image)
     if image.form == "linked":
         return MappedCode(image)
-    from ...lowering.native.process.machine import load_image
+    from ...lowering.machine_code.codegen import load_image
     return load_image(image)
 
 

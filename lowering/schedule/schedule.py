@@ -23,21 +23,11 @@ from ..row_tiling.ring_buffers import copied
 from ..row_tiling.row_tiling import Interleaved, RowPolicy, interleave, ways
 from ..target.target import Target
 from . import fft as fourier
-from .contraction import (
-    choose as contraction_choice,
-)
-from .contraction import (
-    gemv as matrix_vector,
-)
-from .contraction import (
-    micro_kernel as contraction,
-)
-from .contraction import (
-    padded_input as halo,
-)
-from .contraction import (
-    recognise as contraction_form,
-)
+from .contraction import choose as contraction_choice
+from .contraction import gemv as matrix_vector
+from .contraction import micro_kernel as contraction
+from .contraction import padded_input as halo
+from .contraction import recognise as contraction_form
 from .contraction.bf16_split import choose as float_parts
 from .contraction.choose import ContractionChoice
 from .contraction.constant_outputs import with_background

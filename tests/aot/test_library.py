@@ -9,8 +9,8 @@ import pytest
 import tosaic
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tosaic.lowering.machine_code.codegen import exported_symbols
 from tosaic.lowering.native.c_object.archive import archive
-from tosaic.lowering.native.process.machine import exported_symbols
 from tosaic.lowering.target.presets import target
 from tosaic.runtime.errors import Problem
 

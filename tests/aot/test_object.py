@@ -14,11 +14,11 @@ from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.kernels.kernel import Branch
 from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.program import Program
+from tosaic.lowering.machine_code.codegen import undefined_symbols
 from tosaic.lowering.memory.buffers import PoolInfo
 from tosaic.lowering.memory.planner import PlanOptions, plan
 from tosaic.lowering.native.c_object.data import INLINE_BYTES
 from tosaic.lowering.native.process.load import load
-from tosaic.lowering.native.process.machine import undefined_symbols
 from tosaic.lowering.target.presets import target
 from tosaic.runtime.errors import Problem
 

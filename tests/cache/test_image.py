@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import tosaic
 from tosaic.jit.cache.folder import Folder
-from tosaic.lowering.native.process import link
-from tosaic.lowering.native.process.link import is_supported, linked
-from tosaic.lowering.native.process.machine import Engine, object_file
+from tosaic.lowering.machine_code import link
+from tosaic.lowering.machine_code.codegen import Engine, object_file
+from tosaic.lowering.machine_code.link import is_supported, linked
 from tosaic.lowering.target.presets import PRESETS, host
 from tosaic.runtime.machine_code import MappedCode
 

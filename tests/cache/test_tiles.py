@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from tosaic.jit.cache import code as code_module
 from tosaic.jit.cache.code import image_fields, loaded_image
-from tosaic.lowering.native.process.link import is_supported
-from tosaic.lowering.native.process.machine import compiled_image
+from tosaic.lowering.machine_code.codegen import compiled_image
+from tosaic.lowering.machine_code.link import is_supported
 from tosaic.lowering.target.presets import host, target
 from tosaic.runtime.machine_code import MappedCode
 

@@ -8,12 +8,12 @@ from tosaic.lowering.elements.expression import Buffer, Const
 from tosaic.lowering.kernels.kernel import Branch, Compute, Kernel, Loop
 from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.program import Program
+from tosaic.lowering.machine_code.codegen import parse
 from tosaic.lowering.memory.buffers import PoolInfo
 from tosaic.lowering.memory.planner import PlanOptions, plan
 from tosaic.lowering.native.driver.driver import row_count
 from tosaic.lowering.native.driver.variable_rollback import backup_of
 from tosaic.lowering.native.process.load import load, native_text
-from tosaic.lowering.native.process.machine import parse
 from tosaic.lowering.target.presets import host
 from tosaic.runtime.errors import Position, Problem, Source
 from tosaic.runtime.variables import Context

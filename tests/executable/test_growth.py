@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import tosaic
 from tosaic.jit.stages import Compiled
+from tosaic.lowering.machine_code.codegen import Engine
 from tosaic.lowering.native.process.function_object import caller
-from tosaic.lowering.native.process.machine import Engine
 from tosaic.lowering.target.target import Target
 from tosaic.runtime.interpreter import interpret
 

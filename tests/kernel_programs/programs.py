@@ -1,9 +1,9 @@
 """Running a text in the tests: what it prints, and the errors that it tells of, with the line of each."""
 from __future__ import annotations
 
+from tosaic.jit.op_by_op.program_text.printer import print_program
+from tosaic.jit.op_by_op.program_text.reader import read_program
 from tosaic.jit.op_by_op.programs.running import run_program
-from tosaic.lowering.dialects.corert.printer import print_program
-from tosaic.lowering.dialects.corert.reader import read_program
 
 PRINT = '"corert.print_tensorhandle"({0}) : (!corert.tensorhandle, !tfrt.chain) -> !tfrt.chain'
 CPU = """

@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 import pytest
+from tosaic.jit.op_by_op.program_text.reader import read_program
 from tosaic.jit.op_by_op.programs.attributes import attributes_lines, operation_attributes
-from tosaic.lowering.dialects.corert.reader import read_program
 from tosaic.runtime.errors import Problem
 
 from .programs import run

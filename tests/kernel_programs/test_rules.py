@@ -4,7 +4,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from tosaic.lowering.dialects.corert.reader import read_program
+from tosaic.jit.op_by_op.program_text.reader import read_program
 from tosaic.runtime.errors import Problem
 
 from .test_text import FORMS, GENERIC

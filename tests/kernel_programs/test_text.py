@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 import pytest
-from tosaic.lowering.dialects.corert.kernels import OPEN, SIGNATURES
-from tosaic.lowering.dialects.corert.printer import print_program
-from tosaic.lowering.dialects.corert.program import Program
-from tosaic.lowering.dialects.corert.reader import is_program, read_program
+from tosaic.jit.op_by_op.program_text.kernels import OPEN, SIGNATURES
+from tosaic.jit.op_by_op.program_text.printer import print_program
+from tosaic.jit.op_by_op.program_text.program import Program
+from tosaic.jit.op_by_op.program_text.reader import is_program, read_program
 
 from .test_operations import DOCUMENT
 

@@ -14,8 +14,8 @@ from tosaic.lowering.loops.interpret import Memory, run_function
 from tosaic.lowering.loops.ir import Address, Function, Literal, Prefetch, Type, buffers_read
 from tosaic.lowering.loops.text import print_program, read_program
 from tosaic.lowering.loops.verify import verify
+from tosaic.lowering.machine_code.codegen import assembly
 from tosaic.lowering.native.llvm.emit import emit_functions
-from tosaic.lowering.native.process.machine import assembly
 from tosaic.lowering.target.presets import target
 
 from .functions import argument, program, result

@@ -11,13 +11,13 @@ from tosaic.lowering.elements.expression import Buffer
 from tosaic.lowering.kernels.kernel import Compute
 from tosaic.lowering.loops.ir import buffers_written
 from tosaic.lowering.loops.program import Program
+from tosaic.lowering.machine_code.codegen import Engine
 from tosaic.lowering.memory.plan import Plan, names_of
 from tosaic.lowering.memory.planner import PlanOptions, planned_buffers, share
 from tosaic.lowering.memory.sharing.occupancy import Occupied
 from tosaic.lowering.native.driver.module import written_over
 from tosaic.lowering.native.llvm.emit import emit_functions
 from tosaic.lowering.native.process.load import frame_places
-from tosaic.lowering.native.process.machine import Engine
 from tosaic.lowering.target.target import Target
 from tosaic.runtime.arena import Array, address, copy, empty
 

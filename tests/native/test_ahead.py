@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 import tosaic
 from tosaic.jit.stages import Traced, lower, lower_and_compile
-from tosaic.lowering.native.process import concurrent_codegen, worker_processes
+from tosaic.lowering.machine_code import worker_processes
+from tosaic.lowering.machine_code.codegen import image_with
+from tosaic.lowering.machine_code.link import is_supported
+from tosaic.lowering.native.process import concurrent_codegen
 from tosaic.lowering.native.process.concurrent_codegen import Ahead
-from tosaic.lowering.native.process.link import is_supported
 from tosaic.lowering.native.process.load import native_text
-from tosaic.lowering.native.process.machine import image_with
 from tosaic.lowering.target.presets import host
 
 from .chain import X, chain

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 import tosaic
-from tosaic.lowering.native.process import worker_processes
-from tosaic.lowering.native.process.link import is_supported
+from tosaic.lowering.machine_code import worker_processes
+from tosaic.lowering.machine_code.codegen import compiled_image
+from tosaic.lowering.machine_code.link import is_supported
+from tosaic.lowering.machine_code.split_module import defined, split
 from tosaic.lowering.native.process.load import native_text
-from tosaic.lowering.native.process.machine import compiled_image
-from tosaic.lowering.native.process.split_module import defined, split
 from tosaic.lowering.target.presets import host
 
 from .chain import WIDTHS, X, chain

@@ -16,8 +16,8 @@ from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.interpret import Memory, run_function
 from tosaic.lowering.loops.ir import Function
 from tosaic.lowering.loops.verify import verify
+from tosaic.lowering.machine_code.codegen import Engine
 from tosaic.lowering.native.llvm.emit import emit_functions
-from tosaic.lowering.native.process.machine import Engine
 from tosaic.lowering.schedule import schedule
 from tosaic.lowering.target.presets import target
 from tosaic.lowering.target.target import Target

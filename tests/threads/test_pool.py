@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 import tosaic
+from tosaic.lowering.machine_code.codegen import Engine
 from tosaic.lowering.memory.planner import PlanOptions
-from tosaic.lowering.native.process.machine import Engine
 from tosaic.lowering.native.process.thread_pool import is_supported, thread_pool
 from tosaic.lowering.target.presets import host
 from tosaic.runtime import executable, threads

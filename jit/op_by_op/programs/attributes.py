@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ....lowering.dialects.corert.program import pairs_of
-from ....lowering.dialects.corert.shapes import is_shape, shape_of
 from ....lowering.graph.types import BY_STORAGE, ElementType
 from ....lowering.text.attributes import Attribute, Dense, Number, Numbers, Symbol
 from ....runtime.errors import Problem
 from ....runtime.op_by_op.attributes import Attribute as Entry
 from ....runtime.op_by_op.attributes import Attributes, FrozenOpAttrs, OpAttrs
+from ..program_text.program import pairs_of
+from ..program_text.shapes import is_shape, shape_of
 
 MOST_PRINTED = 5
 """Entries of an array that are printed."""

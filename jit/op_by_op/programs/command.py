@@ -22,7 +22,7 @@ def program_text(model: str, standard_input: Callable[[], bytes]) -> tuple[bytes
     data, name = (standard_input(), "<stdin>") if model == "-" else read_bytes(Path(model))
     if data[4:8] in MODEL_MARKS or not any(mark in data for mark in MARKS):
         return None
-    from ....lowering.dialects.corert.reader import is_program
+    from ..program_text.reader import is_program
     return (data, name) if is_program(data) else None
 
 

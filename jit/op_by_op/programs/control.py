@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ....lowering.dialects.corert.program import Body, Function, Kernel
 from ....runtime.errors import Problem
 from ....runtime.op_by_op.asynchronous import AsyncValue
 from ....runtime.op_by_op.handle import TensorHandle
+from ..program_text.program import Body, Function, Kernel
 from .tensors import is_true
 from .values import Register, first_error
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ....lowering.dialects.corert.program import Body, Function, Kernel, Program, Value
 from ....lowering.text.attributes import Attribute, Symbol
 from ....runtime.errors import Position, Problem
 from ....runtime.op_by_op.asynchronous import AsyncValue
@@ -23,6 +22,7 @@ from ....runtime.op_by_op.handle import TensorHandle
 from ....runtime.op_by_op.handler import OpHandler
 from ....runtime.op_by_op.reporting import INTERRUPTS, is_sound, problem_of
 from ....runtime.op_by_op.tensor_kinds import SCALARS
+from ..program_text.program import Body, Function, Kernel, Program, Value
 from .attributes import operation_attributes
 from .control import CONTROL, Steps
 from .kernels import KERNELS

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ....lowering.dialects.corert.kernels import ARRAY_TYPES, ATTRIBUTE_TYPES, DENSE_TYPES
-from ....lowering.dialects.corert.program import CHAIN, SCALARS, Function
 from ....lowering.graph.types import ELEMENT_TYPES, Array
 from ....lowering.text.attributes import Number
 from ....runtime.errors import Problem
@@ -22,6 +20,8 @@ from ....runtime.op_by_op.handle import TensorHandle
 from ....runtime.op_by_op.handler import NullOpHandler, OpHandler
 from ....runtime.op_by_op.metadata import TensorMetadata
 from ....runtime.op_by_op.tensor_kinds import STRINGS
+from ..program_text.kernels import ARRAY_TYPES, ATTRIBUTE_TYPES, DENSE_TYPES
+from ..program_text.program import CHAIN, SCALARS, Function
 from .attributes import aggregate, attributes_lines, plain, set_attribute
 from .handlers import CpuOpHandler, ProgramLoggingOpHandler
 from .tensors import integer_of, number_text, shape_text, tensor_text
@@ -273,7 +273,7 @@ def set_one(call: Call) -> None:
 
 def put(attributes: OpAttrs, key: str, value: Any, is_array: bool, type: str) -> bool:
     if type == "shape":
-        from ....lowering.dialects.corert.shapes import shape_of
+        from ..program_text.shapes import shape_of
         return attributes.set_array(key, [shape_of(v) for v in value], "shape") if is_array else attributes.set(
             key, shape_of(value), "shape")
     if type == "aggregate":

@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ....lowering.dialects.corert.program import Function, Program
-from ....lowering.dialects.corert.reader import read_program
 from ....lowering.graph.types import ELEMENT_TYPES
 from ....runtime.errors import Position, Problem
 from ....runtime.op_by_op.core import CoreRuntime
 from ....runtime.op_by_op.location import Diagnostic
+from ..program_text.program import Function, Program
+from ..program_text.reader import read_program
 from .execution import CANCELLED, Execution, Report
 from .operations import register_operations
 from .tensors import number_text

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...native.process.machine import Engine, binding, parse, target_machine
+from ...machine_code.codegen import Engine, binding, parse, target_machine
 from ...target.presets import host
 from .compiled_python_ir import Function, module_text
 

@@ -13,13 +13,13 @@ from dataclasses import field
 
 from ....runtime.records import dataclass
 from ...loops.ir import Function, first_of
+from ...machine_code.codegen import binding, object_of
+from ...machine_code.link import is_supported
+from ...machine_code.split_module import Definition
+from ...machine_code.worker_processes import Worker, processors
 from ...target.target import Target
 from ..llvm.emit import attributes, emit_function, own_definitions
 from ..llvm.llvm_text import plain
-from .link import is_supported
-from .machine import binding, object_of
-from .split_module import Definition
-from .worker_processes import Worker, processors
 
 LINES_OF_A_BATCH = 1500
 """A batch with fewer takes LLVM less time than pays for a process."""

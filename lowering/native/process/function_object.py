@@ -12,8 +12,8 @@ import functools
 from ....runtime.function_object import MOST, TENSOR_WORDS, Word
 from ....runtime.later import Later
 from ....runtime.python_layout import COUNT, DATA, DTYPE, EXTENTS, FLAGS, ITEMS, RANK, TYPE, is_known
+from ...machine_code.codegen import Engine
 from ...target.presets import host
-from .machine import Engine
 
 READABLE, WRITABLE = 0x0101, 0x0501
 """NumPy's flags: C-contiguous and aligned, and writable."""

@@ -11,8 +11,8 @@ import os
 
 from ....runtime.interrupts import BEGIN, MAIN, MEMORY, NEVER, PREVIOUS
 from ....runtime.later import Later
+from ...machine_code.codegen import Engine, compiled_image
 from ...target.presets import host
-from .machine import Engine, compiled_image
 
 NEEDED = frozenset({"pthread_self", "sigaction"})
 

@@ -18,6 +18,7 @@ from ...kernels.kernel import Kernel, Loop, walk
 from ...loops.cost import cycles
 from ...loops.ir import Function
 from ...loops.program import Program
+from ...machine_code.codegen import Engine, image_with
 from ...memory.buffers import aligned as rounded
 from ...memory.plan import Plan
 from ...target.presets import host
@@ -28,7 +29,6 @@ from ..driver.parallel_steps import in_parts, most_parts
 from ..driver.variable_rollback import backup_of
 from . import interrupt_flag
 from .function_object import caller
-from .machine import Engine, image_with
 from .thread_pool import thread_pool
 
 if TYPE_CHECKING:

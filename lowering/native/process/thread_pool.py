@@ -8,8 +8,8 @@ import sys
 
 from ....runtime.later import Later
 from ....runtime.threads import MOST, PoolCode
+from ...machine_code.codegen import Engine
 from ...target.presets import host
-from .machine import Engine
 from .thread_pool_ir import SLOT, SLOTS, TEXT
 
 FUTEX = {"x86": 202, "aarch64": 98, "riscv": 98}

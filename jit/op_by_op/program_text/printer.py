@@ -8,8 +8,15 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
-from ...text.attribute_printer import format_attribute, format_dictionary, format_number, format_signature, quoted, symbol
-from ...text.attributes import Attribute, Number
+from ....lowering.text.attribute_printer import (
+    format_attribute,
+    format_dictionary,
+    format_number,
+    format_signature,
+    quoted,
+    symbol,
+)
+from ....lowering.text.attributes import Attribute, Number
 from .kernels import RETURN
 from .program import Body, Function, Kernel, Program, Value, pairs_of
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 
+from ....lowering.text.strings import unescape
+from ....lowering.text.syntax import Fault
 from ....runtime.errors import Position, Problem, Source
-from ...text.strings import unescape
-from ...text.syntax import Fault
 
 GAP = re.compile(r"(?:\s|//[^\n]*+)*+")
 USE = re.compile(r"%([\w$.]++(?:-[\w$.]++)*+)(?:#([0-9]{1,6}+))?")

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import re
 
-from ...text.attributes import Attribute, Number, Text
+from ....lowering.text.attributes import Attribute, Number, Text
 
 SHAPE = re.compile(r"#corert\.shape<(\*|(?:(?:\?|[0-9]+)(?:x(?:\?|[0-9]+))*)?)>")
 

@@ -9,10 +9,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
+from ....lowering.text.attributes import Attribute, Dictionary
+from ....lowering.text.reader import decoded
 from ....runtime.errors import Label, Position, Problem, Source
 from ....runtime.records import dataclass
-from ...text.attributes import Attribute, Dictionary
-from ...text.reader import decoded
 from .attribute_reader import AttributeReader
 from .kernels import RETURN
 from .program import CHAIN, DIALECT_TYPES, SCALARS, Body, Function, Kernel, Program, Value

@@ -7,17 +7,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from ....lowering.graph.types import F64, I64, ElementType, TensorType
+from ....lowering.text.attributes import Attribute, Dense, Dictionary, Number, Symbol, Text, Unit
+from ....lowering.text.elements import decode
+from ....lowering.text.scalars import integer, real
+from ....lowering.text.syntax import Fault
+from ....lowering.text.types import TypeReader, angles
 from ....runtime.errors import Problem
-from ...graph.types import F64, I64, ElementType, TensorType
-from ...text.attributes import Attribute, Dense, Dictionary, Number, Symbol, Text, Unit
-from ...text.elements import decode
-from ...text.scalars import integer, real
-from ...text.syntax import Fault
-from ...text.types import TypeReader, angles
 from .scanner import NAME, NUMBER, Scanner
 
 if TYPE_CHECKING:
-    from ...text.types import AnyType
+    from ....lowering.text.types import AnyType
 
 KEY = re.compile(r"[A-Za-z_][\w$.-]*+")
 HASH = re.compile(r"#[A-Za-z_][\w$]*+(?:\.[\w$]++)*+")

@@ -4,9 +4,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
+from ....lowering.graph.types import ELEMENT_TYPES, I64
+from ....lowering.text.attributes import Dictionary, Number, Symbol
 from ....runtime.errors import Position, Problem
-from ...graph.types import ELEMENT_TYPES, I64
-from ...text.attributes import Dictionary, Number, Symbol
 from .kernels import SIGNATURES
 from .program import CHAIN, HANDLE, Body, Value
 from .reader import Parts

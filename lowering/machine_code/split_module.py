@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ....runtime.records import dataclass
+from ...runtime.records import dataclass
 
 NAME = re.compile(r'@("[^"]*"|[-\w.$]+)')
 HEAD = "define internal "

@@ -11,8 +11,8 @@ import struct
 import sys
 from collections.abc import Iterator, Sequence
 
-from ....runtime.machine_code import Image
-from ....runtime.records import dataclass
+from ...runtime.machine_code import Image
+from ...runtime.records import dataclass
 
 SECTION = struct.Struct("<IIQQQQIIQQ")
 SYMBOL = struct.Struct("<IBBHQQ")

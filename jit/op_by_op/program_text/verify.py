@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from ....lowering.graph.types import ElementType
+from ....lowering.text.attributes import Attribute, Dense, Number, Numbers, Symbol
 from ....runtime.errors import Label, Position, Problem
 from ....runtime.records import dataclass
-from ...graph.types import ElementType
-from ...text.attributes import Attribute, Dense, Number, Numbers, Symbol
 from .kernels import OPEN, RETURN, SIGNATURES, Signature
 from .program import CHAIN, COMPOSITE, HANDLE, HANDLER, Body, Function, Kernel, Program, pairs_of
 

@@ -14,15 +14,15 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
-from ....runtime.machine_code import Image, LoadedCode, MappedCode, function_at
-from ...target.target import Target
-from ..c_object.arm_attributes import linkable_with_either
+from ...runtime.machine_code import Image, LoadedCode, MappedCode, function_at
+from ..target.target import Target
+from .arm_attributes import linkable_with_either
 from .link import image_of, is_supported
 from .split_module import defined, split
 from .worker_processes import compiled, parts_of
 
 if TYPE_CHECKING:
-    from .concurrent_codegen import Ahead
+    from ..native.process.concurrent_codegen import Ahead
 
 SHAPES_TILES = "@llvm.x86.ldtilecfg"
 """Stands in the text of every module that uses tiles."""
@@ -81,7 +81,7 @@ class ObjectEngine:
     """An object that LLVM's engine has loaded."""
 
     def __init__(self, code: bytes) -> None:
-        from ...target.presets import host
+        from ..target.presets import host
         llvm = binding()
         empty = llvm.parse_assembly(f'target triple = "{host().triple}"')
         self._engine = llvm.create_mcjit_compiler(empty, target_machine(host(), "pic", "jitdefault"))

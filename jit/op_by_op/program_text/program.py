@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 
+from ....lowering.text.attributes import Attribute
 from ....runtime.errors import Position, Problem
 from ....runtime.records import dataclass
-from ...text.attributes import Attribute
 
 CHAIN, HANDLE, HANDLER = "!tfrt.chain", "!corert.tensorhandle", "!corert.ophandler"
 ATTRIBUTES, FROZEN_ATTRIBUTES = "!corert.opattrs", "!corert.opattrs_ref"
