@@ -80,7 +80,7 @@ COMMANDS = [
 
 CHILD = """
 import json, sys
-from tosaic.jit import progress
+from tosaic.jit.command_line import progress
 from tosaic.jit.command_line.cli import main
 progress.Progress.__init__.__defaults__ = (0.0,)
 for line in json.load(open(sys.argv[1], encoding="utf-8", errors="surrogateescape")):

@@ -98,7 +98,7 @@ def test_two_packages_may_not_offer_the_same_name(packages: pathlib.Path) -> Non
 
 
 def test_a_package_may_register_its_algorithm_itself(packages: pathlib.Path) -> None:
-    source = STACKED.replace("def stacked", "from tosaic.lowering.memory import registry\n\n"
+    source = STACKED.replace("def stacked", "from tosaic.lowering.memory.algorithms import registry\n\n"
                              "@registry.algorithm('registered')\ndef stacked")
     install(packages, "registering-planner", source, "registered = registering_planner:stacked")
     assert allocate(BUFFERS, POOLS, "registered")["c"].byte_offset == 48
