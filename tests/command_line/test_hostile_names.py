@@ -200,7 +200,7 @@ def check_page(text: str) -> None:
     """Its only script is ours."""
     page = Page()
     page.feed(text)
-    ours = Path(tosaic.__path__[0], "jit", "report", "page.js").read_text(encoding="utf-8")
+    ours = Path(tosaic.__path__[0], "jit", "tools", "report", "page.js").read_text(encoding="utf-8")
     data, code = page.scripts
     assert code.strip() == ours.strip() and json.loads(data)
     assert "<script>alert" not in text

@@ -1,7 +1,7 @@
 """The fenced blocks of a page, and what each claims: code to run, commands to run, or text that a run has printed.
 
-A block of `python` claims what its `print` lines carry as comments; one of `python` or `sh` what stands in the block that follows it
-after a line "prints". Any other block is a quotation.
+A block of `python` claims what its `print` lines carry as comments; one of `python` or `sh` what stands in the block that
+follows it after a line "prints". Any other block is a quotation.
 """
 from __future__ import annotations
 

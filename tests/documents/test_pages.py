@@ -1,8 +1,8 @@
-"""The pages are true: every block runs as printed and prints what the page says, quotations are of the file that they name, links
-lead somewhere.
+"""The pages are true: every block runs as printed and prints what the page says, quotations are of the file that they name,
+links lead somewhere.
 
-A block of `python` or `sh` is run in a copy of the checkout. A block after a line "prints" is what the block before it prints. Any
-other block is a quotation: of the file to which the last link before it leads.
+A block of `python` or `sh` is run in a copy of the checkout. A block after a line "prints" is what the block before it prints.
+Any other block is a quotation: of the file to which the last link before it leads.
 """
 from __future__ import annotations
 
