@@ -152,9 +152,8 @@ class Lowered:
                 from ..lowering.kernels.text import print_kernels
                 return print_kernels(self.kernels)
             case "schedule":
-                from ..lowering.schedule.schedule import describe
-                return "\n".join(f"kernel {number}: {kernel.origin}\n{indented(describe(kernel, self.target))}"
-                                 for number, kernel in enumerate(self.kernels.kernels))
+                from ..lowering.schedule.schedule_text import print_schedule
+                return print_schedule(self.program.schedules)
             case "loops":
                 from ..lowering.loops.text import print_program
                 return print_program(self.program)
@@ -275,7 +274,8 @@ def lower(traced: Traced, target: Target | None, memory: PlanOptions | None = No
         kernels = ordered(kernels) if options.order else kernels
     with clock.step("loops"):
         threads = options.threads or (get_num_threads() if target is None else 1)
-        programs = lower_each_way(kernels, machine, options.rows, threads, options.workspace_io, ready)
+        programs = lower_each_way(kernels, machine, options.rows, threads, options.workspace_io, ready, machine.precision,
+                                  machine.findings)
     with clock.step("verify"):
         for program in programs:
             verify_program(program)

@@ -20,8 +20,10 @@ from ...lowering.graph.types import Array
 from ...runtime.errors import Problem, printable
 
 if TYPE_CHECKING:
+    from ...lowering.kernels.kernel import Kernel
     from ...lowering.memory.planner import PlanOptions
     from ...lowering.schedule.search_space import Choices
+    from ...lowering.schedule.strategy import Strategy
     from ...lowering.target.target import Target
     from ..stages import Lowered, Traced
     from .profile import Profile
@@ -32,7 +34,7 @@ AT_ALL = 1.01
 """How many times faster the whole has to be."""
 TURNS = 4
 """How often the two that are compared are run, one after the other."""
-FORMAT = "tosaic tuning 1"
+FORMAT = "tosaic tuning 2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,17 +104,28 @@ def tune(traced: Traced, inputs: Sequence[Array], memory: PlanOptions | None = N
 
 def candidates(lowered: Lowered) -> Sequence[Mapping[str, tuple[str, ...]]]:
     """For each trial the choices of those kernels that have so many alternatives."""
-    from ...lowering.schedule.schedule import parts
-    from ...lowering.schedule.search_space import alternatives, name_of, text_of
+    from ...lowering.schedule.search_space import alternatives, name_of
     trials: list[dict[str, tuple[str, ...]]] = []
     for kernel, by_rows in kernels_of(lowered):
-        each = [alternatives(part, lowered.target) for part in parts(kernel, lowered.target, by_rows)]
+        each = [likely_first(alternatives(s)) for s in strategies(kernel, by_rows, lowered.target)]
         for number in range(1, max(map(len, each), default=0)):
             while len(trials) < number:
                 trials.append({})
             trials[number - 1][name_of(kernel, by_rows)] = tuple(
-                text_of(found[number] if number < len(found) else found[0]) for found in each)
+                str(found[number] if number < len(found) else found[0]) for found in each)
     return trials
+
+
+def likely_first(found: Sequence[Strategy]) -> Sequence[Strategy]:
+    """The strategy as it is, then the others: first those that the cost model thinks fastest."""
+    return [found[0], *sorted(found[1:], key=lambda s: s.cost())]
+
+
+def strategies(kernel: Kernel, by_rows: bool, target: Target) -> Sequence[Strategy]:
+    """Those of a kernel's nests, as the cost model chooses them."""
+    from ...lowering.schedule.schedule import strategies_of
+    from ...lowering.schedule.schedule_cache import Request
+    return strategies_of(kernel, Request(target, by_rows=by_rows))
 
 
 def kernels_of(lowered: Lowered) -> list[tuple[Any, bool]]:
@@ -126,12 +139,11 @@ class Search:
 
     def __init__(self, traced: Traced, inputs: Sequence[Array], memory: PlanOptions | None, machine: Target,
                  calls: int) -> None:
-        from ...lowering.schedule.schedule import parts
-        from ...lowering.schedule.search_space import name_of, text_of
+        from ...lowering.schedule.search_space import name_of
         self.traced, self.inputs, self.memory, self.machine, self.calls = traced, inputs, memory, machine, calls
         self.plain = self.lowered(())
         self.names = [name_of(k, by_rows) for k, by_rows in kernels_of(self.plain)]
-        self.texts = [tuple(map(text_of, parts(k, machine, by_rows))) for k, by_rows in kernels_of(self.plain)]
+        self.texts = [tuple(map(str, strategies(k, by_rows, machine))) for k, by_rows in kernels_of(self.plain)]
         self.profiled = Profiled(self.plain, inputs, calls)
 
     def lowered(self, findings: Choices) -> Lowered:

@@ -7,11 +7,13 @@ from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from ..kernels.kernel import Fault, Kernel, Step, VariableUse
 from .ir import Function
+from .schedule_record import KernelRecord
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """`functions[i]` computes `kernels[i]`; `Compute(i)` in `steps` runs it."""
+    """`functions[i]` computes `kernels[i]`; `Compute(i)` in `steps` runs it. `schedules[i]` says how its loops have come about;
+    a program that is read, or built by hand, has none."""
     name: str
     inputs: tuple[Buffer, ...]
     outputs: tuple[Buffer, ...]
@@ -20,6 +22,7 @@ class Program:
     steps: tuple[Step, ...]
     variables: tuple[VariableUse, ...] = ()
     faults: tuple[Fault, ...] = ()
+    schedules: tuple[KernelRecord, ...] = ()
 
     @property
     def constants(self) -> tuple[Buffer, ...]:

@@ -23,8 +23,9 @@ from ..kernels.kernel import Kernel
 from ..loops.builder import Builder
 from ..loops.ir import INDEX, Literal, Operand, Type
 from ..target.target import Target
-from .nest.loop_nest import Nest, flat_index
+from .nest.loop_nest import Nest, flat_index, flatten
 from .nest.row_range import Rows, nested
+from .strategy import Constraints, Strategy
 
 AT_A_TIME, MANY = 2, 256
 """Vectors of sums that run beside each other, so that none waits for the one before; and of how many vectors a transform is
@@ -49,6 +50,25 @@ class FourierChoice:
 
     def __str__(self) -> str:
         return f"Fourier transform of {self.height} by {self.width}: vectors of {self.lanes}"
+
+
+@dataclass(frozen=True, slots=True)
+class FourierTransform(Strategy):
+    """A Fourier transform in n log n steps: a whole kernel."""
+    nest: Nest
+    target: Target
+    choice: FourierChoice
+
+    @staticmethod
+    def recognise(kernel: Kernel, constraints: Constraints) -> FourierTransform | None:
+        choice = recognise(kernel, constraints.target, constraints.by_rows)
+        return FourierTransform(flatten(kernel), constraints.target, choice) if choice else None
+
+    def lower(self, b: Builder, rows: Rows | None) -> None:
+        lower(b, self.nest, self.choice, rows)
+
+    def __str__(self) -> str:
+        return str(self.choice)
 
 
 def recognise(kernel: Kernel, target: Target, by_rows: bool) -> FourierChoice | None:

@@ -1,160 +1,187 @@
-"""How the loops of a kernel run: chosen by the form of its expression and the target, never by an operator's name.
+"""Kernels -> functions of the loop IR, with a record of how each has come about.
 
-A kernel is flattened, cut where guards change, and each part is lowered by the form that fits: contraction, window,
-transpose, map. A choice is a small frozen value, a pure function of form and target; `describe` prints it.
+A kernel is flattened, cut where guards change, and each nest gets the first strategy that recognises it (`strategies`); so the
+loops follow from the pattern of the expression and from the target, never from an operator's name.
 """
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
+from ...runtime.errors import Problem, printable
 from ...runtime.records import dataclass
 from ..elements.affine import Affine
 from ..elements.expression import Buffer, Load, Reduce
 from ..elements.traverse import loads, nodes
-from ..kernels.kernel import Compute, Kernel, Kernels, Parallel, Step, rebuilt, walk
+from ..kernels.kernel import Compute, Kernel, Kernels, Parallel, rebuilt, walk
 from ..loops.access_order import may_overwrite
 from ..loops.builder import Builder
 from ..loops.ir import Function, buffers_read
 from ..loops.program import Program
+from ..loops.schedule_record import ChainRecord, KernelRecord, NestRecord, RowRecord, TaskRecord
 from ..loops.substitute import substituted
 from ..row_tiling.ring_buffers import copied
+from ..row_tiling.row_access import row_dimension
+from ..row_tiling.row_chains import Chain
 from ..row_tiling.row_tiling import Interleaved, RowPolicy, interleave, ways
-from ..target.target import Target
-from . import fft as fourier
-from .contraction import choose as contraction_choice
-from .contraction import gemv as matrix_vector
-from .contraction import micro_kernel as contraction
-from .contraction import padded_input as halo
-from .contraction import recognise as contraction_form
-from .contraction.bf16_split import choose as float_parts
-from .contraction.choose import ContractionChoice
+from ..target.target import Precision, Target
+from .contraction import recognise as contraction
+from .contraction.bf16_split import choose as limbs
 from .contraction.constant_outputs import with_background
-from .contraction.gemv import MatrixVectorChoice
-from .contraction.padded_input import Halo, HaloChoice
-from .contraction.recognise import Contraction
-from .derived_constants import Derived
-from .elementwise import elementwise as map
-from .elementwise import transpose
-from .elementwise.elementwise import MapChoice
-from .elementwise.transpose import TransposeChoice
-from .fft import FourierChoice
+from .contraction.padded_input import PaddedInput
+from .contraction.strategies import ContractionStrategy
+from .fft import FourierTransform
 from .nest.loop_nest import Nest, flatten
 from .nest.row_range import Rows
 from .nest.split_nest import collapse, split
-from .parallelize import DEEPEST, parts_of
-from .row_reduction import fused_chain as row_blocks
-from .row_reduction import lower as row_passes
-from .row_reduction.lower import RowChoice
-from .schedule_cache import Repeated
-from .search_space import chosen
-from .share import share
-from .window import column_reduction as outer_sums
-from .window import int8_window as byte_window
-from .window import int8_window_loops as byte_window_loops
-from .window import window
-from .window.column_reduction import OuterSumsChoice
-from .window.int8_window import ByteWindowChoice
-from .window.window import WindowChoice
-
-Choice = (ContractionChoice | ByteWindowChoice | RowChoice | OuterSumsChoice | MatrixVectorChoice | WindowChoice
-          | TransposeChoice | MapChoice | FourierChoice | HaloChoice)
-
+from .parallelize import DEEPEST, Shared, parts_of, share, share_among
+from .row_reduction import fused_chain
+from .schedule_cache import NONE, Repeated, Request, Rings, Scheduled
+from .search_space import Choices, as_asked, axes_of, record_of, tuned
+from .strategies import Uses, choose
+from .strategy import Constraints, Strategy
 
 Ready = Callable[[Function], None]
 MUCH = 1 << 20
 """Terms of a kernel that is surely worth dividing, so that it is scheduled for that at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A part of a kernel and how it is lowered."""
-    nest: Nest
-    choice: Choice
-    form: Contraction | None = None
-    halo: Halo | None = None
-
-
-def parts(kernel: Kernel, target: Target, by_rows: bool = False, rings: Mapping[Buffer, Buffer] = {}) -> Sequence[Part]:
-    """The parts of a kernel, in order; together they write each output once."""
+# ---- one kernel ------------------------------------------------------------------------------------------------------
+def strategies_of(kernel: Kernel, request: Request) -> Sequence[Strategy]:
+    """The nests of a kernel with their strategies, in order; together they write each output once."""
     if 0 in kernel.out.shape:
         return ()
-    if transform := fourier.recognise(kernel, target, by_rows):
-        return (Part(flatten(kernel), transform),)
-    if target.precision != "f32" and in_floats(kernel, target) is not None:
-        target = dataclasses.replace(target, precision="f32")
-    if not (by_rows or rings) and target.precision == "f32" and (found := halo.recognise(kernel, target)):
-        return chosen(kernel, by_rows, (Part(flatten(kernel), found.choice, halo=found),), target)
-    nest = flatten(kernel, rings)
-    return chosen(kernel, by_rows, parts_of_nest(nest, target, by_rows, may_repeat=not (by_rows or rings)), target)
+    constraints = Constraints(request.target, request.precision, request.by_rows)
+    if transform := FourierTransform.recognise(kernel, constraints):
+        return (transform,)
+    if request.precision != "f32" and in_floats(kernel, request.target, request.precision) is not None:
+        constraints = replace(constraints, precision="f32")
+    if not request.rings and (padded := PaddedInput.recognise(kernel, constraints)):
+        return tuned((padded,), kernel, request.by_rows, request.findings)
+    found = of_nest(flatten(kernel, request.rings), constraints, may_repeat=not (request.by_rows or request.rings))
+    return tuned(found, kernel, request.by_rows, request.findings)
 
 
-def parts_of_nest(nest: Nest, target: Target, by_rows: bool, may_repeat: bool = False) -> Sequence[Part]:
-    """The same of a nest; parts of it may be written twice, if that is less code."""
-    by_rows = by_rows and bool(nest.axes)
-    small = [collapse(piece, piece.axes[0] if by_rows else None) for piece in split(nest, by_rows, target)]
-    return [choose(piece, target, by_rows) for piece in (with_background(nest, small, target) if may_repeat else small)]
+def of_nest(nest: Nest, constraints: Constraints, may_repeat: bool = False) -> Sequence[Strategy]:
+    """The same of a nest, cut into pieces; outputs may be written twice, if that is less code."""
+    by_rows, target = constraints.by_rows and bool(nest.axes), constraints.target
+    constraints = replace(constraints, by_rows=by_rows)
+    pieces = split(nest, by_rows, target, Uses(constraints))
+    small: Sequence[Nest] = [collapse(piece, piece.axes[0] if by_rows else None) for piece in pieces]
+    return [choose(piece, constraints) for piece in (with_background(nest, small, target) if may_repeat else small)]
 
 
-def in_floats(kernel: Kernel, target: Target) -> str | None:
-    """Why a kernel is computed in float32 though bfloat16 parts are allowed. It does not depend on how rows are cut."""
-    nest = flatten(kernel)
-    if not nest.axes or any(len(split(nest, by_rows, target)) != 1 for by_rows in (False, True)):
+def in_floats(kernel: Kernel, target: Target, precision: Precision) -> str | None:
+    """Why a kernel is computed in float32 though bfloat16 limbs are allowed. It does not depend on how rows are cut."""
+    nest, uses = flatten(kernel), Uses(Constraints(target, precision))
+    if not nest.axes or any(len(split(nest, by_rows, target, uses)) != 1 for by_rows in (False, True)):
         return "it has several parts"
-    whole, rows = (split(nest, by_rows, target)[0] for by_rows in (False, True))
-    form = contraction_form.recognise(collapse(whole), False)
-    by_row = contraction_form.recognise(collapse(rows, rows.axes[0]), True)
-    if form is None or by_row is None or not float_parts.is_possible(by_row):
+    whole, rows = (split(nest, by_rows, target, uses)[0] for by_rows in (False, True))
+    form = contraction.recognise(collapse(whole), False)
+    by_row = contraction.recognise(collapse(rows, rows.axes[0]), True)
+    if form is None or by_row is None or not limbs.is_possible(by_row):
         return "its operands are not read along rows"
-    return float_parts.refusal(form, target)
+    return limbs.refusal(form, target, precision)
 
 
-def choose(nest: Nest, target: Target, by_rows: bool) -> Part:
-    if passes := row_passes.recognise(nest, target, by_rows):
-        return Part(nest, passes)
-    if form := contraction_form.recognise(nest, by_rows, target):
-        return Part(nest, contraction_choice.choose(form, target), form)
-    if nest.where or (nest.axes and nest.index.coefficient(nest.axes[-1]) != 1):  # neighbours lie apart: in a part of a pad
-        return Part(nest, map.choose(nest, target, by_rows))
-    choice = (outer_sums.recognise(nest, target, by_rows)
-              or matrix_vector.recognise(nest, target, by_rows) or byte_window.recognise(nest, target, by_rows)
-              or window.recognise(nest, target, by_rows) or transpose.recognise(nest, target, by_rows)
-              or map.choose(nest, target, by_rows))
-    return Part(nest, choice)
+def instead(kernel: Kernel, strategies: Sequence[Strategy], request: Request) -> str:
+    """Why a contraction is done in float32 where another precision is allowed."""
+    has_floats = any(isinstance(s, ContractionStrategy) and s.form.reduce.dtype == "float32" for s in strategies)
+    if request.precision == "f32" or not has_floats:
+        return ""
+    return in_floats(kernel, request.target, request.precision) or ""
 
 
-def schedule(kernel: Kernel, target: Target, by_rows: bool = False, rings: Mapping[Buffer, Buffer] = {},
-             keeps: int = 0) -> Function:
+def schedule(kernel: Kernel, target: Target, by_rows: bool = False, rings: Rings = NONE, keeps: int = 0,
+             precision: Precision | None = None) -> Function:
     """The loops of a kernel. With `by_rows` the function takes the first and the last of the rows to compute: values
     of the first axis with an extent above 1. `rings` says which buffers keep only their last rows, and where
-    (`fuse.interleave`); `keeps` down to which depth loops stay that run once."""
-    return scheduled(kernel, target, by_rows, rings, keeps)[0]
+    (`row_tiling`); `keeps` down to which depth loops stay that run once."""
+    return scheduled(kernel, Request(target, precision or target.precision, by_rows, rings, keeps, target.findings)).function
 
 
-def scheduled(kernel: Kernel, target: Target, by_rows: bool, rings: Mapping[Buffer, Buffer], keeps: int
-              ) -> tuple[Function, tuple[Derived, ...] | None]:
-    """The same, and what is derived from constants, where that is known."""
-    b = Builder(kernel.out.name, by_rows, keeps)
-    lower_into(b, kernel, target, by_rows, rings)
+def scheduled(kernel: Kernel, request: Request) -> Scheduled:
+    """The loops of a kernel, and how they have come about."""
+    asked = request.asked
+    if asked and asked[0].name.startswith(printable(f"{kernel.out.name}.next")):
+        return through_scratch(kernel, request)
+    b = Builder(kernel.out.name, request.by_rows, request.keeps)
+    found = strategies_of(kernel, request)
+    if asked is not None:
+        found = as_asked(found, asked)
+    lower_all(b, found, request.by_rows)
     function = b.finish()
     if kernel.out in buffers_read(function) and not may_overwrite(function, kernel.out, kernel.out):
-        return through_scratch(kernel, target), None
-    return function, tuple(b.derived)
+        return through_scratch(kernel, replace(request, asked=None))
+    return Scheduled(function, tuple(map(record_of, found)), tuple(b.derived), instead(kernel, found, request))
 
 
-def divided(kernel: Kernel, target: Target, threads: int, repeated: Repeated | None = None) -> tuple[Function, int]:
-    """The loops of a kernel for so many threads: divided into parts, and how many; or those for one thread."""
+def through_scratch(kernel: Kernel, request: Request) -> Scheduled:
+    """The loops of a kernel that reads what it overwrites, in another order: all of its values first, then the stores."""
+    b = Builder(kernel.out.name)
+    next_values = b.scratch(Buffer(f"{kernel.out.name}.next", kernel.out.dtype, kernel.out.shape, "scratch"))
+    values = replace(kernel, out=next_values)
+    stores = replace(kernel, value=Load(next_values, tuple([Affine.of(a) for a in kernel.axes])))
+    plain = replace(request, by_rows=False, rings=NONE, keeps=0, asked=None)
+    found = [*strategies_of(values, plain), *strategies_of(stores, plain)]
+    if request.asked is not None:
+        found = list(as_asked(found, request.asked))
+    lower_all(b, found, by_rows=False)
+    return Scheduled(b.finish(), tuple(map(record_of, found)))
+
+
+def lower_all(b: Builder, strategies: Sequence[Strategy], by_rows: bool) -> None:
+    """All nests of a kernel, one after the other."""
+    for strategy in strategies:
+        nest = strategy.nest
+        strategy.lower(b, Rows.of(b, nest.low, nest.axes[0].extent) if by_rows and nest.axes else None)
+
+
+def describe(kernel: Kernel, target: Target, precision: Precision | None = None, findings: Choices = ()) -> str:
+    """The strategies of a kernel by itself, a line for each nest."""
+    request = Request(target, precision or target.precision, findings=findings or target.findings)
+    found = strategies_of(kernel, request)
+    lines = [f"{n.name} {axes_of(n)} {n.strategy}" for n in map(record_of, found)]
+    why = instead(kernel, found, request)
+    return "\n".join([*lines, f"in f32: {why}"] if why else lines)
+
+
+# ---- one kernel for several threads ----------------------------------------------------------------------------------
+def divided(kernel: Kernel, request: Request, threads: int, repeated: Repeated | None = None
+            ) -> tuple[Scheduled, Shared | None]:
+    """A kernel scheduled for so many threads, and its function divided into tasks; or for one thread, where dividing it does
+    not pay."""
     schedule = (repeated or Repeated(scheduled)).schedule
-    plain = None if work(kernel) >= MUCH else schedule(kernel, target)
-    if any(x.buffer is kernel.out for x in loads(kernel.value)) or (plain and parts_of(plain, threads) == 1):
-        return plain or schedule(kernel, target), 1
-    return shared_out(schedule(kernel, target, keeps=DEEPEST), lambda: plain or schedule(kernel, target), threads)
+    plain = None if work(kernel) >= MUCH else schedule(kernel, request)
+    if not may_divide(kernel) or (plain and parts_of(plain.function, threads) == 1):
+        return plain or schedule(kernel, request), None
+    deep = schedule(kernel, replace(request, keeps=DEEPEST))
+    found = share(deep.function, threads)
+    return (deep, found) if found else (plain or schedule(kernel, request), None)
 
 
-def shared_out(function: Function, plain: Callable[[], Function], threads: int) -> tuple[Function, int]:
-    """A function with all of its loops, divided into parts, and how many; where that does not pay, the plain one."""
-    return share(function, threads) or (plain(), 1)
+def divided_as_asked(kernel: Kernel, request: Request, record: KernelRecord, repeated: Repeated
+                     ) -> tuple[Scheduled, Shared | None]:
+    """A kernel with as many tasks as a text says."""
+    if record.tasks is None:
+        return repeated.schedule(kernel, request), None
+    deep = repeated.schedule(kernel, replace(request, keeps=DEEPEST))
+    return deep, among(deep.function if may_divide(kernel) else None, record)
+
+
+def among(function: Function | None, record: KernelRecord) -> Shared:
+    """The function in as many tasks as a text says."""
+    assert record.tasks
+    if function is None or (found := share_among(function, record.tasks.count)) is None:
+        raise Problem(f"the work of {record.origin!r} cannot be divided into {record.tasks.count} tasks", record.tasks.position,
+                      kind="schedule", help="leave the line of tasks out: then it is not divided")
+    return found
+
+
+def may_divide(kernel: Kernel) -> bool:
+    """Whether a kernel reads nothing that it writes."""
+    return all(x.buffer is not kernel.out for x in loads(kernel.value))
 
 
 def work(kernel: Kernel) -> int:
@@ -163,135 +190,155 @@ def work(kernel: Kernel) -> int:
     return math.prod(a.extent for a in {*kernel.axes, *sums})
 
 
-def through_scratch(kernel: Kernel, target: Target) -> Function:
-    """The loops of a kernel that reads what it overwrites, in another order: all of its values first, then the stores."""
-    b = Builder(kernel.out.name)
-    next_values = b.scratch(Buffer(f"{kernel.out.name}.next", kernel.out.dtype, kernel.out.shape, "scratch"))
-    lower_into(b, dataclasses.replace(kernel, out=next_values), target)
-    copied = Load(next_values, tuple([Affine.of(a) for a in kernel.axes]))
-    lower_into(b, dataclasses.replace(kernel, value=copied), target)
-    return b.finish()
-
-
-def lower_into(b: Builder, kernel: Kernel, target: Target, by_rows: bool = False, rings: Mapping[Buffer, Buffer] = {}) -> None:
-    """All parts of a kernel, one after the other."""
-    for part in parts(kernel, target, by_rows, rings):
-        lower_part(b, part, target, by_rows)
-
-
-def lower_nest(b: Builder, nest: Nest, target: Target) -> None:
-    """All parts of a nest, inside of the loops that are open; in floats as they are."""
-    target = dataclasses.replace(target, precision="f32")
-    for part in parts_of_nest(nest, target, by_rows=False):
-        lower_part(b, part, target, by_rows=False)
-
-
-def lower_part(b: Builder, part: Part, target: Target, by_rows: bool) -> None:
-    nest = part.nest
-    if part.halo:
-        halo.lower(b, part.halo, target)
-        return
-    rows = Rows.of(b, nest.low, nest.axes[0].extent) if by_rows and nest.axes else None
-    match part.choice:
-        case ContractionChoice() as choice if part.form:
-            contraction.lower(b, part.form, choice, target, rows)
-        case ByteWindowChoice() as choice:
-            byte_window_loops.lower(b, nest, choice, target, rows)
-        case RowChoice() as choice:
-            row_passes.lower(b, nest, choice, target, rows)
-        case OuterSumsChoice() as choice:
-            outer_sums.lower(b, nest, choice, target)
-        case MatrixVectorChoice() as choice:
-            matrix_vector.lower(b, nest, choice, target, rows)
-        case WindowChoice() as choice:
-            window.lower(b, nest, choice, target, rows)
-        case TransposeChoice() as choice:
-            transpose.lower(b, nest, choice, target, rows)
-        case FourierChoice() as choice:
-            fourier.lower(b, nest, choice, rows)
-        case MapChoice() as choice:
-            map.lower(b, nest, choice, target, rows)
-
-
-def describe(kernel: Kernel, target: Target) -> str:
-    """The choices for a kernel, a line for each part."""
-    lines = []
-    for part in parts(kernel, target):
-        axes = " ".join(f"{a.name}<{a.extent}" for a in part.nest.axes) or "one element"
-        lines.append(f"{part.nest.name} [{axes}] {part.choice}{instead(kernel, part, target)}")
-    return "\n".join(lines)
-
-
-def instead(kernel: Kernel, part: Part, target: Target) -> str:
-    """Why a contraction is done in float32 where another precision is allowed."""
-    if target.precision == "f32" or part.form is None or part.form.reduce.dtype != "float32":
-        return ""
-    why = in_floats(kernel, target)
-    return f", in f32: {why}" if why else ""
-
-
-def lower(kernels: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1) -> Program:
+# ---- a program -------------------------------------------------------------------------------------------------------
+def lower(kernels: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1,
+          precision: Precision | None = None, findings: Choices = (), asked: Sequence[KernelRecord] | None = None) -> Program:
     """Every kernel as loops. Kernels whose values in between are too large for the cache run together, some rows at a
     time; with `rows` "memory" those with which the least memory is needed, with "never" none. Steps with work enough are
-    divided among so many `threads`."""
-    return program_of(kernels, target, interleave(kernels, target, rows, threads), threads, Repeated(scheduled))
+    divided among so many `threads`. `asked` is the schedule of each kernel, where a text gives it."""
+    together = interleave(kernels, target, rows, threads)
+    request = Request(target, precision or target.precision, findings=findings or target.findings)
+    return Lowering(kernels, together, request, threads, Repeated(scheduled), asked).program()
 
 
 def lower_each_way(kernels: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1,
-                   workspace_io: bool = False, ready: Ready | None = None) -> list[Program]:
+                   workspace_io: bool = False, ready: Ready | None = None, precision: Precision = "f32",
+                   findings: Choices = (), asked: Sequence[KernelRecord] | None = None) -> list[Program]:
     """`lower`, with every order of the steps of which only a plan can tell which needs the least memory. `ready` is called
     with each function of the first of them as soon as it is there."""
-    first, *others = ways(kernels, target, rows, threads, workspace_io)
-    repeated = Repeated(scheduled)
-    return [program_of(kernels, target, first, threads, repeated, ready),
-            *(program_of(kernels, target, w, threads, repeated) for w in others)]
+    request, repeated = Request(target, precision, findings=findings), Repeated(scheduled)
+    return [Lowering(kernels, way, request, threads, repeated, asked, None if number else ready).program()
+            for number, way in enumerate(ways(kernels, target, rows, threads, workspace_io))]
 
 
-def program_of(kernels: Kernels, target: Target, together: Interleaved, threads: int, repeated: Repeated,
-               ready: Ready | None = None) -> Program:
-    ready = ready or (lambda function: None)
-    if threads > 1:
-        functions, steps = in_parts(kernels, together, target, threads, repeated, ready)
-    else:
-        functions = tuple(told(whole(kernels, i, together, target, repeated), ready) for i in range(len(kernels.kernels)))
-        steps = together.steps
-    return Program(kernels.name, kernels.inputs, kernels.outputs, kernels.kernels, functions, steps, kernels.variables,
-                   kernels.faults)
+@dataclass(slots=True)
+class Lowering:
+    """The kernels of a program on their way to loops, in an order of the steps. `asked` are the schedules that a text gives."""
+    kernels: Kernels
+    together: Interleaved
+    request: Request
+    threads: int
+    repeated: Repeated
+    asked: Sequence[KernelRecord] | None = None
+    ready: Ready | None = None
+
+    def program(self) -> Program:
+        """All of them."""
+        k = self.kernels
+        if self.asked is not None and len(self.asked) != len(k.kernels):
+            raise differs(self.asked[0] if self.asked else None,
+                          f"the schedule has {len(self.asked)} kernels, and the function {len(k.kernels)}")
+        rows = self.row_records()
+        functions: list[Function] = []
+        records: list[KernelRecord] = []
+        chained: dict[int, Sequence[NestRecord]] = {}
+        for i, kernel in enumerate(k.kernels):
+            chain = self.together.chain(i)
+            made, tasks = self.of_chain(i, chain, chained) if chain else self.alone(i, kernel)
+            functions.append(made.function)
+            records.append(KernelRecord(printable(kernel.origin), made.nests, rows.get(i),
+                                        ChainRecord(chain.kernels[-1], chain.block) if chain else None, tasks, made.in_floats))
+            if self.ready:
+                self.ready(made.function)
+        schedules = tuple([replace(r, nests=tuple(chained.get(i, r.nests))) for i, r in enumerate(records)])
+        for record, asked in zip(schedules, self.asked or ()):
+            check_rows(record, asked)
+        counts = [record.tasks.count if record.tasks else 1 for record in schedules]
+        steps = rebuilt(self.together.steps, lambda step: replace(step, parts=counts[step.kernel]) if isinstance(
+            step, Compute) and counts[step.kernel] > 1 else step)
+        return Program(k.name, k.inputs, k.outputs, k.kernels, tuple(functions), steps, k.variables, k.faults, schedules)
+
+    def row_records(self) -> dict[int, RowRecord]:
+        """Which kernels run by rows."""
+        beside, found = beside_each_other(self.together), {}
+        for i in self.together.by_rows:
+            out = self.kernels.kernels[i].out
+            ring = self.together.rings.get(out)
+            found[i] = RowRecord(beside.get(i, 1), ring.shape[row_dimension(out)[0]] if ring else None)
+        return found
+
+    def alone(self, number: int, kernel: Kernel) -> tuple[Scheduled, TaskRecord | None]:
+        """A kernel with a function of its own."""
+        record = self.asked[number] if self.asked is not None else None
+        by_rows, rings = number in self.together.by_rows, self.together.rings
+        request = replace(self.request, asked=record.nests if record else None)
+        if self.threads == 1 or by_rows:
+            if record and record.tasks:
+                raise among_one(record)
+            made = self.repeated.schedule(kernel, replace(request, by_rows=by_rows, rings=rings))
+            return (replace(made, function=self.own_copies(number, made.function)) if by_rows else made), None
+        made, shared = (divided_as_asked(kernel, request, record, self.repeated) if record
+                        else divided(kernel, request, self.threads, self.repeated))
+        return (replace(made, function=shared.function), shared.tasks) if shared else (made, None)
+
+    def own_copies(self, number: int, function: Function) -> Function:
+        """The function of a kernel that runs by rows, with memory of its own for each part that runs beside others."""
+        if self.threads == 1:
+            return function
+        beside = beside_each_other(self.together)
+        own = {b: copied(b, beside[number]) for b in function.scratch if number in beside}
+        return substituted(function, {**self.together.copies, **own})
+
+    # ---- kernels whose loops are inside those of another -------------------------------------------------------------
+    def of_chain(self, number: int, chain: Chain, chained: dict[int, Sequence[NestRecord]]
+                 ) -> tuple[Scheduled, TaskRecord | None]:
+        """The function of a kernel of a chain: without anything in it, where that of the last one does its work. The nests of
+        all of them are `chained`."""
+        if number != chain.kernels[-1]:
+            return Scheduled(Function(self.kernels.kernels[number].out.name, (), (), [])), None
+        record = self.asked[number] if self.asked is not None else None
+        if self.threads == 1:
+            if record and record.tasks:
+                raise among_one(record)
+            return Scheduled(self.chain_function(chain, 0, chained)), None
+        if record and not record.tasks:
+            return Scheduled(self.chain_function(chain, 0, chained)), None
+        deep = self.chain_function(chain, DEEPEST, chained)
+        shared = among(deep, record) if record else share(deep, self.threads)
+        if shared is None:
+            return Scheduled(self.chain_function(chain, 0, chained)), None
+        return Scheduled(shared.function), shared.tasks
+
+    def chain_function(self, chain: Chain, keeps: int, chained: dict[int, Sequence[NestRecord]]) -> Function:
+        noted: dict[int, list[NestRecord]] = {i: [] for i in chain.kernels}
+
+        def lower_nest(b: Builder, number: int, nest: Nest) -> None:
+            """The loops of a nest inside those that are open; in floats as they are."""
+            found = of_nest(nest, Constraints(self.request.target))
+            if self.asked is not None:
+                start = len(noted[number])
+                found = as_asked(found, self.asked[number].nests[start:start + len(found)])
+            noted[number] += map(record_of, found)
+            lower_all(b, found, by_rows=False)
+
+        function = fused_chain.schedule(self.kernels.kernels, chain, lower_nest, keeps)
+        for i, nests in noted.items():
+            if self.asked is not None and len(self.asked[i].nests) > len(nests):
+                raise differs(self.asked[i].nests[len(nests)], f"kernel {i} has only {len(nests)} loop nests")
+        chained.update(noted)
+        return function
 
 
-def whole(kernels: Kernels, number: int, together: Interleaved, target: Target, repeated: Repeated, keeps: int = 0) -> Function:
-    """The function of a kernel, not divided; without anything in it, where that of another kernel does its work."""
-    if (chain := together.chain(number)) is None:
-        return repeated.schedule(kernels.kernels[number], target, number in together.by_rows, together.rings)
-    if number == chain.kernels[-1]:
-        return row_blocks.schedule(kernels.kernels, chain, target, keeps)
-    return Function(kernels.kernels[number].out.name, (), (), [])
+def beside_each_other(together: Interleaved) -> dict[int, int]:
+    """Of kernels whose rows are in parts that run beside each other: in how many."""
+    return {s.kernel: len(group.parts) for group in walk(together.steps) if isinstance(group, Parallel)
+            for part in group.parts for s in part}
 
 
-def told(function: Function, ready: Ready) -> Function:
-    """The function, of which somebody has been told."""
-    ready(function)
-    return function
+def check_rows(record: KernelRecord, asked: KernelRecord) -> None:
+    """A Problem where a text says that other rows of a kernel run at a time than do. That is decided for all kernels together,
+    before their nests have strategies."""
+    for own, other in ((record.rows, asked.rows), (record.chain, asked.chain)):
+        if own != other:
+            raise differs(other or asked, f"the rows of {asked.origin!r} that run at a time are others than the schedule says")
 
 
-def in_parts(kernels: Kernels, together: Interleaved, target: Target, threads: int, repeated: Repeated, ready: Ready
-             ) -> tuple[tuple[Function, ...], tuple[Step, ...]]:
-    """The functions for several threads, and the steps that run them."""
-    beside = {s.kernel: len(group.parts) for group in walk(together.steps) if isinstance(group, Parallel)
-              for part in group.parts for s in part}
+def differs(where: KernelRecord | NestRecord | RowRecord | ChainRecord | None, what: str) -> Problem:
+    return Problem(what, where.position if where else None, kind="schedule",
+                   help="a schedule is for one model, machine and set of options (rows, threads, order); print it again")
 
-    def each(i: int, kernel: Kernel) -> tuple[Function, int]:
-        if together.chain(i):
-            deep = whole(kernels, i, together, target, repeated, DEEPEST)
-            function, parts = shared_out(deep, lambda: whole(kernels, i, together, target, repeated), threads)
-            return told(function, ready), parts
-        if i not in together.by_rows:
-            function, parts = divided(kernel, target, threads, repeated)
-            return told(function, ready), parts
-        function = repeated.schedule(kernel, target, True, together.rings)
-        own = {b: copied(b, beside[i]) for b in function.scratch if i in beside}
-        return told(substituted(function, {**together.copies, **own}), ready), 1
 
-    found = [each(i, kernel) for i, kernel in enumerate(kernels.kernels)]
-    return tuple(f for f, _ in found), rebuilt(together.steps, lambda step: dataclasses.replace(
-        step, parts=found[step.kernel][1]) if isinstance(step, Compute) else step)
+def among_one(record: KernelRecord) -> Problem:
+    assert record.tasks
+    return Problem(f"{record.origin!r} has {record.tasks.count} tasks in the schedule, and runs on one thread",
+                   record.tasks.position, kind="schedule", help="compile for several threads, or leave the line of tasks out")

@@ -4,45 +4,72 @@ the schedule makes of its own constants. Where these say something else than tho
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from itertools import chain
 
+from ...runtime.errors import printable
 from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from ..graph.types import Array
 from ..kernels.kernel import Kernel
 from ..loops.ir import Function, note_alike
+from ..loops.schedule_record import NestRecord
 from ..loops.substitute import substituted
-from ..target.target import Target
+from ..target.target import Precision, Target
 from .derived_constants import Derived, constant_buffer
 from .kernel_signature import Text, form_of
+from .search_space import Choices
 
 Rings = Mapping[Buffer, Buffer]
 NONE: Rings = {}
-Scheduled = Callable[[Kernel, Target, bool, Rings, int], "tuple[Function, tuple[Derived, ...] | None]"]
-"""Schedules a kernel; what is derived from its constants comes with the function, None where that is not known."""
 MOST_TRIED = 3
 """Functions of one form, for constants that say different things, that are tried for a kernel."""
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """A function, the buffers of its kernel in the order of the form with their rings, and what it has of constants."""
+class Request:
+    """How a kernel is to be scheduled: for a machine, in a precision, as a whole or `by_rows`, with buffers that lie in
+    `rings`, keeping loops that run once down to the depth `keeps`; with the strategies that `findings` say, or
+    that are `asked` for."""
+    target: Target
+    precision: Precision = "f32"
+    by_rows: bool = False
+    rings: Rings = field(default_factory=dict)
+    keeps: int = 0
+    findings: Choices = ()
+    asked: tuple[NestRecord, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """The loops of a kernel, its nests with their strategies, and what is derived from constants, where that is known.
+    `in_floats` says why a contraction is computed in float32 where limbs are allowed."""
     function: Function
+    nests: tuple[NestRecord, ...] = ()
+    derived: tuple[Derived, ...] | None = None
+    in_floats: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What has been scheduled, the buffers of its kernel in the order of the form with their rings, and what it has of
+    constants."""
+    scheduled: Scheduled
     buffers: tuple[Buffer, ...]
     derived: tuple[Derived, ...]
 
-    def again(self, kernel: Kernel, buffers: Mapping[Buffer, Buffer]) -> Function | None:
-        """The function for another kernel of the form, whose buffers stand for these; None where there is none."""
-        made = [d.again(buffers) for d in self.derived]
+    def again(self, kernel: Kernel, buffers: Mapping[Buffer, Buffer]) -> Scheduled | None:
+        """The same for another kernel of the form, whose buffers stand for these; None where there is none."""
+        made, function = [d.again(buffers) for d in self.derived], self.scheduled.function
         if any(arrays is None for arrays in made):
             return None
-        old, new = self.function.name, kernel.out.name
-        own = {b: like(b, new + b.name.removeprefix(old)) for b in self.function.scratch}
+        old, new = function.name, kernel.out.name
+        own = {b: like(b, new + b.name.removeprefix(old)) for b in function.scratch}
         own |= {b: constant_buffer(new + b.name.removeprefix(old), array) for b, array in self.arrays(made)}
-        function = substituted(self.function, {**buffers, **own}, new)
-        note_alike(function, self.function)
-        return function
+        found = substituted(function, {**buffers, **own}, new)
+        note_alike(found, function)
+        return Scheduled(found, tuple([replace(n, name=printable(new) + n.name.removeprefix(printable(old)))
+                                       for n in self.scheduled.nests]))
 
     def arrays(self, made: Sequence[tuple[Array, ...] | None]) -> list[tuple[Buffer, Array]]:
         return [pair for d, arrays in zip(self.derived, made) for pair in zip(d.buffers, arrays or ())]
@@ -55,23 +82,25 @@ def like(buffer: Buffer, name: str) -> Buffer:
 
 @dataclass(slots=True)
 class Repeated:
-    """What has been scheduled for one program."""
-    scheduled: Scheduled
+    """What has been scheduled for one program, by a function that schedules one kernel."""
+    scheduled: Callable[[Kernel, Request], Scheduled]
     known: dict[Text, list[Known]] = field(default_factory=dict)
 
-    def schedule(self, kernel: Kernel, target: Target, by_rows: bool = False, rings: Rings = NONE, keeps: int = 0) -> Function:
-        """The loops of a kernel, as `schedule.schedule` makes them."""
-        if target.findings or target.precision != "f32":  # then more than the form decides, and more is read of constants
-            return self.scheduled(kernel, target, by_rows, rings, keeps)[0]
-        form, buffers = form_of(kernel, rings)
-        known = self.known.setdefault((target, by_rows, keeps, *form), [])
+    def schedule(self, kernel: Kernel, request: Request) -> Scheduled:
+        """A kernel scheduled, as the function does it."""
+        if request.findings or request.precision != "f32":  # then more than the form decides, and more is read of constants
+            return self.scheduled(kernel, request)
+        form, buffers = form_of(kernel, request.rings)
+        asked = None if request.asked is None else tuple([n.strategy for n in request.asked])
+        known = self.known.setdefault((request.target, request.by_rows, request.keeps, asked, *form), [])
         for one in known[:MOST_TRIED]:
-            if found := one.again(kernel, matched(one.buffers, buffers, rings)):
+            if found := one.again(kernel, matched(one.buffers, buffers, request.rings)):
                 return found
-        function, derived = self.scheduled(kernel, target, by_rows, rings, keeps)
-        if derived is not None and is_known(function, (*buffers, *ringed(buffers, rings)), derived):
-            known.append(Known(function, (*buffers, *ringed(buffers, rings)), derived))
-        return function
+        made = self.scheduled(kernel, request)
+        own = (*buffers, *ringed(buffers, request.rings))
+        if made.derived is not None and is_known(made.function, own, made.derived):
+            known.append(Known(made, own, made.derived))
+        return made
 
 
 def ringed(buffers: Sequence[Buffer], rings: Rings) -> tuple[Buffer, ...]:

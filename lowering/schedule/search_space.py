@@ -1,82 +1,78 @@
-"""Other ways to run a kernel than the cost model's: what a measured search (`jit.tools.tune`) tries, and how its findings are
-named.
+"""Other ways to run a kernel than the cost model's: what a measured search (`jit.tools.tune`) tries, how its findings are
+named, and how nests get the strategies that findings or a text ask for.
 
-A finding says, for a kernel, which choice each of its parts is to have. The kernel is named by a digest of its expression
-in which buffers have no names; a choice by its text. A text that is none of a part's alternatives changes nothing, so a
-finding can make code slow, but never wrong.
+A finding says, for a kernel, which strategy each of its nests is to have. The kernel is named by a digest of its expression
+in which buffers have no names; a strategy by its text. A finding whose text is none of a nest's alternatives changes nothing,
+because it may be of an earlier version; a text that somebody gives is a Problem there. So either can make code slow, but never
+wrong.
 """
 from __future__ import annotations
 
-import dataclasses
 import functools
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
+from ...runtime.errors import Problem, printable
 from ..elements.expression import Buffer, Expr
 from ..kernels.kernel import Kernel
 from ..kernels.text import Names
-from ..target.target import Target
-from .contraction import choose
-from .contraction.choose import ContractionChoice
-from .contraction.gemv import MatrixVectorChoice
-from .contraction.padded_input import HaloChoice
-from .elementwise.elementwise import MapChoice
-from .window.window import WindowChoice
-
-if TYPE_CHECKING:
-    from .schedule import Choice, Part
+from ..loops.schedule_record import NestRecord
+from .strategy import Strategy
 
 Choices = tuple[tuple[str, tuple[str, ...]], ...]
-"""Findings: the name of a kernel, and the texts of its parts' choices."""
+"""Findings: the name of a kernel, and the texts of its nests' strategies."""
 
 
-def alternatives(part: Part, target: Target) -> tuple[Part, ...]:
-    """The part as it is, then with each other choice that is worth a trial."""
-    others = [c for c in others_of(part, target) if c != part.choice]
-    return part, *(with_choice(part, c) for c in dict.fromkeys(others))
+def alternatives(strategy: Strategy) -> tuple[Strategy, ...]:
+    """The strategy as it is, then each other of its nest that is worth a trial. No two print alike."""
+    return tuple({str(s): s for s in (strategy, *strategy.alternatives())}.values())
 
 
-def with_choice(part: Part, choice: Choice) -> Part:
-    halo = dataclasses.replace(part.halo, choice=choice) if part.halo and isinstance(choice, HaloChoice) else part.halo
-    return dataclasses.replace(part, choice=choice, halo=halo)
+def tuned(strategies: Sequence[Strategy], kernel: Kernel, by_rows: bool, findings: Choices) -> Sequence[Strategy]:
+    """The strategies of a kernel's nests, but those that findings give them."""
+    wanted = by_name(findings).get(name_of(kernel, by_rows)) if findings else None
+    if wanted is None or len(wanted) != len(strategies):
+        return strategies
+    return [next((a for a in alternatives(s) if str(a) == text), s) for s, text in zip(strategies, wanted)]
 
 
-def others_of(part: Part, target: Target) -> Iterator[Choice]:
-    match part.choice:
-        case ContractionChoice() as choice if part.form:
-            yield from choose.others(part.form, choice, target)
-        case HaloChoice(inner=inner) as choice if part.halo:
-            yield from (dataclasses.replace(choice, inner=c) for c in choose.others(part.halo.form, inner, target))
-        case WindowChoice() as choice:
-            free, heights = target.vector_registers // 2, (1, 2, 4, 6, 8, 12) if choice.rows > 1 else (1,)
-            yield from (dataclasses.replace(choice, rows=rows, vectors=vectors) for rows in heights
-                        for vectors in (1, 2, 4) if rows * vectors <= free)
-        case MatrixVectorChoice() as choice:
-            yield from (dataclasses.replace(choice, rows=rows) for rows in (1, 2, 3, 4, 6, 8) if rows <= choice.rows)
-        case MapChoice(lanes) as choice if lanes > 1:
-            yield from (dataclasses.replace(choice, unroll=unroll) for unroll in (1, 2, 4, 8))
-            if choice.streaming:
-                yield dataclasses.replace(choice, streaming=False)
+def as_asked(strategies: Sequence[Strategy], nests: Sequence[NestRecord]) -> Sequence[Strategy]:
+    """The strategies that a text asks for; a Problem where it has other nests, or what no nest of its kind can have."""
+    if len(strategies) != len(nests):
+        raise Problem(f"the schedule has {len(nests)} loop nests for a kernel that has {len(strategies)}",
+                      nests[0].position if nests else None, kind="schedule",
+                      help="a schedule is for one model, machine and set of options; print it again")
+    return [asked(s, n) for s, n in zip(strategies, nests)]
 
 
-def chosen(kernel: Kernel, by_rows: bool, parts: Sequence[Part], target: Target) -> Sequence[Part]:
-    """The parts of a kernel with the choices that the target's findings give them."""
-    wanted = found(target.findings).get(name_of(kernel, by_rows)) if target.findings else None
-    if wanted is None or len(wanted) != len(parts):
-        return parts
-    return [next((a for a in alternatives(part, target) if text_of(a) == text), part)
-            for part, text in zip(parts, wanted)]
+def asked(strategy: Strategy, nest: NestRecord) -> Strategy:
+    own = record_of(strategy)
+    if own.name != nest.name or [n for _, n in own.axes] != [n for _, n in nest.axes]:
+        raise Problem(f"the schedule has {nest.name} {axes_of(nest)} where there is {own.name} {axes_of(own)}", nest.position,
+                      kind="schedule", help="a schedule is for one model, machine and set of options; print it again")
+    if str(strategy) == nest.strategy:
+        return strategy
+    others = alternatives(strategy)
+    found = next((a for a in others if str(a) == nest.strategy), None)
+    if found is None:
+        raise Problem(f"{nest.name} cannot run as {nest.strategy!r}", nest.position, kind="schedule",
+                      help="it may be " + "; or ".join(str(a) for a in others[:4]) + ("; or others" if len(others) > 4 else ""))
+    return found
+
+
+def record_of(strategy: Strategy) -> NestRecord:
+    """What is noted of a nest that runs so."""
+    nest = strategy.nest
+    return NestRecord(printable(nest.name), tuple([(printable(a.name), a.extent) for a in nest.axes]), str(strategy))
+
+
+def axes_of(nest: NestRecord) -> str:
+    return "[" + (" ".join(f"{name}<{extent}" for name, extent in nest.axes) or "one element") + "]"
 
 
 @functools.lru_cache(maxsize=16)
-def found(findings: Choices) -> Mapping[str, tuple[str, ...]]:
+def by_name(findings: Choices) -> Mapping[str, tuple[str, ...]]:
     return dict(findings)
-
-
-def text_of(part: Part) -> str:
-    """A choice, with all that tells it from others."""
-    return repr(part.choice)
 
 
 def name_of(kernel: Kernel, by_rows: bool) -> str:

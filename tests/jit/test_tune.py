@@ -64,7 +64,7 @@ def same(results: Any, expected: Any) -> None:
 
 
 def test_what_is_faster_is_found_and_put_together(clock: dict[str, float]) -> None:
-    clock |= {"vectors=2, lanes": 0.5, "columns_first=True": 0.8}
+    clock |= {"by 2 vectors of": 0.5, "columns outermost": 0.8}
     found, inputs = traced()
     result = tuning.tune(found, inputs, calls=1)
     assert result.changes and result.after < result.before and result.trials > 2
@@ -78,14 +78,14 @@ def test_what_is_faster_is_found_and_put_together(clock: dict[str, float]) -> No
 
 
 def test_noise_is_no_finding(clock: dict[str, float]) -> None:
-    clock |= {"vectors=2, lanes": 0.97}
+    clock |= {"by 2 vectors of": 0.97}
     found, inputs = traced()
     result = tuning.tune(found, inputs, calls=1)
     assert result.findings == () and result.changes == () and "nothing is faster" in str(result)
 
 
 def test_what_does_not_make_the_whole_faster_is_dropped(clock: dict[str, float], monkeypatch: pytest.MonkeyPatch) -> None:
-    clock |= {"vectors=2, lanes": 0.5}
+    clock |= {"by 2 vectors of": 0.5}
     monkeypatch.setattr(tuning.Search, "whole", lambda self, findings: (10.0, 10.0))
     found, inputs = traced()
     assert tuning.tune(found, inputs, calls=1).findings == ()
@@ -99,7 +99,7 @@ def test_a_search_in_earnest_ends_with_a_time(cache: Folder) -> None:
 
 
 def test_later_compiles_follow_what_the_cache_keeps(cache: Folder, clock: dict[str, float]) -> None:
-    clock |= {"vectors=2, lanes": 0.5}
+    clock |= {"by 2 vectors of": 0.5}
     found, inputs = traced()
     before = found.compile()
     assert before.lowered.target.findings == ()
@@ -117,7 +117,7 @@ def test_later_compiles_follow_what_the_cache_keeps(cache: Folder, clock: dict[s
 
 def test_a_file_keeps_findings_for_any_compile(tmp_path: Path, clock: dict[str, float], capsys: pytest.CaptureFixture[str],
                                                cache: Folder) -> None:
-    clock |= {"vectors=2, lanes": 0.5}
+    clock |= {"by 2 vectors of": 0.5}
     file = tmp_path / "found.json"
     assert main(["tune", str(MODEL), "--calls", "1", "-o", str(file)]) == 0
     assert "x2.00" in capsys.readouterr().out
@@ -133,7 +133,7 @@ def test_a_file_keeps_findings_for_any_compile(tmp_path: Path, clock: dict[str, 
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "other", "findings": {}}',
-                                  '{"format": "tosaic tuning 1", "findings": 3}', '{"format": "tosaic tuning 1"}'])
+                                  '{"format": "tosaic tuning 2", "findings": 3}', '{"format": "tosaic tuning 2"}'])
 def test_another_file_is_a_problem(tmp_path: Path, text: str) -> None:
     file = tmp_path / "found.json"
     file.write_text(text)

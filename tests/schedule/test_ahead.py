@@ -14,8 +14,9 @@ from tosaic.lowering.elements.expression import Buffer, Const, Load, apply, guar
 from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.ir import Function, Prefetch, walk
 from tosaic.lowering.schedule import describe, schedule
+from tosaic.lowering.schedule.contraction.pattern import Contraction
 from tosaic.lowering.schedule.contraction.prefetch import LINE, MOST_TILES, Ahead
-from tosaic.lowering.schedule.contraction.recognise import Contraction, recognise
+from tosaic.lowering.schedule.contraction.recognise import recognise
 from tosaic.lowering.schedule.nest.loop_nest import flatten
 from tosaic.lowering.schedule.nest.tile_axis import pieces
 from tosaic.lowering.target.presets import target

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +14,10 @@ from tosaic.lowering.elements.expression import Buffer, Const, Load, reduce
 from tosaic.lowering.graph.types import Array
 from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.schedule.contraction.choose import ContractionChoice
-from tosaic.lowering.schedule.schedule import describe, parts
-from tosaic.lowering.schedule.search_space import alternatives, name_of, text_of
+from tosaic.lowering.schedule.schedule import describe, strategies_of
+from tosaic.lowering.schedule.schedule_cache import Request
+from tosaic.lowering.schedule.search_space import alternatives, name_of
+from tosaic.lowering.schedule.strategy import Strategy
 from tosaic.lowering.schedule.window.window import WindowChoice
 from tosaic.lowering.target.target import Target
 
@@ -23,14 +26,24 @@ from .kernels import TARGETS, V3, V4, check
 from .test_choices import product
 
 
+def parts(kernel: Kernel, target: Target, by_rows: bool = False) -> Sequence[Any]:
+    """The strategies of a kernel's nests."""
+    return strategies_of(kernel, Request(target, by_rows=by_rows, findings=target.findings))
+
+
+def others(strategy: Strategy) -> Sequence[Any]:
+    """The strategy and its alternatives."""
+    return alternatives(strategy)
+
+
 def ways(kernel: Kernel, target: Target) -> list[Target]:
     """The target with findings for each round of a search, whole and by rows."""
     found: list[Target] = []
     plain = {by_rows: parts(kernel, target, by_rows) for by_rows in (False, True)}
-    each = {by_rows: [alternatives(p, target) for p in own] for by_rows, own in plain.items()}
+    each = {by_rows: [others(p) for p in own] for by_rows, own in plain.items()}
     for number in range(1, max((len(a) for own in each.values() for a in own), default=1)):
         found.append(replace(target, findings=tuple(
-            (name_of(kernel, by_rows), tuple(text_of(a[min(number, len(a) - 1)]) for a in own))
+            (name_of(kernel, by_rows), tuple(str(a[min(number, len(a) - 1)]) for a in own))
             for by_rows, own in each.items())))
     return found
 
@@ -63,7 +76,7 @@ def test_every_alternative_of_a_product_is_right(dtype: str, constant: bool) -> 
 
 def test_a_product_has_other_tiles_and_the_other_order_of_loops() -> None:
     part, = parts(product(140, 64, 32), V4)
-    found = [a.choice for a in alternatives(part, V4)]
+    found = [a.choice for a in others(part)]
     assert found[0] == part.choice and len(set(found)) == len(found)
     assert all(isinstance(c, ContractionChoice) for c in found)
     assert {c.columns_first for c in found} == {True, False} and len({c.tile for c in found}) >= 4
@@ -73,8 +86,8 @@ def test_a_product_has_other_tiles_and_the_other_order_of_loops() -> None:
 def test_a_finding_is_followed_and_seen_in_the_description() -> None:
     k = product(140, 64, 32)
     part, = parts(k, V4)
-    other = alternatives(part, V4)[2]
-    tuned = replace(V4, findings=((name_of(k, False), (text_of(other),)),))
+    other = others(part)[2]
+    tuned = replace(V4, findings=((name_of(k, False), (str(other),)),))
     assert [p.choice for p in parts(k, tuned)] == [other.choice]
     assert str(other.choice) in describe(k, tuned) and str(other.choice) not in describe(k, V4)
     assert [p.choice for p in parts(k, tuned, by_rows=True)] == [p.choice for p in parts(k, V4, by_rows=True)]
@@ -83,9 +96,9 @@ def test_a_finding_is_followed_and_seen_in_the_description() -> None:
 def test_a_text_that_is_no_alternative_changes_nothing() -> None:
     k = product(140, 64, 32)
     part, = parts(k, V4)
-    wild = text_of(part).replace(f"rows={part.choice.tile.rows}", "rows=9999")  # type: ignore[union-attr]
-    assert wild != text_of(part)
-    for texts in ((wild,), ("",), (), (text_of(part), text_of(part))):
+    wild = str(part).replace(f"tiles of {part.choice.tile.rows} rows", "tiles of 9999 rows")
+    assert wild != str(part)
+    for texts in ((wild,), ("",), (), (str(part), str(part))):
         assert [p.choice for p in parts(k, replace(V4, findings=((name_of(k, False), texts),)))] == [part.choice]
 
 
@@ -108,6 +121,6 @@ def test_windows_have_tiles_that_fit_the_registers() -> None:
     value = reduce("add", (k,), Load(x, (Affine.of(oh) * 2 + Affine.of(k), Affine.of(c))))
     for target in (V4, V3):
         part, = parts(Kernel(Buffer("y", "float32", (300, 640), "result"), (oh, c), value), target)
-        found = [a.choice for a in alternatives(part, target)]
+        found = [a.choice for a in others(part)]
         assert len(found) > 4 and all(isinstance(w, WindowChoice) for w in found)
-        assert all(w.rows * w.vectors <= target.vector_registers // 2 for w in found)  # type: ignore[union-attr]
+        assert all(w.rows * w.vectors <= target.vector_registers // 2 for w in found)

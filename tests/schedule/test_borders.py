@@ -8,9 +8,8 @@ import pytest
 import tosaic
 from tosaic.lowering.schedule.code_size_model import Code
 from tosaic.lowering.schedule.contraction.border_tiles import MOST_VECTORS, grouped, heights, together
-from tosaic.lowering.schedule.contraction.pack_b import Cut
 from tosaic.lowering.schedule.contraction.register_tile import Tile, panels
-from tosaic.lowering.schedule.nest.tile_axis import Piece, Tiles, pieces
+from tosaic.lowering.schedule.nest.tile_axis import Cut, Piece, Tiles, pieces
 from tosaic.lowering.target.presets import target
 
 WIDE = target("x86-64-v4")

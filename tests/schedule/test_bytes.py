@@ -23,6 +23,7 @@ from tosaic.lowering.schedule.contraction.int8 import amx_choose
 from tosaic.lowering.schedule.nest.tile_axis import Tiles
 from tosaic.lowering.schedule.parallelize import DEEPEST, divide
 from tosaic.lowering.schedule.schedule import divided
+from tosaic.lowering.schedule.schedule_cache import Request
 from tosaic.lowering.target.target import Target
 
 from ..fuse.graphs import Graph, conv, rescale
@@ -236,8 +237,10 @@ def test_a_block_takes_in_several_lines_of_a_small_image() -> None:
 
 @pytest.mark.parametrize("shape", [(512, 512, 512), (48, 512, 2304), (20, 1024, 640)], ids=str)
 def test_threads_share_blocks_of_rows_or_else_panels(shape: tuple[int, int, int]) -> None:
-    function, parts = divided(product(*shape, "int8", (0, 0), bias=True), replace(TILES, block_bytes=1 << 19), 2)
-    assert parts == 2 and any(isinstance(s, MultiplyTiles) for s in walk(function.body))
+    _, shared = divided(product(*shape, "int8", (0, 0), bias=True), Request(replace(TILES, block_bytes=1 << 19)), 2)
+    assert shared is not None
+    function = shared.function
+    assert shared.tasks.count == 2 and any(isinstance(s, MultiplyTiles) for s in walk(function.body))
     verify(function)
 
 

@@ -14,10 +14,9 @@ from tosaic.lowering.loops.ir import Literal, Type
 from tosaic.lowering.native.llvm.emit import emit_functions, unchanged
 from tosaic.lowering.schedule.code_size_model import LINE_CYCLES, TOLERATED, TOLERATED_NARROW, Code, instructions, price_of
 from tosaic.lowering.schedule.contraction.border_tiles import heights, mean, single_at_ends
-from tosaic.lowering.schedule.contraction.pack_b import Cut
 from tosaic.lowering.schedule.contraction.register_tile import Tile, panels
 from tosaic.lowering.schedule.nest.padding_conditions import Conditions
-from tosaic.lowering.schedule.nest.tile_axis import Tiles, over, pieces, repeating
+from tosaic.lowering.schedule.nest.tile_axis import Cut, Tiles, over, pieces, repeating
 from tosaic.lowering.target.presets import target
 
 WIDE = target("x86-64-v4")

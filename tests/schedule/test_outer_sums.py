@@ -10,6 +10,7 @@ from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.ir import For, LoadFrom, walk
 from tosaic.lowering.loops.verify import verify
 from tosaic.lowering.schedule.schedule import describe, divided, schedule
+from tosaic.lowering.schedule.schedule_cache import Request
 from tosaic.lowering.schedule.window.column_reduction import COLUMNS, ROWS
 from tosaic.lowering.target.presets import target
 
@@ -81,6 +82,6 @@ def test_tensors_that_a_cache_holds_and_machines_without_one() -> None:
 
 
 def test_threads_share_the_columns() -> None:
-    f, parts = divided(sums(64, 8 * COLUMNS, pitch=8 * COLUMNS), SMALL["512 bits"], 2)
-    assert parts == 2
-    verify(f)
+    _, shared = divided(sums(64, 8 * COLUMNS, pitch=8 * COLUMNS), Request(SMALL["512 bits"]), 2)
+    assert shared is not None and shared.tasks.count == 2
+    verify(shared.function)

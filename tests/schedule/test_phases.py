@@ -14,7 +14,7 @@ from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.ir import For, If, walk
 from tosaic.lowering.schedule import describe, schedule
 from tosaic.lowering.schedule.nest.padding_conditions import kept_in_range
-from tosaic.lowering.schedule.vectorize.reduction_loops import alike
+from tosaic.lowering.schedule.nest.reduction_loops import alike
 from tosaic.lowering.target.target import Target
 
 from ..fuse.graphs import Graph, zero

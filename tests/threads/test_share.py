@@ -10,8 +10,8 @@ import tosaic
 from tosaic.lowering.loops.cost import cycles
 from tosaic.lowering.loops.ir import Function
 from tosaic.lowering.native.process.thread_pool import is_supported
-from tosaic.lowering.schedule import schedule, share
-from tosaic.lowering.schedule.parallelize import DEEPEST, divide
+from tosaic.lowering.schedule import parallelize, schedule
+from tosaic.lowering.schedule.parallelize import DEEPEST, GRAIN, divide, share
 from tosaic.runtime import executable, threads
 
 from ..fuse.graphs import Graph, conv
@@ -27,29 +27,36 @@ def function(rows: int) -> Function:
     return schedule(kernel_of(g, x), TARGETS["512 bits, dot4"], keeps=DEEPEST)
 
 
+def tasks(f: Function, number: int) -> int:
+    """Among so many threads."""
+    found = share(f, number)
+    return found.tasks.count if found else 1
+
+
 def test_two_parts_for_each_thread_where_there_is_much_to_do() -> None:
     f = function(4000)
     for number in (2, 3, 8):
-        found, parts = share.share(f, number) or (f, 1)
-        assert parts == 2 * number and len(found.phases) == 1
+        found = share(f, number)
+        assert found is not None and len(found.function.phases) == 1
+        assert found.tasks.count == 2 * number and found.tasks.phases == 1
 
 
 def test_one_part_for_each_thread_where_there_is_little() -> None:
     f = function(40)
-    assert 2 * share.GRAIN <= cycles(f) < 4 * share.GRAIN
-    assert (share.share(f, 2) or (f, 1))[1] == 2 and (share.share(f, 8) or (f, 1))[1] <= 4
+    assert 2 * GRAIN <= cycles(f) < 4 * GRAIN
+    assert tasks(f, 2) == 2 and tasks(f, 8) <= 4
 
 
 def test_no_more_parts_than_the_pool_has_bits() -> None:
-    assert (share.share(function(100_000), 40) or (None, 1))[1] == 40
+    assert tasks(function(100_000), 40) == 40
 
 
 def test_scratch_of_each_part_is_little(monkeypatch: pytest.MonkeyPatch) -> None:
     f = function(1000)
-    monkeypatch.setattr(share, "MOST_SCRATCH", 0)
+    monkeypatch.setattr(parallelize, "MOST_SCRATCH", 0)
     divided = divide(f, 2)
     assert divided is not None and any(b.copies == 2 for b in divided.scratch)
-    assert (share.share(f, 2) or (f, 1))[1] == 2
+    assert tasks(f, 2) == 2
 
 
 @pytest.mark.skipif(not is_supported(), reason="there is no pool of threads for this system")

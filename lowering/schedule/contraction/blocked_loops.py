@@ -15,17 +15,17 @@ from ...loops.builder import Builder
 from ...loops.ir import Literal, Operand, Type
 from ...target.target import Target
 from ..nest.axis_blocks import Terms
+from ..nest.loop_nest import At
 from ..nest.padding_conditions import Conditions
 from ..nest.row_range import Rows, nested
 from ..nest.tile_axis import Piece, Tiles, balanced
 from ..vectorize.epilogue import Block, Writer
-from ..vectorize.vectorize import At
 from .cache_blocking import Blocks
 from .choose import ContractionChoice
 from .micro_kernel import Multiply, columns
 from .pack_b import Panels, narrow, packed, unpacked
 from .pack_blocks import Each, Filling, Lines, widened
-from .recognise import Contraction
+from .pattern import Contraction
 
 FEW_TERMS = 8
 """So many terms of one row are written one after the other."""

@@ -12,8 +12,7 @@ from ...elements.affine import Affine, Axis
 from ...loops.builder import Builder
 from ...target.target import Target
 from ..code_size_model import FREE_CYCLES, TOLERATED, Code, cheapest, price_of, tolerated
-from ..nest.tile_axis import Piece, Tiles, balanced, over, peel, repeating
-from .pack_b import Cut
+from ..nest.tile_axis import Cut, Piece, Tiles, balanced, over, peel, repeating
 from .register_tile import Tile, steps
 
 FEW_CYCLES, BORDER_CYCLES = 4000, 30_000

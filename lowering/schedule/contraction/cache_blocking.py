@@ -4,17 +4,13 @@ tile lie in the first-level cache, and the columns into blocks whose panels lie 
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ....runtime.records import dataclass
 from ...elements.expression import Load, is_float
 from ...elements.traverse import loads
 from ...graph.types import ITEM_SIZES
 from ...target.target import Target
+from .pattern import Contraction
 from .register_tile import Tile
-
-if TYPE_CHECKING:
-    from .recognise import Contraction
 
 SET_BYTES = 4096
 """Addresses so far apart fall into the same set of a first-level cache, whatever its size: a page, so that it is found while

@@ -12,15 +12,19 @@ from ...elements.affine import Axis
 from ...elements.expression import Load, Reduce, is_float
 from ...elements.traverse import loads, loads_beside, nodes
 from ...graph.types import ITEM_SIZES
-from ...target.target import Target
+from ...target.target import Precision, Target
 from ..code_size_model import Code, share_of
+from ..nest.constant_data import is_constant
 from ..nest.loop_nest import Nest
 from ..nest.padding_conditions import Conditions
 from ..vectorize.epilogue import operations
+from .bf16_split.choose import choose_parts
 from .cache_blocking import Blocks, choose_blocks
-from .pack_b import is_constant
+from .int8.amx_choose import choose_tiles
+from .int8.vnni import bytes_of, can_stage_all, prefixes, rows_of_group
+from .pattern import Contraction
 from .prefetch import is_worthwhile
-from .recognise import Contraction, contiguous, recognise
+from .recognise import contiguous, recognise
 from .register_tile import BLOCK_PRICES, BYTES_PRICES, MULTIPLIED_PRICES, PRICES, Tile, choose_tile, of_sums, ranked_tiles
 
 MOST_PLACES = 512
@@ -57,39 +61,64 @@ class ContractionChoice:
         return f"contraction: {self.step}, {tile}, {when[self.packing]}, {order}{ahead}"
 
 
-def choose(form: Contraction, target: Target) -> ContractionChoice:
-    from .bf16_split.choose import choose_parts
-    from .int8.amx_choose import choose_tiles
-    from .int8.vnni import bytes_of, can_stage_all, rows_of_group
-    lanes = target.lanes(ITEM_SIZES[form.reduce.dtype])
-    step = "fma" if is_float(form.reduce.dtype) else "multiply"
-    if target.has_dot4 and bytes_of(form) and lanes >= 4 and places_with_conditions(form) <= MOST_PLACES:
-        step = "dot4"
-    prices = MULTIPLIED_PRICES if step == "multiply" else PRICES
-    code: Code | None = code_of(form)
-    if step == "dot4" and form.passes * form.n.extent * form.depth > MUCH_OF_BYTES:
-        prices, code = BYTES_PRICES, None
-    tile = choose_tile(form.rows, form.n.extent, lanes, machine(form, step, target), aliased(form, target), prices,
-                       code, may_repeat(form, lanes))
-    packing = "compiling" if is_constant(form.b) else "running"
-    if step == "fma" and (tiles := choose_parts(form, target)):
-        return ContractionChoice(tiles, lanes, target.precision, packing, False)
-    if step == "dot4" and (tiles := choose_tiles(form, target)):
-        return ContractionChoice(tiles, lanes, "tiles", packing, False)
-    if packing == "running" and step != "dot4" and contiguous(form) and form.passes < 4 * tile.rows:
+def choose_limbs(form: Contraction, target: Target, precision: Precision) -> ContractionChoice | None:
+    """Products of bfloat16 limbs of float32, on a matrix unit, where the precision allows it."""
+    tiles = choose_parts(form, target, precision) if is_float(form.reduce.dtype) else None
+    return ContractionChoice(tiles, lanes_of_sums(form, target), precision, packing_of(form), False) if tiles else None
+
+
+def choose_amx(form: Contraction, target: Target) -> ContractionChoice | None:
+    """Products of bytes on a matrix unit."""
+    tiles = choose_tiles(form, target) if has_byte_products(form, target) else None
+    return ContractionChoice(tiles, lanes_of_sums(form, target), "tiles", packing_of(form), False) if tiles else None
+
+
+def choose_vnni(form: Contraction, target: Target) -> ContractionChoice | None:
+    """Products of bytes, four at a time in each lane."""
+    if not has_byte_products(form, target):
+        return None
+    lanes, packing, seen = lanes_of_sums(form, target), packing_of(form), machine(form, "dot4", target)
+    much = form.passes * form.n.extent * form.depth > MUCH_OF_BYTES
+    prices, code = (BYTES_PRICES, None) if much else (PRICES, code_of(form))
+    tile = choose_tile(form.rows, form.n.extent, lanes, seen, aliased(form, target), prices, code, may_repeat(form, lanes))
+    large = form.n.extent * form.depth > target.l2_bytes // 3
+    if large and not can_stage_all(form, target):
+        group = rows_of_group(form, tile.rows, target)
+        return ContractionChoice(tile, lanes, "dot4", packing, group is not None, group=group)
+    soon = packing == "compiling" and is_worthwhile(form, tile.rows, target)
+    return ContractionChoice(tile, lanes, "dot4", packing, large and form.passes > tile.rows, None, large and soon)
+
+
+def choose_vectors(form: Contraction, target: Target) -> ContractionChoice:
+    """A tile of sums in vector registers, one element of K at a time: of floats (fma), or of integers."""
+    lanes, packing, step = lanes_of_sums(form, target), packing_of(form), "fma" if is_float(form.reduce.dtype) else "multiply"
+    tile = choose_tile(form.rows, form.n.extent, lanes, machine(form, step, target), aliased(form, target),
+                       MULTIPLIED_PRICES if step == "multiply" else PRICES, code_of(form), may_repeat(form, lanes))
+    if packing == "running" and contiguous(form) and form.passes < 4 * tile.rows:
         packing = "never"
     soon = packing == "compiling" and is_worthwhile(form, tile.rows, target)
-    found = in_blocks(form, lanes, packing == "compiling", target) if step != "dot4" else None
+    found = in_blocks(form, lanes, packing == "compiling", target)
     if found and not (soon and (is_near(form, target) or not found[1].copied)):  # panels asked for ahead need no blocks
         whole, blocks = found
         when = packing if packing == "compiling" else "running" if blocks.filled else "never"
         return ContractionChoice(whole, lanes, step, when, False, blocks)
-    size = ITEM_SIZES["int8" if step == "dot4" else form.reduce.dtype]
-    large = form.n.extent * form.depth * size > target.l2_bytes // 3
-    if large and step == "dot4" and not can_stage_all(form, target):
-        group = rows_of_group(form, tile.rows, target)
-        return ContractionChoice(tile, lanes, step, packing, group is not None, group=group)
+    large = form.n.extent * form.depth * ITEM_SIZES[form.reduce.dtype] > target.l2_bytes // 3
     return ContractionChoice(tile, lanes, step, packing, large and form.passes > tile.rows, None, large and soon)
+
+
+def lanes_of_sums(form: Contraction, target: Target) -> int:
+    return target.lanes(ITEM_SIZES[form.reduce.dtype])
+
+
+def packing_of(form: Contraction) -> str:
+    """When b is packed, if it is."""
+    return "compiling" if is_constant(form.b) else "running"
+
+
+def has_byte_products(form: Contraction, target: Target) -> bool:
+    """Whether four products of bytes are done at a time in each lane."""
+    return (target.has_dot4 and bytes_of(form) is not None and lanes_of_sums(form, target) >= 4
+            and places_with_conditions(form) <= MOST_PLACES)
 
 
 def machine(form: Contraction, step: str, target: Target) -> Target:
@@ -179,10 +208,9 @@ def run_by_turns(nests: Sequence[Nest], target: Target) -> bool:
 
 
 def runs_by_turns(nest: Nest, target: Target) -> bool:
-    from .int8.vnni import bytes_of, prefixes
     form = recognise(nest, False)
     if form is None or not all(w.index.axes <= {*form.outer, form.m} for w in nest.where):
         return False
-    if form.tested and choose(form, target).step == "tiles":
+    if form.tested and choose_amx(form, target):
         return False
     return not (target.has_dot4 and bytes_of(form)) or prefixes(form, Axis("k", form.depth)) is not None

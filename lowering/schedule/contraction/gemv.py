@@ -3,7 +3,8 @@ that memory is read in as many places at once, and x once for all of them. The l
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ....runtime.records import dataclass
 from ...elements.affine import Affine, Axis
@@ -13,12 +14,12 @@ from ...graph.types import ITEM_SIZES
 from ...loops.builder import Builder
 from ...loops.ir import Literal, Operand, Type
 from ...target.target import Target
-from ..nest.loop_nest import Nest, free_axes
+from ..nest.loop_nest import At, Nest, free_axes, is_dense, main_reduction
 from ..nest.row_range import Rows, nested
 from ..nest.tile_axis import Piece, balanced, over
+from ..strategy import Constraints, Strategy
 from ..vectorize.epilogue import Block, Writer
-from ..vectorize.vectorize import At, Vectorizer
-from ..window.window import main_reduction
+from ..vectorize.vectorize import Vectorizer
 
 ROWS, VECTORS = 8, 2
 """Rows at a time, and vectors of terms of each: as many sums as hide what one takes."""
@@ -33,6 +34,29 @@ class MatrixVectorChoice:
 
     def __str__(self) -> str:
         return f"matrix by vector: {self.rows} rows, {self.vectors} vectors of {self.lanes} terms"
+
+
+@dataclass(frozen=True, slots=True)
+class Gemv(Strategy):
+    """A matrix by a vector, along the rows of the matrix."""
+    nest: Nest
+    target: Target
+    choice: MatrixVectorChoice
+
+    @staticmethod
+    def recognise(nest: Nest, constraints: Constraints) -> Gemv | None:
+        choice = recognise(nest, constraints.target, constraints.by_rows) if is_dense(nest) else None
+        return Gemv(nest, constraints.target, choice) if choice else None
+
+    def lower(self, b: Builder, rows: Rows | None) -> None:
+        lower(b, self.nest, self.choice, self.target, rows)
+
+    def alternatives(self) -> Iterator[Gemv]:
+        yield from (replace(self, choice=replace(self.choice, rows=rows)) for rows in (1, 2, 3, 4, 6, 8)
+                    if rows <= self.choice.rows)
+
+    def __str__(self) -> str:
+        return str(self.choice)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from ...elements.affine import Axis
 from ...elements.expression import Apply, Expr, Reduce, is_float
 from ...elements.traverse import children, nodes
 from ...graph.types import Array
+from ..nest.constant_data import constant, is_constant
 from ..nest.loop_nest import Nest, free_axes
-from .pack_b import constant, is_constant
 
 
 def biased(nest: Nest, reduce: Reduce, axes: Sequence[Axis]) -> tuple[Expr, tuple[Expr, ...]]:

@@ -6,22 +6,25 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 from ....runtime.records import dataclass
 from ...elements.affine import Affine, Axis, Range
+from ...elements.expression import Expr
 from ...loops.builder import Builder
+from ...target.target import Target
+from ..nest.loop_nest import At
 from ..nest.padding_conditions import Conditions
 from ..nest.row_range import Rows, nested, over_tested
-from ..nest.tile_axis import Piece, Tiles, balanced, interior, over
-from ..vectorize.vectorize import At
-from .border_tiles import over_both_ends
-from .choose import ContractionChoice, may_repeat
-from .pack_b import Cut, depth_of_panels
-from .recognise import Contraction
-
-if TYPE_CHECKING:
-    from .micro_kernel import Product
+from ..nest.tile_axis import Cut, Piece, Tiles, balanced, interior, over
+from ..vectorize.epilogue import Writer
+from .border_tiles import heights, over_both_ends, together
+from .choose import ContractionChoice, code_of, machine, may_repeat
+from .int8.vnni import Dot4
+from .micro_kernel import Multiply, Product, Step, columns
+from .pack_b import Panels, depth_of_panels, pack_at_run_time, packed, unpacked
+from .pattern import Contraction
+from .prefetch import Ahead
 
 MANY_PLACES = 128
 """Of outer axes, for which rows of outputs are not counted."""
@@ -123,3 +126,53 @@ class Loops:
     def over_columns(self, at: At, run: Callable[[At, tuple[Piece, ...], int], None], cut: Cut) -> None:
         for (t, vectors), (panel, _) in zip(cut, self.widths):
             over(self.b, [t], lambda start, _: run({**at, self.form.n: start}, vectors, panel.size))
+
+
+def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Target, rows: Rows | None) -> None:
+    """Without blocks of K, by vectors."""
+    if choice.step == "dot4" and rows:
+        choice = replace(choice, columns_first=False, ahead=False, group=None)
+    groups = Axis("group", form.rows // choice.group) if choice.group else None
+    conditions, widths = Conditions.of(form.reduce, form.m, form.n), columns(form, choice, target)
+    wide = widths if choice.columns_first or choice.tile.rows == 1 else together(widths)
+    found = operands(b, form, choice, target, conditions, widths, groups)
+    largest = max(count * sum(p.lanes for p in vectors) for count, cut in ((choice.tile.rows, widths), (1, wide))
+                  for _, vectors in cut)
+    ahead = Ahead.of(b, form, found.panels.buffer if choice.ahead else None, target, found.step.group)
+    writer = Writer(b, target, form.nest, form.reduce, largest, known=found.known)
+    lines = [Tiles(0, 1, 1)]
+    if form.m:
+        steps = form.depth * form.turns * math.prod(a.extent for a in form.outer)
+        free = (0, choice.group) if choice.group else interior(form.m, (*conditions.rows, *form.tested))
+        lines = heights(choice.group or form.rows, free, choice.tile, conditions.by_single_rows, wide, steps,
+                        machine(form, choice.step, target), bool(form.tested), code_of(form, found.step.group),
+                        may_repeat(form, choice.lanes), conditions.parts(form.m), found.test_cycles)
+    loops = Loops(b, form, Product(b, form, found.step, found.panels, target, writer, ahead), choice.columns_first, lines,
+                  alike_in_each(form, choice, conditions), widths, wide, groups)
+    loops.write(found.fill, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Operands:
+    """The step of K and the panels; `fill` packs these for the batch at a place, if that is not done while compiling. `known`
+    is what the sums are in the value of the nest, `test_cycles` what a test costs where rows are staged."""
+    step: Step
+    panels: Panels
+    fill: Callable[[At], None] | None
+    known: Expr
+    test_cycles: float | None = None
+
+
+def operands(b: Builder, form: Contraction, choice: ContractionChoice, target: Target, conditions: Conditions, widths: Cut,
+             groups: Axis | None) -> Operands:
+    if choice.step == "dot4":
+        dot = Dot4.of(b, form, choice.tile.rows, target, widths, choice.columns_first, groups)
+        return Operands(dot, dot.panels, dot.fill, dot.packed.known, dot.rows.test_cycles)
+    step, name, dtype, axes = Multiply(b, target, form, conditions), form.nest.name, form.reduce.dtype, form.reduce.axes
+    match choice.packing:
+        case "compiling":
+            return Operands(step, packed(b, name, form.b, form.n, axes, form.batch, widths, dtype), None, form.reduce)
+        case "running":
+            return Operands(step, *pack_at_run_time(b, name, form.b, form.n, axes, widths, dtype, target, form.inside),
+                            form.reduce)
+    return Operands(step, unpacked(form.b, form.n, axes, dtype), None, form.reduce)

@@ -3,29 +3,26 @@ of a for a whole vector.
 """
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Protocol
 
 from ....runtime.records import dataclass
 from ...elements.affine import Affine, Axis, Range
-from ...elements.expression import Expr, is_float
+from ...elements.expression import is_float
 from ...loops.builder import Builder
 from ...loops.ir import Literal, Operand, Type
 from ...target.target import Target
+from ..nest.loop_nest import At
 from ..nest.padding_conditions import Conditions
-from ..nest.row_range import Rows
-from ..nest.tile_axis import Piece, Tiles, interior, pieces
+from ..nest.reduction_loops import alike, reduce_loops, unsettled
+from ..nest.tile_axis import Cut, Piece, Tiles, pieces
 from ..vectorize.epilogue import Block, Writer
-from ..vectorize.reduction_loops import alike, reduce_loops, unsettled
-from ..vectorize.vectorize import At, Vectorizer
-from .border_tiles import heights, sums_beside, together
-from .choose import ContractionChoice, code_of, machine, may_repeat
-from .macro_loops import Loops, alike_in_each
-from .pack_b import Cut, Panels, pack_at_run_time, packed, unpacked
+from ..vectorize.vectorize import Vectorizer
+from .border_tiles import sums_beside
+from .choose import ContractionChoice
+from .pack_b import Panels
+from .pattern import Contraction
 from .prefetch import Ahead
-from .recognise import Contraction
 from .register_tile import panels
 
 ENOUGH_SUMS = 6
@@ -89,72 +86,6 @@ class Multiply:
         if is_float(total.type.dtype):
             return self.b.op("fma", row, column, total)
         return self.b.op("add", total, self.b.op("mul", row, column))
-
-
-def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Target, rows: Rows | None) -> None:
-    from .bf16_split.amx_loops import lower as lower_parts
-    from .bf16_split.choose import PRODUCTS
-    from .blocked_loops import lower as lower_blocked
-    from .int8.amx_macro_loops import lower as lower_tiles
-    if choice.step == "tiles":
-        lower_tiles(b, form, target, rows)
-    elif choice.step in PRODUCTS:
-        lower_parts(b, form, target, rows)
-    elif choice.blocks:
-        lower_blocked(b, form, choice, choice.blocks, target, rows)
-    else:
-        lower_plain(b, form, choice, target, rows)
-
-
-def lower_plain(b: Builder, form: Contraction, choice: ContractionChoice, target: Target, rows: Rows | None) -> None:
-    """Without blocks of K, by vectors."""
-    if choice.step == "dot4" and rows:
-        choice = replace(choice, columns_first=False, ahead=False, group=None)
-    groups = Axis("group", form.rows // choice.group) if choice.group else None
-    conditions, widths = Conditions.of(form.reduce, form.m, form.n), columns(form, choice, target)
-    wide = widths if choice.columns_first or choice.tile.rows == 1 else together(widths)
-    found = operands(b, form, choice, target, conditions, widths, groups)
-    largest = max(count * sum(p.lanes for p in vectors) for count, cut in ((choice.tile.rows, widths), (1, wide))
-                  for _, vectors in cut)
-    ahead = Ahead.of(b, form, found.panels.buffer if choice.ahead else None, target, found.step.group)
-    writer = Writer(b, target, form.nest, form.reduce, largest, known=found.known)
-    lines = [Tiles(0, 1, 1)]
-    if form.m:
-        steps = form.depth * form.turns * math.prod(a.extent for a in form.outer)
-        free = (0, choice.group) if choice.group else interior(form.m, (*conditions.rows, *form.tested))
-        lines = heights(choice.group or form.rows, free, choice.tile, conditions.by_single_rows, wide, steps,
-                        machine(form, choice.step, target), bool(form.tested), code_of(form, found.step.group),
-                        may_repeat(form, choice.lanes), conditions.parts(form.m), found.test_cycles)
-    loops = Loops(b, form, Product(b, form, found.step, found.panels, target, writer, ahead), choice.columns_first, lines,
-                  alike_in_each(form, choice, conditions), widths, wide, groups)
-    loops.write(found.fill, rows)
-
-
-@dataclass(frozen=True, slots=True)
-class Operands:
-    """The step of K and the panels; `fill` packs these for the batch at a place, if that is not done while compiling. `known`
-    is what the sums are in the value of the nest, `test_cycles` what a test costs where rows are staged."""
-    step: Step
-    panels: Panels
-    fill: Callable[[At], None] | None
-    known: Expr
-    test_cycles: float | None = None
-
-
-def operands(b: Builder, form: Contraction, choice: ContractionChoice, target: Target, conditions: Conditions, widths: Cut,
-             groups: Axis | None) -> Operands:
-    from .int8.vnni import Dot4
-    if choice.step == "dot4":
-        dot = Dot4.of(b, form, choice.tile.rows, target, widths, choice.columns_first, groups)
-        return Operands(dot, dot.panels, dot.fill, dot.packed.known, dot.rows.test_cycles)
-    step, name, dtype, axes = Multiply(b, target, form, conditions), form.nest.name, form.reduce.dtype, form.reduce.axes
-    match choice.packing:
-        case "compiling":
-            return Operands(step, packed(b, name, form.b, form.n, axes, form.batch, widths, dtype), None, form.reduce)
-        case "running":
-            return Operands(step, *pack_at_run_time(b, name, form.b, form.n, axes, widths, dtype, target, form.inside),
-                            form.reduce)
-    return Operands(step, unpacked(form.b, form.n, axes, dtype), None, form.reduce)
 
 
 def columns(form: Contraction, choice: ContractionChoice, target: Target) -> Cut:

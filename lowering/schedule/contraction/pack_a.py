@@ -8,7 +8,6 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ....runtime.records import dataclass
 from ...elements.affine import Affine, Axis, Range
@@ -17,14 +16,11 @@ from ...graph.types import ITEM_SIZES
 from ...loops.builder import Builder
 from ...loops.ir import Literal, Operand, Type
 from ...target.target import Target
+from ..nest.loop_nest import At
+from ..nest.reduction_loops import alike, bounds
 from ..nest.row_range import nested
 from ..nest.tile_axis import Tiles, chunks, over, pieces
-from ..vectorize.reduction_loops import alike, bounds
-from ..vectorize.vectorize import At
-
-if TYPE_CHECKING:
-    from .recognise import Contraction
-
+from .pattern import Contraction
 
 START = Affine()
 TEST_CYCLES = 2

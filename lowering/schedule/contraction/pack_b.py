@@ -11,15 +11,14 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ....runtime.arena import empty
 from ....runtime.records import dataclass
 from ...elements.affine import Affine, Axis, Range
-from ...elements.expression import PRIMITIVES, Apply, Buffer, Cast, Const, Expr, Load, is_float
-from ...elements.interpret import evaluate, numpy_dtype
+from ...elements.expression import Buffer, Cast, Expr, is_float
+from ...elements.interpret import numpy_dtype
 from ...elements.traverse import loads
 from ...graph.types import ITEM_SIZES, Array
 from ...loops.builder import Builder
@@ -28,16 +27,13 @@ from ...target.target import Target
 from ..code_size_model import price_of, share_of
 from ..derived_constants import Made, derive
 from ..elementwise.elementwise import scattered
-from ..nest.loop_nest import free_axes
-from ..nest.tile_axis import Piece, Tiles, over
-from ..vectorize.reduction_loops import reduce_loops
-from ..vectorize.vectorize import At, Vectorizer
+from ..nest.constant_data import constant
+from ..nest.loop_nest import At, free_axes
+from ..nest.reduction_loops import reduce_loops
+from ..nest.tile_axis import Cut, Piece, over
+from ..vectorize.vectorize import Vectorizer
+from .pattern import Contraction
 
-if TYPE_CHECKING:
-    from .recognise import Contraction
-
-Cut = list[tuple[Tiles, tuple[Piece, ...]]]
-"""The panels of the columns, and the vectors of each."""
 GATHER_LINES = 500
 """Lines that put vectors together from elements that are far apart."""
 SLOWLY_CONVERTED = 8
@@ -115,23 +111,6 @@ def narrowest(data: Array, dtype: str) -> str:
                 if (np.iinfo(t).min <= low and high <= np.iinfo(t).max) or ITEM_SIZES[t] >= ITEM_SIZES[dtype])
 
 
-def constant(e: Expr, axes: tuple[Axis, ...]) -> Array:
-    """The data of an expression of constants over `axes`; plain loads are strided views, without index arrays."""
-    match e:
-        case Load(buffer=buffer, index=(i,)) if buffer.data is not None and {t for t, _ in i.terms} <= set(axes):
-            low, high = i.bounds
-            if low >= 0 and high < buffer.size:
-                flat = np.ascontiguousarray(buffer.data).reshape(-1)
-                shape, strides = [a.extent for a in axes], [i.coefficient(a) * flat.itemsize for a in axes]
-                raw = flat.view(f"u{flat.itemsize}")  # NumPy makes no strided views of dtypes that are not its own
-                return np.lib.stride_tricks.as_strided(raw[i.const:], shape, strides, writeable=False).view(flat.dtype)
-        case Cast(arg=arg, dtype=dtype, bits=False):
-            return constant(arg, axes).astype(numpy_dtype(dtype))
-        case Apply("sub" | "add" | "mul" as primitive, (x, Const(value, dtype))):
-            return np.asarray(PRIMITIVES[primitive](constant(x, axes), np.asarray(value, numpy_dtype(dtype))))
-    return evaluate(e, axes)
-
-
 def unpacked(b: Expr, n: Axis, axes: tuple[Axis, ...], dtype: str) -> Panels:
     return Panels(n, axes, dtype, narrow(b))
 
@@ -204,10 +183,6 @@ def repeated(vectors: tuple[Piece, ...], alike: bool) -> list[tuple[Piece, int]]
         return [(piece, 1) for piece in vectors]
     groups = [list(group) for _, group in itertools.groupby(vectors, lambda piece: (piece.lanes, piece.active))]
     return [(group[0], len(group)) for group in groups]
-
-
-def is_constant(e: Expr) -> bool:
-    return all(x.buffer.data is not None for x in loads(e))
 
 
 def depth_of_panels(b: Builder, form: Contraction) -> int:

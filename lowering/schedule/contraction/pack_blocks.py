@@ -13,8 +13,9 @@ from ...loops.ir import Operand, Type
 from ...target.target import Target
 from ..elementwise.transpose import turn
 from ..nest.axis_blocks import Terms
+from ..nest.loop_nest import At
 from ..nest.tile_axis import Piece, pieces
-from ..vectorize.vectorize import At, Vectorizer
+from ..vectorize.vectorize import Vectorizer
 
 Each = Callable[[Callable[[Affine], None]], object]
 """Runs something for the number of each panel or tile."""

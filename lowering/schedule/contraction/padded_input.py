@@ -7,7 +7,7 @@ A zero adds nothing to a sum of finite weights, so that the weights have to be k
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -25,18 +25,15 @@ from ...target.target import Target
 from ..derived_constants import Made, derive
 from ..elementwise.elementwise import ONE_BY_ONE
 from ..elementwise.elementwise import lower as lower_map
-from ..nest.loop_nest import Nest, Rewriter, flat_index, free_axes, units
-from ..nest.row_range import nested
+from ..nest.constant_data import constant
+from ..nest.loop_nest import At, Nest, Rewriter, flat_index, flatten, free_axes, main_reduction, units
+from ..nest.row_range import Rows, nested
 from ..nest.split_nest import collapse, turns
 from ..nest.tile_axis import chunks, over, pieces, repeating
+from ..strategy import Constraints, Strategy
 from ..vectorize.epilogue import Block, Writer
-from ..vectorize.vectorize import At
-from ..window.window import main_reduction
-from . import choose, micro_kernel
-from .choose import ContractionChoice
-from .pack_b import constant
-from .recognise import Contraction
 from .recognise import recognise as contraction_of
+from .strategies import ContractionStrategy, of_form
 
 SHARE = 8
 """The copy takes no more than this part of the second-level cache."""
@@ -49,25 +46,29 @@ MANY_ROWS = 9
 
 
 @dataclass(frozen=True, slots=True)
-class HaloChoice:
-    """A copy of this shape for each turn of the outer loops, and how the contraction that reads it runs."""
-    shape: tuple[int, ...]
-    dtype: str
-    inner: ContractionChoice
-
-    def __str__(self) -> str:
-        return f"{self.inner}, of a copy with a halo: {self.dtype}{list(self.shape)}"
-
-
-@dataclass(frozen=True, slots=True)
-class Halo:
-    """The copy, what fills it, and what reads it, for each place of the axes `outer`; the product is by these weights."""
-    choice: HaloChoice
+class PaddedInput(Strategy):
+    """The copy, what fills it, and the contraction that reads it, for each place of the axes `outer`; the product is by these
+    weights. A whole kernel."""
+    nest: Nest
+    target: Target
     weights: Expr
     outer: tuple[Axis, ...]
     copy: Buffer
     fill: tuple[Nest, ...]
-    form: Contraction
+    inner: ContractionStrategy
+
+    @staticmethod
+    def recognise(kernel: Kernel, constraints: Constraints) -> PaddedInput | None:
+        return None if constraints.by_rows or constraints.precision != "f32" else recognise(kernel, constraints)
+
+    def lower(self, b: Builder, rows: Rows | None) -> None:
+        lower(b, self)
+
+    def alternatives(self) -> Iterator[PaddedInput]:
+        return (replace(self, inner=other) for other in self.inner.alternatives())
+
+    def __str__(self) -> str:
+        return f"{self.inner}, of a copy with a halo: {self.copy.dtype}{list(self.copy.shape)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,7 @@ def is_plain(x: Load) -> bool:
     return len(x.index) == len(x.buffer.shape) and all(isinstance(t, Axis) for i in x.index for t, _ in i.terms)
 
 
-def recognise(kernel: Kernel, target: Target) -> Halo | None:
+def recognise(kernel: Kernel, constraints: Constraints) -> PaddedInput | None:
     """The copy with a halo for a kernel whose rows meet conditions, where it is small."""
     axes = tuple(a for a in kernel.axes if a.extent != 1)
     if len(axes) < 2 or any(x.buffer is kernel.out for x in loads(kernel.value)):
@@ -144,7 +145,7 @@ def recognise(kernel: Kernel, target: Target) -> Halo | None:
     product = Product.of(turns(Nest(kernel.out.name, kernel.out, axes, index, rewriter.value(kernel.value)), 1))
     if product is None or len(product.nest.axes) < 2 or not is_worthwhile(product):
         return None
-    return of_product(product, target) if not product.haloed() or is_finite(product.b) else None
+    return of_product(flatten(kernel), product, constraints) if not product.haloed() or is_finite(product.b) else None
 
 
 def is_worthwhile(p: Product) -> bool:
@@ -157,8 +158,9 @@ def is_worthwhile(p: Product) -> bool:
     return p.read.dtype != p.reduce.dtype and any(i.axes & summed and i.axes - summed for i in p.read.index)
 
 
-def of_product(p: Product, target: Target) -> Halo | None:
-    """The same for a sum of products."""
+def of_product(nest: Nest, p: Product, constraints: Constraints) -> PaddedInput | None:
+    """The same for a sum of products, of a kernel that is a nest."""
+    target = constraints.target
     where = [w for w in p.reduce.where if w not in p.haloed()]
     outer = tuple(a for a in p.nest.axes[:-2] if is_outer(p, a))
     dimensions = [dimension(p, d) for d in range(len(p.read.index))]
@@ -172,10 +174,10 @@ def of_product(p: Product, target: Target) -> Halo | None:
     if form is None:
         return None
     form = replace(form, turns=math.prod(a.extent for a in outer))
-    choice = HaloChoice(copy.shape, copy.dtype, choose.choose(form, target))
-    if not p.haloed() and choice.inner.tile.rows < MANY_ROWS:
+    inner = of_form(form, constraints)
+    if not p.haloed() and inner.choice.tile.rows < MANY_ROWS:
         return None
-    return Halo(choice, p.b, outer, copy, (*zeros(p, copy), collapse(copied(p, copy, dimensions, held))), form)
+    return PaddedInput(nest, target, p.b, outer, copy, (*zeros(p, copy), collapse(copied(p, copy, dimensions, held))), inner)
 
 
 def is_outer(p: Product, axis: Axis) -> bool:
@@ -248,15 +250,15 @@ def weights(p: Product, b: Expr, axes: tuple[Axis, ...]) -> Load:
     return Load(buffer, tuple(map(Affine.of, axes)))
 
 
-def lower(b: Builder, halo: Halo, target: Target) -> None:
+def lower(b: Builder, halo: PaddedInput) -> None:
     """The copy and what reads it, for each place of the outer axes."""
     b.scratch(halo.copy)
     derive(b, (), (halo.weights,), lambda e: Made((), is_finite(e)))
 
     def turn(_: At) -> None:
         for nest in halo.fill:
-            filled(b, nest, target)
-        micro_kernel.lower(b, halo.form, halo.choice.inner, target, None)
+            filled(b, nest, halo.target)
+        halo.inner.lower(b, None)
 
     nested(b, halo.outer, {}, turn)
 

@@ -4,7 +4,6 @@ columns, a share with each tile of this one, and what the epilogue adds to the s
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from ....runtime.records import dataclass
 from ...elements.affine import Affine, Axis
@@ -14,11 +13,9 @@ from ...graph.types import ITEM_SIZES
 from ...loops.builder import Builder
 from ...loops.ir import INDEX, Literal
 from ...target.target import Target
+from ..nest.loop_nest import At
 from ..nest.tile_axis import Piece
-from ..vectorize.vectorize import At
-
-if TYPE_CHECKING:
-    from .recognise import Contraction
+from .pattern import Contraction
 
 LINE = 64
 """Bytes of a line of a cache."""

@@ -6,17 +6,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from ....runtime.records import dataclass
-from ...elements.affine import Axis, Range
-from ...elements.expression import Apply, Expr, Reduce
+from ...elements.affine import Axis
+from ...elements.expression import Apply, Reduce
 from ...elements.traverse import loads, nodes
 from ...graph.types import ITEM_SIZES
 from ...target.target import Target
 from ..code_size_model import price_of, share_of
-from ..nest.loop_nest import Nest, free_axes
+from ..nest.constant_data import is_constant
+from ..nest.loop_nest import Nest, free_axes, main_reduction
 from ..nest.padding_conditions import Conditions, kept_in_range
-from ..window.window import main_reduction
-from .pack_b import is_constant
+from .int8.vnni import bytes_of
+from .pattern import Contraction
 from .register_tile import steps
 
 NEAR, PLAIN_ROWS, PLAIN_VECTORS, BORDER_LINES = 8, 12, 4, 150
@@ -24,53 +24,6 @@ NEAR, PLAIN_ROWS, PLAIN_VECTORS, BORDER_LINES = 8, 12, 4, 150
 many sums, and at most so many vectors; and lines that tiles of rows at a border have at least."""
 LONG = 4
 """Of an axis that is not the innermost, and is worth the tiles of rows that lie apart."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Contraction:
-    """The form: which factor and which axis plays which part."""
-    nest: Nest
-    reduce: Reduce
-    a: Expr
-    """Read as it lies in memory, one scalar for each row of the tile."""
-    b: Expr
-    m: Axis | None
-    """Tiled; not in b."""
-    n: Axis
-    """The vectors' axis; not in a, contiguous in the output."""
-    outer: tuple[Axis, ...]
-    turns: int = 1
-    """How often all of it is done, by loops around it."""
-
-    @property
-    def depth(self) -> int:
-        return math.prod(k.extent for k in self.reduce.axes)
-
-    @property
-    def rows(self) -> int:
-        return self.m.extent if self.m else 1
-
-    @property
-    def batch(self) -> tuple[Axis, ...]:
-        """Outer axes in b: each has panels of its own."""
-        free = free_axes(self.b)
-        return tuple(a for a in self.outer if a in free)
-
-    @property
-    def inside(self) -> tuple[Range, ...]:
-        """The conditions on b alone: with them its index stays in range."""
-        known = {*self.batch, *self.reduce.axes}
-        return tuple(w for w in self.reduce.where if w.index.axes <= known and not w.index.hidden)
-
-    @property
-    def tested(self) -> tuple[Range, ...]:
-        """The conditions on rows of outputs: those for which one fails are none."""
-        return tuple(w for w in self.nest.where if self.m in w.index.axes)
-
-    @property
-    def passes(self) -> int:
-        """How many rows read the same panels."""
-        return self.rows * math.prod(a.extent for a in self.outer if a not in self.batch)
 
 
 def recognise(nest: Nest, rows: bool, target: Target | None = None) -> Contraction | None:
@@ -85,7 +38,6 @@ def recognise(nest: Nest, rows: bool, target: Target | None = None) -> Contracti
 
 def are_plain_rows(form: Contraction, first: Contraction, target: Target) -> bool:
     """Whether rows that lie apart meet no condition, and take hardly more cycles than those of the first form."""
-    from .int8.vnni import bytes_of
     if form.tested or Conditions.of(form.reduce, form.m, form.n).rows or (target.has_dot4 and bytes_of(form)):
         return False
     if any(x.buffer.nbytes > target.l2_bytes // NEAR for x in loads(form.a)):

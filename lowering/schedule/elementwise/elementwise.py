@@ -4,6 +4,8 @@ reductions inside are computed where the axes that they depend on are known.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import replace
 
 from ....runtime.records import dataclass
 from ...elements.affine import Affine, Axis, Computed
@@ -13,17 +15,18 @@ from ...graph.types import ITEM_SIZES
 from ...loops.builder import Builder
 from ...target.target import Target
 from ..code_size_model import cheapest, instructions, share_of
-from ..nest.loop_nest import Nest, exposed, free_axes, indices_of
+from ..nest.loop_nest import At, Nest, exposed, free_axes, indices_of
 from ..nest.padding_conditions import bounds_and_tests
 from ..nest.quotient_axes import shared_by
+from ..nest.reduction_loops import SHORT
 from ..nest.row_range import Rows, nested
 from ..nest.tile_axis import Tiles, chunks, over, pieces, repeating
+from ..strategy import Constraints, Strategy
 from ..vectorize.epilogue import Block, Writer
 from ..vectorize.lane_groups import NOTHING, group_of, repeats, whole_groups
-from ..vectorize.reduction_loops import SHORT
 from ..vectorize.strided_load import MOST_STRIDE
 from ..vectorize.table_lookup import looked_up
-from ..vectorize.vectorize import NARROW, At, Vectorizer, together
+from ..vectorize.vectorize import NARROW, Vectorizer, together
 
 LINE, AHEAD = 64, 1024
 """Bytes of a line of a cache; and how far ahead memory is asked for where more is written than the caches hold. The processor
@@ -71,6 +74,31 @@ class MapChoice:
 
 ONE_BY_ONE = MapChoice(1, 1, False)
 """For outputs that are not contiguous along the innermost axis, among others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elementwise(Strategy):
+    """Each output on its own: fits every nest."""
+    nest: Nest
+    target: Target
+    choice: MapChoice
+
+    @staticmethod
+    def recognise(nest: Nest, constraints: Constraints) -> Elementwise:
+        return Elementwise(nest, constraints.target, choose(nest, constraints.target, constraints.by_rows))
+
+    def lower(self, b: Builder, rows: Rows | None) -> None:
+        lower(b, self.nest, self.choice, self.target, rows)
+
+    def alternatives(self) -> Iterator[Elementwise]:
+        if self.choice.lanes > 1:
+            yield from (replace(self, choice=replace(self.choice, unroll=unroll)) for unroll in (1, 2, 4, 8))
+            if self.choice.streaming:
+                yield replace(self, choice=replace(self.choice, streaming=False))
+
+    def __str__(self) -> str:
+        return str(self.choice)
+
 
 def lanes_of(nest: Nest, target: Target) -> int:
     """As many lanes as the widest type has in a vector: of 8 bytes only if the output has, because exact paths and

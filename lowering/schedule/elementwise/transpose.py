@@ -12,11 +12,11 @@ from ...loops.builder import Builder
 from ...loops.ir import Operand
 from ...target.target import Target
 from ..code_size_model import cheapest
-from ..nest.loop_nest import Nest, indices_of
+from ..nest.loop_nest import At, Nest, indices_of, is_dense
 from ..nest.row_range import Rows, nested
 from ..nest.tile_axis import Piece, chunks, over
+from ..strategy import Constraints, Strategy
 from ..vectorize.epilogue import Block, Writer
-from ..vectorize.vectorize import At
 
 LARGEST = 16
 """Lines of a block: more would not stay in registers."""
@@ -30,6 +30,25 @@ class TransposeChoice:
 
     def __str__(self) -> str:
         return f"transpose: blocks of {self.size} by {self.size}, axis {self.turned} is contiguous in the source"
+
+
+@dataclass(frozen=True, slots=True)
+class Transpose(Strategy):
+    """Square blocks turned in registers."""
+    nest: Nest
+    target: Target
+    choice: TransposeChoice
+
+    @staticmethod
+    def recognise(nest: Nest, constraints: Constraints) -> Transpose | None:
+        choice = recognise(nest, constraints.target, constraints.by_rows) if is_dense(nest) else None
+        return Transpose(nest, constraints.target, choice) if choice else None
+
+    def lower(self, b: Builder, rows: Rows | None) -> None:
+        lower(b, self.nest, self.choice, self.target, rows)
+
+    def __str__(self) -> str:
+        return str(self.choice)
 
 
 def recognise(nest: Nest, target: Target, rows: bool) -> TransposeChoice | None:

@@ -15,6 +15,9 @@ from ...kernels.kernel import Kernel
 from .index_arithmetic import arithmetic, computed_index, converted
 from .quotient_axes import put_together
 
+At = Mapping[Axis, Affine]
+"""A place: what stands for each axis there."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nest:
@@ -210,3 +213,14 @@ def exposed(e: Expr, kind: type[Reduce] = Reduce) -> list[Reduce]:
             case Load(index=index):
                 stack.extend(t.value for i in index for t, _ in i.terms if isinstance(t, Computed))
     return found
+
+
+def is_dense(nest: Nest) -> bool:
+    """Whether all outputs are written, and neighbours along the last axis are neighbours in memory."""
+    return not nest.where and (not nest.axes or nest.index.coefficient(nest.axes[-1]) == 1)
+
+
+def main_reduction(nest: Nest, axis: Axis) -> Reduce | None:
+    """The one reduction that differs along `axis`, if no guard stands before it."""
+    found = [r for r in nodes(nest.value) if isinstance(r, Reduce) and axis in free_axes(r)]
+    return found[0] if len(found) == 1 and found[0] in exposed(nest.value) else None

@@ -7,8 +7,8 @@ from ....runtime.records import dataclass
 from ...elements.affine import Affine, Axis, Range
 from ...loops.builder import Builder
 from ...loops.ir import INDEX, Literal, Operand
-from ..vectorize.reduction_loops import bounds
-from ..vectorize.vectorize import At
+from .loop_nest import At
+from .reduction_loops import bounds
 from .tile_axis import Tiles
 
 

@@ -7,13 +7,13 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from ....runtime.records import dataclass
 from ...elements.affine import Affine, Axis, Range
 from ...elements.expression import Apply, Const, Expr, Guard, IndexValue, Reduce
 from ...elements.traverse import loads, nodes
 from ...target.target import Target
-from ..contraction.choose import run_by_turns
 from .loop_nest import Nest, Rewriter, indices_of
 from .quotient_axes import shared_by
 from .tile_axis import breaks, interior
@@ -31,7 +31,16 @@ LEAST_PLACES = 4
 """As few neighbours as this are worth a turn of the innermost loop."""
 
 
-def split(nest: Nest, by_rows: bool, target: Target) -> list[Nest]:
+class PhaseUses(Protocol):
+    """What the strategies make of the phases of a nest, on which it depends how it is cut."""
+    def share_contraction(self, nests: Sequence[Nest]) -> bool:
+        """Whether they are contractions that can run as the turns of one loop."""
+
+    def is_elementwise(self, nest: Nest) -> bool:
+        """Whether a nest runs element by element, if none of its rows are asked for by themselves."""
+
+
+def split(nest: Nest, by_rows: bool, target: Target, uses: PhaseUses) -> list[Nest]:
     """Parts in which guards on one output axis are settled: a padding, its border; a concatenation, its operands. And
     parts in which a quotient of an axis is affine: the phases of a transposed convolution. With `by_rows` the first
     axis stays, even with an extent of 1."""
@@ -41,12 +50,12 @@ def split(nest: Nest, by_rows: bool, target: Target) -> list[Nest]:
     for last in () if by_rows else (1, 2):
         if (together := turns(nest, last)) is not nest:
             pieces = phases(together, by_rows)
-            if run_by_turns([collapse(piece) for piece in pieces], target):
+            if uses.share_contraction([collapse(piece) for piece in pieces]):
                 return pieces
     apart = phases(nest, by_rows)
-    if not by_rows and len(apart) > FEW_PHASES and (together := turns(nest, 1)) is not nest and are_maps(apart, target):
+    if not by_rows and len(apart) > FEW_PHASES and (together := turns(nest, 1)) is not nest and are_maps(apart, uses):
         pieces = phases(together, by_rows)
-        return pieces if len(pieces) < len(apart) and are_maps(pieces, target) else apart
+        return pieces if len(pieces) < len(apart) and are_maps(pieces, uses) else apart
     return apart
 
 
@@ -58,12 +67,10 @@ def sums_along_terms(nest: Nest) -> bool:
         e.axes[-1].extent >= LEAST_TERMS and all(x.index[0].coefficient(e.axes[-1]) == 1 for x in loads(e.body)) for e in sums)
 
 
-def are_maps(nests: Sequence[Nest], target: Target) -> bool:
-    """Whether all that has sums has no better form than a map: its sums are the same code for each phase."""
-    from ..elementwise.elementwise import MapChoice
-    from ..schedule import choose
+def are_maps(nests: Sequence[Nest], uses: PhaseUses) -> bool:
+    """Whether all that has sums has no better strategy than element by element: its sums are the same code for each phase."""
     sums = [nest for nest in nests if any(isinstance(e, Reduce) for e in nodes(nest.value))]
-    return bool(sums) and all(isinstance(choose(collapse(nest), target, False).choice, MapChoice) for nest in sums)
+    return bool(sums) and all(uses.is_elementwise(collapse(nest)) for nest in sums)
 
 
 def phases(nest: Nest, by_rows: bool) -> list[Nest]:

@@ -31,6 +31,10 @@ class Piece:
     active: int
 
 
+Cut = list[tuple[Tiles, tuple[Piece, ...]]]
+"""The panels of the columns, and the vectors of each."""
+
+
 def balanced(extent: int, largest: int) -> list[Tiles]:
     """As few tiles as possible, as equal as possible."""
     count = -(-extent // largest)

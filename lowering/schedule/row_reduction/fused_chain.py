@@ -3,7 +3,7 @@ common axes, inside the parts of each kernel for the rows of one block. What lie
 """
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ....runtime.records import dataclass
 from ...elements.affine import Affine, Axis
@@ -13,7 +13,6 @@ from ...kernels.kernel import Kernel
 from ...loops.builder import Builder
 from ...loops.ir import Function
 from ...row_tiling.row_chains import Chain
-from ...target.target import Target
 from ..nest.loop_nest import Nest, Rewriter, flat_index, units
 from ..nest.row_range import nested
 from ..nest.tile_axis import Tiles, balanced, over
@@ -22,9 +21,9 @@ PAGE, LINE = 2048, 64
 """Rows so many bytes apart fall into few sets of a first-level cache; a line more, and they do not."""
 
 
-def schedule(kernels: Sequence[Kernel], chain: Chain, target: Target, keeps: int = 0) -> Function:
-    """One function for all kernels of a chain."""
-    from ..schedule import lower_nest
+def schedule(kernels: Sequence[Kernel], chain: Chain, lower_nest: Callable[[Builder, int, Nest], None], keeps: int = 0
+             ) -> Function:
+    """One function for all kernels of a chain; `lower_nest` writes the loops of the nest of a kernel, which has this number."""
     *before, last = (kernels[i] for i in chain.kernels)
     b = Builder(last.out.name, keeps=keeps)
     *outer, row = chain.rows[-1]
@@ -33,8 +32,8 @@ def schedule(kernels: Sequence[Kernel], chain: Chain, target: Target, keeps: int
 
     def block(start: Affine, t: Tiles) -> None:
         place = Place(tuple(map(Affine.of, outer)), start, Axis(row.name, t.size))
-        for kernel, rows in zip((*before, last), chain.rows):
-            lower_nest(b, nest_at(kernel, rows, place, kept), target)
+        for number, kernel, rows in zip(chain.kernels, (*before, last), chain.rows):
+            lower_nest(b, number, nest_at(kernel, rows, place, kept))
 
     nested(b, tuple(outer), {}, lambda at: over(b, tiles, block))
     return b.finish()

@@ -2,7 +2,8 @@
 cache nearest to the core. What a pass stores for a later one is a row of scratch memory.
 
 Vectors lie along the row where its elements are neighbours. Where those of neighbouring rows are, vectors lie across rows,
-and `rows_across` takes as many rows at a time as a tile of them has.
+as many rows at a time as a tile of them has, so that no sum has to be put together at the end: a softmax over channels before
+the columns of a picture.
 """
 from __future__ import annotations
 
@@ -16,13 +17,14 @@ from ...loops.builder import Builder
 from ...loops.ir import Literal, Operand, Type
 from ...target.target import Target
 from ..elementwise.elementwise import lanes_of, streams
-from ..nest.loop_nest import Nest
+from ..nest.loop_nest import At, Nest, is_dense
 from ..nest.row_range import Rows, nested
 from ..nest.tile_axis import Piece, Tiles, chunks, over, pieces
+from ..strategy import Constraints, Strategy
 from ..vectorize.epilogue import Block, Writer
 from ..vectorize.reduction import combine, first_lanes
 from ..vectorize.reduction import together as total
-from ..vectorize.vectorize import At, Vectorizer, together
+from ..vectorize.vectorize import Vectorizer, together
 from .recognise import Pass, RowForm, position
 from .recognise import recognise as row_form
 
@@ -47,9 +49,26 @@ class RowChoice:
         return f"rows: {self.passes} passes, vectors of {self.lanes} {way}{kept}" + ", streaming stores" * self.streaming
 
 
+@dataclass(frozen=True, slots=True)
+class RowReduction(Strategy):
+    """Softmax, normalisation: all passes over a row while it lies in the first-level cache."""
+    nest: Nest
+    target: Target
+    choice: RowChoice
+
+    @staticmethod
+    def recognise(nest: Nest, constraints: Constraints) -> RowReduction | None:
+        choice = recognise(nest, constraints.target, constraints.by_rows) if is_dense(nest) else None
+        return RowReduction(nest, constraints.target, choice) if choice else None
+
+    def lower(self, b: Builder, rows: Rows | None) -> None:
+        lower(b, self.nest, self.choice, self.target, rows)
+
+    def __str__(self) -> str:
+        return str(self.choice)
+
+
 def recognise(nest: Nest, target: Target, rows: bool) -> RowChoice | None:
-    if nest.where or (nest.axes and nest.index.coefficient(nest.axes[-1]) != 1):
-        return None
     form = row_form(nest)
     if form is None or (rows and not (form.outer and form.outer[0] is nest.axes[0])):
         return None
@@ -60,7 +79,6 @@ def recognise(nest: Nest, target: Target, rows: bool) -> RowChoice | None:
 
 
 def lower(b: Builder, nest: Nest, choice: RowChoice, target: Target, rows: Rows | None) -> None:
-    from .rows_across import lower_across
     form = row_form(nest)
     assert form is not None
     scratch = Scratch(b, nest, form, choice.lanes * ACROSS if choice.across else 1)
@@ -273,3 +291,80 @@ class Along:
             over(self.b, chunks(n.extent, vectors_of(p, n.extent // self.lanes) * self.lanes), tile)
 
         nested(self.b, tuple(more), v.at, line)
+
+
+# ---- vectors across rows: no sum has to be put together at the end ----------------------------------------------------
+def lower_across(b: Builder, form: RowForm, choice: RowChoice, target: Target, writer: Writer, scratch: Scratch,
+                 rows: Rows | None) -> None:
+    n = form.outer[-1]
+
+    def block(at: At) -> None:
+        def tile(start: Affine, t: Tiles) -> None:
+            parts = pieces(t.size, choice.lanes, target.has_masked)
+            Across(b, target, form, n, {**at, n: start}, parts, writer, scratch).run()
+
+        over(b, chunks(n.extent, choice.lanes * ACROSS), tile)
+
+    nested(b, form.outer[:-1], {}, block, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Across:
+    """A tile of rows, `parts` of them a vector each."""
+    b: Builder
+    target: Target
+    form: RowForm
+    n: Axis
+    start: At
+    parts: tuple[Piece, ...]
+    writer: Writer
+    scratch: Scratch
+
+    def run(self) -> None:
+        places = [Vectorizer(self.b, self.target, {**self.start, self.n: self.start[self.n] + p.start}, self.n, p.lanes,
+                             p.active) for p in self.parts]
+        for p in self.form.passes:
+            for e in p.uniform:
+                together(places, e)
+            if p.reductions:
+                places = self.reduced(p, places)
+            else:
+                self.outputs(p, p.axes, places)
+
+    def reduced(self, p: Pass, places: Sequence[Vectorizer]) -> list[Vectorizer]:
+        """The places, where the reductions of a pass are known."""
+        inits = [Literal(r.identity, Type(r.dtype, v.lanes)) for r in p.reductions for v in places]
+        sums = self.loops(p, p.axes, places, inits)
+        each = len(places)
+        return [Vectorizer(self.b, self.target, v.at, self.n, v.lanes, v.active, results(
+            self.form, p, sums[i::each]), outer=v) for i, v in enumerate(places)]
+
+    def loops(self, p: Pass, axes: tuple[Axis, ...], places: Sequence[Vectorizer], sums: Sequence[Operand]
+              ) -> Sequence[Operand]:
+        if axes:
+            return self.b.loop(axes[0], lambda *sums: self.loops(p, axes[1:], self.moved(places, axes[0]), sums), sums)
+        here = self.loaded(p, places)
+        for e in needed(p):
+            together(here, e)
+        for v, part in zip(here, self.parts):
+            self.scratch.store(p, v, part.start)
+        terms = [(r, v) for r in p.reductions for v in here]
+        return [added(p, r, v, x) for (r, v), x in zip(terms, sums)]
+
+    def moved(self, places: Sequence[Vectorizer], axis: Axis) -> list[Vectorizer]:
+        return [v.inner({**v.at, axis: Affine.of(axis)}) for v in places]
+
+    def loaded(self, p: Pass, places: Sequence[Vectorizer]) -> list[Vectorizer]:
+        """The places, where what earlier passes have stored is known."""
+        return [Vectorizer(self.b, self.target, v.at, self.n, v.lanes, v.active, self.scratch.load(
+            p, v.at, part.start, part.lanes, part.active), outer=v) for v, part in zip(places, self.parts)]
+
+    def outputs(self, p: Pass, axes: tuple[Axis, ...], places: Sequence[Vectorizer]) -> None:
+        if axes:
+            self.b.loop(axes[0], lambda: self.outputs(p, axes[1:], self.moved(places, axes[0])))
+            return
+        here = self.loaded(p, places)
+        value, = p.roots
+        for v, part, result in zip(here, self.parts, together(here, value)):
+            self.writer.write(Block(v.at, None, 1, self.n, (Piece(0, part.lanes, part.active),)), outer=v,
+                              given={value: result})

@@ -20,12 +20,12 @@ from ...loops.ir import Operand
 from ...target.target import Target
 from ..code_size_model import LINE_CYCLES, TOLERATED, instructions, price_of, share_of, tolerated
 from ..derived_constants import Made, derive
-from ..nest.loop_nest import Nest
+from ..nest.loop_nest import At, Nest
 from ..nest.tile_axis import Piece
 from .lane_groups import NOTHING as NO_REPEATS
 from .lane_groups import Repeats
 from .saturating_pack import pack, packable, units
-from .vectorize import At, Vectorizer
+from .vectorize import Vectorizer
 
 
 @dataclass(frozen=True, slots=True)

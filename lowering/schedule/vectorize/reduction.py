@@ -5,8 +5,8 @@ lanes, the lanes hold neighbouring terms instead, and are put together at the en
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
 from ...elements.affine import Affine, Axis, Range
 from ...elements.expression import Apply, Expr, Load, Reduce
@@ -14,19 +14,38 @@ from ...elements.traverse import nodes
 from ...graph.types import ITEM_SIZES
 from ...loops.builder import Builder
 from ...loops.ir import Literal, Operand, Type
-from ..nest.loop_nest import exposed, free_axes
+from ...target.target import Target
+from ..nest.loop_nest import At, exposed, free_axes
 from ..nest.padding_conditions import bounds_and_tests
+from ..nest.reduction_loops import reduce_loops
 from ..nest.tile_axis import chunks
-from .reduction_loops import reduce_loops
-
-if TYPE_CHECKING:
-    from .vectorize import At, Vectorizer
 
 SUMS = 4
 """Sums that run beside each other, so that none waits for the one before."""
 
 
-def reduced(v: Vectorizer, r: Reduce) -> Operand:
+class Place(Protocol):
+    """What a reduction asks of the place where it is computed: `vectorize.Vectorizer`."""
+    b: Builder
+    target: Target
+    at: At
+    axis: Axis | None
+    lanes: int
+
+    def value(self, e: Expr) -> Operand: ...
+
+    def holds(self, where: Iterable[Range]) -> Operand | bool: ...
+
+    def choose(self, condition: Operand, yes: Operand, no: Operand) -> Operand: ...
+
+    def inner(self, at: At) -> Place: ...
+
+    def under(self, condition: Operand) -> Place: ...
+
+    def along(self, at: At, axis: Axis, lanes: int, active: int) -> Place: ...
+
+
+def reduced(v: Place, r: Reduce) -> Operand:
     """The value of r at the place of v."""
     free = free_axes(r)
     for e in exposed(r.body):  # what does not change while r runs is computed once
@@ -40,7 +59,7 @@ def reduced(v: Vectorizer, r: Reduce) -> Operand:
     return scalar(v, r) if lanes == 1 else along_terms(v, r, lanes)
 
 
-def lane_by_lane(v: Vectorizer, r: Reduce) -> Operand:
+def lane_by_lane(v: Place, r: Reduce) -> Operand:
     bound, rest = bounds_and_tests(r, v.axis)
     init = Literal(r.identity, Type(r.dtype, v.lanes))
 
@@ -50,7 +69,7 @@ def lane_by_lane(v: Vectorizer, r: Reduce) -> Operand:
     return reduce_loops(v.b, r.axes, bound, v.at, [init], step)[0]
 
 
-def scalar(v: Vectorizer, r: Reduce) -> Operand:
+def scalar(v: Place, r: Reduce) -> Operand:
     """One term after the other."""
     bound, rest = bounds_and_tests(r)
 
@@ -60,7 +79,7 @@ def scalar(v: Vectorizer, r: Reduce) -> Operand:
     return reduce_loops(v.b, r.axes, bound, v.at, [Literal(r.identity, Type(r.dtype))], step)[0]
 
 
-def lanes_of_terms(v: Vectorizer, r: Reduce) -> int:
+def lanes_of_terms(v: Place, r: Reduce) -> int:
     """How many terms to take at a time: a vector of them where they lie beside each other and are that many."""
     k = r.axes[-1]
     read = [x for x in nodes(r.body) if isinstance(x, Load)]
@@ -69,7 +88,7 @@ def lanes_of_terms(v: Vectorizer, r: Reduce) -> int:
     return lanes if near and k.extent >= lanes else 1
 
 
-def along_terms(v: Vectorizer, r: Reduce, lanes: int) -> Operand:
+def along_terms(v: Place, r: Reduce, lanes: int) -> Operand:
     b, (*outer, k) = v.b, r.axes
     bound, rest = bounds_and_tests(r, k)
     whole = k.extent - k.extent % lanes
@@ -120,19 +139,19 @@ def first_lanes(b: Builder, lanes: int, count: int) -> Operand:
     return b.op("lt", ramp, Literal(count, ramp.type), hoist=True)
 
 
-def add(v: Vectorizer, r: Reduce, acc: Operand, where: Sequence[Range]) -> Operand:
+def add(v: Place, r: Reduce, acc: Operand, where: Sequence[Range]) -> Operand:
     """acc with the term at the place of v; as it was where a condition does not hold."""
     return under(v, where, lambda v: combine(v, r, acc), acc)
 
 
-def under(v: Vectorizer, where: Sequence[Range], run: Callable[[Vectorizer], Operand], otherwise: Operand) -> Operand:
+def under(v: Place, where: Sequence[Range], run: Callable[[Place], Operand], otherwise: Operand) -> Operand:
     holds = v.holds(where)
     if isinstance(holds, bool):
         return run(v) if holds else otherwise
     return v.choose(holds, run(v.under(holds)), otherwise)
 
 
-def combine(v: Vectorizer, r: Reduce, acc: Operand) -> Operand:
+def combine(v: Place, r: Reduce, acc: Operand) -> Operand:
     """acc with one more term; a float product is added without rounding it."""
     lanes = acc.type.lanes
 

@@ -15,12 +15,12 @@ from ...loops.ir import INDEX, Literal, Operand, Type
 from ...target.target import Target
 from ..derived_constants import Made, derive
 from ..nest.index_arithmetic import value_bounds
-from ..nest.loop_nest import operands
+from ..nest.loop_nest import At, operands
 from .lane_groups import NOTHING, Repeated, Repeats
+from .reduction import reduced
 from .strided_load import gathered, spread
 from .table_lookup import look_up, looked_up
 
-At = Mapping[Axis, Affine]
 Vectors = list[tuple[Operand, int, int]]
 """Parts of an index that differ between lanes in no regular way: a vector of int64, its coefficient, its extent."""
 
@@ -132,7 +132,6 @@ class Vectorizer:
             case Guard():
                 return self.guard(e)
             case Reduce():
-                from .reduction import reduced
                 return reduced(self, e)
         raise TypeError(e)
 

@@ -17,14 +17,14 @@ from ...loops.builder import Builder
 from ...loops.ir import Literal, Operand, Type
 from ...target.target import Target
 from ..elementwise.elementwise import lanes_of
-from ..nest.loop_nest import Nest
-from ..nest.row_range import nested
+from ..nest.loop_nest import At, Nest, is_dense, main_reduction
+from ..nest.row_range import Rows, nested
 from ..nest.tile_axis import Piece, Tiles, chunks, over, pieces
 from ..row_reduction.recognise import plain
+from ..strategy import Constraints, Strategy
 from ..vectorize.epilogue import Block, Writer
 from ..vectorize.reduction import combine
-from ..vectorize.vectorize import At, Vectorizer
-from .window import main_reduction
+from ..vectorize.vectorize import Vectorizer
 
 ROWS, VECTORS = 8, 2
 """Rows that are added to a sum at a time, and vectors of columns: as many streams as a processor follows."""
@@ -44,6 +44,25 @@ class OuterSumsChoice:
 
     def __str__(self) -> str:
         return f"outer sums: {self.rows} rows of {self.columns} by {self.vectors} vectors of {self.lanes}"
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnReduction(Strategy):
+    """Sums over an outer axis of a tensor that no cache holds."""
+    nest: Nest
+    target: Target
+    choice: OuterSumsChoice
+
+    @staticmethod
+    def recognise(nest: Nest, constraints: Constraints) -> ColumnReduction | None:
+        choice = recognise(nest, constraints.target, constraints.by_rows) if is_dense(nest) else None
+        return ColumnReduction(nest, constraints.target, choice) if choice else None
+
+    def lower(self, b: Builder, rows: Rows | None) -> None:
+        lower(b, self.nest, self.choice, self.target)
+
+    def __str__(self) -> str:
+        return str(self.choice)
 
 
 def recognise(nest: Nest, target: Target, rows: bool) -> OuterSumsChoice | None:

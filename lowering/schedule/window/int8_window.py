@@ -18,11 +18,10 @@ from ...elements.traverse import computed
 from ...target.target import Target
 from ..contraction.initial_sums import biased
 from ..contraction.int8.vnni import GROUP, byte
-from ..contraction.pack_b import is_constant
-from ..nest.loop_nest import Nest, free_axes
+from ..nest.constant_data import is_constant
+from ..nest.loop_nest import Nest, free_axes, main_reduction
 from ..nest.tile_axis import Tiles, balanced, interior, peel
 from .int8_blocks import Band, choose
-from .window import main_reduction
 
 MOST_TAPS = 64
 """Of a window, all of which are written down."""

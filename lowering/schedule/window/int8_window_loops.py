@@ -1,5 +1,6 @@
-"""The loops of a window of bytes (`byte_window`): words of four taps, their products with packed weights, and what is
-done with the sums. It stands where the loops of the other forms stand, below `schedule`.
+"""The loops of a window of bytes (`int8_window`): words of four taps, their products with packed weights, and what is done with
+the sums. Where columns are done by whole vectors of bytes (`int8_blocks`), words are made by shuffles of bytes, and sums wait
+in the first-level cache for a loop over rows, which packs them.
 """
 from __future__ import annotations
 
@@ -11,21 +12,42 @@ import numpy as np
 
 from ....runtime.records import dataclass
 from ...elements.affine import Affine, Axis, Computed, Range
-from ...elements.expression import Buffer, Const, Expr
+from ...elements.expression import Buffer, Const, Expr, Load
+from ...elements.traverse import rewrite
 from ...loops.builder import Builder
 from ...loops.ir import INDEX, Literal, Operand, Type
 from ...target.target import Target
 from ..contraction.initial_sums import biased, sum_of
-from ..contraction.int8.vnni_pack_b import GROUP, constants
-from ..contraction.pack_b import Cut
+from ..contraction.int8.vnni_pack_b import GROUP, constants, wrapped
 from ..derived_constants import Made, derive
-from ..nest.loop_nest import Nest
+from ..nest.constant_data import constant
+from ..nest.loop_nest import At, Nest, is_dense
 from ..nest.row_range import Rows, nested
-from ..nest.tile_axis import Piece, Tiles, chunks, over, pieces
+from ..nest.tile_axis import Cut, Piece, Tiles, chunks, over, pieces
+from ..strategy import Constraints, Strategy
 from ..vectorize.epilogue import Block, Writer
-from ..vectorize.vectorize import At
-from .int8_block_loops import Blocks, of_words
-from .int8_window import ByteWindow, ByteWindowChoice, Tap, lines_of, moved
+from ..vectorize.vectorize import Vectorizer
+from .int8_blocks import GROUP_BYTES, VECTORS, Band, found_beside, narrow
+from .int8_window import ByteWindow, ByteWindowChoice, Tap, lines_of, moved, recognise
+
+
+@dataclass(frozen=True, slots=True)
+class Int8Window(Strategy):
+    """A window of bytes with constant weights, four taps at a time."""
+    nest: Nest
+    target: Target
+    choice: ByteWindowChoice
+
+    @staticmethod
+    def recognise(nest: Nest, constraints: Constraints) -> Int8Window | None:
+        choice = recognise(nest, constraints.target, constraints.by_rows) if is_dense(nest) else None
+        return Int8Window(nest, constraints.target, choice) if choice else None
+
+    def lower(self, b: Builder, rows: Rows | None) -> None:
+        lower(b, self.nest, self.choice, self.target, rows)
+
+    def __str__(self) -> str:
+        return str(self.choice)
 
 
 def lower(b: Builder, nest: Nest, choice: ByteWindowChoice, target: Target, rows: Rows | None) -> None:
@@ -178,3 +200,207 @@ class Places:
 def signed(word: int) -> int:
     """32 bits as an int32."""
     return (word & 0xFFFF_FFFF ^ 1 << 31) - (1 << 31)
+
+
+# ---- columns by whole vectors of bytes ---------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """What all blocks of a window share. `value` is what is packed, of constants along `slots`."""
+    b: Builder
+    target: Target
+    nest: Nest
+    known: Expr
+    words: Sequence[list[Tap]]
+    bands: Sequence[Band]
+    weights: Buffer
+    initial: Buffer
+    sums: Buffer
+    slots: Axis
+    value: Expr
+    tables: tuple[Expr, ...]
+
+    @staticmethod
+    def of(b: Builder, nest: Nest, form: ByteWindow, known: Expr, bias: tuple[Expr, ...], bands: Sequence[Band], rows: int,
+           target: Target) -> Blocks:
+        order = [column for band in bands for column in band.order()]
+        slots, lanes = Axis("slot", len(order)), target.vector_bytes // GROUP
+        make = functools.partial(packed_blocks, n=form.n, axes=form.reduce.axes, words=form.words, fill=form.fill, order=order,
+                                 lanes=lanes)
+        (weights, initial), _ = derive(b, (f"{nest.name}.blocks", f"{nest.name}.starts"), (form.weights, *bias), make)
+        value = narrow(nest, known, form.n)
+        assert value is not None
+        tables = {x: in_order(b, nest, x, form.n, order, slots) for x in found_beside(value, known, form.n) or ()
+                  if x.index[0].axes}
+        value = rewrite(value, lambda e: e if e is known else tables.get(e) if isinstance(e, Load) else None)
+        sums = b.scratch(Buffer(f"{nest.name}.sums.of.blocks", "int32", (rows * target.vector_bytes,), "scratch"))
+        return Blocks(b, target, nest, known, form.words, bands, weights, initial, sums, slots, value, tuple(tables.values()))
+
+    @property
+    def lanes(self) -> int:
+        return self.target.vector_bytes // GROUP
+
+    def tile(self, places: Places, at: At, line: Tiles) -> None:
+        """All blocks of a tile of rows."""
+        for band in self.bands:
+            over(self.b, [Tiles(band.start, band.columns, band.count)], lambda x, _: self.block(
+                places, {**at, places.form.n: x}, line, band))
+
+    def block(self, places: Places, at: At, line: Tiles, band: Band) -> None:
+        """A block of columns of a tile of rows."""
+        n, steps = places.form.n, line.size // band.side
+        slot = (at[n] - band.start) * band.side
+        for step in range(steps):
+            rows = [row_of_tile(places, at, step + steps * side) for side in range(band.side)]
+            for v, total in enumerate(self.totals(places, rows, slot, band)):
+                self.b.store(self.sums, Affine.of(step * band.size + v * self.lanes), total)
+        outer = [self.factors(at, slot + v * self.lanes) for v in range(VECTORS)]
+        number = Axis("row", steps)
+        self.b.loop(number, lambda: self.outputs(places, at, Affine.of(number), steps, slot, band, outer))
+
+    # ---- sums --------------------------------------------------------------------------------------------------------
+    def totals(self, places: Places, rows: Sequence[At], slot: Affine, band: Band) -> list[Operand]:
+        lanes, size = self.lanes, band.size
+        sums: list[Operand] = [self.b.load(self.initial, slot + v * lanes, lanes) for v in range(VECTORS)]
+        for number, taps in enumerate(self.words):
+            start = slot * (len(self.words) * GROUP) + number * size * GROUP
+            words = Words(self.b, places, rows, band).of(taps)
+            for v, word in enumerate(words):
+                if isinstance(word, Literal) and not word.value:
+                    continue
+                weights = self.b.load(self.weights, start + v * size, size)
+                sums[v] = self.b.op("dot4", sums[v], word, weights, type=sums[v].type)
+        return sums
+
+    # ---- outputs -----------------------------------------------------------------------------------------------------
+    def factors(self, at: At, slot: Affine) -> Vectorizer:
+        """What is the same in all rows."""
+        v = Vectorizer(self.b, self.target, {**at, self.slots: slot}, self.slots, self.lanes)
+        for table in self.tables:
+            v.value(table)
+        return v
+
+    def outputs(self, places: Places, at: At, row: Affine, steps: int, slot: Affine, band: Band, outer: Sequence[Vectorizer]
+                ) -> None:
+        """One row of a block, or what lies side by side."""
+        found = []
+        for v, around in enumerate(outer):
+            total = self.b.load(self.sums, row * band.size + v * self.lanes, self.lanes)
+            here = {**at, self.slots: slot + v * self.lanes}
+            found.append(Vectorizer(self.b, self.target, here, self.slots, self.lanes, given={self.known: total}, outer=around
+                                    ).vector(self.value))
+        halves = [self.b.op("pack", x, y, type=Type("int16", 2 * self.lanes)) for x, y in (found[:2], found[2:])]
+        outputs = self.b.op("pack", halves[0], halves[1], type=Type("int8", band.size))
+        for side in range(band.side):
+            place = self.nest.index.substitute(row_of_tile(places, at, row + steps * side))
+            first = side * band.columns
+            part = outputs if band.side == 1 else self.b.shuffle(outputs, outputs, tuple(range(first, first + band.columns)))
+            self.b.store(self.nest.out, place, part)
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The bytes of taps, for the rows that lie side by side."""
+    b: Builder
+    places: Places
+    rows: Sequence[At]
+    band: Band
+
+    def of(self, taps: Sequence[Tap]) -> list[Operand]:
+        """Four vectors of words with the bytes of up to four taps. Where there are fewer, others stand in their place, whose
+        weights are 0."""
+        found = [self.bytes(tap) for tap in taps]
+        if all(isinstance(x, Literal) for x in found):
+            return [found[0]] * VECTORS
+        first = self.interleaved(found[0], found[min(1, len(found) - 1)], 1)
+        second = self.interleaved(found[2], found[-1], 1) if len(found) > 2 else first
+        return [word for x, y in zip(first, second) for word in self.interleaved(x, y, 2)]
+
+    def interleaved(self, x: Operand, y: Operand, size: int) -> list[Operand]:
+        """Elements of so many bytes of both by turns: from the lower halves of each 16 bytes, from the upper halves."""
+        type = Type(f"int{8 * size}", self.band.size // size)
+        x, y = (z if z.type == type else self.b.op("bits", z, type=type) for z in (x, y))
+        half = GROUP_BYTES // size // 2
+        return [self.b.op("bits", self.b.shuffle(x, y, by_turns(type.lanes, half, upper)), type=Type("int8", self.band.size))
+                for upper in (0, 1)]
+
+    def bytes(self, tap: Tap) -> Operand:
+        """The unsigned bytes of a tap, padding included."""
+        form = self.places.form
+        found = self.places.rows.get(tap[form.group].const)
+        here = [{**row, **tap} for row in self.rows]
+        conditions = self.places.conditions(found is None)
+        outside = [any(w.substitute(place).known is False for w in conditions) for place in here]
+        if all(outside):
+            return self.filling(self.band.size)
+        columns = self.band.columns
+        loaded = [self.filling(columns) if out else self.places.byte(place, found, columns)
+                  for place, out in zip(here, outside)]
+        if any(outside):
+            return self.joined([x if out else self.unsigned(x, found) for x, out in zip(loaded, outside)])
+        return self.unsigned(self.joined(loaded), found)
+
+    def filling(self, lanes: int) -> Operand:
+        return Literal(to_int8(self.places.form.fill), Type("int8", lanes))
+
+    def unsigned(self, x: Operand, found: tuple[Affine, Operand] | None) -> Operand:
+        """Its upper bits flipped; what fills, where a row is outside x and holds anything."""
+        form, one = self.places.form, Type("int8")
+        if found is None:
+            return self.b.op("xor", x, Literal(to_int8(form.flip), x.type)) if form.flip else x
+        kept, changed = (self.b.op("select", found[1], Literal(to_int8(yes), one), Literal(to_int8(no), one), hoist=True)
+                         for yes, no in ((0xFF, 0), (form.flip, form.fill)))
+        x = self.b.op("and", x, self.b.splat(kept, x.type.lanes, hoist=True))
+        return self.b.op("xor", x, self.b.splat(changed, x.type.lanes, hoist=True))
+
+    def joined(self, parts: Sequence[Operand]) -> Operand:
+        while len(parts) > 1:
+            parts = [self.b.shuffle(x, y, tuple(range(2 * x.type.lanes))) for x, y in zip(parts[::2], parts[1::2])]
+        return parts[0]
+
+
+@functools.cache
+def by_turns(lanes: int, half: int, upper: int) -> tuple[int, ...]:
+    """The lanes of two vectors by turns: of each 2 half of them the lower half, or the upper."""
+    return tuple([side * lanes + first + upper * half + i for first in range(0, lanes, 2 * half) for i in range(half)
+                  for side in (0, 1)])
+
+
+def row_of_tile(places: Places, at: At, row: Affine | int) -> At:
+    """The place of a row of the tile."""
+    m = places.form.m
+    return {**at, m: at[m] + row} if m else at
+
+
+def to_int8(byte: int) -> int:
+    """8 bits as an int8."""
+    return (byte & 0xFF ^ 0x80) - 0x80
+
+
+def packed_blocks(weights: Expr, *bias: Expr, n: Axis, axes: tuple[Axis, ...], words: Sequence[Sequence[Tap]], fill: int,
+           order: Sequence[int], lanes: int) -> Made:
+    """The weights [block, word, vector, lane, tap] and the initial sums [slot]."""
+    data = of_words(weights, n, axes, words)
+    sums = -fill * data.astype(np.int64).sum(axis=(1, 2)) + sum_of(bias, (n,))
+    chosen = data[list(order)].reshape(-1, VECTORS, lanes, len(words), GROUP).transpose(0, 3, 1, 2, 4)
+    return Made((np.ascontiguousarray(chosen).reshape(-1), wrapped(sums[list(order)])))
+
+
+def of_words(weights: Expr, n: Axis, axes: tuple[Axis, ...], words: Sequence[Sequence[Tap]]) -> np.ndarray:
+    """[column, word, tap]; taps that are missing are 0."""
+    data, found = constant(weights, (n, *axes)), np.zeros((n.extent, len(words), GROUP), np.int8)
+    for number, taps in enumerate(words):
+        for position, tap in enumerate(taps):
+            place: tuple[slice | int, ...] = (slice(None), *(tap[a].const for a in axes))
+            found[:, number, position] = data[place]
+    return found
+
+
+def in_order(b: Builder, nest: Nest, x: Load, n: Axis, order: Sequence[int], slots: Axis) -> Load:
+    """The constants of the columns as they are needed, slot by slot."""
+    make = functools.partial(of_slots, n=n, order=order)
+    (buffer,), _ = derive(b, (f"{nest.name}.{x.buffer.name}.in.order",), (x,), make)
+    return Load(buffer, (Affine.of(slots),))
+
+
+def of_slots(x: Expr, n: Axis, order: Sequence[int]) -> Made:
+    return Made((np.ascontiguousarray(constant(x, (n,))[list(order)]),))

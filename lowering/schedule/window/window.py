@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ....runtime.records import dataclass
@@ -20,16 +20,17 @@ from ..code_size_model import SUM_LINES, TURN_LINES, cheapest, price_of, share_o
 from ..contraction.border_tiles import BORDER_CYCLES, at_ends, mean, over_both_ends, single_at_ends
 from ..contraction.register_tile import Tile
 from ..elementwise.elementwise import lanes_of
-from ..nest.loop_nest import Nest, exposed, free_axes
+from ..nest.loop_nest import At, Nest, is_dense, main_reduction
 from ..nest.padding_conditions import Conditions
 from ..nest.quotient_axes import shared_by
+from ..nest.reduction_loops import SHORT, alike, reduce_loops, unsettled
 from ..nest.row_range import Rows, nested
 from ..nest.tile_axis import Piece, Tiles, balanced, chunks, even, interior, over, peel, pieces, repeating
+from ..strategy import Constraints, Strategy
 from ..vectorize.epilogue import Block, Writer, operations
 from ..vectorize.lane_groups import Repeats, group_of, repeats, whole_groups
 from ..vectorize.reduction import add
-from ..vectorize.reduction_loops import SHORT, alike, reduce_loops, unsettled
-from ..vectorize.vectorize import At, Vectorizer
+from ..vectorize.vectorize import Vectorizer
 
 ROWS_FOR_TWO = 8
 """Rows of a tile of two vectors: together their sums fill half of 32 registers, and a turn of the loops has work enough."""
@@ -84,10 +85,28 @@ class WindowChoice:
         return f"window: tiles of {self.rows} rows by {self.vectors} vectors of {self.lanes}{groups}{alike}"
 
 
-def main_reduction(nest: Nest, axis: Axis) -> Reduce | None:
-    """The one reduction that differs along `axis`, if no guard stands before it."""
-    found = [r for r in nodes(nest.value) if isinstance(r, Reduce) and axis in free_axes(r)]
-    return found[0] if len(found) == 1 and found[0] in exposed(nest.value) else None
+@dataclass(frozen=True, slots=True)
+class Window(Strategy):
+    """A reduction whose lanes are neighbouring outputs."""
+    nest: Nest
+    target: Target
+    choice: WindowChoice
+
+    @staticmethod
+    def recognise(nest: Nest, constraints: Constraints) -> Window | None:
+        choice = recognise(nest, constraints.target, constraints.by_rows) if is_dense(nest) else None
+        return Window(nest, constraints.target, choice) if choice else None
+
+    def lower(self, b: Builder, rows: Rows | None) -> None:
+        lower(b, self.nest, self.choice, self.target, rows)
+
+    def alternatives(self) -> Iterator[Window]:
+        free, heights = self.target.vector_registers // 2, (1, 2, 4, 6, 8, 12) if self.choice.rows > 1 else (1,)
+        yield from (replace(self, choice=replace(self.choice, rows=rows, vectors=vectors)) for rows in heights
+                    for vectors in (1, 2, 4) if rows * vectors <= free)
+
+    def __str__(self) -> str:
+        return str(self.choice)
 
 
 def recognise(nest: Nest, target: Target, rows: bool) -> WindowChoice | None:
@@ -253,7 +272,7 @@ def lower(b: Builder, nest: Nest, choice: WindowChoice, target: Target, rows: Ro
     conditions = Conditions.of(r, m, n)
     shared = repeats(nest.value, n)
     writer = Writer(b, target, nest, r, choice.largest, repeats=shared)
-    window = Window(b, target, r, conditions, m, n, writer, shared)
+    window = WindowTile(b, target, r, conditions, m, n, writer, shared)
     lines = [Tiles(0, 1, 1)]
     if m:
         lines = heights(nest, r, interior(m, conditions.rows), choice, conditions, b.keeps > 0)
@@ -310,7 +329,7 @@ def heights(nest: Nest, r: Reduce, inside: tuple[int, int], choice: WindowChoice
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class WindowTile:
     """The body of one tile."""
     b: Builder
     target: Target

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from .....runtime.records import dataclass
 from ....elements.affine import Affine, Axis
@@ -14,19 +13,18 @@ from ....elements.expression import Buffer
 from ....loops.builder import Builder
 from ....loops.ir import Literal, Operand, Type
 from ....target.target import Target
+from ...nest.constant_data import is_constant
+from ...nest.loop_nest import At
 from ...nest.row_range import Rows, nested
-from ...nest.tile_axis import Piece, Tiles, chunks, over
+from ...nest.tile_axis import Cut, Piece, Tiles, chunks, over
 from ...vectorize.epilogue import Block, Writer
-from ...vectorize.vectorize import At, Vectorizer
+from ...vectorize.vectorize import Vectorizer
 from ..int8.amx_micro_kernel import unchanging
 from ..pack_a import Staging
-from ..pack_b import Cut, is_constant
+from ..pattern import Contraction
 from .choose import LANES, STEP, Shape, power_of, row_blocks, row_groups
 from .pack_a import FLOATS, SplitRows
 from .pack_b import PartPanels, cut_of, number_of
-
-if TYPE_CHECKING:
-    from ..recognise import Contraction
 
 MOST_COLUMNS = 8
 """Blocks of the second-level cache that the parts of columns may fill which are split while running."""
@@ -35,8 +33,8 @@ Row = Callable[[Affine, Affine, int], Sequence[Operand]]
 """So many terms of a row: those of a pair in a step of K."""
 
 
-def lower(b: Builder, form: Contraction, target: Target, rows: Rows | None) -> None:
-    PartProduct.of(b, form, Shape.of(form, target, rows is not None), target).lower(rows)
+def lower(b: Builder, form: Contraction, precision: str, target: Target, rows: Rows | None) -> None:
+    PartProduct.of(b, form, Shape.of(form, target, precision, rows is not None), target).lower(rows)
 
 
 @dataclass(frozen=True, slots=True)

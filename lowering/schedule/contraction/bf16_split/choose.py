@@ -1,5 +1,5 @@
 """When a contraction of float32 is done by products of bfloat16 on a matrix unit, where the user allows it
-(`Target.precision`), and in which shapes: a choice by form and target. `part_products` writes the loops.
+and in which shapes: a choice by pattern and machine. `amx_loops` writes the loops.
 
 A number is the sum of its parts: it rounded to 8 bits, what is left rounded to 8 bits, and what is left then: three parts hold
 all 24 bits of a float32. Of the nine products of three parts by three the six largest are summed, "bf16x6"; of two parts by two
@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 
@@ -32,15 +32,13 @@ from ....elements.expression import Load
 from ....elements.traverse import computed, loads
 from ....loops.ir import TILE_BYTES, TILE_ROWS
 from ....target.target import Target
+from ...nest.constant_data import constant, is_constant
 from ...nest.padding_conditions import Conditions
 from ...nest.tile_axis import Tiles, chunks, interior
 from ..int8.amx_choose import blocks_of, starts
 from ..pack_a import run_of
-from ..pack_b import constant, is_constant
+from ..pattern import Contraction
 from ..register_tile import Tile
-
-if TYPE_CHECKING:
-    from ..recognise import Contraction
 
 PRODUCTS: Mapping[str, tuple[tuple[int, int], ...]] = {
     "bf16x6": ((2, 0), (1, 0), (1, 1), (0, 1), (0, 2), (0, 0)),
@@ -110,9 +108,9 @@ class Shape:
         return (*sums, *[(n, 2 * self.width) for n in self.heights], *[(self.width // 2, TILE_BYTES)] * (4 - count))
 
     @staticmethod
-    def of(form: Contraction, target: Target, by_rows: bool = False) -> Shape:
+    def of(form: Contraction, target: Target, precision: str, by_rows: bool = False) -> Shape:
         """With `by_rows` the first outer axis is not cut."""
-        products = PRODUCTS[target.precision]
+        products = PRODUCTS[precision]
         parts, blocks = 1 + max(i for i, _ in products), -(-form.rows // (2 * TILE_ROWS))
         rows = -(-form.rows // blocks)
         heights = (rows,) if rows <= TILE_ROWS else (-(-rows // 2), rows // 2)
@@ -150,7 +148,7 @@ def even(count: int, most: int) -> int:
 
 
 # ---- whether ---------------------------------------------------------------------------------------------------------
-def refusal(form: Contraction, target: Target) -> str | None:
+def refusal(form: Contraction, target: Target, precision: str) -> str | None:
     """Why a contraction is done in float32 though parts are allowed; None where it is done by parts."""
     if not target.has_float_tiles:
         return "this machine has no tiles of bfloat16"
@@ -160,7 +158,7 @@ def refusal(form: Contraction, target: Target) -> str | None:
         return "it has few rows"
     if TILE * 2 * 6 * -(-even_part(form.depth) // STEP) > target.block_bytes:
         return "its rows are long"
-    if cycles_of_parts(form, target) > cycles_of_floats(form, target):
+    if cycles_of_parts(form, target, precision) > cycles_of_floats(form, target):
         return "that is faster"
     return None if power_of(form) is not None else "its constants are out of range"
 
@@ -188,10 +186,10 @@ def is_staged(form: Contraction) -> bool:
             and x.index[0].coefficient(form.reduce.axes[-1]) == 1 and len(apart(form)) <= MOST_APART)
 
 
-def cycles_of_parts(form: Contraction, target: Target) -> float:
+def cycles_of_parts(form: Contraction, target: Target, precision: str) -> float:
     """Of 32 rows, in cycles. A product of tiles takes one for each row; the rest is measured."""
-    steps, panels, shape = -(-form.depth // STEP), -(-form.n.extent // (2 * LANES)), Shape.of(form, target)
-    products = len(PRODUCTS[target.precision]) * 4 * TILE_ROWS * 1.25
+    steps, panels, shape = -(-form.depth // STEP), -(-form.n.extent // (2 * LANES)), Shape.of(form, target, precision)
+    products = len(PRODUCTS[precision]) * 4 * TILE_ROWS * 1.25
     split = form.depth / LANES * 32 * 12
     if not is_direct(form):
         run = math.prod(a.extent for a in run_of(cast(Load, form.a), form.reduce.axes, ()))
@@ -237,11 +235,11 @@ def constants(form: Contraction) -> np.ndarray:
     return np.asarray(data).reshape(-1, form.n.extent, form.depth).astype(np.float32)
 
 
-def choose_parts(form: Contraction, target: Target) -> Tile | None:
+def choose_parts(form: Contraction, target: Target, precision: str) -> Tile | None:
     """A block of tiles, in vectors of 16 sums; None where it is done in float32."""
-    if target.precision == "f32" or not target.has_float_tiles or not is_possible(form):
+    if precision == "f32" or not target.has_float_tiles or not is_possible(form):
         return None
-    shape = Shape.of(form, target)
+    shape = Shape.of(form, target, precision)
     return Tile(shape.rows, min(shape.wide, -(-form.n.extent // LANES)))
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from .....runtime.records import dataclass
 from ....elements.affine import Affine, Axis
@@ -12,12 +11,11 @@ from ....elements.expression import Buffer
 from ....loops.builder import Builder
 from ....loops.ir import Literal, Operand, Type
 from ....target.target import Target
-from ...vectorize.vectorize import At, Vectorizer
+from ...nest.loop_nest import At
+from ...vectorize.vectorize import Vectorizer
 from ..pack_a import Staging
+from ..pattern import Contraction
 from .choose import LANES, LOWEST, STEP, TILE, Shape
-
-if TYPE_CHECKING:
-    from ..recognise import Contraction
 
 HALF, UPPER = 1 << 15, -1 << 16
 """Of the bits of a float32: half of the last that stays, and those that stay."""

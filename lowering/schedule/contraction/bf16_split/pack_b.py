@@ -5,7 +5,6 @@ of range (`float_parts`) become zeros, block by block, and are noted.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,14 +15,12 @@ from ....graph.types import Array
 from ....loops.builder import Builder
 from ....loops.ir import Literal, Operand, Type
 from ....target.target import Target
-from ...nest.tile_axis import Piece, chunks, over
-from ...vectorize.vectorize import At, Vectorizer
-from ..pack_b import Cut
+from ...nest.loop_nest import At
+from ...nest.tile_axis import Cut, Piece, chunks, over
+from ...vectorize.vectorize import Vectorizer
+from ..pattern import Contraction
 from .choose import LANES, STEP, TILE, Shape, constants
 from .pack_a import BITS, FLOATS, HALF, NOTHING, UPPER, Seen, out_of_range, seen, split
-
-if TYPE_CHECKING:
-    from ..recognise import Contraction
 
 PAIRS = STEP // 2
 TOGETHER = 4

@@ -9,23 +9,20 @@ one that writes a tile to end. With half as many tiles in use there is room for 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from .....runtime.records import dataclass
 from ....elements.affine import Axis
 from ....elements.expression import Expr, Load
 from ....loops.ir import TILE_BYTES, TILE_ROWS
 from ....target.target import Target
+from ...nest.constant_data import is_constant
 from ...nest.padding_conditions import Conditions
-from ...nest.tile_axis import Piece, Tiles, chunks, interior
+from ...nest.tile_axis import Cut, Piece, Tiles, chunks, interior
 from ..pack_a import run_of
-from ..pack_b import Cut, is_constant
+from ..pattern import Contraction
 from ..register_tile import Tile, choose_tile, panels, steps
 from .vnni import Bytes, bytes_of
 from .vnni_pack_b import GROUP
-
-if TYPE_CHECKING:
-    from ..recognise import Contraction
 
 LANES = 16
 """Sums in a row of a tile."""

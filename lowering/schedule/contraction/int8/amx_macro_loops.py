@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING
 
 from .....runtime.records import dataclass
 from ....elements.affine import Affine, Axis, Wrapped
@@ -18,19 +17,17 @@ from ....elements.expression import Buffer
 from ....loops.builder import Builder
 from ....loops.ir import TILE_BYTES
 from ....target.target import Target
+from ...nest.constant_data import is_constant
+from ...nest.loop_nest import At
 from ...nest.row_range import Rows, nested
-from ...nest.tile_axis import Piece, Tiles, over
+from ...nest.tile_axis import Cut, Piece, Tiles, over
 from ...vectorize.epilogue import Writer
-from ...vectorize.vectorize import At
 from ..pack_a import Staging
-from ..pack_b import Cut, is_constant
+from ..pattern import Contraction
 from .amx_choose import LANES, Shape, apart, blocks_of, columns, groups, is_direct, is_plain
 from .amx_micro_kernel import Panel, TilePanels
 from .vnni import Bytes, bytes_of
 from .vnni_pack_b import BytePanels, at_run_time, filled, of_constants
-
-if TYPE_CHECKING:
-    from ..recognise import Contraction
 
 START = Affine()
 ENOUGH_BLOCKS = 8

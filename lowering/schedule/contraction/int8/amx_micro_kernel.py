@@ -4,7 +4,6 @@ vector, between the steps of the panel after it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from .....runtime.records import dataclass
 from ....elements.affine import Affine, Axis
@@ -13,17 +12,15 @@ from ....elements.traverse import nodes
 from ....loops.builder import Builder
 from ....loops.ir import Operand
 from ....target.target import Target
-from ...nest.loop_nest import free_axes, operands
+from ...nest.loop_nest import At, free_axes, operands
 from ...nest.tile_axis import Piece, Tiles, over
 from ...vectorize.epilogue import Block, Writer
-from ...vectorize.vectorize import At, Vectorizer
+from ...vectorize.vectorize import Vectorizer
 from ..pack_a import Staging
+from ..pattern import Contraction
 from .amx_choose import LANES, Shape
 from .vnni import Bytes
 from .vnni_pack_b import GROUP, BytePanels
-
-if TYPE_CHECKING:
-    from ..recognise import Contraction
 
 TOTALS, ROWS, COLUMNS, OTHER_ROWS = (0, 1), 2, 3, 4
 """Tiles of sums, of a and of b; one more of a, if its second tile has another shape."""

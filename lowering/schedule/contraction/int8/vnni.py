@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from .....runtime.records import dataclass
 from ....elements.affine import Affine, Axis, Range
@@ -16,15 +15,14 @@ from ....elements.traverse import computed
 from ....loops.builder import Builder
 from ....loops.ir import Operand, Type
 from ....target.target import Target
+from ...nest.constant_data import is_constant
+from ...nest.loop_nest import At
 from ...nest.padding_conditions import Conditions
-from ...nest.tile_axis import Piece
-from ...vectorize.vectorize import At
+from ...nest.tile_axis import Cut, Piece
 from ..pack_a import Staging
-from ..pack_b import Cut, Panels, is_constant
+from ..pack_b import Panels
+from ..pattern import Contraction
 from .vnni_pack_b import GROUP, BytePanels, at_run_time, of_constants
-
-if TYPE_CHECKING:
-    from ..recognise import Contraction
 
 TOGETHER, GROUPED = 2, 8
 """What part of the second-level cache rows may take that are staged together: all of them, or a group."""

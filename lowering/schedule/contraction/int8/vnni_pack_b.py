@@ -7,7 +7,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,13 +19,13 @@ from ....loops.ir import INDEX, Literal, Operand, Type
 from ....target.target import Target
 from ...code_size_model import LINE_CYCLES
 from ...derived_constants import Made, derive
-from ...nest.tile_axis import Piece, Tiles, over
-from ...vectorize.vectorize import At, Vectorizer
+from ...nest.constant_data import constant
+from ...nest.loop_nest import At
+from ...nest.tile_axis import Cut, Piece, Tiles, over
+from ...vectorize.vectorize import Vectorizer
 from ..initial_sums import biased, sum_of
-from ..pack_b import Cut, Panels, constant
-
-if TYPE_CHECKING:
-    from ..recognise import Contraction
+from ..pack_b import Panels
+from ..pattern import Contraction
 
 GROUP = 4
 BLOCK = 16

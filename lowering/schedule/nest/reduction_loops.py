@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from ...elements.affine import Affine, Axis, Range
 from ...loops.builder import Builder
 from ...loops.ir import INDEX, Literal, Operand
-from .vectorize import At
+from .loop_nest import At
 
 Accumulators = Sequence[Operand]
 Step = Callable[[At, Accumulators], Accumulators]

@@ -1,0 +1,57 @@
+"""The pattern of a contraction, the sum over K of a[m, k] * b[n, k]: which factor and which axis of a nest plays which part.
+`recognise.py` finds it."""
+from __future__ import annotations
+
+import math
+
+from ....runtime.records import dataclass
+from ...elements.affine import Axis, Range
+from ...elements.expression import Expr, Reduce
+from ..nest.loop_nest import Nest, free_axes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contraction:
+    """The form: which factor and which axis plays which part."""
+    nest: Nest
+    reduce: Reduce
+    a: Expr
+    """Read as it lies in memory, one scalar for each row of the tile."""
+    b: Expr
+    m: Axis | None
+    """Tiled; not in b."""
+    n: Axis
+    """The vectors' axis; not in a, contiguous in the output."""
+    outer: tuple[Axis, ...]
+    turns: int = 1
+    """How often all of it is done, by loops around it."""
+
+    @property
+    def depth(self) -> int:
+        return math.prod(k.extent for k in self.reduce.axes)
+
+    @property
+    def rows(self) -> int:
+        return self.m.extent if self.m else 1
+
+    @property
+    def batch(self) -> tuple[Axis, ...]:
+        """Outer axes in b: each has panels of its own."""
+        free = free_axes(self.b)
+        return tuple(a for a in self.outer if a in free)
+
+    @property
+    def inside(self) -> tuple[Range, ...]:
+        """The conditions on b alone: with them its index stays in range."""
+        known = {*self.batch, *self.reduce.axes}
+        return tuple(w for w in self.reduce.where if w.index.axes <= known and not w.index.hidden)
+
+    @property
+    def tested(self) -> tuple[Range, ...]:
+        """The conditions on rows of outputs: those for which one fails are none."""
+        return tuple(w for w in self.nest.where if self.m in w.index.axes)
+
+    @property
+    def passes(self) -> int:
+        """How many rows read the same panels."""
+        return self.rows * math.prod(a.extent for a in self.outer if a not in self.batch)

@@ -1,0 +1,87 @@
+"""The strategies of a contraction, by the unit that computes its sums: the matrix unit for bfloat16 limbs or for bytes, dot
+products of bytes (VNNI), or fused multiply-adds on vectors. The first one that fits is taken.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ....runtime.records import dataclass
+from ...loops.builder import Builder
+from ...target.target import Target
+from ..nest.loop_nest import Nest
+from ..nest.row_range import Rows
+from ..strategy import Constraints, Strategy
+from . import blocked_loops, macro_loops
+from .bf16_split import amx_loops
+from .choose import ContractionChoice, choose_amx, choose_limbs, choose_vectors, choose_vnni, others
+from .int8 import amx_macro_loops
+from .pattern import Contraction
+from .recognise import recognise
+
+
+@dataclass(frozen=True, slots=True)
+class ContractionStrategy(Strategy):
+    """A contraction, of the pattern `form`, by register tiles."""
+    nest: Nest
+    target: Target
+    form: Contraction
+    choice: ContractionChoice
+
+    @staticmethod
+    def recognise(nest: Nest, constraints: Constraints) -> ContractionStrategy | None:
+        form = recognise(nest, constraints.by_rows, constraints.target)
+        return of_form(form, constraints) if form else None
+
+    def alternatives(self) -> Iterator[ContractionStrategy]:
+        return (replace(self, choice=c) for c in others(self.form, self.choice, self.target))
+
+    def __str__(self) -> str:
+        return str(self.choice)
+
+
+class Bf16LimbTiles(ContractionStrategy):
+    """Products of bfloat16 limbs of float32, on a matrix unit (AMX)."""
+    __slots__ = ()
+
+    def lower(self, b: Builder, rows: Rows | None) -> None:
+        amx_loops.lower(b, self.form, self.choice.step, self.target, rows)
+
+
+class Int8MatrixTiles(ContractionStrategy):
+    """Products of bytes on a matrix unit (AMX)."""
+    __slots__ = ()
+
+    def lower(self, b: Builder, rows: Rows | None) -> None:
+        amx_macro_loops.lower(b, self.form, self.target, rows)
+
+
+class Int8DotTiles(ContractionStrategy):
+    """Products of bytes, four at a time in each lane (VNNI)."""
+    __slots__ = ()
+
+    def lower(self, b: Builder, rows: Rows | None) -> None:
+        macro_loops.lower(b, self.form, self.choice, self.target, rows)
+
+
+class VectorTiles(ContractionStrategy):
+    """One element of K at a time, by vectors, in blocks of K and of columns where operands are too large for the caches."""
+    __slots__ = ()
+
+    def lower(self, b: Builder, rows: Rows | None) -> None:
+        if self.choice.blocks:
+            blocked_loops.lower(b, self.form, self.choice, self.choice.blocks, self.target, rows)
+        else:
+            macro_loops.lower(b, self.form, self.choice, self.target, rows)
+
+
+def of_form(form: Contraction, constraints: Constraints) -> ContractionStrategy:
+    """The strategy for a contraction that is recognised."""
+    nest, target = form.nest, constraints.target
+    if choice := choose_limbs(form, target, constraints.precision):
+        return Bf16LimbTiles(nest, target, form, choice)
+    if choice := choose_amx(form, target):
+        return Int8MatrixTiles(nest, target, form, choice)
+    if choice := choose_vnni(form, target):
+        return Int8DotTiles(nest, target, form, choice)
+    return VectorTiles(nest, target, form, choose_vectors(form, target))

@@ -1,0 +1,31 @@
+"""The data of expressions of constants: whether an expression is one, and its elements."""
+from __future__ import annotations
+
+import numpy as np
+
+from ...elements.affine import Axis
+from ...elements.expression import PRIMITIVES, Apply, Cast, Const, Expr, Load
+from ...elements.interpret import evaluate, numpy_dtype
+from ...elements.traverse import loads
+from ...graph.types import Array
+
+
+def is_constant(e: Expr) -> bool:
+    return all(x.buffer.data is not None for x in loads(e))
+
+
+def constant(e: Expr, axes: tuple[Axis, ...]) -> Array:
+    """The data of an expression of constants over `axes`; plain loads are strided views, without index arrays."""
+    match e:
+        case Load(buffer=buffer, index=(i,)) if buffer.data is not None and {t for t, _ in i.terms} <= set(axes):
+            low, high = i.bounds
+            if low >= 0 and high < buffer.size:
+                flat = np.ascontiguousarray(buffer.data).reshape(-1)
+                shape, strides = [a.extent for a in axes], [i.coefficient(a) * flat.itemsize for a in axes]
+                raw = flat.view(f"u{flat.itemsize}")  # NumPy makes no strided views of dtypes that are not its own
+                return np.lib.stride_tricks.as_strided(raw[i.const:], shape, strides, writeable=False).view(flat.dtype)
+        case Cast(arg=arg, dtype=dtype, bits=False):
+            return constant(arg, axes).astype(numpy_dtype(dtype))
+        case Apply("sub" | "add" | "mul" as primitive, (x, Const(value, dtype))):
+            return np.asarray(PRIMITIVES[primitive](constant(x, axes), np.asarray(value, numpy_dtype(dtype))))
+    return evaluate(e, axes)

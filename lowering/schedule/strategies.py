@@ -1,0 +1,48 @@
+"""The strategies, in the order in which they are asked: the first that recognises a nest runs it. Two of them are of whole
+kernels, and are asked before a kernel is cut into nests.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...runtime.records import dataclass
+from .contraction.choose import run_by_turns
+from .contraction.gemv import Gemv
+from .contraction.padded_input import PaddedInput
+from .contraction.strategies import ContractionStrategy
+from .elementwise.elementwise import Elementwise
+from .elementwise.transpose import Transpose
+from .fft import FourierTransform
+from .nest.loop_nest import Nest
+from .row_reduction.lower import RowReduction
+from .strategy import Constraints, Strategy
+from .window.column_reduction import ColumnReduction
+from .window.int8_window_loops import Int8Window
+from .window.window import Window
+
+KERNEL_STRATEGIES = (FourierTransform, PaddedInput)
+"""Of whole kernels."""
+STRATEGIES = (RowReduction, ContractionStrategy, ColumnReduction, Gemv, Int8Window, Window, Transpose, Elementwise)
+"""Of nests. `ContractionStrategy` has variants by the unit that does the work (`contraction.strategies`); the last one fits
+every nest."""
+
+
+def choose(nest: Nest, constraints: Constraints) -> Strategy:
+    """The strategy for a nest."""
+    for strategy in STRATEGIES:
+        if found := strategy.recognise(nest, constraints):
+            return found
+    raise TypeError(nest)
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """What becomes of the phases of a nest, for `nest.split_nest`."""
+    constraints: Constraints
+
+    def share_contraction(self, nests: Sequence[Nest]) -> bool:
+        return run_by_turns(nests, self.constraints.target)
+
+    def is_elementwise(self, nest: Nest) -> bool:
+        whole = Constraints(self.constraints.target, self.constraints.precision)
+        return isinstance(choose(nest, whole), Elementwise)

@@ -1,0 +1,48 @@
+"""What a strategy is: one way to run a loop nest. It is recognised by the pattern of the nest's expression and by the machine,
+never by an operator's name; it writes its loops, says what they cost, names the other ways of its kind, and prints as one line,
+by which a text can ask for it.
+
+The strategies are in the sub-folders; `strategies.py` has them in the order in which they are asked.
+"""
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Protocol
+
+from ...runtime.records import dataclass
+from ..loops.builder import Builder
+from ..loops.cost import cycles
+from ..target.target import Precision, Target
+from .nest.loop_nest import Nest
+from .nest.row_range import Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """What decides about the strategy of a nest beside the nest: the machine, how contractions of float32 may be computed, and
+    whether the first axis stays outermost, so that a caller may ask for a range of it."""
+    target: Target
+    precision: Precision = "f32"
+    by_rows: bool = False
+
+
+class Strategy(Protocol):
+    """One way to run `nest`. Two strategies of a nest that print alike write the same loops."""
+    __slots__ = ()
+    nest: Nest
+    target: Target
+
+    @abstractmethod
+    def lower(self, b: Builder, rows: Rows | None) -> None:
+        """Write the loops; of the first axis only `rows`, where they are given."""
+
+    def cost(self) -> float:
+        """About how many cycles the loops take, by the cost model of the loop IR."""
+        b = Builder(self.nest.name)
+        self.lower(b, None)
+        return cycles(b.finish())
+
+    def alternatives(self) -> Iterator[Strategy]:
+        """Other ways of the same kind that are worth a measurement; this one may be among them."""
+        return iter(())
