@@ -20,6 +20,7 @@ from ..lowering.native.c_object.example_main import constant_assembly, skeleton
 from ..lowering.native.c_object.header import header, header_checksum
 from ..lowering.native.c_object.header_parts import constant_file
 from ..lowering.native.c_object.interface import Interface
+from ..lowering.native.c_object.object_module import object_text
 from ..lowering.native.c_object.pools import Pool
 from ..lowering.target.presets import host
 from ..lowering.target.target import Target
@@ -99,7 +100,7 @@ def write_interface(interface: Interface, directory: str | os.PathLike[str], for
     """Make all files, then write them."""
     target, checksum = interface.target, header_checksum(interface)
     with Constants(interface.prefix, target) as constants:
-        code = object_file(interface.module(constants, checksum), target, "static" if is_bare(target) else "pic")
+        code = object_file(object_text(interface, constants, checksum), target, "static" if is_bare(target) else "pic")
         constant_bytes = constants.nbytes
     needs = undefined_symbols(code) if code[:4] == b"\x7fELF" else ()
     folder, stem = Path(directory), interface.prefix.removeprefix("tosaic_")

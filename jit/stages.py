@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ..lowering.loops.program import Program
     from ..lowering.memory.plan import Plan
     from ..lowering.memory.planner import PlanOptions
-    from ..lowering.native.process.concurrent_codegen import Ahead
+    from ..lowering.native.process.concurrent_codegen import ConcurrentCodegen
     from ..lowering.schedule.search_space import Choices
     from ..lowering.target.target import Target
     from ..runtime.machine_code import Image
@@ -175,15 +175,17 @@ class Lowered:
         process."""
         return self.compile_with_image(context)[0]
 
-    def compile_with_image(self, context: Context | None = None, ahead: Ahead | None = None) -> tuple[Compiled, Image]:
-        """The same, and the machine code as data; `ahead` has functions that are compiled already."""
+    def compile_with_image(self, context: Context | None = None,
+                           concurrent: ConcurrentCodegen | None = None) -> tuple[Compiled, Image]:
+        """The same, and the machine code as data; `concurrent` has functions that are compiled already."""
         from ..lowering.native.process.load import native_code
         from ..lowering.target.presets import check_runs_here
         from ..runtime.executable import Executable
         check_runs_here(self.target)
         chosen, clock = checked_context(context) or self.traced.context or process, Clock(dict(self.seconds))
         with clock.step("native"):
-            code, image = native_code(self.program, self.plan, self.target, self.elements(), ahead=ahead, threads=self.threads)
+            code, image = native_code(self.program, self.plan, self.target, self.elements(), concurrent=concurrent,
+                                      threads=self.threads)
             executable = Executable(code, chosen)
         return Compiled(now(replace(self, seconds=clock.seconds)), executable, self.traced.results), image
 
@@ -243,11 +245,11 @@ class Clock:
 def lower_and_compile(traced: Traced, target: Target | None, memory: PlanOptions | None, context: Context | None,
                       findings: Choices = ()) -> tuple[Compiled, Image]:
     """All stages, and the machine code as data: kernels are compiled while others are scheduled."""
-    from ..lowering.native.process.concurrent_codegen import ahead_of
+    from ..lowering.native.process.concurrent_codegen import concurrent_codegen
     from ..lowering.target.presets import host
-    with seldom_collecting(), ahead_of(target or host()) or nullcontext() as ahead:
-        lowered = lower(traced, target, memory, findings, ahead.add if ahead else None)
-        return lowered.compile_with_image(context, ahead)
+    with seldom_collecting(), concurrent_codegen(target or host()) or nullcontext() as concurrent:
+        lowered = lower(traced, target, memory, findings, concurrent.add if concurrent else None)
+        return lowered.compile_with_image(context, concurrent)
 
 
 def lower(traced: Traced, target: Target | None, memory: PlanOptions | None = None, findings: Choices = (),

@@ -77,12 +77,12 @@ def overwritable(lowered: Lowered) -> tuple[int, ...]:
 
 def over_argument(lowered: Lowered, number: int) -> Executable:
     """The program with its result at the place of an input."""
-    from ...lowering.native.driver.module import Part, module_text
+    from ...lowering.native.driver.module import PlacedProgram, module_text
     from ...lowering.native.process.load import frame_places, native_code
     from ...runtime.executable import Executable
     program, plan, target = lowered.program, lowered.plan, lowered.target
     places = frame_places(program, plan)
     shared = replace(places, buffers={**places.buffers, program.outputs[0]: places.buffers[program.inputs[number]]})
-    text = module_text([Part("program", program, shared, exported=True)], target)
+    text = module_text([PlacedProgram("program", program, shared, exported=True)], target)
     with compiling():
         return Executable(native_code(program, plan, target, text=text)[0])

@@ -111,8 +111,7 @@ def profile(lowered: Lowered, inputs: Sequence[Array], calls: int = 100) -> Prof
 
 def timed(lowered: Lowered, events: Array) -> Callable[[Sequence[Array]], Any]:
     """The function with notes in `events`."""
-    from ...lowering.native.driver.timed_driver import timed_text
-    from ...lowering.native.process.load import native_code
+    from ...lowering.native.process.load import native_code, timed_text
     from ...lowering.target.presets import host
     from ...runtime.executable import Executable
     from ...runtime.variables import Context

@@ -12,7 +12,7 @@ import os
 import re
 import struct
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol
 
 from ...runtime.machine_code import Image, LoadedCode, MappedCode, function_at
 from ..target.target import Target
@@ -21,11 +21,8 @@ from .link import image_of, is_supported
 from .split_module import defined, split
 from .worker_processes import compiled, parts_of
 
-if TYPE_CHECKING:
-    from ..native.process.concurrent_codegen import Ahead
-
-SHAPES_TILES = "@llvm.x86.ldtilecfg"
-"""Stands in the text of every module that uses tiles."""
+SHAPES_TILES = "llvm.x86.ldtilecfg"
+"""The intrinsic that stands in the text of every module that uses tiles."""
 DECLARED = re.compile(r'\ndeclare [^@\n]*@("[^"\n]*"|[-\w.$]+)')
 """The name of a function that a module only declares: one to a line, as tosaic writes them."""
 ALLOWED = frozenset({"memcpy", "memset"})
@@ -106,6 +103,18 @@ def object_of(text: str, target: Target, allowed: frozenset[str] = ALLOWED) -> b
     return bytes(emitting(target, "pic").emit_object(parse(text, allowed)))
 
 
+class EarlierCode(Protocol):
+    """Functions of a module that are compiled while others of it are still written: their names, and their objects."""
+
+    @property
+    def names(self) -> frozenset[str]: ...
+
+    @property
+    def uses_tiles(self) -> bool: ...
+
+    def finish(self) -> list[bytes]: ...
+
+
 def compiled_image(text: str, target: Target, allowed: frozenset[str] = ALLOWED) -> Image:
     """A module's machine code, by several processes where it is long."""
     image = image_of_parts(text, target, allowed) or image_of([object_of(text, target, allowed)])
@@ -113,21 +122,21 @@ def compiled_image(text: str, target: Target, allowed: frozenset[str] = ALLOWED)
     return image._replace(tiles=SHAPES_TILES in text)
 
 
-def image_of_parts(text: str, target: Target, allowed: frozenset[str], ahead: Ahead | None = None) -> Image | None:
-    """The image of a module that is compiled in parts, and of what has been compiled `ahead`; None where it is not in parts,
+def image_of_parts(text: str, target: Target, allowed: frozenset[str], earlier: EarlierCode | None = None) -> Image | None:
+    """The image of a module that is compiled in parts, and of what has been compiled `earlier`; None where it is not in parts,
     or they cannot be linked."""
     texts = split(text, parts_of(text)) if is_supported() else [text]
-    if len(texts) == 1 and ahead is None:
+    if len(texts) == 1 and earlier is None:
         return None
-    others = allowed | {name for part in texts[1:] for name in defined(part)} | (ahead.names if ahead else frozenset())
+    others = allowed | {name for part in texts[1:] for name in defined(part)} | (earlier.names if earlier else frozenset())
     objects = compiled(texts, lambda part: object_of(part, target, others))
-    return image_of([*objects, *(ahead.finish() if ahead else ())])
+    return image_of([*objects, *(earlier.finish() if earlier else ())])
 
 
-def image_with(ahead: Ahead, text: str, target: Target) -> Image | None:
-    """The image of a module that declares what has been compiled `ahead`; None where they cannot be linked."""
-    image = image_of_parts(text, target, ALLOWED, ahead)
-    return image and image._replace(tiles=SHAPES_TILES in text or any(SHAPES_TILES in t for t in ahead.definitions))
+def image_with(earlier: EarlierCode, text: str, target: Target) -> Image | None:
+    """The image of a module that declares what has been compiled `earlier`; None where they cannot be linked."""
+    image = image_of_parts(text, target, ALLOWED, earlier)
+    return image and image._replace(tiles=SHAPES_TILES in text or earlier.uses_tiles)
 
 
 class Engine:

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from tosaic.lowering.kernels.kernel import Branch, Loop, Step
-from tosaic.lowering.native.driver.variable_rollback import backup_of
+from tosaic.lowering.native.driver.variable_rollback import rollback_of
 from tosaic.runtime.errors import Position, Problem, Source
 from tosaic.runtime.executable import Executable
 from tosaic.runtime.variables import Context
@@ -47,7 +47,7 @@ def test_nothing_is_kept_where_checks_come_before_writes() -> None:
     p = Programs()
     x, c, v, r = p.input("x"), p.input("c", (), "bool"), p.variable("v"), p.output("r")
     program = p.program(p.check_true(c, "c"), *p.write(v, copy, x), p.compute(r, copy, v))
-    assert backup_of(program).nbytes == 0
+    assert rollback_of(program).nbytes == 0
 
 
 def test_only_what_may_be_written_when_a_check_fails_is_kept() -> None:
@@ -55,8 +55,8 @@ def test_only_what_may_be_written_when_a_check_fails_is_kept() -> None:
     x, c, r = p.input("x"), p.input("c", (), "bool"), p.output("r")
     early, late, read = p.variable("early"), p.variable("late"), p.variable("read", initial=X)
     program = p.program(*p.write(early, copy, x), p.check_true(c, "c"), *p.write(late, copy, read), p.compute(r, copy, late))
-    backup = backup_of(program)
-    assert [b.name for b, _ in backup.variables] == ["early"] and backup.always and backup.nbytes == 64 + 1
+    rollback = rollback_of(program)
+    assert [b.name for b, _ in rollback.variables] == ["early"] and rollback.always and rollback.nbytes == 64 + 1
 
 
 @pytest.mark.parametrize("where", ["behind", "in a branch", "in a loop, before the write"])
@@ -73,7 +73,7 @@ def test_a_check_behind_a_write_that_fails_changes_no_variable(where: str) -> No
         "behind": (false, *write, check, last), "in a branch": (false, *write, Branch(go, (check,), ()), last),
         "in a loop, before the write": (*p.write(turn, plus(0.0), first), Loop((p.compute(again, below(3.0), turn),), again, (
             p.compute(c, below(2.0), turn), check, *write, *p.write(turn, add, turn, first))), last)}[where]
-    assert backup_of(p.program(*steps)).always
+    assert rollback_of(p.program(*steps)).always
     executable = p.load(*steps, context=Context("test"))
     assert "it fails" in fails(executable, X, TRUE)
     variables = executable.context
@@ -91,8 +91,8 @@ def test_a_check_that_fails_before_anything_is_written_leaves_what_the_calls_bef
     state, read = p.variable("state", initial=X * 7), p.variable("read", initial=X)
     steps: tuple[Step, ...] = (p.check_true(c, "c is false"), *p.write(state, copy, x), p.check(read),
                                p.compute(r, add, state, read))
-    backup = backup_of(p.program(*steps))
-    assert backup.variables and not backup.always
+    rollback = rollback_of(p.program(*steps))
+    assert rollback.variables and not rollback.always
     executable = p.load(*steps, context=Context("test"))
     for value in (X * 2, X * 3):
         executable(value, TRUE)

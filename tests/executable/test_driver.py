@@ -12,7 +12,7 @@ from tosaic.lowering.machine_code.codegen import parse
 from tosaic.lowering.memory.buffers import PoolInfo
 from tosaic.lowering.memory.planner import PlanOptions, plan
 from tosaic.lowering.native.driver.driver import row_count
-from tosaic.lowering.native.driver.variable_rollback import backup_of
+from tosaic.lowering.native.driver.variable_rollback import rollback_of
 from tosaic.lowering.native.process.load import load, native_text
 from tosaic.lowering.target.presets import host
 from tosaic.runtime.errors import Position, Problem, Source
@@ -216,7 +216,7 @@ def test_nothing_is_kept_where_every_check_comes_before_every_write() -> None:
     p = Programs()
     a, b, r = p.variable("a"), p.variable("b"), p.output("r")
     program = p.program(p.check(a), *p.write(b, copy, a), p.compute(r, copy, b))
-    assert backup_of(program).nbytes == 0
+    assert rollback_of(program).nbytes == 0
 
 
 @pytest.mark.parametrize("where", ["after", "in a branch", "in a loop, before the write"])
@@ -229,7 +229,7 @@ def test_a_run_that_fails_after_a_write_changes_no_variable(where: str) -> None:
     check, last = p.check(missing), p.compute(r, copy, missing)
     steps = {"after": (*write, check, last), "in a branch": (*write, Branch(go, (check,), ()), last),
              "in a loop, before the write": (Branch(go, write, ()), Loop((), go, (check,)), last)}[where]
-    assert backup_of(p.program(*steps)).nbytes == 2 * 64 + 2
+    assert rollback_of(p.program(*steps)).nbytes == 2 * 64 + 2
     executable = p.load(*steps, context=Context("test"))
     variables = executable.context
     with pytest.raises(Problem, match="@missing is read before"):
@@ -260,4 +260,4 @@ def test_the_search_for_late_faults_is_quick_in_deep_loops() -> None:
     step: Loop = Loop((), go, (p.check(v), *p.write(v, copy, v)))
     for _ in range(60):
         step = Loop((), go, (step,))
-    assert backup_of(p.program(step, p.compute(r, copy, v))).nbytes == 65
+    assert rollback_of(p.program(step, p.compute(r, copy, v))).nbytes == 65

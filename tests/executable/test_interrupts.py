@@ -19,7 +19,7 @@ import pytest
 import tosaic
 from tosaic.jit.stages import Compiled, Traced
 from tosaic.lowering.memory.planner import PlanOptions
-from tosaic.lowering.native.driver.variable_rollback import backup_of
+from tosaic.lowering.native.driver.variable_rollback import rollback_of
 from tosaic.lowering.rewrite.tensorflow import Bindings, to_tosa
 from tosaic.lowering.text.reader import read_module
 from tosaic.runtime.variables import Context
@@ -110,8 +110,8 @@ def test_an_endless_loop_ends_and_no_variable_has_changed(name: str) -> None:
 
 def test_variables_are_kept_only_where_a_loop_may_end_behind_a_write() -> None:
     programs = {name: compiled(name, Context("sizes")).lowered.program for name in TEXTS}
-    assert [n for n, program in programs.items() if backup_of(program).always] == []
-    assert [n for n, program in programs.items() if not backup_of(program, interruptible=True).always] == [
+    assert [n for n, program in programs.items() if rollback_of(program).always] == []
+    assert [n for n, program in programs.items() if not rollback_of(program, interruptible=True).always] == [
         "nothing", "a write behind"]
 
 

@@ -14,8 +14,8 @@ import pytest
 from tosaic.lowering.elements.expression import Buffer
 from tosaic.lowering.loops.interpret import Memory, run_function
 from tosaic.lowering.loops.ir import Function
+from tosaic.lowering.machine_code.llvm_writer import quoted
 from tosaic.lowering.native.llvm.emit import emit_functions
-from tosaic.lowering.native.llvm.llvm_text import quoted
 from tosaic.lowering.target.presets import target
 from tosaic.lowering.target.target import Target
 

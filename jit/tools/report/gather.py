@@ -9,7 +9,7 @@ from ....lowering.kernels.kernel import Branch, CheckTrue, CheckWritten, Compute
 from ....lowering.loops.program import Program
 from ....lowering.memory.lifetimes import access_of
 from ....lowering.memory.plan import Plan, PlannedBuffer, names_of
-from ....lowering.native.driver.variable_rollback import backup_of
+from ....lowering.native.driver.variable_rollback import rollback_of
 from ....runtime.errors import Position, Source, printable
 from .figures import BufferLine, KernelLine, PoolLine, Report, StepLine
 from .live import peak_of
@@ -31,7 +31,7 @@ def report(lowered: Lowered, ladder: bool = False, code: bool = False) -> Report
     buffers = tuple(planned_lines(program, plan, timeline))
     return Report(
         program.name, lines(program.inputs), lines(program.outputs), lines([v.buffer for v in program.variables]),
-        plan.size_bytes, plan.lower_bound, backup_of(program).nbytes, plan.algorithm,
+        plan.size_bytes, plan.lower_bound, rollback_of(program).nbytes, plan.algorithm,
         sum(b.nbytes for b in program.constants), tuple(kernel_lines(program)), len(program.steps), buffers,
         f"{lowered.target.triple}, {lowered.target.cpu}", dict(lowered.seconds),
         pool_lines(plan, buffers, timeline),

@@ -7,7 +7,7 @@ from __future__ import annotations
 from ....runtime.tiles import ARCH_PRCTL, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
 from ...loops.ir import ShapeTiles
 from ...loops.program import Program
-from ..driver.driver import Writer
+from ...machine_code.llvm_writer import Value, Writer, constant
 from .interface import MACHINE, Interface
 
 
@@ -16,12 +16,11 @@ def uses_tiles(program: Program) -> bool:
     return any(isinstance(stmt, ShapeTiles) for f in program.functions for stmt in f.body)
 
 
-def refused(w: Writer) -> str:
+def refused(w: Writer) -> Value:
     """Ask for the use of tiles; whether the answer is no. The system call of x86-64 Linux takes its number in rax."""
-    answer = w.put('call i64 asm sideeffect "syscall", '
-                   '"={rax},{rax},{rdi},{rsi},~{rcx},~{r11},~{memory},~{dirflag},~{fpsr},~{flags}"'
-                   f"(i64 {ARCH_PRCTL}, i64 {ARCH_REQ_XCOMP_PERM}, i64 {XFEATURE_XTILEDATA})")
-    return w.put(f"icmp ne i64 {answer}, 0")
+    answer = w.assembly("syscall", "={rax},{rax},{rdi},{rsi},~{rcx},~{r11},~{memory},~{dirflag},~{fpsr},~{flags}", "i64",
+                        *(constant("i64", n) for n in (ARCH_PRCTL, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA)))
+    return w.compare("ne", answer, 0)
 
 
 def tile_parts(interface: Interface) -> list[str]:

@@ -16,8 +16,8 @@ from ....runtime.errors import Problem, temporary_file
 from ....runtime.records import dataclass
 from ...graph.types import Array
 from ...loops.program import VariableUse
+from ...machine_code.llvm_writer import Writer, constant, data, symbol
 from ...target.target import Target
-from ..driver.driver import Writer
 
 INLINE_BYTES = 4096
 """Constants up to this size are written as text."""
@@ -35,8 +35,8 @@ def bytes_of(array: Array) -> bytes:
 
 def workspace_lines(name: str, nbytes: int, alignment: int, target: Target) -> list[str]:
     """Memory of the object's own, all zeros at first, in a section that a linker script can tell from others."""
-    section = f', section ".bss.{name}"' if target.is_elf else ""
-    return [f"@{name} = global [{nbytes} x i8] zeroinitializer{section}, align {alignment}"]
+    section = f".bss.{name}" if target.is_elf else ""
+    return [data(name, "global", f"[{nbytes} x i8]", "zeroinitializer", section, alignment)]
 
 
 def initializer(data: bytes) -> str:
@@ -44,6 +44,11 @@ def initializer(data: bytes) -> str:
     if not any(data):
         return "zeroinitializer"
     return 'c"\\' + data.hex("\\") + '"'
+
+
+def array(name: str, kind: str, contents: bytes, alignment: int, section: str = "") -> str:
+    """The definition of bytes."""
+    return data(name, kind, f"[{len(contents)} x i8]", initializer(contents), section, alignment)
 
 
 class Constants:
@@ -66,46 +71,45 @@ class Constants:
 
     def symbol(self, array: Array) -> str:
         """The symbol of a constant with these bytes."""
-        data = bytes_of(array)
-        key = len(data), hashlib.sha256(data).digest()
+        contents = bytes_of(array)
+        key = len(contents), hashlib.sha256(contents).digest()
         if key not in self._symbols:
             name = self._symbols[key] = f"{self.prefix}.constant_{len(self._symbols)}"
-            self.nbytes += len(data)
-            self._define(name, data, alignment_of(self.target))
+            self.nbytes += len(contents)
+            self._define(name, contents, alignment_of(self.target))
         return self._symbols[key]
 
-    def pool(self, name: str, data: bytes, alignment: int) -> None:
+    def pool(self, name: str, contents: bytes, alignment: int) -> None:
         """Define the symbol of a constant pool, in a section that a linker script can tell from others."""
-        self.nbytes += len(data)
-        self._define(name, data, alignment, f".rodata.{name}")
+        self.nbytes += len(contents)
+        self._define(name, contents, alignment, f".rodata.{name}")
 
-    def _define(self, name: str, data: bytes, alignment: int, section: str = "") -> None:
+    def _define(self, name: str, contents: bytes, alignment: int, section: str = "") -> None:
         """A symbol that other objects see if it has a `section` of its own."""
-        self.lines += (self._included if self._is_included(data) else self._written)(name, data, alignment, section)
+        self.lines += (self._included if self._is_included(contents) else self._written)(name, contents, alignment, section)
 
-    def _is_included(self, data: bytes) -> bool:
+    def _is_included(self, contents: bytes) -> bool:
         """Whether the bytes come from a file: if they are many, and LLVM's assembler for the target is here (the
         host's)."""
         from ...target.presets import host
         same = self.target.architecture == host().architecture
-        return len(data) > INLINE_BYTES and same and "linux" in self.target.triple
+        return len(contents) > INLINE_BYTES and same and "linux" in self.target.triple
 
-    def _written(self, name: str, data: bytes, alignment: int, section: str) -> list[str]:
+    def _written(self, name: str, contents: bytes, alignment: int, section: str) -> list[str]:
         linkage = "" if section else "internal unnamed_addr "
-        placed = f', section "{section}"' if section and self.target.is_elf else ""
-        return [f"@{name} = {linkage}constant [{len(data)} x i8] {initializer(data)}{placed}, align {alignment}"]
+        return [array(name, f"{linkage}constant", contents, alignment, section if self.target.is_elf else "")]
 
-    def _included(self, name: str, data: bytes, alignment: int, section: str) -> list[str]:
+    def _included(self, name: str, contents: bytes, alignment: int, section: str) -> list[str]:
         path = Path(self._folder.name, name)
         with temporary_file():
-            path.write_bytes(data)
+            path.write_bytes(contents)
         kind = "%progbits" if self.target.architecture == "arm" else "@progbits"
         hidden = () if section else (f".hidden {name}",)
         assembly = (f'.section {section or ".rodata"},"a",{kind}', f".balign {alignment}", *hidden, f".globl {name}",
-                    f".type {name}, {kind[0]}object", f".size {name}, {len(data)}", f"{name}:",
+                    f".type {name}, {kind[0]}object", f".size {name}, {len(contents)}", f"{name}:",
                     f'.incbin "{in_assembly(str(path))}"')
         return [f'module asm "{in_ir(line)}"' for line in assembly] + [
-            f"@{name} = external {'' if section else 'hidden '}constant [{len(data)} x i8], align {alignment}"]
+            data(name, f"external {'' if section else 'hidden '}constant", f"[{len(contents)} x i8]", align=alignment)]
 
 
 def in_assembly(text: str) -> str:
@@ -149,21 +153,21 @@ class ObjectVariable:
     def definitions(self, target: Target) -> list[str]:
         """Its symbols, with the initial value."""
         if self.use.external:
-            return [f"@{self.symbol} = external global [{self.use.buffer.nbytes} x i8], align {alignment_of(target)}",
-                    f"@{self.flag} = external global i8", f"@{self.type_symbol} = external constant i32"]
-        data = bytes(self.use.buffer.nbytes) if self.initial is None else bytes_of(self.initial)
-        return [f"@{self.symbol} = weak global [{len(data)} x i8] {initializer(data)}, align {alignment_of(target)}",
-                f"@{self.flag} = weak global i8 {int(self.initial is not None)}",
-                f"@{self.type_symbol} = weak constant i32 {self.checksum}"]
+            return [data(self.symbol, "external global", f"[{self.use.buffer.nbytes} x i8]", align=alignment_of(target)),
+                    data(self.flag, "external global", "i8"), data(self.type_symbol, "external constant", "i32")]
+        initial = bytes(self.use.buffer.nbytes) if self.initial is None else bytes_of(self.initial)
+        return [array(self.symbol, "weak global", initial, alignment_of(target)),
+                data(self.flag, "weak global", "i8", f"{int(self.initial is not None)}"),
+                data(self.type_symbol, "weak constant", "i32", f"{self.checksum}")]
 
     def reset(self, w: Writer, constants: Constants) -> None:
         """Bring it back to its initial value, or to not written."""
         nbytes = self.use.buffer.nbytes
         if self.initial is None or not any(bytes_of(self.initial)):
-            w.do(f"call void @llvm.memset.p0.i64(ptr @{self.symbol}, i8 0, i64 {nbytes}, i1 false)")
+            w.fill(symbol(self.symbol), 0, nbytes)
         else:
-            w.copy(f"@{self.symbol}", f"@{constants.symbol(self.initial)}", nbytes)
-        w.do(f"store i8 {int(self.initial is not None)}, ptr @{self.flag}")
+            w.copy(symbol(self.symbol), symbol(constants.symbol(self.initial)), nbytes)
+        w.store(constant("i8", int(self.initial is not None)), symbol(self.flag))
 
 
 def same_declaration(first: VariableUse, second: VariableUse) -> None:

@@ -1,4 +1,4 @@
-"""The C header of an object, C99 and C++: what `interface_c` describes, declared. Macros state sizes, shapes and alignments,
+"""The C header of an object, C99 and C++: what `interface` describes, declared. Macros state sizes, shapes and alignments,
 and a checksum ties the header to its object.
 """
 from __future__ import annotations

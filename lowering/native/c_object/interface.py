@@ -1,5 +1,5 @@
-"""The C interface of a model: which functions, structures and symbols its object has. `entry_c` and `state_c` write their code,
-`header_c` the header that declares them.
+"""The C interface of a model: which functions, structures and symbols its object has. `entry` and `state` write their
+code, `object_module` puts it together with the driver's and the kernels', `header` writes the C header that declares them.
 
 There is one interface. For a model m with entry function f (an only one needs no name of its own) it is
 
@@ -11,8 +11,8 @@ and an argument is there if the caller has something to give in it:
 * inputs, outputs: a pointer to each tensor. They are left out where tensors lie in the workspace (`workspace_io`); then
   `tosaic_m_map_inputs(workspace_pools)` and `_map_outputs` return the same structures, and say where.
 * workspace_pools: a pointer to each memory that a run works in. It is left out where the object is self-contained.
-* thread_pool: how to run parts of steps at the same time (`thread_pool_c`); null for one after the other. It comes last, and is
-  there where the model has been compiled for several threads and has steps with work enough for them.
+* thread_pool: how to run the tasks of a step at the same time (`thread_pool`); null for one after the other. It comes last, and
+  is there where the model has been compiled for several threads and has steps with work enough for them.
 * constant_pools: a pointer to each memory that holds constants. It is there where the user has named such memories and the
   object is not self-contained; otherwise constants are symbols of the object.
 
@@ -40,10 +40,8 @@ from ...graph.types import ITEM_SIZES
 from ...loops.program import Program
 from ...memory.plan import Plan
 from ...target.target import Target
-from ..driver.driver import Place, Places, Slot, Symbol
-from ..driver.module import Part, constants_read, module_text
-from ..driver.parallel_steps import in_parts
-from .data import Constants, ObjectVariable, variables_of, workspace_lines
+from ..driver.parallel_steps import is_parallel
+from .data import ObjectVariable, variables_of
 from .names import by_own_name, c_name, c_type, distinct, macro, members
 from .pools import At, Memories, Pool, memories
 
@@ -73,12 +71,13 @@ class Given:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entry:
-    """A program as C sees it. `name` begins all its names; `places` says which buffers lie in the model's pools, `backup` where
-    copies of variables are kept; `elements` says element types that no dtype says, `quantized` what integers stand for."""
+    """A program as C sees it. `name` begins all its names; `places` says which buffers lie in the model's pools, `rollback`
+    where copies of variables are kept; `elements` says element types that no dtype says, `quantized` what integers stand for.
+    """
     name: str
     program: Program
     places: Mapping[Buffer, At]
-    backup: At | None
+    rollback: At | None
     elements: Mapping[Buffer, str] = field(default_factory=dict)
     quantized: Mapping[Buffer, Quantized] = field(default_factory=dict)
 
@@ -132,8 +131,8 @@ class Interface:
     def _entries(self, programs: Sequence[Program], memories: Memories, elements: Mapping[Buffer, str],
                  quantized: Mapping[Buffer, Quantized]) -> tuple[Entry, ...]:
         names = [self.prefix] if len(programs) == 1 else [f"{self.prefix}_{c_name(p.name)}" for p in programs]
-        return tuple(Entry(name, program, places, backup, elements, quantized) for name, program, places, backup in
-                     zip(names, programs, memories.places, memories.backups, strict=True))
+        return tuple(Entry(name, program, places, rollback, elements, quantized) for name, program, places, rollback in
+                     zip(names, programs, memories.places, memories.rollbacks, strict=True))
 
     def _variables(self) -> dict[str, ObjectVariable]:
         uses = variables_of([use for entry in self.entries for use in entry.program.variables])
@@ -175,7 +174,7 @@ class Interface:
 
     def arguments(self, entry: Entry) -> list[str]:
         """All arguments of a run."""
-        return [*self.structures(entry), *([THREAD_POOL] if in_parts(entry.program) else [])]
+        return [*self.structures(entry), *([THREAD_POOL] if is_parallel(entry.program) else [])]
 
     def pool_symbol(self, pool: Pool) -> str:
         """The symbol of a pool, where the object or a file for the linker has it."""
@@ -185,43 +184,3 @@ class Interface:
     def word(self) -> str:
         """LLVM's type of a size."""
         return "i64" if self.target.has_int64 else "i32"
-
-    # ---- code --------------------------------------------------------------------------------------------------------
-    def module(self, constants: Constants, checksum: int) -> str:
-        """LLVM IR of the object; `constants` take up its constants, `checksum` is the header's."""
-        from .entry import entry_lines
-        from .state import model_lines
-        parts = [Part(entry.name, entry.program, self._places(entry, constants)) for entry in self.entries]
-        definitions = [line for v in self.variables.values() for line in v.definitions(self.target)]
-        pools = self._own_pools(constants) if self.self_contained else []
-        code = [line for entry in self.entries for line in entry_lines(self, entry, checksum)]
-        code += model_lines(self, constants, checksum)
-        return module_text(parts, self.target, [*constants.lines, *pools, *definitions, *code])
-
-    def _own_pools(self, constants: Constants) -> list[str]:
-        """Definitions of the pools of a self-contained object."""
-        for pool in self.memories.of_kind("constant"):
-            constants.pool(self.pool_symbol(pool), pool.data, pool.alignment)
-        return [line for pool in self.memories.of_kind("workspace") if pool.nbytes
-                for line in workspace_lines(self.pool_symbol(pool), pool.nbytes, pool.alignment, self.target)]
-
-    def _places(self, entry: Entry, constants: Constants) -> Places:
-        """The frame holds what is given; everything else is a symbol."""
-        program, given = entry.program, entry.given()
-        arguments = [*program.inputs, *program.outputs] if given else []
-        buffers: dict[Buffer, Place] = {b: Slot(i) for i, b in enumerate(arguments)}
-        buffers |= {b: self._place(at, len(given)) for b, at in entry.places.items()}
-        buffers |= {b: Symbol(constants.symbol(b.data)) for b in constants_read(program)
-                    if b.data is not None and b not in buffers}
-        own = {use.buffer: self.variables[use.buffer.name] for use in program.variables}
-        buffers |= {b: Symbol(v.symbol) for b, v in own.items()}
-        backup = self._place(entry.backup, len(given)) if entry.backup else None
-        pool = Slot(len(self.given(entry))) if in_parts(program) else None
-        return Places(buffers, {b: Symbol(v.flag) for b, v in own.items()}, backup, pool)
-
-    def _place(self, at: At, first: int) -> Place:
-        """Bytes of a pool: of a symbol, or behind a pointer of the frame, where pools begin at `first`."""
-        if self.self_contained:
-            pool = self.memories.pools[at.number]
-            return Symbol(self.pool_symbol(pool), at.offset)
-        return Slot(first + at.number, at.offset)

@@ -1,5 +1,5 @@
-"""Names and types as C has them: of tensors, pools, variables and entry functions, in the code of an object (`interface_c`)
-and in its header (`header_c`).
+"""Names and types as C has them: of tensors, pools, variables and entry functions, in the code of an object (`entry`, `state`)
+and in its header (`header`).
 """
 from __future__ import annotations
 

@@ -16,11 +16,11 @@ from ...elements.expression import Buffer
 from ...loops.program import Program
 from ...memory.buffers import PoolKind, aligned
 from ...memory.plan import Plan, PlannedPool, names_of
-from ..driver.variable_rollback import backup_of
+from ..driver.variable_rollback import rollback_of
 from .data import bytes_of
 from .names import macro, members
 
-BACKUP_ALIGNMENT = 8
+ROLLBACK_ALIGNMENT = 8
 REMEDY = "rename one of the pools"
 
 
@@ -61,10 +61,10 @@ class At:
 @dataclass(frozen=True, slots=True)
 class Memories:
     """The pools of a model in the user's order, workspace pools first. `places[i]` is where the buffers of entry function i
-    lie, `backups[i]` the room where it keeps copies of variables, if it needs that."""
+    lie, `rollbacks[i]` the room where it keeps copies of variables, if it needs that."""
     pools: tuple[Pool, ...]
     places: tuple[Mapping[Buffer, At], ...]
-    backups: tuple[At | None, ...]
+    rollbacks: tuple[At | None, ...]
 
     def of_kind(self, kind: PoolKind) -> tuple[Pool, ...]:
         return tuple(p for p in self.pools if p.kind == kind)
@@ -105,8 +105,8 @@ def memories(programs: Sequence[tuple[Program, Plan]]) -> Memories:
     for first, (program, plan) in zip([True] + [False] * len(programs), programs):
         add_workspaces(growing, plan)
         places.append(located(growing, numbers, program, plan, first))
-    backups = tuple(room_for_backup(growing, numbers, program, plan) for program, plan in programs)
-    return Memories(tuple(finished(growing.values())), tuple(places), backups)
+    rollbacks = tuple(room_for_rollback(growing, numbers, program, plan) for program, plan in programs)
+    return Memories(tuple(finished(growing.values())), tuple(places), rollbacks)
 
 
 def add_workspaces(growing: Mapping[str, Growing], plan: Plan) -> None:
@@ -136,15 +136,15 @@ def located(growing: Mapping[str, Growing], numbers: Mapping[str, int], program:
     return found
 
 
-def room_for_backup(growing: Mapping[str, Growing], numbers: Mapping[str, int], program: Program, plan: Plan) -> At | None:
+def room_for_rollback(growing: Mapping[str, Growing], numbers: Mapping[str, int], program: Program, plan: Plan) -> At | None:
     """Room for copies of variables, behind the buffers of the first workspace pool that has it; None where none is needed."""
-    nbytes = backup_of(program).nbytes
+    nbytes = rollback_of(program).nbytes
     if not nbytes:
         return None
     for pool in sorted(plan.workspace_pools, key=lambda p: p.size_bytes == 0):  # one that is used anyway, if there is one
-        offset = aligned(pool.size_bytes, BACKUP_ALIGNMENT)
+        offset = aligned(pool.size_bytes, ROLLBACK_ALIGNMENT)
         if pool.limit_bytes is None or offset + nbytes <= pool.limit_bytes:
-            growing[pool.name].reserve(offset + nbytes, max(pool.alignment, BACKUP_ALIGNMENT))
+            growing[pool.name].reserve(offset + nbytes, max(pool.alignment, ROLLBACK_ALIGNMENT))
             return At(numbers[pool.name], offset)
     raise Problem(f"no workspace pool has room for {nbytes} bytes of copies of variables, which {program.name} needs because "
                   "a run that fails must leave them as they were", kind="memory", help="make a workspace pool larger")

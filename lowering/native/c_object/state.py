@@ -10,13 +10,16 @@ import zlib
 from collections.abc import Iterator, Sequence
 
 from ....runtime.records import dataclass
-from ..driver.driver import Writer
+from ...machine_code.llvm_writer import NULL, Function, Value, Writer, constant, data, symbol
+from . import interface as codes
 from .data import Constants, ObjectVariable
 from .entry import checked, refuse, refuse_other_types
-from .interface import CONSTANTS, NULL, SIZE, STATE, Interface
+from .interface import Given, Interface
 
 HEAD = 8
 """Bytes of the two checksums that a saved state begins with."""
+
+OK = constant("i32", 0)
 
 POLYNOMIAL = -306674912
 """Of CRC-32 (IEEE 802.3), reversed: 0xEDB88320."""
@@ -35,8 +38,8 @@ class State:
     def places(self) -> Iterator[tuple[str, int, int]]:
         """Symbol, offset in the saved state, bytes."""
         offset = HEAD
-        for symbol, nbytes in self.parts:
-            yield symbol, offset, nbytes
+        for name, nbytes in self.parts:
+            yield name, offset, nbytes
             offset += nbytes
 
 
@@ -48,96 +51,105 @@ def state_of(variables: Sequence[ObjectVariable]) -> State:
     return State(tuple(parts), zlib.crc32(text.encode()))
 
 
-def model_lines(interface: Interface, constants: Constants, checksum: int) -> list[str]:
+def model_lines(interface: Interface, constants: Constants, checksum: int, declared: dict[str, str]) -> list[str]:
     """All functions of the model, and its checksum as a symbol."""
-    lines = [f"@{interface.prefix}_checksum = constant i32 {checksum}", *reset(interface, constants)]
-    given = [g for g in interface.pools_given if g.structure == "constant_pools" and g.nbytes]
+    functions = [reset(interface, constants, declared)]
     if interface.own_variables:
-        lines += save(interface) + load(interface)
-    if given:
-        lines += check_constants(interface)
-    if interface.own_variables or given:
-        lines += crc32(interface)
-    return lines
+        functions += [save(interface, declared), load(interface, declared)]
+    if any(constants_given(interface)):
+        functions.append(check_constants(interface, declared))
+    if len(functions) > 1:
+        functions.append(crc32(interface))
+    return [data(f"{interface.prefix}_checksum", "constant", "i32", f"{checksum}"),
+            *(line for f in functions for line in f.definition())]
 
 
-def function(name: str, params: str, w: Writer, result: str = "i32") -> list[str]:
-    end = " ret void" if result == "void" else " ret i32 0"
-    return [f"define {result} @{name}({params}) #0 {{", *w.lines, end, "}"]
-
-
-def reset(interface: Interface, constants: Constants) -> list[str]:
-    w = Writer()
+def reset(interface: Interface, constants: Constants, declared: dict[str, str]) -> Function:
+    """void reset(void)"""
+    w = Function(f"{interface.prefix}_reset", "void", {}, declared, linkage="")
     for variable in interface.own_variables:
         variable.reset(w, constants)
-    return function(f"{interface.prefix}_reset", "", w, "void")
+    w.give()
+    return w
 
 
 # ---- saved states ----------------------------------------------------------------------------------------------------
-def save(interface: Interface) -> list[str]:
+def save(interface: Interface, declared: dict[str, str]) -> Function:
     """int32_t save_state(void *state, size_t size)"""
-    w, state = Writer(), state_of(interface.own_variables)
-    refuse_wrong_room(w, interface, state)
-    w.do(f"store i32 {state.checksum}, ptr %state, align 1")
-    for symbol, offset, nbytes in state.places():
-        w.copy(w.offset("%state", offset), f"@{symbol}", nbytes)
-    found = contents_checksum(w, interface, state)
-    w.do(f"store i32 {found}, ptr {w.offset('%state', 4)}, align 1")
-    return function(f"{interface.prefix}_save_state", f"ptr %state, {interface.word} %size", w)
+    w, layout = state_function(interface, "save_state", declared), state_of(interface.own_variables)
+    at = w.params[0]
+    w.store(constant("i32", layout.checksum), at, align=1)
+    for name, offset, nbytes in layout.places():
+        w.copy(w.address(at, offset), symbol(name), nbytes)
+    found = contents_checksum(w, interface, layout)
+    w.store(found, w.address(at, 4), align=1)
+    w.give(OK)
+    return w
 
 
-def load(interface: Interface) -> list[str]:
+def load(interface: Interface, declared: dict[str, str]) -> Function:
     """int32_t load_state(const void *state, size_t size): nothing changes unless the state is whole."""
-    w, state = Writer(), state_of(interface.own_variables)
-    refuse_wrong_room(w, interface, state)
-    layout = w.put(f"icmp ne i32 {w.put('load i32, ptr %state, align 1')}, {state.checksum}")
-    refuse(w, [layout], STATE)
-    stated = w.put(f"load i32, ptr {w.offset('%state', 4)}, align 1")
-    refuse(w, [w.put(f"icmp ne i32 {contents_checksum(w, interface, state)}, {stated}")], STATE)
-    for symbol, offset, nbytes in state.places():
-        w.copy(f"@{symbol}", w.offset("%state", offset), nbytes)
-    return function(f"{interface.prefix}_load_state", f"ptr %state, {interface.word} %size", w)
+    w, layout = state_function(interface, "load_state", declared), state_of(interface.own_variables)
+    at = w.params[0]
+    refuse(w, [w.compare("ne", w.load(at, "i32", align=1), layout.checksum)], codes.STATE)
+    stated = w.load(w.address(at, 4), "i32", align=1)
+    refuse(w, [w.compare("ne", contents_checksum(w, interface, layout), stated)], codes.STATE)
+    for name, offset, nbytes in layout.places():
+        w.copy(symbol(name), w.address(at, offset), nbytes)
+    w.give(OK)
+    return w
 
 
-def refuse_wrong_room(w: Writer, interface: Interface, state: State) -> None:
-    refuse(w, [w.put("icmp eq ptr %state, null")], NULL)
-    refuse(w, [w.put(f"icmp ult {interface.word} %size, {state.nbytes}")], SIZE)
+def state_function(interface: Interface, name: str, declared: dict[str, str]) -> Function:
+    """A function of a saved state and its size, which returns an error where these are wrong."""
+    w = Function(f"{interface.prefix}_{name}", "i32", {"state": "ptr", "size": interface.word}, declared, linkage="")
+    at, size = w.params
+    refuse(w, [w.compare("eq", at, NULL)], codes.NULL)
+    refuse(w, [w.compare("ult", size, state_of(interface.own_variables).nbytes)], codes.SIZE)
     refuse_other_types(w, interface.own_variables)
+    return w
 
 
-def contents_checksum(w: Writer, interface: Interface, state: State) -> str:
-    return crc32_of(w, interface, w.offset("%state", HEAD), state.nbytes - HEAD)
+def contents_checksum(w: Function, interface: Interface, layout: State) -> Value:
+    return crc32_of(w, interface, w.address(w.params[0], HEAD), layout.nbytes - HEAD)
 
 
 # ---- constant pools --------------------------------------------------------------------------------------------------
-def check_constants(interface: Interface) -> list[str]:
+def constants_given(interface: Interface) -> list[Given]:
+    """The constant pools that the caller gives."""
+    return [g for g in interface.pools_given if g.structure == "constant_pools" and g.nbytes]
+
+
+def check_constants(interface: Interface, declared: dict[str, str]) -> Function:
     """int32_t check_constants(const struct constant_pools *)"""
-    w, pools = Writer(), interface.memories.of_kind("constant")
-    given = [g for g in interface.pools_given if g.structure == "constant_pools" and g.nbytes]
-    pointers = checked(w, given, interface.word)
+    w = Function(f"{interface.prefix}_check_constants", "i32", {"constant_pools": "ptr"}, declared, linkage="")
+    pools, given = interface.memories.of_kind("constant"), constants_given(interface)
+    pointers = checked(w, {"constant_pools": w.params[0]}, given, interface.word)
     for g in given:
         found = crc32_of(w, interface, pointers[g], g.nbytes)
-        refuse(w, [w.put(f"icmp ne i32 {found}, {pools[g.number].checksum}")], CONSTANTS)
-    return function(f"{interface.prefix}_check_constants", "ptr %constant_pools", w)
+        refuse(w, [w.compare("ne", found, pools[g.number].checksum)], codes.CONSTANTS)
+    w.give(OK)
+    return w
 
 
 # ---- CRC-32 ----------------------------------------------------------------------------------------------------------
-def crc32_of(w: Writer, interface: Interface, pointer: str, nbytes: int) -> str:
-    return w.put(f"call i32 @{interface.prefix}.crc32(ptr {pointer}, {interface.word} {nbytes})")
+def crc32_of(w: Writer, interface: Interface, pointer: Value, nbytes: int) -> Value:
+    return w.call(symbol(f"{interface.prefix}.crc32"), "i32", pointer, constant(interface.word, nbytes))
 
 
-def crc32(interface: Interface) -> list[str]:
+def crc32(interface: Interface) -> Function:
     """`@<prefix>.crc32(pointer, bytes)` of at least one byte, a bit at a time: it runs rarely, and a table would be 1 KB."""
-    w, t = Writer(), interface.word
-    value = w.put("xor i32 %crc, %wide")
+    f = Function(f"{interface.prefix}.crc32", "i32", {"data": "ptr", "size": interface.word})
+    (pointer, size), (next, done) = f.params, f.blocks("next", "done")
+    f.jump(next(0, -1))
+    i, value = f.enter(next, size.type, "i32")
+    value = f.op("xor", value, f.cast("zext", f.load(f.address(pointer, i), "i8"), "i32"))
     for _ in range(8):
-        mask = w.put(f"sub i32 0, {w.put(f'and i32 {value}, 1')}")
-        term = w.put(f"and i32 {mask}, {POLYNOMIAL}")
-        value = w.put(f"xor i32 {w.put(f'lshr i32 {value}, 1')}, {term}")
-    return [f"define internal i32 @{interface.prefix}.crc32(ptr %data, {t} %size) #0 {{",
-            "entry:", " br label %next", "next:",
-            f" %i = phi {t} [0, %entry], [%following, %next]", f" %crc = phi i32 [-1, %entry], [{value}, %next]",
-            f" %at = getelementptr i8, ptr %data, {t} %i", " %byte = load i8, ptr %at", " %wide = zext i8 %byte to i32",
-            *w.lines,
-            f" %following = add {t} %i, 1", f" %more = icmp ult {t} %following, %size",
-            " br i1 %more, label %next, label %done", "done:", f" %inverted = xor i32 {value}, -1", " ret i32 %inverted", "}"]
+        mask = f.op("sub", 0, f.op("and", value, 1))
+        term = f.op("and", mask, POLYNOMIAL)
+        value = f.op("xor", f.op("lshr", value, 1), term)
+    following = f.op("add", i, 1)
+    f.branch(f.compare("ult", following, size), next(following, value), done)
+    f.enter(done)
+    f.give(f.op("xor", value, -1))
+    return f

@@ -3,7 +3,7 @@ Other headers say nothing of it.
 """
 from __future__ import annotations
 
-from ..driver.parallel_steps import in_parts, most_parts
+from ..driver.parallel_steps import is_parallel, most_tasks
 from .interface import Interface
 
 STRUCTURE = """\
@@ -21,6 +21,6 @@ struct tosaic_thread_pool {
 
 def thread_parts(interface: Interface) -> list[str]:
     """The structure, and into how many parts a run divides its steps: threads beyond that have nothing to do."""
-    lines = [f"#define {entry.name.upper()}_PARTS {most_parts(entry.program)} /* of a step, at most; a null pool runs them one "
-             "after the other */" for entry in interface.entries if in_parts(entry.program)]
+    lines = [f"#define {entry.name.upper()}_PARTS {most_tasks(entry.program)} /* of a step, at most; a null pool runs them one "
+             "after the other */" for entry in interface.entries if is_parallel(entry.program)]
     return [STRUCTURE, "\n".join(lines)] if lines else []

@@ -1,109 +1,33 @@
-"""The driver of a program, in LLVM IR: what walks the table of steps. It stands between the kernels that `emit`
-writes and the interfaces that call it (`load` for this process, `interface_c` for objects).
+"""The driver of a program, in LLVM IR: the function that runs its steps. It stands between the kernels that `emit` writes and
+what calls it (`process/load` in this process, `c_object/entry` in objects); `buffer_addresses` says how it finds memory.
 
-A driver sees memory through a *frame*, an array of pointers, and through symbols of its module: `Places` says which
-buffer is found how. Steps that follow each other are rows of a constant table (kernel, first row, end row) that a
-loop walks; branches, loops and faults are real ones. In this process each iteration of a loop looks at the interrupt flag.
+Steps that follow each other are rows of a constant table (kernel, first row, end row) that a loop walks; branches, loops and
+faults are real ones. In this process each iteration of a loop looks at the interrupt flag.
 """
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
-from dataclasses import field
+from collections.abc import Iterable, Sequence
 
 from ....runtime.interrupts import INTERRUPTED, START
-from ....runtime.records import dataclass
 from ...elements.expression import Buffer
 from ...kernels.kernel import Branch, CheckTrue, CheckWritten, Compute, Kernel, Loop, MarkWritten, Parallel, Step
 from ...loops.ir import buffers_written
 from ...loops.program import Program
-from ..llvm.llvm_text import quoted
-from .parallel_steps import in_parts, parts_text
-from .variable_rollback import Backup, backup_of
+from ...machine_code.llvm_writer import Field, Function, Value, Writer, constant, data, symbol
+from .buffer_addresses import Place, Places, address_of
+from .parallel_steps import bounds_data, fork, is_parallel, run_task
+from .variable_rollback import Rollback, rollback_of
 
 MOST_CALLS = 16
 """Calls in a row, without a table: so few take less code than what walks one."""
 
+ROW = "{ i32, i32, i32 }"
+"""Of the table of steps."""
+KERNEL, LOW, HIGH = Field(0, "i32"), Field(4, "i32"), Field(8, "i32")
 
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """Memory `offset` bytes behind pointer number `index` of the frame."""
-    index: int
-    offset: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Symbol:
-    """Memory `offset` bytes behind what has a name in the module."""
-    name: str
-    offset: int = 0
-
-
-Place = Slot | Symbol
-
-
-@dataclass(frozen=True, slots=True)
-class Places:
-    """Where a program finds its memory: `buffers` each buffer, `flags` the byte of each variable that says whether it
-    has been written, `backup` room for `Backup.nbytes` bytes where the program needs it, `pool` the pointer to the pool of
-    threads (or null) where it has steps in parts, `interrupts` that to the interrupt flag where its loops look at it."""
-    buffers: Mapping[Buffer, Place]
-    flags: Mapping[Buffer, Place]
-    backup: Place | None = None
-    pool: Place | None = None
-    interrupts: Place | None = None
-
-
-# ---- text ------------------------------------------------------------------------------------------------------------
-@dataclass(slots=True)
-class Writer:
-    """Writes one function; values and labels are numbered."""
-    lines: list[str] = field(default_factory=list)
-    count: int = 0
-
-    def put(self, text: str) -> str:
-        """An instruction with a result: its name."""
-        self.count += 1
-        self.lines.append(f" %v{self.count} = {text}")
-        return f"%v{self.count}"
-
-    def do(self, text: str) -> None:
-        self.lines.append(f" {text}")
-
-    def labels(self, *names: str) -> list[str]:
-        self.count += 1
-        return [f"{name}{self.count}" for name in names]
-
-    def start(self, label: str) -> None:
-        """Begin the block `label`; the one before must have ended."""
-        self.lines.append(f"{label}:")
-
-    def enter(self, label: str) -> None:
-        """Go on in the block `label`."""
-        self.do(f"br label %{label}")
-        self.start(label)
-
-    def split(self, condition: str, yes: str, no: str) -> None:
-        self.do(f"br i1 {condition}, label %{yes}, label %{no}")
-
-    def pointer(self, place: Place) -> str:
-        """The address of a place; the frame is the argument `%frame`."""
-        match place:
-            case Symbol(name, offset):
-                return self.offset(f"@{name}", offset)
-            case Slot(index, offset):
-                pointer = self.put(f"load ptr, ptr {self.offset('%frame', index, 'ptr')}")
-                return self.offset(pointer, offset)
-
-    def offset(self, pointer: str, index: int, element: str = "i8") -> str:
-        return self.put(f"getelementptr {element}, ptr {pointer}, i64 {index}") if index else pointer
-
-    def is_set(self, pointer: str) -> str:
-        """Whether the byte there is not 0."""
-        return self.put(f"icmp ne i8 {self.put(f'load i8, ptr {pointer}')}, 0")
-
-    def copy(self, to: str, source: str, nbytes: int) -> None:
-        self.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {source}, i64 {nbytes}, i1 false)")
+Call = tuple[int, int, int]
+"""A kernel, and the first and end row that it computes."""
 
 
 class Driver:
@@ -111,29 +35,42 @@ class Driver:
     INTERRUPTED.
 
     `names[i]` is what kernel i's function is called in the module; an `exported` program is called from outside of it.
+    `declared` takes what else the module needs.
     """
 
-    def __init__(self, prefix: str, program: Program, names: Sequence[str], places: Places, exported: bool = False) -> None:
+    def __init__(self, prefix: str, program: Program, names: Sequence[str], places: Places, declared: dict[str, str],
+                 exported: bool = False) -> None:
         check_outputs(program)
         self.linkage = "" if exported else "internal "
-        self.prefix, self.program, self.names, self.places = prefix, program, names, places
+        self.prefix, self.program, self.names, self.places, self.declared = prefix, program, names, places, declared
         self.table: list[str] = []
         self.bounds: list[int] = []
         self.used: dict[int, None] = {}
-        self.flag = ""
-        self.in_parts = in_parts(program)
+        self.flag: Value | None = None
+        self.is_parallel = is_parallel(program)
 
     @property
     def entry(self) -> str:
         return f"{self.prefix}.run"
 
+    @property
+    def walk(self) -> Value:
+        """The function that runs rows of the table."""
+        return symbol(f"{self.prefix}.walk")
+
     def lines(self) -> list[str]:
         """All definitions."""
-        backup = backup_of(self.program, self.places.interrupts is not None)
-        steps = (self.function(f"{self.prefix}.steps", "internal ") if backup.variables else
+        rollback = rollback_of(self.program, self.places.interrupts is not None)
+        steps = (self.function(f"{self.prefix}.steps", "internal ") if rollback.variables else
                  self.function(self.entry, self.linkage))
-        undo = self.undoing(backup) if backup.variables else []
-        return self.calling() + self.walking() + (self.parting() if self.in_parts else []) + steps + undo
+        undo = self.undoing(rollback) if rollback.variables else []
+        return self.calling() + self.walking() + self.forking() + steps + undo
+
+    def writer(self, name: str, returns: str, linkage: str = "internal ", **params: str) -> Function:
+        return Function(f"{self.prefix}.{name}", returns, params, self.declared, linkage)
+
+    def pointer(self, w: Writer, place: Place) -> Value:
+        return address_of(w, place, FRAME)
 
     # ---- kernels -----------------------------------------------------------------------------------------------------
     def calling(self) -> list[str]:
@@ -141,37 +78,35 @@ class Driver:
         One function with a switch, because LLVM takes longer to begin a function than to compile a short one."""
         if not self.used:
             return []
-        w = Writer()
-        cases = " ".join(f"i32 {kernel}, label %kernel{kernel}" for kernel in self.used)
-        w.do(f"switch i32 %number, label %none [{cases}]")
-        for kernel in self.used:
-            w.start(f"kernel{kernel}")
-            self.call(w, kernel, "%low", "%high", "%part")
-            w.do("ret void")
-        w.start("none")
+        w = self.writer("kernel", "void", frame="ptr", number="i32", low="i64", high="i64", **self.task_parameter)
+        _, number, low, high, *task = w.params
+        none, *blocks = w.blocks("none", *(f"kernel{kernel}." for kernel in self.used))
+        w.switch(number, dict(zip(self.used, blocks)), none)
+        for kernel, block in zip(self.used, blocks):
+            w.enter(block)
+            self.call(w, kernel, low, high, task[0] if task else None)
+            w.give()
+        w.enter(none)
         w.do("unreachable")
-        name = f"{self.prefix}.kernel"
-        return [f"define internal void @{name}(ptr %frame, i32 %number, i64 %low, i64 %high{self.part_parameter}) #0 {{",
-                *w.lines, "}"]
+        return w.definition()
 
     @property
-    def part_parameter(self) -> str:
-        """What functions take more in a program with steps in parts: the number of the part."""
-        return ", i64 %part" if self.in_parts else ""
+    def task_parameter(self) -> dict[str, str]:
+        """What functions take more in a program with parallel steps: the number of the task."""
+        return {"task": "i64"} if self.is_parallel else {}
 
-    def call(self, w: Writer, kernel: int, low: str, high: str, part: str) -> None:
-        """Call a kernel with its pointers, which are in the frame; of buffers with copies, to that of the part."""
+    def call(self, w: Writer, kernel: int, low: Value, high: Value, task: Value | None) -> None:
+        """Call a kernel with its pointers, which are in the frame; of buffers with copies, to that of the task (None: the
+        first)."""
         function = self.program.functions[kernel]
-        passed = [f"ptr {self.copy_of(w, b, part)}" for b in (*function.params, *function.scratch)]
-        passed += [f"i64 {low}", f"i64 {high}"] if function.rows is not None else []
-        w.do(f"call void @{quoted(self.names[kernel])}({', '.join(passed)})")
+        passed = [self.copy_of(w, b, task) for b in (*function.params, *function.scratch)]
+        w.call(symbol(self.names[kernel]), "void", *passed, *([low, high] if function.rows is not None else []))
 
-    def copy_of(self, w: Writer, buffer: Buffer, part: str) -> str:
-        pointer = w.pointer(self.places.buffers[buffer])
-        if buffer.copies == 1 or part == "0":
+    def copy_of(self, w: Writer, buffer: Buffer, task: Value | None) -> Value:
+        pointer = self.pointer(w, self.places.buffers[buffer])
+        if buffer.copies == 1 or task is None:
             return pointer
-        distance = w.put(f"mul i64 {part}, {buffer.nbytes // buffer.copies}")
-        return w.put(f"getelementptr i8, ptr {pointer}, i64 {distance}")
+        return w.address(pointer, w.op("mul", task, buffer.nbytes // buffer.copies))
 
     def rows(self, step: Compute) -> tuple[int, int]:
         """The rows that a step computes."""
@@ -183,36 +118,26 @@ class Driver:
         """The table of steps, and the loop that runs a part of it."""
         if not self.table:
             return []
-        p, row, part = self.prefix, "{ i32, i32, i32 }", ", i64 %part" if self.in_parts else ""
-        return [f"@{p}.table = internal unnamed_addr constant [{len(self.table)} x {row}] [{', '.join(self.table)}]",
-                f"define internal void @{p}.walk(ptr %frame, i64 %first, i64 %end{self.part_parameter}) #0 {{",
-                "entry:",
-                " br label %next",
-                "next:",
-                " %i = phi i64 [%first, %entry], [%following, %next]",
-                f" %row = getelementptr {row}, ptr @{p}.table, i64 %i",
-                f" %low_at = getelementptr {row}, ptr %row, i64 0, i32 1",
-                f" %high_at = getelementptr {row}, ptr %row, i64 0, i32 2",
-                " %kernel = load i32, ptr %row",
-                " %low_row = load i32, ptr %low_at",
-                " %high_row = load i32, ptr %high_at",
-                " %low = zext i32 %low_row to i64",
-                " %high = zext i32 %high_row to i64",
-                f" call void @{p}.kernel(ptr %frame, i32 %kernel, i64 %low, i64 %high{part})",
-                " %following = add i64 %i, 1",
-                " %more = icmp ult i64 %following, %end",
-                " br i1 %more, label %next, label %done",
-                "done:",
-                " ret void",
-                "}"]
+        name = f"{self.prefix}.table"
+        w = self.writer("walk", "void", frame="ptr", first="i64", end="i64", **self.task_parameter)
+        frame, first, end, *task = w.params
+        with w.loop(end, first, once=True) as i:
+            row = w.address(symbol(name), i, ROW)
+            kernel, low, high = (w.load(row, member) for member in (KERNEL, LOW, HIGH))
+            rows = [w.cast("zext", x, "i64") for x in (low, high)]
+            w.call(symbol(f"{self.prefix}.kernel"), "void", frame, kernel, *rows, *task)
+        w.give()
+        table = data(name, "internal unnamed_addr constant", f"[{len(self.table)} x {ROW}]", f"[{', '.join(self.table)}]")
+        return [table, *w.definition()]
 
     # ---- steps -------------------------------------------------------------------------------------------------------
     def function(self, name: str, linkage: str) -> list[str]:
-        w = Writer()
+        w = Function(name, "i32", {"frame": "ptr"}, self.declared, linkage)
         if self.places.interrupts is not None:
-            self.flag = where_to_look(w, self.places.interrupts)
+            self.flag = self.where_to_look(w, self.places.interrupts)
         self.steps(w, self.program.steps)
-        return [f"define {linkage}i32 @{name}(ptr %frame) #0 {{", *w.lines, " ret i32 0", "}"]
+        w.give(constant("i32", 0))
+        return w.definition()
 
     def steps(self, w: Writer, steps: tuple[Step, ...]) -> None:
         run: list[Compute] = []
@@ -230,17 +155,17 @@ class Driver:
         calls = [(step.kernel, *self.rows(step)) for step in steps]
         if len(calls) <= MOST_CALLS and len({kernel for kernel, _, _ in calls}) == len(calls):
             for kernel, low, high in calls:
-                self.call(w, kernel, f"{low}", f"{high}", "0")
+                self.call(w, kernel, constant("i64", low), constant("i64", high), None)
         else:
-            first, end = self.listed(calls)
-            part = ", i64 0" if self.in_parts else ""
-            w.do(f"call void @{self.prefix}.walk(ptr %frame, i64 {first}, i64 {end}{part})")
+            first_task = [constant("i64", 0)] if self.is_parallel else []
+            w.call(self.walk, "void", FRAME, *(constant("i64", n) for n in self.listed(calls)), *first_task)
 
-    def listed(self, calls: Sequence[tuple[int, int, int]]) -> tuple[int, int]:
-        """Put calls (kernel, first row, end row) into the table: the first row of it, and the end."""
-        self.used |= dict.fromkeys(kernel for kernel, _, _ in calls)
+    def listed(self, calls: Iterable[Call]) -> tuple[int, int]:
+        """Put calls into the table: the first row of it, and the end."""
         first = len(self.table)
-        self.table += [f"{{ i32, i32, i32 }} {{ i32 {k}, i32 {low}, i32 {high} }}" for k, low, high in calls]
+        for kernel, low, high in calls:
+            self.used[kernel] = None
+            self.table.append(f"{ROW} {{ i32 {kernel}, i32 {low}, i32 {high} }}")
         return first, len(self.table)
 
     def step(self, w: Writer, step: Step) -> None:
@@ -252,116 +177,114 @@ class Driver:
             case Parallel(own):
                 self.fork(w, [[(s.kernel, *self.rows(s)) for s in part] for part in own])
             case Branch(condition, then, otherwise):
-                yes, no, end = w.labels("then", "else", "end")
-                w.split(w.is_set(w.pointer(self.places.buffers[condition])), yes, no)
-                w.start(yes)
+                yes, no, end = w.blocks("then", "else", "end")
+                w.branch(self.is_set(w, self.places.buffers[condition]), yes, no)
+                w.enter(yes)
                 self.steps(w, then)
-                w.do(f"br label %{end}")
-                w.start(no)
+                w.jump(end)
+                w.enter(no)
                 self.steps(w, otherwise)
-                w.enter(end)
+                w.go_on(end)
             case Loop(test, condition, body):
-                again, inside, end = w.labels("test", "body", "end")
-                w.enter(again)
+                again, end = w.blocks("test", "end")
+                w.go_on(again)
                 self.steps(w, test)
-                w.split(w.is_set(w.pointer(self.places.buffers[condition])), inside, end)
-                w.start(inside)
+                w.require(self.is_set(w, self.places.buffers[condition]), end)
                 self.look(w)
                 self.steps(w, body)
-                w.do(f"br label %{again}")
-                w.start(end)
+                w.jump(again)
+                w.enter(end)
             case CheckWritten(variable, fault):
                 self.check(w, self.places.flags[variable], fault)
             case CheckTrue(condition, fault):
                 self.check(w, self.places.buffers[condition], fault)
             case MarkWritten(variable):
-                w.do(f"store i8 1, ptr {w.pointer(self.places.flags[variable])}")
+                w.store(constant("i8", 1), self.pointer(w, self.places.flags[variable]))
+
+    def is_set(self, w: Writer, place: Place) -> Value:
+        """Whether the byte there is not 0."""
+        return w.compare("ne", w.load(self.pointer(w, place), "i8"), 0)
 
     def look(self, w: Writer) -> None:
         """End the run where the interrupt flag is set."""
-        if self.flag:
-            interrupted, further = w.labels("interrupted", "further")
-            flag = w.put(f"load atomic i8, ptr {self.flag} monotonic, align 1")
-            w.split(w.put(f"icmp eq i8 {flag}, 0"), further, interrupted)
-            w.start(interrupted)
-            w.do(f"ret i32 {INTERRUPTED}")
-            w.start(further)
+        if self.flag is not None:
+            interrupted, further = w.blocks("interrupted", "further")
+            w.branch(w.compare("eq", w.load(self.flag, "i8", "monotonic"), 0), further, interrupted)
+            w.enter(interrupted)
+            w.give(constant("i32", INTERRUPTED))
+            w.enter(further)
+
+    def where_to_look(self, w: Writer, interrupts: Place) -> Value:
+        """The address of the byte at which the loops of this run look."""
+        words = self.pointer(w, interrupts)
+        return w.call(w.load(words, Field(START)), "ptr", words)
 
     def check(self, w: Writer, place: Place, fault: int) -> None:
         """Return the number of the fault unless the byte there is set."""
-        failed, passed = w.labels("fault", "passed")
-        w.split(w.is_set(w.pointer(place)), passed, failed)
-        w.start(failed)
-        w.do(f"ret i32 {fault + 1}")
-        w.start(passed)
+        failed, passed = w.blocks("fault", "passed")
+        w.branch(self.is_set(w, place), passed, failed)
+        w.enter(failed)
+        w.give(constant("i32", fault + 1))
+        w.enter(passed)
 
-    # ---- parts -------------------------------------------------------------------------------------------------------
-    def fork(self, w: Writer, parts: Sequence[Sequence[tuple[int, int, int]]]) -> None:
-        """Parts that may run at the same time, each some rows of the table."""
+    # ---- tasks -------------------------------------------------------------------------------------------------------
+    def fork(self, w: Writer, tasks: Sequence[Sequence[Call]]) -> None:
+        """Tasks that may run at the same time, each some rows of the table."""
         first = len(self.bounds)
-        for calls in parts:
+        for calls in tasks:
             begin, end = self.listed(calls)
             self.bounds += [begin] if len(self.bounds) == first else []
             self.bounds.append(end)
-        w.do(f"call void @{self.prefix}.fork(ptr %frame, i64 {first}, i64 {len(parts)})")
+        w.call(symbol(f"{self.prefix}.fork"), "void", FRAME, constant("i64", first), constant("i64", len(tasks)))
 
-    def parting(self) -> list[str]:
-        """What runs parts, where there are some."""
+    def forking(self) -> list[str]:
+        """What runs tasks, where there are some."""
         if not self.bounds:
             return []
         assert self.places.pool is not None, f"{self.program.name} has no place for its pool of threads"
-        w = Writer()
-        pool = w.pointer(self.places.pool)
-        return parts_text(self.prefix, self.bounds, w.lines, pool)
+        task = self.writer("task", "void", job="ptr", number="i64")
+        run_task(task, f"{self.prefix}.bounds", self.walk)
+        w = self.writer("fork", "void", frame="ptr", first="i64", tasks="i64")
+        fork(w, self.pointer(w, self.places.pool), task.pointer)
+        return [bounds_data(f"{self.prefix}.bounds", self.bounds), *task.definition(), *w.definition()]
 
     # ---- failing without a trace -------------------------------------------------------------------------------------
-    def undoing(self, backup: Backup) -> list[str]:
+    def undoing(self, rollback: Rollback) -> list[str]:
         """The entry of a program that may fail after it has written: where a check may fail, it copies the variables
         before the run, and back if the run fails."""
-        assert self.places.backup is not None, f"{self.program.name} has no room to keep its variables in"
-        w = Writer()
-        keep, kept, go, undo, done = w.labels("keep", "kept", "go", "undo", "done")
-        if not backup.always:
-            start = w.labels("start")[0]
-            w.enter(start)
-            self.split_if_written(w, backup.checked, go, keep)
-            w.start(keep)
-        self.copies(w, backup, back=False)
-        if not backup.always:  # a run that fails before it has written anything has no copies to take back
-            w.enter(kept)
-            w.enter(go)
-            has_copies = w.put(f"phi i1 [false, %{start}], [true, %{kept}]")
-        status = w.put(f"call i32 @{self.prefix}.steps(ptr %frame)")
-        failed = w.put(f"icmp ne i32 {status}, 0")
-        w.split(failed if backup.always else w.put(f"and i1 {failed}, {has_copies}"), undo, done)
-        w.start(undo)
-        self.copies(w, backup, back=True)
-        w.enter(done)
-        return [f"define {self.linkage}i32 @{self.entry}(ptr %frame) #0 {{", *w.lines, f" ret i32 {status}", "}"]
+        w = Function(self.entry, "i32", {"frame": "ptr"}, self.declared, self.linkage)
+        go, undo, done = w.blocks("go", "undo", "done")
+        has_copies: Value | None = None
+        if rollback.always:
+            self.copies(w, rollback, back=False)
+        else:  # a run that fails before it has written anything has no copies to take back
+            keep, = w.blocks("keep")
+            w.branch(w.every([self.is_set(w, self.places.flags[b]) for b in rollback.checked]), go(False), keep)
+            w.enter(keep)
+            self.copies(w, rollback, back=False)
+            w.jump(go(True))
+            has_copies, = w.enter(go, "i1")
+        status = w.call(symbol(f"{self.prefix}.steps"), "i32", FRAME)
+        failed = w.compare("ne", status, 0)
+        w.branch(failed if has_copies is None else w.op("and", failed, has_copies), undo, done)
+        w.enter(undo)
+        self.copies(w, rollback, back=True)
+        w.go_on(done)
+        w.give(status)
+        return w.definition()
 
-    def split_if_written(self, w: Writer, variables: Sequence[Buffer], yes: str, no: str) -> None:
-        """Go on at `yes` where all these variables have been written, else at `no`."""
-        flags = [w.is_set(w.pointer(self.places.flags[b])) for b in variables]
-        all_written = flags[0]
-        for flag in flags[1:]:
-            all_written = w.put(f"and i1 {all_written}, {flag}")
-        w.split(all_written, yes, no)
-
-    def copies(self, w: Writer, backup: Backup, back: bool) -> None:
-        assert self.places.backup is not None
-        room = w.pointer(self.places.backup)
-        for i, (buffer, at) in enumerate(backup.variables):
-            data, flag = w.pointer(self.places.buffers[buffer]), w.pointer(self.places.flags[buffer])
-            kept, kept_flag = w.offset(room, at), w.offset(room, backup.flags_at + i)
+    def copies(self, w: Writer, rollback: Rollback, back: bool) -> None:
+        assert self.places.rollback is not None, f"{self.program.name} has no room to keep its variables in"
+        room = self.pointer(w, self.places.rollback)
+        for i, (buffer, offset) in enumerate(rollback.variables):
+            data, flag = self.pointer(w, self.places.buffers[buffer]), self.pointer(w, self.places.flags[buffer])
+            kept, kept_flag = w.address(room, offset), w.address(room, rollback.flags_at + i)
             w.copy(data if back else kept, kept if back else data, buffer.nbytes)
             w.copy(flag if back else kept_flag, kept_flag if back else flag, 1)
 
 
-def where_to_look(w: Writer, interrupts: Place) -> str:
-    """The address of the byte at which the loops of this run look."""
-    words = w.pointer(interrupts)
-    begin = w.put(f"load ptr, ptr {w.offset(words, START)}")
-    return w.put(f"call ptr {begin}(ptr {words})")
+FRAME = Value("ptr", "%frame")
+"""The first parameter of all functions here but tasks."""
 
 
 def row_count(kernel: Kernel) -> int:

@@ -1,28 +1,22 @@
 """The LLVM module of one or several programs, as text: the kernels' functions, and a driver for each program."""
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from ....runtime.records import dataclass
 from ...elements.expression import Buffer
 from ...loops.ir import Function
 from ...loops.program import Program
+from ...machine_code.llvm_writer import plain
 from ...memory.plan import Plan, PlannedPool, names_of
 from ...target.target import Target
-from ..llvm.emit import emit_functions
-from ..llvm.llvm_text import plain
-from .driver import Driver, Places, Slot
-
-if TYPE_CHECKING:
-    from ..process.concurrent_codegen import Ahead
-
-DECLARATIONS = ("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
-                "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+from ..llvm.emit import EmittedEarlier, emit_functions
+from .buffer_addresses import Places, Slot
+from .driver import Driver
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PlacedProgram:
     """A program of a module; its symbols begin with `prefix`, and it finds its memory at `places`. One that is `exported`
     is called from outside of the module. With `events`, it notes there when each step begins and ends."""
     prefix: str
@@ -31,25 +25,26 @@ class Part:
     exported: bool = False
     events: Slot | None = None
 
-    def driver(self, names: Sequence[str], target: Target) -> Driver:
-        """What runs it on the target; `names` are those of its kernels."""
+    def driver(self, names: Sequence[str], declared: dict[str, str], target: Target) -> Driver:
+        """What runs it on the target; `names` are those of its kernels, `declared` takes what else the module needs."""
         if self.events is None:
-            return Driver(self.prefix, self.program, names, self.places, self.exported)
+            return Driver(self.prefix, self.program, names, self.places, declared, self.exported)
         from .timed_driver import TimedDriver
-        return TimedDriver(self.prefix, self.program, names, self.places, self.exported, self.events, target)
+        return TimedDriver(self.prefix, self.program, names, self.places, declared, self.exported, self.events, target)
 
 
-def module_text(parts: Sequence[Part], target: Target, more: Sequence[str] = (), ahead: Ahead | None = None) -> str:
-    """LLVM IR of the parts; `more` are lines of the interface that calls `@<prefix>.run(ptr %frame)`. What has been compiled
-    `ahead` is only declared."""
-    functions = [f for part in parts for f in part.program.functions]
-    spelled = [f"{part.prefix}.kernel_{i}_{plain(f.name)}" for part in parts for i, f in enumerate(part.program.functions)]
-    over = [written_over(f, part.places) for part in parts for f in part.program.functions]
-    emitted = emit_functions(functions, target, over, spelled, ahead)
-    names = iter(emitted.names)
-    drivers = [line for part in parts
-               for line in part.driver([next(names) for _ in part.program.functions], target).lines()]
-    own = [d for d in DECLARATIONS if d not in emitted.declarations]
+def module_text(programs: Sequence[PlacedProgram], target: Target, more: Sequence[str] = (),
+                declared: Mapping[str, str] | None = None, earlier: EmittedEarlier | None = None) -> str:
+    """LLVM IR of the programs; `more` are lines of the interface that calls `@<prefix>.run(ptr %frame)`, which need what is
+    `declared`. What was emitted `earlier` is only declared."""
+    functions = [f for one in programs for f in one.program.functions]
+    spelled = [f"{one.prefix}.kernel_{i}_{plain(f.name)}" for one in programs for i, f in enumerate(one.program.functions)]
+    over = [written_over(f, one.places) for one in programs for f in one.program.functions]
+    emitted = emit_functions(functions, target, over, spelled, earlier)
+    names, needed = iter(emitted.names), dict(declared or {})
+    drivers = [line for one in programs
+               for line in one.driver([next(names) for _ in one.program.functions], needed, target).lines()]
+    own = [text for text in needed.values() if text not in emitted.declarations]
     return "\n".join([f'target triple = "{target.triple}"', *emitted.declarations, *own, *emitted.definitions, *drivers,
                       *more, *emitted.attributes, ""])
 

@@ -6,27 +6,28 @@ behind the other, as long as there is room.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ....runtime.errors import Problem
 from ...graph.types import Array
 from ...loops.program import Program
-from ...memory.plan import Plan
+from ...machine_code.llvm_writer import Field, Value, Writer, constant
 from ...target.target import Target
-from ..process.load import frame_places, frame_size
-from .driver import Driver, Places, Slot, Writer
-from .module import Part, module_text
+from ..llvm import aarch64, riscv, x86
+from .buffer_addresses import Places, Slot
+from .driver import Driver
 
 FIELDS = ("kernel", "low", "high", "begin", "end")
 """Of a note: the kernel's number, the rows it computed, the counter before and after."""
 
+NOTE_BYTES = 8 * len(FIELDS)
+
 MOST = 1 << 16
 """Notes of one run that are kept."""
 
-COUNTERS = {"x86": "call i64 @llvm.readcyclecounter()", "aarch64": 'call i64 asm sideeffect "mrs $0, cntvct_el0", "=r"()',
-            "riscv": 'call i64 asm sideeffect "rdtime $0", "=r"()'}
+COUNTERS: dict[str, Callable[[Writer], Value]] = {
+    "x86": x86.read_counter, "aarch64": aarch64.read_counter, "riscv": riscv.read_counter}
 """How code reads a counter that goes on evenly, by architecture."""
 
 
@@ -45,35 +46,19 @@ def noted(events: Array) -> Array:
 class TimedDriver(Driver):
     """A driver whose calls of kernels are noted at `events`."""
 
-    def __init__(self, prefix: str, program: Program, names: Sequence[str], places: Places, exported: bool, events: Slot,
-                 target: Target) -> None:
-        super().__init__(prefix, program, names, places, exported)
-        self.events, self.target = events, target
+    def __init__(self, prefix: str, program: Program, names: Sequence[str], places: Places, declared: dict[str, str],
+                 exported: bool, events: Slot, target: Target) -> None:
+        super().__init__(prefix, program, names, places, declared, exported)
+        self.events, self.read_counter = events, COUNTERS[target.architecture]
 
-    def lines(self) -> list[str]:
-        return [*super().lines(), "declare i64 @llvm.readcyclecounter()"]
-
-    def call(self, w: Writer, kernel: int, low: str, high: str, part: str) -> None:
-        clock = COUNTERS[self.target.architecture]
-        begin = w.put(clock)
-        super().call(w, kernel, low, high, part)
-        end = w.put(clock)
-        events = w.pointer(self.events)
-        count = w.put(f"load i64, ptr {events}")
-        has_room = w.put(f"icmp ult i64 {count}, {MOST}")
-        row = w.put(f"select i1 {has_room}, i64 {count}, i64 -1")
-        note = w.put(f"getelementptr [{len(FIELDS)} x i64], ptr {w.offset(events, 2 * len(FIELDS), 'i64')}, i64 {row}")
-        for i, value in enumerate((f"{kernel}", low, high, begin, end)):
-            w.do(f"store i64 {value}, ptr {w.offset(note, i, 'i64')}")
-        w.do(f"store i64 {w.put(f'add i64 {count}, 1')}, ptr {events}")
-
-
-def timed_text(program: Program, plan: Plan, target: Target) -> str:
-    """As `native_text`, with notes in an array behind the constants of the frame."""
-    if target.architecture not in COUNTERS:
-        raise Problem(f"a profile needs a processor's counter, and that of {target.architecture} is not known",
-                      kind="unsupported")
-    places = frame_places(program, plan)
-    assert isinstance(places.backup, Slot)
-    events = Slot(frame_size(program, plan))
-    return module_text([Part("program", program, places, exported=True, events=events)], target)
+    def call(self, w: Writer, kernel: int, low: Value, high: Value, task: Value | None) -> None:
+        begin = self.read_counter(w)
+        super().call(w, kernel, low, high, task)
+        end = self.read_counter(w)
+        events = self.pointer(w, self.events)
+        count = w.load(events, "i64")
+        row = w.select(w.compare("ult", count, MOST), count, -1)
+        note = w.address(w.address(events, 2 * NOTE_BYTES), row, f"[{len(FIELDS)} x i64]")
+        for i, value in enumerate((constant("i64", kernel), low, high, begin, end)):
+            w.keep(value, note, Field(8 * i, "i64"))
+        w.store(w.op("add", count, 1), events)

@@ -16,7 +16,7 @@ from ...loops.program import Program
 
 
 @dataclass(frozen=True, slots=True)
-class Backup:
+class Rollback:
     """The variables that a run may have changed when it fails, each with its offset in the room where a copy is kept.
     The flags lie behind, a byte each, from `flags_at` on. A run cannot fail late where all of `checked` are written, unless
     it may `always`."""
@@ -30,7 +30,7 @@ class Backup:
         return self.flags_at + len(self.variables) if self.variables else 0
 
 
-def backup_of(program: Program, interruptible: bool = False) -> Backup:
+def rollback_of(program: Program, interruptible: bool = False) -> Rollback:
     """What `program` must keep to be able to fail without a trace; nothing if every check is before every write. Where it is
     `interruptible`, each iteration of a loop may fail."""
     risk = at_risk(program, program.steps, frozenset(), interruptible)
@@ -41,7 +41,7 @@ def backup_of(program: Program, interruptible: bool = False) -> Backup:
         variables.append((buffer, end))
         end += -(-buffer.nbytes // 64) * 64
     checked = tuple(dict.fromkeys(s.variable for s in walk(program.steps) if isinstance(s, CheckWritten)))
-    return Backup(tuple(variables), checked, end, risk.always) if variables else Backup((), (), 0)
+    return Rollback(tuple(variables), checked, end, risk.always) if variables else Rollback((), (), 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....runtime.records import dataclass
-from .llvm_text import Writer
+from ...machine_code.codegen import SHAPES_TILES
+from ...machine_code.llvm_writer import Writer, data
 
 PALETTE = 1
 """The only one that there is: 8 tiles of 16 rows of 64 bytes."""
@@ -25,31 +26,31 @@ class TileInstructions:
         self.used = True
         name = f"@tosaic.tiles.{'.'.join(f'{rows}x{nbytes}' for rows, nbytes in shapes)}"
         text = "".join(f"\\{byte:02X}" for byte in configuration(shapes))
-        self.writer.declared[name] = f'{name} = private unnamed_addr constant [64 x i8] c"{text}", align 64'
-        self.writer.call("llvm.x86.ldtilecfg", "void", [("ptr", name)])
+        self.writer.declared[name] = data(name[1:], "private unnamed_addr constant", "[64 x i8]", f'c"{text}"', align=64)
+        self.writer.intrinsic(SHAPES_TILES, "void", [("ptr", name)])
 
     def release(self) -> None:
         """At the end of the function."""
         if self.used:
-            self.writer.call("llvm.x86.tilerelease", "void", [])
+            self.writer.intrinsic("llvm.x86.tilerelease", "void", [])
 
     def zero(self, tile: int) -> None:
-        self.writer.call("llvm.x86.tilezero", "void", [("i8", f"{tile}")])
+        self.writer.intrinsic("llvm.x86.tilezero", "void", [("i8", f"{tile}")])
 
     def load(self, tile: int, pointer: str, stride: int) -> None:
         """`stride` is in bytes."""
-        self.writer.call("llvm.x86.tileloadd64", "void", [("i8", f"{tile}"), ("ptr", pointer), ("i64", f"{stride}")])
+        self.writer.intrinsic("llvm.x86.tileloadd64", "void", [("i8", f"{tile}"), ("ptr", pointer), ("i64", f"{stride}")])
 
     def store(self, tile: int, pointer: str, stride: int) -> None:
-        self.writer.call("llvm.x86.tilestored64", "void", [("i8", f"{tile}"), ("ptr", pointer), ("i64", f"{stride}")])
+        self.writer.intrinsic("llvm.x86.tilestored64", "void", [("i8", f"{tile}"), ("ptr", pointer), ("i64", f"{stride}")])
 
     def multiply(self, total: int, x: int, y: int, signed: bool) -> None:
         """Of signed or unsigned bytes with signed ones."""
-        self.writer.call(f"llvm.x86.tdpb{'s' if signed else 'u'}sd", "void", [("i8", f"{t}") for t in (total, x, y)])
+        self.writer.intrinsic(f"llvm.x86.tdpb{'s' if signed else 'u'}sd", "void", [("i8", f"{t}") for t in (total, x, y)])
 
     def multiply_floats(self, total: int, x: int, y: int) -> None:
         """Of pairs of bfloat16."""
-        self.writer.call("llvm.x86.tdpbf16ps", "void", [("i8", f"{t}") for t in (total, x, y)])
+        self.writer.intrinsic("llvm.x86.tdpbf16ps", "void", [("i8", f"{t}") for t in (total, x, y)])
 
 
 def configuration(shapes: Sequence[tuple[int, int]]) -> bytes:

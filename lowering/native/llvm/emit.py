@@ -3,10 +3,11 @@ says what is a vector, what is hoisted and what is unrolled, so that LLVM needs 
 """
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from itertools import repeat
-from typing import TYPE_CHECKING
 
 from ....runtime.records import dataclass
 from ...elements.expression import Buffer
@@ -35,19 +36,29 @@ from ...loops.ir import (
     buffers_written,
     first_of,
 )
+from ...machine_code.llvm_writer import OWN_ATTRIBUTES, Writer, quoted
+from ...machine_code.split_module import Definition
 from ...target.target import Target
 from .amx import TileInstructions
 from .instructions import Instructions
-from .llvm_text import SCALARS, Writer, lane_numbers, literal, llvm_type, quoted, spelled
+from .llvm_text import SCALARS, lane_numbers, literal, llvm_type, spelled
 from .memory_accesses import Accesses
-from .outline_loops import emit_apart, loops_apart
-from .pointers import Pointers
+from .narrow_indices import NarrowIndices
+from .outline_loops import outlined_loops
+from .pointers import Entry, Pointers
 
-if TYPE_CHECKING:
-    from ..process.concurrent_codegen import Ahead
-
+POINTER = re.compile(r"%p\d+\b")
+"""The pointer to a buffer, in a function's text."""
 POSTPONED = frozenset({"add"}), frozenset({"add", "splat", "cast"})
 """Operations on indices, scalars and vectors, that pointers mostly take the place of."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmittedEarlier:
+    """Functions that are written before the others of their module, and compiled elsewhere: `texts` has each from its
+    parameters on, by the first of those that are the same but for their buffers, `definitions` what has such a text."""
+    texts: dict[Function, str] = field(default_factory=dict)
+    definitions: dict[str, Definition] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +73,11 @@ class Emitted:
 
 
 def emit_functions(functions: Sequence[Function], target: Target, over: Sequence[frozenset[Buffer]] = (),
-                   names: Sequence[str] = (), ahead: Ahead | None = None) -> Emitted:
+                   names: Sequence[str] = (), earlier: EmittedEarlier | None = None) -> Emitted:
     """Definitions `define internal void @name(ptr %p0, ..., i64 %low, i64 %high) #0`: a pointer for each of params and
     scratch, and the rows where the function takes them. `over[i]` are buffers that functions[i] writes over others that it
     reads; what else it writes shares no byte with anything. `names[i]` is what it is called, if not by its own name; what
-    has been compiled `ahead` is declared."""
+    was emitted `earlier` is declared."""
     declared: dict[str, str] = {}
     definitions: list[str] = []
     by_text: dict[str, str] = {}
@@ -75,9 +86,9 @@ def emit_functions(functions: Sequence[Function], target: Target, over: Sequence
     found = []
     for function, shared, name in zip(functions, over or repeat(frozenset()), names or [f.name for f in functions]):
         form = first_of(function), tuple([b in shared for b in (*function.params, *function.scratch)] if shared else ())
-        text = (ahead.texts.get(form[0]) if ahead and not shared else None) or by_form.get(form)
+        text = (earlier.texts.get(form[0]) if earlier and not shared else None) or by_form.get(form)
         text = by_form[form] = text or emit_function(function, target, declared, shared)
-        known = ahead.definitions.get(text) if ahead else None
+        known = earlier.definitions.get(text) if earlier else None
         if known is not None:
             by_text[text] = known.name.strip('"')
             elsewhere[known.declaration] = None
@@ -91,9 +102,7 @@ def emit_functions(functions: Sequence[Function], target: Target, over: Sequence
 
 def emit_function(function: Function, target: Target, declared: dict[str, str], over: frozenset[Buffer] = frozenset()) -> str:
     """A function from its parameters on: equal texts are the same function. `declared` takes what else its module needs."""
-    from .index32 import NarrowEmitter
-    emitter = Emitter if target.has_int64 else NarrowEmitter
-    return "\n".join(emitter(target, declared).function(function, over))
+    return "\n".join(Emitter(target, declared).function(function, over))
 
 
 def own_definitions(declared: Mapping[str, str]) -> list[str]:
@@ -104,7 +113,7 @@ def own_definitions(declared: Mapping[str, str]) -> list[str]:
 def attributes(target: Target) -> str:
     """Tuned for no processor: the order of instructions is the schedule's, and LLVM's models of some processors
     (znver4, znver5) move loads up until sums that fit the registers exactly are spilled in the innermost loop."""
-    parts = ["nounwind", '"no-builtins"', f'"target-cpu"="{target.cpu}"', '"tune-cpu"="generic"']
+    parts = [*OWN_ATTRIBUTES, f'"target-cpu"="{target.cpu}"', '"tune-cpu"="generic"']
     if target.features:
         parts.append(f'"target-features"="{target.features}"')
     if target.architecture == "x86":
@@ -116,7 +125,7 @@ def attributes(target: Target) -> str:
 class Emitter:
     """Writes one function. `values` are LLVM's names of variables; `postponed` are indices that may be used for
     pointers alone, with the lines where they are written if not; `alone` buffers that share no byte with others,
-    `outside` what a loop apart takes from around it."""
+    `outside` what an outlined loop takes from around it; `narrow` indices of 32 bits, on processors with such registers."""
     target: Target
     declared: dict[str, str]
     writer: Writer = field(init=False)
@@ -125,10 +134,10 @@ class Emitter:
     pointers: Pointers = field(init=False)
     values: dict[Var, str] = field(default_factory=dict)
     postponed: dict[Var, tuple[Let, int]] = field(default_factory=dict)
-    streams: bool = False
     alone: frozenset[Buffer] = frozenset()
     outside: dict[Var, str] = field(default_factory=dict)
     tiles: TileInstructions = field(init=False)
+    narrow: NarrowIndices | None = field(init=False)
 
     def __post_init__(self) -> None:
         self.writer = Writer(self.declared)
@@ -136,6 +145,7 @@ class Emitter:
         self.instructions = Instructions(self.writer, self.target, self.target.enabled)
         self.pointers = Pointers(self.writer, self.index, self.value)
         self.tiles = TileInstructions(self.writer)
+        self.narrow = None if self.target.has_int64 else NarrowIndices(self.writer, self.target, self.value)
 
     def function(self, f: Function, over: frozenset[Buffer] = frozenset()) -> list[str]:
         """The function from its parameters on: equal texts are the same function. `over` are buffers that others lie on."""
@@ -147,24 +157,24 @@ class Emitter:
             self.values |= {f.rows[0]: "%low", f.rows[1]: "%high"}
             params += ["i64 %low", "i64 %high"]
         self.writer.lines += [f"({', '.join(params)}) #0 {{", "entry:"]
-        self.enter(f)
+        if self.narrow is not None:
+            self.narrow.enter(f)
         self.block(f.body)
-        if self.streams:  # what was written past the caches is seen by other threads once this is through
-            self.writer.call("llvm.x86.sse.sfence", "void", [])
+        self.accesses.finish()
         self.tiles.release()
-        return [*filter(None, self.writer.lines), " ret void", "}"]
+        return [*filter(None, self.writer.finished()), " ret void", "}"]
 
     # ---- values, and how wide an index is ----------------------------------------------------------------------------
-    def enter(self, f: Function) -> None:
-        """Look at the function before its first statement."""
-
     def value(self, x: Operand) -> str:
         if not isinstance(x, Var):
             return literal(x.value, x.type)
         return self.values[x] if x in self.values else self.written(x)
 
     def written(self, x: Var) -> str:
-        """What was postponed, written where it is defined; or a parameter, for what is defined around a loop apart."""
+        """What was postponed, written where it is defined; an index of 32 bits, widened; or a parameter, for what is defined
+        around an outlined loop."""
+        if self.narrow is not None and x in self.narrow.names:
+            return self.narrow.widened(x)
         if x not in self.postponed:
             self.values[x] = self.outside[x] = f"%x{len(self.outside)}"
             return self.values[x]
@@ -174,18 +184,19 @@ class Emitter:
 
     def index(self, x: Operand) -> tuple[str, str]:
         """An index with its type."""
-        return "i64", self.value(x)
+        return self.narrow.index(x) if self.narrow is not None else ("i64", self.value(x))
 
-    def count(self, f: For) -> tuple[str, str, str]:
-        """A loop's bounds, and the type that it counts in."""
-        return "i64", self.value(f.low), self.value(f.high)
-
-    def counter(self, f: For, name: str, type: str) -> None:
-        """A loop's index is `name`, of the type that it counts in."""
-        self.values[f.index] = name
+    def bounds(self, f: For) -> tuple[str, str, str]:
+        """The type in which a loop counts, and its bounds."""
+        narrow = self.narrow.bounds(f) if self.narrow is not None else None
+        return narrow or ("i64", self.value(f.low), self.value(f.high))
 
     def let(self, stmt: Let) -> None:
-        if stmt.op in POSTPONED[stmt.result.type.lanes > 1] and stmt.result.type.dtype == "int64":
+        value = self.narrow.let(stmt) if self.narrow is not None else None
+        if value is not None:
+            if value:
+                self.values[stmt.result] = value
+        elif stmt.op in POSTPONED[stmt.result.type.lanes > 1] and stmt.result.type.dtype == "int64":
             self.postponed[stmt.result] = stmt, len(self.writer.lines)
             self.writer.lines.append("")
         else:
@@ -198,7 +209,7 @@ class Emitter:
 
     # ---- statements --------------------------------------------------------------------------------------------------
     def block(self, block: Block) -> None:
-        apart = loops_apart(block, self.target)
+        outlined = outlined_loops(block, self.target)
         for number, stmt in enumerate(block):
             match stmt:
                 case Let():
@@ -214,8 +225,8 @@ class Emitter:
                     self.accesses.prefetch(self.address(address), near)
                 case GatherFrom():
                     self.gather(stmt)
-                case For() if number in apart:
-                    emit_apart(self, stmt)
+                case For() if number in outlined:
+                    self.outline(stmt)
                 case For():
                     self.loop(stmt)
                 case If():
@@ -281,6 +292,8 @@ class Emitter:
         self.values[result] = value
 
     def load(self, stmt: LoadFrom) -> None:
+        if self.narrow is not None:
+            self.narrow.loaded(stmt)
         type, pointer = stmt.result.type, self.address(stmt.address)
         self.loaded(stmt.result, self.accesses.load(memory_scalar(type.dtype), type.lanes, pointer, stmt.active,
                                                     self.mask(stmt.mask)))
@@ -297,7 +310,6 @@ class Emitter:
         if type.dtype == "bool":
             value = self.writer.put(f"zext {llvm_type(type)} {value} to {spelled(scalar, type.lanes)}")
         if stmt.streaming and stmt.active == type.lanes and self.accesses.can_stream(scalar, type.lanes):
-            self.streams = True
             self.accesses.stream(scalar, type.lanes, pointer, value)
         else:
             self.accesses.store(scalar, type.lanes, pointer, value, stmt.active)
@@ -306,10 +318,9 @@ class Emitter:
     def when(self, stmt: If) -> None:
         condition = self.value(stmt.condition)
         self.pointers.enter()
-        _, _, done = self.writer.branch(condition, stmt.likely)
-        self.inner(stmt.body)
-        self.pointers.leave()
-        self.writer.join(done)
+        with self.writer.when(condition, stmt.likely):
+            self.inner(stmt.body)
+            self.pointers.leave()
 
     def loop(self, f: For) -> None:
         """The test is at the end; it is made before the loop too, unless the bounds are known."""
@@ -317,34 +328,51 @@ class Emitter:
         if known and f.low.value >= f.high.value:  # type: ignore[union-attr]
             self.values |= {r: self.value(i) for r, i in zip(f.results, f.inits)}
             return
-        w, (t, low, high) = self.writer, self.count(f)
+        w, (t, low, high) = self.writer, self.bounds(f)
         every, kept = list(zip(f.params, map(self.value, f.inits), f.yields, f.results)), unchanged(f)
         carried = [c for c in every if c[0] not in kept]  # what stays as it is needs no place in the loop
         self.values |= {v: init for p, init, _, r in every if p in kept for v in (p, r)}
-        before = w.label
-        w.count += 1
-        head, done = f"loop{w.count}", f"done{w.count}"
+        head, done = w.blocks("loop", "done")
+        inits, types = [init for _, init, _, _ in carried], [llvm_type(p.type) for p, *_ in carried]
         entered = "" if known else w.put(f"icmp slt {t} {low}, {high}")
         self.pointers.enter()
-        w.lines.append(f" br label %{head}" if known else f" br i1 {entered}, label %{head}, label %{done}")
-        w.start(head)
-        at, index = len(w.lines), w.new()
-        self.values |= {p: w.new() for p, *_ in carried}
-        w.lines += [""] * (1 + len(carried))
-        self.counter(f, index, t)
+        if known:
+            w.jump(head(low, *inits))
+        else:
+            w.branch(entered, head(low, *inits), done(*inits))
+        index, *params = [x.name for x in w.enter(head, t, *types)]
+        self.values |= {p: name for (p, *_), name in zip(carried, params)}
+        (self.narrow.names if self.narrow is not None and t == "i32" else self.values)[f.index] = index
         self.inner(f.body)
         self.pointers.leave()
         following = w.put(f"add nsw {t} {index}, 1")
         again = [self.value(y) for _, _, y, _ in carried]
-        w.lines[at] = f" {index} = phi {t} [{low}, %{before}], [{following}, %{w.label}]"
-        for i, ((p, init, *_), value) in enumerate(zip(carried, again), at + 1):
-            w.lines[i] = f" {self.values[p]} = phi {llvm_type(p.type)} [{init}, %{before}], [{value}, %{w.label}]"
-        last = w.label
-        w.lines.append(f" br i1 {w.put(f'icmp slt {t} {following}, {high}')}, label %{head}, label %{done}")
-        w.start(done)
-        for (_, init, _, result), value in zip(carried, again):
-            self.values[result] = value if known else w.put(
-                f"phi {llvm_type(result.type)} [{value}, %{last}], [{init}, %{before}]")
+        more = w.put(f"icmp slt {t} {following}, {high}")
+        w.branch(more, head(following, *again), done if known else done(*again))
+        results = again if known else [x.name for x in w.enter(done, *types)]
+        if known:
+            w.enter(done)
+        self.values |= {result: value for (*_, result), value in zip(carried, results)}
+
+    def outline(self, f: For) -> None:
+        """A call in place of the loop, of a function with the loop. Equal loops are one function."""
+        inner = Emitter(self.target, self.declared)
+        inner.pointers.buffers, inner.alone = self.pointers.buffers, self.alone
+        inner.writer.lines += ["entry:", ""]
+        inner.pointers.entries += [Entry(1)] * len(self.pointers.entries)
+        inner.loop(f)
+        self.accesses.streams |= inner.accesses.streams
+        lines = [*filter(None, inner.writer.finished()), " ret void", "}"]
+        used = set(POINTER.findall("\n".join(lines)))
+        pointers = [(f"ptr{' noalias' if b in self.alone else ''}", name)
+                    for b, name in self.pointers.buffers.items() if name in used]
+        taken = pointers + [(llvm_type(x.type), name) for x, name in inner.outside.items()]
+        text = "\n".join([f"({', '.join(f'{t} {name}' for t, name in taken)}) #0 {{", *lines])
+        name = f"loop.{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
+        self.declared[name] = f"define internal void @{name}{text}"
+        given = [name for _, name in pointers] + [self.value(x) for x in inner.outside]
+        arguments = ", ".join(f"{t.removesuffix(' noalias')} {value}" for (t, _), value in zip(taken, given))
+        self.writer.do(f"call void @{name}({arguments})")
 
 
 def unchanged(f: For) -> frozenset[Var]:

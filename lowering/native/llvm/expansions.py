@@ -1,23 +1,151 @@
-"""The upper halves of 64-bit sums of products, which exact rescaling is made of, in LLVM IR.
-
-Vectors on x86 are taken apart into even and odd lanes, as its instruction for products of 32 bits needs them; then the
-upper halves lie where they belong, or one lane beside. Elsewhere 64-bit arithmetic says it, and instructions exist.
+"""Operations that a target lacks, written with those that it has: products of bytes summed by fours, look-ups in a table of
+bytes, narrowing with saturation, scaling by powers of two, division of 64-bit integers, and the upper halves of products.
 """
 from __future__ import annotations
 
+import functools
 import re
 
+from ...graph.types import ITEM_SIZES
 from ...loops.ir import Type
+from ...machine_code.llvm_writer import Function, Writer
 from ...target.target import Target
-from .llvm_text import Arithmetic, Writer, spelled
+from .llvm_text import BITS, SCALARS, Arithmetic, llvm_type, spelled
 
+
+# ---- products of bytes, look-ups and narrowing -----------------------------------------------------------------------
+def dot4(writer: Writer, result: Type, values: list[str]) -> str:
+    """acc + four products of unsigned and signed bytes in each lane."""
+    lanes, (total, x, y) = result.lanes, values
+    wide, a = Arithmetic(writer, 4 * lanes), Arithmetic(writer, lanes)
+    products = wide.op("mul", "i32", wide.cast("zext", "i8", x, "i32"), wide.cast("sext", "i8", y, "i32"))
+    for first in range(4):
+        total = a.op("add", "i32", total, every_fourth(writer, products, lanes, first))
+    return total
+
+
+def every_fourth(writer: Writer, x: str, lanes: int, first: int) -> str:
+    t = spelled("i32", 4 * lanes)
+    if lanes == 1:
+        return writer.put(f"extractelement {t} {x}, i32 {first}")
+    numbers = ", ".join(f"i32 {4 * i + first}" for i in range(lanes))
+    return writer.put(f"shufflevector {t} {x}, {t} poison, <{lanes} x i32> <{numbers}>")
+
+
+QUARTER = 64
+"""Bytes of each of the four vectors in which a table of 256 lies."""
+
+
+def lookup(writer: Writer, result: Type, values: list[str]) -> str:
+    """table[x + 128] for each lane of x, signed bytes; `values` are x and the quarters of the table. Lane by lane, from the
+    quarter that the upper two bits say."""
+    (x, *quarters), t, quarter, total = values, llvm_type(result), spelled("i8", QUARTER), "poison"
+    one = Arithmetic(writer, 1)
+    for lane in range(result.lanes):
+        byte = x if result.lanes == 1 else writer.put(f"extractelement {t} {x}, i32 {lane}")
+        place = one.op("xor", "i8", byte, -128)
+        low = one.cast("zext", "i8", one.op("and", "i8", place, QUARTER - 1), "i32")
+        entries = [writer.put(f"extractelement {quarter} {q}, i32 {low}") for q in quarters]
+        first, second = (one.select(one.op("icmp ne", "i8", one.op("and", "i8", place, QUARTER), 0), "i8", b, a)
+                         for a, b in (entries[:2], entries[2:]))
+        entry = one.select(one.op("icmp slt", "i8", place, 0), "i8", second, first)
+        total = entry if result.lanes == 1 else writer.put(f"insertelement {t} {total}, i8 {entry}, i32 {lane}")
+    return total
+
+
+PACKED_BYTES = 16
+"""`pack` puts its operands together by groups of so many bytes."""
+
+
+def pack(writer: Writer, result: Type, values: list[str]) -> str:
+    """Two vectors of integers clipped to half their size and put together by groups of 16 bytes."""
+    half = SCALARS[result.dtype]
+    lanes, wide = result.lanes // 2, f"i{2 * BITS[half]}"
+    a, most = Arithmetic(writer, lanes), 1 << BITS[half] - 1
+    x, y = (a.cast("trunc", wide, clipped(a, wide, v, most), half) for v in values)
+    group, narrow = PACKED_BYTES // (2 * ITEM_SIZES[result.dtype]), spelled(half, lanes)
+    order = [lanes * side + first + i for first in range(0, lanes, group) for side in (0, 1) for i in range(group)]
+    numbers = ", ".join(f"i32 {n}" for n in order)
+    return writer.put(f"shufflevector {narrow} {x}, {narrow} {y}, <{result.lanes} x i32> <{numbers}>")
+
+
+def clipped(a: Arithmetic, scalar: str, x: str, most: int) -> str:
+    """-most <= x < most."""
+    x = a.select(a.op("icmp slt", scalar, x, -most), scalar, a.value(scalar, -most), x)
+    return a.select(a.op("icmp sgt", scalar, x, most - 1), scalar, a.value(scalar, most - 1), x)
+
+
+# ---- powers of two ---------------------------------------------------------------------------------------------------
+ROUNDER, ONE, EXPONENT = 1.5 * 2.0**23, 0x3F80_0000, -1 << 23
+"""Added to a whole number, the first leaves it in the low bits; the bits of 1.0; those of an exponent and the sign."""
+
+
+def scaleb(writer: Writer, result: Type, values: list[str]) -> str:
+    """x * 2**n for whole numbers n of a float, -252 <= n <= 252: two products, so that a result below the normal numbers is
+    rounded once and one beyond the range is infinite."""
+    (x, n), scalar, a = values, SCALARS[result.dtype], Arithmetic(writer, result.lanes)
+    low = a.bits(scalar, a.op("fadd", scalar, n, ROUNDER), "i32")
+    whole = a.op("shl", "i32", low, 23)
+    half = a.op("and", "i32", a.op("shl", "i32", low, 22), EXPONENT)
+    for exponent in (half, a.op("sub", "i32", whole, half)):
+        power = a.bits("i32", a.op("add", "i32", exponent, ONE), scalar)
+        x = a.op("fmul", scalar, x, power)
+    return x
+
+
+# ---- division of 64-bit integers on 32-bit processors ----------------------------------------------------------------
+UNSIGNED, SIGNED = "tosaic.udiv64", "tosaic.sdiv64"
+
+
+@functools.cache
+def long_division() -> dict[str, str]:
+    """Functions that divide bit by bit, by name, as an instruction would be a library call; the divisor must not be 0."""
+    unsigned = unsigned_division()
+    return {f.name: "\n".join(f.definition()) for f in (unsigned, signed_division(unsigned))}
+
+
+def unsigned_division() -> Function:
+    f = Function(UNSIGNED, "i64", {"x": "i64", "y": "i64"}, attributes=" noinline #0")
+    x, y = f.params
+    bit, done = f.blocks("bit", "done")
+    f.jump(bit(63, 0, 0))
+    i, rest, quotient = f.enter(bit, "i64", "i64", "i64")
+    is_over, twice = f.compare("slt", rest, 0), f.op("shl", rest, 1)
+    now = f.op("or", twice, f.op("and", f.op("lshr", x, i), 1))
+    fits = f.op("or", is_over, f.compare("uge", now, y))
+    kept = f.select(fits, f.op("sub", now, y), now)
+    double = f.op("shl", quotient, 1)
+    longer = f.op("or", double, f.cast("zext", fits, "i64"))
+    following = f.op("sub", i, 1)
+    f.branch(f.compare("sge", following, 0), bit(following, kept, longer), done)
+    f.enter(done)
+    f.give(longer)
+    return f
+
+
+def signed_division(unsigned: Function) -> Function:
+    f = Function(SIGNED, "i64", {"x": "i64", "y": "i64"}, attributes=" noinline #0")
+    negative = [f.compare("slt", p, 0) for p in f.params]
+    minus = [f.op("sub", 0, p) for p in f.params]
+    sizes = [f.select(n, m, p) for n, m, p in zip(negative, minus, f.params)]
+    size = f.call(unsigned.pointer, "i64", *sizes)
+    opposite = f.op("sub", 0, size)
+    f.give(f.select(f.op("xor", *negative), opposite, size))
+    return f
+
+
+# ---- upper halves of 64-bit sums of products -------------------------------------------------------------------------
 SIGN = 1 << 31
 NUMBER = re.compile(r"splat \(i(?:32|64) (-?\d+)\)")
 """A vector of one number."""
 
 
 def multiply_high(writer: Writer, target: Target, type: Type, values: list[str], nudged: bool) -> str:
-    """(x * y + z) >> 32, of `type`; with `nudged` of 2^31 less where x is negative."""
+    """(x * y + z) >> 32, of `type`, which exact rescaling is made of; with `nudged` of 2^31 less where x is negative.
+
+    Vectors on x86 are taken apart into even and odd lanes, as its instruction for products of 32 bits needs them; then the
+    upper halves lie where they belong, or one lane beside. Elsewhere 64-bit arithmetic says it, and instructions exist.
+    """
     if target.architecture == "x86" and type.lanes >= 4 and type.lanes % 2 == 0:
         return by_parity(writer, type.lanes, values, nudged)
     x, y, z = values

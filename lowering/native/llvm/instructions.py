@@ -9,14 +9,11 @@ from collections.abc import Callable
 
 from ....runtime.records import dataclass
 from ...loops.ir import Literal, Operand, Type
+from ...machine_code.llvm_writer import Writer
 from ...target.target import Target
-from .byte_permutations import lookup
+from . import expansions, x86
 from .conversions import convert
-from .expansions import multiply_high
-from .llvm_text import BITS, KINDS, SCALARS, Arithmetic, Writer, llvm_type, spelled, suffix
-from .long_division import LONG_DIVISION
-from .powers_of_two import scaled
-from .saturating_narrowing import pack
+from .llvm_text import BITS, KINDS, SCALARS, Arithmetic, llvm_type, spelled, suffix
 
 SAME = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor"}
 BINARY: dict[str, dict[str, str]] = {
@@ -31,8 +28,8 @@ SMALLER = frozenset({"min", "minimum", "minnum"})
 EXTREMES = SMALLER | {"max", "maximum", "maxnum"}
 SHIFTS = {"shl": "shl", "lshr": "lshr", "ashr": "ashr"}
 REDUCE_INTEGERS = {"add": "add", "mul": "mul", "and": "and", "or": "or"}
-DOT4 = {4: "128", 8: "256", 16: "512"}
-"""Lanes of the accumulator -> the size in the instruction's name."""
+OWN_OPERATIONS = {"x86": x86.OPERATIONS}
+"""By architecture: operations for which some of its processors have instructions that LLVM has intrinsics of its own for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +49,11 @@ class Instructions:
         if name.startswith("reduce_"):
             return self.reduction(name[len("reduce_"):], type, values[0])
         return OTHERS[name](self, result, args, values)
+
+    def own(self, name: str, result: Type, values: list[str]) -> str | None:
+        """The operation as an instruction of the target's own; None where it has none."""
+        written = OWN_OPERATIONS.get(self.target.architecture, {}).get(name)
+        return written(self.writer, self.target, result, values) if written else None
 
     def over(self, type: Type) -> Arithmetic:
         return Arithmetic(self.writer, type.lanes)
@@ -83,12 +85,12 @@ class Instructions:
                 unsafe = a.op("or", "i1", unsafe, a.op("and", "i1", least, a.op("icmp eq", scalar, y, -1)))
             y = a.select(unsafe, scalar, 1, y)
         if scalar == "i64" and not self.target.has_int64:
-            return self.each_lane(type, "tosaic.sdiv64" if kind == "signed" else "tosaic.udiv64", x, y)
+            return self.each_lane(type, expansions.SIGNED if kind == "signed" else expansions.UNSIGNED, x, y)
         return a.op("sdiv" if kind == "signed" else "udiv", scalar, x, y)
 
     def each_lane(self, type: Type, function: str, x: str, y: str) -> str:
         """One of our own functions of two 64-bit integers, lane by lane."""
-        self.writer.declared |= LONG_DIVISION
+        self.writer.declared |= expansions.long_division()
         if type.lanes == 1:
             return self.writer.put(f"call i64 @{function}(i64 {x}, i64 {y})")
         t, total = llvm_type(type), "poison"
@@ -160,7 +162,7 @@ class Instructions:
         if kind != "signed":
             return x
         t = a.type(scalar)
-        return self.writer.call(f"llvm.abs.{suffix(scalar, type.lanes)}", t, [(t, x), ("i1", "false")])
+        return self.writer.intrinsic(f"llvm.abs.{suffix(scalar, type.lanes)}", t, [(t, x), ("i1", "false")])
 
     def choice(self, args: tuple[Operand, ...], values: list[str]) -> str:
         t = llvm_type(args[1].type)
@@ -196,30 +198,13 @@ class Instructions:
 
     def dot4(self, result: Type, args: tuple[Operand, ...], values: list[str]) -> str:
         """acc + four products of unsigned and signed bytes in each lane."""
-        lanes, byte = result.lanes, spelled("i8", 4 * result.lanes)
-        x, y = (self.bits_to(byte, a.type, v) for a, v in zip(args[1:], values[1:]))
-        fits = lanes in DOT4 and 4 * lanes <= self.target.vector_bytes
-        if self.target.has_dot4 and fits and self.target.architecture == "x86":
-            t = llvm_type(result)
-            return self.writer.call(f"llvm.x86.avx512.vpdpbusd.{DOT4[lanes]}", t,
-                                    [(t, values[0]), (byte, x), (byte, y)])
-        wide = Arithmetic(self.writer, 4 * lanes)
-        products = wide.op("mul", "i32", wide.cast("zext", "i8", x, "i32"), wide.cast("sext", "i8", y, "i32"))
-        total, a = values[0], Arithmetic(self.writer, lanes)
-        for i in range(4):
-            total = a.op("add", "i32", total, self.every_fourth(products, lanes, i))
-        return total
+        byte = spelled("i8", 4 * result.lanes)
+        operands = [values[0], *(self.bits_to(byte, a.type, v) for a, v in zip(args[1:], values[1:]))]
+        return self.own("dot4", result, operands) or expansions.dot4(self.writer, result, operands)
 
     def bits_to(self, t: str, type: Type, x: str) -> str:
         source = llvm_type(type)
         return x if source == t else self.writer.put(f"bitcast {source} {x} to {t}")
-
-    def every_fourth(self, x: str, lanes: int, first: int) -> str:
-        t = spelled("i32", 4 * lanes)
-        if lanes == 1:
-            return self.writer.put(f"extractelement {t} {x}, i32 {first}")
-        numbers = ", ".join(f"i32 {4 * i + first}" for i in range(lanes))
-        return self.writer.put(f"shufflevector {t} {x}, {t} poison, <{lanes} x i32> <{numbers}>")
 
     # ---- reductions --------------------------------------------------------------------------------------------------
     def reduction(self, name: str, type: Type, x: str) -> str:
@@ -234,7 +219,7 @@ class Instructions:
         if kind != "float":
             extreme = f"{'s' if kind == 'signed' else 'u'}{'min' if name in SMALLER else 'max'}"
             how = REDUCE_INTEGERS.get(name, extreme)
-            return self.writer.call(f"llvm.vector.reduce.{how}.{suffix(scalar, type.lanes)}", scalar,
+            return self.writer.intrinsic(f"llvm.vector.reduce.{how}.{suffix(scalar, type.lanes)}", scalar,
                                     [(llvm_type(type), x)])
         return self.by_halves(name, type, x)
 
@@ -270,7 +255,7 @@ Handler = Callable[[Instructions, Type, tuple[Operand, ...], list[str]], str]
 
 
 def high_product(nudged: bool) -> Handler:
-    return lambda i, result, args, v: multiply_high(i.writer, i.target, result, v, nudged)
+    return lambda i, result, args, v: expansions.multiply_high(i.writer, i.target, result, v, nudged)
 
 
 def extreme(name: str) -> Handler:
@@ -297,8 +282,8 @@ OTHERS: dict[str, Handler] = {
     "div": quotient,
     "select": lambda i, result, args, v: i.choice(args, v),
     "fma": lambda i, result, args, v: i.fused(result, v),
-    "lookup": lambda i, result, args, v: lookup(i.writer, i.enabled, result, v),
-    "scaleb": lambda i, result, args, v: scaled(i.writer, i.enabled, i.target.vector_bytes, result, v[0], v[1]),
+    "lookup": lambda i, result, args, v: i.own("lookup", result, v) or expansions.lookup(i.writer, result, v),
+    "scaleb": lambda i, result, args, v: i.own("scaleb", result, v) or expansions.scaleb(i.writer, result, v),
     "sqrt": lambda i, result, args, v: i.over(result).call("sqrt", SCALARS[result.dtype], v[0]),
     "abs": lambda i, result, args, v: i.absolute(result, v[0]),
     "clz": lambda i, result, args, v: i.over(result).leading_zeros(SCALARS[result.dtype], v[0]),
@@ -308,6 +293,6 @@ OTHERS: dict[str, Handler] = {
     "cast": lambda i, result, args, v: convert(i.over(result), i.target, v[0], args[0].type.dtype, result.dtype),
     "any_false": lambda i, result, args, v: i.any_false(args[0].type, v[0]),
     "dot4": lambda i, result, args, v: i.dot4(result, args, v),
-    "pack": lambda i, result, args, v: pack(i.writer, i.enabled, result, v),
+    "pack": lambda i, result, args, v: i.own("pack", result, v) or expansions.pack(i.writer, result, v),
     "multiply_high": high_product(False), "multiply_high_nudged": high_product(True),
 }

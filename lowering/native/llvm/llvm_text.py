@@ -1,4 +1,4 @@
-"""LLVM's spelling of types and constants, and the writer of a function's instructions.
+"""LLVM's spelling of the loop IR's types and constants, and arithmetic on vectors of them.
 
 Half floats (float16, bfloat16, float8_* and smaller) are integers of their size here: only conversions look inside them,
 so that no target meets a type that it must call a library for.
@@ -6,16 +6,14 @@ so that no target meets a type that it must call a library for.
 from __future__ import annotations
 
 import functools
-import re
 import struct
-from collections.abc import Callable, Sequence
-from dataclasses import field
 
 import numpy as np
 
 from ....runtime.records import dataclass
 from ...elements.expression import is_float
 from ...loops.ir import Type
+from ...machine_code.llvm_writer import Writer
 
 SCALARS = {"bool": "i1", "int8": "i8", "uint8": "i8", "int16": "i16", "uint16": "i16", "int32": "i32", "uint32": "i32",
            "int64": "i64", "uint64": "i64", "float32": "float", "float64": "double", "float16": "i16",
@@ -30,23 +28,8 @@ KINDS = {d: "half" if d in HALVES else "bool" if d == "bool" else "float" if is_
          "unsigned" if d.startswith("u") else "signed" for d in SCALARS}
 
 
-NOT_PLAIN = re.compile(r"[^A-Za-z0-9._$-]")
-
-
 def spelled(scalar: str, lanes: int) -> str:
     return scalar if lanes == 1 else f"<{lanes} x {scalar}>"
-
-
-def quoted(name: str) -> str:
-    """A symbol as LLVM reads it."""
-    if all(c.isascii() and (c.isalnum() or c in "._$-") for c in name) and not name[:1].isdigit():
-        return name
-    return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in name.encode()) + '"'
-
-
-def plain(name: str) -> str:
-    """A name of a model as a part of a symbol that something else makes unique: linkers, debuggers and disassemblers see it."""
-    return NOT_PLAIN.sub("_", name)
 
 
 def suffix(scalar: str, lanes: int) -> str:
@@ -103,70 +86,6 @@ def lane_numbers(lanes: tuple[int, ...]) -> str:
     return f"<{len(lanes)} x i32> <{', '.join([f'i32 {i}' for i in lanes])}>"
 
 
-def weights(likely: bool) -> str:
-    """How often a branch goes each way."""
-    yes, no = (1000, 1) if likely else (1, 1000)
-    return f'!prof !{{!"branch_weights", i32 {yes}, i32 {no}}}'
-
-
-@dataclass(slots=True)
-class Writer:
-    """The instructions of one function. `declared` collects the intrinsics of the module."""
-    declared: dict[str, str]
-    lines: list[str] = field(default_factory=list)
-    label: str = "entry"
-    count: int = 0
-
-    def new(self) -> str:
-        self.count += 1
-        return f"%t{self.count}"
-
-    def put(self, text: str) -> str:
-        """An instruction with a result; the result's name."""
-        self.count += 1
-        result = f"%t{self.count}"
-        self.lines.append(f" {result} = {text}")
-        return result
-
-    def call(self, name: str, returns: str, args: Sequence[tuple[str, str]]) -> str:
-        """Call an intrinsic; the name of its result, empty where it has none."""
-        if name not in self.declared:
-            self.declared[name] = f"declare {returns} @{name}({', '.join(t for t, _ in args)})"
-        text = f"call {returns} @{name}({', '.join(f'{t} {v}' for t, v in args)})"
-        if returns != "void":
-            return self.put(text)
-        self.lines.append(f" {text}")
-        return ""
-
-    def above(self, line: int, make: Callable[[], str]) -> str:
-        """What `make` writes goes to a line further up."""
-        first = len(self.lines)
-        value = make()
-        made = self.lines[first:]
-        del self.lines[first:]
-        self.lines[line] = "\n".join([self.lines[line], *made] if self.lines[line] else made)
-        return value
-
-    def branch(self, condition: str, likely: bool | None = None) -> tuple[str, str, str]:
-        """Begin the block that runs where the condition is true; the labels before, of it, and after it."""
-        before, self.count = self.label, self.count + 1
-        then, done = f"then{self.count}", f"end{self.count}"
-        hint = "" if likely is None else f", {weights(likely)}"
-        self.lines.append(f" br i1 {condition}, label %{then}, label %{done}{hint}")
-        self.start(then)
-        return before, then, done
-
-    def join(self, done: str) -> None:
-        """End a block, and begin the one after the branch."""
-        self.lines.append(f" br label %{done}")
-        self.start(done)
-
-    def start(self, label: str) -> None:
-        """Begin a basic block."""
-        self.lines.append(f"{label}:")
-        self.label = label
-
-
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
     """Instructions over `lanes` lanes, for what takes several of them. A number stands for a constant."""
@@ -198,14 +117,25 @@ class Arithmetic:
     def call(self, name: str, scalar: str, *args: str | float) -> str:
         """An overloaded intrinsic whose operands and result have one type."""
         t = self.type(scalar)
-        return self.writer.call(f"llvm.{name}.{suffix(scalar, self.lanes)}", t,
+        return self.writer.intrinsic(f"llvm.{name}.{suffix(scalar, self.lanes)}", t,
                                 [(t, self.value(scalar, a)) for a in args])
 
     def leading_zeros(self, scalar: str, x: str) -> str:
         """How many upper bits are 0; all of them, for 0."""
         t = self.type(scalar)
-        return self.writer.call(f"llvm.ctlz.{suffix(scalar, self.lanes)}", t, [(t, x), ("i1", "false")])
+        return self.writer.intrinsic(f"llvm.ctlz.{suffix(scalar, self.lanes)}", t, [(t, x), ("i1", "false")])
 
     def freeze(self, scalar: str, x: str) -> str:
         """Some value, always the same one, where x has none (a shift too far, a float too large)."""
         return self.writer.put(f"freeze {self.type(scalar)} {x}")
+
+
+def resized(writer: Writer, x: str, lanes: int, wanted: int) -> str:
+    """The first lanes of a vector of bytes; more of them hold anything."""
+    t = spelled("i8", lanes)
+    if lanes == 1:
+        return writer.put(f"insertelement {spelled('i8', wanted)} poison, i8 {x}, i32 0")
+    if wanted == 1:
+        return writer.put(f"extractelement {t} {x}, i32 0")
+    numbers = ", ".join(f"i32 {i if i < lanes else 0}" for i in range(wanted))
+    return writer.put(f"shufflevector {t} {x}, {t} poison, <{wanted} x i32> <{numbers}>")

@@ -8,16 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....runtime.records import dataclass
+from ...machine_code.llvm_writer import Writer
 from ...target.target import Target
-from .llvm_text import BITS, Writer, spelled, suffix, weights
+from . import x86
+from .llvm_text import BITS, spelled, suffix
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Accesses:
     """Accesses to elements that lie in memory as LLVM's `scalar`, aligned as one element. Only the first `active` lanes,
     and of those the ones where `mask` is true (an operand, or empty), are read or written; the others are 0."""
     writer: Writer
     target: Target
+    streams: bool = False
+    """Whether the function writes past the caches."""
 
     # ---- pieces ------------------------------------------------------------------------------------------------------
     def pieces(self, lanes: int, active: int, nbytes: int) -> Iterator[tuple[int, int, int]]:
@@ -89,16 +93,18 @@ class Accesses:
             return self.writer.put(f"load {t}, ptr {pointer}, align {align}")
         if lanes == 1:
             return self.load_where(scalar, pointer, mask)
-        return self.writer.call(f"llvm.masked.load.{suffix(scalar, lanes)}.p0", t, [
+        return self.writer.intrinsic(f"llvm.masked.load.{suffix(scalar, lanes)}.p0", t, [
             (f"ptr align {align}", pointer), (f"<{lanes} x i1>", mask), (t, "zeroinitializer")])
 
     def load_where(self, scalar: str, pointer: str, condition: str) -> str:
         """A scalar that is read only where the condition is true."""
-        before, then, done = self.writer.branch(condition)
-        value = self.writer.put(f"load {scalar}, ptr {pointer}, align {nbytes(scalar)}")
-        self.writer.join(done)
-        zero = "0.0" if scalar in ("float", "double") else "0"
-        return self.writer.put(f"phi {scalar} [{value}, %{then}], [{zero}, %{before}]")
+        w = self.writer
+        then, end = w.blocks("then", "end")
+        w.branch(condition, then, end("0.0" if scalar in ("float", "double") else "0"))
+        w.enter(then)
+        w.jump(end(w.put(f"load {scalar}, ptr {pointer}, align {nbytes(scalar)}")))
+        value, = w.enter(end, scalar)
+        return value.name
 
     def gather(self, scalar: str, lanes: int, base: str, indices: tuple[str, str], active: int, mask: str) -> str:
         """base[indices[lane]]; indices are LLVM's type of one and the vector of them. Pieces are a machine vector of
@@ -119,7 +125,7 @@ class Accesses:
         if lanes == 1:
             return self.load_piece(scalar, 1, pointers, 1, mask)
         t, mask = spelled(scalar, lanes), self.mask(lanes, active, mask) or "splat (i1 true)"
-        return self.writer.call(f"llvm.masked.gather.{suffix(scalar, lanes)}.v{lanes}p0", t, [
+        return self.writer.intrinsic(f"llvm.masked.gather.{suffix(scalar, lanes)}.v{lanes}p0", t, [
             (f"<{lanes} x ptr> align {nbytes(scalar)}", pointers), (f"<{lanes} x i1>", mask), (t, "zeroinitializer")])
 
     def store(self, scalar: str, lanes: int, pointer: str, value: str, active: int) -> None:
@@ -134,18 +140,18 @@ class Accesses:
     def store_piece(self, scalar: str, lanes: int, pointer: str, value: str, active: int) -> None:
         t, align = spelled(scalar, lanes), nbytes(scalar)
         if active == lanes:
-            self.writer.lines.append(f" store {t} {value}, ptr {pointer}, align {align}")
+            self.writer.do(f"store {t} {value}, ptr {pointer}, align {align}")
         elif active == 1:  # LLVM would store one truncated lane as wide as it was before
             one = self.part(scalar, lanes, value, 0, 1)
-            self.writer.lines.append(f" store {scalar} {one}, ptr {pointer}, align {align}")
+            self.writer.do(f"store {scalar} {one}, ptr {pointer}, align {align}")
         else:
-            self.writer.call(f"llvm.masked.store.{suffix(scalar, lanes)}.p0", "void", [
+            self.writer.intrinsic(f"llvm.masked.store.{suffix(scalar, lanes)}.p0", "void", [
                 (t, value), (f"ptr align {align}", pointer), (f"<{lanes} x i1>", self.mask(lanes, active, ""))])
 
     def prefetch(self, pointer: str, near: bool) -> None:
         """Bring a line into the second-level cache, or the first; LLVM leaves it out where a machine cannot."""
         locality = "3" if near else "2"
-        self.writer.call("llvm.prefetch.p0", "void", [("ptr", pointer), ("i32", "0"), ("i32", locality), ("i32", "1")])
+        self.writer.intrinsic("llvm.prefetch.p0", "void", [("ptr", pointer), ("i32", "0"), ("i32", locality), ("i32", "1")])
 
     def can_stream(self, scalar: str, lanes: int) -> bool:
         size = lanes * nbytes(scalar)
@@ -155,14 +161,19 @@ class Accesses:
         """Past the caches where the address is a multiple of the vector's size, as the instruction needs."""
         w, t, size = self.writer, spelled(scalar, lanes), lanes * nbytes(scalar)
         low = w.put(f"and i64 {w.put(f'ptrtoint ptr {pointer} to i64')}, {size - 1}")
-        crooked = w.put(f"icmp ne i64 {low}, 0")
-        w.count += 1
-        plain, past, done = (f"{name}{w.count}" for name in ("plain", "past", "stored"))
-        w.lines.append(f" br i1 {crooked}, label %{plain}, label %{past}, {weights(False)}")
-        for label, how in ((plain, f"{nbytes(scalar)}"), (past, f"{size}, !nontemporal !{{i32 1}}")):
-            w.start(label)
-            w.lines += [f" store {t} {value}, ptr {pointer}, align {how}", f" br label %{done}"]
-        w.start(done)
+        plain, past, stored = w.blocks("plain", "past", "stored")
+        w.branch(w.put(f"icmp ne i64 {low}, 0"), plain, past, likely=False)
+        for block, how in ((plain, f"{nbytes(scalar)}"), (past, f"{size}, !nontemporal !{{i32 1}}")):
+            w.enter(block)
+            w.do(f"store {t} {value}, ptr {pointer}, align {how}")
+            w.jump(stored)
+        w.enter(stored)
+        self.streams = True
+
+    def finish(self) -> None:
+        """At the end of the function."""
+        if self.streams:
+            x86.finish_streaming(self.writer)
 
 
 def nbytes(scalar: str) -> int:

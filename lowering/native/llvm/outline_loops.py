@@ -1,4 +1,4 @@
-"""Loops that LLVM gets as functions of their own.
+"""Which loops are outlined: LLVM gets them as functions of their own.
 
 A loop that holds many sums in registers is followed by one that does something with these, vector by vector, and other
 loops are around both. LLVM takes the constants of the second out of all loops, and has too few registers for the sums
@@ -6,18 +6,10 @@ then: some go to memory and back at every step. It takes nothing out of a functi
 """
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from ...loops.ir import Block, For, Let, Literal, TileStmt, Type, walk
 from ...target.target import Target
-from .llvm_text import llvm_type
-from .pointers import Entry
-
-if TYPE_CHECKING:
-    from .emit import Emitter
 
 STEP = 5
 """Registers of a step of sums beside these: elements of both operands."""
@@ -25,11 +17,10 @@ OF_UPPER_HALVES = Literal(1 << 31, Type("int64")), Literal(1, Type("int32"))
 """Stand for what an upper half of a product takes besides: where the sign is, and which lanes go where."""
 COUNTS = frozenset({"shl", "ashr", "lshr"})
 """Operations whose second operand is in the instruction."""
-POINTER = re.compile(r"%p\d+\b")
 
 
-def loops_apart(block: Block, target: Target) -> frozenset[int]:
-    """Which statements of a block are such loops."""
+def outlined_loops(block: Block, target: Target) -> frozenset[int]:
+    """Which statements of a block are loops to outline."""
     loops = [(i, stmt) for i, stmt in enumerate(block) if isinstance(stmt, For)]
     if len(loops) < 2 or target.lanes(1) == 1 or not target.has_int64:
         return frozenset()
@@ -49,24 +40,3 @@ def literals(stmt: Let) -> Iterator[Literal]:
     yield from (x for x in args if isinstance(x, Literal) and x.type.lanes > 1)
     if stmt.op.startswith("multiply_high"):
         yield from OF_UPPER_HALVES
-
-
-def emit_apart(outer: Emitter, f: For) -> None:
-    """A call in place of the loop. Equal loops are one function."""
-    inner = type(outer)(outer.target, outer.declared)
-    inner.pointers.buffers, inner.alone = outer.pointers.buffers, outer.alone
-    inner.writer.lines += ["entry:", ""]
-    inner.pointers.entries += [Entry(1)] * len(outer.pointers.entries)
-    inner.loop(f)
-    outer.streams |= inner.streams
-    lines = [*filter(None, inner.writer.lines), " ret void", "}"]
-    used = set(POINTER.findall("\n".join(lines)))
-    pointers = [(f"ptr{' noalias' if b in outer.alone else ''}", name)
-                for b, name in outer.pointers.buffers.items() if name in used]
-    taken = pointers + [(llvm_type(x.type), name) for x, name in inner.outside.items()]
-    text = "\n".join([f"({', '.join(f'{t} {name}' for t, name in taken)}) #0 {{", *lines])
-    name = f"apart.{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
-    outer.declared[name] = f"define internal void @{name}{text}"
-    given = [name for _, name in pointers] + [outer.value(x) for x in inner.outside]
-    arguments = ", ".join(f"{t.removesuffix(' noalias')} {value}" for (t, _), value in zip(taken, given))
-    outer.writer.lines.append(f" call void @{name}({arguments})")

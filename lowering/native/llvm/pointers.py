@@ -14,7 +14,8 @@ from dataclasses import field
 from ....runtime.records import dataclass
 from ...elements.expression import Buffer
 from ...loops.ir import Let, Operand, Type, Var
-from .llvm_text import Writer, llvm_type
+from ...machine_code.llvm_writer import Writer
+from .llvm_text import llvm_type
 
 Index = Callable[[Operand], tuple[str, str]]
 """An index as LLVM's type and value; may write instructions."""
@@ -96,7 +97,7 @@ class Pointers:
         """The pointer to buffer[base] where `base` is known, before an inner block begins there."""
         entry, key = self.entries[base.depth], (buffer, base)
         if key not in entry.pointers:
-            entry.pointers[key] = self.writer.above(entry.line, lambda: self.writer.call(
+            entry.pointers[key] = self.writer.above(entry.line, lambda: self.writer.intrinsic(
                 OPAQUE, "ptr", [("ptr", self.moved(scalar, self.buffers[buffer], base))]))
         return entry.pointers[key]
 

@@ -1,4 +1,5 @@
-"""Machine code of kernels ahead of the memory plan: while later kernels are scheduled, other processes compile earlier ones.
+"""Concurrent code generation: while later kernels are scheduled, and before memory is planned, other processes compile earlier
+ones.
 
 A kernel's code depends on the plan only where it writes over what it reads. So each function is written as LLVM IR when it is
 scheduled, as if it did not, and goes to a process when a batch is full; the module of the plan then declares the functions
@@ -13,13 +14,13 @@ from dataclasses import field
 
 from ....runtime.records import dataclass
 from ...loops.ir import Function, first_of
-from ...machine_code.codegen import binding, object_of
+from ...machine_code.codegen import SHAPES_TILES, binding, object_of
 from ...machine_code.link import is_supported
+from ...machine_code.llvm_writer import plain
 from ...machine_code.split_module import Definition
 from ...machine_code.worker_processes import Worker, processors
 from ...target.target import Target
-from ..llvm.emit import attributes, emit_function, own_definitions
-from ..llvm.llvm_text import plain
+from ..llvm.emit import EmittedEarlier, attributes, emit_function, own_definitions
 
 LINES_OF_A_BATCH = 1500
 """A batch with fewer takes LLVM less time than pays for a process."""
@@ -44,22 +45,19 @@ class Batch:
                           attributes(target), ""])
 
 
-class Ahead:
-    """The functions of one program that are compiled ahead of its plan. A context: the processes end with it."""
+class ConcurrentCodegen:
+    """The functions of one program that are compiled before its plan is made. A context: the processes end with it."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
-        self.texts: dict[Function, str] = {}
-        """Each function from its parameters on, by the first of those that are the same but for their buffers."""
-        self.definitions: dict[str, Definition] = {}
-        """What has such a text."""
+        self.emitted = EmittedEarlier()
         self._batches, self._open = list[Batch](), Batch()
         self._waiting: deque[Batch] = deque()
         self._changed = threading.Condition()
         self._workers: list[Worker] = []
         self._is_closed = False
 
-    def __enter__(self) -> Ahead:
+    def __enter__(self) -> ConcurrentCodegen:
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -71,15 +69,15 @@ class Ahead:
 
     def add(self, function: Function) -> None:
         """Write a function that has been scheduled. One that is equal to an earlier one is not compiled again."""
-        first = first_of(function)
-        if first in self.texts:
+        first, (texts, definitions) = first_of(function), (self.emitted.texts, self.emitted.definitions)
+        if first in texts:
             return
-        text = self.texts[first] = emit_function(function, self.target, self._open.declared)
-        if text in self.definitions:
+        text = texts[first] = emit_function(function, self.target, self._open.declared)
+        if text in definitions:
             return
-        name = f"ahead.{len(self.definitions)}_{plain(function.name)}"
-        self.definitions[text] = Definition(tuple(f"define internal void @{name}{text}".split("\n")))
-        self._open.add(self.definitions[text])
+        name = f"early.{len(definitions)}_{plain(function.name)}"
+        definitions[text] = Definition(tuple(f"define internal void @{name}{text}".split("\n")))
+        self._open.add(definitions[text])
         if len(self._open.lines) >= LINES_OF_A_BATCH:
             self._start()
 
@@ -123,8 +121,12 @@ class Ahead:
 
     @property
     def names(self) -> frozenset[str]:
-        """The functions that are compiled ahead."""
-        return frozenset(definition.name.strip('"') for definition in self.definitions.values())
+        """The functions that are compiled here."""
+        return frozenset(definition.name.strip('"') for definition in self.emitted.definitions.values())
+
+    @property
+    def uses_tiles(self) -> bool:
+        return any(SHAPES_TILES in text for text in self.emitted.definitions)
 
     def finish(self) -> list[bytes]:
         """The objects of all batches; this process compiles what is still waiting."""
@@ -135,6 +137,6 @@ class Ahead:
         return [batch.code for batch in self._batches]
 
 
-def ahead_of(target: Target) -> Ahead | None:
-    """For code of this process; None where it can make none ahead."""
-    return Ahead(target) if sys.platform.startswith("linux") and is_supported() and processors() > 1 else None
+def concurrent_codegen(target: Target) -> ConcurrentCodegen | None:
+    """For code of this process; None where it can make none concurrently."""
+    return ConcurrentCodegen(target) if sys.platform.startswith("linux") and is_supported() and processors() > 1 else None

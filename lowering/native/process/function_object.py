@@ -13,358 +13,229 @@ from ....runtime.function_object import MOST, TENSOR_WORDS, Word
 from ....runtime.later import Later
 from ....runtime.python_layout import COUNT, DATA, DTYPE, EXTENTS, FLAGS, ITEMS, RANK, TYPE, is_known
 from ...machine_code.codegen import Engine
+from ...machine_code.llvm_writer import NULL, Block, Field, Function, Value, constant, module
 from ...target.presets import host
+
+ENTRY = "tosaic.call"
+WORD = 8
+"""Bytes of a word of the table, and of a pointer."""
+
+OBJECT_TYPE = Field(TYPE)
+"""Of every object of CPython."""
+
+ARRAY_DATA, ARRAY_RANK, ARRAY_EXTENTS = Field(DATA), Field(RANK, "i32"), Field(EXTENTS)
+ARRAY_DTYPE, ARRAY_FLAGS = Field(DTYPE), Field(FLAGS, "i32")
+TUPLE_COUNT = Field(COUNT, "i64")
+TENSOR_DTYPE, TENSOR_RANK = Field(0), Field(WORD, "i64")
+TENSOR_EXTENTS, TENSOR_BYTES = Field(2 * WORD), Field(3 * WORD, "i64")
 
 READABLE, WRITABLE = 0x0101, 0x0501
 """NumPy's flags: C-contiguous and aligned, and writable."""
 
-FITS = f"""
-; The data of %object if it is an array as the tensor at %tensor (dtype, rank, extents, bytes), else null.
-define internal ptr @fits(ptr %tensor, ptr %object, ptr %ndarray, i32 %wanted) {{
-  %type.at = getelementptr i8, ptr %object, i64 {TYPE}
-  %type = load ptr, ptr %type.at
-  %is.array = icmp eq ptr %type, %ndarray
-  br i1 %is.array, label %dtypes, label %no
-dtypes:
-  %dtype.at = getelementptr i8, ptr %object, i64 {DTYPE}
-  %dtype = load ptr, ptr %dtype.at
-  %its.dtype = load ptr, ptr %tensor
-  %same.dtype = icmp eq ptr %dtype, %its.dtype
-  br i1 %same.dtype, label %flags, label %no
-flags:
-  %flags.at = getelementptr i8, ptr %object, i64 {FLAGS}
-  %all = load i32, ptr %flags.at
-  %some = and i32 %all, %wanted
-  %has = icmp eq i32 %some, %wanted
-  br i1 %has, label %ranks, label %no
-ranks:
-  %rank.at = getelementptr i8, ptr %object, i64 {RANK}
-  %rank32 = load i32, ptr %rank.at
-  %rank = sext i32 %rank32 to i64
-  %its.rank.at = getelementptr i64, ptr %tensor, i64 1
-  %its.rank = load i64, ptr %its.rank.at
-  %same.rank = icmp eq i64 %rank, %its.rank
-  br i1 %same.rank, label %extents, label %no
-extents:
-  %extents.at = getelementptr i8, ptr %object, i64 {EXTENTS}
-  %shape = load ptr, ptr %extents.at
-  %its.extents.at = getelementptr i64, ptr %tensor, i64 2
-  %its.shape = load ptr, ptr %its.extents.at
-  br label %next
-next:
-  %d = phi i64 [0, %extents], [%d.next, %same]
-  %more = icmp ult i64 %d, %rank
-  br i1 %more, label %compare, label %yes
-compare:
-  %n.at = getelementptr i64, ptr %shape, i64 %d
-  %n = load i64, ptr %n.at
-  %its.n.at = getelementptr i64, ptr %its.shape, i64 %d
-  %its.n = load i64, ptr %its.n.at
-  %same.n = icmp eq i64 %n, %its.n
-  br i1 %same.n, label %same, label %no
-same:
-  %d.next = add i64 %d, 1
-  br label %next
-yes:
-  %data.at = getelementptr i8, ptr %object, i64 {DATA}
-  %data = load ptr, ptr %data.at
-  ret ptr %data
-no:
-  ret ptr null
-}}
-"""
 
-APART = f"""
-; Whether the tensors from number %first on lie apart from each other and from those before; %at has their addresses.
-define internal i1 @apart(ptr %tensors, ptr %at, i64 %first, i64 %count) {{
-  br label %outer
-outer:
-  %j = phi i64 [%first, %0], [%j.next, %done]
-  %more = icmp ult i64 %j, %count
-  br i1 %more, label %begin, label %yes
-begin:
-  %start.at = getelementptr i64, ptr %at, i64 %j
-  %start = load i64, ptr %start.at
-  %jw = mul i64 %j, {TENSOR_WORDS}
-  %jw3 = add i64 %jw, 3
-  %size.at = getelementptr i64, ptr %tensors, i64 %jw3
-  %size = load i64, ptr %size.at
-  %end = add i64 %start, %size
-  br label %inner
-inner:
-  %i = phi i64 [0, %begin], [%i.next, %next]
-  %left = icmp ult i64 %i, %j
-  br i1 %left, label %look, label %done
-look:
-  %its.start.at = getelementptr i64, ptr %at, i64 %i
-  %its.start = load i64, ptr %its.start.at
-  %iw = mul i64 %i, {TENSOR_WORDS}
-  %iw3 = add i64 %iw, 3
-  %its.size.at = getelementptr i64, ptr %tensors, i64 %iw3
-  %its.size = load i64, ptr %its.size.at
-  %its.end = add i64 %its.start, %its.size
-  %below = icmp ult i64 %start, %its.end
-  %above = icmp ult i64 %its.start, %end
-  %shared = and i1 %below, %above
-  br i1 %shared, label %no, label %next
-next:
-  %i.next = add i64 %i, 1
-  br label %inner
-done:
-  %j.next = add i64 %j, 1
-  br label %outer
-yes:
-  ret i1 1
-no:
-  ret i1 0
-}}
-"""
+def array_data(name: str = "fits") -> Function:
+    """`ptr @fits(tensor, object, ndarray, wanted)`: the data of an object that is an array as the tensor says, with the wanted
+    flags; else null."""
+    f = Function(name, "ptr", {"tensor": "ptr", "object": "ptr", "ndarray": "ptr", "wanted": "i32"}, attributes="")
+    tensor, object, ndarray, wanted = f.params
+    no, = f.blocks("no")
+    f.require(f.compare("eq", f.load(object, OBJECT_TYPE), ndarray), no)
+    f.require(f.compare("eq", f.load(object, ARRAY_DTYPE), f.load(tensor, TENSOR_DTYPE)), no)
+    f.require(f.compare("eq", f.op("and", f.load(object, ARRAY_FLAGS), wanted), wanted), no)
+    rank = f.cast("sext", f.load(object, ARRAY_RANK), "i64")
+    f.require(f.compare("eq", rank, f.load(tensor, TENSOR_RANK)), no)
+    extents, wanted_extents = f.load(object, ARRAY_EXTENTS), f.load(tensor, TENSOR_EXTENTS)
+    with f.loop(rank) as axis:
+        extent, other = (f.load(f.address(p, axis, "i64"), "i64") for p in (extents, wanted_extents))
+        f.require(f.compare("eq", extent, other), no)
+    f.give(f.load(object, ARRAY_DATA))
+    f.enter(no)
+    f.give(NULL)
+    return f
 
 
-def word(name: str, number: Word, type: str = "ptr") -> str:
-    """Load a word of the table."""
-    return (f"  %{name}.at = getelementptr i64, ptr %table, i64 {int(number)}\n"
-            f"  %{name} = load {type}, ptr %{name}.at")
+def are_disjoint(name: str = "disjoint") -> Function:
+    """`i1 @disjoint(tensors, at, first, count)`: whether the tensors from number `first` on share no byte with each other and
+    with those before; `at` has their addresses."""
+    f = Function(name, "i1", {"tensors": "ptr", "at": "ptr", "first": "i64", "count": "i64"}, attributes="")
+    tensors, at, first, count = f.params
+    overlap, = f.blocks("overlap")
+
+    def span(number: Value) -> tuple[Value, Value]:
+        start = f.load(f.address(at, number, "i64"), "i64")
+        tensor = f.address(tensors, f.op("mul", number, TENSOR_WORDS), "i64")
+        return start, f.op("add", start, f.load(tensor, TENSOR_BYTES))
+
+    with f.loop(count, first) as j:
+        start, end = span(j)
+        with f.loop(j) as i:
+            other_start, other_end = span(i)
+            is_before, is_behind = f.compare("ule", end, other_start), f.compare("ule", other_end, start)
+            f.require(f.op("or", is_before, is_behind), overlap)
+    f.give(constant("i1", 1))
+    f.enter(overlap)
+    f.give(constant("i1", 0))
+    return f
 
 
-def loop(name: str, count: str, before: str, body: str, latch: str) -> str:
-    """A loop of %NAME from 0 to before %count, entered from block `before`; its `body` ends in block `latch` and goes on to
-    block NAME.end."""
-    return f"""
-{name}.head:
-  %{name} = phi i64 [0, %{before}], [%{name}.next, %{latch}]
-  %{name}.more = icmp ult i64 %{name}, %{count}
-  br i1 %{name}.more, label %{name}.body, label %{name}.end
-{name}.body:
-{body}
-  %{name}.next = add i64 %{name}, 1
-  br label %{name}.head
-{name}.end:"""
+class Caller(Function):
+    """`ptr @tosaic.call(self, objects, count, names)`, as METH_FASTCALL | METH_KEYWORDS: `objects` has `count` positional
+    arguments, and behind them those of the keywords in the tuple `names`, which may be null."""
 
+    def __init__(self) -> None:
+        super().__init__(ENTRY, "ptr", {"self": "ptr", "objects": "ptr", "count": "i64", "names": "ptr"}, linkage="",
+                         attributes="")
+        this, self.objects, self.count_given, self.names = self.params
+        self.array_data, self.are_disjoint = array_data(), are_disjoint()
+        self.at, self.results = self.room(MOST, "ptr"), self.room(MOST, "ptr")
+        self.table = self.load(this, ARRAY_DATA)
+        self.slow, = self.blocks("slow")
+        self.write()
 
-def tensor(name: str, number: str) -> str:
-    """The address of a tensor's words."""
-    return (f"  %{name}.words = mul i64 {number}, {TENSOR_WORDS}\n"
-            f"  %{name} = getelementptr i64, ptr %tensors, i64 %{name}.words")
+    def text(self) -> str:
+        """The module: this function and those that it calls."""
+        return module(host().triple, self.declared, [
+            line for f in (self.array_data, self.are_disjoint, self) for line in f.definition()])
 
+    def write(self) -> None:
+        new, given, bind, drop = self.blocks("new", "given", "bind", "drop")
+        self.check_state()
+        self.take_inputs()
+        self.outputs = self.word(Word.OUTPUTS, "i64")
+        self.all = self.op("add", self.inputs, self.outputs)
+        self.branch(self.compare("ne", self.names, NULL), given, new)
+        self.enter(new)
+        self.make_results(drop)
+        self.jump(bind)
+        self.enter(given)
+        self.take_results()
+        self.go_on(bind)
+        self.run(drop)
+        self.drop_results(drop)
+        self.enter(self.slow)
+        call, slow = self.word(Word.VECTORCALL), self.word(Word.SLOW)
+        self.give(self.call(call, "ptr", slow, self.objects, self.count_given, self.names))
 
-def checked(name: str, number: str, objects: str, wanted: int) -> str:
-    """One turn of the loop %NAME: the object of that number in the list fits the tensor %NUMBER, or the call is slow; its data
-    go to the tensor's place. Ends in block NAME.fits."""
-    return f"""
-{tensor(f"{name}.tensor", number)}
-  %{name}.object.at = getelementptr ptr, ptr {objects}, i64 %{name}
-  %{name}.object = load ptr, ptr %{name}.object.at
-  %{name}.data = call ptr @fits(ptr %{name}.tensor, ptr %{name}.object, ptr %ndarray, i32 {wanted})
-  %{name}.is.null = icmp eq ptr %{name}.data, null
-  br i1 %{name}.is.null, label %slow, label %{name}.fits
-{name}.fits:
-  %{name}.place = getelementptr ptr, ptr %at, i64 {number}
-  store ptr %{name}.data, ptr %{name}.place"""
+    # ---- the table ---------------------------------------------------------------------------------------------------
+    def word(self, number: Word, type: str = "ptr") -> Value:
+        """A word of the table."""
+        return self.load(self.table, Field(WORD * number, type))
 
+    def tensor(self, number: Value) -> Value:
+        """The address of a tensor's words."""
+        return self.address(self.tensors, self.op("mul", number, TENSOR_WORDS), "i64")
 
-def ready() -> str:
-    """Nothing stands in the way: the workspace is free, nobody traces, the variables are those of the table and free."""
-    return f"""
-{word("taken", Word.TAKEN)}
-  %is.taken = load i64, ptr %taken
-{word("gate", Word.GATE)}
-  %is.gated = load i64, ptr %gate
-{word("generation", Word.GENERATION)}
-  %now = load i64, ptr %generation
-{word("expected", Word.EXPECTED, "i64")}
-  %changed = xor i64 %now, %expected
-  %bad.0 = or i64 %is.taken, %is.gated
-  %bad.1 = or i64 %bad.0, %changed
-{word("inputs", Word.INPUTS, "i64")}
-  %miscounted = xor i64 %count, %inputs
-  %bad = or i64 %bad.1, %miscounted
-  %is.ready = icmp eq i64 %bad, 0
-{word("locks", Word.LOCKS, "i64")}
-{word("lock.list", Word.LOCK_LIST)}
-  br i1 %is.ready, label %ready, label %slow
-ready:
-  br label %lock.head""" + loop("lock", "locks", "ready", """
-  %lock.at = getelementptr ptr, ptr %lock.list, i64 %lock
-  %lock.word = load ptr, ptr %lock.at
-  %is.held = load i64, ptr %lock.word
-  %is.free = icmp eq i64 %is.held, 0
-  br i1 %is.free, label %lock.free, label %slow
-lock.free:""", "lock.free")
+    def item(self, array: Value, index: Value | int) -> Value:
+        """An element of an array of pointers."""
+        return self.load(self.address(array, index, "ptr"), "ptr")
 
+    # ---- arguments and results ---------------------------------------------------------------------------------------
+    def check_state(self) -> None:
+        """Nothing stands in the way: the workspace is free, nobody traces, the variables are those of the table and free."""
+        is_taken, is_gated, now = (self.load(self.word(w), "i64") for w in (Word.TAKEN, Word.GATE, Word.GENERATION))
+        self.inputs = self.word(Word.INPUTS, "i64")
+        bad = self.either([is_taken, is_gated, self.op("xor", now, self.word(Word.EXPECTED, "i64")),
+                           self.op("xor", self.count_given, self.inputs)])
+        locks, lock_list = self.word(Word.LOCKS, "i64"), self.word(Word.LOCK_LIST)
+        self.require(self.compare("eq", bad, 0), self.slow)
+        with self.loop(locks) as lock:
+            is_held = self.load(self.item(lock_list, lock), "i64")
+            self.require(self.compare("eq", is_held, 0), self.slow)
 
-def inputs() -> str:
-    return f"""
-{word("ndarray", Word.NDARRAY)}
-  %tensors = getelementptr i64, ptr %table, i64 {int(Word.TENSORS)}
-  br label %in.head""" + loop("in", "inputs", "lock.end", checked("in", "%in", "%objects", READABLE), "in.fits")
+    def take_inputs(self) -> None:
+        self.ndarray, self.tensors = self.word(Word.NDARRAY), self.address(self.table, WORD * Word.TENSORS)
+        with self.loop(self.inputs) as number:
+            self.take(self.item(self.objects, number), number, READABLE)
 
+    def take(self, object: Value, number: Value, flags: int) -> None:
+        """The object's data go to the place of tensor `number`; where it does not fit, the call is slow."""
+        data = self.call(self.array_data.pointer, "ptr", self.tensor(number), object, self.ndarray, constant("i32", flags))
+        self.require(self.compare("ne", data, NULL), self.slow)
+        self.store(data, self.address(self.at, number, "ptr"))
 
-def new_results() -> str:
-    """Results of their own, as NumPy makes them."""
-    return f"""
-{word("outputs", Word.OUTPUTS, "i64")}
-  %all = add i64 %inputs, %outputs
-  %is.given = icmp ne ptr %names, null
-  br i1 %is.given, label %given, label %new
-new:
-{word("may.make", Word.MAY_ALLOCATE, "i64")}
-{word("empty", Word.EMPTY)}
-{word("increment", Word.INCREMENT)}
-  %makes = icmp ne i64 %may.make, 0
-  br i1 %makes, label %make, label %slow
-make:
-  br label %out.head""" + loop("out", "outputs", "make", f"""
-  %out.number = add i64 %inputs, %out
-{tensor("out.tensor", "%out.number")}
-  %out.dtype = load ptr, ptr %out.tensor
-  %out.rank.at = getelementptr i64, ptr %out.tensor, i64 1
-  %out.rank = load i64, ptr %out.rank.at
-  %out.rank32 = trunc i64 %out.rank to i32
-  %out.extents.at = getelementptr i64, ptr %out.tensor, i64 2
-  %out.extents = load ptr, ptr %out.extents.at
-  call void %increment(ptr %out.dtype)
-  %out.object = call ptr %empty(i32 %out.rank32, ptr %out.extents, ptr %out.dtype, i32 0)
-  %out.failed = icmp eq ptr %out.object, null
-  br i1 %out.failed, label %drop, label %out.made
-out.made:
-  %out.keep = getelementptr ptr, ptr %results, i64 %out
-  store ptr %out.object, ptr %out.keep
-  %out.data.at = getelementptr i8, ptr %out.object, i64 {DATA}
-  %out.data = load ptr, ptr %out.data.at
-  %out.place = getelementptr ptr, ptr %at, i64 %out.number
-  store ptr %out.data, ptr %out.place""", "out.made") + "\n  br label %bind"
+    def make_results(self, drop: Block) -> None:
+        """Results of their own, as NumPy makes them."""
+        may_make, empty, increment = self.word(Word.MAY_ALLOCATE, "i64"), self.word(Word.EMPTY), self.word(Word.INCREMENT)
+        self.require(self.compare("ne", may_make, 0), self.slow)
+        with self.loop(self.outputs) as out:
+            number = self.op("add", self.inputs, out)
+            tensor = self.tensor(number)
+            dtype, rank = self.load(tensor, TENSOR_DTYPE), self.cast("trunc", self.load(tensor, TENSOR_RANK), "i32")
+            extents = self.load(tensor, TENSOR_EXTENTS)
+            self.call(increment, "void", dtype)
+            made = self.call(empty, "ptr", rank, extents, dtype, constant("i32", 0))
+            self.require(self.compare("ne", made, NULL), drop(out))
+            self.store(made, self.address(self.results, out, "ptr"))
+            self.store(self.load(made, ARRAY_DATA), self.address(self.at, number, "ptr"))
 
+    def take_results(self) -> None:
+        """The only keyword is `out`: an array, or a tuple of arrays."""
+        several, single, look = self.blocks("several", "single", "look")
+        self.require(self.compare("eq", self.load(self.names, TUPLE_COUNT), 1), self.slow)
+        keyword = self.load(self.names, Field(ITEMS))
+        self.require(self.compare("eq", keyword, self.word(Word.OUT)), self.slow)
+        place = self.address(self.objects, self.count_given, "ptr")
+        value = self.load(place, "ptr")
+        self.branch(self.compare("eq", self.load(value, OBJECT_TYPE), self.word(Word.TUPLE)), several, single)
+        self.enter(several)
+        count = self.load(value, TUPLE_COUNT)
+        self.jump(look(self.address(value, ITEMS), count))
+        self.enter(single)
+        self.jump(look(place, 1))
+        found, length = self.enter(look, "ptr", "i64")
+        self.require(self.compare("eq", length, self.outputs), self.slow)
+        with self.loop(self.outputs) as out:
+            object = self.item(found, out)
+            self.take(object, self.op("add", self.inputs, out), WRITABLE)
+            self.store(object, self.address(self.results, out, "ptr"))
+        self.require(self.call(self.are_disjoint.pointer, "i1", self.tensors, self.at, self.inputs, self.all), self.slow)
+        increment = self.word(Word.INCREMENT)
+        with self.loop(self.outputs) as out:
+            self.call(increment, "void", self.item(self.results, out))
 
-def given_results() -> str:
-    """The only keyword is `out`: an array, or a tuple of arrays."""
-    return f"""
-given:
-  %names.count.at = getelementptr i8, ptr %names, i64 {COUNT}
-  %names.count = load i64, ptr %names.count.at
-  %is.one = icmp eq i64 %names.count, 1
-  br i1 %is.one, label %keyword, label %slow
-keyword:
-  %keyword.at = getelementptr i8, ptr %names, i64 {ITEMS}
-  %keyword.name = load ptr, ptr %keyword.at
-{word("out.name", Word.OUT)}
-  %is.out = icmp eq ptr %keyword.name, %out.name
-  br i1 %is.out, label %what, label %slow
-what:
-  %value.at = getelementptr ptr, ptr %objects, i64 %count
-  %value = load ptr, ptr %value.at
-  %value.type.at = getelementptr i8, ptr %value, i64 {TYPE}
-  %value.type = load ptr, ptr %value.type.at
-{word("tuple", Word.TUPLE)}
-  %is.tuple = icmp eq ptr %value.type, %tuple
-  br i1 %is.tuple, label %several, label %single
-several:
-  %value.count.at = getelementptr i8, ptr %value, i64 {COUNT}
-  %value.count = load i64, ptr %value.count.at
-  %value.items = getelementptr i8, ptr %value, i64 {ITEMS}
-  br label %look
-single:
-  br label %look
-look:
-  %list = phi ptr [%value.items, %several], [%value.at, %single]
-  %length = phi i64 [%value.count, %several], [1, %single]
-  %is.right = icmp eq i64 %length, %outputs
-  br i1 %is.right, label %take, label %slow
-take:
-  br label %res.head""" + loop("res", "outputs", "take", f"""
-  %res.number = add i64 %inputs, %res{checked("res", "%res.number", "%list", WRITABLE)}
-  %res.keep = getelementptr ptr, ptr %results, i64 %res
-  store ptr %res.object, ptr %res.keep""", "res.fits") + f"""
-  %are.apart = call i1 @apart(ptr %tensors, ptr %at, i64 %inputs, i64 %all)
-  br i1 %are.apart, label %hold, label %slow
-hold:
-{word("increase", Word.INCREMENT)}
-  br label %held.head""" + loop("held", "outputs", "hold", """
-  %held.at = getelementptr ptr, ptr %results, i64 %held
-  %held.object = load ptr, ptr %held.at
-  call void %increase(ptr %held.object)""", "held.body") + "\n  br label %bind"
+    # ---- the run -----------------------------------------------------------------------------------------------------
+    def run(self, drop: Block) -> None:
+        """The addresses into the frame, and off; the results are returned, alone or in a tuple."""
+        fault, drop_all, pack = self.blocks("fault", "drop.all", "pack")
+        frame = self.word(Word.FRAME)
+        self.copy(frame, self.at, self.op("shl", self.all, 3))
+        bound, bound_list = self.word(Word.BOUND, "i64"), self.word(Word.BOUND_LIST)
+        nbytes = self.op("shl", bound, 3)
+        self.copy(self.address(frame, self.all, "i64"), bound_list, nbytes)
+        status = self.call(self.word(Word.RUN), "i32", frame)
+        self.require(self.compare("eq", status, 0), fault)
+        self.require(self.compare("eq", self.word(Word.IN_TUPLE, "i64"), 0), pack)
+        self.give(self.load(self.results, "ptr"))
+        self.enter(pack)
+        packed = self.call(self.word(Word.NEW_TUPLE), "ptr", self.outputs)
+        self.require(self.compare("ne", packed, NULL), drop_all)
+        self.copy(self.address(packed, ITEMS), self.results, self.op("shl", self.outputs, 3))
+        self.give(packed)
+        self.enter(fault)
+        self.raise_fault(status, drop_all)
+        self.go_on(drop_all)
+        self.jump(drop(self.outputs))
 
+    def raise_fault(self, status: Value, failed: Block) -> None:
+        """A fault of the run becomes an exception."""
+        new_int, call, fault = self.word(Word.NEW_INT), self.word(Word.CALL), self.word(Word.FAULT)
+        number = self.call(new_int, "ptr", self.cast("sext", status, "i64"))
+        self.require(self.compare("ne", number, NULL), failed)
+        self.call(call, "ptr (ptr, ...)", fault, number, NULL)
+        self.call(self.word(Word.DECREMENT), "void", number)
 
-def run() -> str:
-    """The addresses into the frame, and off."""
-    return f"""
-bind:
-{word("frame", Word.FRAME)}
-  %at.size = shl i64 %all, 3
-  call void @llvm.memcpy.p0.p0.i64(ptr %frame, ptr %at, i64 %at.size, i1 false)
-{word("bound", Word.BOUND, "i64")}
-{word("bound.list", Word.BOUND_LIST)}
-  %bound.size = shl i64 %bound, 3
-  %bound.place = getelementptr i64, ptr %frame, i64 %all
-  call void @llvm.memcpy.p0.p0.i64(ptr %bound.place, ptr %bound.list, i64 %bound.size, i1 false)
-{word("run", Word.RUN)}
-  %status = call i32 %run(ptr %frame)
-  %went.well = icmp eq i32 %status, 0
-  br i1 %went.well, label %answer, label %fault
-answer:
-{word("in.tuple", Word.IN_TUPLE, "i64")}
-  %is.in.tuple = icmp ne i64 %in.tuple, 0
-  br i1 %is.in.tuple, label %pack, label %only
-only:
-  %first = load ptr, ptr %results
-  ret ptr %first
-pack:
-{word("new.tuple", Word.NEW_TUPLE)}
-  %packed = call ptr %new.tuple(i64 %outputs)
-  %no.tuple = icmp eq ptr %packed, null
-  br i1 %no.tuple, label %drop.all, label %fill
-fill:
-  %packed.items = getelementptr i8, ptr %packed, i64 {ITEMS}
-  %results.size = shl i64 %outputs, 3
-  call void @llvm.memcpy.p0.p0.i64(ptr %packed.items, ptr %results, i64 %results.size, i1 false)
-  ret ptr %packed"""
-
-
-def failures() -> str:
-    """A fault of the run becomes an exception; results that nobody will see are dropped."""
-    return f"""
-fault:
-{word("new.int", Word.NEW_INT)}
-{word("call", Word.CALL)}
-{word("fault.callable", Word.FAULT)}
-  %status64 = sext i32 %status to i64
-  %number = call ptr %new.int(i64 %status64)
-  %number.failed = icmp eq ptr %number, null
-  br i1 %number.failed, label %drop.all, label %raise
-raise:
-  %raised = call ptr (ptr, ...) %call(ptr %fault.callable, ptr %number, ptr null)
-{word("release", Word.DECREMENT)}
-  call void %release(ptr %number)
-  br label %drop.all
-drop.all:
-  br label %drop
-drop:
-  %left = phi i64 [%out, %out.body], [%outputs, %drop.all]
-{word("decrement", Word.DECREMENT)}
-  br label %gone.head""" + loop("gone", "left", "drop", """
-  %gone.at = getelementptr ptr, ptr %results, i64 %gone
-  %gone.object = load ptr, ptr %gone.at
-  call void %decrement(ptr %gone.object)""", "gone.body") + f"""
-  ret ptr null
-slow:
-{word("slow.callable", Word.SLOW)}
-{word("vectorcall", Word.VECTORCALL)}
-  %slowly = call ptr %vectorcall(ptr %slow.callable, ptr %objects, i64 %count, ptr %names)
-  ret ptr %slowly"""
+    def drop_results(self, drop: Block) -> None:
+        """Results that nobody will see, as many as the block is given."""
+        count, = self.enter(drop, "i64")
+        decrement = self.word(Word.DECREMENT)
+        with self.loop(count) as out:
+            self.call(decrement, "void", self.item(self.results, out))
+        self.give(NULL)
 
 
 def text() -> str:
-    """The module: `ptr @tosaic.call(ptr %self, ptr %objects, i64 %count, ptr %names)`, as METH_FASTCALL | METH_KEYWORDS."""
-    return f"""
-declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
-{FITS}{APART}
-define ptr @tosaic.call(ptr %self, ptr %objects, i64 %count, ptr %names) {{
-  %at = alloca [{MOST} x ptr]
-  %results = alloca [{MOST} x ptr]
-  %table.at = getelementptr i8, ptr %self, i64 {DATA}
-  %table = load ptr, ptr %table.at{ready()}{inputs()}{new_results()}{given_results()}{run()}{failures()}
-}}
-"""
+    """The module."""
+    return Caller().text()
 
 
 engine = Later(lambda: Engine(text(), host()))
@@ -374,4 +245,4 @@ engine = Later(lambda: Engine(text(), host()))
 @functools.cache
 def caller() -> int:
     """The address of the function; 0 where the layout of objects is not known."""
-    return engine().address("tosaic.call") if is_known() else 0
+    return engine().address(ENTRY) if is_known() else 0

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import os
 
-from ....runtime.interrupts import BEGIN, MAIN, MEMORY, NEVER, PREVIOUS
+from ....runtime import interrupts
+from ....runtime.interrupts import BEGIN, MEMORY
 from ....runtime.later import Later
 from ...machine_code.codegen import Engine, compiled_image
+from ...machine_code.llvm_writer import NULL, OWN_ATTRIBUTES, Field, Function, Value, constant, data, module, symbol
 from ...target.presets import host
 
 NEEDED = frozenset({"pthread_self", "sigaction"})
@@ -19,63 +21,60 @@ NEEDED = frozenset({"pthread_self", "sigaction"})
 LARGEST_ACTION = 256
 """Bytes for C's `struct sigaction`, which begins with the handler on every system; the largest, glibc's, has 152."""
 
-SIGINT = 2
+SIGINT = constant("i32", 2)
 
-TEXT = f"""
-declare i64 @pthread_self()
-declare i32 @sigaction(i32, ptr, ptr)
-@interrupt.memory = internal constant i64 {int.from_bytes(MEMORY, "little", signed=True)}, align 8
+PREVIOUS, MAIN, NEVER = Field(interrupts.PREVIOUS), Field(interrupts.MAIN, "i64"), interrupts.NEVER
+"""Where things lie in the memory: the handler before ours, the main thread's number, a byte that is never set."""
 
-; Set the flag; then what the handler before ours does.
-define internal void @interrupt.handle(i32 %signal, ptr %info, ptr %context) #0 {{
-  %words = load volatile ptr, ptr @interrupt.memory
-  store atomic i8 1, ptr %words seq_cst, align 1
-  %previous.at = getelementptr i8, ptr %words, i64 {PREVIOUS}
-  %previous = load ptr, ptr %previous.at
-  call void %previous(i32 %signal, ptr %info, ptr %context)
-  ret void
-}}
+WORDS = symbol("interrupt.memory")
+"""A constant of the code that has the memory's address."""
 
-; Where a run of this thread looks: at the flag in the main thread, for which alone Python raises KeyboardInterrupt. There the
-; handler is put in the place of the first one that was found, and of none else: another library's may call ours by itself.
-define ptr @{BEGIN}(ptr %words) #0 {{
-entry:
-  %action = alloca [{LARGEST_ACTION} x i8], align 16
-  %self = call i64 @pthread_self()
-  %main.at = getelementptr i8, ptr %words, i64 {MAIN}
-  %main = load i64, ptr %main.at
-  %is.main = icmp eq i64 %self, %main
-  br i1 %is.main, label %look, label %other
-look:
-  %asked = call i32 @sigaction(i32 {SIGINT}, ptr null, ptr %action)
-  %now = load ptr, ptr %action
-  %is.ours = icmp eq ptr %now, @interrupt.handle
-  br i1 %is.ours, label %ready, label %compare
-compare:
-  %previous.at = getelementptr i8, ptr %words, i64 {PREVIOUS}
-  %previous = load ptr, ptr %previous.at
-  %is.known = icmp eq ptr %now, %previous
-  %is.first = icmp eq ptr %previous, null
-  %number = ptrtoint ptr %now to i64
-  %is.function = icmp ugt i64 %number, 1
-  %is.new = and i1 %is.first, %is.function
-  %is.right = or i1 %is.known, %is.new
-  %installs = and i1 %is.right, %is.function
-  br i1 %installs, label %install, label %ready
-install:
-  store ptr %now, ptr %previous.at
-  store ptr @interrupt.handle, ptr %action
-  %set = call i32 @sigaction(i32 {SIGINT}, ptr %action, ptr null)
-  br label %ready
-ready:
-  ret ptr %words
-other:
-  %never = getelementptr i8, ptr %words, i64 {NEVER}
-  ret ptr %never
-}}
 
-attributes #0 = {{ nounwind "no-builtins" }}
-"""
+def handler() -> Function:
+    """`interrupt.handle(signal, info, context)`: set the flag; then what the handler before ours does."""
+    f = Function("interrupt.handle", "void", {"signal": "i32", "info": "ptr", "context": "ptr"})
+    words = Value("ptr", f.put(f"load volatile ptr, {WORDS}"))
+    f.store(constant("i8", 1), words, "seq_cst")
+    f.call(f.load(words, PREVIOUS), "void", *f.params)
+    f.give()
+    return f
+
+
+def beginning(handle: Value, declared: dict[str, str]) -> Function:
+    """`ptr interrupt.begin(words)`: where a run of this thread looks. At the flag in the main thread, for which alone Python
+    raises KeyboardInterrupt; there the handler is put in the place of the first one that was found, and of none else: another
+    library's may call ours by itself."""
+    f = Function(BEGIN, "ptr", {"words": "ptr"}, declared, linkage="")
+    words, = f.params
+    other, ready = f.blocks("other", "ready")
+    action = f.room(LARGEST_ACTION, "i8", 16)
+    f.require(f.compare("eq", f.call_c("pthread_self", "i64"), f.load(words, MAIN)), other)
+    f.call_c("sigaction", "i32", SIGINT, NULL, action)
+    now = f.load(action, "ptr")
+    f.require(f.compare("ne", now, handle), ready)
+    place = f.address(words, PREVIOUS.offset)
+    previous = f.load(place, "ptr")
+    is_known, is_first = f.compare("eq", now, previous), f.compare("eq", previous, NULL)
+    is_function = f.compare("ugt", f.cast("ptrtoint", now, "i64"), 1)
+    is_ours_to_follow = f.op("or", is_known, f.op("and", is_first, is_function))
+    f.require(f.op("and", is_ours_to_follow, is_function), ready)
+    f.store(now, place)
+    f.store(handle, action)
+    f.call_c("sigaction", "i32", SIGINT, action, NULL)
+    f.go_on(ready)
+    f.give(words)
+    f.enter(other)
+    f.give(f.address(words, NEVER))
+    return f
+
+
+def text() -> str:
+    """The module. The place of the memory's address is eight bytes that the runtime looks for."""
+    declared = dict[str, str]()
+    handle = handler()
+    memory = data("interrupt.memory", "internal constant", "i64", f"{int.from_bytes(MEMORY, 'little', signed=True)}", align=8)
+    lines = [memory, *handle.definition(), *beginning(handle.pointer, declared).definition()]
+    return module(host().triple, declared, lines, OWN_ATTRIBUTES)
 
 
 def is_supported() -> bool:
@@ -83,7 +82,7 @@ def is_supported() -> bool:
     return os.name == "posix"
 
 
-image = Later(lambda: compiled_image(f'target triple = "{host().triple}"\n{TEXT}', host(), NEEDED))
+image = Later(lambda: compiled_image(text(), host(), NEEDED))
 """The machine code, made once for a process."""
 
 

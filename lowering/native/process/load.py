@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ....runtime.arena import ALIGNMENT, aligned
 from ....runtime.arguments import Signature, Tensor
+from ....runtime.errors import Problem
 from ....runtime.executable import Code, Executable, Failure
 from ....runtime.machine_code import Image
 from ....runtime.threads import MOST
@@ -23,16 +24,22 @@ from ...memory.buffers import aligned as rounded
 from ...memory.plan import Plan
 from ...target.presets import host
 from ...target.target import Target
-from ..driver.driver import Place, Places, Slot
-from ..driver.module import Part, constants_read, module_text, pool_slots, pools_used
-from ..driver.parallel_steps import in_parts, most_parts
-from ..driver.variable_rollback import backup_of
+from ..driver.buffer_addresses import Place, Places, Slot
+from ..driver.module import PlacedProgram, constants_read, module_text, pool_slots, pools_used
+from ..driver.parallel_steps import is_parallel, most_tasks
+from ..driver.timed_driver import COUNTERS
+from ..driver.variable_rollback import rollback_of
+from ..llvm.emit import EmittedEarlier
 from . import interrupt_flag
 from .function_object import caller
 from .thread_pool import thread_pool
 
 if TYPE_CHECKING:
-    from .concurrent_codegen import Ahead
+    from .concurrent_codegen import ConcurrentCodegen
+
+
+PREFIX = "program"
+"""Of the symbols of a program in this process."""
 
 
 def load(program: Program, plan: Plan, target: Target | None = None, context: Context = process,
@@ -47,12 +54,12 @@ def load(program: Program, plan: Plan, target: Target | None = None, context: Co
 
 def native_code(program: Program, plan: Plan, target: Target | None = None,
                 elements: Mapping[Buffer, str] | None = None, text: str | None = None,
-                ahead: Ahead | None = None, threads: int = MOST) -> tuple[Code, Image]:
+                concurrent: ConcurrentCodegen | None = None, threads: int = MOST) -> tuple[Code, Image]:
     """The code that `load` binds to variables, and its image, from which another process can have it again; `text` is
-    another module with the same entry, `ahead` has the functions that are compiled already. It runs on so many threads, if
-    it has as many parts."""
+    another module with the same entry, `concurrent` has the functions that are compiled already. It runs on so many threads,
+    if it has as many tasks."""
     target = target or host()
-    image = image_with(ahead, native_text(program, plan, target, ahead), target) if ahead else None
+    image = image_with(concurrent, native_text(program, plan, target, concurrent.emitted), target) if concurrent else None
     engine = Engine("", target, image=image) if image else Engine(text or native_text(program, plan, target), target)
     named = elements or {}
     signature = Signature(program.name, tuple(tensor(b, named.get(b, "")) for b in program.inputs),
@@ -60,12 +67,12 @@ def native_code(program: Program, plan: Plan, target: Target | None = None,
     pools, nbytes, alignment = arena_layout(program, plan)
     places = frame_places(program, plan)
     return Code(
-        signature, engine.function("program.run"), engine.close, nbytes, alignment, pools,
+        signature, engine.function(f"{PREFIX}.run"), engine.close, nbytes, alignment, pools,
         tuple(aligned(b.data) for b in constants_read(program) if b.data is not None),
         tuple(Declaration(tensor(v.buffer, v.element), None if v.initial is None else v.initial.data, v.position, v.external)
               for v in program.variables),
-        tuple(Failure(f.message, f.position, f.help, f.kind) for f in program.faults), engine.address("program.run"),
-        steps_of(program), caller, min(threads, most_parts(program)), thread_pool if in_parts(program) else None,
+        tuple(Failure(f.message, f.position, f.help, f.kind) for f in program.faults), engine.address(f"{PREFIX}.run"),
+        steps_of(program), caller, min(threads, most_tasks(program)), thread_pool if is_parallel(program) else None,
         interrupt_flag.words if places.interrupts else None), engine.image
 
 
@@ -108,15 +115,24 @@ def tensor(buffer: Buffer, element: str = "") -> Tensor:
     return Tensor(buffer.name, buffer.dtype, buffer.shape, element)
 
 
-def native_text(program: Program, plan: Plan, target: Target, ahead: Ahead | None = None) -> str:
-    """The program's module, in LLVM IR; its entry is `i32 @program.run(ptr %frame)`. What has been compiled `ahead` is only
+def native_text(program: Program, plan: Plan, target: Target, earlier: EmittedEarlier | None = None) -> str:
+    """The program's module, in LLVM IR; its entry is `i32 @program.run(ptr %frame)`. What was emitted `earlier` is only
     declared."""
-    return module_text([Part("program", program, frame_places(program, plan), exported=True)], target, ahead=ahead)
+    return module_text([PlacedProgram(PREFIX, program, frame_places(program, plan), exported=True)], target, earlier=earlier)
+
+
+def timed_text(program: Program, plan: Plan, target: Target) -> str:
+    """As `native_text`, with notes of when each step begins and ends, in an array behind the constants of the frame."""
+    if target.architecture not in COUNTERS:
+        raise Problem(f"a profile needs a processor's counter, and that of {target.architecture} is not known",
+                      kind="unsupported")
+    places, events = frame_places(program, plan), Slot(frame_size(program, plan))
+    return module_text([PlacedProgram(PREFIX, program, places, exported=True, events=events)], target)
 
 
 def frame_places(program: Program, plan: Plan) -> Places:
     """The frame of `runtime.executable.Code`: inputs, outputs, variables, their flags, pools (and the room for copies
-    of variables), the pool of threads if there are steps in parts, the interrupt flag if there are loops, constants."""
+    of variables), the pool of threads if there are parallel steps, the interrupt flag if there are loops, constants."""
     variables = [v.buffer for v in program.variables]
     order = [*program.inputs, *program.outputs, *variables]
     buffers: dict[Buffer, Place] = {b: Slot(i) for i, b in enumerate(order)}
@@ -124,7 +140,7 @@ def frame_places(program: Program, plan: Plan) -> Places:
     first = len(order) + len(variables)
     buffers |= pool_slots(program, plan, first)
     after = first + len(pools_used(plan))
-    threads, interrupts = in_parts(program), is_interruptible(program)
+    threads, interrupts = is_parallel(program), is_interruptible(program)
     buffers |= {b: Slot(after + 1 + threads + interrupts + i) for i, b in enumerate(constants_read(program))}
     return Places(buffers, flags, Slot(after), Slot(after + 1) if threads else None,
                   Slot(after + 1 + threads) if interrupts else None)
@@ -133,8 +149,8 @@ def frame_places(program: Program, plan: Plan) -> Places:
 def frame_size(program: Program, plan: Plan) -> int:
     """Pointers in the frame."""
     places = frame_places(program, plan)
-    assert isinstance(places.backup, Slot)
-    return places.backup.index + 1 + in_parts(program) + is_interruptible(program) + len(constants_read(program))
+    assert isinstance(places.rollback, Slot)
+    return places.rollback.index + 1 + is_parallel(program) + is_interruptible(program) + len(constants_read(program))
 
 
 def arena_layout(program: Program, plan: Plan) -> tuple[tuple[int, ...], int, int]:
@@ -145,6 +161,6 @@ def arena_layout(program: Program, plan: Plan) -> tuple[tuple[int, ...], int, in
         alignment = max(alignment, pool.alignment)
         offsets.append(rounded(end, max(ALIGNMENT, pool.alignment)))
         end = offsets[-1] + pool.size_bytes
-    nbytes = backup_of(program, is_interruptible(program)).nbytes
+    nbytes = rollback_of(program, is_interruptible(program)).nbytes
     offsets.append(rounded(end, ALIGNMENT) if nbytes else 0)
     return tuple(offsets), offsets[-1] + nbytes if nbytes else end, alignment

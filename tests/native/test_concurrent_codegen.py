@@ -1,4 +1,4 @@
-"""Kernels that are compiled ahead of the plan, while others are scheduled: the same results, whatever their processes do."""
+"""Kernels that are compiled while others are scheduled: the same results, whatever the processes do."""
 from __future__ import annotations
 
 import itertools
@@ -15,7 +15,7 @@ from tosaic.lowering.machine_code import worker_processes
 from tosaic.lowering.machine_code.codegen import image_with
 from tosaic.lowering.machine_code.link import is_supported
 from tosaic.lowering.native.process import concurrent_codegen
-from tosaic.lowering.native.process.concurrent_codegen import Ahead
+from tosaic.lowering.native.process.concurrent_codegen import ConcurrentCodegen
 from tosaic.lowering.native.process.load import native_text
 from tosaic.lowering.target.presets import host
 
@@ -43,7 +43,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def compiled(traced: Traced) -> Any:
-    return np.asarray(lower_and_compile(traced, None, None, tosaic.Context("ahead"))[0](X))
+    return np.asarray(lower_and_compile(traced, None, None, tosaic.Context("concurrent"))[0](X))
 
 
 @pytest.mark.usefixtures("small_batches")
@@ -68,14 +68,15 @@ def test_processes_that_fail_are_made_up_for(traced: Traced, expected: Any, how:
 
 
 @pytest.mark.usefixtures("small_batches")
-def test_the_module_declares_what_is_compiled_ahead_and_defines_what_is_not(traced: Traced) -> None:
-    with Ahead(host()) as found:
+def test_the_module_declares_what_is_compiled_already_and_defines_what_is_not(traced: Traced) -> None:
+    with ConcurrentCodegen(host()) as found:
         turn = itertools.cycle((True, False))
         lowered = lower(traced, None, ready=lambda f: found.add(f) if next(turn) else None)
-        text = native_text(lowered.program, lowered.plan, host(), found)
-        assert len(found.texts) < len(lowered.program.functions) and len(found.definitions) <= len(found.texts)
+        text = native_text(lowered.program, lowered.plan, host(), found.emitted)
+        texts, definitions = found.emitted.texts, found.emitted.definitions
+        assert len(texts) < len(lowered.program.functions) and len(definitions) <= len(texts)
         declared = [line for line in text.split("\n") if line.startswith("declare hidden")]
-        assert 0 < len(declared) <= len(found.definitions) and "define internal void @program.kernel_" in text
+        assert 0 < len(declared) <= len(definitions) and "define internal void @program.kernel_" in text
         image = image_with(found, text, host())
     assert image is not None and image.form == "linked"
 
@@ -87,7 +88,7 @@ def test_a_small_program_takes_no_process(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.usefixtures("small_batches")
 def test_a_compile_that_fails_leaves_no_process(traced: Traced) -> None:
-    with pytest.raises(KeyError), Ahead(host()) as found:
+    with pytest.raises(KeyError), ConcurrentCodegen(host()) as found:
         for function in lower(traced, None).program.functions:
             found.add(function)
         workers = list(found._workers)

@@ -1,0 +1,372 @@
+"""The writer of LLVM IR: all that tosaic compiles is written with it, whether it comes from loops (`native/llvm`), runs a
+program (`native/driver`, `native/c_object`), or serves the process (`native/process`).
+
+Blocks take parameters, as in MLIR: a jump says what it gives them, and the writer makes the phis. A value of a hand-written
+function has its type with it, so that instructions need not say it; the emitter of kernels, which knows the types and writes
+very many instructions, hands `put` their text.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import field
+from typing import NamedTuple
+
+from ...runtime.records import dataclass
+
+NOT_PLAIN = re.compile(r"[^A-Za-z0-9._$-]")
+ALIGNMENTS = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "ptr": 8}
+"""Bytes that an atomic access must be aligned to; pointers are atomic on 64-bit processors only."""
+
+
+class Value(NamedTuple):
+    """An operand with its type, such as `i64 %t1` or `ptr @table`."""
+    type: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.name}"
+
+
+class Field(NamedTuple):
+    """A member of a structure in memory: a `type` that lies `offset` bytes behind the beginning."""
+    offset: int
+    type: str = "ptr"
+
+
+Operand = Value | int | bool
+"""A number stands for a constant of the type that the other operand has."""
+NULL = Value("ptr", "null")
+
+
+def constant(type: str, number: int) -> Value:
+    return Value(type, f"{number}")
+
+
+def symbol(name: str) -> Value:
+    """The address of a function or of data of the module."""
+    return Value("ptr", f"@{quoted(name)}")
+
+
+def quoted(name: str) -> str:
+    """A symbol as LLVM reads it."""
+    if all(c.isascii() and (c.isalnum() or c in "._$-") for c in name) and not name[:1].isdigit():
+        return name
+    return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in name.encode()) + '"'
+
+
+def plain(name: str) -> str:
+    """A name of a model as a part of a symbol that something else makes unique: linkers, debuggers and disassemblers see it."""
+    return NOT_PLAIN.sub("_", name)
+
+
+def spelled(x: Operand | str) -> str:
+    """An operand without its type."""
+    match x:
+        case Value(_, name) | str(name):
+            return name
+        case bool():
+            return "true" if x else "false"
+    return f"{x}"
+
+
+def weights(likely: bool) -> str:
+    """How often a branch goes each way."""
+    yes, no = (1000, 1) if likely else (1, 1000)
+    return f'!prof !{{!"branch_weights", i32 {yes}, i32 {no}}}'
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """A basic block. `incoming` are the labels of the blocks that jump here, with what each gives the parameters."""
+    label: str
+    incoming: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+
+    def __call__(self, *given: Operand | str) -> Edge:
+        """A jump to the block with these parameters."""
+        return Edge(self, tuple(map(spelled, given)))
+
+
+class Edge(NamedTuple):
+    """Where a branch may go, and what it gives the block there."""
+    block: Block
+    given: tuple[str, ...] = ()
+
+
+Target = Block | Edge
+
+
+@dataclass(slots=True)
+class Writer:
+    """The instructions of one function. `declared` collects what the module needs beside it, by name."""
+    declared: dict[str, str] = field(default_factory=dict)
+    lines: list[str] = field(default_factory=list)
+    label: str = "entry"
+    count: int = 0
+    entered: list[tuple[Block, int, list[Value]]] = field(default_factory=list)
+
+    # ---- text --------------------------------------------------------------------------------------------------------
+    def new(self) -> str:
+        self.count += 1
+        return f"%t{self.count}"
+
+    def put(self, text: str) -> str:
+        """An instruction with a result; the result's name."""
+        self.count += 1
+        result = f"%t{self.count}"
+        self.lines.append(f" {result} = {text}")
+        return result
+
+    def do(self, text: str) -> None:
+        """An instruction without a result."""
+        self.lines.append(f" {text}")
+
+    def intrinsic(self, name: str, returns: str, args: Sequence[tuple[str, str]]) -> str:
+        """Call a function that the module declares: the name of its result, empty where it has none."""
+        if name not in self.declared:
+            self.declared[name] = f"declare {returns} @{name}({', '.join([t for t, _ in args])})"
+        text = f"call {returns} @{name}({', '.join([f'{t} {v}' for t, v in args])})"
+        if returns != "void":
+            return self.put(text)
+        self.lines.append(f" {text}")
+        return ""
+
+    def above(self, line: int, make: Callable[[], str]) -> str:
+        """What `make` writes goes to a line further up."""
+        first = len(self.lines)
+        value = make()
+        made = self.lines[first:]
+        del self.lines[first:]
+        self.lines[line] = "\n".join([self.lines[line], *made] if self.lines[line] else made)
+        return value
+
+    # ---- blocks ------------------------------------------------------------------------------------------------------
+    def blocks(self, *names: str) -> list[Block]:
+        """New blocks, whose labels share a number."""
+        self.count += 1
+        return [Block(f"{name}{self.count}") for name in names]
+
+    def enter(self, block: Block, *types: str) -> list[Value]:
+        """Begin a block, which takes parameters of these types. The block before must have ended."""
+        self.label = block.label
+        self.lines.append(f"{block.label}:")
+        params = [Value(t, self.new()) for t in types]
+        if params:
+            self.entered.append((block, len(self.lines), params))
+            self.lines += [""] * len(params)
+        return params
+
+    def go_on(self, block: Block) -> None:
+        """End a block, and begin the one that follows it."""
+        self.jump(block)
+        self.enter(block)
+
+    def jump(self, to: Target) -> None:
+        self.lines.append(f" br label %{self._joined(to)}")
+
+    def branch(self, condition: Value | str, yes: Target, no: Target, likely: bool | None = None) -> None:
+        hint = "" if likely is None else f", {weights(likely)}"
+        self.lines.append(f" br i1 {spelled(condition)}, label %{self._joined(yes)}, label %{self._joined(no)}{hint}")
+
+    def switch(self, number: Value, cases: Mapping[int, Block], otherwise: Block) -> None:
+        """Go to the block of a number."""
+        listed = " ".join(f"{number.type} {case}, label %{self._joined(block)}" for case, block in cases.items())
+        self.do(f"switch {number}, label %{self._joined(otherwise)} [{listed}]")
+
+    def _joined(self, to: Target) -> str:
+        block, given = to if isinstance(to, Edge) else (to, ())
+        block.incoming.append((self.label, given))
+        return block.label
+
+    def give(self, result: Operand | None = None) -> None:
+        """Return from the function."""
+        self.do("ret void" if result is None else f"ret {result}")
+
+    def finished(self) -> list[str]:
+        """The lines, with the phis of all parameters."""
+        for block, first, params in self.entered:
+            for number, (type, name) in enumerate(params):
+                incoming = ", ".join(f"[{given[number]}, %{label}]" for label, given in block.incoming)
+                self.lines[first + number] = f" {name} = phi {type} {incoming}"
+        self.entered.clear()
+        return self.lines
+
+    # ---- control -----------------------------------------------------------------------------------------------------
+    @contextmanager
+    def when(self, condition: Value | str, likely: bool | None = None) -> Iterator[None]:
+        """What is written inside runs where the condition is true."""
+        then, end = self.blocks("then", "end")
+        self.branch(condition, then, end, likely)
+        self.enter(then)
+        yield
+        self.go_on(end)
+
+    def require(self, condition: Value | str, otherwise: Target) -> None:
+        """Go on where the condition is true."""
+        further, = self.blocks("further")
+        self.branch(condition, further, otherwise)
+        self.enter(further)
+
+    @contextmanager
+    def loop(self, end: Value, first: Operand = 0, once: bool = False) -> Iterator[Value]:
+        """What is written inside runs for each number from `first` on that is below `end`; where that is at least `once`, the
+        test is behind it alone."""
+        head, body, done = self.blocks("head", "body", "done")
+        self.jump(head(first))
+        index, = self.enter(head, end.type)
+        if not once:
+            self.branch(self.compare("ult", index, end), body, done)
+            self.enter(body)
+        yield index
+        following = self.op("add", index, 1)
+        if once:
+            self.branch(self.compare("ult", following, end), head(following), done)
+        else:
+            self.jump(head(following))
+        self.enter(done)
+
+    # ---- arithmetic --------------------------------------------------------------------------------------------------
+    def op(self, name: str, x: Operand, y: Operand) -> Value:
+        """A binary instruction; one operand at least is a value."""
+        type = x.type if isinstance(x, Value) else y.type if isinstance(y, Value) else ""
+        assert type, f"{name} of two numbers"
+        return Value(type, self.put(f"{name} {type} {spelled(x)}, {spelled(y)}"))
+
+    def compare(self, predicate: str, x: Value, y: Operand) -> Value:
+        return Value("i1", self.put(f"icmp {predicate} {x}, {spelled(y)}"))
+
+    def select(self, condition: Value, x: Operand, y: Operand, type: str = "i64") -> Value:
+        return Value(type, self.put(f"select {condition}, {type} {spelled(x)}, {type} {spelled(y)}"))
+
+    def cast(self, name: str, x: Value, type: str) -> Value:
+        return Value(type, self.put(f"{name} {x} to {type}"))
+
+    def either(self, conditions: Sequence[Value]) -> Value:
+        """Whether one of the conditions holds."""
+        first, *others = conditions
+        for other in others:
+            first = self.op("or", first, other)
+        return first
+
+    def every(self, conditions: Sequence[Value]) -> Value:
+        """Whether all of them hold."""
+        first, *others = conditions
+        for other in others:
+            first = self.op("and", first, other)
+        return first
+
+    # ---- memory ------------------------------------------------------------------------------------------------------
+    def address(self, pointer: Value, index: Operand, element: str = "i8") -> Value:
+        """Of the element `index` behind a pointer."""
+        if isinstance(index, int) and not index:
+            return pointer
+        place = index if isinstance(index, Value) else constant("i64", index)
+        return Value("ptr", self.put(f"getelementptr {element}, {pointer}, {place}"))
+
+    def load(self, pointer: Value, what: str | Field, order: str = "", align: int = 0) -> Value:
+        """A value of a type, or a member of the structure at the pointer; `order` is that of an atomic load."""
+        if isinstance(what, Field):
+            pointer, what = self.address(pointer, what.offset), what.type
+        atomic, end = access(what, order, align)
+        return Value(what, self.put(f"load {atomic}{what}, {pointer}{end}"))
+
+    def store(self, value: Value, pointer: Value, order: str = "", align: int = 0) -> None:
+        atomic, end = access(value.type, order, align)
+        self.do(f"store {atomic}{value}, {pointer}{end}")
+
+    def keep(self, value: Operand, pointer: Value, member: Field, order: str = "") -> None:
+        """Store to a member of the structure at a pointer."""
+        self.store(Value(member.type, spelled(value)), self.address(pointer, member.offset), order)
+
+    def update(self, operation: str, pointer: Value, value: Value, order: str) -> Value:
+        """Change memory atomically; what was there before."""
+        return Value(value.type, self.put(f"atomicrmw {operation} {pointer}, {value} {order}"))
+
+    def exchange(self, pointer: Value, expected: Value, desired: Operand, orders: str) -> tuple[Value, Value]:
+        """Write what is desired where memory is as expected: what was there, and whether it was."""
+        t = expected.type
+        pair = self.put(f"cmpxchg {pointer}, {expected}, {t} {spelled(desired)} {orders}")
+        return (Value(t, self.put(f"extractvalue {{ {t}, i1 }} {pair}, 0")),
+                Value("i1", self.put(f"extractvalue {{ {t}, i1 }} {pair}, 1")))
+
+    def room(self, count: int, element: str, align: int = 0) -> Value:
+        """Memory of the function's own, on the stack."""
+        return Value("ptr", self.put(f"alloca [{count} x {element}]{f', align {align}' if align else ''}"))
+
+    def copy(self, to: Value, source: Value, nbytes: Operand) -> None:
+        size = nbytes if isinstance(nbytes, Value) else constant("i64", nbytes)
+        self.intrinsic("llvm.memcpy.p0.p0.i64", "void", [to, source, size, ("i1", "false")])
+
+    def fill(self, to: Value, byte: int, nbytes: int) -> None:
+        self.intrinsic("llvm.memset.p0.i64", "void", [to, constant("i8", byte), constant("i64", nbytes), ("i1", "false")])
+
+    # ---- calls -------------------------------------------------------------------------------------------------------
+    def call(self, function: Value, returns: str, *args: Value) -> Value:
+        """Call a function of the module or one whose address is known. `returns` is the whole type where it is variadic."""
+        text = f"call {returns} {function.name}({', '.join(map(str, args))})"
+        if returns == "void":
+            self.do(text)
+            return NULL
+        return Value(returns.split(" ")[0], self.put(text))
+
+    def call_c(self, name: str, returns: str, *args: Value, variadic: bool = False) -> Value:
+        """Call a function of C; where it is `variadic`, its first parameter only is fixed."""
+        types = f"{args[0].type}, ..." if variadic else ", ".join(a.type for a in args)
+        self.declared.setdefault(name, f"declare {returns} @{name}({types})")
+        return self.call(symbol(name), f"{returns} ({types})" if variadic else returns, *args)
+
+
+    def assembly(self, code: str, constraints: str, returns: str, *args: Value) -> Value:
+        """An instruction that LLVM has no intrinsic for."""
+        return self.call(Value("ptr", f'asm sideeffect "{code}", "{constraints}"'), returns, *args)
+
+
+def access(type: str, order: str, align: int) -> tuple[str, str]:
+    """What an access says in front of the type and behind the pointer."""
+    if order:
+        return "atomic ", f" {order}, align {ALIGNMENTS[type]}"
+    return "", f", align {align}" if align else ""
+
+
+class Function(Writer):
+    """A function that is written instruction by instruction; its parameters are values of their names."""
+
+    def __init__(self, name: str, returns: str, params: Mapping[str, str], declared: dict[str, str] | None = None,
+                 linkage: str = "internal ", attributes: str = " #0") -> None:
+        super().__init__({} if declared is None else declared)
+        self.name, self.returns, self.linkage, self.attributes = name, returns, linkage, attributes
+        self.params = [Value(type, f"%{param}") for param, type in params.items()]
+        self.lines.append("entry:")
+
+    @property
+    def pointer(self) -> Value:
+        """Its address."""
+        return symbol(self.name)
+
+    def definition(self) -> list[str]:
+        params = ", ".join(map(str, self.params))
+        head = f"define {self.linkage}{self.returns} @{quoted(self.name)}({params}){self.attributes} {{"
+        return [head, *self.finished(), "}"]
+
+
+def data(name: str, kind: str, type: str, value: str = "", section: str = "", align: int = 0) -> str:
+    """The definition of constants or variables: `kind` is linkage and "constant" or "global"."""
+    initial, placed = f" {value}" if value else "", f', section "{section}"' if section else ""
+    return f"@{quoted(name)} = {kind} {type}{initial}{placed}{f', align {align}' if align else ''}"
+
+
+def numbers(values: Iterable[int], type: str = "i32") -> tuple[str, str]:
+    """Type and value of an array of integers."""
+    items = [f"{type} {n}" for n in values]
+    return f"[{len(items)} x {type}]", f"[{', '.join(items)}]"
+
+
+def module(triple: str, declared: Mapping[str, str], lines: Iterable[str], attributes: Sequence[str] = ()) -> str:
+    """The text of a module: declarations, then definitions; `attributes` are those of functions with the group #0."""
+    group = [f"attributes #0 = {{ {' '.join(attributes)} }}"] if attributes else []
+    return "\n".join([f'target triple = "{triple}"', *declared.values(), *lines, *group, ""])
+
+
+OWN_ATTRIBUTES = "nounwind", '"no-builtins"'
+"""Of the functions of every module: none unwinds, and no loop becomes a call of a C function."""
