@@ -104,12 +104,12 @@ def schedule(kernel: Kernel, target: Target, by_rows: bool = False, rings: Rings
 def scheduled(kernel: Kernel, request: Request) -> Scheduled:
     """The loops of a kernel, and how they have come about."""
     asked = request.asked
-    if asked and asked[0].name.startswith(printable(f"{kernel.out.name}.next")):
+    if asked and asked.nests and asked.nests[0].name.startswith(printable(f"{kernel.out.name}.next")):
         return through_scratch(kernel, request)
     b = Builder(kernel.out.name, request.by_rows, request.keeps)
     found = strategies_of(kernel, request)
     if asked is not None:
-        found = as_asked(found, asked)
+        found = as_asked(found, asked.nests, asked)
     lower_all(b, found, request.by_rows)
     function = b.finish()
     if kernel.out in buffers_read(function) and not may_overwrite(function, kernel.out, kernel.out):
@@ -126,7 +126,7 @@ def through_scratch(kernel: Kernel, request: Request) -> Scheduled:
     plain = replace(request, by_rows=False, rings=NONE, keeps=0, asked=None)
     found = [*strategies_of(values, plain), *strategies_of(stores, plain)]
     if request.asked is not None:
-        found = list(as_asked(found, request.asked))
+        found = list(as_asked(found, request.asked.nests, request.asked))
     lower_all(b, found, by_rows=False)
     return Scheduled(b.finish(), tuple(map(record_of, found)))
 
@@ -207,8 +207,11 @@ def lower_each_way(kernels: Kernels, target: Target, rows: RowPolicy | None = No
     """`lower`, with every order of the steps of which only a plan can tell which needs the least memory. `ready` is called
     with each function of the first of them as soon as it is there."""
     request, repeated = Request(target, precision, findings=findings), Repeated(scheduled)
+    found = ways(kernels, target, rows, threads, workspace_io)
+    if asked is not None:  # of ways with other rows than those that it says, there is none for it
+        found = [way for way in found if has_rows(kernels, way, asked)] or found[:1]
     return [Lowering(kernels, way, request, threads, repeated, asked, None if number else ready).program()
-            for number, way in enumerate(ways(kernels, target, rows, threads, workspace_io))]
+            for number, way in enumerate(found)]
 
 
 @dataclass(slots=True)
@@ -228,7 +231,9 @@ class Lowering:
         if self.asked is not None and len(self.asked) != len(k.kernels):
             raise differs(self.asked[0] if self.asked else None,
                           f"the schedule has {len(self.asked)} kernels, and the function {len(k.kernels)}")
-        rows = self.row_records()
+        rows = row_records(k, self.together)
+        for record, other in zip(rows, self.asked or ()):
+            check_rows(record, other)
         functions: list[Function] = []
         records: list[KernelRecord] = []
         chained: dict[int, Sequence[NestRecord]] = {}
@@ -236,32 +241,20 @@ class Lowering:
             chain = self.together.chain(i)
             made, tasks = self.of_chain(i, chain, chained) if chain else self.alone(i, kernel)
             functions.append(made.function)
-            records.append(KernelRecord(printable(kernel.origin), made.nests, rows.get(i),
-                                        ChainRecord(chain.kernels[-1], chain.block) if chain else None, tasks, made.in_floats))
+            records.append(replace(rows[i], nests=made.nests, tasks=tasks, in_floats=made.in_floats))
             if self.ready:
                 self.ready(made.function)
         schedules = tuple([replace(r, nests=tuple(chained.get(i, r.nests))) for i, r in enumerate(records)])
-        for record, asked in zip(schedules, self.asked or ()):
-            check_rows(record, asked)
         counts = [record.tasks.count if record.tasks else 1 for record in schedules]
         steps = rebuilt(self.together.steps, lambda step: replace(step, parts=counts[step.kernel]) if isinstance(
             step, Compute) and counts[step.kernel] > 1 else step)
         return Program(k.name, k.inputs, k.outputs, k.kernels, tuple(functions), steps, k.variables, k.faults, schedules)
 
-    def row_records(self) -> dict[int, RowRecord]:
-        """Which kernels run by rows."""
-        beside, found = beside_each_other(self.together), {}
-        for i in self.together.by_rows:
-            out = self.kernels.kernels[i].out
-            ring = self.together.rings.get(out)
-            found[i] = RowRecord(beside.get(i, 1), ring.shape[row_dimension(out)[0]] if ring else None)
-        return found
-
     def alone(self, number: int, kernel: Kernel) -> tuple[Scheduled, TaskRecord | None]:
         """A kernel with a function of its own."""
         record = self.asked[number] if self.asked is not None else None
         by_rows, rings = number in self.together.by_rows, self.together.rings
-        request = replace(self.request, asked=record.nests if record else None)
+        request = replace(self.request, asked=record)
         if self.threads == 1 or by_rows:
             if record and record.tasks:
                 raise among_one(record)
@@ -306,8 +299,8 @@ class Lowering:
             """The loops of a nest inside those that are open; in floats as they are."""
             found = of_nest(nest, Constraints(self.request.target))
             if self.asked is not None:
-                start = len(noted[number])
-                found = as_asked(found, self.asked[number].nests[start:start + len(found)])
+                start, record = len(noted[number]), self.asked[number]
+                found = as_asked(found, record.nests[start:start + len(found)], record)
             noted[number] += map(record_of, found)
             lower_all(b, found, by_rows=False)
 
@@ -323,6 +316,23 @@ def beside_each_other(together: Interleaved) -> dict[int, int]:
     """Of kernels whose rows are in parts that run beside each other: in how many."""
     return {s.kernel: len(group.parts) for group in walk(together.steps) if isinstance(group, Parallel)
             for part in group.parts for s in part}
+
+
+def row_records(kernels: Kernels, together: Interleaved) -> list[KernelRecord]:
+    """The records of all kernels, of which only the rows that run at a time are known."""
+    beside, result = beside_each_other(together), []
+    for i, kernel in enumerate(kernels.kernels):
+        ring, chain = together.rings.get(kernel.out), together.chain(i)
+        rows = RowRecord(beside.get(i, 1), ring.shape[row_dimension(kernel.out)[0]] if ring else None)
+        result.append(KernelRecord(printable(kernel.origin), (), rows if i in together.by_rows else None,
+                                   ChainRecord(chain.kernels[-1], chain.block) if chain else None))
+    return result
+
+
+def has_rows(kernels: Kernels, together: Interleaved, asked: Sequence[KernelRecord]) -> bool:
+    """Whether the rows that run at a time are those that a text says."""
+    found = row_records(kernels, together)
+    return len(found) == len(asked) and all((a.rows, a.chain) == (b.rows, b.chain) for a, b in zip(found, asked))
 
 
 def check_rows(record: KernelRecord, asked: KernelRecord) -> None:

@@ -13,7 +13,7 @@ from ..elements.expression import Buffer
 from ..graph.types import Array
 from ..kernels.kernel import Kernel
 from ..loops.ir import Function, note_alike
-from ..loops.schedule_record import NestRecord
+from ..loops.schedule_record import KernelRecord, NestRecord
 from ..loops.substitute import substituted
 from ..target.target import Precision, Target
 from .derived_constants import Derived, constant_buffer
@@ -37,7 +37,7 @@ class Request:
     rings: Rings = field(default_factory=dict)
     keeps: int = 0
     findings: Choices = ()
-    asked: tuple[NestRecord, ...] | None = None
+    asked: KernelRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Repeated:
         if request.findings or request.precision != "f32":  # then more than the form decides, and more is read of constants
             return self.scheduled(kernel, request)
         form, buffers = form_of(kernel, request.rings)
-        asked = None if request.asked is None else tuple([n.strategy for n in request.asked])
+        asked = None if request.asked is None else tuple([n.strategy for n in request.asked.nests])
         known = self.known.setdefault((request.target, request.by_rows, request.keeps, asked, *form), [])
         for one in known[:MOST_TRIED]:
             if found := one.again(kernel, matched(one.buffers, buffers, request.rings)):

@@ -16,7 +16,7 @@ from ...runtime.errors import Problem, printable
 from ..elements.expression import Buffer, Expr
 from ..kernels.kernel import Kernel
 from ..kernels.text import Names
-from ..loops.schedule_record import NestRecord
+from ..loops.schedule_record import KernelRecord, NestRecord
 from .strategy import Strategy
 
 Choices = tuple[tuple[str, tuple[str, ...]], ...]
@@ -36,11 +36,12 @@ def tuned(strategies: Sequence[Strategy], kernel: Kernel, by_rows: bool, finding
     return [next((a for a in alternatives(s) if str(a) == text), s) for s, text in zip(strategies, wanted)]
 
 
-def as_asked(strategies: Sequence[Strategy], nests: Sequence[NestRecord]) -> Sequence[Strategy]:
-    """The strategies that a text asks for; a Problem where it has other nests, or what no nest of its kind can have."""
+def as_asked(strategies: Sequence[Strategy], nests: Sequence[NestRecord], kernel: KernelRecord) -> Sequence[Strategy]:
+    """The strategies that a text asks for, of nests of a kernel; a Problem where it has other nests, or what none of them can
+    have."""
     if len(strategies) != len(nests):
         raise Problem(f"the schedule has {len(nests)} loop nests for a kernel that has {len(strategies)}",
-                      nests[0].position if nests else None, kind="schedule",
+                      nests[0].position if nests else kernel.position, kind="schedule",
                       help="a schedule is for one model, machine and set of options; print it again")
     return [asked(s, n) for s, n in zip(strategies, nests)]
 
