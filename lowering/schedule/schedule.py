@@ -94,11 +94,12 @@ def instead(kernel: Kernel, strategies: Sequence[Strategy], request: Request) ->
 
 
 def schedule(kernel: Kernel, target: Target, by_rows: bool = False, rings: Rings = NONE, keeps: int = 0,
-             precision: Precision | None = None) -> Function:
+             precision: Precision | None = None, findings: Choices = ()) -> Function:
     """The loops of a kernel. With `by_rows` the function takes the first and the last of the rows to compute: values
     of the first axis with an extent above 1. `rings` says which buffers keep only their last rows, and where
     (`row_tiling`); `keeps` down to which depth loops stay that run once."""
-    return scheduled(kernel, Request(target, precision or target.precision, by_rows, rings, keeps, target.findings)).function
+    return scheduled(kernel, Request(target, precision or target.precision, by_rows, rings, keeps, findings or target.findings)
+                     ).function
 
 
 def scheduled(kernel: Kernel, request: Request) -> Scheduled:

@@ -19,6 +19,7 @@ from tosaic.lowering.loops.verify import verify
 from tosaic.lowering.machine_code.codegen import Engine
 from tosaic.lowering.native.llvm.emit import emit_functions
 from tosaic.lowering.schedule import schedule
+from tosaic.lowering.schedule.search_space import Choices
 from tosaic.lowering.target.presets import target
 from tosaic.lowering.target.target import Target
 
@@ -144,7 +145,7 @@ def row_count(k: Kernel) -> int:
 
 
 def check(kernels: Sequence[Kernel], seed: int = 0, targets: Mapping[str, Target] = TARGETS, interpret: bool = True,
-          data: Mapping[Buffer, Array] = {}) -> None:
+          data: Mapping[Buffer, Array] = {}, findings: Choices = ()) -> None:
     """Each kernel, whole and by rows, on every target: verified, by the interpreter of loops, and natively."""
     rng = np.random.default_rng(seed)
     values = dict(data)
@@ -158,8 +159,8 @@ def check(kernels: Sequence[Kernel], seed: int = 0, targets: Mapping[str, Target
         values[k.out] = meaning(k, values)
         expected.append(values[k.out])
     for name, t in targets.items():
-        whole = [schedule(k, t) for k in kernels]
-        by_rows = [schedule(k, t, by_rows=True) for k in kernels]
+        whole = [schedule(k, t, findings=findings) for k in kernels]
+        by_rows = [schedule(k, t, by_rows=True, findings=findings) for k in kernels]
         parts = [spans(row_count(k), rng) for k in kernels]
         for f in (*whole, *by_rows):
             verify(f)

@@ -3,7 +3,6 @@ can only mean the kernel and the choice that it was made for."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.schedule.contraction.choose import ContractionChoice
 from tosaic.lowering.schedule.schedule import describe, strategies_of
 from tosaic.lowering.schedule.schedule_cache import Request
-from tosaic.lowering.schedule.search_space import alternatives, name_of
+from tosaic.lowering.schedule.search_space import Choices, alternatives, name_of
 from tosaic.lowering.schedule.strategy import Strategy
 from tosaic.lowering.schedule.window.window import WindowChoice
 from tosaic.lowering.target.target import Target
@@ -26,9 +25,9 @@ from .kernels import TARGETS, V3, V4, check
 from .test_choices import product
 
 
-def parts(kernel: Kernel, target: Target, by_rows: bool = False) -> Sequence[Any]:
+def parts(kernel: Kernel, target: Target, by_rows: bool = False, findings: Choices = ()) -> Sequence[Any]:
     """The strategies of a kernel's nests."""
-    return strategies_of(kernel, Request(target, by_rows=by_rows, findings=target.findings))
+    return strategies_of(kernel, Request(target, by_rows=by_rows, findings=findings))
 
 
 def others(strategy: Strategy) -> Sequence[Any]:
@@ -36,23 +35,24 @@ def others(strategy: Strategy) -> Sequence[Any]:
     return alternatives(strategy)
 
 
-def ways(kernel: Kernel, target: Target) -> list[Target]:
-    """The target with findings for each round of a search, whole and by rows."""
-    found: list[Target] = []
+def ways(kernel: Kernel, target: Target) -> list[Choices]:
+    """The findings for each round of a search, whole and by rows."""
+    found: list[Choices] = []
     plain = {by_rows: parts(kernel, target, by_rows) for by_rows in (False, True)}
     each = {by_rows: [others(p) for p in own] for by_rows, own in plain.items()}
     for number in range(1, max((len(a) for own in each.values() for a in own), default=1)):
-        found.append(replace(target, findings=tuple(
-            (name_of(kernel, by_rows), tuple(str(a[min(number, len(a) - 1)]) for a in own))
-            for by_rows, own in each.items())))
+        found.append(tuple((name_of(kernel, by_rows), tuple(str(a[min(number, len(a) - 1)]) for a in own))
+                           for by_rows, own in each.items()))
     return found
 
 
 def check_ways(kernel: Kernel, data: dict[Buffer, Array], names: Sequence[str]) -> int:
-    targets = {f"{name}, way {number}": way for name in names for number, way in enumerate(ways(kernel, TARGETS[name]))}
-    if targets:
-        check([kernel], data=data, targets=targets, interpret=False)
-    return len(targets)
+    tried = 0
+    for name in names:
+        for findings in ways(kernel, TARGETS[name]):
+            check([kernel], data=data, targets={name: TARGETS[name]}, interpret=False, findings=findings)
+            tried += 1
+    return tried
 
 
 @settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -87,10 +87,10 @@ def test_a_finding_is_followed_and_seen_in_the_description() -> None:
     k = product(140, 64, 32)
     part, = parts(k, V4)
     other = others(part)[2]
-    tuned = replace(V4, findings=((name_of(k, False), (str(other),)),))
-    assert [p.choice for p in parts(k, tuned)] == [other.choice]
-    assert str(other.choice) in describe(k, tuned) and str(other.choice) not in describe(k, V4)
-    assert [p.choice for p in parts(k, tuned, by_rows=True)] == [p.choice for p in parts(k, V4, by_rows=True)]
+    findings = ((name_of(k, False), (str(other),)),)
+    assert [p.choice for p in parts(k, V4, findings=findings)] == [other.choice]
+    assert str(other.choice) in describe(k, V4, findings=findings) and str(other.choice) not in describe(k, V4)
+    assert [p.choice for p in parts(k, V4, True, findings)] == [p.choice for p in parts(k, V4, by_rows=True)]
 
 
 def test_a_text_that_is_no_alternative_changes_nothing() -> None:
@@ -99,7 +99,7 @@ def test_a_text_that_is_no_alternative_changes_nothing() -> None:
     wild = str(part).replace(f"tiles of {part.choice.tile.rows} rows", "tiles of 9999 rows")
     assert wild != str(part)
     for texts in ((wild,), ("",), (), (str(part), str(part))):
-        assert [p.choice for p in parts(k, replace(V4, findings=((name_of(k, False), texts),)))] == [part.choice]
+        assert [p.choice for p in parts(k, V4, findings=((name_of(k, False), texts),))] == [part.choice]
 
 
 def square(buffer: Buffer, factor: int = 2) -> Kernel:

@@ -3,7 +3,7 @@ range, and when they are taken."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -22,16 +22,25 @@ from tosaic.lowering.schedule import describe, lower, parallelize, schedule
 from tosaic.lowering.schedule.contraction.bf16_split import amx_loops, choose
 from tosaic.lowering.schedule.contraction.bf16_split.pack_b import packed
 from tosaic.lowering.target.presets import host
-from tosaic.lowering.target.target import Target
+from tosaic.lowering.target.target import Precision
 
 from ..fuse.graphs import Graph, conv
 from ..native.machines import runs_here
 from .kernels import V4, Native, buffers_of, interpreted, row_count, spans
 
 FEATURES = V4.features + ",+avx512vnni,+amx-tile,+amx-bf16"
-SIX = replace(V4, has_float_tiles=True, precision="bf16x6", features=FEATURES, block_bytes=1 << 20)
-THREE, PLAIN = replace(SIX, precision="bf16x3"), replace(SIX, precision="f32")
-CAN_RUN = runs_here(SIX) and host().has_float_tiles
+TILES = replace(V4, has_float_tiles=True, features=FEATURES, block_bytes=1 << 20)
+
+
+@dataclass(frozen=True)
+class Way:
+    """How contractions are computed, and where."""
+    precision: Precision
+    target: Way = TILES
+
+
+SIX, THREE, PLAIN = Way("bf16x6"), Way("bf16x3"), Way("f32")
+CAN_RUN = runs_here(TILES) and host().has_float_tiles
 UNIT = 2.0**-24
 Data = Mapping[Buffer, Array]
 SHAPES = [(49, 40, 96), (33, 16, 64), (7, 24, 20), (64, 65, 131), (40, 30, 160), (40, 100, 33), (5, 8, 6)]
@@ -69,11 +78,15 @@ def data_of(k: Kernel, *arrays: Array) -> dict[Buffer, Array]:
     return {b: np.asarray(a, np.float32).reshape(b.shape) for b, a in zip(found, arrays, strict=True)}
 
 
-def natively(k: Kernel, t: Target, data: Data, by_rows: bool = False) -> Array:
+def text_of(k: Kernel, t: Way) -> str:
+    return describe(k, t.target, t.precision)
+
+
+def natively(k: Kernel, t: Way, data: Data, by_rows: bool = False) -> Array:
     """The output of native code; with `by_rows` some rows at a time."""
-    f = schedule(k, t, by_rows=by_rows)
+    f = schedule(k, t.target, by_rows, precision=t.precision)
     verify(f)
-    native = Native([f], t)
+    native = Native([f], t.target)
     result = native.call(0, f, k, data, spans(row_count(k), np.random.default_rng(2)) if by_rows else ())
     native.engine.close()
     return result.copy()
@@ -86,18 +99,18 @@ def same_bits(actual: Array, expected: Array) -> None:
     np.testing.assert_array_equal(np.where(nan, 0, actual.view(np.uint32)), np.where(nan, 0, expected.view(np.uint32)))
 
 
-def value(k: Kernel, t: Target, data: Data) -> Array:
+def value(k: Kernel, t: Way, data: Data) -> Array:
     """The output: of native code where this machine can run it, else of the interpreter, which is slow."""
-    assert t is PLAIN or f"contraction: {t.precision}" in describe(k, t)
-    return natively(k, t, data) if CAN_RUN else interpreted(schedule(k, t), k, data)
+    assert t is PLAIN or f"contraction: {t.precision}" in text_of(k, t)
+    return natively(k, t, data) if CAN_RUN else interpreted(schedule(k, t.target, precision=t.precision), k, data)
 
 
-def agrees(k: Kernel, t: Target, data: Data) -> Array:
+def agrees(k: Kernel, t: Way, data: Data) -> Array:
     """The output, of which native code, whole and by rows, and the interpreter have the same bits."""
     right = value(k, t, data)
     if CAN_RUN:
         same_bits(natively(k, t, data, by_rows=True), right)
-        same_bits(interpreted(schedule(k, t), k, data), right)
+        same_bits(interpreted(schedule(k, t.target, precision=t.precision), k, data), right)
     return right
 
 
@@ -119,7 +132,7 @@ def exact(x: Array, w: Array) -> tuple[Array, Array]:
 @pytest.mark.parametrize("form", ["run time", "turned", "constant"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.usefixtures("always")
-def test_native_code_has_the_bits_of_the_interpreter(shape: tuple[int, int, int], form: str, t: Target) -> None:
+def test_native_code_has_the_bits_of_the_interpreter(shape: tuple[int, int, int], form: str, t: Way) -> None:
     m, n, k = shape
     kernel = product(m, n, k, form == "constant", form == "turned")
     x, w = normal(m, m, k), normal(n, *((n, k) if form == "turned" else (k, n)))
@@ -156,8 +169,8 @@ def test_bits_do_not_depend_on_threads(threads: int, monkeypatch: pytest.MonkeyP
     inputs[0][0, 40, 3] = np.inf
     results = []
     for number in (1, threads):
-        program = lower(kernels, SIX, threads=number)
-        call = load(program, plan(program), SIX)
+        program = lower(kernels, TILES, threads=number, precision="bf16x6")
+        call = load(program, plan(program), TILES)
         results.append(call(*inputs)[0].copy())
         call.close()
     same_bits(*results)
@@ -230,7 +243,7 @@ DATA: dict[str, Callable[[int, Sequence[int]], Array]] = {
 @pytest.mark.parametrize("name", DATA)
 @pytest.mark.parametrize("terms", [40, 512])
 @pytest.mark.usefixtures("always")
-def test_errors_are_inside_the_bound(name: str, terms: int, t: Target) -> None:
+def test_errors_are_inside_the_bound(name: str, terms: int, t: Way) -> None:
     x, w = DATA[name](5, (32, terms)).astype(np.float32), DATA[name](6, (terms, 32)).astype(np.float32)
     kernel = product(32, 32, terms)
     expected, total = exact(x, w)
@@ -313,7 +326,7 @@ def test_zeros_are_in_range() -> None:
 def test_constants_out_of_range_make_it_a_product_of_float32(value: float) -> None:
     w = normal(3, 64, 40)
     w[5, 6] = value
-    assert "in f32: its constants are out of range" in describe(product(40, 40, 64, True, w=w), SIX)
+    assert "in f32: its constants are out of range" in text_of(product(40, 40, 64, True, w=w), SIX)
 
 
 @pytest.mark.usefixtures("always")
@@ -327,22 +340,22 @@ def test_sums_do_not_overflow_on_the_way() -> None:
 
 # ---- when ------------------------------------------------------------------------------------------------------------
 def test_without_tiles_it_is_a_product_of_float32() -> None:
-    for t in (replace(SIX, has_float_tiles=False), replace(V4, precision="bf16x6")):
+    for t in (Way("bf16x6", replace(TILES, has_float_tiles=False)), Way("bf16x6", V4)):
         kernel = product(256, 256, 256)
-        assert "contraction: fma" in describe(kernel, t)
-        assert "in f32: this machine has no tiles of bfloat16" in describe(kernel, t)
-        f = schedule(kernel, t)
+        assert "contraction: fma" in text_of(kernel, t)
+        assert "in f32: this machine has no tiles of bfloat16" in text_of(kernel, t)
+        f = schedule(kernel, t.target, precision=t.precision)
         assert not any(isinstance(s, MultiplyFloatTiles) for s in walk(f.body))
 
 
 def test_by_default_nothing_changes() -> None:
-    assert describe(product(256, 256, 256), PLAIN) == describe(product(256, 256, 256), V4)
+    assert text_of(product(256, 256, 256), PLAIN) == describe(product(256, 256, 256), V4)
 
 
 @pytest.mark.parametrize(("shape", "why"), [((512, 512, 512), None), ((512, 512, 8), "that is faster"),
                                             ((8, 512, 512), "it has few rows"), ((512, 8, 512), "that is faster")], ids=str)
 def test_parts_are_taken_where_they_are_faster(shape: tuple[int, int, int], why: str | None) -> None:
-    text = describe(product(*shape, constant=True), SIX)
+    text = text_of(product(*shape, constant=True), SIX)
     assert ("contraction: bf16x6" in text) == (why is None)
     assert why is None or f"in f32: {why}" in text
 
@@ -351,7 +364,7 @@ def test_parts_are_taken_where_they_are_faster(shape: tuple[int, int, int], why:
 def test_loops_with_parts_read_back() -> None:
     g = Graph()
     module = g.module(g.op("matmul", g.input(1, 64, 64), g.input(1, 64, 64), *(np.zeros(1, np.float32),) * 2))
-    program = lower(fuse(module, module.function("main")), SIX)
+    program = lower(fuse(module, module.function("main")), TILES, precision="bf16x6")
     assert any(isinstance(s, MultiplyFloatTiles) for f in program.functions for s in walk(f.body))
     text = print_program(program, constants=True)
     assert print_program(read_program(text), constants=True) == text
