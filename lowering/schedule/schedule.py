@@ -38,7 +38,8 @@ from .nest.split_nest import collapse, split
 from .parallelize import DEEPEST, Shared, parts_of, share, share_among
 from .row_reduction import fused_chain
 from .schedule_cache import NONE, Repeated, Request, Rings, Scheduled
-from .search_space import Choices, as_asked, axes_of, record_of, tuned
+from .schedule_text import lines_of
+from .search_space import Choices, as_asked, record_of, tuned
 from .strategies import Uses, choose
 from .strategy import Constraints, Strategy
 
@@ -140,12 +141,11 @@ def lower_all(b: Builder, strategies: Sequence[Strategy], by_rows: bool) -> None
 
 
 def describe(kernel: Kernel, target: Target, precision: Precision | None = None, findings: Choices = ()) -> str:
-    """The strategies of a kernel by itself, a line for each nest."""
+    """The schedule of a kernel by itself, as text: a line for each nest."""
     request = Request(target, precision or target.precision, findings=findings or target.findings)
     found = strategies_of(kernel, request)
-    lines = [f"{n.name} {axes_of(n)} {n.strategy}" for n in map(record_of, found)]
-    why = instead(kernel, found, request)
-    return "\n".join([*lines, f"in f32: {why}"] if why else lines)
+    record = KernelRecord(kernel.origin, tuple(map(record_of, found)), in_floats=instead(kernel, found, request))
+    return "\n".join(line.strip() for line in list(lines_of(0, record))[1:])
 
 
 # ---- one kernel for several threads ----------------------------------------------------------------------------------

@@ -43,12 +43,16 @@ def lines_of(number: int, record: KernelRecord) -> Iterator[str]:
     if record.in_floats:
         yield f"  float32: {record.in_floats}"
     for nest in record.nests:
-        axes = " ".join(f"{name}<{extent}" for name, extent in nest.axes) or "one element"
-        yield f"  {nest.name} [{axes}] {nest.strategy}"
+        yield f"  {nest.name} {axes_of(nest)} {nest.strategy}"
     if tasks := record.tasks:
         loops = ", ".join(f"%{number} x {iterations}" for number, iterations in tasks.loops)
         phases = f"{tasks.phases} phase{'s' * (tasks.phases > 1)}"
         yield f"  tasks: {tasks.count} by {loops}, {phases}, about {tasks.cycles} of {tasks.whole} cycles"
+
+
+def axes_of(nest: NestRecord) -> str:
+    """The axes of a nest with their extents, outermost first."""
+    return "[" + (" ".join(f"{name}<{extent}" for name, extent in nest.axes) or "one element") + "]"
 
 
 def read_schedule(text: str, name: str = "schedule") -> tuple[KernelRecord, ...]:

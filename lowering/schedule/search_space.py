@@ -17,6 +17,7 @@ from ..elements.expression import Buffer, Expr
 from ..kernels.kernel import Kernel
 from ..kernels.text import Names
 from ..loops.schedule_record import KernelRecord, NestRecord
+from .schedule_text import axes_of
 from .strategy import Strategy
 
 Choices = tuple[tuple[str, tuple[str, ...]], ...]
@@ -65,10 +66,6 @@ def record_of(strategy: Strategy) -> NestRecord:
     """What is noted of a nest that runs so."""
     nest = strategy.nest
     return NestRecord(printable(nest.name), tuple([(printable(a.name), a.extent) for a in nest.axes]), str(strategy))
-
-
-def axes_of(nest: NestRecord) -> str:
-    return "[" + (" ".join(f"{name}<{extent}" for name, extent in nest.axes) or "one element") + "]"
 
 
 @functools.lru_cache(maxsize=16)

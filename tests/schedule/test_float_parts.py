@@ -326,7 +326,7 @@ def test_zeros_are_in_range() -> None:
 def test_constants_out_of_range_make_it_a_product_of_float32(value: float) -> None:
     w = normal(3, 64, 40)
     w[5, 6] = value
-    assert "in f32: its constants are out of range" in text_of(product(40, 40, 64, True, w=w), SIX)
+    assert "float32: its constants are out of range" in text_of(product(40, 40, 64, True, w=w), SIX)
 
 
 @pytest.mark.usefixtures("always")
@@ -343,7 +343,7 @@ def test_without_tiles_it_is_a_product_of_float32() -> None:
     for t in (Way("bf16x6", replace(TILES, has_float_tiles=False)), Way("bf16x6", V4)):
         kernel = product(256, 256, 256)
         assert "contraction: fma" in text_of(kernel, t)
-        assert "in f32: this machine has no tiles of bfloat16" in text_of(kernel, t)
+        assert "float32: this machine has no tiles of bfloat16" in text_of(kernel, t)
         f = schedule(kernel, t.target, precision=t.precision)
         assert not any(isinstance(s, MultiplyFloatTiles) for s in walk(f.body))
 
@@ -357,7 +357,7 @@ def test_by_default_nothing_changes() -> None:
 def test_parts_are_taken_where_they_are_faster(shape: tuple[int, int, int], why: str | None) -> None:
     text = text_of(product(*shape, constant=True), SIX)
     assert ("contraction: bf16x6" in text) == (why is None)
-    assert why is None or f"in f32: {why}" in text
+    assert why is None or f"float32: {why}" in text
 
 
 @pytest.mark.usefixtures("always")
