@@ -1,8 +1,8 @@
 """About how long an operation takes, from its graph alone: before it is compiled, to decide whether its caller should wait for
 it.
 
-The figures are for one core and kernels as this compiler makes them; a test compares them with what kernels take. Twice as much
-or half as much is no harm. A loop has no estimate, and counts as long.
+The figures (`target.costs`) are for one core and kernels as this compiler makes them; `tests/bench/estimates.py` compares them
+with what kernels take. Twice as much or half as much is no harm. A loop has no estimate, and counts as long.
 """
 from __future__ import annotations
 
@@ -11,15 +11,7 @@ from collections.abc import Callable
 
 from ...lowering.graph.graph import Block, Operation
 from ...lowering.graph.types import TensorType
-
-BYTE = 0.03
-"""Nanoseconds for a byte that is read or written: 33 GB/s, as a sum of 3000 x 1000 f32 has it on one core."""
-ELEMENT = 0.05
-"""Nanoseconds for an element of a result, in vectors."""
-TERM = 0.02
-"""Nanoseconds for a term of a sum of products, as products of 512 x 512 in f32 and convolutions have it on one core."""
-FUNCTION = 0.3
-"""Nanoseconds for an element of a function that is computed by a polynomial or by division, as exp has it."""
+from ...lowering.target.costs import COSTS, Costs
 
 FUNCTIONS = frozenset({"erf", "sigmoid", "tanh", "exp", "log", "sin", "cos", "pow", "intdiv", "rsqrt", "reciprocal"})
 VIEWS = frozenset({"const", "const_shape", "reshape", "identity", "identityn"})
@@ -49,21 +41,23 @@ TERMS: dict[str, Callable[[Operation], int]] = {
 """How many terms the sums of an operator have."""
 
 
-def nanoseconds(body: Block) -> float:
-    """A run of a graph's body."""
+def nanoseconds(body: Block, costs: Costs = COSTS) -> float:
+    """A run of a graph's body. By default on a machine of which nothing is known: to ask which one this is takes longer than
+    most operations."""
     moved = sum(nbytes(v.type) for v in (*body.arguments, *body.yields))
-    return BYTE * moved + sum(map(of_operation, body.operations))
+    return costs.moved_byte_nanoseconds * moved + sum(of_operation(o, costs) for o in body.operations)
 
 
-def of_operation(operation: Operation) -> float:
+def of_operation(operation: Operation, costs: Costs) -> float:
     name: str = operation.op.name.rpartition(".")[2]
     if operation.regions:
-        return math.inf if name.startswith("while") else sum(map(nanoseconds, operation.regions))
+        return math.inf if name.startswith("while") else sum(nanoseconds(r, costs) for r in operation.regions)
     if name in VIEWS:
         return 0
     work = max((elements(v.type) for v in (*operation.operands, *operation.results)), default=0)
     terms = TERMS[name](operation) if name in TERMS else 0
-    return (FUNCTION if name in FUNCTIONS else ELEMENT) * work + TERM * terms
+    each = costs.function_nanoseconds if name in FUNCTIONS else costs.element_nanoseconds
+    return each * work + costs.product_nanoseconds * terms
 
 
 def dims(type: object) -> tuple[int, ...]:

@@ -1,5 +1,6 @@
 """About how many cycles a function of the loop IR takes: enough to say whether its work is worth dividing among threads, and
-how to divide it evenly. Caches are not looked at, so that what waits for memory takes longer than this.
+how to divide it evenly. Caches are not looked at, so that what waits for memory takes longer than this. What each statement
+costs is in `target.costs`.
 """
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from collections.abc import Mapping
 from weakref import WeakKeyDictionary
 
 from ..elements.expression import Buffer
+from ..target.costs import Costs
 from .ir import (
     Block,
     For,
@@ -26,25 +28,26 @@ from .ir import (
     Var,
 )
 
-SLOW = {"div": 8.0, "sqrt": 8.0}
-"""Operations that take longer than the half of a cycle of most."""
-MOST_TURNS = 8
+ASSUMED_ITERATIONS = 8
 """Of a loop of which no bound is known."""
 
-_known: WeakKeyDictionary[Function, float] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Function, tuple[Costs, float]] = WeakKeyDictionary()
 
 
-def cycles(function: Function) -> float:
+def cycles(function: Function, costs: Costs) -> float:
     """Cycles of a whole run; found once."""
-    if function not in _known:
-        _known[function] = Costs(function).block(function.body)
-    return _known[function]
+    if (known := _known.get(function)) is not None and known[0] is costs:
+        return known[1]
+    found = CostModel(function, costs).block(function.body)
+    _known[function] = costs, found
+    return found
 
 
-class Costs:
-    """The cycles of the statements of one function, each block looked at once."""
+class CostModel:
+    """The cycles of the statements of one function on a machine with these costs, each block looked at once."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, costs: Costs) -> None:
+        self.costs = costs
         self.definitions: dict[Var, Let] = {}
         self.blocks: dict[int, float] = {}
         self.define(function.body)
@@ -63,25 +66,28 @@ class Costs:
         return self.blocks[id(block)]
 
     def statement(self, stmt: Stmt) -> float:
+        costs = self.costs
         match stmt:
-            case Let(op=op):
-                return SLOW.get(op, 0.5)
+            case Let(op="div" | "sqrt"):
+                return costs.division_cycles
+            case Let():
+                return costs.operation_cycles
             case LoadFrom(mask=mask):
-                return 0.5 if mask is None else 1.0
+                return costs.load_cycles if mask is None else costs.masked_load_cycles
             case StoreTo():
-                return 1.0
+                return costs.store_cycles
             case GatherFrom(active=active):
-                return float(active)
+                return active * costs.gathered_lane_cycles
             case MultiplyTiles() | MultiplyFloatTiles() | StoreTile():
-                return 16.0
+                return costs.tile_operation_cycles
             case LoadTile():
-                return 8.0
+                return costs.tile_load_cycles
             case For(body=body):
-                return self.turns(stmt) * (self.block(body) + 1)
+                return self.iterations(stmt) * (self.block(body) + costs.iteration_cycles)
             case If(body=body, likely=likely):
-                return 1.0 if likely is False else 1 + self.block(body)
+                return costs.branch_cycles if likely is False else costs.branch_cycles + self.block(body)
             case _:
-                return 0.5
+                return costs.operation_cycles
 
     def stored(self, block: Block, buffer: Buffer) -> int:
         """How many elements of a buffer a block stores, those that it stores again among them; not those of tiles."""
@@ -91,15 +97,15 @@ class Costs:
                 case StoreTo(address=address, active=active) if address.buffer is buffer:
                     total += active
                 case For(body=body):
-                    total += self.turns(stmt) * self.stored(body, buffer)
+                    total += self.iterations(stmt) * self.stored(body, buffer)
                 case If(body=body):
                     total += self.stored(body, buffer)
         return total
 
-    def turns(self, loop: For) -> int:
-        """The most turns that the bounds of a loop allow, as far as they say."""
+    def iterations(self, loop: For) -> int:
+        """The most iterations that the bounds of a loop allow, as far as they say."""
         low, high = bound(loop.low, "max", self.definitions), bound(loop.high, "min", self.definitions)
-        return MOST_TURNS if high is None else max(high - (low or 0), 0)
+        return ASSUMED_ITERATIONS if high is None else max(high - (low or 0), 0)
 
 
 def bound(x: Operand, limit: str, definitions: Mapping[Var, Let]) -> int | None:

@@ -35,7 +35,7 @@ from .fft import FourierTransform
 from .nest.loop_nest import Nest, flatten
 from .nest.row_range import Rows
 from .nest.split_nest import collapse, split
-from .parallelize import DEEPEST, Shared, parts_of, share, share_among
+from .parallelize import DEEPEST, Shared, share, share_among, task_count
 from .row_reduction import fused_chain
 from .schedule_cache import NONE, Repeated, Request, Rings, Scheduled
 from .schedule_text import lines_of
@@ -155,10 +155,10 @@ def divided(kernel: Kernel, request: Request, threads: int, repeated: Repeated |
     not pay."""
     schedule = (repeated or Repeated(scheduled)).schedule
     plain = None if work(kernel) >= MUCH else schedule(kernel, request)
-    if not may_divide(kernel) or (plain and parts_of(plain.function, threads) == 1):
+    if not may_divide(kernel) or (plain and task_count(plain.function, threads, request.target.costs) == 1):
         return plain or schedule(kernel, request), None
     deep = schedule(kernel, replace(request, keeps=DEEPEST))
-    found = share(deep.function, threads)
+    found = share(deep.function, threads, request.target.costs)
     return (deep, found) if found else (plain or schedule(kernel, request), None)
 
 
@@ -168,13 +168,13 @@ def divided_as_asked(kernel: Kernel, request: Request, record: KernelRecord, rep
     if record.tasks is None:
         return repeated.schedule(kernel, request), None
     deep = repeated.schedule(kernel, replace(request, keeps=DEEPEST))
-    return deep, among(deep.function if may_divide(kernel) else None, record)
+    return deep, among(deep.function if may_divide(kernel) else None, record, request.target)
 
 
-def among(function: Function | None, record: KernelRecord) -> Shared:
+def among(function: Function | None, record: KernelRecord, target: Target) -> Shared:
     """The function in as many tasks as a text says."""
     assert record.tasks
-    if function is None or (found := share_among(function, record.tasks.count)) is None:
+    if function is None or (found := share_among(function, record.tasks.count, target.costs)) is None:
         raise Problem(f"the work of {record.origin!r} cannot be divided into {record.tasks.count} tasks", record.tasks.position,
                       kind="schedule", help="leave the line of tasks out: then it is not divided")
     return found
@@ -287,8 +287,8 @@ class Lowering:
             return Scheduled(self.chain_function(chain, 0, chained)), None
         if record and not record.tasks:
             return Scheduled(self.chain_function(chain, 0, chained)), None
-        deep = self.chain_function(chain, DEEPEST, chained)
-        shared = among(deep, record) if record else share(deep, self.threads)
+        deep, target = self.chain_function(chain, DEEPEST, chained), self.request.target
+        shared = among(deep, record, target) if record else share(deep, self.threads, target.costs)
         if shared is None:
             return Scheduled(self.chain_function(chain, 0, chained)), None
         return Scheduled(shared.function), shared.tasks

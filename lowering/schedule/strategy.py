@@ -41,7 +41,7 @@ class Strategy(Protocol):
         """About how many cycles the loops take, by the cost model of the loop IR."""
         b = Builder(self.nest.name)
         self.lower(b, None)
-        return cycles(b.finish())
+        return cycles(b.finish(), self.target.costs)
 
     def alternatives(self) -> Iterator[Strategy]:
         """Other ways of the same kind that are worth a measurement; this one may be among them."""

@@ -5,6 +5,7 @@ import functools
 from typing import Literal
 
 from ...runtime.records import dataclass
+from .costs import COSTS, Costs
 
 Precision = Literal["f32", "bf16x6", "bf16x3"]
 """Of contractions of f32: exact products and one rounding for each term; or sums of products of bfloat16 parts."""
@@ -46,6 +47,9 @@ class Target:
     """Masked vector loads and stores cost as much as plain ones."""
     findings: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Schedules that a measured search has found faster than those that follow from the rest (`schedule.alternatives`)."""
+
+    costs: Costs = COSTS
+    """What cost models count with."""
 
     def lanes(self, itemsize: int) -> int:
         """Elements of `itemsize` bytes in a vector."""

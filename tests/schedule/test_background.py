@@ -6,13 +6,14 @@ import pytest
 from tosaic.lowering.fuse.fuse import fuse
 from tosaic.lowering.graph.types import F32
 from tosaic.lowering.kernels.kernel import Kernel
-from tosaic.lowering.loops.cost import Costs
+from tosaic.lowering.loops.cost import CostModel
 from tosaic.lowering.loops.ir import For
-from tosaic.lowering.schedule import describe, parallelize, schedule
+from tosaic.lowering.schedule import describe, schedule
 from tosaic.lowering.schedule.elementwise.elementwise import MOST_TERMS
-from tosaic.lowering.schedule.parallelize import DEEPEST
+from tosaic.lowering.schedule.parallelize import DEEPEST, divide
 
 from ..fuse.graphs import Graph, conv, zero
+from .costs import every_machine_costs
 from .kernels import TARGETS, V4, check
 from .test_phases import transposed
 
@@ -71,7 +72,7 @@ def test_rows_that_come_some_at_a_time_are_written_once() -> None:
     """Which rows there are is not known: only whole results have a background."""
     k = padded(BORDER)
     function = schedule(k, V4, by_rows=True)
-    assert Costs(function).stored(function.body[:1], k.out) < k.out.size
+    assert CostModel(function, V4.costs).stored(function.body[:1], k.out) < k.out.size
     check([k], targets={"512 bits": V4})
 
 
@@ -81,17 +82,17 @@ def test_all_threads_have_written_the_background_before_sums_are_stored(monkeypa
     whole = schedule(k, V4, keeps=DEEPEST)
     first, last = whole.body[0], whole.body[-1]
     assert isinstance(first, For) and isinstance(last, For)
-    monkeypatch.setattr(parallelize, "MEETING", 0)
-    found = parallelize.divide(whole, 4)
+    every_machine_costs(monkeypatch, barrier_cycles=0)
+    found = divide(whole, 4, V4.costs)
     assert found is not None
     assert len(found.phases) == 2
-    assert Costs(whole).stored([first], k.out) >= k.out.size
+    assert CostModel(whole, V4.costs).stored([first], k.out) >= k.out.size
 
 
 def test_parts_that_keep_apart_do_not_wait() -> None:
     """What stores only a part of the result is followed by the next in the same phase."""
     k = padded((1, 1, 1, 1), (1, 60, 60, 4), 16, 1)
-    found = parallelize.divide(schedule(k, V4, keeps=DEEPEST), 2)
+    found = divide(schedule(k, V4, keeps=DEEPEST), 2, V4.costs)
     assert found is None or len(found.phases) == 1
 
 

@@ -250,7 +250,7 @@ def test_parts_of_a_product_by_tiles_give_what_it_means(shape: tuple[int, int, i
     kernel, rng = product(*shape, "int8", (3, 0), bias=True), np.random.default_rng(4)
     data = {b: random_data(b.shape, b.dtype, rng) for b in buffers_of(kernel)}
     for parts in (2, 5):
-        function = divide(schedule(kernel, replace(TILES, block_bytes=1 << 19), keeps=DEEPEST), parts)
+        function = divide(schedule(kernel, replace(TILES, block_bytes=1 << 19), keeps=DEEPEST), parts, TILES.costs)
         assert function is not None
         memory = Memory()
         for b, array in data.items():

@@ -18,7 +18,7 @@ from tosaic.lowering.loops.text import print_program, read_program
 from tosaic.lowering.loops.verify import verify
 from tosaic.lowering.memory.planner import plan
 from tosaic.lowering.native.process.load import load
-from tosaic.lowering.schedule import describe, lower, parallelize, schedule
+from tosaic.lowering.schedule import describe, lower, schedule
 from tosaic.lowering.schedule.contraction.bf16_split import amx_loops, choose
 from tosaic.lowering.schedule.contraction.bf16_split.pack_b import packed
 from tosaic.lowering.target.presets import host
@@ -26,6 +26,7 @@ from tosaic.lowering.target.target import Precision
 
 from ..fuse.graphs import Graph, conv
 from ..native.machines import runs_here
+from .costs import every_machine_costs
 from .kernels import V4, Native, buffers_of, interpreted, row_count, spans
 
 FEATURES = V4.features + ",+avx512vnni,+amx-tile,+amx-bf16"
@@ -157,8 +158,7 @@ def test_what_is_done_with_sums_is_done_once(shape: tuple[int, int, int], consta
 @pytest.mark.parametrize("threads", [2, 3])
 @pytest.mark.usefixtures("always")
 def test_bits_do_not_depend_on_threads(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("GRAIN", 20), ("REPEATED", 30), ("MEETING", 0)):
-        monkeypatch.setattr(parallelize, name, value)
+    every_machine_costs(monkeypatch, task_grain_cycles=20, repeated_fill_cycles=30, barrier_cycles=0)
     if not CAN_RUN:
         pytest.skip("this machine has no tiles of bfloat16, or does not let us use them")
     g = Graph()

@@ -21,6 +21,7 @@ from tosaic.lowering.target.target import Target
 
 from ..fuse.graphs import Graph, zero
 from ..native.machines import runs_here
+from .costs import every_machine_costs
 from .kernels import TARGETS, random_data, same
 
 FLOAT, SHIFT = zero("float32"), zero("int8")
@@ -88,9 +89,7 @@ def test_blocks_of_rows_give_the_same_results(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["heads beside each other", "blocks of two sizes", "one head"])
 def test_parts_for_threads_give_the_bits_of_the_whole(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tosaic.lowering.schedule import parallelize
-    monkeypatch.setattr(parallelize, "GRAIN", 100)
-    monkeypatch.setattr(parallelize, "MEETING", 1)
+    every_machine_costs(monkeypatch, task_grain_cycles=100, barrier_cycles=1)
     kernels, t = kernels_of(CASES[name]), small(target("x86-64-v4"))
     inputs = [random_data(b.shape, b.dtype, np.random.default_rng(1)) for b in kernels.inputs]
     whole, parts = lower(kernels, t), lower(kernels, t, threads=3)

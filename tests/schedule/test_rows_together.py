@@ -109,7 +109,7 @@ def test_threads_share_groups() -> None:
 
 
 def check_divided(kernel: Kernel, target: Target, phases: int) -> None:
-    function = divide(schedule(kernel, target, keeps=DEEPEST), 2)
+    function = divide(schedule(kernel, target, keeps=DEEPEST), 2, target.costs)
     assert function is not None and len(function.phases) == phases
     verify(function)
     data = {b: random_data(b.shape, b.dtype, np.random.default_rng(1)) for b in buffers_of(kernel)}

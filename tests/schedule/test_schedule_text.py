@@ -19,7 +19,6 @@ from tosaic.lowering.loops.program import Program
 from tosaic.lowering.loops.text import print_program
 from tosaic.lowering.loops.verify import verify_program
 from tosaic.lowering.row_tiling.row_tiling import RowPolicy
-from tosaic.lowering.schedule import parallelize
 from tosaic.lowering.schedule.schedule import lower, lower_each_way, strategies_of
 from tosaic.lowering.schedule.schedule_cache import Request
 from tosaic.lowering.schedule.schedule_text import print_schedule, read_schedule
@@ -28,6 +27,7 @@ from tosaic.lowering.target.presets import target
 from tosaic.lowering.target.target import Precision, Target
 
 from ..fuse.graphs import Graph, conv
+from .costs import every_machine_costs
 from .kernels import TARGETS, V4, random_data
 from .test_row_blocks import CASES, attention, kernels_of, small
 
@@ -91,8 +91,7 @@ def ways_of(kernels: Kernels, machine: Target, rows: RowPolicy | None, threads: 
 @pytest.fixture
 def fine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Little work is divided, too."""
-    monkeypatch.setattr(parallelize, "GRAIN", 200)
-    monkeypatch.setattr(parallelize, "MEETING", 1)
+    every_machine_costs(monkeypatch, task_grain_cycles=200, barrier_cycles=1)
 
 
 @pytest.mark.usefixtures("fine")

@@ -10,13 +10,14 @@ from tosaic.lowering.fuse.fuse import fuse
 from tosaic.lowering.graph.graph import Value
 from tosaic.lowering.kernels.kernel import Compute, Kernels, Parallel, walk
 from tosaic.lowering.loops.program import Program
-from tosaic.lowering.schedule import lower, parallelize
+from tosaic.lowering.schedule import lower
 from tosaic.lowering.schedule.contraction import choose
 from tosaic.lowering.schedule.elementwise import elementwise
 from tosaic.lowering.target.presets import target
 from tosaic.lowering.target.target import Target
 
 from ..fuse.graphs import Graph, conv, rescale
+from ..schedule.costs import every_machine_costs
 
 SAME = (1, 1, 1, 1)
 V4 = target("x86-64-v4")
@@ -29,8 +30,7 @@ THREADS = (2, 3, 8)
 @pytest.fixture
 def fine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Work is divided however little it is."""
-    for name, value in (("GRAIN", 20), ("REPEATED", 30), ("MEETING", 0)):
-        monkeypatch.setattr(parallelize, name, value)
+    every_machine_costs(monkeypatch, task_grain_cycles=20, repeated_fill_cycles=30, barrier_cycles=0)
     monkeypatch.setattr(choose, "LITTLE", 0)
     monkeypatch.setattr(elementwise, "MOST_UNDIVIDED", 0)
 

@@ -8,9 +8,9 @@ from tosaic.lowering.loops.apart import Places
 from tosaic.lowering.loops.cost import cycles
 from tosaic.lowering.loops.ir import For, Function
 from tosaic.lowering.loops.text import read_program
-from tosaic.lowering.schedule.parallelize import divide, parts_of
+from tosaic.lowering.schedule.parallelize import divide, task_count
 
-from .cases import fine  # noqa: F401  a fixture
+from .cases import V4, fine  # noqa: F401  a fixture
 
 
 def function(body: str, scratch: str = "") -> Function:
@@ -155,12 +155,12 @@ def test_turns_keep_apart_or_not(name: str) -> None:
 def test_what_does_not_keep_apart_is_not_divided(fine: None) -> None:  # noqa: F811
     for name, (body, expected) in CASES.items():
         f = function(body)
-        assert (divide(f, 2) is not None) == any(expected), name
+        assert (divide(f, 2, V4.costs) is not None) == any(expected), name
 
 
 def test_units_are_shared_evenly(fine: None) -> None:  # noqa: F811
     for parts in (2, 3, 7, 64):
-        divided = divide(function(ROWS), parts)
+        divided = divide(function(ROWS), parts, V4.costs)
         assert divided is not None and divided.rows is not None and len(divided.phases) == 1
 
 
@@ -168,7 +168,7 @@ def test_a_loop_waits_for_the_loop_that_fills_what_it_reads(fine: None) -> None:
     two = ROWS.replace("@y", "@s") + "\n" + "\n".join(
         line.replace("%", "%1") for line in ROWS.replace("@x", "@s").splitlines())
     f = function(two, "scratch(@s)")
-    divided = divide(f, 2)
+    divided = divide(f, 2, V4.costs)
     assert divided is not None and len(divided.phases) == 2 and divided.scratch == f.scratch
 
 
@@ -177,7 +177,7 @@ def test_scratch_that_two_loops_fill_is_filled_by_one_after_the_other(fine: None
     zeros = ROWS.replace("@y", "@s").replace("store @s[%4] = %5", "store @s[%4] = 0:float32x8")
     three = [re.sub(r"%(\d)", rf"%{n}\1", text) for n, text in enumerate((
         zeros, ROWS.replace("@y", "@s"), ROWS.replace("@x", "@s")), start=1)]
-    divided = divide(function("\n".join(three), "scratch(@s)"), 2)
+    divided = divide(function("\n".join(three), "scratch(@s)"), 2, V4.costs)
     assert divided is not None and len(divided.phases) == 3
 
 
@@ -185,5 +185,5 @@ def test_little_filling_is_done_by_each_part_for_itself() -> None:
     two = ROWS.replace("@y", "@s") + "\n" + "\n".join(
         line.replace("%", "%1") for line in ROWS.replace("@x", "@s").splitlines())
     f = function(two, "scratch(@s)")
-    assert divide(f, 2) is None  # it is as much as all the rest
-    assert parts_of(f, 8) == 1 and cycles(f) < 10_000
+    assert divide(f, 2, V4.costs) is None  # it is as much as all the rest
+    assert task_count(f, 8, V4.costs) == 1 and cycles(f, V4.costs) < 10_000

@@ -7,7 +7,7 @@ from tosaic.lowering.loops.carried import Turns
 from tosaic.lowering.loops.ir import For, Literal
 from tosaic.lowering.schedule.parallelize import divide
 
-from .cases import fine  # noqa: F401  a fixture
+from .cases import V4, fine  # noqa: F401  a fixture
 from .test_apart import function
 
 FILL = """  for %10 in 0 to 5 {
@@ -78,7 +78,7 @@ def rows(body: str) -> str:
 
 def is_divided(body: str) -> bool:
     """Whether the loop of the rows is; loops inside it may be, as each part goes through all rows then."""
-    found = divide(function(body, "scratch(@s)"), 2)
+    found = divide(function(body, "scratch(@s)"), 2, V4.costs)
     return found is not None and not all(isinstance(s.low, Literal) for s in found.body if isinstance(s, For))
 
 

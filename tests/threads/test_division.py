@@ -15,7 +15,7 @@ from tosaic.lowering.loops.verify import verify, verify_program
 from tosaic.lowering.memory.planner import plan
 from tosaic.lowering.native.process.load import load
 from tosaic.lowering.schedule import lower, schedule
-from tosaic.lowering.schedule.parallelize import DEEPEST, GRAIN, divide
+from tosaic.lowering.schedule.parallelize import DEEPEST, divide
 
 from ..native.machines import runs_here
 from ..schedule.expressions import kernels, windows
@@ -77,7 +77,7 @@ def test_little_work_is_not_divided() -> None:
     little = 0
     for case in CASES.values():
         kernels, plain = lowered(case, V4, 1)
-        if all(cycles(f) < 2 * GRAIN for f in plain.functions):
+        if all(cycles(f, V4.costs) < 2 * V4.costs.task_grain_cycles for f in plain.functions):
             little += 1
             assert most_parts(lower(kernels, V4, threads=8)) == 1
     assert little > len(CASES) // 2
@@ -85,7 +85,7 @@ def test_little_work_is_not_divided() -> None:
 
 def in_parts(kernel: Kernel, data: dict[Buffer, Array], parts: int) -> Array | None:
     """The kernel's output by its parts, the last one first; None where it cannot be divided."""
-    function = divide(schedule(kernel, V4, keeps=DEEPEST), parts)
+    function = divide(schedule(kernel, V4, keeps=DEEPEST), parts, V4.costs)
     if function is None:
         return None
     verify(function)

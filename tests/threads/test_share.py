@@ -10,13 +10,16 @@ import tosaic
 from tosaic.lowering.loops.cost import cycles
 from tosaic.lowering.loops.ir import Function
 from tosaic.lowering.native.process.thread_pool import is_supported
-from tosaic.lowering.schedule import parallelize, schedule
-from tosaic.lowering.schedule.parallelize import DEEPEST, GRAIN, divide, share
+from tosaic.lowering.schedule import schedule
+from tosaic.lowering.schedule.parallelize import DEEPEST, divide, share
 from tosaic.runtime import executable, threads
 
 from ..fuse.graphs import Graph, conv
+from ..schedule.costs import every_machine_costs
 from ..schedule.kernels import TARGETS
 from ..schedule.test_packed import kernel_of
+
+V4 = TARGETS["512 bits, dot4"]
 
 
 def function(rows: int) -> Function:
@@ -29,21 +32,21 @@ def function(rows: int) -> Function:
 
 def tasks(f: Function, number: int) -> int:
     """Among so many threads."""
-    found = share(f, number)
+    found = share(f, number, V4.costs)
     return found.tasks.count if found else 1
 
 
 def test_two_parts_for_each_thread_where_there_is_much_to_do() -> None:
     f = function(4000)
     for number in (2, 3, 8):
-        found = share(f, number)
+        found = share(f, number, V4.costs)
         assert found is not None and len(found.function.phases) == 1
         assert found.tasks.count == 2 * number and found.tasks.phases == 1
 
 
 def test_one_part_for_each_thread_where_there_is_little() -> None:
     f = function(40)
-    assert 2 * GRAIN <= cycles(f) < 4 * GRAIN
+    assert 2 <= cycles(f, V4.costs) / V4.costs.task_grain_cycles < 4
     assert tasks(f, 2) == 2 and tasks(f, 8) <= 4
 
 
@@ -53,8 +56,8 @@ def test_no_more_parts_than_the_pool_has_bits() -> None:
 
 def test_scratch_of_each_part_is_little(monkeypatch: pytest.MonkeyPatch) -> None:
     f = function(1000)
-    monkeypatch.setattr(parallelize, "MOST_SCRATCH", 0)
-    divided = divide(f, 2)
+    every_machine_costs(monkeypatch, own_scratch_bytes=0)
+    divided = divide(f, 2, V4.costs)
     assert divided is not None and any(b.copies == 2 for b in divided.scratch)
     assert tasks(f, 2) == 2
 

@@ -72,16 +72,16 @@ def native_code(program: Program, plan: Plan, target: Target | None = None,
         tuple(Declaration(tensor(v.buffer, v.element), None if v.initial is None else v.initial.data, v.position, v.external)
               for v in program.variables),
         tuple(Failure(f.message, f.position, f.help, f.kind) for f in program.faults), engine.address(f"{PREFIX}.run"),
-        steps_of(program), caller, min(threads, most_tasks(program)), thread_pool if is_parallel(program) else None,
+        steps_of(program, target), caller, min(threads, most_tasks(program)), thread_pool if is_parallel(program) else None,
         interrupt_flag.words if places.interrupts else None), engine.image
 
 
-def steps_of(program: Program) -> float:
+def steps_of(program: Program, target: Target) -> float:
     """How many elements, and terms of sums, one run computes at most, or about how many cycles it takes where those are fewer;
     infinitely many where a loop may run for ever."""
     if not program.kernels or has_loops(program):
         return float("inf")
-    return sum(map(work_of, program.kernels, program.functions))
+    return sum(work_of(k, f, target) for k, f in zip(program.kernels, program.functions))
 
 
 def has_loops(program: Program) -> bool:
@@ -94,9 +94,9 @@ def is_interruptible(program: Program) -> bool:
     return has_loops(program) and interrupt_flag.is_supported()
 
 
-def work_of(kernel: Kernel, function: Function) -> float:
+def work_of(kernel: Kernel, function: Function, target: Target) -> float:
     """Elements and terms, or cycles where those are fewer because vectors hold many; rows that come later are not known."""
-    return terms_of(kernel) if function.rows else min(terms_of(kernel), cycles(function))
+    return terms_of(kernel) if function.rows else min(terms_of(kernel), cycles(function, target.costs))
 
 
 def terms_of(kernel: Kernel) -> int:
