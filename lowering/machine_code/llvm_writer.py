@@ -152,9 +152,8 @@ class Writer:
         self.label = block.label
         self.lines.append(f"{block.label}:")
         params = [Value(t, self.new()) for t in types]
-        if params:
-            self.entered.append((block, len(self.lines), params))
-            self.lines += [""] * len(params)
+        self.entered.append((block, len(self.lines), params))
+        self.lines += [""] * len(params)
         return params
 
     def go_on(self, block: Block) -> None:
@@ -186,6 +185,7 @@ class Writer:
     def finished(self) -> list[str]:
         """The lines, with the phis of all parameters."""
         for block, first, params in self.entered:
+            assert all(len(given) == len(params) for _, given in block.incoming), f"a jump to {block.label} gives too much or little"
             for number, (type, name) in enumerate(params):
                 incoming = ", ".join(f"[{given[number]}, %{label}]" for label, given in block.incoming)
                 self.lines[first + number] = f" {name} = phi {type} {incoming}"
@@ -362,11 +362,15 @@ def numbers(values: Iterable[int], type: str = "i32") -> tuple[str, str]:
     return f"[{len(items)} x {type}]", f"[{', '.join(items)}]"
 
 
-def module(triple: str, declared: Mapping[str, str], lines: Iterable[str], attributes: Sequence[str] = ()) -> str:
-    """The text of a module: declarations, then definitions; `attributes` are those of functions with the group #0."""
-    group = [f"attributes #0 = {{ {' '.join(attributes)} }}"] if attributes else []
-    return "\n".join([f'target triple = "{triple}"', *declared.values(), *lines, *group, ""])
-
-
 OWN_ATTRIBUTES = "nounwind", '"no-builtins"'
 """Of the functions of every module: none unwinds, and no loop becomes a call of a C function."""
+
+
+def attribute_group(*attributes: str) -> str:
+    """The attributes of all functions that say #0."""
+    return f"attributes #0 = {{ {' '.join(attributes)} }}"
+
+
+def module(triple: str, declarations: Iterable[str], *lines: Iterable[str]) -> str:
+    """The text of a module: what is defined elsewhere, then definitions and groups of attributes."""
+    return "\n".join([f'target triple = "{triple}"', *declarations, *(line for some in lines for line in some), ""])

@@ -5,9 +5,11 @@ import ast
 import dataclasses
 import functools
 import inspect
-import itertools
 import textwrap
 from collections.abc import Callable, Sequence
+
+from ...machine_code import llvm_writer as ir
+from ...target.presets import host
 
 BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor",
           ast.LShift: "shl", ast.RShift: "ashr", ast.FloorDiv: "sdiv", ast.Mod: "srem"}
@@ -19,14 +21,13 @@ Function = Callable[..., int]
 def module_text(entry: Function, record: type) -> str:
     """LLVM IR of `i32 @entry(ptr %frame)`: the frame holds the addresses of the record's arrays, then the integers."""
     fields = [f.name for f in dataclasses.fields(record)]
-    functions = called_from(entry)
-    numbers = range(len(inspect.signature(entry).parameters) - 1)
-    lines = ["define i32 @entry(ptr %frame) {"]
-    for i in numbers:
-        lines += [f" %a{i} = getelementptr i64, ptr %frame, i64 {len(fields) + i}", f" %n{i} = load i64, ptr %a{i}"]
-    args = ", ".join(["ptr %frame", *(f"i64 %n{i}" for i in numbers)])
-    lines += [f" %r = call i64 @{entry.__name__}({args})", " %t = trunc i64 %r to i32", " ret i32 %t", "}"]
-    return "\n".join([*(line for f in functions for line in Emitter(f, fields).lines()), *lines, "!0 = !{}", ""])
+    functions = [Emitter(f, fields).function for f in called_from(entry)]
+    caller = ir.Function("entry", "i32", {"frame": "ptr"}, linkage="", attributes="")
+    frame, = caller.params
+    numbers = range(len(fields), len(fields) + len(inspect.signature(entry).parameters) - 1)
+    loaded = [caller.load(caller.address(frame, n, "i64"), "i64") for n in numbers]
+    caller.give(caller.cast("trunc", caller.call(ir.symbol(entry.__name__), "i64", frame, *loaded), "i32"))
+    return ir.module(host().triple, (), *(f.definition() for f in (*functions, caller)), ["!0 = !{}"])
 
 
 def called_from(entry: Function) -> list[Function]:
@@ -49,53 +50,28 @@ def definition(function: Function) -> ast.FunctionDef:
 
 
 class Emitter:
-    """Writes one function. A Python variable is a slot on the stack, which LLVM turns into registers."""
+    """Writes one function. A Python variable is a place on the stack, which LLVM turns into a register."""
 
     def __init__(self, function: Function, fields: Sequence[str]) -> None:
         self.node, self.globals, self.fields = definition(function), function.__globals__, fields
-        self.record, *self.numbers = (a.arg for a in self.node.args.args)
-        self.out: list[str] = []
-        self.names = itertools.count()
-        self.slots: list[str] = []
-        self.loops: list[tuple[str, str]] = []
-
-    def lines(self) -> list[str]:
-        """The definition."""
+        self.name_of_record, *numbers = (a.arg for a in self.node.args.args)
+        params = {"rec": "ptr"} | {f"p{i}": "i64" for i in range(len(numbers))}
+        self.function = ir.Function(self.node.name, "i64", params, attributes=" alwaysinline")
+        self.record, *given = self.function.params
+        stored = [n.id for n in ast.walk(self.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        self.variables = {name: self.function.room(1, "i64") for name in dict.fromkeys([*numbers, *stored])}
+        self.loops: list[tuple[ir.Block, ir.Block]] = []
+        for name, value in zip(numbers, given):
+            self.function.store(value, self.variables[name])
         for statement in self.node.body:
             self.statement(statement)
-        stored = [n.id for n in ast.walk(self.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-        params = ", ".join(["ptr %rec", *(f"i64 %p{i}" for i in range(len(self.numbers)))])
-        variables = (f"%v.{name}" for name in dict.fromkeys([*self.numbers, *stored]))
-        slots = [f" {slot} = alloca i64" for slot in (*variables, *self.slots)]
-        stores = [f" store i64 %p{i}, ptr %v.{name}" for i, name in enumerate(self.numbers)]
-        return [f"define internal i64 @{self.node.name}({params}) alwaysinline {{", *slots, *stores, *self.out,
-                " ret i64 0", "}"]
-
-    # ---- instructions ------------------------------------------------------------------------------------------------
-    def put(self, text: str) -> str:
-        name = f"%t{next(self.names)}"
-        self.out.append(f" {name} = {text}")
-        return name
-
-    def slot(self) -> str:
-        """A variable without a name in Python."""
-        self.slots.append(f"%s{len(self.slots)}")
-        return self.slots[-1]
-
-    def label(self) -> str:
-        return f"b{next(self.names)}"
-
-    def go(self, label: str) -> None:
-        self.out.append(f" br label %{label}")
-
-    def begin(self, label: str) -> None:
-        self.out.append(f"{label}:")
+        self.function.give(ir.constant("i64", 0))
 
     # ---- statements --------------------------------------------------------------------------------------------------
-    def block(self, statements: Sequence[ast.stmt], then: str) -> None:
+    def block(self, statements: Sequence[ast.stmt], then: ir.Block) -> None:
         for statement in statements:
             self.statement(statement)
-        self.go(then)
+        self.function.jump(then)
 
     def statement(self, node: ast.stmt) -> None:
         match node:
@@ -118,124 +94,133 @@ class Emitter:
             case ast.For(ast.Name(name), ast.Call(ast.Name("range"), args), body, []):
                 self.for_(name, args, body)
             case ast.Break() | ast.Continue():
-                self.go(self.loops[-1][isinstance(node, ast.Break)])
-                self.begin(self.label())
+                self.function.jump(self.loops[-1][isinstance(node, ast.Break)])
+                self.begin_unreachable()
             case ast.Return(ast.expr() as value):
-                self.out.append(f" ret i64 {self.value(value)}")
-                self.begin(self.label())
+                self.function.give(self.value(value))
+                self.begin_unreachable()
             case _:
                 raise unknown(node)
 
-    def store(self, target: ast.expr, value: str) -> None:
+    def begin_unreachable(self) -> None:
+        """What follows a jump in a block of Python."""
+        behind, = self.function.blocks("behind")
+        self.function.enter(behind)
+
+    def store(self, target: ast.expr, value: ir.Value) -> None:
         match target:
             case ast.Name(name):
-                self.out.append(f" store i64 {value}, ptr %v.{name}")
+                self.function.store(value, self.variables[name])
             case ast.Subscript():
-                self.out.append(f" store i64 {value}, ptr {self.address(target)}")
+                self.function.store(value, self.address(target))
             case _:
                 raise unknown(target)
 
     def if_(self, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]) -> None:
-        then, other, done = self.label(), self.label(), self.label()
+        then, other, done = self.function.blocks("then", "else", "end")
         self.branch(test, then, other if orelse else done)
-        self.begin(then)
+        self.function.enter(then)
         self.block(body, done)
         if orelse:
-            self.begin(other)
+            self.function.enter(other)
             self.block(orelse, done)
-        self.begin(done)
+        self.function.enter(done)
 
     def while_(self, test: ast.expr, body: list[ast.stmt]) -> None:
-        head, inside, done = self.label(), self.label(), self.label()
-        self.go(head)
-        self.begin(head)
+        head, inside, done = self.function.blocks("test", "body", "end")
+        self.function.go_on(head)
         self.branch(test, inside, done)
-        self.begin(inside)
-        self.loops.append((head, done))
-        self.block(body, head)
-        self.loops.pop()
-        self.begin(done)
+        self.function.enter(inside)
+        self.loop_body(body, head, done)
+        self.function.jump(head)
+        self.function.enter(done)
 
     def for_(self, name: str, args: list[ast.expr], body: list[ast.stmt]) -> None:
         first, last = [self.value(a) for a in ([ast.Constant(0), *args] if len(args) == 1 else args)]
-        count = self.slot()
-        head, inside, step, done = self.label(), self.label(), self.label(), self.label()
-        self.out += [f" store i64 {first}, ptr {count}", f" br label %{head}", f"{head}:"]
-        now = self.put(f"load i64, ptr {count}")
-        self.out += [f" br i1 {self.put(f'icmp slt i64 {now}, {last}')}, label %{inside}, label %{done}", f"{inside}:",
-                     f" store i64 {now}, ptr %v.{name}"]
-        self.loops.append((step, done))
-        self.block(body, step)
+        head, inside, following, done = self.function.blocks("head", "body", "next", "end")
+        self.function.jump(head(first))
+        now, = self.function.enter(head, "i64")
+        self.function.branch(self.function.compare("slt", now, last), inside, done)
+        self.function.enter(inside)
+        self.function.store(now, self.variables[name])
+        self.loop_body(body, following, done)
+        self.function.go_on(following)
+        self.function.jump(head(self.function.op("add", now, 1)))
+        self.function.enter(done)
+
+    def loop_body(self, body: list[ast.stmt], following: ir.Block, done: ir.Block) -> None:
+        """The statements of a loop; `continue` goes to `following`."""
+        self.loops.append((following, done))
+        for statement in body:
+            self.statement(statement)
         self.loops.pop()
-        self.begin(step)
-        self.out += [f" store i64 {self.put(f'add i64 {now}, 1')}, ptr {count}", f" br label %{head}", f"{done}:"]
 
     # ---- expressions -------------------------------------------------------------------------------------------------
-    def value(self, node: ast.expr) -> str:
-        """The name of an i64."""
+    def value(self, node: ast.expr) -> ir.Value:
+        """An i64."""
+        f = self.function
         match node:
             case ast.Constant(int(number)):
-                return str(int(number))
+                return ir.constant("i64", int(number))
             case ast.Name(name):
                 return self.variable(name)
             case ast.Subscript():
-                return self.put(f"load i64, ptr {self.address(node)}")
+                return f.load(self.address(node), "i64")
             case ast.UnaryOp(ast.USub(), operand):
-                return self.put(f"sub i64 0, {self.value(operand)}")
+                return f.op("sub", 0, self.value(operand))
             case ast.BinOp(left, op, right) if type(op) in BINARY:
-                return self.put(f"{BINARY[type(op)]} i64 {self.value(left)}, {self.value(right)}")
+                return f.op(BINARY[type(op)], self.value(left), self.value(right))
             case ast.IfExp(test, body, orelse):
                 return self.choice(test, body, orelse)
             case ast.Call(ast.Name("min" | "max" as which), [left, right]):
                 a, b = self.value(left), self.value(right)
-                less = self.put(f"icmp {'slt' if which == 'min' else 'sgt'} i64 {a}, {b}")
-                return self.put(f"select i1 {less}, i64 {a}, i64 {b}")
-            case ast.Call(ast.Name(name), [ast.Name(self.record), *args]):
-                values = ", ".join(["ptr %rec", *(f"i64 {self.value(a)}" for a in args)])
-                return self.put(f"call i64 @{name}({values})")
+                return f.select(f.compare("slt" if which == "min" else "sgt", a, b), a, b)
+            case ast.Call(ast.Name(name), [ast.Name(self.name_of_record), *args]):
+                return f.call(ir.symbol(name), "i64", self.record, *map(self.value, args))
         raise unknown(node)
 
-    def choice(self, test: ast.expr, body: ast.expr, orelse: ast.expr) -> str:
-        result, then, other, done = self.slot(), self.label(), self.label(), self.label()
+    def choice(self, test: ast.expr, body: ast.expr, orelse: ast.expr) -> ir.Value:
+        then, other, done = self.function.blocks("then", "else", "end")
         self.branch(test, then, other)
-        for label, value in ((then, body), (other, orelse)):
-            self.begin(label)
-            self.out += [f" store i64 {self.value(value)}, ptr {result}", f" br label %{done}"]
-        self.begin(done)
-        return self.put(f"load i64, ptr {result}")
+        for block, value in ((then, body), (other, orelse)):
+            self.function.enter(block)
+            self.function.jump(done(self.value(value)))
+        return self.function.enter(done, "i64")[0]
 
-    def variable(self, name: str) -> str:
+    def variable(self, name: str) -> ir.Value:
         number = self.globals.get(name)
-        return str(number) if isinstance(number, int) else self.put(f"load i64, ptr %v.{name}")
+        if isinstance(number, int):
+            return ir.constant("i64", number)
+        return self.function.load(self.variables[name], "i64")
 
-    def address(self, node: ast.Subscript) -> str:
+    def address(self, node: ast.Subscript) -> ir.Value:
         """Of an element of one of the record's arrays. Where an array lies never changes, so that LLVM may keep it."""
         if not isinstance(node.value, ast.Attribute):
             raise unknown(node)
-        field = self.put(f"getelementptr ptr, ptr %rec, i64 {self.fields.index(node.value.attr)}")
-        array = self.put(f"load ptr, ptr {field}, !invariant.load !0")
-        return self.put(f"getelementptr i64, ptr {array}, i64 {self.value(node.slice)}")
+        field = self.function.address(self.record, self.fields.index(node.value.attr), "ptr")
+        array = ir.Value("ptr", self.function.put(f"load ptr, {field}, !invariant.load !0"))
+        return self.function.address(array, self.value(node.slice), "i64")
 
-    def condition(self, node: ast.expr) -> str:
-        """The name of an i1, of a condition that needs no branch."""
+    def condition(self, node: ast.expr) -> ir.Value:
+        """An i1, of a condition that needs no branch."""
         match node:
             case ast.Compare(left, [op], [right]):
-                return self.put(f"icmp {COMPARE[type(op)]} i64 {self.value(left)}, {self.value(right)}")
-        return self.put(f"icmp ne i64 {self.value(node)}, 0")
+                return self.function.compare(COMPARE[type(op)], self.value(left), self.value(right))
+        return self.function.compare("ne", self.value(node), 0)
 
-    def branch(self, node: ast.expr, yes: str, no: str) -> None:
+    def branch(self, node: ast.expr, yes: ir.Block, no: ir.Block) -> None:
         """Go to `yes` or `no`; what follows `and` and `or` is looked at only where it matters."""
         match node:
             case ast.BoolOp(op, values):
                 for value in values[:-1]:
-                    rest = self.label()
+                    rest, = self.function.blocks("rest")
                     self.branch(value, *((rest, no) if isinstance(op, ast.And) else (yes, rest)))
-                    self.begin(rest)
+                    self.function.enter(rest)
                 self.branch(values[-1], yes, no)
             case ast.UnaryOp(ast.Not(), operand):
                 self.branch(operand, no, yes)
             case _:
-                self.out.append(f" br i1 {self.condition(node)}, label %{yes}, label %{no}")
+                self.function.branch(self.condition(node), yes, no)
 
 
 def loaded(target: ast.expr) -> ast.expr:

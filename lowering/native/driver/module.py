@@ -7,7 +7,7 @@ from ....runtime.records import dataclass
 from ...elements.expression import Buffer
 from ...loops.ir import Function
 from ...loops.program import Program
-from ...machine_code.llvm_writer import plain
+from ...machine_code.llvm_writer import module, plain
 from ...memory.plan import Plan, PlannedPool, names_of
 from ...target.target import Target
 from ..llvm.emit import EmittedEarlier, emit_functions
@@ -45,8 +45,7 @@ def module_text(programs: Sequence[PlacedProgram], target: Target, more: Sequenc
     drivers = [line for one in programs
                for line in one.driver([next(names) for _ in one.program.functions], needed, target).lines()]
     own = [text for text in needed.values() if text not in emitted.declarations]
-    return "\n".join([f'target triple = "{target.triple}"', *emitted.declarations, *own, *emitted.definitions, *drivers,
-                      *more, *emitted.attributes, ""])
+    return module(target.triple, [*emitted.declarations, *own], emitted.definitions, drivers, more, emitted.attributes)
 
 
 def written_over(function: Function, places: Places) -> frozenset[Buffer]:

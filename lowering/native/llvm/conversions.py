@@ -1,4 +1,4 @@
-"""Casts between element types. Small floats are taken apart and put together with 32-bit integer instructions, except
+"""Casts between element types. Small floats are split and composed with 32-bit integer instructions, except
 where the target has instructions for float16: an LLVM conversion would become a library call elsewhere.
 """
 from __future__ import annotations
@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....runtime.records import dataclass
+from ...machine_code.llvm_writer import data, numbers
 from ...target.target import Target
 from .llvm_text import BITS, KINDS, SCALARS, Arithmetic
 
@@ -118,8 +119,8 @@ def looked_up(a: Arithmetic, x: str, dtype: str) -> str:
     """One small float as a float32, from a table of all of them: three instructions in place of a dozen."""
     name = f"tosaic.{dtype}"
     if name not in a.writer.declared:
-        numbers = ", ".join(f"i32 {bits_of(FORMATS[dtype], code)}" for code in range(256))
-        a.writer.declared[name] = f"@{name} = internal unnamed_addr constant [256 x i32] [{numbers}]"
+        codes = (bits_of(FORMATS[dtype], code) for code in range(256))
+        a.writer.declared[name] = data(name, "internal unnamed_addr constant", *numbers(codes))
     place = a.writer.put(f"zext i8 {x} to i32")
     place = a.writer.put(f"getelementptr float, ptr @{name}, i32 {place}")
     return a.writer.put(f"load float, ptr {place}, align 4")

@@ -36,7 +36,7 @@ from ...loops.ir import (
     buffers_written,
     first_of,
 )
-from ...machine_code.llvm_writer import OWN_ATTRIBUTES, Writer, quoted
+from ...machine_code.llvm_writer import OWN_ATTRIBUTES, Writer, attribute_group, quoted
 from ...machine_code.split_module import Definition
 from ...target.target import Target
 from .amx import TileInstructions
@@ -118,7 +118,7 @@ def attributes(target: Target) -> str:
         parts.append(f'"target-features"="{target.features}"')
     if target.architecture == "x86":
         parts.append(f'"prefer-vector-width"="{8 * target.vector_bytes}"')
-    return f"attributes #0 = {{ {' '.join(parts)} }}"
+    return attribute_group(*parts)
 
 
 @dataclass(slots=True)
@@ -376,7 +376,7 @@ class Emitter:
 
 
 def unchanged(f: For) -> frozenset[Var]:
-    """The parameters of a loop that each turn yields as they are, perhaps through loops inside that do the same."""
+    """The parameters of a loop that each iteration yields as they are, perhaps through loops inside that do the same."""
     source: dict[Operand, Operand] = {}
     for stmt in f.body:
         if isinstance(stmt, For):

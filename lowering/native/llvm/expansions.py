@@ -54,11 +54,11 @@ def lookup(writer: Writer, result: Type, values: list[str]) -> str:
 
 
 PACKED_BYTES = 16
-"""`pack` puts its operands together by groups of so many bytes."""
+"""`pack` interleaves its operands by groups of so many bytes."""
 
 
 def pack(writer: Writer, result: Type, values: list[str]) -> str:
-    """Two vectors of integers clipped to half their size and put together by groups of 16 bytes."""
+    """Two vectors of integers clipped to half their size and interleaved by groups of 16 bytes."""
     half = SCALARS[result.dtype]
     lanes, wide = result.lanes // 2, f"i{2 * BITS[half]}"
     a, most = Arithmetic(writer, lanes), 1 << BITS[half] - 1
@@ -143,7 +143,7 @@ NUMBER = re.compile(r"splat \(i(?:32|64) (-?\d+)\)")
 def multiply_high(writer: Writer, target: Target, type: Type, values: list[str], nudged: bool) -> str:
     """(x * y + z) >> 32, of `type`, which exact rescaling is made of; with `nudged` of 2^31 less where x is negative.
 
-    Vectors on x86 are taken apart into even and odd lanes, as its instruction for products of 32 bits needs them; then the
+    Vectors on x86 are split into even and odd lanes, as its instruction for products of 32 bits needs them; then the
     upper halves lie where they belong, or one lane beside. Elsewhere 64-bit arithmetic says it, and instructions exist.
     """
     if target.architecture == "x86" and type.lanes >= 4 and type.lanes % 2 == 0:
@@ -158,7 +158,7 @@ def multiply_high(writer: Writer, target: Target, type: Type, values: list[str],
 
 
 def by_parity(writer: Writer, lanes: int, values: list[str], nudged: bool) -> str:
-    """The products of even lanes, those of odd lanes, and their upper halves by turns."""
+    """The products of even lanes, those of odd lanes, and their upper halves interleaved."""
     x, y, z = values
     a, wide = Arithmetic(writer, lanes // 2), spelled("i64", lanes // 2)
     narrow = spelled("i32", lanes)

@@ -16,7 +16,7 @@ from ....runtime.records import dataclass
 from ...loops.ir import Function, first_of
 from ...machine_code.codegen import SHAPES_TILES, binding, object_of
 from ...machine_code.link import is_supported
-from ...machine_code.llvm_writer import plain
+from ...machine_code.llvm_writer import module, plain
 from ...machine_code.split_module import Definition
 from ...machine_code.worker_processes import Worker, processors
 from ...target.target import Target
@@ -41,8 +41,7 @@ class Batch:
 
     def text(self, target: Target) -> str:
         declarations = [text for text in self.declared.values() if text.startswith("declare")]
-        return "\n".join([f'target triple = "{target.triple}"', *declarations, *own_definitions(self.declared), *self.lines,
-                          attributes(target), ""])
+        return module(target.triple, declarations, own_definitions(self.declared), self.lines, [attributes(target)])
 
 
 class ConcurrentCodegen:

@@ -94,8 +94,8 @@ class Caller(Function):
 
     def text(self) -> str:
         """The module: this function and those that it calls."""
-        return module(host().triple, self.declared, [
-            line for f in (self.array_data, self.are_disjoint, self) for line in f.definition()])
+        functions = self.array_data, self.are_disjoint, self
+        return module(host().triple, self.declared.values(), *(f.definition() for f in functions))
 
     def write(self) -> None:
         new, given, bind, drop = self.blocks("new", "given", "bind", "drop")

@@ -13,7 +13,18 @@ from ....runtime import interrupts
 from ....runtime.interrupts import BEGIN, MEMORY
 from ....runtime.later import Later
 from ...machine_code.codegen import Engine, compiled_image
-from ...machine_code.llvm_writer import NULL, OWN_ATTRIBUTES, Field, Function, Value, constant, data, module, symbol
+from ...machine_code.llvm_writer import (
+    NULL,
+    OWN_ATTRIBUTES,
+    Field,
+    Function,
+    Value,
+    attribute_group,
+    constant,
+    data,
+    module,
+    symbol,
+)
 from ...target.presets import host
 
 NEEDED = frozenset({"pthread_self", "sigaction"})
@@ -73,8 +84,9 @@ def text() -> str:
     declared = dict[str, str]()
     handle = handler()
     memory = data("interrupt.memory", "internal constant", "i64", f"{int.from_bytes(MEMORY, 'little', signed=True)}", align=8)
-    lines = [memory, *handle.definition(), *beginning(handle.pointer, declared).definition()]
-    return module(host().triple, declared, lines, OWN_ATTRIBUTES)
+    begin = beginning(handle.pointer, declared)
+    return module(host().triple, declared.values(), [memory], handle.definition(), begin.definition(),
+                  [attribute_group(*OWN_ATTRIBUTES)])
 
 
 def is_supported() -> bool:

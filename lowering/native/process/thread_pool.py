@@ -16,7 +16,7 @@ from ....runtime.later import Later
 from ....runtime.records import dataclass
 from ....runtime.threads import MOST, PoolCode
 from ...machine_code.codegen import Engine
-from ...machine_code.llvm_writer import NULL, OWN_ATTRIBUTES, Field, Function, Operand, Value, constant, module
+from ...machine_code.llvm_writer import NULL, OWN_ATTRIBUTES, Field, Function, Operand, Value, attribute_group, constant, module
 from ...target.presets import host
 from ...target.target import Target
 from ..llvm import aarch64, x86
@@ -312,7 +312,7 @@ def module_text(target: Target) -> str:
     thread = worker(processor, declared, work.pointer)
     start = starting(processor, declared, thread.pointer)
     functions = [work, thread, start, running(processor, declared, work.pointer, start.pointer), stopping(processor, declared)]
-    return module(target.triple, declared, [line for f in functions for line in f.definition()], OWN_ATTRIBUTES)
+    return module(target.triple, declared.values(), *(f.definition() for f in functions), [attribute_group(*OWN_ATTRIBUTES)])
 
 
 engine = Later(lambda: Engine(module_text(host()), host(), NEEDED))
