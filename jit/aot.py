@@ -18,7 +18,7 @@ from ..lowering.native.c_object.archive import archive
 from ..lowering.native.c_object.data import Constants
 from ..lowering.native.c_object.example_main import constant_assembly, skeleton
 from ..lowering.native.c_object.header import header, header_checksum
-from ..lowering.native.c_object.header_parts import constant_file
+from ..lowering.native.c_object.header_sections import constant_file
 from ..lowering.native.c_object.interface import Interface
 from ..lowering.native.c_object.object_module import object_text
 from ..lowering.native.c_object.pools import Pool

@@ -19,7 +19,7 @@ from ..target.target import Target
 from .arm_attributes import linkable_with_either
 from .link import image_of, is_supported
 from .split_module import defined, split
-from .worker_processes import compiled, parts_of
+from .worker_processes import compiled, module_count
 
 SHAPES_TILES = "llvm.x86.ldtilecfg"
 """The intrinsic that stands in the text of every module that uses tiles."""
@@ -117,25 +117,25 @@ class EarlierCode(Protocol):
 
 def compiled_image(text: str, target: Target, allowed: frozenset[str] = ALLOWED) -> Image:
     """A module's machine code, by several processes where it is long."""
-    image = image_of_parts(text, target, allowed) or image_of([object_of(text, target, allowed)])
+    image = image_of_modules(text, target, allowed) or image_of([object_of(text, target, allowed)])
     assert image is not None
     return image._replace(tiles=SHAPES_TILES in text)
 
 
-def image_of_parts(text: str, target: Target, allowed: frozenset[str], earlier: EarlierCode | None = None) -> Image | None:
-    """The image of a module that is compiled in parts, and of what has been compiled `earlier`; None where it is not in parts,
-    or they cannot be linked."""
-    texts = split(text, parts_of(text)) if is_supported() else [text]
+def image_of_modules(text: str, target: Target, allowed: frozenset[str], earlier: EarlierCode | None = None) -> Image | None:
+    """The image of a module that is split, and of what has been compiled `earlier`; None where it is not, or they cannot be
+    linked."""
+    texts = split(text, module_count(text)) if is_supported() else [text]
     if len(texts) == 1 and earlier is None:
         return None
-    others = allowed | {name for part in texts[1:] for name in defined(part)} | (earlier.names if earlier else frozenset())
-    objects = compiled(texts, lambda part: object_of(part, target, others))
+    others = allowed | {name for one in texts[1:] for name in defined(one)} | (earlier.names if earlier else frozenset())
+    objects = compiled(texts, lambda one: object_of(one, target, others))
     return image_of([*objects, *(earlier.finish() if earlier else ())])
 
 
 def image_with(earlier: EarlierCode, text: str, target: Target) -> Image | None:
     """The image of a module that declares what has been compiled `earlier`; None where they cannot be linked."""
-    image = image_of_parts(text, target, ALLOWED, earlier)
+    image = image_of_modules(text, target, ALLOWED, earlier)
     return image and image._replace(tiles=SHAPES_TILES in text or earlier.uses_tiles)
 
 

@@ -185,7 +185,8 @@ class Writer:
     def finished(self) -> list[str]:
         """The lines, with the phis of all parameters."""
         for block, first, params in self.entered:
-            assert all(len(given) == len(params) for _, given in block.incoming), f"a jump to {block.label} gives too much or little"
+            for label, given in block.incoming:
+                assert len(given) == len(params), f"{label} gives {block.label} {len(given)} of {len(params)} parameters"
             for number, (type, name) in enumerate(params):
                 incoming = ", ".join(f"[{given[number]}, %{label}]" for label, given in block.incoming)
                 self.lines[first + number] = f" {name} = phi {type} {incoming}"

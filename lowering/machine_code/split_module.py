@@ -1,5 +1,5 @@
-"""A module's text in several parts, so that as many processes can make machine code of it at once: functions that use nothing
-of the module but themselves, kernels that is, go to parts of their own, by length; all else stays in the first.
+"""A module's text as several modules, so that as many processes can make machine code of it at once: functions that use nothing
+of it but themselves, kernels that is, are divided among the modules by length; all else stays in the first.
 """
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ class Definition:
         return found[1]
 
     def is_alone(self, declared: frozenset[str]) -> bool:
-        """Whether it is internal and names nothing but what each part has: functions of C and LLVM, and private constants."""
+        """Whether it is internal and names nothing but what each module has: functions of C and LLVM, and private constants."""
         return self.lines[0].startswith(HEAD) and declared.issuperset(NAME.findall("\n".join(self.lines[1:])))
 
     @property
     def exported(self) -> list[str]:
-        """The same, for the other parts to call; not for other libraries."""
+        """The same, for the other modules to call; not for other libraries."""
         return ["define hidden " + self.lines[0].removeprefix(HEAD), *self.lines[1:]]
 
     @property
     def declaration(self) -> str:
-        """How another part calls it: the types of its parameters, without their names."""
+        """How another module calls it: the types of its parameters, without their names."""
         head = self.lines[0].removeprefix(HEAD).removesuffix("{")
         return "declare hidden " + re.sub(r" %[-\w.$]+(?=[,)])", "", head)
 
 
-def split(text: str, parts: int) -> list[str]:
-    """The text in at most so many modules; the first has what is called from outside, if `parts` is 1 all."""
-    rest, definitions = taken_apart(text)
+def split(text: str, most: int) -> list[str]:
+    """The text in at most so many modules; the first has what is called from outside, if `most` is 1 all."""
+    rest, definitions = split_definitions(text)
     declared = frozenset(found[1] for line in rest if (line.startswith("declare") or is_private(line)) and (
         found := NAME.search(line)))
-    alone = [d for d in definitions if d.is_alone(declared)] if parts > 1 else []
+    alone = [d for d in definitions if d.is_alone(declared)] if most > 1 else []
     if not alone:
         return [text]
     moved = {id(d) for d in alone}
     staying = [line for d in definitions if id(d) not in moved for line in d.lines]
-    shares = shared_out(alone, parts, len(staying))
+    shares = shared_out(alone, most, len(staying))
     common = [line for line in rest if not line.startswith("@") or is_private(line)]
     result = ["\n".join([*rest, *(d.declaration for share in shares[1:] for d in share),
                          *(line for d in shares[0] for line in d.lines), *staying, ""])]
@@ -57,14 +57,14 @@ def split(text: str, parts: int) -> list[str]:
 
 
 def is_private(line: str) -> bool:
-    """Whether it is a constant that each part may have for itself."""
+    """Whether it is a constant that each module may have for itself."""
     return line.startswith("@") and " = private unnamed_addr constant " in line
 
 
-def shared_out(alone: Sequence[Definition], parts: int, first: int) -> list[list[Definition]]:
-    """About as many lines for each part, of which the first has some already."""
-    shares: list[list[Definition]] = [[] for _ in range(parts)]
-    lengths = [first] + [0] * (parts - 1)
+def shared_out(alone: Sequence[Definition], count: int, first: int) -> list[list[Definition]]:
+    """About as many lines for each module, of which the first has some already."""
+    shares: list[list[Definition]] = [[] for _ in range(count)]
+    lengths = [first] + [0] * (count - 1)
     for d in sorted(alone, key=lambda d: -len(d.lines)):
         least = lengths.index(min(lengths))
         shares[least].append(d)
@@ -74,10 +74,10 @@ def shared_out(alone: Sequence[Definition], parts: int, first: int) -> list[list
 
 def defined(text: str) -> set[str]:
     """The names of a module's functions."""
-    return {d.name.strip('"') for d in taken_apart(text)[1]}
+    return {d.name.strip('"') for d in split_definitions(text)[1]}
 
 
-def taken_apart(text: str) -> tuple[list[str], list[Definition]]:
+def split_definitions(text: str) -> tuple[list[str], list[Definition]]:
     """The lines outside of functions, and the functions."""
     rest: list[str] = []
     definitions: list[Definition] = []

@@ -1,5 +1,5 @@
-"""Machine code of a large module by several processes: LLVM works in one thread at a time, so each part is the work of a fork
-of this process, which sends the object back and ends. Where a part fails there, it is done here.
+"""Machine code of a large module by several processes: LLVM works in one thread at a time, so each of the modules that it is
+split into is the work of a fork of this process, which sends the object back and ends. Where one fails there, it is done here.
 """
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import IO
 
-LINES_OF_A_PART = 3000
-"""A part with fewer takes LLVM less time than pays for a process."""
+LINES_OF_A_MODULE = 3000
+"""A module with fewer takes LLVM less time than pays for a process."""
 Compile = Callable[[str], bytes]
 LENGTH = struct.Struct("<Q")
 
@@ -24,11 +24,11 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 
 
-def parts_of(text: str) -> int:
-    """In how many parts to compile a text: one where this system cannot fork while libraries have threads."""
+def module_count(text: str) -> int:
+    """As how many modules to compile a text: one where this system cannot fork while libraries have threads."""
     if not sys.platform.startswith("linux"):
         return 1
-    return max(1, min(processors(), text.count("\n") // LINES_OF_A_PART))
+    return max(1, min(processors(), text.count("\n") // LINES_OF_A_MODULE))
 
 
 def compiled(texts: Sequence[str], compile: Compile) -> list[bytes]:

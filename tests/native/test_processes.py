@@ -1,4 +1,4 @@
-"""Modules compiled in parts by several processes: the same results, whatever a process does."""
+"""Modules that are split and compiled by several processes: the same results, whatever a process does."""
 from __future__ import annotations
 
 import os
@@ -26,9 +26,9 @@ def text() -> str:
 
 
 @pytest.fixture
-def in_parts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Every module is long enough for as many parts as this pretends to have processors."""
-    monkeypatch.setattr(worker_processes, "LINES_OF_A_PART", 1)
+def split_up(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every module is long enough to be split into as many as this pretends to have processors."""
+    monkeypatch.setattr(worker_processes, "LINES_OF_A_MODULE", 1)
     monkeypatch.setattr(worker_processes, "processors", lambda: 3)
     yield
 
@@ -49,7 +49,7 @@ def test_a_module_of_one_function_stays_whole() -> None:
 
 
 @linked_here
-def test_code_in_parts_gives_the_same_results(in_parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_in_parts_gives_the_same_results(split_up: None, monkeypatch: pytest.MonkeyPatch) -> None:
     result = np.asarray(tosaic.jit(chain).lower(X).compile()(X))
     monkeypatch.setattr(worker_processes, "processors", lambda: 1)
     assert np.array_equal(result, np.asarray(tosaic.jit(chain).lower(X).compile()(X)))
@@ -77,10 +77,10 @@ def test_a_process_that_fails_is_made_up_for(text: str, how: str) -> None:
 
 
 @linked_here
-def test_images_are_the_same_every_time(text: str, in_parts: None) -> None:
+def test_images_are_the_same_every_time(text: str, split_up: None) -> None:
     assert compiled_image(text, host()) == compiled_image(text, host())
     assert compiled_image(text, host()).form == "linked"
 
 
 def test_small_modules_take_no_process(text: str) -> None:
-    assert worker_processes.parts_of(text) == 1
+    assert worker_processes.module_count(text) == 1

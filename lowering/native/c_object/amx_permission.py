@@ -23,7 +23,7 @@ def refused(w: Writer) -> Value:
     return w.compare("ne", answer, 0)
 
 
-def tile_parts(interface: Interface) -> list[str]:
+def tile_sections(interface: Interface) -> list[str]:
     """The error's name, in headers of objects that can return it."""
     if not any(uses_tiles(entry.program) for entry in interface.entries):
         return []

@@ -4,7 +4,7 @@ assembler file that makes a constant pool an array.
 from __future__ import annotations
 
 from ...elements.expression import Buffer
-from .header_parts import constant_file, pool_macro
+from .header_sections import constant_file, pool_macro
 from .interface import THREAD_POOL, Entry, Interface
 from .names import c_type, macro
 from .pools import Pool
@@ -34,18 +34,18 @@ def constant_assembly(interface: Interface, pool: Pool) -> str:
 
 def skeleton(interface: Interface) -> str:
     """A program that gives each entry function zeros, and returns 0 if all of them ran."""
-    parts = [f"/* A first program for {interface.prefix}.h: gives zeros to each entry function. */\n"
-             f'#include "{interface.prefix}.h"']
-    parts += pool_arrays(interface)
-    parts += [part for entry in interface.entries for part in caller(interface, entry)]
+    sections = [f"/* A first program for {interface.prefix}.h: gives zeros to each entry function. */\n"
+                f'#include "{interface.prefix}.h"']
+    sections += pool_arrays(interface)
+    sections += [section for entry in interface.entries for section in caller(interface, entry)]
     calls = "".join(f"    if (call_{entry.name}() != TOSAIC_OK) return 1;\n" for entry in interface.entries)
-    parts.append(f"int main(void) {{\n    {interface.prefix}_reset();\n{calls}    return 0;\n}}")
-    return "\n\n".join(parts) + "\n"
+    sections.append(f"int main(void) {{\n    {interface.prefix}_reset();\n{calls}    return 0;\n}}")
+    return "\n\n".join(sections) + "\n"
 
 
 def pool_arrays(interface: Interface) -> list[str]:
     """The memory that the program gives."""
-    parts: list[str] = []
+    sections: list[str] = []
     for kind in ("workspace", "constant"):
         pools = [p for p in interface.memories.pools if p.kind == kind]
         if not pools or interface.self_contained:
@@ -57,8 +57,8 @@ def pool_arrays(interface: Interface) -> list[str]:
             array = f"{p.name}_pool" if kind == "workspace" else interface.pool_symbol(p)
             members.append(f"    {array}, sizeof {array}" if p.nbytes else "    0, 0")
         lines.append(f"static const struct {interface.prefix}_{kind}_pools {kind}_pools = {{\n" + ",\n".join(members) + "\n};")
-        parts.append("\n".join(lines))
-    return parts
+        sections.append("\n".join(lines))
+    return sections
 
 
 def caller(interface: Interface, entry: Entry) -> list[str]:

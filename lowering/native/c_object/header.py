@@ -8,11 +8,20 @@ import zlib
 from collections.abc import Sequence
 
 from ....runtime.errors import Problem
-from .amx_permission import tile_parts
+from .amx_permission import tile_sections
 from .entry import linked
-from .header_parts import checks, comment, functions, maps, model_functions, pool_parts, tensor_parts, variable_parts
+from .header_sections import (
+    checks,
+    comment,
+    functions,
+    maps,
+    model_functions,
+    pool_sections,
+    tensor_sections,
+    variable_sections,
+)
 from .interface import ALIGNMENT, CONSTANTS, NULL, SIZE, STATE, VARIABLE, VERSION, Interface
-from .thread_pool import thread_parts
+from .thread_pool import thread_sections
 
 __all__ = ["comment", "header", "header_checksum"]
 
@@ -42,14 +51,14 @@ INCLUDES = '#include <stddef.h>\n#include <stdint.h>\n\n#ifdef __cplusplus\nexte
 def header(interface: Interface, checksum: int, needs: Sequence[str]) -> str:
     """The header's text; `needs` are the functions that the object calls and does not define."""
     guard = f"{interface.prefix.upper()}_H"
-    parts = [f"#ifndef {guard}\n#define {guard}", introduction(interface, needs), INCLUDES, CODES,
-             *tile_parts(interface), belonging(interface, checksum)]
-    parts += [part for entry in interface.entries for part in tensor_parts(interface, entry)]
-    parts += pool_parts(interface) + thread_parts(interface)
-    parts += [part for entry in interface.entries for part in (*maps(interface, entry), *functions(interface, entry))]
-    parts += variable_parts(interface) + model_functions(interface) + checks(interface)
-    parts += ["#ifdef __cplusplus\n}\n#endif", f"#endif /* {guard} */"]
-    text = "\n\n".join(parts) + "\n"
+    sections = [f"#ifndef {guard}\n#define {guard}", introduction(interface, needs), INCLUDES, CODES,
+                *tile_sections(interface), belonging(interface, checksum)]
+    sections += [section for entry in interface.entries for section in tensor_sections(interface, entry)]
+    sections += pool_sections(interface) + thread_sections(interface)
+    sections += [section for entry in interface.entries for section in (*maps(interface, entry), *functions(interface, entry))]
+    sections += variable_sections(interface) + model_functions(interface) + checks(interface)
+    sections += ["#ifdef __cplusplus\n}\n#endif", f"#endif /* {guard} */"]
+    text = "\n\n".join(sections) + "\n"
     check_macros(text)
     return text
 

@@ -28,17 +28,17 @@ POLYNOMIAL = -306674912
 @dataclass(frozen=True, slots=True)
 class State:
     """How a saved state is laid out: pairs of a symbol and its bytes, one behind the other from `HEAD` on."""
-    parts: tuple[tuple[str, int], ...]
+    members: tuple[tuple[str, int], ...]
     checksum: int
 
     @property
     def nbytes(self) -> int:
-        return HEAD + sum(nbytes for _, nbytes in self.parts)
+        return HEAD + sum(nbytes for _, nbytes in self.members)
 
     def places(self) -> Iterator[tuple[str, int, int]]:
         """Symbol, offset in the saved state, bytes."""
         offset = HEAD
-        for name, nbytes in self.parts:
+        for name, nbytes in self.members:
             yield name, offset, nbytes
             offset += nbytes
 
@@ -47,8 +47,8 @@ def state_of(variables: Sequence[ObjectVariable]) -> State:
     """The layout of the state of these variables."""
     ordered = sorted(variables, key=lambda v: v.symbol)
     text = "\n".join(f"{v.symbol} {v.use.element} {list(v.use.buffer.shape)}" for v in ordered)
-    parts = [(v.symbol, v.use.buffer.nbytes) for v in ordered] + [(v.flag, 1) for v in ordered]
-    return State(tuple(parts), zlib.crc32(text.encode()))
+    members = [(v.symbol, v.use.buffer.nbytes) for v in ordered] + [(v.flag, 1) for v in ordered]
+    return State(tuple(members), zlib.crc32(text.encode()))
 
 
 def model_lines(interface: Interface, constants: Constants, checksum: int, declared: dict[str, str]) -> list[str]:

@@ -19,8 +19,8 @@ struct tosaic_thread_pool {
 #endif"""
 
 
-def thread_parts(interface: Interface) -> list[str]:
-    """The structure, and into how many parts a run divides its steps: threads beyond that have nothing to do."""
+def thread_sections(interface: Interface) -> list[str]:
+    """The structure, and into how many tasks a run divides its steps: threads beyond that have nothing to do."""
     lines = [f"#define {entry.name.upper()}_PARTS {most_tasks(entry.program)} /* of a step, at most; a null pool runs them one "
              "after the other */" for entry in interface.entries if is_parallel(entry.program)]
     return [STRUCTURE, "\n".join(lines)] if lines else []

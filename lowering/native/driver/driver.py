@@ -111,11 +111,11 @@ class Driver:
     def rows(self, step: Compute) -> tuple[int, int]:
         """The rows that a step computes."""
         kernel, function = self.program.kernels[step.kernel], self.program.functions[step.kernel]
-        assert step.rows is None or function.rows is not None, f"{function.name} cannot do a part of its rows"
+        assert step.rows is None or function.rows is not None, f"{function.name} cannot do some of its rows"
         return step.rows or (0, row_count(kernel))
 
     def walking(self) -> list[str]:
-        """The table of steps, and the loop that runs a part of it."""
+        """The table of steps, and the loop that runs some of its rows."""
         if not self.table:
             return []
         name = f"{self.prefix}.table"
@@ -175,7 +175,7 @@ class Driver:
                     edges = [low + (high - low) * i // parts for i in range(parts + 1)]
                     self.fork(w, [[(kernel, *span)] for span in itertools.pairwise(edges)])
             case Parallel(own):
-                self.fork(w, [[(s.kernel, *self.rows(s)) for s in part] for part in own])
+                self.fork(w, [[(s.kernel, *self.rows(s)) for s in task] for task in own])
             case Branch(condition, then, otherwise):
                 yes, no, end = w.blocks("then", "else", "end")
                 w.branch(self.is_set(w, self.places.buffers[condition]), yes, no)

@@ -63,8 +63,8 @@ class EmittedEarlier:
 
 @dataclass(frozen=True, slots=True)
 class Emitted:
-    """Parts of an LLVM module. `names[i]` is the definition of functions[i], or what is declared and defined elsewhere; equal
-    functions share one."""
+    """Functions in an LLVM module. `names[i]` is the definition of functions[i], or what is declared and defined elsewhere;
+    equal functions share one."""
     definitions: list[str]
     names: list[str]
     declarations: list[str]
@@ -113,12 +113,12 @@ def own_definitions(declared: Mapping[str, str]) -> list[str]:
 def attributes(target: Target) -> str:
     """Tuned for no processor: the order of instructions is the schedule's, and LLVM's models of some processors
     (znver4, znver5) move loads up until sums that fit the registers exactly are spilled in the innermost loop."""
-    parts = [*OWN_ATTRIBUTES, f'"target-cpu"="{target.cpu}"', '"tune-cpu"="generic"']
+    attributes = [*OWN_ATTRIBUTES, f'"target-cpu"="{target.cpu}"', '"tune-cpu"="generic"']
     if target.features:
-        parts.append(f'"target-features"="{target.features}"')
+        attributes.append(f'"target-features"="{target.features}"')
     if target.architecture == "x86":
-        parts.append(f'"prefer-vector-width"="{8 * target.vector_bytes}"')
-    return attribute_group(*parts)
+        attributes.append(f'"prefer-vector-width"="{8 * target.vector_bytes}"')
+    return attribute_group(*attributes)
 
 
 @dataclass(slots=True)
@@ -272,7 +272,7 @@ class Emitter:
 
     # ---- memory ------------------------------------------------------------------------------------------------------
     def address(self, a: Address) -> str:
-        """A pointer to buffer[base + offset]; the part without the offset is made once in a block."""
+        """A pointer to buffer[base + offset]; the address without the offset is made once in a block."""
         scalar = memory_scalar(a.buffer.dtype)
         if isinstance(a.base, Literal):
             pointer, offset = self.pointers.buffers[a.buffer], a.offset + int(a.base.value)

@@ -13,7 +13,7 @@ from ...machine_code.llvm_writer import Writer
 from ...target.target import Target
 from . import expansions, x86
 from .conversions import convert
-from .llvm_text import BITS, KINDS, SCALARS, Arithmetic, llvm_type, spelled, suffix
+from .llvm_text import BITS, KINDS, SCALARS, Arithmetic, llvm_type, spelled, subvector, suffix
 
 SAME = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor"}
 BINARY: dict[str, dict[str, str]] = {
@@ -225,30 +225,24 @@ class Instructions:
 
     def by_halves(self, name: str, type: Type, x: str) -> str:
         """Lane i with lane i + n/2, then the half; an odd number of lanes one after the other."""
+        scalar = SCALARS[type.dtype]
         while type.lanes > 1 and type.lanes % 2 == 0:
             half = type.lanes // 2
-            low, high = self.part(type, x, 0, half), self.part(type, x, half, half)
+            low, high = (subvector(self.writer, scalar, type.lanes, x, first, half) for first in (0, half))
             type = Type(type.dtype, half)
             x = self.combined(name, type, low, high)
         one = Type(type.dtype)
         if type.lanes == 1:
             return x
-        total = self.part(type, x, 0, 1)
+        total = subvector(self.writer, scalar, type.lanes, x, 0, 1)
         for i in range(1, type.lanes):
-            total = self.combined(name, one, total, self.part(type, x, i, 1))
+            total = self.combined(name, one, total, subvector(self.writer, scalar, type.lanes, x, i, 1))
         return total
 
     def combined(self, name: str, type: Type, x: str, y: str) -> str:
         if name in EXTREMES:
             return self.extreme(name, type, x, y)
         return self.over(type).op(BINARY["float"][name], SCALARS[type.dtype], x, y)
-
-    def part(self, type: Type, x: str, first: int, count: int) -> str:
-        t = llvm_type(type)
-        if count == 1:
-            return self.writer.put(f"extractelement {t} {x}, i32 {first}")
-        numbers = ", ".join(f"i32 {first + i}" for i in range(count))
-        return self.writer.put(f"shufflevector {t} {x}, {t} poison, <{count} x i32> <{numbers}>")
 
 
 Handler = Callable[[Instructions, Type, tuple[Operand, ...], list[str]], str]

@@ -130,6 +130,17 @@ class Arithmetic:
         return self.writer.put(f"freeze {self.type(scalar)} {x}")
 
 
+def subvector(writer: Writer, scalar: str, lanes: int, x: str, first: int, count: int) -> str:
+    """Some neighbouring lanes of a vector."""
+    if count == lanes or not x:
+        return x
+    t = spelled(scalar, lanes)
+    if count == 1:
+        return writer.put(f"extractelement {t} {x}, i32 {first}")
+    numbers = ", ".join([f"i32 {first + i}" for i in range(count)])
+    return writer.put(f"shufflevector {t} {x}, {t} poison, <{count} x i32> <{numbers}>")
+
+
 def resized(writer: Writer, x: str, lanes: int, wanted: int) -> str:
     """The first lanes of a vector of bytes; more of them hold anything."""
     t = spelled("i8", lanes)

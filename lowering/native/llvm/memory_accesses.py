@@ -11,7 +11,7 @@ from ....runtime.records import dataclass
 from ...machine_code.llvm_writer import Writer
 from ...target.target import Target
 from . import x86
-from .llvm_text import BITS, spelled, suffix
+from .llvm_text import BITS, spelled, subvector, suffix
 
 
 @dataclass(slots=True)
@@ -32,19 +32,9 @@ class Accesses:
             count = min(step, lanes - first)
             yield first, count, min(max(active - first, 0), count)
 
-    def part(self, scalar: str, lanes: int, x: str, first: int, count: int) -> str:
-        """Some neighbouring lanes of a vector."""
-        if count == lanes or not x:
-            return x
-        t = spelled(scalar, lanes)
-        if count == 1:
-            return self.writer.put(f"extractelement {t} {x}, i32 {first}")
-        numbers = ", ".join([f"i32 {first + i}" for i in range(count)])
-        return self.writer.put(f"shufflevector {t} {x}, {t} poison, <{count} x i32> <{numbers}>")
-
-    def joined(self, scalar: str, parts: list[tuple[int, int, str]]) -> str:
-        """Parts one after the other: first lane, lanes and value of each."""
-        (_, count, total), *rest = parts
+    def joined(self, scalar: str, pieces: list[tuple[int, int, str]]) -> str:
+        """Pieces one after the other: first lane, lanes and value of each."""
+        (_, count, total), *rest = pieces
         for first, more, value in rest:
             if more < count:  # a shuffle takes two vectors of one type
                 value = self.widened(scalar, more, count, value)
@@ -78,14 +68,14 @@ class Accesses:
         """The loaded vector."""
         if active == lanes and not mask:
             return self.load_piece(scalar, lanes, pointer, active, mask)
-        parts = []
+        pieces = []
         for first, count, on in self.pieces(lanes, active, nbytes(scalar)):
             value = "zeroinitializer"
             if on:
-                some = self.part("i1", lanes, mask, first, count)
+                some = subvector(self.writer, "i1", lanes, mask, first, count)
                 value = self.load_piece(scalar, count, self.moved(scalar, pointer, first), on, some)
-            parts.append((first, count, value))
-        return self.joined(scalar, parts)
+            pieces.append((first, count, value))
+        return self.joined(scalar, pieces)
 
     def load_piece(self, scalar: str, lanes: int, pointer: str, active: int, mask: str) -> str:
         t, align, mask = spelled(scalar, lanes), nbytes(scalar), self.mask(lanes, active, mask)
@@ -109,15 +99,15 @@ class Accesses:
     def gather(self, scalar: str, lanes: int, base: str, indices: tuple[str, str], active: int, mask: str) -> str:
         """base[indices[lane]]; indices are LLVM's type of one and the vector of them. Pieces are a machine vector of
         elements or of indices, whichever are wider."""
-        parts, (index, all_indices) = [], indices
+        pieces, (index, all_indices) = [], indices
         for first, count, on in self.pieces(lanes, active, max(nbytes(index), nbytes(scalar))):
             value = "zeroinitializer"
             if on:
-                where = index, self.part(index, lanes, all_indices, first, count)
-                some = self.part("i1", lanes, mask, first, count)
+                where = index, subvector(self.writer, index, lanes, all_indices, first, count)
+                some = subvector(self.writer, "i1", lanes, mask, first, count)
                 value = self.gather_piece(scalar, count, base, where, on, some)
-            parts.append((first, count, value))
-        return self.joined(scalar, parts)
+            pieces.append((first, count, value))
+        return self.joined(scalar, pieces)
 
     def gather_piece(self, scalar: str, lanes: int, base: str, indices: tuple[str, str], active: int, mask: str) -> str:
         index, where = indices
@@ -134,7 +124,7 @@ class Accesses:
             return
         for first, count, on in self.pieces(lanes, active, nbytes(scalar)):
             if on:
-                some = self.part(scalar, lanes, value, first, count)
+                some = subvector(self.writer, scalar, lanes, value, first, count)
                 self.store_piece(scalar, count, self.moved(scalar, pointer, first), some, on)
 
     def store_piece(self, scalar: str, lanes: int, pointer: str, value: str, active: int) -> None:
@@ -142,7 +132,7 @@ class Accesses:
         if active == lanes:
             self.writer.do(f"store {t} {value}, ptr {pointer}, align {align}")
         elif active == 1:  # LLVM would store one truncated lane as wide as it was before
-            one = self.part(scalar, lanes, value, 0, 1)
+            one = subvector(self.writer, scalar, lanes, value, 0, 1)
             self.writer.do(f"store {scalar} {one}, ptr {pointer}, align {align}")
         else:
             self.writer.intrinsic(f"llvm.masked.store.{suffix(scalar, lanes)}.p0", "void", [

@@ -1,4 +1,4 @@
-"""Pointers into buffers, for the emitter: where an index is the sum of a part from further out and a part of the open block,
+"""Pointers into buffers, for the emitter: where an index is the sum of a term from further out and a term of the open block,
 the pointer to the first is made once, before the loop, and only the second is added inside.
 
 LLVM's loop strength reduction would find that too, but it tries every way to split every sum, which was more than half of
@@ -72,7 +72,7 @@ class Pointers:
         depth = len(self.entries)
         if base.depth < depth:
             return self.outside(buffer, scalar, base)
-        outer, inner = self.parts(base)
+        outer, inner = self.terms(base)
         if outer is None:
             return self.moved(scalar, self.buffers[buffer], base)
         pointer = self.outside(buffer, scalar, outer)
@@ -80,8 +80,8 @@ class Pointers:
             pointer = self.moved(scalar, pointer, x)
         return pointer
 
-    def parts(self, base: Var) -> tuple[Var | None, list[Var]]:
-        """A sum as the one part from outside the block of `base`, and those of that block; None if there is not one."""
+    def terms(self, base: Var) -> tuple[Var | None, list[Var]]:
+        """A sum as the one term from outside the block of `base`, and those of that block; None if there is not one."""
         outer, inner, stack = [], [], [base]
         while stack:
             x = stack.pop()

@@ -41,7 +41,7 @@ def structure(name: str, members: Sequence[str]) -> list[str]:
 
 
 # ---- tensors ---------------------------------------------------------------------------------------------------------
-def tensor_parts(interface: Interface, entry: Entry) -> list[str]:
+def tensor_sections(interface: Interface, entry: Entry) -> list[str]:
     """Macros and structures of an entry function's inputs and outputs."""
     prefix = entry.name.upper()
     lines = [f"/* {comment(entry.program.name)}: sizes in bytes, shapes and strides in elements */"]
@@ -88,9 +88,9 @@ def tensor_structure(entry: Entry, kind: str, names: Mapping[Buffer, str], quali
 
 
 # ---- pools -----------------------------------------------------------------------------------------------------------
-def pool_parts(interface: Interface) -> list[str]:
+def pool_sections(interface: Interface) -> list[str]:
     """Macros of every pool, and structures of those that the caller gives."""
-    parts: list[str] = []
+    sections: list[str] = []
     for kind, what, qualifier in (("workspace", "Memory that a run works in; it means nothing between runs.", ""),
                                   ("constant", "Memory that holds constants.", "const ")):
         pools = [p for p in interface.memories.pools if p.kind == kind]
@@ -99,11 +99,11 @@ def pool_parts(interface: Interface) -> list[str]:
         lines = [f"/* {what} */"]
         for pool in pools:
             lines += pool_macros(interface, pool)
-        parts.append("\n".join([*lines, *pool_symbols(interface, pools)]))
+        sections.append("\n".join([*lines, *pool_symbols(interface, pools)]))
         if not interface.self_contained:
             members = [m for p in pools for m in (f"{qualifier}void *{p.name};", f"size_t {size_member(p.name)};")]
-            parts += structure(f"{interface.prefix}_{kind}_pools", members)
-    return parts
+            sections += structure(f"{interface.prefix}_{kind}_pools", members)
+    return sections
 
 
 def pool_macros(interface: Interface, pool: Pool) -> list[str]:
@@ -167,15 +167,14 @@ def maps(interface: Interface, entry: Entry) -> list[str]:
         return []
     own = interface.self_contained
     parameter = "void" if own else f"const struct {interface.prefix}_workspace_pools *workspace_pools"
-    parts = []
+    sections = []
     for kind, names in (("inputs", entry.inputs), ("outputs", entry.outputs)):
         if names:
             lines = [line for buffer, name in names.items() for line in mapped(interface, entry, kind, buffer, name)]
-            parts.append("\n".join([f"/* Where the {kind} lie. */",
-                                    declaration(f"static inline struct {entry.name}_{kind} {entry.name}_map_{kind}",
-                                                [parameter]) + " {",
-                                    f"    struct {entry.name}_{kind} {kind};", *lines, f"    return {kind};", "}"]))
-    return parts
+            head = declaration(f"static inline struct {entry.name}_{kind} {entry.name}_map_{kind}", [parameter])
+            sections.append("\n".join([f"/* Where the {kind} lie. */", f"{head} {{", f"    struct {entry.name}_{kind} {kind};",
+                                       *lines, f"    return {kind};", "}"]))
+    return sections
 
 
 def mapped(interface: Interface, entry: Entry, kind: str, buffer: Buffer, name: str) -> list[str]:
@@ -187,7 +186,7 @@ def mapped(interface: Interface, entry: Entry, kind: str, buffer: Buffer, name: 
 
 
 # ---- the model -------------------------------------------------------------------------------------------------------
-def variable_parts(interface: Interface) -> list[str]:
+def variable_sections(interface: Interface) -> list[str]:
     """Declarations of the variables, so that a program may look at the state and set it."""
     lines = []
     for variable in interface.variables.values():
@@ -201,16 +200,17 @@ def variable_parts(interface: Interface) -> list[str]:
 def model_functions(interface: Interface) -> list[str]:
     """Reset, and save and load where there is something to save."""
     prefix = interface.prefix
-    parts = [f"/* Brings every variable of the model back to its initial value, or to not written. */\n"
-             f"void {prefix}_reset(void);"]
+    sections = [f"/* Brings every variable of the model back to its initial value, or to not written. */\n"
+                f"void {prefix}_reset(void);"]
     if interface.own_variables:
         state = state_of(interface.own_variables)
-        parts.append(f"/* All variables as bytes, at any alignment. Loading checks that the model has saved them, and changes\n"
-                     f"   nothing where it returns an error. */\n"
-                     f"#define {prefix.upper()}_STATE_SIZE {state.nbytes}\n"
-                     f"int32_t {prefix}_save_state(void *state, size_t state_size);\n"
-                     f"int32_t {prefix}_load_state(const void *state, size_t state_size);")
-    return parts
+        sections.append(
+            f"/* All variables as bytes, at any alignment. Loading checks that the model has saved them, and changes\n"
+            f"   nothing where it returns an error. */\n"
+            f"#define {prefix.upper()}_STATE_SIZE {state.nbytes}\n"
+            f"int32_t {prefix}_save_state(void *state, size_t state_size);\n"
+            f"int32_t {prefix}_load_state(const void *state, size_t state_size);")
+    return sections
 
 
 def checks(interface: Interface) -> list[str]:
