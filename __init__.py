@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from .lowering.dialects.tosa.custom import custom
     from .lowering.graph.operator import Op
     from .lowering.memory.buffers import PoolInfo as Pool
-    from .lowering.memory.planner import PlanOptions as Memory
+    from .lowering.memory.planner import Memory
+    from .lowering.options import CompileOptions
     from .lowering.target.presets import target
     from .runtime.op_by_op.attributes import OpAttrs
     from .runtime.op_by_op.handle import TensorHandle
@@ -44,15 +45,17 @@ if TYPE_CHECKING:
     tosa: Namespace
     __version__: str
 
-__all__ = ["Context", "CoreRuntime", "Memory", "Op", "OpAttrs", "OpHandler", "Pool", "Problem", "TensorHandle", "TensorSpec",
-           "__version__", "check", "compile", "cond", "custom", "from_onnx", "from_tensorflow", "from_tflite", "from_torch",
-           "get_num_threads", "jit", "load", "ops", "set_num_threads", "target", "tosa", "variable", "variables", "while_loop"]
+__all__ = ["CompileOptions", "Context", "CoreRuntime", "Memory", "Op", "OpAttrs", "OpHandler", "Pool", "Problem",
+           "TensorHandle", "TensorSpec", "__version__", "check", "compile", "cond", "custom", "from_onnx", "from_tensorflow",
+           "from_tflite", "from_torch", "get_num_threads", "jit", "load", "ops", "set_num_threads", "target", "tosa",
+           "variable", "variables", "while_loop"]
 
 _PLACES = {"ops": ("jit.tracing.ops", None), "check": ("jit.tracing.check", "check"),
            "cond": ("jit.tracing.control_flow", "cond"), "while_loop": ("jit.tracing.control_flow", "while_loop"),
            "TensorSpec": ("jit.decorator", "TensorSpec"), "variable": ("jit.tracing.variable", "variable"),
            "variables": ("runtime.variables", "process"), "Op": ("lowering.graph.operator", "Op"),
-           "Memory": ("lowering.memory.planner", "PlanOptions"), "Pool": ("lowering.memory.buffers", "PoolInfo"),
+           "Memory": ("lowering.memory.planner", "Memory"), "Pool": ("lowering.memory.buffers", "PoolInfo"),
+           "CompileOptions": ("lowering.options", "CompileOptions"),
            "target": ("lowering.target.presets", "target"), "Context": ("runtime.variables", "Context"),
            "custom": ("lowering.dialects.tosa.custom", "custom"),
            "from_onnx": ("jit.models.onnx.from_onnx", "from_onnx"), "from_torch": ("jit.models.torch.from_torch", "from_torch"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,6 @@ from ..lowering.target.target import Target
 from ..runtime.errors import Problem, unwritten
 
 if TYPE_CHECKING:
-    from ..lowering.memory.planner import PlanOptions
     from .stages import Lowered
 
 
@@ -55,12 +54,6 @@ class Artifact:
     @property
     def paths(self) -> tuple[Path, ...]:
         return self.object, self.header, *self.others
-
-
-def for_object(memory: PlanOptions | None) -> PlanOptions | None:
-    """The options for an object: how many threads this process uses says nothing of who will link it."""
-    from ..lowering.memory.planner import PlanOptions
-    return replace(memory or PlanOptions(), threads=1) if memory is None or memory.threads is None else memory
 
 
 def save(entries: Sequence[Lowered], directory: str | os.PathLike[str], name: str, form: Form = Form()) -> Artifact:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, overload
 
 from ..runtime.public_names import public
 from ..runtime.variables import checked_context
+from .given_options import given
 
 if TYPE_CHECKING:
-    from ..lowering.memory.planner import PlanOptions
+    from ..lowering.memory.planner import Memory
+    from ..lowering.options import CompileOptions
     from ..lowering.target.target import Target
     from ..runtime.variables import Context
     from .compiled import Compiled
@@ -26,51 +28,39 @@ def jit(function: Callable[..., Any]) -> Jit: ...
 
 @overload
 def jit(*, static: str | int | Iterable[str | int] = (), static_argnums: int | Iterable[int] = (),
-        target: Target | None = None, context: Context | None = None, memory: PlanOptions | None = None,
-        num_threads: int | None = None, precision: str | None = None) -> Callable[[Callable[..., Any]], Jit]: ...
+        options: CompileOptions | None = None, context: Context | None = None, target: Target | None = None,
+        memory: Memory | None = None, num_threads: int | None = None, precision: str | None = None
+        ) -> Callable[[Callable[..., Any]], Jit]: ...
 
 
 @public("tosaic.jit")
 def jit(function: Callable[..., Any] | None = None, *, static: str | int | Iterable[str | int] = (),
-        static_argnums: int | Iterable[int] = (), target: Target | None = None, context: Context | None = None,
-        memory: PlanOptions | None = None, num_threads: int | None = None, precision: str | None = None) -> Any:
+        static_argnums: int | Iterable[int] = (), options: CompileOptions | None = None, context: Context | None = None,
+        target: Target | None = None, memory: Memory | None = None, num_threads: int | None = None,
+        precision: str | None = None) -> Any:
     """Compile a Python function of tensors, once for every signature that it is called with.
 
         @tosaic.jit
         def step(x): ...
 
-        @tosaic.jit(static=("n",))
+        @tosaic.jit(static=("n",), options=tosaic.CompileOptions(threads=2))
         def power(x, n): ...
 
-    `static` names (or numbers) parameters whose values Python needs; `target` is another machine to compile for,
-    `context` the namespace of the variables that the function uses (a `tosaic.Context`; without it, the process), `memory` the
-    memories that it works in. A call may use `num_threads` threads (without it, as many as `set_num_threads` says), if it has
-    work enough for them.
-
-    `precision` is that of matrix products and convolutions of f32. "f32", the default, adds exact products, each sum rounded.
-    "bf16x6" adds products of bfloat16 parts on a matrix unit (AMX), where there is one and that is faster: a sum of K terms is
-    within (17 + 6.2 ceil(K / 32)) 2^-24 of the sum of |a b|, f32 within K 2^-24; rows with values that are subnormal, nearly
-    infinite, infinite or NaN are computed in f32. "bf16x3" is faster still, within (528 + 3.1 ceil(K / 32)) 2^-24.
-    `tosaic show schedule` says what takes it.
+    `static` names (or numbers) parameters whose values Python needs; `options` say how to compile (`tosaic.CompileOptions`:
+    target, threads, precision, rows, order, tuning, memory); `context` is the namespace of the variables that the function
+    uses (a `tosaic.Context`; without it, the process). `target`, `memory`, `num_threads` and `precision` are deprecated: they
+    are options.
     """
     from .decorator import Jit
-    memory = with_options(memory, num_threads, precision)
+    options = given("tosaic.jit", options, target=target, memory=memory, num_threads=num_threads, precision=precision)
     chosen = [*each(static), *each(static_argnums)]
     if function is not None:
-        return Jit(function, chosen, target, context, memory)
-    return lambda f: Jit(f, chosen, target, context, memory)
+        return Jit(function, chosen, options, context)
+    return lambda f: Jit(f, chosen, options, context)
 
 
 def each(values: Any) -> list[Any]:
     return [values] if isinstance(values, str | int) else list(values)
-
-
-def with_options(memory: PlanOptions | None, number: int | None, precision: str | None) -> PlanOptions | None:
-    """The options with a number of threads and a precision, where they are given."""
-    if number is None and precision is None:
-        return memory
-    from ..lowering.memory.planner import with_precision, with_threads
-    return with_precision(with_threads(memory, number), precision)
 
 
 @public("tosaic.load")
@@ -114,13 +104,13 @@ def from_tflite(source: Any, name: str | None = None, *, context: Context | None
 
 
 @public("tosaic.compile")
-def compile(source: Any, *arguments: Any, entry: str | None = None, target: Target | None = None,
-            context: Context | None = None, memory: PlanOptions | None = None, num_threads: int | None = None,
-            precision: str | None = None) -> Compiled:
+def compile(source: Any, *arguments: Any, entry: str | None = None, options: CompileOptions | None = None,
+            context: Context | None = None, target: Target | None = None, memory: Memory | None = None,
+            num_threads: int | None = None, precision: str | None = None) -> Compiled:
     """Compile a model (as `load` takes it), or a Python function for these arguments; options are those of `jit`."""
-    memory = with_options(memory, num_threads, precision)
+    options = given("tosaic.compile", options, target=target, memory=memory, num_threads=num_threads, precision=precision)
     checked_context(context)
     if callable(source):
-        compiled: Compiled = jit(target=target, context=context, memory=memory)(source).compile(*arguments)
+        compiled: Compiled = jit(options=options, context=context)(source).compile(*arguments)
         return compiled
-    return load(source).entry(entry).compile(target, context, memory)
+    return load(source).entry(entry).compile(options, context)

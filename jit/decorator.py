@@ -28,11 +28,10 @@ from .tracing.pytree import LEAF, Structure, flatten, leaf_names, unflatten
 from .tracing.tensor import Tensor
 
 if TYPE_CHECKING:
-    from ..lowering.memory.planner import PlanOptions
-    from ..lowering.target.target import Target
+    from ..lowering.options import CompileOptions
     from ..runtime.variables import Context
 
-JIT_OPTIONS = ("static", "static_argnums", "target", "context", "memory", "num_threads", "precision")
+JIT_OPTIONS = ("static", "static_argnums", "options", "context")
 """What `tosaic.jit` takes, and a call does not."""
 
 READABLE = 0x0001 | 0x0100
@@ -87,12 +86,12 @@ class Jit:
     if TYPE_CHECKING:
         def __call__(self, *arguments: Any, **named: Any) -> Any: ...
 
-    def __init__(self, function: Callable[..., Any], static: Iterable[str | int] = (), target: Target | None = None,
-                 context: Context | None = None, memory: PlanOptions | None = None) -> None:
+    def __init__(self, function: Callable[..., Any], static: Iterable[str | int] = (),
+                 options: CompileOptions | None = None, context: Context | None = None) -> None:
         if not callable(function):
             raise Problem(f"jit takes a function, not a {type(function).__name__}", tracing.caller(), kind="argument",
                           help="@tosaic.jit, or @tosaic.jit(static=...) above the function")
-        self.function, self.target, self.context, self.memory = function, target, checked_context(context), memory
+        self.function, self.options, self.context = function, options, checked_context(context)
         self.signature = inspect.signature(function)
         self.static = static_names(self.signature, static)
         self._kept: dict[Call, Pending] = {}
@@ -157,7 +156,7 @@ class Jit:
 
     def lower(self, *arguments: Any, **named: Any) -> Lowered:
         """Loops and memory plan for these arguments."""
-        return self.trace(*arguments, **named).lower(self.target, self.memory)
+        return self.trace(*arguments, **named).lower(self.options)
 
     def compile(self, *arguments: Any, **named: Any) -> Compiled:
         """The compiled function for these arguments, kept for calls; it takes the tensors in order, without a nest."""
@@ -190,7 +189,7 @@ class Jit:
 
     def _compile(self, call: Call, pending: Pending) -> Compiled:
         try:
-            pending.compiled = self._trace(call).compile(self.target, self.context, self.memory)
+            pending.compiled = self._trace(call).compile(self.options, self.context)
             with self._lock:
                 self._compiles += 1
             return pending.compiled

@@ -3,16 +3,14 @@
     traced.lower()     graph rewritten, kernels fused, loops scheduled, memory planned
     lowered.compile()  machine code in this process, ready to be called with arrays
 
-This is the one place where the steps of lowering are put together; `show` names what they make: graph, kernels,
-schedule, loops, plan, llvm, asm.
+`show` prints what the passes of `lowering/pipeline.py` make: graph, kernels, schedule, loops, plan, llvm, asm.
 """
 from __future__ import annotations
 
-import functools
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +18,9 @@ from ..runtime.errors import Problem, printable, printable_text
 from ..runtime.garbage_collection import seldom_collecting
 from ..runtime.later import now
 from ..runtime.public_names import public
-from ..runtime.threads import get_num_threads
 from ..runtime.variables import Context, checked_context, process
 from .compiled import Compiled
+from .given_options import given
 from .tracing.pytree import Structure
 
 if TYPE_CHECKING:
@@ -34,9 +32,9 @@ if TYPE_CHECKING:
     from ..lowering.loops.ir import Function as LoopFunction
     from ..lowering.loops.program import Program
     from ..lowering.memory.plan import Plan
-    from ..lowering.memory.planner import PlanOptions
+    from ..lowering.memory.planner import Memory
     from ..lowering.native.process.concurrent_codegen import ConcurrentCodegen
-    from ..lowering.schedule.search_space import Choices
+    from ..lowering.options import CompileOptions
     from ..lowering.target.target import Target
     from ..runtime.machine_code import Image
     from .aot import Artifact
@@ -95,37 +93,41 @@ class Traced:
         return self.show()
 
     @public("lower")
-    def lower(self, target: Target | None = None, memory: PlanOptions | None = None) -> Lowered:
-        """Down to loops and a memory plan, for `target` or this machine; `memory` says which memories there are. Raises a
-        Problem where the graph is wrong, or has something that cannot be compiled, or the memories are too small."""
-        return lower(self, target, memory)
+    def lower(self, options: CompileOptions | None = None, memory: Memory | None = None, *,
+              target: Target | None = None) -> Lowered:
+        """Down to loops and a memory plan, as the `options` say. Raises a Problem where the graph is wrong, or has something
+        that cannot be compiled, or the memories are too small. (`target` and `memory` are deprecated: they are options.)"""
+        return lower(self, given("lower", options, target=target, memory=memory))
 
     @public("compile")
-    def compile(self, target: Target | None = None, context: Context | None = None,
-                memory: PlanOptions | None = None) -> Compiled:
+    def compile(self, options: CompileOptions | None = None, context: Context | None = None, memory: Memory | None = None,
+                *, target: Target | None = None) -> Compiled:
         """`lower().compile()`, or the machine code of an earlier process from the cache on disk (`cache`). Variables are in
-        `context`, or in that of the model or the function, or in the process."""
+        `context`, or in that of the model or the function, or in the process. (`target` and `memory` are deprecated.)"""
         from .cache.programs import Request, compile
-        return compile(self, Request(target, memory), checked_context(context) or self.context)[0]
+        options = given("compile", options, target=target, memory=memory)
+        return compile(self, Request(options), checked_context(context) or self.context)[0]
 
-    def tune(self, inputs: Sequence[Array], memory: PlanOptions | None = None, calls: int = 5) -> Tuning:
+    def tune(self, inputs: Sequence[Array], options: CompileOptions | None = None, calls: int = 5, *,
+             memory: Memory | None = None) -> Tuning:
         """Search for faster schedules on this machine, by measuring calls with these arrays. What is found is kept in the cache
-        on disk, where it is on, for every later compile of this function for these memories."""
+        on disk, where it is on, for every later compile of this function with these options."""
         from .cache.programs import Request, keep_findings
         from .tools.tune import tune
-        tuning = tune(self, inputs, memory, calls)
-        keep_findings(self, Request(None, memory), tuning.findings)
+        options = given("tune", options, memory=memory)
+        tuning = tune(self, inputs, options, calls)
+        keep_findings(self, Request(options), tuning.findings)
         return tuning
 
-    def check(self, calls: Sequence[Sequence[Array]], target: Target | None = None,
-              memory: PlanOptions | None = None) -> CrossCheck:
+    def check(self, calls: Sequence[Sequence[Array]], options: CompileOptions | None = None, memory: Memory | None = None, *,
+              target: Target | None = None) -> CrossCheck:
         """The compiled function against the reference interpreter on some calls, one list of arrays each; against the
         interpreter of TensorFlow's operations, too, where the graph comes from there. The graph of an imported model is held
         against the model in its own system, where that is installed."""
         from .tools.check.crosscheck import crosscheck
         module = prepared(self.module)
-        build = functools.partial(executable, memory=memory)
-        return crosscheck(module, module.function(self.name), calls, build, target, self.source, self.imported)
+        options = given("check", options, target=target, memory=memory)
+        return crosscheck(module, module.function(self.name), calls, executable, options, self.source, self.imported)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,6 +140,7 @@ class Lowered:
     plan: Plan
     target: Target
     threads: int
+    options: CompileOptions
     seconds: dict[str, float] = field(default_factory=dict)
 
     def show(self, stage: str = "loops") -> str:
@@ -182,12 +185,12 @@ class Lowered:
         from ..lowering.target.presets import check_runs_here
         from ..runtime.executable import Executable
         check_runs_here(self.target)
-        chosen, clock = checked_context(context) or self.traced.context or process, Clock(dict(self.seconds))
-        with clock.step("native"):
-            code, image = native_code(self.program, self.plan, self.target, self.elements(), concurrent=concurrent,
-                                      threads=self.threads)
-            executable = Executable(code, chosen)
-        return Compiled(now(replace(self, seconds=clock.seconds)), executable, self.traced.results), image
+        chosen, start = checked_context(context) or self.traced.context or process, time.perf_counter()
+        code, image = native_code(self.program, self.plan, self.target, self.elements(), concurrent=concurrent,
+                                  threads=self.threads)
+        executable = Executable(code, chosen)
+        seconds = self.seconds | {"native": time.perf_counter() - start}
+        return Compiled(now(replace(self, seconds=seconds)), executable, self.traced.results), image
 
     def elements(self) -> dict[Buffer, str]:
         """Element types of the inputs and outputs, which their dtypes do not always say (i4, i48)."""
@@ -230,86 +233,37 @@ class Lowered:
         return report(self, ladder, code)
 
 
-@dataclass(frozen=True, slots=True)
-class Clock:
-    """Seconds of steps, by name."""
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def step(self, name: str) -> Iterator[None]:
-        start = time.perf_counter()
-        yield
-        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
-
-
-def lower_and_compile(traced: Traced, target: Target | None, memory: PlanOptions | None, context: Context | None,
-                      findings: Choices = ()) -> tuple[Compiled, Image]:
+def lower_and_compile(traced: Traced, options: CompileOptions | None, context: Context | None) -> tuple[Compiled, Image]:
     """All stages, and the machine code as data: kernels are compiled while others are scheduled."""
     from ..lowering.native.process.concurrent_codegen import concurrent_codegen
     from ..lowering.target.presets import host
-    with seldom_collecting(), concurrent_codegen(target or host()) or nullcontext() as concurrent:
-        lowered = lower(traced, target, memory, findings, concurrent.add if concurrent else None)
+    with seldom_collecting(), concurrent_codegen((options.target if options else None) or host()) or nullcontext() as concurrent:
+        lowered = lower(traced, options, concurrent.add if concurrent else None)
         return lowered.compile_with_image(context, concurrent)
 
 
-def lower(traced: Traced, target: Target | None, memory: PlanOptions | None = None, findings: Choices = (),
-          ready: Callable[[LoopFunction], None] | None = None) -> Lowered:
-    """A graph down to loops and a plan, every stage verified; with the `findings` of a measured search, if there was one.
-    `ready` is called with functions as soon as they are scheduled, most of which the program will have."""
-    from ..lowering.fuse.fuse import fuse
-    from ..lowering.loops.verify import verify_program
-    from ..lowering.memory.planner import PlanOptions, smallest_plan
-    from ..lowering.native.c_object.data import alignment_of
-    from ..lowering.row_tiling.kernel_order import ordered
-    from ..lowering.schedule.schedule import lower_each_way
-    from ..lowering.target.presets import check_is_target, host
-    check_shapes(traced.function)
-    check_is_target(target)
-    machine, clock = target or host(), Clock()
-    machine = replace(machine, findings=findings) if findings else machine
-    with clock.step("graph"):
-        module = prepared(traced.module)
-    options = memory or PlanOptions()
-    machine = replace(machine, precision=options.precision) if options.precision != "f32" else machine
-    with clock.step("kernels"):
-        kernels = fuse(module, module.function(traced.name))
-        kernels = ordered(kernels) if options.order else kernels
-    with clock.step("loops"):
-        threads = options.threads or (get_num_threads() if target is None else 1)
-        programs = lower_each_way(kernels, machine, options.rows, threads, options.workspace_io, ready, machine.precision,
-                                  machine.findings)
-    with clock.step("verify"):
-        for program in programs:
-            verify_program(program)
-    with clock.step("plan"):
-        options = replace(options, alignment=options.alignment or alignment_of(machine))
-        program, planned = smallest_plan(programs, options)
-    return Lowered(traced, module, kernels, program, planned, machine, threads, clock.seconds)
-
-
-def check_shapes(function: Function) -> None:
-    """A Problem where the shape of an input is left open."""
-    for value in function.arguments:
-        if not getattr(value.type, "is_static", True):
-            raise Problem(f"input {value.name} is {value.type}: its shape must be known to compile", value.position,
-                          kind="unsupported", help="call it with arrays, specialize it, or --shape")
+def lower(traced: Traced, options: CompileOptions | None = None, ready: Callable[[LoopFunction], None] | None = None
+          ) -> Lowered:
+    """A graph down to loops and a plan, every stage verified (`lowering/pipeline.py`). `ready` is called with functions as soon
+    as they are scheduled, most of which the program will have."""
+    from ..lowering import pipeline
+    from ..lowering.options import CompileOptions
+    clock = pipeline.Clock()
+    found = pipeline.run(pipeline.start(traced.module, traced.name, options or CompileOptions(), ready), clock=clock)
+    assert found.kernels is not None and found.plan is not None
+    return Lowered(traced, found.graph, found.kernels, found.program, found.plan, found.target, found.threads,
+                   found.options, clock.seconds)
 
 
 def prepared(module: Module) -> Module:
-    """The module verified, rewritten, and verified again."""
-    from ..lowering.graph.verify import verify
-    from ..lowering.rewrite import rewrite
-    verify(module)
-    rewritten = rewrite(module)
-    if rewritten is not module:
-        verify(rewritten)
-    return rewritten
+    """The module after all graph passes."""
+    from ..lowering.pipeline import rewritten
+    return rewritten(module)
 
 
-def executable(module: Module, function: Function, target: Target | None,
-               memory: PlanOptions | None = None) -> Callable[..., Any]:
+def executable(module: Module, function: Function, options: CompileOptions | None) -> Callable[..., Any]:
     """A function of a prepared module as code that takes a context, for the cross-check; it has a context of its own."""
-    return lower(Traced(module, function.name), target, memory).compile(Context("executable"))
+    return lower(Traced(module, function.name), options).compile(Context("executable"))
 
 
 def show_graph(module: Module, whole: bool = False) -> str:

@@ -20,17 +20,15 @@ from .versions import machine, versions
 
 if TYPE_CHECKING:
     from ...lowering.graph.graph import Module
-    from ...lowering.memory.planner import PlanOptions
+    from ...lowering.options import CompileOptions
     from ...lowering.schedule.search_space import Choices
-    from ...lowering.target.target import Target
     from ..compiled import Compiled
     from ..stages import Lowered, Traced
 
 
 class Request(NamedTuple):
-    """What code is made for, besides the graph: None for a target is this machine, for a memory one of any size."""
-    target: Target | None = None
-    memory: PlanOptions | None = None
+    """What code is made for, besides the graph. None are the default options, which are not even imported."""
+    options: CompileOptions | None = None
 
     def settings(self) -> object:
         """All that the code depends on but the graph, as nested tuples. The machine is a part of it for every target: where
@@ -39,19 +37,19 @@ class Request(NamedTuple):
         if known is None or folder() is None:
             raise NotKept
         where: object = machine()
-        threads = get_num_threads() if self.target is None and (self.memory is None or self.memory.threads is None) else 1
+        options = self.options
+        threads = get_num_threads() if options is None or (options.target is None and options.threads is None) else 1
         if threads > 1:
             where = where, threads
-        if self.target is None and self.memory is None:
+        if options is None:
             return known, where, None
+        from ...lowering.memory.algorithms.run import find_algorithm
+        from ...lowering.options import CompileOptions
         from .graph_digest import Walk
-        plain = Walk().plain
-        if self.memory is not None:
-            from ...lowering.memory.algorithms.run import find_algorithm
-            algorithm = self.memory.algorithm
-            if not isinstance(algorithm, str) or not is_own(find_algorithm(algorithm)):
-                raise NotKept
-        return known, where if self.target is None else (where, plain(self.target)), plain(self.memory)
+        algorithm = options.memory.algorithm
+        if not isinstance(algorithm, str) or not is_own(find_algorithm(algorithm)):
+            raise NotKept
+        return known, where, None if options == CompileOptions() else Walk().plain(options)
 
 
 def key_of(traced: Traced, request: Request) -> bytes | None:
@@ -73,14 +71,26 @@ def compile(traced: Traced, request: Request, context: Context | None) -> tuple[
         if kept is not None:
             return kept, key
     from ..stages import lower_and_compile
-    compiled, image = lower_and_compile(traced, request.target, request.memory, context, findings_of(key))
+    compiled, image = lower_and_compile(traced, with_findings(request, key), context)
     return compiled, key if key and keep(key, compiled.executable.code, image) else None
 
 
 def lowered(traced: Traced, request: Request, key: bytes | None) -> Lowered:
     """The function lowered, with the schedules that a measured search has kept for it."""
     from ..stages import lower
-    return lower(traced, request.target, request.memory, findings_of(key))
+    return lower(traced, with_findings(request, key))
+
+
+def with_findings(request: Request, key: bytes | None) -> CompileOptions | None:
+    """The options with what a measured search has kept for the function of that key."""
+    findings = findings_of(key)
+    if not findings:
+        return request.options
+    from dataclasses import replace
+
+    from ...lowering.options import CompileOptions
+    options = request.options or CompileOptions()
+    return options if options.tuning else replace(options, tuning=findings)
 
 
 def findings_of(key: bytes | None) -> Choices:

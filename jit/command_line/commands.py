@@ -12,7 +12,7 @@ import stat
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,13 +25,13 @@ from ..models.dynamic_shapes import named_shape
 from ..models.model import Entry, Model, at_level, load_model
 from ..models.read import first_bytes
 from ..stages import STAGES, Lowered
-from .memory_options import memory_of
+from .memory_options import options_of, settings_of
 from .progress import Progress
 
 if TYPE_CHECKING:
     from ...lowering.graph.graph import Module
     from ...lowering.native.c_object.pools import Pool
-    from ...lowering.target.target import Target
+    from ...lowering.options import CompileOptions
     from ...runtime.variables import Context
 
 YES, NO = 0, 1
@@ -89,13 +89,14 @@ def shapes_of(options: argparse.Namespace) -> dict[str, tuple[int, ...]]:
     return dict(map(named_shape, options.shape))
 
 
-def target_of(options: argparse.Namespace) -> Target:
+def options_with_target(options: argparse.Namespace) -> CompileOptions | None:
+    """How to compile, of a command that takes a machine."""
     from ...lowering.target.presets import target
-    found = target(options.target, options.cpu, options.features)
+    machine = target(options.target, options.cpu, options.features)
     if options.tuning is None:
-        return found
+        return options_of(options, machine)
     from ..tools.tune import read_findings
-    return replace(found, findings=read_findings(options.tuning))
+    return options_of(options, machine, read_findings(options.tuning))
 
 
 # ---- run ---------------------------------------------------------------------------------------------------------
@@ -111,7 +112,7 @@ def run(options: argparse.Namespace) -> Answer:
         entry = entry_of(options, progress)
         arrays = gather_inputs(entry.trace().interface, options.input, options.seed)
         context = Context("run")
-        compiled = entry.compile(context=context, memory=memory_of(options))
+        compiled = entry.compile(options_of(options), context)
         if options.state:
             restore(context, options.state)
         progress.update(f"running {entry.name}")
@@ -188,20 +189,21 @@ def compile(options: argparse.Namespace) -> Answer:
     """Write an object file and a C header of the entries."""
     from .. import aot
     with Progress("reading") as progress:
-        model, target, memory = model_of(options, progress), target_of(options), memory_of(options)
+        from ...lowering.options import for_object
+        model, chosen = model_of(options, progress), for_object(options_with_target(options))
         entries = [model.entry(options.entry)] if options.entry or len(model) == 1 else list(model)
         if not entries:
             raise Problem(f"{options.model} has no entry function", kind="model")
         lowered = []
         for entry in entries:
             progress.update(f"compiling {entry.name}")
-            lowered.append(entry.lower(target, aot.for_object(memory)))
+            lowered.append(entry.lower(chosen))
         name = options.name or (Path(options.model).stem if options.model != "-" else "") or "model"
         written = aot.save(lowered, options.output, name, aot.Form(options.self_contained, options.library, options.main))
     lines = [f"{path}: {path.stat().st_size:,} bytes" for path in written.paths]
     plans = [(entry.program.name, entry.plan) for entry in lowered]
     lines += [f"{name}: arena {plan.size_bytes:,} bytes, lower bound {plan.lower_bound:,}" for name, plan in plans]
-    lines += [described(pool) for pool in written.pools] if memory else []
+    lines += [described(pool) for pool in written.pools] if settings_of(options) else []
     return Answer(YES, "\n".join(lines), {
         "files": [str(path) for path in written.paths], "needs": list(written.needs),
         "pools": [{"name": p.title, "kind": p.kind, "bytes": p.nbytes, "limit": p.limit, "alignment": p.alignment}
@@ -223,7 +225,7 @@ def check(options: argparse.Namespace) -> Answer:
         function = entry.trace().interface
         calls = [gather_inputs(function, options.input, options.seed + number) for number in range(options.calls)]
         progress.update(f"checking {entry.name}")
-        found = entry.check(calls, memory=memory_of(options))
+        found = entry.check(calls, options_of(options))
     return Answer(YES if found.passes else NO, str(found), {"entry": entry.name} | found.as_dict())
 
 
@@ -238,7 +240,7 @@ def show(options: argparse.Namespace) -> Answer:
         if options.stage == "graph" and not options.entry:
             text = model_of(options, progress).show(options.whole)
         else:
-            text = entry_of(options, progress).lower(target_of(options), memory_of(options)).show(options.stage)
+            text = entry_of(options, progress).lower(options_with_target(options)).show(options.stage)
     return Answer(YES, text.rstrip("\n"), {"stage": options.stage, "text": text})
 
 
@@ -248,7 +250,7 @@ def report(options: argparse.Namespace) -> Answer:
 
     def lower(path: str) -> Lowered:
         named = argparse.Namespace(**{**vars(options), "model": path})
-        return entry_of(named, progress).lower(target_of(options), memory_of(options))
+        return entry_of(named, progress).lower(options_with_target(options))
 
     with Progress("reading") as progress:
         found = find(options, lower)
@@ -273,7 +275,7 @@ def profile(options: argparse.Namespace) -> Answer:
     from ..aot import write_files
     from .inputs import gather_inputs
     with Progress("reading") as progress:
-        lowered = entry_of(options, progress).lower(memory=memory_of(options))
+        lowered = entry_of(options, progress).lower(options_of(options))
         inputs = gather_inputs(lowered.traced.function, options.input, options.seed)
         progress.update("profiling")
         found = lowered.profile(inputs, options.calls)
@@ -295,14 +297,14 @@ def tune(options: argparse.Namespace) -> Answer:
     if options.output is None and folder() is None:
         raise Problem("the cache is off, so what is found would be lost", kind="option", help="-o FILE keeps it in a file")
     with Progress("reading") as progress:
-        entry, memory = entry_of(options, progress), memory_of(options)
+        entry, chosen = entry_of(options, progress), options_of(options)
         traced = entry.trace()
         inputs = gather_inputs(traced.interface, options.input, options.seed)
-        found = search(traced, inputs, memory, options.calls, progress.update)
+        found = search(traced, inputs, chosen, options.calls, progress.update)
         if options.output:
             write_findings(options.output, found, host())
         else:
-            keep_findings(traced, Request(None, memory), found.findings)
+            keep_findings(traced, Request(chosen), found.findings)
     return Answer(YES, str(found), found.as_json())
 
 

@@ -1,4 +1,4 @@
-"""The memories of the target as a user names them on the command line or in a file -> options of the memory planner.
+"""The memories of the target, and how to compile, as a user says it on the command line or in a file -> `CompileOptions`.
 
     --workspace-pools dtcm,sram --workspace-pool-dtcm "size=64K,access=c:rw" --parameter-pools flash --pin weights=flash
 
@@ -25,7 +25,8 @@ from ...runtime.errors import Problem
 
 if TYPE_CHECKING:
     from ...lowering.memory.buffers import PoolAccess, PoolInfo
-    from ...lowering.memory.planner import PlanOptions
+    from ...lowering.options import CompileOptions, Tuning
+    from ...lowering.target.target import Target
 
 KINDS = ("workspace", "parameter")
 """Pools that a run reads and writes, and pools of constants."""
@@ -42,10 +43,11 @@ PROPERTIES = {"size": "size_hint_bytes", "alignment": "alignment", "clock-freque
 ACCESS = ("access", "target")
 """Names of the list of targets that may use a pool, such as c:rw,npu:ro; a target alone reads and writes."""
 
-SWITCHES = ("workspace-io", "overlap", "order")
-"""Settings that are true or false."""
+SWITCHES = ("workspace-io", "overlap")
+"""Settings of memory that are true or false."""
 
-SETTINGS = ("workspace-pools", "parameter-pools", "pin", "planner", "alignment", "rows", "threads", "precision", *SWITCHES)
+SETTINGS = ("workspace-pools", "parameter-pools", "pin", "planner", "alignment", "rows", "threads", "precision", "order",
+            *SWITCHES)
 """What a file may set, besides workspace-pool-NAME and parameter-pool-NAME."""
 
 POOL = re.compile(r"(workspace|parameter)-pool-(.+)", re.DOTALL)
@@ -94,8 +96,16 @@ def plain(arguments: Sequence[str]) -> list[str]:
     return found
 
 
-def memory_of(options: argparse.Namespace) -> PlanOptions | None:
-    """What a command line says of memory; None where it says nothing."""
+def options_of(options: argparse.Namespace, target: Target | None = None, tuning: Tuning = ()) -> CompileOptions | None:
+    """How a command line says to compile; None where it says nothing."""
+    settings = settings_of(options)
+    if not settings and target is None and not tuning:
+        return None
+    return compile_options(settings, target, tuning)
+
+
+def settings_of(options: argparse.Namespace) -> Settings:
+    """The settings that a command line names, and those of the file that it names."""
     settings = read_settings(options.memory) if options.memory else {}
     for name in ("workspace_pools", "parameter_pools", "planner", "alignment", "rows", "threads", "precision", "workspace_io",
                  "overlap", "order"):
@@ -107,7 +117,7 @@ def memory_of(options: argparse.Namespace) -> PlanOptions | None:
             settings[f"{kind}-pool-{name}"] = properties
     if options.pin:
         settings["pin"] = pins(settings.get("pin", {})) | pins(options.pin)
-    return plan_options(settings) if settings else None
+    return settings
 
 
 def read_settings(path: str) -> Settings:
@@ -124,26 +134,24 @@ def read_settings(path: str) -> Settings:
 
 
 # ---- settings --------------------------------------------------------------------------------------------------------
-def plan_options(settings: Mapping[str, Any]) -> PlanOptions:
-    """The planner's options for settings by name. A Problem for each thing that is wrong with them."""
-    from ...lowering.memory.planner import PlanOptions
+def compile_options(settings: Mapping[str, Any], target: Target | None = None, tuning: Tuning = ()) -> CompileOptions:
+    """The options for settings by name. A Problem for each thing that is wrong with them."""
+    from ...lowering.memory.planner import Memory
+    from ...lowering.options import CompileOptions
     check_names(settings)
-    given: dict[str, Any] = {"target": SELF, "pins": pins(settings.get("pin", {}))}
+    memory: dict[str, Any] = {"accessor": SELF, "pins": pins(settings.get("pin", {}))} if settings else {}
     workspace, constant = (pools(settings, kind) for kind in KINDS)
     if workspace:
-        given["pools"] = workspace
+        memory["pools"] = workspace
     if "planner" in settings:
-        given["algorithm"] = word(settings["planner"], "planner")
+        memory["algorithm"] = word(settings["planner"], "planner")
     if "alignment" in settings:
-        given["alignment"] = nbytes(settings["alignment"], "alignment")
-    if "rows" in settings:
-        given["rows"] = word(settings["rows"], "rows")
-    if "precision" in settings:
-        given["precision"] = word(settings["precision"], "precision")
-    if "threads" in settings:
-        given["threads"] = settings["threads"]
-    given |= {name.replace("-", "_"): truth(settings[name], name) for name in SWITCHES if name in settings}
-    return PlanOptions(constant_pools=constant, **given)
+        memory["alignment"] = nbytes(settings["alignment"], "alignment")
+    memory |= {name.replace("-", "_"): truth(settings[name], name) for name in SWITCHES if name in settings}
+    given: dict[str, Any] = {name: word(settings[name], name) for name in ("rows", "precision") if name in settings}
+    given |= {"threads": settings["threads"]} if "threads" in settings else {}
+    given |= {"order": truth(settings["order"], "order")} if "order" in settings else {}
+    return CompileOptions(target, tuning=tuning, memory=Memory(constant_pools=constant, **memory), **given)
 
 
 def check_names(settings: Mapping[str, Any]) -> None:

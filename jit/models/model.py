@@ -17,13 +17,15 @@ from ...runtime.variables import checked_context, process
 from ..cache.models import CachedModel, Origin, Outline, file_key, known_data, known_file, remember_file
 from ..cache.programs import Request
 from ..calls import not_yet, through, until_quick
+from ..given_options import given
 from .dynamic_shapes import KEPT, Shape, is_dynamic, shapes_of, with_shapes
 from .read import first_bytes, is_text, read_again, read_bytes, read_module
 
 if TYPE_CHECKING:
     from ...lowering.graph.graph import Module
     from ...lowering.graph.types import Array
-    from ...lowering.memory.planner import PlanOptions
+    from ...lowering.memory.planner import Memory
+    from ...lowering.options import CompileOptions
     from ...lowering.rewrite.tensorflow import Bindings
     from ...lowering.target.target import Target
     from ...runtime.variables import Context
@@ -86,16 +88,19 @@ class Entry:
         return self._traced()
 
     @public("lower")
-    def lower(self, target: Target | None = None, memory: PlanOptions | None = None) -> Lowered:
-        return self._traced().lower(target, memory)
+    def lower(self, options: CompileOptions | None = None, memory: Memory | None = None, *,
+              target: Target | None = None) -> Lowered:
+        """Loops and a memory plan, as the `options` say. (`target` and `memory` are deprecated: they are options.)"""
+        return self._traced().lower(given("lower", options, target=target, memory=memory))
 
     @public("compile")
-    def compile(self, target: Target | None = None, context: Context | None = None,
-                memory: PlanOptions | None = None) -> Compiled:
-        """Machine code with its variables in `context`, or in the model's; kept for calls when it is for this machine, the
-        model's context, and memory of any size."""
-        if target is not None or context is not None or memory is not None:
-            return self._compile(Request(target, memory), checked_context(context) or self._context)
+    def compile(self, options: CompileOptions | None = None, context: Context | None = None, memory: Memory | None = None,
+                *, target: Target | None = None) -> Compiled:
+        """Machine code with its variables in `context`, or in the model's; kept for calls where neither options nor a context
+        are given. (`target` and `memory` are deprecated: they are options.)"""
+        options = given("compile", options, target=target, memory=memory)
+        if options is not None or context is not None:
+            return self._compile(Request(options), checked_context(context) or self._context)
         with self._lock:
             if self._compiled is None:
                 here, self._elsewhere = self._elsewhere, None
@@ -113,7 +118,7 @@ class Entry:
 
     def _compile(self, request: Request, context: Context) -> Compiled:
         if self._cached is None:
-            return self._traced().compile(request.target, context, request.memory)
+            return self._traced().compile(request.options, context)
         return self._cached.compile(self.name, self._shapes, request, context, self._traced)
 
     def _call(self, *inputs: Any, out: Any = None, context: Context | None = None, num_threads: int | None = None,
@@ -160,10 +165,10 @@ class Entry:
         """One stage as text."""
         return self._traced().show(stage)
 
-    def check(self, calls: Sequence[Sequence[Array]], target: Target | None = None,
-              memory: PlanOptions | None = None) -> CrossCheck:
+    def check(self, calls: Sequence[Sequence[Array]], options: CompileOptions | None = None, memory: Memory | None = None, *,
+              target: Target | None = None) -> CrossCheck:
         """The compiled function against the reference interpreter, and what a model was imported from against that."""
-        return self._traced().check(calls, target, memory)
+        return self._traced().check(calls, given("check", options, target=target, memory=memory))
 
 
 class Model:
@@ -245,18 +250,20 @@ class Model:
         return self.entry()._quick()
 
     @public("save")
-    def save(self, directory: str | os.PathLike[str], name: str, target: Target | None = None,
-             memory: PlanOptions | None = None, *, self_contained: bool = False, library: bool = False,
-             main: bool = False) -> Artifact:
+    def save(self, directory: str | os.PathLike[str], name: str, options: CompileOptions | None = None,
+             memory: Memory | None = None, *, self_contained: bool = False, library: bool = False, main: bool = False,
+             target: Target | None = None) -> Artifact:
         """Write all entry functions as one object with its C header, as `Lowered.save` does for one."""
-        from ..aot import Form, for_object, save
-        lowered = [entry.lower(target, for_object(memory)) for entry in self]
+        from ...lowering.options import for_object
+        from ..aot import Form, save
+        options = for_object(given("save", options, target=target, memory=memory))
+        lowered = [entry.lower(options) for entry in self]
         return save(lowered, directory, name, Form(self_contained, library, main))
 
-    def check(self, calls: Sequence[Sequence[Array]], target: Target | None = None,
-              memory: PlanOptions | None = None) -> CrossCheck:
+    def check(self, calls: Sequence[Sequence[Array]], options: CompileOptions | None = None, memory: Memory | None = None, *,
+              target: Target | None = None) -> CrossCheck:
         """`check` of the only entry, or of `main`."""
-        return self.entry().check(calls, target, memory)
+        return self.entry().check(calls, given("check", options, target=target, memory=memory))
 
     def show(self, whole: bool = False) -> str:
         """The module as MLIR text, long constants elided unless `whole`."""

@@ -21,7 +21,7 @@ from ...runtime.errors import Problem, printable
 
 if TYPE_CHECKING:
     from ...lowering.kernels.kernel import Kernel
-    from ...lowering.memory.planner import PlanOptions
+    from ...lowering.options import CompileOptions
     from ...lowering.schedule.search_space import Choices
     from ...lowering.schedule.strategy import Strategy
     from ...lowering.target.target import Target
@@ -73,14 +73,14 @@ class Tuning:
             for c in self.changes]}
 
 
-def tune(traced: Traced, inputs: Sequence[Array], memory: PlanOptions | None = None, calls: int = 5,
+def tune(traced: Traced, inputs: Sequence[Array], options: CompileOptions | None = None, calls: int = 5,
          told: Callable[[str], None] = lambda text: None) -> Tuning:
     """Search, with calls on these arrays. `told` hears what goes on. Raises a Problem where the function cannot be compiled,
     or this processor's counter is not known."""
-    from ...lowering.memory.planner import with_threads
+    from ...lowering.options import CompileOptions
     from ...lowering.target.presets import host
-    memory, machine = with_threads(memory, 1), host()
-    search = Search(traced, inputs, memory, machine, calls)
+    options = dataclasses.replace(options or CompileOptions(), threads=1, target=host())
+    search = Search(traced, inputs, options, calls)
     plain = search.lowered(())
     rounds = candidates(plain)
     best: dict[str, tuple[float, tuple[str, ...], int]] = {}
@@ -107,7 +107,7 @@ def candidates(lowered: Lowered) -> Sequence[Mapping[str, tuple[str, ...]]]:
     from ...lowering.schedule.search_space import alternatives, name_of
     trials: list[dict[str, tuple[str, ...]]] = []
     for kernel, by_rows in kernels_of(lowered):
-        each = [likely_first(alternatives(s)) for s in strategies(kernel, by_rows, lowered.target)]
+        each = [likely_first(alternatives(s)) for s in strategies(kernel, by_rows, lowered)]
         for number in range(1, max(map(len, each), default=0)):
             while len(trials) < number:
                 trials.append({})
@@ -121,11 +121,11 @@ def likely_first(found: Sequence[Strategy]) -> Sequence[Strategy]:
     return [found[0], *sorted(found[1:], key=lambda s: s.cost())]
 
 
-def strategies(kernel: Kernel, by_rows: bool, target: Target) -> Sequence[Strategy]:
+def strategies(kernel: Kernel, by_rows: bool, lowered: Lowered) -> Sequence[Strategy]:
     """Those of a kernel's nests, as the cost model chooses them."""
     from ...lowering.schedule.schedule import strategies_of
     from ...lowering.schedule.schedule_cache import Request
-    return strategies_of(kernel, Request(target, by_rows=by_rows))
+    return strategies_of(kernel, Request(lowered.target, lowered.options.precision, by_rows))
 
 
 def kernels_of(lowered: Lowered) -> list[tuple[Any, bool]]:
@@ -137,17 +137,16 @@ def kernels_of(lowered: Lowered) -> list[tuple[Any, bool]]:
 class Search:
     """The code as it is, and its times beside those of other code."""
 
-    def __init__(self, traced: Traced, inputs: Sequence[Array], memory: PlanOptions | None, machine: Target,
-                 calls: int) -> None:
+    def __init__(self, traced: Traced, inputs: Sequence[Array], options: CompileOptions, calls: int) -> None:
         from ...lowering.schedule.search_space import name_of
-        self.traced, self.inputs, self.memory, self.machine, self.calls = traced, inputs, memory, machine, calls
+        self.traced, self.inputs, self.options, self.calls = traced, inputs, options, calls
         self.plain = self.lowered(())
         self.names = [name_of(k, by_rows) for k, by_rows in kernels_of(self.plain)]
-        self.texts = [tuple(map(str, strategies(k, by_rows, machine))) for k, by_rows in kernels_of(self.plain)]
+        self.texts = [tuple(map(str, strategies(k, by_rows, self.plain))) for k, by_rows in kernels_of(self.plain)]
         self.profiled = Profiled(self.plain, inputs, calls)
 
     def lowered(self, findings: Choices) -> Lowered:
-        return self.traced.lower(dataclasses.replace(self.machine, findings=findings), self.memory)
+        return self.traced.lower(dataclasses.replace(self.options, tuning=findings))
 
     def ratios(self, findings: Mapping[str, tuple[str, ...]]) -> dict[int, float]:
         """By kernel, how many times faster it is with these choices."""

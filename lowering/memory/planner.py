@@ -3,17 +3,15 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, get_args
+from dataclasses import InitVar, dataclass, field, replace
+from typing import Any
 
+from ...runtime.deprecation import deprecated
 from ...runtime.errors import Problem
 from ...runtime.public_names import checked_fields
-from ...runtime.threads import checked
 from ..elements.expression import Buffer
 from ..graph.types import ITEM_SIZES
 from ..loops.program import Program
-from ..row_tiling.row_tiling import RowPolicy
-from ..target.target import Precision
 from .algorithms.lower_bound import lower_bound
 from .algorithms.run import Algorithm, find_algorithm, run_algorithm
 from .buffers import BufferInfo, Kind, PoolAccess, PoolAllocation, PoolInfo, Ticks, is_alignment, own_alignment, with_conflicts
@@ -28,10 +26,11 @@ ANY_ALIGNMENT = 64
 
 
 @dataclass(frozen=True, slots=True)
-class PlanOptions:
-    """How to plan. `algorithm` is a registered name or a function, `pools` the workspace memories in order of preference,
-    `alignment` the most that a buffer is aligned to in bytes (one shorter than that: to what it holds; None: as the machine
-    needs it, 64 where that is not known), `target` who accesses the pools (None: any).
+class Memory:
+    """The memories of a target, and how they are planned. `algorithm` is a registered name or a function, `pools` the
+    workspace memories in order of preference, `alignment` the most that a buffer is aligned to in bytes (one shorter than
+    that: to what it holds; None: as the machine needs it, 64 where that is not known), `accessor` who accesses the pools
+    (None: any).
 
     `constant_pools` are the memories for constants in order of preference; without any, constants are symbols of the
     object. `pins` maps a buffer's name in the plan to the one pool that it must lie in. With `workspace_io`, inputs and
@@ -39,40 +38,40 @@ class PlanOptions:
     until the run ends. With `overlap`, the default algorithm lets buffers share bytes while both are live, where the order
     of loops and rows allows it.
 
-    Four options are for the stages before the planner: `order` puts kernels in the order that needs the least memory, `rows`
-    says which kernels run in turns, some rows each (None: as the machine needs it, "memory" on microcontrollers and else
-    "cache"). Steps with work enough are divided into parts for so many `threads` (None: as many as the process uses); 1 gives
-    a plan for one thread. `precision` lets contractions of f32 be sums of products of bfloat16 parts on a matrix unit: "bf16x6"
-    with about the error of f32, "bf16x3" with 2^-15 of the sums of absolute values (`schedule.float_parts`).
+    `order`, `rows`, `threads` and `precision` are options of other stages, which `CompileOptions` has; they are deprecated
+    here, and kept as `moved` until the options are made.
     """
     algorithm: str | Algorithm = "portfolio"
     pools: tuple[PoolInfo, ...] = (PoolInfo("workspace"),)
     alignment: int | None = None
-    target: str | None = None
+    accessor: str | None = None
     constant_pools: tuple[PoolInfo, ...] = ()
     pins: Mapping[str, str] = field(default_factory=dict, hash=False)
     workspace_io: bool = False
     overlap: bool = True
-    order: bool = True
-    rows: RowPolicy | None = None
-    threads: int | None = None
-    precision: Precision = "f32"
+    order: InitVar[Any] = None
+    rows: InitVar[Any] = None
+    threads: InitVar[Any] = None
+    precision: InitVar[Any] = None
+    target: InitVar[Any] = None
+    moved: tuple[tuple[str, Any], ...] = field(default=(), kw_only=True, repr=False)
 
-    def __new__(cls, *values: Any, **named: Any) -> PlanOptions:
+    def __new__(cls, *values: Any, **named: Any) -> Memory:
         checked_fields("tosaic.Memory", cls.__dataclass_fields__, named)
         return object.__new__(cls)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, order: Any, rows: Any, threads: Any, precision: Any, target: Any) -> None:
+        for name, value in (("order", order), ("rows", rows), ("threads", threads), ("precision", precision)):
+            if value is not None:
+                deprecated(f"tosaic.Memory({name}=...)", f"tosaic.CompileOptions({name}=...)")
+                object.__setattr__(self, "moved", (*self.moved, (name, value)))
+        if target is not None:
+            deprecated("tosaic.Memory(target=...)", "tosaic.Memory(accessor=...)")
+            object.__setattr__(self, "accessor", target)
         if self.alignment is not None and not is_alignment(self.alignment):
             raise Problem(f"an alignment of {self.alignment} bytes is not a power of two", kind="option")
         if isinstance(self.algorithm, str):
             find_algorithm(self.algorithm)
-        if self.threads is not None:
-            checked(self.threads)
-        if self.rows not in (None, *get_args(RowPolicy)):
-            raise Problem(f"rows is {self.rows!r}", kind="option", help=f"it may be {', '.join(get_args(RowPolicy))}")
-        if self.precision not in get_args(Precision):
-            raise Problem(f"precision is {self.precision!r}", kind="option", help=f"it may be {', '.join(get_args(Precision))}")
         names = [p.name for p in (*self.pools, *self.constant_pools)]
         for name in names:
             if names.count(name) > 1:
@@ -85,41 +84,31 @@ class PlanOptions:
         return getattr(self.algorithm, "__name__", "custom")
 
 
-def with_threads(options: PlanOptions | None, number: int | None) -> PlanOptions | None:
-    """The options for so many threads; as they are where the number is None."""
-    return options if number is None else replace(options or PlanOptions(), threads=number)
-
-
-def with_precision(options: PlanOptions | None, precision: str | None) -> PlanOptions | None:
-    """The options with a precision of contractions; as they are where it is None."""
-    return options if precision is None else replace(options or PlanOptions(), precision=precision)  # type: ignore[arg-type]
-
-
-def plan(program: Program, options: PlanOptions | None = None) -> Plan:
+def plan(program: Program, memory: Memory | None = None) -> Plan:
     """A place for each buffer of `program` that the options leave to the planner, by the names of `names_of(program)`.
 
     Variables lie elsewhere. Raises a Problem where the pools are too small, a pin names no buffer or pool, or a custom
     algorithm breaks a rule.
     """
-    options = options or PlanOptions()
-    workspace, constants = planned_buffers(program, options), planned_constants(program, options)
-    check_pins(options, [b.name for b in (*workspace, *constants)])
-    sharing = share(program, workspace) if options.overlap and options.algorithm == "portfolio" else None
-    allocations = {**placed(workspace, options, sharing),
-                   **(run_algorithm(constants, options.constant_pools, options.algorithm) if constants else {})}
-    found = make_plan(program.name, options.algorithm_name, (*workspace, *constants), options.pools, allocations,
-                      options.constant_pools, sharing.bound if sharing else lower_bound)
+    memory = memory or Memory()
+    workspace, constants = planned_buffers(program, memory), planned_constants(program, memory)
+    check_pins(memory, [b.name for b in (*workspace, *constants)])
+    sharing = share(program, workspace) if memory.overlap and memory.algorithm == "portfolio" else None
+    allocations = {**placed(workspace, memory, sharing),
+                   **(run_algorithm(constants, memory.constant_pools, memory.algorithm) if constants else {})}
+    found = make_plan(program.name, memory.algorithm_name, (*workspace, *constants), memory.pools, allocations,
+                      memory.constant_pools, sharing.bound if sharing else lower_bound)
     verify(found, program)
     return found
 
 
-def smallest_plan(programs: Sequence[Program], options: PlanOptions) -> tuple[Program, Plan]:
+def smallest_plan(programs: Sequence[Program], memory: Memory) -> tuple[Program, Plan]:
     """Of programs that do the same the one that needs the least memory, and its plan; raises as `plan` does where none fits."""
     found: list[tuple[list[int], int]] = []
     plans: list[Plan | Problem] = []
     for number, program in enumerate(programs):
         try:
-            planned = plan(program, options)
+            planned = plan(program, memory)
         except Problem as problem:
             plans.append(problem)
             continue
@@ -134,19 +123,19 @@ def smallest_plan(programs: Sequence[Program], options: PlanOptions) -> tuple[Pr
     return programs[best], chosen
 
 
-def placed(buffers: Sequence[BufferInfo], options: PlanOptions, sharing: Sharing | None) -> Mapping[str, PoolAllocation]:
+def placed(buffers: Sequence[BufferInfo], memory: Memory, sharing: Sharing | None) -> Mapping[str, PoolAllocation]:
     """The place of each buffer of the workspace: as the algorithm says, or where buffers that are live together share
     bytes, if that takes less."""
-    shared = sharing.place(buffers, options.pools) if sharing else None
-    if shared and len(options.pools) == 1 and sizes(buffers, shared, options)[0] < most_live(buffers):
+    shared = sharing.place(buffers, memory.pools) if sharing else None
+    if shared and len(memory.pools) == 1 and sizes(buffers, shared, memory)[0] < most_live(buffers):
         return shared  # no plan without sharing has so little
     try:
-        found = run_algorithm(buffers, options.pools, options.algorithm)
+        found = run_algorithm(buffers, memory.pools, memory.algorithm)
     except Problem:
         if shared is None:
             raise
         return shared
-    return shared if shared and sizes(buffers, shared, options) < sizes(buffers, found, options) else found
+    return shared if shared and sizes(buffers, shared, memory) < sizes(buffers, found, memory) else found
 
 
 def most_live(buffers: Sequence[BufferInfo]) -> int:
@@ -154,9 +143,9 @@ def most_live(buffers: Sequence[BufferInfo]) -> int:
     return most_occupied(([Occupied(0, b.size_bytes, *span) for span in b.live or ()] for b in buffers), {})
 
 
-def sizes(buffers: Sequence[BufferInfo], allocations: Mapping[str, PoolAllocation], options: PlanOptions) -> list[int]:
+def sizes(buffers: Sequence[BufferInfo], allocations: Mapping[str, PoolAllocation], memory: Memory) -> list[int]:
     """Bytes of each pool, the least wanted one first."""
-    ends = {p.name: 0 for p in options.pools}
+    ends = {p.name: 0 for p in memory.pools}
     for b in buffers:
         place = allocations[b.name]
         ends[place.pool] = max(ends[place.pool], place.byte_offset + b.size_bytes)
@@ -170,16 +159,16 @@ def share(program: Program, buffers: Sequence[BufferInfo]) -> Sharing:
     return sharing_of(program, names, {b: known[n].live or () for b, n in names.items() if n in known})
 
 
-def planned_buffers(program: Program, options: PlanOptions) -> tuple[BufferInfo, ...]:
+def planned_buffers(program: Program, memory: Memory) -> tuple[BufferInfo, ...]:
     """What lies in the workspace, with conflicts. A buffer that no step uses has a place too, but conflicts with none."""
     names = names_of(program)
     live = lifetimes(program.steps, [without_constants(access_of(f)) for f in program.functions])
-    candidates = allowed(options.pools, options.target, "rw")
-    found = [info(options, names, b, "intermediate", candidates, live.get(b, ())) for b in program.temporaries]
-    if options.workspace_io:
+    candidates = allowed(memory.pools, memory.accessor, "rw")
+    found = [info(memory, names, b, "intermediate", candidates, live.get(b, ())) for b in program.temporaries]
+    if memory.workspace_io:
         end = 1 + max((last for spans in live.values() for _, last in spans), default=0)  # the caller reads outputs then
-        found += [info(options, names, b, "input", candidates, ((0, last_of(live.get(b, ()))),)) for b in program.inputs]
-        found += [info(options, names, b, "output", candidates, ((first_of(live.get(b, ())), end),)) for b in program.outputs]
+        found += [info(memory, names, b, "input", candidates, ((0, last_of(live.get(b, ()))),)) for b in program.inputs]
+        found += [info(memory, names, b, "output", candidates, ((first_of(live.get(b, ())), end),)) for b in program.outputs]
     return with_conflicts(found)
 
 
@@ -188,23 +177,23 @@ def without_constants(access: Access) -> Access:
     return replace(access, reads=tuple(b for b in access.reads if b.role != "constant"))
 
 
-def planned_constants(program: Program, options: PlanOptions) -> tuple[BufferInfo, ...]:
+def planned_constants(program: Program, memory: Memory) -> tuple[BufferInfo, ...]:
     """What lies in constant pools: all that kernels read, all the time. (Initial values of variables are the variables'.)"""
     read = dict.fromkeys(b for f in program.functions for b in f.params if b.role == "constant")
-    if not options.constant_pools or not read:
+    if not memory.constant_pools or not read:
         return ()
     names = names_of(program)
-    candidates = allowed(options.constant_pools, options.target, "ro")
-    always = with_conflicts([info(options, names, b, "constant", candidates, ((0, 0),)) for b in read])
+    candidates = allowed(memory.constant_pools, memory.accessor, "ro")
+    always = with_conflicts([info(memory, names, b, "constant", candidates, ((0, 0),)) for b in read])
     return always
 
 
-def info(options: PlanOptions, names: Mapping[Buffer, str], buffer: Buffer, kind: Kind, candidates: tuple[str, ...],
+def info(memory: Memory, names: Mapping[Buffer, str], buffer: Buffer, kind: Kind, candidates: tuple[str, ...],
          live: tuple[Ticks, ...]) -> BufferInfo:
     """A buffer as an algorithm sees it."""
     name = names[buffer]
-    pools = (options.pins[name],) if name in options.pins else candidates
-    alignment = own_alignment(buffer.nbytes, ITEM_SIZES[buffer.dtype], options.alignment or ANY_ALIGNMENT)
+    pools = (memory.pins[name],) if name in memory.pins else candidates
+    alignment = own_alignment(buffer.nbytes, ITEM_SIZES[buffer.dtype], memory.alignment or ANY_ALIGNMENT)
     return BufferInfo(name, buffer.nbytes, alignment, pools, kind=kind, live=live)
 
 
@@ -226,10 +215,10 @@ def allowed(pools: Sequence[PoolInfo], target: str | None, access: PoolAccess) -
     return found
 
 
-def check_pins(options: PlanOptions, names: Iterable[str]) -> None:
+def check_pins(memory: Memory, names: Iterable[str]) -> None:
     """A Problem where a pin names a buffer that is not planned, or a pool that is not there or not of its kind."""
-    known, pools = list(names), [p.name for p in (*options.pools, *options.constant_pools)]
-    for name, pool in options.pins.items():
+    known, pools = list(names), [p.name for p in (*memory.pools, *memory.constant_pools)]
+    for name, pool in memory.pins.items():
         if name not in known:
             near = difflib.get_close_matches(name, known, 3)
             raise Problem(f"there is no buffer named {name} to pin to {pool}", kind="option",

@@ -18,7 +18,7 @@ import numpy as np
 from ....lowering.dialects.tosa.compliance import bound, differences
 from ....lowering.graph.graph import Block, Function, Module, Operation, Value
 from ....lowering.graph.types import Array, TensorType
-from ....lowering.target.target import Target
+from ....lowering.options import CompileOptions
 from ....runtime.interpreter import Interpreter, InterpreterVariables
 from ....runtime.variables import Context
 from ...models.source import ImportedSource, SourceRun
@@ -83,22 +83,22 @@ def observe_all(function: Function) -> tuple[Function, tuple[Operation, ...]]:
                    result_attributes=()), observed
 
 
-Build = Callable[[Module, Function, Target | None], Any]
+Build = Callable[[Module, Function, CompileOptions | None], Any]
 
 Source = Callable[[], SourceRun]
 """Begins a run of what a graph was made from (a graph of TensorFlow), with its variables as they are at first."""
 
 
 def crosscheck(module: Module, function: Function, calls: Sequence[Sequence[Array]], build: Build,
-               target: Target | None = None, source: Source | None = None,
+               options: CompileOptions | None = None, source: Source | None = None,
                imported: ImportedSource | None = None) -> CrossCheck:
     """Check `function` of a rewritten module on `calls`, one list of arrays each, on one state; against what it was made from,
     too, if there is a `source`, in the interpreters of this package, or it is `imported` from a file or another system.
 
-    `build(module, function, target)` compiles a function into an executable.
+    `build(module, function, options)` compiles a function into an executable.
     """
     found = check_import(imported, module, function, calls) if imported else None
-    engines, difference = Engines(module, function, calls, build, target, source), None
+    engines, difference = Engines(module, function, calls, build, options, source), None
     for number, arrays in enumerate(calls):
         difference = engines.call(number, arrays)
         if difference:
@@ -111,12 +111,12 @@ class Engines:
     """The interpreter, observed code and fused code, each with a state of its own, call after call."""
 
     def __init__(self, module: Module, function: Function, calls: Sequence[Sequence[Array]], build: Build,
-                 target: Target | None, source: Source | None) -> None:
+                 options: CompileOptions | None, source: Source | None) -> None:
         observed, self.operations = observe_all(function)
         functions = tuple(observed if f is function else f for f in module.functions)
         self.function, self.watch = function, Watch()
-        self.fused = build(module, function, target)
-        self.observed = build(replace(module, functions=functions), observed, target)
+        self.fused = build(module, function, options)
+        self.observed = build(replace(module, functions=functions), observed, options)
         self.contexts = Context("crosscheck, fused"), Context("crosscheck, observed")
         variables = InterpreterVariables()
         give_external(module, function, self.contexts, variables)

@@ -1,0 +1,91 @@
+"""How to compile: everything that a user may choose, handed down the pipeline, of which each stage reads its own."""
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, get_args
+
+from ..runtime.deprecation import deprecated
+from ..runtime.errors import Problem
+from ..runtime.public_names import checked_fields
+from ..runtime.threads import checked
+from .memory.planner import Memory
+from .row_tiling.row_tiling import RowPolicy
+from .target.presets import check_is_target
+from .target.target import Precision, Target
+
+Tuning = tuple[tuple[str, tuple[str, ...]], ...]
+"""Schedules that a measured search has found faster: the name of a kernel, and the texts of its strategies."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompileOptions:
+    """How to compile. Without any, for this machine, as fast as it goes.
+
+    `target` is the machine (a `tosaic.target`; None: this one). Steps with work enough are divided among so many `threads`
+    (None: as many as the process uses, and 1 for another machine). `precision` lets contractions of f32 be sums of products
+    of bfloat16 limbs on a matrix unit: "bf16x6" with about the error of f32, "bf16x3" with 2^-15 of the sums of absolute
+    values (`schedule/contraction/bf16_split`).
+
+    `rows` says which kernels are tiled by rows, some rows of each at a time: "cache" those whose tensors outgrow the cache,
+    "memory" those that need less memory so, "never" none (None: "memory" on microcontrollers, else "cache"). With `order`,
+    kernels run in the order that needs the least memory. `tuning` are schedules that `tune` has found. `memory` says which
+    memories there are, and how they are planned.
+    """
+    target: Target | None = None
+    threads: int | None = None
+    precision: Precision = "f32"
+    rows: RowPolicy | None = None
+    order: bool = True
+    tuning: Tuning = ()
+    memory: Memory = field(default_factory=Memory)
+
+    def __new__(cls, *values: Any, **named: Any) -> CompileOptions:
+        checked_fields("tosaic.CompileOptions", cls.__dataclass_fields__, named)
+        return object.__new__(cls)
+
+    def __post_init__(self) -> None:
+        check_is_target(self.target)
+        if not isinstance(self.memory, Memory):
+            raise Problem(f"memory is a {type(self.memory).__name__}", kind="option", help="give a tosaic.Memory")
+        for name, value in self.memory.moved:
+            if getattr(self, name) == DEFAULTS[name]:
+                object.__setattr__(self, name, value)
+        if self.memory.moved:
+            object.__setattr__(self, "memory", replace(self.memory, moved=()))
+        if self.threads is not None:
+            checked(self.threads)
+        if self.rows not in (None, *get_args(RowPolicy)):
+            raise Problem(f"rows is {self.rows!r}", kind="option", help=f"it may be {', '.join(get_args(RowPolicy))}")
+        if self.precision not in get_args(Precision):
+            raise Problem(f"precision is {self.precision!r}", kind="option", help=f"it may be {', '.join(get_args(Precision))}")
+
+
+DEFAULTS = {f.name: f.default for f in fields(CompileOptions)}
+
+
+def chosen(function: str, options: CompileOptions | Target | None, **given: Any) -> CompileOptions | None:
+    """The options of a call of `function`; None where it gives none. `given` are old spellings, keywords that are fields of the
+    options or of another name of them; a target in the options' place is one, too."""
+    if isinstance(options, Target):
+        deprecated(f"{function}(target)", f"{function}(tosaic.CompileOptions(target=...))")
+        options, given = None, {**given, "target": options}
+    elif not isinstance(options, CompileOptions | None):
+        raise Problem(f"the options of {function} are a {type(options).__name__}", kind="option",
+                      help="give a tosaic.CompileOptions")
+    used = {name: value for name, value in given.items() if value is not None}
+    if not used:
+        return options
+    for name in used:
+        field_name = RENAMED.get(name, name)
+        deprecated(f"{function}({name}=...)", f"{function}(options=tosaic.CompileOptions({field_name}=...))")
+    return replace(options or CompileOptions(), **{RENAMED.get(name, name): value for name, value in used.items()})
+
+
+RENAMED = {"num_threads": "threads"}
+"""Old names of fields."""
+
+
+def for_object(options: CompileOptions | None) -> CompileOptions:
+    """The options for an object: how many threads this process uses says nothing of who will link it."""
+    options = options or CompileOptions()
+    return replace(options, threads=1) if options.threads is None else options

@@ -1,0 +1,245 @@
+"""The pipeline: every pass from a tensor graph to a memory plan, as one table.
+
+    graph passes      Module -> Module      operators become those that fusion knows
+    kernel passes     Module -> Kernels     one stored buffer each, and the order in which they run
+    loop passes       Kernels -> Programs   loops of each kernel; one program for each order of rows that only a plan can judge
+    planning          Programs -> Plan      the program that needs the least memory, with an offset for each buffer
+
+`run` does them all; `steps` stops after each, so that what it made can be printed; `start` begins from a graph, `resume` from
+the printed text of a later stage (`lowering/stages.py`). Machine code comes after (`native`), from the program and its plan.
+"""
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from ..runtime.errors import Problem
+from ..runtime.threads import get_num_threads
+from .fuse.fuse import fuse
+from .graph.graph import Function, Module
+from .graph.verify import verify
+from .kernels.kernel import Kernels
+from .loops.ir import Function as LoopFunction
+from .loops.program import Program
+from .loops.schedule_record import KernelRecord
+from .loops.verify import verify_program
+from .memory.plan import Plan
+from .memory.planner import smallest_plan
+from .native.c_object.data import alignment_of
+from .options import CompileOptions
+from .rewrite.branches import inline_branches
+from .rewrite.common_subexpressions import eliminate_common_subexpressions
+from .rewrite.decompose import decompose
+from .rewrite.fourier import expand_transforms
+from .rewrite.join_rescales import join_rescales
+from .rewrite.legalize import legalize
+from .rewrite.lift_checks import lift_checks
+from .rewrite.pad_pools import pad_pools
+from .rewrite.postpone_writes import postpone_writes
+from .rewrite.prune import prune
+from .rewrite.split_concats import split_concats
+from .rewrite.strip_quantized import strip_quantized
+from .row_tiling.kernel_order import ordered
+from .schedule.schedule import Ready, lower_each_way
+from .target.presets import host
+from .target.target import Target
+
+Stage = Literal["graph", "kernels", "loops", "plan"]
+"""What a pass makes; its text is that of `show`."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What one pass hands to the next. `module` is None where the pipeline begins behind the graph; `programs` are the
+    candidates of which planning takes one; `asked` is the schedule that a text asks for; `ready` hears of each function of
+    loops as soon as it is there."""
+    name: str
+    target: Target
+    threads: int
+    options: CompileOptions
+    module: Module | None = None
+    kernels: Kernels | None = None
+    programs: tuple[Program, ...] = ()
+    plan: Plan | None = None
+    asked: Sequence[KernelRecord] | None = None
+    ready: Ready | None = None
+
+    @property
+    def graph(self) -> Module:
+        assert self.module is not None, "the pipeline begins behind the graph"
+        return self.module
+
+    @property
+    def program(self) -> Program:
+        """The program that is planned; before planning, the first candidate."""
+        return self.programs[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One step. It `promises` what later passes and readers may rely on; `clock` is the name under which its seconds are
+    counted (`Report.seconds`)."""
+    name: str
+    stage: Stage
+    clock: str
+    promises: str
+    run: Callable[[State], State]
+
+
+def of_graph(name: str, function: Callable[[Module], Module], promises: str) -> Pass:
+    """A pass from a graph to a graph."""
+    return Pass(name, "graph", "graph", promises, lambda state: replace(state, module=function(state.graph)))
+
+
+def verified(state: State) -> State:
+    verify(state.graph)
+    return state
+
+
+def fused(state: State) -> State:
+    return replace(state, kernels=fuse(state.graph, state.graph.function(state.name)))
+
+
+def in_order(state: State) -> State:
+    assert state.kernels is not None
+    return replace(state, kernels=ordered(state.kernels)) if state.options.order else state
+
+
+def scheduled(state: State) -> State:
+    assert state.kernels is not None
+    options = state.options
+    programs = lower_each_way(state.kernels, state.target, options.rows, state.threads, options.memory.workspace_io,
+                              state.ready, options.precision, options.tuning, state.asked)
+    return replace(state, programs=tuple(programs))
+
+
+def verified_loops(state: State) -> State:
+    for program in state.programs:
+        verify_program(program)
+    return state
+
+
+def planned(state: State) -> State:
+    memory = state.options.memory
+    memory = replace(memory, alignment=memory.alignment or alignment_of(state.target))
+    program, plan = smallest_plan(state.programs, memory)
+    return replace(state, programs=(program,), plan=plan)
+
+
+PASSES: tuple[Pass, ...] = (
+    Pass("verify", "graph", "graph",
+         "The graph is sound: SSA form, types by the operators' own rules, known symbols.", verified),
+    of_graph("strip-quantized", strip_quantized,
+             "Tensors have the integers that they are stored as; no type is quantized."),
+    of_graph("inline-branches", inline_branches,
+             "Branches hold regions; none names a function."),
+    of_graph("legalize", legalize,
+             "All operators are of TOSA, or tosaic's own."),
+    of_graph("decompose-block-scaled", decompose,
+             "No tensor is block-scaled: its values and its scales are two tensors."),
+    of_graph("expand-transforms", expand_transforms,
+             "A Fourier transform that no strategy computes as a whole is written as sums."),
+    of_graph("join-rescales", join_rescales,
+             "A sum of two rescaled bytes, rescaled to a byte, is one operator where that is exact."),
+    of_graph("pad-pools", pad_pools,
+             "A border around the input of a maximum's window is the window's own padding."),
+    of_graph("split-concats", split_concats,
+             "No concatenation has more than 64 operands."),
+    of_graph("lift-checks", lift_checks,
+             "A check at the head of a branch stands before the branch."),
+    of_graph("eliminate-common-subexpressions", eliminate_common_subexpressions,
+             "A costly operator is not computed twice for the same operands."),
+    of_graph("prune", prune,
+             "Every result is read, or its operator has an effect."),
+    of_graph("postpone-writes", postpone_writes,
+             "A variable is written after the last operator that reads its old contents."),
+    Pass("verify-rewritten", "graph", "graph",
+         "The rewritten graph is as sound as the one that was read.", verified),
+    Pass("fuse", "kernels", "kernels",
+         "Each kernel stores one buffer; everything else is part of an expression.", fused),
+    Pass("order-kernels", "kernels", "kernels",
+         "Kernels run in the order that needs the least memory that a search has found.", in_order),
+    Pass("schedule", "loops", "loops",
+         "Each kernel is loops over explicit vectors, tiled by rows and divided into tasks.", scheduled),
+    Pass("verify-loops", "loops", "verify",
+         "Every access is in bounds, each element is written, no two tasks touch the same memory.", verified_loops),
+    Pass("plan", "plan", "plan",
+         "Every buffer has an offset; a checker that shares no code with the planner has replayed it.", planned),
+)
+"""Every pass, in order."""
+
+GRAPH_PASSES = tuple(p for p in PASSES if p.stage == "graph")
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Seconds of steps, by name."""
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def note(self, name: str, start: float) -> None:
+        """Count the time since `start` for a step."""
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+
+
+def start(module: Module, name: str, options: CompileOptions, ready: Callable[[LoopFunction], None] | None = None) -> State:
+    """The state before the first pass. A Problem where the shape of an input is left open."""
+    check_shapes(module.function(name))
+    return replace(behind_the_graph(name, options), module=module, ready=ready)
+
+
+def behind_the_graph(name: str, options: CompileOptions) -> State:
+    """A state without a graph, to begin from a later stage."""
+    threads = options.threads or (get_num_threads() if options.target is None else 1)
+    return State(name, options.target or host(), threads, options)
+
+
+def steps(state: State, passes: Sequence[Pass] = PASSES, clock: Clock | None = None) -> Iterator[tuple[Pass, State]]:
+    """Each pass and what it made, in order."""
+    clock = clock or Clock()
+    for each in passes:
+        begin = time.perf_counter()
+        state = each.run(state)
+        clock.note(each.clock, begin)
+        yield each, state
+
+
+def run(state: State, passes: Sequence[Pass] = PASSES, clock: Clock | None = None) -> State:
+    """What all passes make, one after the other."""
+    for _, made in steps(state, passes, clock):
+        state = made
+    return state
+
+
+def passes_until(name: str) -> tuple[Pass, ...]:
+    """The passes up to the one of that name. A Problem where there is none."""
+    names = [p.name for p in PASSES]
+    if name not in names:
+        raise Problem(f"there is no pass {name}", kind="argument", help=f"the passes: {', '.join(names)}")
+    return PASSES[:names.index(name) + 1]
+
+
+def passes_after(stage: Stage) -> tuple[Pass, ...]:
+    """The passes that are left where `stage` is there: those that make later stages, and the verifier of its own."""
+    last = max(number for number, p in enumerate(PASSES) if p.stage == stage and not p.name.startswith("verify"))
+    return PASSES[last + 1:]
+
+
+def rewritten(module: Module) -> Module:
+    """The module after all graph passes: what the interpreter runs, and fusion takes."""
+    for each in GRAPH_PASSES:
+        module = each.run(State("", NO_TARGET, 1, NO_OPTIONS, module)).graph
+    return module
+
+
+NO_TARGET, NO_OPTIONS = Target("", "", ""), CompileOptions()
+"""Graph passes look at neither."""
+
+
+def check_shapes(function: Function) -> None:
+    """A Problem where the shape of an input is left open."""
+    for value in function.arguments:
+        if not getattr(value.type, "is_static", True):
+            raise Problem(f"input {value.name} is {value.type}: its shape must be known to compile", value.position,
+                          kind="unsupported", help="call it with arrays, specialize it, or --shape")

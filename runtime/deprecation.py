@@ -1,0 +1,19 @@
+"""Spellings of the interface that have been replaced: they work, and a DeprecationWarning at the caller's line names the new
+one."""
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+OURS = (*(f"{ROOT / room}/" for room in ("jit", "lowering", "runtime")), str(ROOT / "__init__.py"), "<string>")
+"""Where the project's own code lies; a dataclass' methods are in <string>."""
+
+
+def deprecated(old: str, new: str) -> None:
+    """Warn that `old` is now spelled `new`, at the line that called the project."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(OURS):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(f"{old} is deprecated; write {new}", DeprecationWarning, stacklevel=level - 1)
