@@ -31,8 +31,11 @@ if TYPE_CHECKING:
     from ..lowering.options import CompileOptions
     from ..runtime.variables import Context
 
-JIT_OPTIONS = ("static", "static_argnums", "options", "context")
-"""What `tosaic.jit` takes, and a call does not."""
+JIT_OPTIONS = {name: f"{name}=..." for name in ("static", "static_argnums", "options", "context")} | {
+    name: f"options=tosaic.CompileOptions({field}=...)" for name, field in (
+        ("target", "target"), ("memory", "memory"), ("num_threads", "threads"), ("threads", "threads"),
+        ("precision", "precision"), ("rows", "rows"))}
+"""What `tosaic.jit` takes, and a call does not; and how it is spelled there."""
 
 READABLE = 0x0001 | 0x0100
 """NumPy's flags C_CONTIGUOUS and ALIGNED."""
@@ -221,7 +224,8 @@ class Jit:
         names = list(self.signature.parameters)
         wrong = next((n for n in named if n not in names), None)
         if wrong in JIT_OPTIONS:
-            return f"{wrong} is an option of the decorator: tosaic.jit({wrong}=...); its parameters are {self.signature}"
+            spelled = f"tosaic.jit({JIT_OPTIONS[wrong]})"
+            return f"{wrong} is an option of the decorator: {spelled}; its parameters are {self.signature}"
         meant = wrong and closest(wrong, names)
         return f"{f'did you mean {meant}? ' if meant else ''}its parameters are {self.signature}"
 

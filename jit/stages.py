@@ -237,7 +237,8 @@ def lower_and_compile(traced: Traced, options: CompileOptions | None, context: C
     """All stages, and the machine code as data: kernels are compiled while others are scheduled."""
     from ..lowering.native.process.concurrent_codegen import concurrent_codegen
     from ..lowering.target.presets import host
-    with seldom_collecting(), concurrent_codegen((options.target if options else None) or host()) or nullcontext() as concurrent:
+    target = (options.target if options else None) or host()
+    with seldom_collecting(), concurrent_codegen(target) or nullcontext() as concurrent:
         lowered = lower(traced, options, concurrent.add if concurrent else None)
         return lowered.compile_with_image(context, concurrent)
 

@@ -16,4 +16,4 @@ def deprecated(old: str, new: str) -> None:
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(OURS):
         level, frame = level + 1, frame.f_back
-    warnings.warn(f"{old} is deprecated; write {new}", DeprecationWarning, stacklevel=level - 1)
+    warnings.warn(f"{old} is deprecated; write {new}", DeprecationWarning, stacklevel=level)

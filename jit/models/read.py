@@ -33,8 +33,7 @@ def read_module(data: str | bytes, name: str) -> Module:
     return read_mlir(data, name)
 
 
-COMPILER = ("fuse.fuse", "row_tiling.kernel_order", "loops.verify", "memory.planner", "native.process.concurrent_codegen",
-            "native.process.load", "rewrite", "schedule.schedule", "tflite.assemble")
+COMPILER = ("pipeline", "native.process.concurrent_codegen", "native.process.load", "tflite.assemble")
 """Modules of lowering that bring all others."""
 
 

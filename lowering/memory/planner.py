@@ -25,6 +25,10 @@ ANY_ALIGNMENT = 64
 """Bytes: enough for every machine. A cache line, and the widest vector."""
 
 
+DEPRECATED = ("order", "rows", "threads", "precision", "target", "moved")
+"""Names that `Memory` takes and does not offer."""
+
+
 @dataclass(frozen=True, slots=True)
 class Memory:
     """The memories of a target, and how they are planned. `algorithm` is a registered name or a function, `pools` the
@@ -57,7 +61,8 @@ class Memory:
     moved: tuple[tuple[str, Any], ...] = field(default=(), kw_only=True, repr=False)
 
     def __new__(cls, *values: Any, **named: Any) -> Memory:
-        checked_fields("tosaic.Memory", cls.__dataclass_fields__, named)
+        known = [name for name in cls.__dataclass_fields__ if name not in DEPRECATED]
+        checked_fields("tosaic.Memory", known, [name for name in named if name not in DEPRECATED])
         return object.__new__(cls)
 
     def __post_init__(self, order: Any, rows: Any, threads: Any, precision: Any, target: Any) -> None:

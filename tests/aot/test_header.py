@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tosaic.jit.aot import Artifact, write
 from tosaic.lowering.elements.expression import Buffer
-from tosaic.lowering.memory.planner import PlanOptions, plan
+from tosaic.lowering.memory.planner import Memory, plan
 from tosaic.lowering.native.c_object.header import comment
 from tosaic.lowering.native.c_object.interface import c_name, c_type
 from tosaic.lowering.target.presets import target
@@ -43,7 +43,7 @@ def test_the_header_of_a_small_program(tmp_path: Path, golden: Callable[[str, st
     x, weights, y, t = p.input("x"), p.input("int", (4,), "int8"), p.output("y"), p.temporary("t")
     state = p.variable("state")
     program = p.program(p.check(state), p.compute(t, plus(1), x), p.compute(y, copy, t))
-    planned = plan(program, PlanOptions(alignment=16))
+    planned = plan(program, Memory(alignment=16))
     artifact = write(program, planned, tmp_path, "demo", target("x86-64"), {weights: "i4"})
     golden("demo.header.txt", artifact.header.read_text())
     assert artifact.paths == (tmp_path / "demo.o", tmp_path / "tosaic_demo.h")

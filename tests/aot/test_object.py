@@ -16,7 +16,7 @@ from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.machine_code.codegen import undefined_symbols
 from tosaic.lowering.memory.buffers import PoolInfo
-from tosaic.lowering.memory.planner import PlanOptions, plan
+from tosaic.lowering.memory.planner import Memory, plan
 from tosaic.lowering.native.c_object.data import INLINE_BYTES
 from tosaic.lowering.native.process.load import load
 from tosaic.lowering.target.presets import target
@@ -297,7 +297,7 @@ def test_several_pools_are_given_one_by_one(tmp_path: Path) -> None:
     p = Programs()
     x, t, u, y = p.input("x"), p.temporary("t"), p.temporary("u"), p.output("y")
     program = p.program(p.compute(t, plus(1), x), p.compute(u, add, t, x), p.compute(y, mul, t, u))
-    planned = plan(program, PlanOptions(pools=(PoolInfo("fast ram", 32), PoolInfo("slow"))))
+    planned = plan(program, Memory(pools=(PoolInfo("fast ram", 32), PoolInfo("slow"))))
     artifact = write(program, planned, tmp_path, "demo")
     source = CALL.replace(MEMORY, r"""
 static union { double d; unsigned char b[TOSAIC_DEMO_FAST_RAM_WORKSPACE_POOL_SIZE + 64]; } fast;

@@ -16,7 +16,8 @@ from tosaic.jit.cache.models import RESTED_NS, file_key
 from tosaic.jit.cache.programs import Request, key_of
 from tosaic.jit.models import model as model_module
 from tosaic.lowering.memory.buffers import PoolInfo
-from tosaic.lowering.memory.planner import PlanOptions
+from tosaic.lowering.memory.planner import Memory
+from tosaic.lowering.options import CompileOptions
 from tosaic.lowering.target.presets import PRESETS
 
 from .conftest import files
@@ -58,21 +59,31 @@ def key(cache: Folder) -> bytes:
     return found
 
 
-OPTIONS = {"algorithm": "greedy_by_size", "pools": (PoolInfo("other"),), "alignment": 32, "target": "a",
-           "constant_pools": (PoolInfo("rom"),), "pins": {"a": "workspace"}, "workspace_io": True, "overlap": False,
-           "order": False, "rows": "memory", "threads": 2, "precision": "bf16x6"}
+OPTIONS = {"target": PRESETS["x86-64"], "threads": 2, "precision": "bf16x6", "rows": "memory", "order": False,
+           "tuning": (("kernel", ("strategy",)),), "memory": Memory(workspace_io=True)}
+MEMORY = {"algorithm": "greedy_by_size", "pools": (PoolInfo("other"),), "alignment": 32, "accessor": "a",
+          "constant_pools": (PoolInfo("rom"),), "pins": {"a": "workspace"}, "workspace_io": True, "overlap": False}
 POOL = {"name": "w", "size_hint_bytes": 64, "alignment": 64, "target_access": {"a": "rw"}, "clock_frequency_hz": 1,
         "read_bandwidth_bytes_per_cycle": 1, "write_bandwidth_bytes_per_cycle": 1, "read_latency_cycles": 1,
         "write_latency_cycles": 1}
 
 
+def test_every_option_is_in_the_key(key: bytes) -> None:
+    traced = tosaic.load(ADD).main.trace()
+    assert OPTIONS.keys() == {f.name for f in fields(CompileOptions)}
+    options = [replace(CompileOptions(), **{name: value}) for name, value in OPTIONS.items()]
+    found = {key_of(traced, Request(each)) for each in options}
+    assert len(found) == len(options) and None not in found and key not in found
+    assert key_of(traced, Request(CompileOptions())) == key
+
+
 def test_every_option_of_memory_is_in_the_key(key: bytes) -> None:
     traced = tosaic.load(ADD).main.trace()
-    assert OPTIONS.keys() == {f.name for f in fields(PlanOptions)} and POOL.keys() == {f.name for f in fields(PoolInfo)}
+    assert {*MEMORY, "moved"} == {f.name for f in fields(Memory)} and POOL.keys() == {f.name for f in fields(PoolInfo)}
     base = PoolInfo("workspace")
-    memories = [PlanOptions(), *(replace(PlanOptions(), **{name: value}) for name, value in OPTIONS.items()),
-                *(PlanOptions(pools=(replace(base, **{name: value}),)) for name, value in POOL.items())]
-    found = {key_of(traced, Request(None, memory)) for memory in memories}
+    memories = [*(replace(Memory(), **{name: value}) for name, value in MEMORY.items()),
+                *(Memory(pools=(replace(base, **{name: value}),)) for name, value in POOL.items())]
+    found = {key_of(traced, Request(CompileOptions(memory=memory))) for memory in memories}
     assert len(found) == len(memories) and None not in found and key not in found
 
 
@@ -95,7 +106,7 @@ def test_every_property_of_a_target_is_in_the_key(key: bytes) -> None:
     for each in fields(base):
         value = getattr(base, each.name)
         targets.append(replace(base, **{each.name: another(value)}))
-    found = {key_of(traced, Request(t)) for t in targets}
+    found = {key_of(traced, Request(CompileOptions(t))) for t in targets}
     assert len(found) == len(targets) and None not in found and key not in found
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tosaic.jit.command_line.cli import main
-from tosaic.jit.command_line.memory_options import SETTINGS, nbytes, plain, plan_options
+from tosaic.jit.command_line.memory_options import SETTINGS, compile_options, nbytes, plain
 from tosaic.lowering.memory.buffers import PoolInfo
 from tosaic.runtime.errors import Problem
 
@@ -202,11 +202,11 @@ def test_options_named_by_the_user_leave_others_as_they_are() -> None:
 
 
 def test_all_properties_of_a_pool_can_be_said() -> None:
-    options = plan_options({
+    options = compile_options({
         "workspace-pools": "a", "workspace-pool-a":
         "size=1K,access=c:rw,npu:ro;alignment=16,clock-frequency-hz=100,read-bandwidth-bytes-per-cycle=4,"
         "write-bandwidth-bytes-per-cycle=2,read-latency-cycles=3,write-latency-cycles=5"})
-    assert options.pools == (PoolInfo("a", 1024, 16, {"c": "rw", "npu": "ro"}, 100, 4, 2, 3, 5),)
+    assert options.memory.pools == (PoolInfo("a", 1024, 16, {"c": "rw", "npu": "ro"}, 100, 4, 2, 3, 5),)
 
 
 @pytest.mark.parametrize(("text", "value"), [
@@ -232,6 +232,6 @@ def test_any_text_is_a_size_or_a_problem(text: str) -> None:
        name=st.sampled_from([*SETTINGS, "workspace-pool-a", "x"]))
 def test_any_setting_is_taken_or_a_problem(name: str, value: Any) -> None:
     try:
-        plan_options({"workspace-pools": "a", name: value})
+        compile_options({"workspace-pools": "a", name: value})
     except Problem as problem:
         assert problem.kind == "option"

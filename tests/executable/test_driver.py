@@ -10,7 +10,7 @@ from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.machine_code.codegen import parse
 from tosaic.lowering.memory.buffers import PoolInfo
-from tosaic.lowering.memory.planner import PlanOptions, plan
+from tosaic.lowering.memory.planner import Memory, plan
 from tosaic.lowering.native.driver.driver import row_count
 from tosaic.lowering.native.driver.variable_rollback import rollback_of
 from tosaic.lowering.native.process.load import load, native_text
@@ -116,7 +116,7 @@ def test_temporaries_may_lie_in_several_pools() -> None:
     x, t, u, r = p.input("x"), p.temporary("t"), p.temporary("u"), p.output("r")
     program = p.program(p.compute(t, plus(1), x), p.compute(u, add, t, x), p.compute(r, mul, t, u))
     pools = (PoolInfo("fast", 32), PoolInfo("slow", alignment=256))
-    planned = plan(program, PlanOptions(pools=pools))
+    planned = plan(program, Memory(pools=pools))
     assert [pool.size_bytes > 0 for pool in planned.pools] == [True, True]
     executable = load(program, planned)
     assert np.array_equal(executable(X)[0], (X + 1) * (2 * X + 1))

@@ -67,7 +67,7 @@ def test_a_name_that_is_wrong_is_a_problem(name: str, call: Callable[..., Any], 
 
 @pytest.mark.parametrize(("named", "words"), [
     ({"context": 5}, "context is an option of the decorator: tosaic.jit(context=...)"),
-    ({"num_threads": 2}, "num_threads is an option of the decorator"), ({"hidn": X}, "did you mean hidden?"),
+    ({"num_threads": 2}, "tosaic.jit(options=tosaic.CompileOptions(threads=...))"), ({"hidn": X}, "did you mean hidden?"),
     ({"odd": 1}, "its parameters are (x: 'Any', hidden: 'Any' = None)")])
 def test_a_jitted_function_says_what_it_takes(named: dict[str, Any], words: str) -> None:
     @tosaic.jit
@@ -105,7 +105,7 @@ def test_an_option_that_is_not_known_is_a_problem_with_those_that_are(name: str)
     with pytest.raises(Problem) as caught:
         function(**{wrong: 1})
     assert f"has no option named {wrong}" in caught.value.message and f"{meant}" in (caught.value.help or "")
-    assert "did you mean" in (caught.value.help or "") and "PlanOptions" not in str(caught.value)
+    assert "did you mean" in (caught.value.help or "")
 
 
 def test_options_keep_their_names_for_tools() -> None:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import tosaic
 from tosaic.jit.command_line.cli import main
-from tosaic.jit.command_line.memory_options import plan_options
+from tosaic.jit.command_line.memory_options import compile_options
 from tosaic.jit.decorator import Jit
-from tosaic.lowering.memory.planner import PlanOptions
+from tosaic.lowering.memory.planner import Memory
 from tosaic.lowering.target.presets import host
 
 ZERO = np.zeros(1, np.float32)
@@ -32,9 +32,9 @@ def product(precision: str | None) -> Jit:
 
 def test_the_schedule_says_what_takes_it() -> None:
     shown = {p: product(p).lower(X).show("schedule") for p in (None, "f32", "bf16x6", "bf16x3")}
-    assert shown[None] == shown["f32"] and "fma" in shown["f32"] and "in f32" not in shown["f32"]
+    assert shown[None] == shown["f32"] and "fma" in shown["f32"] and "float32:" not in shown["f32"]
     for precision in ("bf16x6", "bf16x3"):
-        expected = f"contraction: {precision}" if has_tiles else "in f32: this machine has no tiles of bfloat16"
+        expected = f"contraction: {precision}" if has_tiles else "float32: this machine has no tiles of bfloat16"
         assert expected in shown[precision]
 
 
@@ -42,7 +42,7 @@ def test_a_machine_without_tiles_computes_in_f32() -> None:
     plain, six = (tosaic.jit(target=tosaic.target(features="-amx-bf16"), precision=p)(
         lambda x: tosaic.tosa.matmul(x, W, ZERO, ZERO)) for p in ("f32", "bf16x6"))
     np.testing.assert_array_equal(plain(X), six(X))
-    assert "in f32: this machine has no tiles of bfloat16" in six.lower(X).show("schedule")
+    assert "float32: this machine has no tiles of bfloat16" in six.lower(X).show("schedule")
 
 
 @pytest.mark.parametrize(("precision", "units"), [("f32", 128), ("bf16x6", 17 + 6.2 * 4), ("bf16x3", 528 + 3.1 * 4)])
@@ -55,7 +55,7 @@ def test_errors_are_those_that_are_promised(precision: str, units: float) -> Non
 def test_six_products_are_inside_the_specification_s_bounds() -> None:
     """The cross-check holds each operator against the reference by TOSA's rules for sums of products."""
     traced = product("bf16x6").trace(X)
-    found = traced.check([[X], [X * np.float32(1e-20)], [np.abs(X)]], memory=PlanOptions(precision="bf16x6"))
+    found = traced.check([[X], [X * np.float32(1e-20)], [np.abs(X)]], memory=Memory(precision="bf16x6"))
     assert found.agrees
 
 
@@ -74,8 +74,8 @@ def test_compile_takes_it() -> None:
     assert compiled(X[:, :64], np.ascontiguousarray(W[:, :, :64])).shape == (1, 64, 64)
 
 
-@pytest.mark.parametrize("make", [lambda: tosaic.jit(precision="bf16"), lambda: PlanOptions(precision="x"),  # type: ignore[arg-type]
-                                  lambda: plan_options({"precision": "f16"})])
+@pytest.mark.parametrize("make", [lambda: tosaic.jit(precision="bf16"), lambda: tosaic.CompileOptions(precision="x"),
+                                  lambda: compile_options({"precision": "f16"})])
 def test_another_precision_is_a_problem(make: object) -> None:
     with pytest.raises(tosaic.Problem, match=r"precision is '.*'"):
         make()  # type: ignore[operator]

@@ -38,7 +38,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, float]]:
     real = tuning.Profiled.again
 
     def again(self: tuning.Profiled) -> Profile:
-        found, findings = real(self), dict(self.lowered.target.findings)
+        found, findings = real(self), dict(self.lowered.options.tuning)
         kernels = []
         for k in found.kernels:
             kernel, by_rows = tuning.kernels_of(self.lowered)[k.number]
@@ -73,7 +73,7 @@ def test_what_is_faster_is_found_and_put_together(clock: dict[str, float]) -> No
         assert change.before != change.after and change.ratio in (pytest.approx(2.0), pytest.approx(1.25))
     text = str(result)
     assert f"in {result.trials} trials" in text and "x2.00" in text and " -> " in text
-    tuned = found.lower(dataclasses.replace(host(), findings=result.findings)).compile()
+    tuned = found.lower(tosaic.CompileOptions(host(), tuning=result.findings)).compile()
     same(tuned(*inputs), found.lower().compile()(*inputs))
 
 
@@ -102,17 +102,17 @@ def test_later_compiles_follow_what_the_cache_keeps(cache: Folder, clock: dict[s
     clock |= {"by 2 vectors of": 0.5}
     found, inputs = traced()
     before = found.compile()
-    assert before.lowered.target.findings == ()
+    assert before.lowered.options.tuning == ()
     right = before(*inputs)
     result = found.tune(inputs, calls=1)
     after = traced()[0].compile()
-    assert after.lowered.target.findings == result.findings != ()
+    assert after.lowered.options.tuning == result.findings != ()
     same(after(*inputs), right)
     model = tosaic.load(MODEL).main.compile()
-    assert model.lowered.target.findings == result.findings
+    assert model.lowered.options.tuning == result.findings
     for kept in Path(cache.path).glob("*.code"):
         kept.unlink()
-    assert traced()[0].compile().lowered.target.findings == result.findings
+    assert traced()[0].compile().lowered.options.tuning == result.findings
 
 
 def test_a_file_keeps_findings_for_any_compile(tmp_path: Path, clock: dict[str, float], capsys: pytest.CaptureFixture[str],

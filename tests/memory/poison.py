@@ -13,7 +13,7 @@ from tosaic.lowering.loops.ir import buffers_written
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.machine_code.codegen import Engine
 from tosaic.lowering.memory.plan import Plan, names_of
-from tosaic.lowering.memory.planner import PlanOptions, planned_buffers, share
+from tosaic.lowering.memory.planner import Memory, planned_buffers, share
 from tosaic.lowering.memory.sharing.occupancy import Occupied
 from tosaic.lowering.native.driver.module import written_over
 from tosaic.lowering.native.llvm.emit import emit_functions
@@ -29,7 +29,7 @@ GUARD = 256
 class Poisoned:
     """A program with its plan; variables keep their contents from run to run."""
 
-    def __init__(self, program: Program, plan: Plan, options: PlanOptions, target: Target) -> None:
+    def __init__(self, program: Program, plan: Plan, options: Memory, target: Target) -> None:
         self.program, self.plan = program, plan
         self.occupied = share(program, planned_buffers(program, options)).occupied
         functions = [replace(f, name=f"f{i}") for i, f in enumerate(program.functions)]

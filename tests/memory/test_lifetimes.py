@@ -11,7 +11,7 @@ from tosaic.lowering.kernels.kernel import Branch, CheckTrue, CheckWritten, Comp
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.memory.buffers import BufferInfo, Ticks, with_conflicts
 from tosaic.lowering.memory.lifetimes import access_of, joined, lifetimes
-from tosaic.lowering.memory.planner import PlanOptions, planned_buffers
+from tosaic.lowering.memory.planner import Memory, planned_buffers
 
 from .programs import Sketch
 
@@ -22,7 +22,7 @@ def live(program: Program) -> dict[str, tuple[tuple[int, int], ...]]:
 
 def conflicts(program: Program) -> set[str]:
     """Pairs of names in conflict, as "a b"."""
-    return {f"{b.name} {other}" for b in planned_buffers(program, PlanOptions()) for other in b.conflicts
+    return {f"{b.name} {other}" for b in planned_buffers(program, Memory()) for other in b.conflicts
             if b.name < other}
 
 
@@ -184,7 +184,7 @@ def test_variables_and_constants_are_not_planned(sketch: Sketch) -> None:
     argument, result = Buffer("x", "int8", (4,), "argument"), Buffer("y", "int8", (4,), "result")
     program = sketch.program(CheckWritten(state, 0), sketch.step([state, weights, argument], [a]),
                              sketch.step([a], [state, result]), MarkWritten(state))
-    assert [(b.name, b.live) for b in planned_buffers(program, PlanOptions())] == [("a", ((1, 2),))]
+    assert [(b.name, b.live) for b in planned_buffers(program, Memory())] == [("a", ((1, 2),))]
 
 
 def test_a_condition_lives_until_its_check(sketch: Sketch) -> None:
@@ -198,7 +198,7 @@ def test_a_buffer_of_a_kernel_that_never_runs_conflicts_with_none(sketch: Sketch
     a, b = named(sketch, "ab")
     sketch.kernel([], [b])
     program = sketch.program(sketch.step([], [a]), sketch.step([a], []))
-    assert {b.name: (b.live, b.conflicts) for b in planned_buffers(program, PlanOptions())} == {
+    assert {b.name: (b.live, b.conflicts) for b in planned_buffers(program, Memory())} == {
         "b": ((), frozenset()), "a": (((0, 1),), frozenset())}
 
 

@@ -16,7 +16,7 @@ from tosaic.lowering.loops.program import Program
 from tosaic.lowering.memory.check.verify import plan_faults
 from tosaic.lowering.memory.lifetimes import access_of, lifetimes
 from tosaic.lowering.memory.plan import names_of
-from tosaic.lowering.memory.planner import PlanOptions, plan
+from tosaic.lowering.memory.planner import Memory, plan
 from tosaic.lowering.memory.sharing.occupancy import Occupied, occupancy, spacing
 from tosaic.lowering.memory.sharing.overlap import most_occupied
 from tosaic.lowering.native.process.load import load
@@ -70,7 +70,7 @@ def test_a_plan_may_be_smaller_than_all_that_is_live_together() -> None:
     live = lifetimes(program.steps, [access_of(f) for f in program.functions])
     together = max(sum(b.nbytes for b, spans in live.items() if b.role == "temporary" and any(a <= t <= z for a, z in spans))
                    for t in range(len(program.steps)))
-    shared, without = plan(program), plan(program, PlanOptions(overlap=False))
+    shared, without = plan(program), plan(program, Memory(overlap=False))
     assert without.size_bytes >= together > shared.size_bytes >= shared.lower_bound
     data = np.random.default_rng(2).standard_normal(program.inputs[0].shape).astype(np.float32)
     expected = interpret(module, module.function("main"), [data])[0]
@@ -118,7 +118,7 @@ def test_an_elementwise_kernel_writes_over_its_operand(size: int) -> None:
     g.result = g.op("matmul", shares, g.op("reshape", x, g.shape(1, size, 3)), zero, zero)  # type: ignore[attr-defined]
     program, module = program_of(g, "never")
     found = plan(program)
-    assert found.size_bytes < plan(program, PlanOptions(overlap=False)).size_bytes
+    assert found.size_bytes < plan(program, Memory(overlap=False)).size_bytes
     data = np.random.default_rng(2).uniform(-0.1, 0.1, (1, 3, size)).astype(np.float32)
     expected = interpret(module, module.function("main"), [data])[0]
     assert np.allclose(load(program, found, SMALL)(data)[0], expected, rtol=1e-4, atol=1e-4)
@@ -136,7 +136,7 @@ def test_an_output_that_is_read_by_rows_stays_until_the_end() -> None:
     program = lower(fuse(module, module.function("main")), SMALL)
     output = program.outputs[0]
     assert any(isinstance(s, Compute) and s.rows and program.kernels[s.kernel].out is output for s in program.steps)
-    planned = plan(program, PlanOptions(workspace_io=True, alignment=1))
+    planned = plan(program, Memory(workspace_io=True, alignment=1))
     spans = {p.name: p.live for p in planned.buffers}
     live = {b: spans[name] for b, name in names_of(program).items() if name in spans}
     assert {o.read for o in occupancy(program, live)[output]} == {live[output][0][1]}

@@ -12,7 +12,7 @@ from tosaic.lowering.loops.program import Program
 from tosaic.lowering.memory.buffers import PoolAllocation, PoolInfo
 from tosaic.lowering.memory.plan import Plan, PlannedBuffer, PlannedPool, buffer_names
 from tosaic.lowering.memory.plan_text import parse_plan, print_plan
-from tosaic.lowering.memory.planner import PlanOptions, plan
+from tosaic.lowering.memory.planner import Memory, plan
 from tosaic.runtime.errors import Problem
 
 from .programs import Machine, Sketch, programs
@@ -40,7 +40,7 @@ def small() -> Program:
 
 
 def test_a_plan_reuses_the_bytes_of_what_is_dead() -> None:
-    found = plan(small(), PlanOptions(alignment=16))
+    found = plan(small(), Memory(alignment=16))
     places = {b.name: (b.byte_offset, b.end) for b in found.buffers}
     assert places["c"][0] < places["a"][1] and places["a"][0] < places["c"][1]
     assert found.lower_bound == found.pool("workspace").lower_bound == 314 <= found.size_bytes == 322
@@ -61,7 +61,7 @@ def test_scratch_of_kernels_is_planned_with_the_buffers_between_them() -> None:
 @settings(max_examples=120, deadline=None)
 @given(programs(), st.sampled_from(["greedy_by_size", "greedy_by_conflicts", "portfolio"]), st.data())
 def test_no_run_of_a_planned_program_reads_overwritten_bytes(program: Program, name: str, data: st.DataObject) -> None:
-    found = plan(program, PlanOptions(name, (PoolInfo("fast", 256), PoolInfo("slow")), 16))
+    found = plan(program, Memory(name, (PoolInfo("fast", 256), PoolInfo("slow")), 16))
     answers = iter(data.draw(st.lists(st.booleans(), max_size=20)))
     Machine(program, found, lambda: next(answers, False)).run(program.steps)
     assert parse_plan(str(found)) == found
@@ -88,30 +88,30 @@ def test_thousands_of_buffers_are_planned() -> None:
 # ---- options ---------------------------------------------------------------------------------------------------------
 def test_buffers_go_to_the_first_pool_that_the_target_may_use() -> None:
     pools = PoolInfo("cache", 64, target_access={"npu": "rw"}), PoolInfo("sram", target_access={"cpu": "rw"})
-    assert {b.pool for b in plan(small(), PlanOptions(pools=pools, target="cpu")).buffers} == {"sram"}
+    assert {b.pool for b in plan(small(), Memory(pools=pools, target="cpu")).buffers} == {"sram"}
     with pytest.raises(Problem, match="target dsp may read and write none of the pools cache, sram"):
-        plan(small(), PlanOptions(pools=pools, target="dsp"))
+        plan(small(), Memory(pools=pools, target="dsp"))
 
 
 def test_a_program_that_does_not_fit_is_refused_with_its_sizes() -> None:
     with pytest.raises(Problem, match="buffer a of 100 bytes fits in none of its pools beside the buffers that are "
                                       "live with it: tiny holds 256 bytes and would need 300"):
-        plan(small(), PlanOptions("greedy_by_size", (PoolInfo("tiny", 256),), 4))
+        plan(small(), Memory("greedy_by_size", (PoolInfo("tiny", 256),), 4))
 
 
 def test_options_are_checked_when_they_are_made() -> None:
     with pytest.raises(Problem, match="an alignment of 48 bytes is not a power of two"):
-        PlanOptions(alignment=48)
+        Memory(alignment=48)
     with pytest.raises(Problem, match="there is no planner's algorithm named fastest"):
-        PlanOptions("fastest")
+        Memory("fastest")
 
 
 def test_a_wrong_algorithm_of_the_user_is_caught() -> None:
-    options = PlanOptions(lambda buffers, pools: {b.name: PoolAllocation("workspace", 0) for b in buffers})
+    options = Memory(lambda buffers, pools: {b.name: PoolAllocation("workspace", 0) for b in buffers})
     with pytest.raises(Problem, match="the memory plan is wrong: kernel_0 uses a and scr at at once, which share"):
         plan(small(), options)
     with pytest.raises(Problem, match="a has no place; b has no place; c has no place"):
-        plan(small(), PlanOptions(lambda buffers, pools: {}))
+        plan(small(), Memory(lambda buffers, pools: {}))
 
 
 def test_a_program_without_temporaries_needs_no_bytes() -> None:
@@ -139,7 +139,7 @@ def test_equal_names_get_numbers() -> None:
 
 
 def test_a_plan_prints_as_a_table() -> None:
-    found = plan(small(), PlanOptions("portfolio", (PoolInfo("workspace", 1024),), 16))
+    found = plan(small(), Memory("portfolio", (PoolInfo("workspace", 1024),), 16))
     assert str(found) == TEXT
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tosaic
 from tosaic.lowering.kernels.kernel import CheckWritten, Compute, MarkWritten
-from tosaic.lowering.memory.planner import PlanOptions
+from tosaic.lowering.memory.planner import Memory
 from tosaic.lowering.target.presets import target
 from tosaic.lowering.target.target import Target
 
@@ -19,9 +19,9 @@ DATA = pathlib.Path(__file__).parents[1] / "data" / "corpus"
 HOST = target("host")
 MODELS = ("f_conv_bn_relu_pool", "f_conv_bn_relu_pool_int8", "f_mobilenet_block", "f_mobilenet_block_int8", "f_mlp",
           "f_lstm_cell", "f_attention_block_int8", "f_shape_ops", "tmfx_mlp")
-OPTIONS = {"as it comes": PlanOptions(), "by rows": PlanOptions(rows="memory", alignment=1),
-           "several pools": PlanOptions(pools=(tosaic.Pool("fast", 700), tosaic.Pool("slow")), alignment=8),
-           "apart": PlanOptions(overlap=False, order=False, rows="never")}
+OPTIONS = {"as it comes": Memory(), "by rows": Memory(rows="memory", alignment=1),
+           "several pools": Memory(pools=(tosaic.Pool("fast", 700), tosaic.Pool("slow")), alignment=8),
+           "apart": Memory(overlap=False, order=False, rows="never")}
 
 
 def is_straight(lowered: object) -> bool:
@@ -48,7 +48,7 @@ def test_a_model_gives_the_same_on_poisoned_memory(model: str, options: str) -> 
                          ids=["host", "16 bytes", "scalar"])
 def test_a_streaming_model_keeps_its_state_on_poisoned_memory(machine: Target, rows: str) -> None:
     entry = next(iter(tosaic.load(convert(wake_word_model("okay_nabu"))).entries.values()))
-    options = PlanOptions(rows=rows)  # type: ignore[arg-type]
+    options = Memory(rows=rows)  # type: ignore[arg-type]
     lowered = entry.trace().lower(machine, options)
     assert is_straight(lowered)
     poisoned = Poisoned(lowered.program, lowered.plan, options, machine)

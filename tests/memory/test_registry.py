@@ -9,7 +9,7 @@ import pytest
 from tosaic.lowering.memory.algorithms.registry import GROUP, algorithm, names
 from tosaic.lowering.memory.algorithms.run import ALGORITHMS, allocate, find_algorithm
 from tosaic.lowering.memory.buffers import BufferInfo, PoolAllocation, PoolInfo, with_conflicts
-from tosaic.lowering.memory.planner import PlanOptions
+from tosaic.lowering.memory.planner import Memory
 from tosaic.runtime.errors import Problem
 
 from .brute_force import Plan
@@ -57,7 +57,7 @@ def test_an_installed_package_offers_an_algorithm(packages: pathlib.Path) -> Non
     assert "stacking_planner" not in sys.modules  # only when it is named
     found = allocate(BUFFERS, POOLS, "stacked")
     assert {n: (p.pool, p.byte_offset) for n, p in found.items()} == {"a": ("dram", 0), "b": ("dram", 16), "c": ("dram", 48)}
-    assert PlanOptions("stacked").algorithm_name == "stacked"
+    assert Memory("stacked").algorithm_name == "stacked"
 
 
 def test_an_algorithm_that_does_not_exist_is_refused_with_those_that_do(packages: pathlib.Path) -> None:
@@ -86,7 +86,7 @@ def test_a_broken_entry_point_is_a_problem_that_names_its_package(packages: path
     import sys
     sys.modules.pop("broken_planner", None)
     with pytest.raises(Problem) as error:
-        PlanOptions("mine")
+        Memory("mine")
     assert error.value.message == message and error.value.kind == "option" and error.value.help
 
 

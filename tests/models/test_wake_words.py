@@ -10,7 +10,7 @@ import tosaic
 from tosaic.jit.stages import Traced
 from tosaic.jit.tools.check.crosscheck import observe_all
 from tosaic.lowering.graph.graph import Function, Module
-from tosaic.lowering.rewrite import rewrite
+from tosaic.lowering.pipeline import rewritten
 from tosaic.lowering.text.reader import read_module
 from tosaic.runtime.interpreter import InterpreterVariables, interpret
 
@@ -53,7 +53,7 @@ def located(module: Module, function: Function) -> dict[str, int]:
 @pytest.mark.parametrize("name", WAKE_WORDS)
 def test_native_code_gives_litert_bytes_in_every_activation_of_a_thousand_steps(name: str) -> None:
     model = wake_word_model(name)
-    module = rewrite(read_module(convert(model), name))
+    module = rewritten(read_module(convert(model), name))
     function = module.function()
     place = located(module, function)
     observed = dataclasses.replace(module, functions=(observe_all(function)[0],))

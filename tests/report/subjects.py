@@ -8,7 +8,7 @@ from tosaic.jit.stages import Lowered
 from tosaic.jit.tools.report import Report
 from tosaic.jit.tools.report.figures import BufferLine, KernelLine, PoolLine, StepLine
 from tosaic.jit.tools.report.live import peak_of
-from tosaic.lowering.memory.planner import PlanOptions
+from tosaic.lowering.memory.planner import Memory
 from tosaic.lowering.target.presets import target
 
 DATA = pathlib.Path(__file__).parents[1] / "data"
@@ -38,7 +38,7 @@ def lowered(model: str, entry: str | None = None) -> Lowered:
     return tosaic.load(source).entry(entry).lower(target("cortex-m7"))
 
 
-def in_pools(found: Lowered, options: PlanOptions) -> Lowered:
+def in_pools(found: Lowered, options: Memory) -> Lowered:
     """The same function, for these memories."""
     return found.traced.lower(found.target, options)
 

@@ -15,12 +15,12 @@ from tosaic.lowering.elements.traverse import loads
 from tosaic.lowering.kernels.kernel import Compute, walk
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.memory.buffers import PoolInfo
-from tosaic.lowering.memory.planner import PlanOptions, plan
+from tosaic.lowering.memory.planner import Memory, plan
 
 from ..memory.programs import programs
 from .subjects import MODELS, buffer, by_rows, in_pools, lowered, made
 
-GREEDY = PlanOptions(algorithm="greedy_by_size", workspace_io=True)
+GREEDY = Memory(algorithm="greedy_by_size", workspace_io=True)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -59,7 +59,7 @@ def test_a_kernel_knows_its_line() -> None:
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(programs())
 def test_ticks_are_numbered_as_lifetimes_are(program: Program) -> None:
-    found = plan(program, PlanOptions(algorithm="greedy_by_size"))
+    found = plan(program, Memory(algorithm="greedy_by_size"))
     timeline = tuple(ticks(program.steps))
     lines = list(planned_lines(program, found, timeline))
     last = max(last for b in found.buffers for _, last in b.live)
@@ -105,7 +105,7 @@ def test_nothing_planned_has_no_peak() -> None:
 
 
 def test_each_pool_has_its_own_figures() -> None:
-    found = in_pools(lowered("corpus/f_attention_block"), PlanOptions(
+    found = in_pools(lowered("corpus/f_attention_block"), Memory(
         pools=(PoolInfo("fast", 3000), PoolInfo("slow", 1 << 16)), workspace_io=True))
     facts = report(found)
     assert [(p.name, p.limit) for p in facts.workspace_pools] == [("fast", 3000), ("slow", 1 << 16)]

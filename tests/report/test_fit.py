@@ -10,7 +10,7 @@ from tosaic.jit.tools.report.boards import BOARDS, on_boards
 from tosaic.jit.tools.report.figures import BufferLine, ObjectSize
 from tosaic.jit.tools.report.fit import fit, parse_limits
 from tosaic.lowering.memory.buffers import PoolInfo
-from tosaic.lowering.memory.planner import PlanOptions
+from tosaic.lowering.memory.planner import Memory
 
 from .subjects import buffer, in_pools, lowered, made
 
@@ -52,7 +52,7 @@ def test_what_nobody_asked_about_is_said(facts: Report) -> None:
 
 
 def test_pools_of_the_plan_are_matched_by_name_and_the_rest_counts_once() -> None:
-    pools = PlanOptions(pools=(PoolInfo("dtcm", 3000), PoolInfo("sram", 1 << 16)), workspace_io=True)
+    pools = Memory(pools=(PoolInfo("dtcm", 3000), PoolInfo("sram", 1 << 16)), workspace_io=True)
     found = report(in_pools(lowered("corpus/f_attention_block"), pools))
     sizes = {p.name: p.nbytes for p in found.pools}
     both = fit(found, parse_limits("sram:64K,dtcm:3000"))
@@ -63,7 +63,7 @@ def test_pools_of_the_plan_are_matched_by_name_and_the_rest_counts_once() -> Non
 
 
 def test_constants_in_pools_are_flash_and_count_once() -> None:
-    options = PlanOptions(constant_pools=(PoolInfo("flash"),))
+    options = Memory(constant_pools=(PoolInfo("flash"),))
     found = report(in_pools(lowered("corpus/f_mobilenet_block"), options), code=True)
     ram, line = fit(found, parse_limits("ram:64K,flash:1M")).lines
     pool = next(p for p in found.pools if p.name == "flash")

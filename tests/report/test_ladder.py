@@ -6,7 +6,7 @@ from tosaic.jit.tools.report import report
 from tosaic.jit.tools.report.ladder import RUNGS
 from tosaic.jit.tools.report.unfused import Unfused
 from tosaic.lowering.kernels.kernel import Branch, Loop, walk
-from tosaic.lowering.memory.planner import PlanOptions
+from tosaic.lowering.memory.planner import Memory
 
 from .subjects import MODELS, by_rows, in_pools, lowered
 
@@ -38,7 +38,7 @@ func.func @main(%p: tensor<i1>, %x: tensor<16xi32>) -> tensor<16xi32> {
 """
 
 
-def rungs(text: str, options: PlanOptions | None = None) -> dict[str, tuple[int, int]]:
+def rungs(text: str, options: Memory | None = None) -> dict[str, tuple[int, int]]:
     found = lowered(text) if options is None else in_pools(lowered(text), options)
     return {r.name: (r.nbytes, r.lower_bound) for r in report(found, ladder=True).ladder}
 
@@ -52,7 +52,7 @@ def test_a_chain_of_operators_by_hand() -> None:
 
 
 def test_inputs_and_outputs_count_where_the_plan_holds_them() -> None:
-    assert rungs(CHAIN, PlanOptions(workspace_io=True))["every value"][0] == rungs(CHAIN)["every value"][0] + 2 * 256
+    assert rungs(CHAIN, Memory(workspace_io=True))["every value"][0] == rungs(CHAIN)["every value"][0] + 2 * 256
 
 
 @pytest.mark.parametrize("model", MODELS)

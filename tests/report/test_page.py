@@ -15,7 +15,7 @@ import pytest
 from tosaic.jit.tools.report import Report, report
 from tosaic.jit.tools.report.fit import fit, parse_limits
 from tosaic.jit.tools.report.page import page
-from tosaic.lowering.memory.planner import PlanOptions
+from tosaic.lowering.memory.planner import Memory
 
 from .subjects import MODELS, buffer, by_rows, in_pools, lowered, made
 
@@ -135,7 +135,7 @@ def test_buffers_that_share_bytes_say_so() -> None:
 
 
 def test_limits_and_waste_are_drawn() -> None:
-    found = in_pools(lowered("corpus/f_attention_block"), PlanOptions(algorithm="greedy_by_conflicts", workspace_io=True))
+    found = in_pools(lowered("corpus/f_attention_block"), Memory(algorithm="greedy_by_conflicts", workspace_io=True))
     facts = report(found)
     assert facts.waste > 0
     near = dataclasses.replace(facts, pools=(dataclasses.replace(facts.pools[0], limit=facts.arena + 100),))

@@ -8,11 +8,11 @@ import pytest
 from tosaic.jit.tools.report import report
 from tosaic.jit.tools.report.terminal import HEIGHT, WIDTH, picture
 from tosaic.lowering.memory.buffers import PoolInfo
-from tosaic.lowering.memory.planner import PlanOptions
+from tosaic.lowering.memory.planner import Memory
 
 from .subjects import buffer, by_rows, in_pools, lowered, made
 
-POOLS = PlanOptions(pools=(PoolInfo("dtcm", 3000), PoolInfo("sram", 1 << 16)), workspace_io=True, algorithm="greedy_by_size")
+POOLS = Memory(pools=(PoolInfo("dtcm", 3000), PoolInfo("sram", 1 << 16)), workspace_io=True, algorithm="greedy_by_size")
 
 
 @pytest.mark.parametrize("name", ["quantized", "pools"])

@@ -10,7 +10,7 @@ from tosaic.lowering.graph.graph import Module
 from tosaic.lowering.graph.quantized import Quantized, any_quantized, calibrated, uniform
 from tosaic.lowering.graph.types import BF16, F16, F32, F64, I4, I8, I16, I32, UI8, UI16, ElementType, OpaqueType, TensorType
 from tosaic.lowering.graph.verify import verify
-from tosaic.lowering.rewrite import rewrite
+from tosaic.lowering.pipeline import rewritten
 from tosaic.lowering.rewrite.specialize import specialize
 from tosaic.lowering.rewrite.strip_quantized import strip_quantized
 from tosaic.lowering.text.printer import print_module
@@ -241,7 +241,7 @@ def test_code_takes_and_gives_arrays_of_the_storage_type() -> None:
     model = tosaic.load(print_module(module))
     assert np.array_equal(model(x), expected)
     assert np.array_equal(interpret(module, "main", [x])[0], expected)
-    assert np.array_equal(interpret(rewrite(module), "main", [x])[0], expected)
+    assert np.array_equal(interpret(rewritten(module), "main", [x])[0], expected)
     assert model.main.check([[x]]).agrees
     plain = tosaic.load(print_module(convolution(x="i8", w="i8", y="i8")))
     assert model.main.lower().show("loops") == plain.main.lower().show("loops")

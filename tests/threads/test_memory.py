@@ -14,7 +14,7 @@ from tosaic.lowering.loops.substitute import substituted
 from tosaic.lowering.loops.verify import verify_program
 from tosaic.lowering.memory.check.verify import plan_faults
 from tosaic.lowering.memory.plan import Plan, names_of
-from tosaic.lowering.memory.planner import PlanOptions, plan
+from tosaic.lowering.memory.planner import Memory, plan
 from tosaic.lowering.native.process.load import load, native_text
 from tosaic.lowering.schedule import lower
 from tosaic.runtime.errors import Problem
@@ -127,6 +127,6 @@ def test_parts_that_overlap_in_rows_are_found() -> None:
 def test_a_plan_for_threads_fits_pools_or_says_so(fine: None) -> None:  # noqa: F811
     kernels, program = lowered(blocks, NEAR, 2)
     for overlap in (True, False):
-        planned = plan(program, PlanOptions(overlap=overlap))
+        planned = plan(program, Memory(overlap=overlap))
         inputs = [np.ones(b.shape, b.dtype) for b in kernels.inputs]
         assert np.isfinite(load(program, planned)(*inputs)[0]).all()

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import tosaic
 from tosaic.lowering.machine_code.codegen import Engine
-from tosaic.lowering.memory.planner import PlanOptions
+from tosaic.lowering.memory.planner import Memory
 from tosaic.lowering.native.process.thread_pool import is_supported, thread_pool
 from tosaic.lowering.target.presets import host
 from tosaic.runtime import executable, threads
@@ -100,7 +100,7 @@ def test_what_is_set_for_the_process_is_what_functions_are_compiled_for(own: thr
 @pytest.mark.parametrize("wrong", (0, -1, 65, 1.5, True, "2"))
 def test_a_wrong_number_is_refused(own: threads.Threads, wrong: Any, arrays: tuple[np.ndarray, ...]) -> None:
     compiled = product(2).compile(*arrays)
-    for call in (lambda: tosaic.set_num_threads(wrong), lambda: product(wrong), lambda: PlanOptions(threads=wrong),
+    for call in (lambda: tosaic.set_num_threads(wrong), lambda: product(wrong), lambda: Memory(threads=wrong),
                  lambda: compiled(*arrays, num_threads=wrong)):
         with pytest.raises(Problem, match="the number of threads is"):
             call()
@@ -153,7 +153,7 @@ def test_a_fault_between_steps_in_parts_is_raised(own: threads.Threads) -> None:
         return %r : tensor<1x96x96xf32>
       }
     }'''
-    compiled = tosaic.load(text).main.compile(context=tosaic.Context("faults"), memory=PlanOptions(threads=2))
+    compiled = tosaic.load(text).main.compile(context=tosaic.Context("faults"), memory=Memory(threads=2))
     x = np.ones((1, 96, 96), np.float32)
     for _ in range(3):
         with pytest.raises(Problem, match="seen"):

@@ -13,7 +13,7 @@ from tosaic.lowering.graph.block_scaled_arrays import split_all
 from tosaic.lowering.graph.graph import Module, Operation, Value
 from tosaic.lowering.graph.types import F64, Array, TensorType
 from tosaic.lowering.graph.verify import verify
-from tosaic.lowering.memory.planner import PlanOptions
+from tosaic.lowering.memory.planner import Memory
 from tosaic.lowering.target.target import Target
 from tosaic.runtime.variables import Context
 
@@ -65,8 +65,8 @@ class Way:
         return f"{self.target}, {self.threads} threads, rows {self.rows}"
 
     @property
-    def memory(self) -> PlanOptions:
-        return PlanOptions(threads=self.threads, rows=self.rows)  # type: ignore[arg-type]
+    def memory(self) -> Memory:
+        return Memory(threads=self.threads, rows=self.rows)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)

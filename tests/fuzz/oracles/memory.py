@@ -4,10 +4,10 @@ from __future__ import annotations
 from tosaic.jit.stages import Lowered
 from tosaic.lowering.memory.algorithms.run import ALGORITHMS
 from tosaic.lowering.memory.check.verify import verify
-from tosaic.lowering.memory.planner import PlanOptions, plan
+from tosaic.lowering.memory.planner import Memory, plan
 
 
 def check_plans(lowered: Lowered) -> None:
     for name in ALGORITHMS:
-        found = plan(lowered.program, PlanOptions(algorithm=name, alignment=16))
+        found = plan(lowered.program, Memory(algorithm=name, alignment=16))
         verify(found, lowered.program)

@@ -97,7 +97,7 @@ def check_operators(lowered: Lowered, calls: Sequence[Sequence[Array]], what: st
     """Every operator by its own bound, on the operands that it had in native code."""
     module = lowered.module
     try:
-        found = crosscheck(module, module.function("main"), calls, executable, lowered.target)
+        found = crosscheck(module, module.function("main"), calls, executable, lowered.options)
     except Problem as problem:
         if problem.kind == "internal":
             raise
