@@ -1,7 +1,8 @@
 """What a schedule makes of constants while compiling (packed weights, tables), and what it goes by that their data says: noted
-in the builder with how it was made, so that `repeated` can make the same of the constants of another kernel of the same form.
+in the builder with how it was made, so that `schedule_cache` can make the same of the constants of another kernel of the same
+signature.
 
-Every look of a schedule at the data of a constant goes through `derive`.
+Whatever a schedule reads of the data of a constant, it reads through `derive`.
 """
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ class Made(NamedTuple):
     facts: Hashable = None
 
     @property
-    def form(self) -> Hashable:
+    def key(self) -> Hashable:
         """What code depends on that reads the arrays."""
         return self.facts, tuple([(a.dtype.name, a.size) for a in self.arrays])
 
@@ -31,18 +32,18 @@ Make = Callable[..., Made]
 
 
 class Derived(NamedTuple):
-    """`buffers` have the arrays that `make` makes of expressions of constants; `form` is what the code depends on."""
+    """`buffers` have the arrays that `make` makes of expressions of constants; `key` is what the code depends on."""
     buffers: tuple[Buffer, ...]
     sources: tuple[Expr, ...]
     make: Make
-    form: Hashable
+    key: Hashable
 
     def again(self, buffers: Mapping[Buffer, Buffer]) -> tuple[Array, ...] | None:
         """The arrays for other buffers in place of those of the sources; None where the code for them would be another."""
         if any(computed(x.index) or x.buffer not in buffers for e in self.sources for x in loads(e)):
             return None
         made = self.make(*(reading(e, buffers) for e in self.sources))
-        return made.arrays if made.form == self.form else None
+        return made.arrays if made.key == self.key else None
 
 
 def derive(b: Builder, names: Sequence[str], sources: Sequence[Expr], make: Make) -> tuple[tuple[Buffer, ...], Hashable]:
@@ -50,7 +51,7 @@ def derive(b: Builder, names: Sequence[str], sources: Sequence[Expr], make: Make
     facts. `make` knows no buffer but those of its arguments."""
     made = make(*sources)
     buffers = tuple([constant_buffer(name, array) for name, array in zip(names, made.arrays, strict=True)])
-    b.derived.append(Derived(buffers, tuple(sources), make, made.form))
+    b.derived.append(Derived(buffers, tuple(sources), make, made.key))
     return buffers, made.facts
 
 

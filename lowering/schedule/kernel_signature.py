@@ -1,5 +1,5 @@
-"""The form of a kernel: all that its schedule depends on but the data of constants, as nested tuples that compare by value.
-Kernels of one form differ in the names of buffers and axes, and in the data of constants.
+"""The signature of a kernel: all that its schedule depends on but the data of constants, as nested tuples that compare by
+value. Kernels of one signature differ in the names of buffers and axes, and in the data of constants.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Text = tuple[Hashable, ...]
 
 
 @dataclass(slots=True)
-class Form:
+class Signature:
     """Nodes, buffers, axes and computed indices by the order in which they are met."""
     nodes: dict[int, int] = field(default_factory=dict)
     lines: list[Text] = field(default_factory=list)
@@ -81,14 +81,14 @@ class Form:
                 return self.axis(term)
 
 
-def form_of(kernel: Kernel, rings: Mapping[Buffer, Buffer]) -> tuple[Text, tuple[Buffer, ...]]:
-    """The form of a kernel whose buffers lie in these rings, and its buffers, the one that it writes first."""
-    form = Form()
-    form.buffer(kernel.out)
-    axes = tuple(map(form.axis, kernel.axes))
-    root = form.value(kernel.value)
-    buffers = tuple([(b.role, b.dtype, b.shape, b.copies, b.data is None, ring_of(b, rings)) for b in form.buffers])
-    return (root, axes, tuple(form.lines), buffers, tuple([a.extent for a in form.axes])), tuple(form.buffers)
+def signature_of(kernel: Kernel, rings: Mapping[Buffer, Buffer]) -> tuple[Text, tuple[Buffer, ...]]:
+    """The signature of a kernel whose buffers lie in these rings, and its buffers, the one that it writes first."""
+    signature = Signature()
+    signature.buffer(kernel.out)
+    axes = tuple(map(signature.axis, kernel.axes))
+    root = signature.value(kernel.value)
+    buffers = tuple([(b.role, b.dtype, b.shape, b.copies, b.data is None, ring_of(b, rings)) for b in signature.buffers])
+    return (root, axes, tuple(signature.lines), buffers, tuple([a.extent for a in signature.axes])), tuple(signature.buffers)
 
 
 def ring_of(buffer: Buffer, rings: Mapping[Buffer, Buffer]) -> Text | None:

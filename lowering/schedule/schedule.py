@@ -37,7 +37,7 @@ from .nest.row_range import Rows
 from .nest.split_nest import collapse, split
 from .parallelize import DEEPEST, Shared, share, share_among, task_count
 from .row_reduction import fused_chain
-from .schedule_cache import NONE, Repeated, Request, Rings, Scheduled
+from .schedule_cache import NONE, Request, Rings, ScheduleCache, Scheduled
 from .schedule_text import lines_of
 from .search_space import Choices, as_asked, record_of, tuned
 from .strategies import Uses, choose
@@ -77,7 +77,7 @@ def in_floats(kernel: Kernel, target: Target, precision: Precision) -> str | Non
     """Why a kernel is computed in float32 though bfloat16 limbs are allowed. It does not depend on how rows are cut."""
     nest, uses = flatten(kernel), Uses(Constraints(target, precision))
     if not nest.axes or any(len(split(nest, by_rows, target, uses)) != 1 for by_rows in (False, True)):
-        return "it has several parts"
+        return "it is cut into several loop nests"
     whole, rows = (split(nest, by_rows, target, uses)[0] for by_rows in (False, True))
     form = contraction.recognise(collapse(whole), False)
     by_row = contraction.recognise(collapse(rows, rows.axes[0]), True)
@@ -149,11 +149,11 @@ def describe(kernel: Kernel, target: Target, precision: Precision | None = None,
 
 
 # ---- one kernel for several threads ----------------------------------------------------------------------------------
-def divided(kernel: Kernel, request: Request, threads: int, repeated: Repeated | None = None
+def divided(kernel: Kernel, request: Request, threads: int, cache: ScheduleCache | None = None
             ) -> tuple[Scheduled, Shared | None]:
     """A kernel scheduled for so many threads, and its function divided into tasks; or for one thread, where dividing it does
     not pay."""
-    schedule = (repeated or Repeated(scheduled)).schedule
+    schedule = (cache or ScheduleCache(scheduled)).schedule
     plain = None if work(kernel) >= MUCH else schedule(kernel, request)
     if not may_divide(kernel) or (plain and task_count(plain.function, threads, request.target.costs) == 1):
         return plain or schedule(kernel, request), None
@@ -162,12 +162,12 @@ def divided(kernel: Kernel, request: Request, threads: int, repeated: Repeated |
     return (deep, found) if found else (plain or schedule(kernel, request), None)
 
 
-def divided_as_asked(kernel: Kernel, request: Request, record: KernelRecord, repeated: Repeated
+def divided_as_asked(kernel: Kernel, request: Request, record: KernelRecord, cache: ScheduleCache
                      ) -> tuple[Scheduled, Shared | None]:
     """A kernel with as many tasks as a text says."""
     if record.tasks is None:
-        return repeated.schedule(kernel, request), None
-    deep = repeated.schedule(kernel, replace(request, keeps=DEEPEST))
+        return cache.schedule(kernel, request), None
+    deep = cache.schedule(kernel, replace(request, keeps=DEEPEST))
     return deep, among(deep.function if may_divide(kernel) else None, record, request.target)
 
 
@@ -199,7 +199,7 @@ def lower(kernels: Kernels, target: Target, rows: RowPolicy | None = None, threa
     divided among so many `threads`. `asked` is the schedule of each kernel, where a text gives it."""
     together = interleave(kernels, target, rows, threads)
     request = Request(target, precision or target.precision, findings=findings or target.findings)
-    return Lowering(kernels, together, request, threads, Repeated(scheduled), asked).program()
+    return Lowering(kernels, together, request, threads, ScheduleCache(scheduled), asked).program()
 
 
 def lower_each_way(kernels: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1,
@@ -207,11 +207,11 @@ def lower_each_way(kernels: Kernels, target: Target, rows: RowPolicy | None = No
                    findings: Choices = (), asked: Sequence[KernelRecord] | None = None) -> list[Program]:
     """`lower`, with every order of the steps of which only a plan can tell which needs the least memory. `ready` is called
     with each function of the first of them as soon as it is there."""
-    request, repeated = Request(target, precision, findings=findings), Repeated(scheduled)
+    request, cache = Request(target, precision, findings=findings), ScheduleCache(scheduled)
     found = ways(kernels, target, rows, threads, workspace_io)
     if asked is not None:  # of ways with other rows than those that it says, there is none for it
         found = [way for way in found if has_rows(kernels, way, asked)] or found[:1]
-    return [Lowering(kernels, way, request, threads, repeated, asked, None if number else ready).program()
+    return [Lowering(kernels, way, request, threads, cache, asked, None if number else ready).program()
             for number, way in enumerate(found)]
 
 
@@ -222,7 +222,7 @@ class Lowering:
     together: Interleaved
     request: Request
     threads: int
-    repeated: Repeated
+    cache: ScheduleCache
     asked: Sequence[KernelRecord] | None = None
     ready: Ready | None = None
 
@@ -259,10 +259,10 @@ class Lowering:
         if self.threads == 1 or by_rows:
             if record and record.tasks:
                 raise among_one(record)
-            made = self.repeated.schedule(kernel, replace(request, by_rows=by_rows, rings=rings))
+            made = self.cache.schedule(kernel, replace(request, by_rows=by_rows, rings=rings))
             return (replace(made, function=self.own_copies(number, made.function)) if by_rows else made), None
-        made, shared = (divided_as_asked(kernel, request, record, self.repeated) if record
-                        else divided(kernel, request, self.threads, self.repeated))
+        made, shared = (divided_as_asked(kernel, request, record, self.cache) if record
+                        else divided(kernel, request, self.threads, self.cache))
         return (replace(made, function=shared.function), shared.tasks) if shared else (made, None)
 
     def own_copies(self, number: int, function: Function) -> Function:

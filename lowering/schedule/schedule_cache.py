@@ -1,5 +1,5 @@
-"""Kernels of one form are scheduled once: the function of a later one is that of the first with its own buffers, and with what
-the schedule makes of its own constants. Where these say something else than those of the first, it is scheduled anew.
+"""Kernels of one signature are scheduled once: the function of a later one is that of the first with its own buffers, and with
+what the schedule makes of its own constants. Where these say something else than those of the first, it is scheduled anew.
 """
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ..loops.schedule_record import KernelRecord, NestRecord
 from ..loops.substitute import substituted
 from ..target.target import Precision, Target
 from .derived_constants import Derived, constant_buffer
-from .kernel_signature import Text, form_of
+from .kernel_signature import Text, signature_of
 from .search_space import Choices
 
 Rings = Mapping[Buffer, Buffer]
 NONE: Rings = {}
 MOST_TRIED = 3
-"""Functions of one form, for constants that say different things, that are tried for a kernel."""
+"""Functions of one signature, for constants that say different things, that are tried for a kernel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +52,14 @@ class Scheduled:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What has been scheduled, the buffers of its kernel in the order of the form with their rings, and what it has of
+    """What has been scheduled, the buffers of its kernel in the order of the signature with their rings, and what it has of
     constants."""
     scheduled: Scheduled
     buffers: tuple[Buffer, ...]
     derived: tuple[Derived, ...]
 
     def again(self, kernel: Kernel, buffers: Mapping[Buffer, Buffer]) -> Scheduled | None:
-        """The same for another kernel of the form, whose buffers stand for these; None where there is none."""
+        """The same for another kernel of the signature, whose buffers stand for these; None where there is none."""
         made, function = [d.again(buffers) for d in self.derived], self.scheduled.function
         if any(arrays is None for arrays in made):
             return None
@@ -81,18 +81,18 @@ def like(buffer: Buffer, name: str) -> Buffer:
 
 
 @dataclass(slots=True)
-class Repeated:
+class ScheduleCache:
     """What has been scheduled for one program, by a function that schedules one kernel."""
     scheduled: Callable[[Kernel, Request], Scheduled]
     known: dict[Text, list[Known]] = field(default_factory=dict)
 
     def schedule(self, kernel: Kernel, request: Request) -> Scheduled:
         """A kernel scheduled, as the function does it."""
-        if request.findings or request.precision != "f32":  # then more than the form decides, and more is read of constants
+        if request.findings or request.precision != "f32":  # more than the signature decides, and more is read of constants
             return self.scheduled(kernel, request)
-        form, buffers = form_of(kernel, request.rings)
+        signature, buffers = signature_of(kernel, request.rings)
         asked = None if request.asked is None else tuple([n.strategy for n in request.asked.nests])
-        known = self.known.setdefault((request.target, request.by_rows, request.keeps, asked, *form), [])
+        known = self.known.setdefault((request.target, request.by_rows, request.keeps, asked, *signature), [])
         for one in known[:MOST_TRIED]:
             if found := one.again(kernel, matched(one.buffers, buffers, request.rings)):
                 return found
@@ -109,7 +109,7 @@ def ringed(buffers: Sequence[Buffer], rings: Rings) -> tuple[Buffer, ...]:
 
 
 def matched(old: Sequence[Buffer], buffers: Sequence[Buffer], rings: Rings) -> dict[Buffer, Buffer]:
-    """What stands for the buffers of a function of the same form, and for their rings."""
+    """What stands for the buffers of a function of the same signature, and for their rings."""
     return dict(zip(old, (*buffers, *ringed(buffers, rings)), strict=True))
 
 

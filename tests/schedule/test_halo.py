@@ -10,9 +10,9 @@ from tosaic.lowering.graph.types import F32
 from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.ir import If, Let, walk
 from tosaic.lowering.schedule import describe, schedule
-from tosaic.lowering.schedule.kernel_signature import form_of
+from tosaic.lowering.schedule.kernel_signature import signature_of
 from tosaic.lowering.schedule.schedule import scheduled
-from tosaic.lowering.schedule.schedule_cache import Repeated, Request
+from tosaic.lowering.schedule.schedule_cache import Request, ScheduleCache
 
 from ..fuse.graphs import Graph, zero
 from .kernels import TARGETS, V4, check
@@ -77,9 +77,9 @@ def test_of_two_kernels_alike_each_has_a_halo_by_its_own_weights() -> None:
     infinite = weights.copy()
     infinite[0, 0, 0, 0] = np.inf
     kernels = [conv((2, 9, 11, 5), w, (1, 1, 1, 1)) for w in (weights, infinite)]
-    assert form_of(kernels[0], {})[0] == form_of(kernels[1], {})[0]
-    repeated = Repeated(scheduled)
-    assert [any("halo" in b.name for b in repeated.schedule(k, Request(V4)).function.scratch) for k in kernels] == [True, False]
+    assert signature_of(kernels[0], {})[0] == signature_of(kernels[1], {})[0]
+    cache = ScheduleCache(scheduled)
+    assert [any("halo" in b.name for b in cache.schedule(k, Request(V4)).function.scratch) for k in kernels] == [True, False]
 
 
 def test_a_large_input_is_not_copied() -> None:

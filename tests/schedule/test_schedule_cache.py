@@ -1,5 +1,5 @@
-"""Kernels of one form are scheduled once: the others' functions are what a schedule of their own would give, and read their own
-constants; where the data of constants decides, each has what its own data asks for."""
+"""Kernels of one signature are scheduled once: the others' functions are what a schedule of their own would give, and read
+their own constants; where the data of constants decides, each has what its own data asks for."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -20,10 +20,10 @@ from tosaic.lowering.loops.substitute import substituted
 from tosaic.lowering.loops.text import print_function
 from tosaic.lowering.loops.verify import verify, verify_program
 from tosaic.lowering.native.llvm.emit import emit_functions
-from tosaic.lowering.schedule.kernel_signature import form_of
+from tosaic.lowering.schedule.kernel_signature import signature_of
 from tosaic.lowering.schedule.nest.index_arithmetic import computed_index
 from tosaic.lowering.schedule.schedule import schedule, scheduled
-from tosaic.lowering.schedule.schedule_cache import Repeated, Request
+from tosaic.lowering.schedule.schedule_cache import Request, ScheduleCache
 from tosaic.lowering.target.target import Target
 
 from .kernels import TARGETS
@@ -58,8 +58,8 @@ def constants(function: Function) -> list[bytes]:
 
 def check_same(kernels: Sequence[Kernel], target: Target, shared: int | None = None) -> None:
     """What is scheduled together is what is scheduled alone; `shared` of it stand for another."""
-    repeated = Repeated(scheduled)
-    together = [repeated.schedule(k, Request(target)).function for k in kernels]
+    cache = ScheduleCache(scheduled)
+    together = [cache.schedule(k, Request(target)).function for k in kernels]
     alone = [schedule(k, target) for k in kernels]
     assert [print_function(f) for f in together] == [print_function(f) for f in alone]
     assert [constants(f) for f in together] == [constants(f) for f in alone]
@@ -112,15 +112,15 @@ def test_other_forms_share_nothing() -> None:
     others = [product("two", weights, m=13), product("three", weights[:, :32]), product("four", weights.astype(np.float64))]
     others += [replace(one, value=Apply("mul", (one.value, Const(x, "float32")), "float32")) for x in (0.0, -0.0)]
     others += [replace(one, out=Buffer("five", "float32", (12, 33), "temporary"))]
-    forms = [form_of(k, {})[0] for k in (one, *others)]
-    assert len(set(forms)) == len(forms)
+    signatures = [signature_of(k, {})[0] for k in (one, *others)]
+    assert len(set(signatures)) == len(signatures)
 
 
 def test_a_ring_is_part_of_the_form() -> None:
     kernel = product("k", np.ones((4, 5), np.float32))
-    x = next(b for b in form_of(kernel, {})[1] if b.role == "argument")
+    x = next(b for b in signature_of(kernel, {})[1] if b.role == "argument")
     ring = Buffer(x.name, x.dtype, (3, 4), x.role)
-    assert form_of(kernel, {x: ring})[0] != form_of(kernel, {})[0]
+    assert signature_of(kernel, {x: ring})[0] != signature_of(kernel, {})[0]
 
 
 def test_emitted_once_and_verified() -> None:
@@ -144,10 +144,10 @@ def test_emitted_once_and_verified() -> None:
 
 def test_a_fault_in_buffers_that_only_seem_alike_is_found() -> None:
     """A function that says it is like another is looked at itself where its buffers are not."""
-    repeated = Repeated(scheduled)
+    cache = ScheduleCache(scheduled)
     rng = np.random.default_rng(6)
     kernels = [product(f"k{i}", rng.standard_normal((40, 33)).astype(np.float32)) for i in range(2)]
-    first, second = (repeated.schedule(k, Request(TARGETS["512 bits"])).function for k in kernels)
+    first, second = (cache.schedule(k, Request(TARGETS["512 bits"])).function for k in kernels)
     small = {b: replace(b, shape=(b.size - 1,)) for b in second.params if b.role == "argument"}
     wrong = substituted(second, small)
     note_alike(wrong, first)
