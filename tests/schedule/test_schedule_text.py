@@ -29,7 +29,7 @@ from tosaic.lowering.target.target import Precision, Target
 from ..fuse.graphs import Graph, conv
 from .costs import every_machine_costs
 from .kernels import TARGETS, V4, random_data
-from .test_row_blocks import CASES, attention, kernels_of, small
+from .test_fused_chain import CASES, attention, kernels_of, small
 
 CORPUS = sorted((Path(__file__).parents[1] / "data" / "corpus").glob("*.mlir"))
 FEATURES = V4.features + ",+avx512vnni,+amx-tile,+amx-int8,+amx-bf16"

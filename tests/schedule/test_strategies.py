@@ -29,7 +29,7 @@ from tosaic.lowering.schedule.strategy import Strategy
 from tosaic.lowering.target.target import Target
 
 from ..fuse.graphs import Graph, conv
-from . import test_matrix_vector, test_outer_sums
+from . import test_column_reduction, test_gemv
 from .kernels import TARGETS, V4
 from .test_choices import product
 from .test_schedule_text import AMX
@@ -84,9 +84,9 @@ CASES: dict[str, tuple[type, Callable[[], Kernel], Request, str]] = {
     "contraction of bytes, VNNI": (Int8DotTiles, lambda: product(140, 64, 32, "int8"), Request(VNNI), "contraction: dot4, "),
     "contraction of bytes, AMX": (Int8MatrixTiles, lambda: product(256, 256, 256, "int8"), Request(AMX), "tiles, "),
     "contraction of limbs, AMX": (Bf16LimbTiles, lambda: product(256, 256, 256), Request(AMX, "bf16x6"), "bf16x6, "),
-    "column reduction": (STRATEGIES[2], lambda: test_outer_sums.sums(29, 64), Request(test_outer_sums.SMALL["512 bits"]),
+    "column reduction": (STRATEGIES[2], lambda: test_column_reduction.sums(29, 64), Request(test_column_reduction.SMALL["512 bits"]),
                          "outer sums: 8 rows of 64 by 2 vectors of 16"),
-    "gemv": (STRATEGIES[3], lambda: test_matrix_vector.product(16, 64), Request(V4),
+    "gemv": (STRATEGIES[3], lambda: test_gemv.product(16, 64), Request(V4),
              "matrix by vector: 8 rows, 2 vectors of 16 terms"),
     "window of bytes": (STRATEGIES[4], lambda: of_graph(depthwise), Request(VNNI), "window: dot4, tiles of "),
     "window": (STRATEGIES[5], lambda: of_graph(pool), Request(V4), "window: tiles of "),

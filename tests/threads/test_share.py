@@ -17,7 +17,7 @@ from tosaic.runtime import executable, threads
 from ..fuse.graphs import Graph, conv
 from ..schedule.costs import every_machine_costs
 from ..schedule.kernels import TARGETS
-from ..schedule.test_packed import kernel_of
+from ..schedule.test_saturating_pack import kernel_of
 
 V4 = TARGETS["512 bits, dot4"]
 

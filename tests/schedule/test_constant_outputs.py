@@ -15,7 +15,7 @@ from tosaic.lowering.schedule.parallelize import DEEPEST, divide
 from ..fuse.graphs import Graph, conv, zero
 from .costs import every_machine_costs
 from .kernels import TARGETS, V4, check
-from .test_phases import transposed
+from .test_transposed_convolution import transposed
 
 BORDER = (9, 8, 9, 9)
 

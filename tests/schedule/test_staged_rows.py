@@ -26,7 +26,7 @@ from tosaic.lowering.target.target import Target
 from ..fuse.graphs import Graph, conv, rescale
 from ..threads.cases import fine  # noqa: F401  a fixture
 from .kernels import TARGETS, buffers_of, check, meaning, random_data, same
-from .test_bytes import CONVOLUTIONS, product
+from .test_int8_contraction import CONVOLUTIONS, product
 
 SMALL = {name: replace(TARGETS[name], l2_bytes=1 << 14) for name in ("512 bits, dot4", "256 bits, no masks, dot4")}
 """The weights are large for the cache, and the rows are not."""
