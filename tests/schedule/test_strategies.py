@@ -12,7 +12,7 @@ from tosaic.lowering.elements.expression import Buffer, Load, apply, reduce
 from tosaic.lowering.fuse.fuse import fuse
 from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.builder import Builder
-from tosaic.lowering.rewrite import rewrite
+from tosaic.lowering.pipeline import rewritten
 from tosaic.lowering.schedule.contraction.padded_input import PaddedInput
 from tosaic.lowering.schedule.contraction.strategies import (
     Bf16LimbTiles,
@@ -29,9 +29,10 @@ from tosaic.lowering.schedule.strategy import Strategy
 from tosaic.lowering.target.target import Target
 
 from ..fuse.graphs import Graph, conv
-from . import test_column_reduction, test_gemv
+from . import test_gemv
 from .kernels import TARGETS, V4
 from .test_choices import product
+from .test_column_reduction import sums
 from .test_schedule_text import AMX
 
 I, J = Axis("i", 40), Axis("j", 64)
@@ -72,7 +73,7 @@ def pool(g: Graph) -> object:
 def fourier() -> Kernel:
     g = Graph()
     parts = g.ops("fft2d", g.input(1, 16, 32), g.input(1, 16, 32), inverse=False, local_bound=False)
-    module = rewrite(g.module(*parts))
+    module = rewritten(g.module(*parts))
     return fuse(module, module.function("main")).kernels[0]
 
 
@@ -84,7 +85,7 @@ CASES: dict[str, tuple[type, Callable[[], Kernel], Request, str]] = {
     "contraction of bytes, VNNI": (Int8DotTiles, lambda: product(140, 64, 32, "int8"), Request(VNNI), "contraction: dot4, "),
     "contraction of bytes, AMX": (Int8MatrixTiles, lambda: product(256, 256, 256, "int8"), Request(AMX), "tiles, "),
     "contraction of limbs, AMX": (Bf16LimbTiles, lambda: product(256, 256, 256), Request(AMX, "bf16x6"), "bf16x6, "),
-    "column reduction": (STRATEGIES[2], lambda: test_column_reduction.sums(29, 64), Request(test_column_reduction.SMALL["512 bits"]),
+    "column reduction": (STRATEGIES[2], lambda: sums(29, 64), Request(replace(V4, l2_bytes=1 << 10)),
                          "outer sums: 8 rows of 64 by 2 vectors of 16"),
     "gemv": (STRATEGIES[3], lambda: test_gemv.product(16, 64), Request(V4),
              "matrix by vector: 8 rows, 2 vectors of 16 terms"),
