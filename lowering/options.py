@@ -10,8 +10,10 @@ from ..runtime.public_names import checked_fields
 from ..runtime.threads import checked
 from .memory.planner import Memory
 from .row_tiling.row_tiling import RowPolicy
+from .schedule.schedule_text import ScheduleText
+from .schedule.strategy import Precision
 from .target.presets import check_is_target
-from .target.target import Precision, Target
+from .target.target import Target
 
 Tuning = tuple[tuple[str, tuple[str, ...]], ...]
 """Schedules that a measured search has found faster: the name of a kernel, and the texts of its strategies."""
@@ -28,8 +30,9 @@ class CompileOptions:
 
     `rows` says which kernels are tiled by rows, some rows of each at a time: "cache" those whose tensors outgrow the cache,
     "memory" those that need less memory so, "never" none (None: "memory" on microcontrollers, else "cache"). With `order`,
-    kernels run in the order that needs the least memory. `tuning` are schedules that `tune` has found. `memory` says which
-    memories there are, and how they are planned.
+    kernels run in the order that needs the least memory. `tuning` are schedules that `tune` has found; `schedule` is the text
+    of one, as `show("schedule")` prints it, whose strategies and tasks are used. `memory` says which memories there are, and
+    how they are planned.
     """
     target: Target | None = None
     threads: int | None = None
@@ -38,6 +41,7 @@ class CompileOptions:
     order: bool = True
     tuning: Tuning = ()
     memory: Memory = field(default_factory=Memory)
+    schedule: ScheduleText | str | None = None
 
     def __new__(cls, *values: Any, **named: Any) -> CompileOptions:
         checked_fields("tosaic.CompileOptions", cls.__dataclass_fields__, named)
@@ -52,6 +56,8 @@ class CompileOptions:
                 object.__setattr__(self, name, value)
         if self.memory.moved:
             object.__setattr__(self, "memory", replace(self.memory, moved=()))
+        if isinstance(self.schedule, str):
+            object.__setattr__(self, "schedule", ScheduleText(self.schedule))
         if self.threads is not None:
             checked(self.threads)
         if self.rows not in (None, *get_args(RowPolicy)):

@@ -43,6 +43,7 @@ from .rewrite.split_concats import split_concats
 from .rewrite.strip_quantized import strip_quantized
 from .row_tiling.kernel_order import ordered
 from .schedule.schedule import Ready, lower_each_way
+from .schedule.schedule_text import ScheduleText
 from .target.presets import host
 from .target.target import Target
 
@@ -110,8 +111,9 @@ def in_order(state: State) -> State:
 def scheduled(state: State) -> State:
     assert state.kernels is not None
     options = state.options
+    asked = options.schedule.read() if isinstance(options.schedule, ScheduleText) else state.asked
     programs = lower_each_way(state.kernels, state.target, options.rows, state.threads, options.memory.workspace_io,
-                              state.ready, options.precision, options.tuning, state.asked)
+                              state.ready, options.precision, options.tuning, asked)
     return replace(state, programs=tuple(programs))
 
 

@@ -215,6 +215,7 @@ def add_target(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cpu", help="another processor of the target's family, by LLVM's name")
     parser.add_argument("--features", metavar="+F,-G", default="", help="more features or fewer, by LLVM's names")
     parser.add_argument("--tuning", metavar="FILE", help="schedules that tosaic tune has found")
+    parser.add_argument("--schedule", metavar="FILE", help="use the strategies and tasks of a schedule that show has printed")
 
 
 def positive(text: str) -> int:

@@ -12,7 +12,7 @@ import stat
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,11 +92,23 @@ def shapes_of(options: argparse.Namespace) -> dict[str, tuple[int, ...]]:
 def options_with_target(options: argparse.Namespace) -> CompileOptions | None:
     """How to compile, of a command that takes a machine."""
     from ...lowering.target.presets import target
-    machine = target(options.target, options.cpu, options.features)
-    if options.tuning is None:
-        return options_of(options, machine)
     from ..tools.tune import read_findings
-    return options_of(options, machine, read_findings(options.tuning))
+    machine = target(options.target, options.cpu, options.features)
+    found = options_of(options, machine, read_findings(options.tuning) if options.tuning else ())
+    if found is None or options.schedule is None:
+        return found
+    from ...lowering.schedule.schedule_text import ScheduleText
+    return replace(found, schedule=ScheduleText(text_of(options.schedule), options.schedule))
+
+
+def text_of(path: str) -> str:
+    """The text of a schedule's file."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise Problem(f"{path} cannot be read: {error.strerror or error}", kind="file") from None
+    except ValueError:
+        raise Problem(f"{path} is no text", kind="file", help="tosaic show MODEL schedule prints a schedule") from None
 
 
 # ---- run ---------------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from ..row_tiling.ring_buffers import copied
 from ..row_tiling.row_access import row_dimension
 from ..row_tiling.row_chains import Chain
 from ..row_tiling.row_tiling import Interleaved, RowPolicy, interleave, ways
-from ..target.target import Precision, Target
+from ..target.target import Target
 from .contraction import recognise as contraction
 from .contraction.bf16_split import choose as limbs
 from .contraction.constant_outputs import with_background
@@ -41,7 +41,7 @@ from .schedule_cache import NONE, Request, Rings, ScheduleCache, Scheduled
 from .schedule_text import lines_of
 from .search_space import Choices, as_asked, record_of, tuned
 from .strategies import Uses, choose
-from .strategy import Constraints, Strategy
+from .strategy import Constraints, Precision, Strategy
 
 Ready = Callable[[Function], None]
 MUCH = 1 << 20
@@ -95,11 +95,11 @@ def instead(kernel: Kernel, strategies: Sequence[Strategy], request: Request) ->
 
 
 def schedule(kernel: Kernel, target: Target, by_rows: bool = False, rings: Rings = NONE, keeps: int = 0,
-             precision: Precision | None = None, findings: Choices = ()) -> Function:
+             precision: Precision = "f32", findings: Choices = ()) -> Function:
     """The loops of a kernel. With `by_rows` the function takes the first and the last of the rows to compute: values
     of the first axis with an extent above 1. `rings` says which buffers keep only their last rows, and where
     (`row_tiling`); `keeps` down to which depth loops stay that run once."""
-    return scheduled(kernel, Request(target, precision or target.precision, by_rows, rings, keeps, findings or target.findings)
+    return scheduled(kernel, Request(target, precision, by_rows, rings, keeps, findings)
                      ).function
 
 
@@ -140,9 +140,9 @@ def lower_all(b: Builder, strategies: Sequence[Strategy], by_rows: bool) -> None
         strategy.lower(b, Rows.of(b, nest.low, nest.axes[0].extent) if by_rows and nest.axes else None)
 
 
-def describe(kernel: Kernel, target: Target, precision: Precision | None = None, findings: Choices = ()) -> str:
+def describe(kernel: Kernel, target: Target, precision: Precision = "f32", findings: Choices = ()) -> str:
     """The schedule of a kernel by itself, as text: a line for each nest."""
-    request = Request(target, precision or target.precision, findings=findings or target.findings)
+    request = Request(target, precision, findings=findings)
     found = strategies_of(kernel, request)
     record = KernelRecord(kernel.origin, tuple(map(record_of, found)), in_floats=instead(kernel, found, request))
     return "\n".join(line.strip() for line in list(lines_of(0, record))[1:])
@@ -193,12 +193,12 @@ def work(kernel: Kernel) -> int:
 
 # ---- a program -------------------------------------------------------------------------------------------------------
 def lower(kernels: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1,
-          precision: Precision | None = None, findings: Choices = (), asked: Sequence[KernelRecord] | None = None) -> Program:
+          precision: Precision = "f32", findings: Choices = (), asked: Sequence[KernelRecord] | None = None) -> Program:
     """Every kernel as loops. Kernels whose values in between are too large for the cache run together, some rows at a
     time; with `rows` "memory" those with which the least memory is needed, with "never" none. Steps with work enough are
     divided among so many `threads`. `asked` is the schedule of each kernel, where a text gives it."""
     together = interleave(kernels, target, rows, threads)
-    request = Request(target, precision or target.precision, findings=findings or target.findings)
+    request = Request(target, precision, findings=findings)
     return Lowering(kernels, together, request, threads, ScheduleCache(scheduled), asked).program()
 
 

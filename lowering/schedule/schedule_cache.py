@@ -15,10 +15,11 @@ from ..kernels.kernel import Kernel
 from ..loops.ir import Function, note_alike
 from ..loops.schedule_record import KernelRecord, NestRecord
 from ..loops.substitute import substituted
-from ..target.target import Precision, Target
+from ..target.target import Target
 from .derived_constants import Derived, constant_buffer
 from .kernel_signature import Text, signature_of
 from .search_space import Choices
+from .strategy import Precision
 
 Rings = Mapping[Buffer, Buffer]
 NONE: Rings = {}

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ...runtime.errors import Position, Problem, Source, printable
+from ...runtime.records import dataclass
 from ..loops.schedule_record import ChainRecord, KernelRecord, NestRecord, RowRecord, TaskRecord
 
 KERNEL = re.compile(r"kernel (\d{1,9}): ?(.*)")
@@ -25,6 +26,16 @@ TASKS = re.compile(
 LOOP = re.compile(r"%(\d+) x (\d+)")
 NEST = re.compile(r"  (\S(?:.*?\S)?) \[(one element|[^\[\]<> ]+<\d{1,18}(?: [^\[\]<> ]+<\d{1,18})*)\] (\S.*)")
 AXIS = re.compile(r"([^<> ]+)<(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleText:
+    """The text of a schedule, and what it is called in problems."""
+    text: str
+    source: str = "schedule"
+
+    def read(self) -> tuple[KernelRecord, ...]:
+        return read_schedule(self.text, self.source)
 
 
 def print_schedule(schedules: Sequence[KernelRecord]) -> str:

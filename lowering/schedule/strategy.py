@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Literal, Protocol
 
 from ...runtime.records import dataclass
 from ..loops.builder import Builder
 from ..loops.cost import cycles
-from ..target.target import Precision, Target
+from ..target.target import Target
 from .nest.loop_nest import Nest
 from .nest.row_range import Rows
+
+Precision = Literal["f32", "bf16x6", "bf16x3"]
+"""Of contractions of float32: exact products and one rounding for each term; or sums of products of bfloat16 limbs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,9 @@
 from __future__ import annotations
 
 import functools
-from typing import Literal
 
 from ...runtime.records import dataclass
 from .costs import COSTS, Costs
-
-Precision = Literal["f32", "bf16x6", "bf16x3"]
-"""Of contractions of f32: exact products and one rounding for each term; or sums of products of bfloat16 parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +37,8 @@ class Target:
     """A matrix unit for bytes (AMX) that this process may use."""
     has_float_tiles: bool = False
     """That unit has products of bfloat16, too."""
-    precision: Precision = "f32"
-    """How contractions of f32 are computed where the schedule may choose (`schedule.float_parts`)."""
     has_masked: bool = False
     """Masked vector loads and stores cost as much as plain ones."""
-    findings: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Schedules that a measured search has found faster than those that follow from the rest (`schedule.alternatives`)."""
-
     costs: Costs = COSTS
     """What cost models count with."""
 

@@ -18,6 +18,7 @@ from tosaic.jit.models import model as model_module
 from tosaic.lowering.memory.buffers import PoolInfo
 from tosaic.lowering.memory.planner import Memory
 from tosaic.lowering.options import CompileOptions
+from tosaic.lowering.target.costs import Costs
 from tosaic.lowering.target.presets import PRESETS
 
 from .conftest import files
@@ -60,7 +61,7 @@ def key(cache: Folder) -> bytes:
 
 
 OPTIONS = {"target": PRESETS["x86-64"], "threads": 2, "precision": "bf16x6", "rows": "memory", "order": False,
-           "tuning": (("kernel", ("strategy",)),), "memory": Memory(workspace_io=True)}
+           "tuning": (("kernel", ("strategy",)),), "memory": Memory(workspace_io=True), "schedule": "kernel 0: x"}
 MEMORY = {"algorithm": "greedy_by_size", "pools": (PoolInfo("other"),), "alignment": 32, "accessor": "a",
           "constant_pools": (PoolInfo("rom"),), "pins": {"a": "workspace"}, "workspace_io": True, "overlap": False}
 POOL = {"name": "w", "size_hint_bytes": 64, "alignment": 64, "target_access": {"a": "rw"}, "clock_frequency_hz": 1,
@@ -94,6 +95,8 @@ def another(value: Any) -> Any:
             return not value
         case str():
             return value + "x"
+        case Costs():
+            return replace(value, barrier_cycles=1)
         case tuple():
             return (*value, ("kernel", ("choice",)))
         case _:

@@ -21,8 +21,8 @@ from tosaic.lowering.native.process.load import load
 from tosaic.lowering.schedule import describe, lower, schedule
 from tosaic.lowering.schedule.contraction.bf16_split import amx_loops, choose
 from tosaic.lowering.schedule.contraction.bf16_split.pack_b import packed
+from tosaic.lowering.schedule.strategy import Precision
 from tosaic.lowering.target.presets import host
-from tosaic.lowering.target.target import Precision
 
 from ..fuse.graphs import Graph, conv
 from ..native.machines import runs_here

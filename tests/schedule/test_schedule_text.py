@@ -23,8 +23,9 @@ from tosaic.lowering.schedule.schedule import lower, lower_each_way, strategies_
 from tosaic.lowering.schedule.schedule_cache import Request
 from tosaic.lowering.schedule.schedule_text import print_schedule, read_schedule
 from tosaic.lowering.schedule.search_space import alternatives
+from tosaic.lowering.schedule.strategy import Precision
 from tosaic.lowering.target.presets import target
-from tosaic.lowering.target.target import Precision, Target
+from tosaic.lowering.target.target import Target
 
 from ..fuse.graphs import Graph, conv
 from .costs import every_machine_costs

@@ -12,11 +12,12 @@ from ...elements.affine import Axis
 from ...elements.expression import Load, Reduce, is_float
 from ...elements.traverse import loads, loads_beside, nodes
 from ...graph.types import ITEM_SIZES
-from ...target.target import Precision, Target
+from ...target.target import Target
 from ..code_size_model import Code, share_of
 from ..nest.constant_data import is_constant
 from ..nest.loop_nest import Nest
 from ..nest.padding_conditions import Conditions
+from ..strategy import Precision
 from ..vectorize.epilogue import operations
 from .bf16_split.choose import choose_parts
 from .cache_blocking import Blocks, choose_blocks
