@@ -7,6 +7,7 @@ very many instructions, hands `put` their text.
 """
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -63,12 +64,11 @@ def plain(name: str) -> str:
 
 def spelled(x: Operand | str) -> str:
     """An operand without its type."""
-    match x:
-        case Value(_, name) | str(name):
-            return name
-        case bool():
-            return "true" if x else "false"
-    return f"{x}"
+    if isinstance(x, str):
+        return x
+    if isinstance(x, Value):
+        return x.name
+    return f"{x}".lower()
 
 
 def weights(likely: bool) -> str:
@@ -185,11 +185,12 @@ class Writer:
     def finished(self) -> list[str]:
         """The lines, with the phis of all parameters."""
         for block, first, params in self.entered:
-            for label, given in block.incoming:
-                assert len(given) == len(params), f"{label} gives {block.label} {len(given)} of {len(params)} parameters"
-            for number, (type, name) in enumerate(params):
-                incoming = ", ".join(f"[{given[number]}, %{label}]" for label, given in block.incoming)
-                self.lines[first + number] = f" {name} = phi {type} {incoming}"
+            labels, gifts = [label for label, _ in block.incoming], [given for _, given in block.incoming]
+            wrong = [label for label, given in block.incoming if len(given) != len(params)]
+            assert not wrong, f"{', '.join(wrong)} jumps to {block.label} without its {len(params)} parameters"
+            for line, (type, name), values in zip(itertools.count(first), params, zip(*gifts)):
+                incoming = ", ".join([f"[{value}, %{label}]" for value, label in zip(values, labels)])
+                self.lines[line] = f" {name} = phi {type} {incoming}"
         self.entered.clear()
         return self.lines
 
