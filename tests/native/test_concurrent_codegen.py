@@ -43,7 +43,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def compiled(traced: Traced) -> Any:
-    return np.asarray(lower_and_compile(traced, None, None, tosaic.Context("concurrent"))[0](X))
+    return np.asarray(lower_and_compile(traced, None, tosaic.Context("concurrent"))[0](X))
 
 
 @pytest.mark.usefixtures("small_batches")
@@ -53,7 +53,7 @@ def test_the_results_are_the_same(traced: Traced, expected: Any) -> None:
 
 @pytest.mark.usefixtures("small_batches")
 def test_the_image_is_the_same_every_time(traced: Traced) -> None:
-    first, second = (lower_and_compile(traced, None, None, None)[1] for _ in range(2))
+    first, second = (lower_and_compile(traced, None, None)[1] for _ in range(2))
     assert first == second and first.form == "linked"
 
 
