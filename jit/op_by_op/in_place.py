@@ -62,17 +62,14 @@ class OverArguments:
 def overwritable(lowered: Lowered) -> tuple[int, ...]:
     """The inputs of a program of one kernel and one result that the result may be written over."""
     from ...lowering.kernels.kernel import Compute
-    from ...lowering.loops.access_order import may_overwrite
-    from ...lowering.memory.sharing.occupancy import read_elsewhere
+    from ...lowering.memory.sharing.occupancy import may_write_over
     program = lowered.program
     if len(program.functions) != 1 or len(program.steps) != 1 or len(program.outputs) != 1 or program.variables:
         return ()
     step, kernel, function, out = program.steps[0], program.kernels[0], program.functions[0], program.outputs[0]
     if not isinstance(step, Compute) or step.rows is not None or step.parts > 1 or kernel.out is not out:
         return ()
-    elsewhere = read_elsewhere(kernel)
-    return tuple(n for n, b in enumerate(program.inputs) if b in function.params and b not in elsewhere
-                 and (b.dtype, b.nbytes) == (out.dtype, out.nbytes) and may_overwrite(function, b, out))
+    return tuple(n for n, b in enumerate(program.inputs) if b in function.params and may_write_over(kernel, function, b))
 
 
 def over_argument(lowered: Lowered, number: int) -> Executable:

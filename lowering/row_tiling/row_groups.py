@@ -14,12 +14,11 @@ from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from ..elements.traverse import loads
 from ..kernels.kernel import Compute, Kernels, Step, walk
-from .row_access import Rows
+from .row_access import row_dimension
+from .row_lifetimes import RowLifetimes, RowsRead, rows_used
 
 Groups = Callable[[Sequence[int]], Iterable[list[int]]]
 """Takes a run of kernels apart."""
-RowsRead = Mapping[Buffer, tuple[Rows, Rows]]
-NEVER = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,39 +97,23 @@ def bytes_needed(program: Kernels, steps: tuple[Step, ...], rings: Mapping[Buffe
     """The most bytes that hold something at one step, loops and branches taken as they are written: rings as a whole, of
     other buffers the rows that are written already and read again."""
     computed = [s for s in walk(steps) if isinstance(s, Compute)]
-    lives: dict[Buffer, tuple[Rows, Rows]] = {}
+    lives: dict[Buffer, RowLifetimes] = {}
     for tick, step in enumerate(computed):
         kernel = program.kernels[step.kernel]
         for b in uses.reads[step.kernel] | {kernel.out}:
             if b in uses.counted:
-                written, read = lives.setdefault(b, life(b, rings, len(computed)))
-                low, high = part(b, step, kernel.out, rows_read[step.kernel], len(written))
-                if b is kernel.out:
-                    np.minimum(written[low:high], tick, out=written[low:high])
-                np.maximum(read[low:high], tick, out=read[low:high])
+                life = lives.setdefault(b, lifetimes(b, rings, len(computed)))
+                life.use(tick, rows_used(b, kernel.out, step.rows, rows_read[step.kernel], len(life.written)), b is kernel.out)
     change = np.zeros(len(computed) + 1, np.int64)
-    for b, (written, read) in lives.items():
-        used = written <= read
-        nbytes = rings.get(b, b).nbytes // len(written)
-        np.add.at(change, written[used], nbytes)
-        np.add.at(change, read[used] + 1, -nbytes)
+    for b, life in lives.items():
+        used = life.written <= life.read
+        nbytes = rings.get(b, b).nbytes // len(life.written)
+        np.add.at(change, life.written[used], nbytes)
+        np.add.at(change, life.read[used] + 1, -nbytes)
     return int(np.cumsum(change).max(initial=0))
 
 
-def life(buffer: Buffer, rings: Mapping[Buffer, Buffer], ticks: int) -> tuple[Rows, Rows]:
-    """When each row of a buffer is written, and read for the last time, before anything is known; a ring has one."""
-    rows = 1 if buffer in rings else next((n for n in buffer.shape if n > 1), 1)
-    return (np.full(rows, 0 if buffer.role == "argument" else NEVER),
-            np.full(rows, ticks - 1 if buffer.role == "result" else -1))
-
-
-def part(buffer: Buffer, step: Compute, out: Buffer, rows_read: RowsRead | None, rows: int) -> tuple[int, int]:
-    """The rows of a buffer that a step writes or reads."""
-    if rows == 1 or step.rows is None or rows_read is None:
-        return 0, rows
-    if buffer is out:
-        return step.rows
-    if buffer not in rows_read:
-        return 0, rows
-    first, end = rows_read[buffer]
-    return int(first[step.rows[0]:step.rows[1]].min()), int(end[step.rows[0]:step.rows[1]].max())
+def lifetimes(buffer: Buffer, rings: Mapping[Buffer, Buffer], steps: int) -> RowLifetimes:
+    """Those of the rows of a buffer before any step; a ring has one row."""
+    rows = 1 if buffer in rings else row_dimension(buffer)[1]
+    return RowLifetimes.of(rows, 0 if buffer.role == "argument" else None, steps - 1 if buffer.role == "result" else None)

@@ -21,9 +21,8 @@ from dataclasses import field
 from ...runtime.records import dataclass
 from ...runtime.threads import MOST
 from ..elements.expression import Buffer
-from ..loops.apart import Places
-from ..loops.carried import Turns
 from ..loops.cost import CostModel, cycles
+from ..loops.dependence.dependence import Dependence
 from ..loops.ir import (
     INDEX,
     Block,
@@ -34,12 +33,9 @@ from ..loops.ir import (
     Let,
     Literal,
     LoadFrom,
-    LoadTile,
     Operand,
     Shuffle,
     Stmt,
-    StoreTile,
-    StoreTo,
     Var,
     walk,
 )
@@ -159,11 +155,11 @@ class Divider:
 
     def __init__(self, function: Function, costs: Costs) -> None:
         self.function, self.costs = function, costs
-        self.model, self.places = CostModel(function, costs), Places(function)
+        self.model, self.dependence = CostModel(function, costs), Dependence(function)
         self.scratch = frozenset(function.scratch)
         self.filling: Counter[Buffer] = Counter()
         for stmt in function.body:
-            _, writes = touched([stmt])
+            _, writes = self.dependence.touched(stmt)
             if writes <= self.scratch:
                 self.filling.update(dict.fromkeys(writes, round(self.model.statement(stmt))))
 
@@ -192,7 +188,7 @@ class Divider:
                 stored.clear()
 
         for stmt in self.function.body:
-            reads, writes = touched([stmt])
+            reads, writes = self.dependence.touched(stmt)
             if not writes or self.is_repeated(stmt, writes):
                 if reads & ever:
                     return None
@@ -235,12 +231,13 @@ class Divider:
             is_plain = isinstance(loop.low, Literal) and isinstance(loop.high, Literal)
             iterations = self.model.iterations(loop)
             each = around * (self.model.block(loop.body) + 1)
-            is_apart = is_plain and self.places.apart(loop, targets) and not self.carries(loop)
-            return [Share(loop, iterations, each)] if is_apart else None
+            may_divide = is_plain and self.dependence.are_independent(loop, targets) and not self.dependence.is_carried(
+                loop, self.scratch)
+            return [Share(loop, iterations, each)] if may_divide else None
         found: list[Share] = []
         several = 0
         for stmt in loop.body:
-            _, writes = touched([stmt])
+            _, writes = self.dependence.touched(stmt)
             if not writes & targets:
                 continue
             if not isinstance(stmt, For):
@@ -250,18 +247,9 @@ class Divider:
                 return None
             found += inner
             several += 1
-        if several > 1 and touched(loop.body)[0] & targets:
+        if several > 1 and self.dependence.touched(loop)[0] & targets:
             return None
         return found or None
-
-    def carries(self, loop: For) -> bool:
-        """Whether scratch goes from iteration to iteration of a loop."""
-        kept = self.scratch & touched(loop.body)[1]
-        if not kept or self.model.iterations(loop) == 1:
-            return False
-        turns = Turns(loop, self.places)
-        return any((turns.carry(buffer) or not turns.covers(buffer)) and not self.places.apart(loop, {buffer})
-                   for buffer in kept & touched(loop.body)[0])
 
     def count(self, result: Division, shares: Sequence[Share], start: int, tasks: int) -> int:
         """Put the loops of a phase on the line of units; where it ends."""
@@ -290,21 +278,6 @@ class Divider:
 def holds(stmt: Stmt, loops: Set[int]) -> bool:
     """Whether one of the loops is this one, or in it."""
     return id(stmt) in loops or (isinstance(stmt, For) and any(id(s) in loops for s in walk(stmt.body)))
-
-
-def touched(block: Block) -> tuple[set[Buffer], set[Buffer]]:
-    """The buffers that statements read, and that they write."""
-    reads: set[Buffer] = set()
-    writes: set[Buffer] = set()
-    for stmt in walk(block):
-        match stmt:
-            case LoadFrom(address=address) | LoadTile(address=address):
-                reads.add(address.buffer)
-            case GatherFrom(buffer=buffer):
-                reads.add(buffer)
-            case StoreTo(address=address) | StoreTile(address=address):
-                writes.add(address.buffer)
-    return reads, writes
 
 
 # ---- the function ----------------------------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ from ..elements.affine import Affine
 from ..elements.expression import Buffer, Load, Reduce
 from ..elements.traverse import loads, nodes
 from ..kernels.kernel import Compute, Kernel, Kernels, Parallel, rebuilt, walk
-from ..loops.access_order import may_overwrite
 from ..loops.builder import Builder
+from ..loops.dependence.access_order import may_overwrite
 from ..loops.ir import Function, buffers_read
 from ..loops.program import Program
 from ..loops.schedule_record import ChainRecord, KernelRecord, NestRecord, RowRecord, TaskRecord

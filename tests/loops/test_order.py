@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Buffer, Load, apply, reduce
 from tosaic.lowering.kernels.kernel import Kernel
-from tosaic.lowering.loops.access_order import NEVER, may_overwrite, touches
+from tosaic.lowering.loops.dependence.access_order import NEVER, may_overwrite, touches
 from tosaic.lowering.loops.interpret import Memory, run_function
 from tosaic.lowering.loops.ir import INDEX, Address, Function, Literal, LoadFrom, StoreTo, Type, Var
 from tosaic.lowering.schedule.schedule import schedule

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Buffer
-from tosaic.lowering.loops.access_order import may_overwrite
 from tosaic.lowering.loops.builder import Builder
+from tosaic.lowering.loops.dependence.access_order import may_overwrite
 from tosaic.lowering.loops.interpret import Memory, run_function
 from tosaic.lowering.loops.ir import Address, Function, Literal, Prefetch, Type, buffers_read
 from tosaic.lowering.loops.text import print_program, read_program

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ...elements.expression import Buffer
 from ...kernels.kernel import Branch, CheckTrue, CheckWritten, Compute, Loop, MarkWritten, Parallel, Step, walk
-from ...loops.access_order import may_overwrite
+from ...loops.dependence.access_order import may_overwrite
 from ...loops.program import Program
 from .contents import Contents
 from .layout import Layout, Use

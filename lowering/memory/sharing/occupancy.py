@@ -1,9 +1,9 @@
 """Which bytes of a buffer hold something that is still wanted, and when: finer than lifetimes, which know whole buffers.
 
-A kernel that runs by rows writes a buffer row by row, and its readers are done with it row by row; so two buffers that are
-live together may still share bytes, where the one's rows are read before the other's are written. And a kernel that reads
-each element before it stores there may write over an operand that nobody reads again. `spacing` says of a pair of buffers
-how far apart they have to lie.
+A kernel that is tiled by rows writes a buffer row by row, and its readers are done with it row by row; so two buffers that are
+live at the same time may still share bytes, where the rows of one are read before those of the other are written. And a kernel
+that loads each element before it stores there (`loops.dependence`) may write over an operand that nobody reads again. `spacing`
+says of a pair of buffers which distances between them are not allowed.
 """
 from __future__ import annotations
 
@@ -14,21 +14,18 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ....runtime.records import dataclass
 from ...elements.affine import Affine, Axis
 from ...elements.expression import Buffer, Load, Reduce
 from ...elements.traverse import free_axes, loads, nodes
 from ...kernels.kernel import Branch, CheckTrue, Compute, Kernel, Loop, Step, walk
-from ...loops.access_order import may_overwrite
-from ...loops.ir import buffers_read
+from ...loops.dependence.access_order import may_overwrite
+from ...loops.ir import Function, buffers_read
 from ...loops.program import Program
 from ...row_tiling.row_access import row_dimension, rows_read
+from ...row_tiling.row_lifetimes import RowLifetimes, RowsRead, rows_used
 from ..buffers import Ticks
 
-Rows = npt.NDArray[np.int64]
-RowBounds = tuple[list[int], list[int]]
-"""Of each row of a kernel's output the first row that it reads of a buffer, and the end."""
-NEVER = np.iinfo(np.int64).max
+Table = npt.NDArray[np.int64]
 Spacing = tuple[tuple[int, int], ...]
 """Open intervals, ascending: the offset of one buffer relative to another's lies in none of them."""
 
@@ -42,8 +39,8 @@ class Occupied(NamedTuple):
 
 
 def timed(steps: Sequence[Step]) -> Iterator[tuple[int, Compute]]:
-    """The steps that compute, outside of branches and loops, each with its tick in the line of `lifetimes`; not those that run
-    in parts at the same time."""
+    """The steps that compute, outside of branches and loops, each with its tick in the line of `lifetimes`; not those of tasks
+    that run at the same time."""
     tick = 0
     for step in steps:
         if isinstance(step, Compute):
@@ -62,7 +59,7 @@ def length(step: Step) -> int:
 
 
 def used_elsewhere(program: Program) -> set[Buffer]:
-    """Buffers that branches, loops, checks and parts use: these have no more than a lifetime."""
+    """Buffers that branches, loops, checks and tasks use: these have no more than a lifetime."""
     found: set[Buffer] = set()
     for outer in program.steps:
         for step in walk((outer,)):
@@ -85,53 +82,32 @@ def by_rows(program: Program, live: Mapping[Buffer, tuple[Ticks, ...]]) -> dict[
     ticks = list(timed(program.steps))
     partly = {b for _, s in ticks if s.rows is not None for b in program.functions[s.kernel].params} - used_elsewhere(program)
     whole = {k.out for k in program.kernels} | set(program.inputs)  # not the rings that some of them lie in
-    lives = {b: Life.of(b, live[b][0]) for b in partly & whole if len(live.get(b, ())) == 1 and row_dimension(b)[1] > 1}
-    reads: dict[int, Mapping[Buffer, RowBounds]] = {}
+    lives = {b: lifetimes(b, live[b][0]) for b in partly & whole if len(live.get(b, ())) == 1 and row_dimension(b)[1] > 1}
+    reads: dict[int, RowsRead] = {}
     for tick, step in ticks:
         kernel, function = program.kernels[step.kernel], program.functions[step.kernel]
         if step.kernel not in reads:
-            reads[step.kernel] = row_bounds(kernel) if step.rows is not None else {}
+            reads[step.kernel] = rows_read(kernel) if step.rows is not None else {}
         for b in function.params:
             if b in lives:
-                lives[b].use(tick, b is kernel.out, step.rows, reads[step.kernel].get(b))
-    return {b: life.occupied() for b, life in lives.items()}
+                life = lives[b]
+                life.use(tick, rows_used(b, kernel.out, step.rows, reads[step.kernel], len(life.read)), b is kernel.out)
+    return {b: occupied(b, life) for b, life in lives.items()}
 
 
-def row_bounds(kernel: Kernel) -> dict[Buffer, RowBounds]:
-    return {b: (first.tolist(), end.tolist()) for b, (first, end) in rows_read(kernel).items()}
+def lifetimes(buffer: Buffer, span: Ticks) -> RowLifetimes:
+    """Those of the rows of a buffer that lives so long, before any step: an input is there from the start, a result to the
+    end."""
+    return RowLifetimes.of(row_dimension(buffer)[1], span[0] if buffer.role == "argument" else None,
+                           span[1] if buffer.role == "result" else None)
 
 
-@dataclass(slots=True)
-class Life:
-    """Of each row of a buffer: the tick when it is written, and the one when it is read for the last time."""
-    buffer: Buffer
-    written: list[int]
-    read: list[int]
-
-    @staticmethod
-    def of(buffer: Buffer, span: Ticks) -> Life:
-        """An input is there from the start."""
-        _, rows = row_dimension(buffer)
-        return Life(buffer, [span[0] if buffer.role == "argument" else NEVER] * rows,
-                    [span[1] if buffer.role == "result" else -1] * rows)
-
-    def use(self, tick: int, is_written: bool, rows: tuple[int, int] | None, read: RowBounds | None) -> None:
-        """A step writes rows, or reads what those rows need; ticks only rise."""
-        first, end = 0, len(self.read)
-        if is_written:
-            first, end = rows or (first, end)
-            self.written[first:end] = [min(before, tick) for before in self.written[first:end]]
-        elif rows is not None and read is not None:
-            low, high = read
-            first, end = min(low[rows[0]:rows[1]]), max(high[rows[0]:rows[1]])
-        self.read[first:end] = [max(before, tick) for before in self.read[first:end]]
-
-    def occupied(self) -> tuple[Occupied, ...]:
-        """Neighbouring rows with the same life together."""
-        lives = list(zip(self.written, self.read))
-        nbytes = self.buffer.nbytes // len(lives)
-        edges = [0, *(i for i in range(1, len(lives)) if lives[i] != lives[i - 1]), len(lives)]
-        return tuple(Occupied(a * nbytes, z * nbytes, *lives[a]) for a, z in itertools.pairwise(edges))
+def occupied(buffer: Buffer, life: RowLifetimes) -> tuple[Occupied, ...]:
+    """Neighbouring rows with the same lifetime together."""
+    lives = list(zip(life.written.tolist(), life.read.tolist()))
+    nbytes = buffer.nbytes // len(lives)
+    edges = [0, *(i for i in range(1, len(lives)) if lives[i] != lives[i - 1]), len(lives)]
+    return tuple(Occupied(a * nbytes, z * nbytes, *lives[a]) for a, z in itertools.pairwise(edges))
 
 
 # ---- pairs -----------------------------------------------------------------------------------------------------------
@@ -140,44 +116,50 @@ def spacing(one: Sequence[Occupied], other: Sequence[Occupied]) -> Spacing:
     return spacing_of(table(one), table(other))
 
 
-def table(spans: Iterable[Occupied]) -> Rows:
+def table(spans: Iterable[Occupied]) -> Table:
     """A row for each: first byte, end, tick written, tick read."""
     return np.fromiter(itertools.chain.from_iterable(spans), np.int64).reshape(-1, 4)
 
 
-def spacing_of(a: Rows, b: Rows) -> Spacing:
+def spacing_of(a: Table, b: Table) -> Spacing:
     """`spacing` of two tables."""
-    together = (a[:, None, 2] <= b[None, :, 3]) & (b[None, :, 2] <= a[:, None, 3])
-    one, other = np.nonzero(together)
+    overlap = (a[:, None, 2] <= b[None, :, 3]) & (b[None, :, 2] <= a[:, None, 3])
+    one, other = np.nonzero(overlap)
     return merged(a[one, 0] - b[other, 1], a[one, 1] - b[other, 0])
 
 
-def merged(low: Rows, high: Rows) -> Spacing:
+def merged(low: Table, high: Table) -> Spacing:
     """The union of open intervals; two that only touch leave the point between them."""
     if not len(low):
         return ()
     order = np.argsort(low)
     starts, reached = low[order], np.maximum.accumulate(high[order])
-    apart = np.flatnonzero(starts[1:] >= reached[:-1])
-    return tuple(zip(starts[[0, *apart + 1]].tolist(), reached[[*apart, -1]].tolist()))
+    gaps = np.flatnonzero(starts[1:] >= reached[:-1])
+    return tuple(zip(starts[[0, *gaps + 1]].tolist(), reached[[*gaps, -1]].tolist()))
 
 
 def in_place(program: Program, live: Mapping[Buffer, tuple[Ticks, ...]]) -> Iterator[tuple[Buffer, Buffer]]:
     """Pairs (operand, result) that may lie on the same bytes: a kernel reads the one for the last time and writes the other
     for the first, each element after it has been read."""
     for tick, step in timed(program.steps) if program.kernels else ():
-        if step.rows is not None or step.parts > 1:  # another part may read what one has overwritten
+        if step.rows is not None or step.parts > 1:  # another task may read what one has overwritten
             continue
         kernel, function = program.kernels[step.kernel], program.functions[step.kernel]
         out = kernel.out
         if out not in function.params or live.get(out, ((-1, -1),))[0][0] != tick:
             continue
-        last = [b for b in function.params if b in buffers_read(function) and b is not out and b.nbytes == out.nbytes
-                and b.dtype == out.dtype and [s[1] for s in live.get(b, ())] == [tick]]
-        elsewhere = read_elsewhere(kernel) if last else set()
+        last = [b for b in function.params if b in buffers_read(function) and [s[1] for s in live.get(b, ())] == [tick]]
         for b in last:
-            if b not in elsewhere and may_overwrite(function, b, out):
+            if may_write_over(kernel, function, b):
                 yield b, out
+
+
+def may_write_over(kernel: Kernel, function: Function, operand: Buffer) -> bool:
+    """Whether the result of a kernel may lie on the bytes of an operand of the same type and size: each element of that is
+    loaded before something is stored at its place."""
+    out = kernel.out
+    return (operand is not out and (operand.dtype, operand.nbytes) == (out.dtype, out.nbytes)
+            and operand not in read_elsewhere(kernel) and may_overwrite(function, operand, out))
 
 
 def read_elsewhere(kernel: Kernel) -> set[Buffer]:

@@ -1,11 +1,11 @@
-"""Which loops may be divided: those whose turns keep apart in memory, and that wait for what they read."""
+"""Which loops may be divided: those whose iterations are independent, and that wait for what they read."""
 from __future__ import annotations
 
 import re
 
 import pytest
-from tosaic.lowering.loops.apart import Places
 from tosaic.lowering.loops.cost import cycles
+from tosaic.lowering.loops.dependence.dependence import Dependence
 from tosaic.lowering.loops.ir import For, Function
 from tosaic.lowering.loops.text import read_program
 from tosaic.lowering.schedule.parallelize import divide, task_count
@@ -41,9 +41,9 @@ def loops(f: Function) -> list[For]:
     return found
 
 
-def apart(f: Function) -> list[bool]:
-    places, (result,) = Places(f), [b for b in f.params if b.name == "y"]
-    return [places.apart(loop, {result}) for loop in loops(f)]
+def independent(f: Function) -> list[bool]:
+    (result,) = [b for b in f.params if b.name == "y"]
+    return [Dependence(f).are_independent(loop, {result}) for loop in loops(f)]
 
 
 ROWS = """for %0 in 0 to 100 {
@@ -127,7 +127,7 @@ CASES = {
     store @y[%2] = %6
   }
 }""", [False, True]),
-    "a turn reads the next one's": ("""for %0 in 0 to 99 {
+    "an iteration reads the next one's": ("""for %0 in 0 to 99 {
   %1: int64 = mul %0, 40
   %2: float32 = load @y[%1 + 40]
   store @y[%1] = %2
@@ -147,12 +147,12 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_turns_keep_apart_or_not(name: str) -> None:
+def test_iterations_are_independent_or_not(name: str) -> None:
     body, expected = CASES[name]
-    assert apart(function(body)) == expected
+    assert independent(function(body)) == expected
 
 
-def test_what_does_not_keep_apart_is_not_divided(fine: None) -> None:  # noqa: F811
+def test_loops_whose_iterations_depend_on_each_other_are_not_divided(fine: None) -> None:  # noqa: F811
     for name, (body, expected) in CASES.items():
         f = function(body)
         assert (divide(f, 2, V4.costs) is not None) == any(expected), name

@@ -1,14 +1,14 @@
-"""Loops of which a turn reads what an earlier one has stored in scratch are not divided; those that fill scratch anew are."""
+"""Loops of which an iteration reads what an earlier one has stored in scratch are not divided; those that fill scratch anew
+are."""
 from __future__ import annotations
 
 import pytest
-from tosaic.lowering.loops.apart import Places
-from tosaic.lowering.loops.carried import Turns
+from tosaic.lowering.loops.dependence.dependence import Dependence
 from tosaic.lowering.loops.ir import For, Literal
 from tosaic.lowering.schedule.parallelize import divide
 
 from .cases import V4, fine  # noqa: F401  a fixture
-from .test_apart import function
+from .test_independent_iterations import function
 
 FILL = """  for %10 in 0 to 5 {
     %11: int64 = mul %10, 8
@@ -56,7 +56,7 @@ CARRIED = {
   %3: int64 = mul %2, 40
 {FILL.replace("store @s[%11]", "store @s[%14]").replace("    store", "    %14: int64 = add %11, %3" + chr(10) + "    store")}
 {USE}""",
-    "fewer rows each turn": f"""  %2: int64 = sub 100, %0
+    "fewer rows each iteration": f"""  %2: int64 = sub 100, %0
   %3: int64 = min 5, %2
 {FILL.replace("0 to 5", "0 to %3")}
 {USE}""",
@@ -84,24 +84,23 @@ def is_divided(body: str) -> bool:
 
 def carried(body: str) -> bool:
     f = function(rows(body), "scratch(@s)")
-    places, (loop,) = Places(f), [s for s in f.body if isinstance(s, For)]
-    (s,) = f.scratch
-    return Turns(loop, places).carry(s)
+    (loop,) = [s for s in f.body if isinstance(s, For)]
+    return Dependence(f).is_carried(loop, set(f.scratch))
 
 
 @pytest.mark.parametrize("name", ALIKE)
-def test_turns_that_fill_scratch_anew_are_divided(name: str, fine: None) -> None:  # noqa: F811
+def test_iterations_that_fill_scratch_anew_are_divided(name: str, fine: None) -> None:  # noqa: F811
     assert not carried(ALIKE[name])
     assert is_divided(rows(ALIKE[name]))
 
 
 @pytest.mark.parametrize("name", CARRIED)
-def test_turns_that_read_what_earlier_ones_stored_are_not(name: str, fine: None) -> None:  # noqa: F811
+def test_iterations_that_read_what_earlier_ones_stored_are_not(name: str, fine: None) -> None:  # noqa: F811
     assert carried(CARRIED[name])
     assert not is_divided(rows(CARRIED[name]))
 
 
-def test_sums_of_an_earlier_loop_stay_with_their_turn(fine: None) -> None:  # noqa: F811
+def test_sums_of_an_earlier_loop_stay_with_their_iteration(fine: None) -> None:  # noqa: F811
     """What is read first was stored by an earlier loop, each turn reads and stores a place of its own."""
     first = """for %0 in 0 to 99 {
   %1: int64 = mul %0, 40
@@ -116,15 +115,14 @@ def test_sums_of_an_earlier_loop_stay_with_their_turn(fine: None) -> None:  # no
   store @y[%41] = %42
 }"""
     f = function(first + second, "scratch(@s)")
-    places, loop = Places(f), f.body[1]
+    found, loop, scratch = Dependence(f), f.body[1], set(f.scratch)
     assert isinstance(loop, For)
-    (s,) = f.scratch
-    assert Turns(loop, places).carry(s) and places.apart(loop, {s})
+    assert found.are_independent(loop, scratch) and not found.is_carried(loop, scratch)
 
 
-def test_what_was_stored_before_the_loop_is_not_of_a_turn(fine: None) -> None:  # noqa: F811
-    """Each turn stores the row of the next one: all turns are alike, but what the first loads is from outside."""
+def test_what_was_stored_before_the_loop_is_not_of_an_iteration(fine: None) -> None:  # noqa: F811
+    """Each iteration stores the row of the next one: all are alike, but what the first loads is from outside."""
     later = FILL.replace("store @s[%11]", "store @s[%12 + 40]")
     body = f"{later}\n{USE.replace('load @s[%21]', 'load @s[%22]')}"
-    assert not carried(body)
+    assert carried(body)
     assert not is_divided(f"store @s[0] = 0:float32x8\n{rows(body)}")

@@ -1,0 +1,173 @@
+"""The accesses of a function of the loop IR, each once for all iterations of the loops around it: what every question about
+dependence is answered from. Found in one walk; where an access begins is a linear form of loop indices (`loops.ranges`).
+"""
+from __future__ import annotations
+
+from dataclasses import field
+from weakref import WeakKeyDictionary
+
+from ....runtime.records import dataclass
+from ...elements.expression import Buffer
+from ...graph.types import ITEM_SIZES
+from ..ir import (
+    Address,
+    Block,
+    For,
+    Function,
+    GatherFrom,
+    If,
+    Let,
+    Literal,
+    LoadFrom,
+    LoadTile,
+    Operand,
+    ShapeTiles,
+    Shuffle,
+    StoreTile,
+    StoreTo,
+    Var,
+)
+from ..ranges import Form, Ranges
+
+NO_TERMS = Form({})
+MOST_ROWS = 1 << 40
+"""Rows that a function which takes the bounds of its outermost loop can be called for."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Access:
+    """`rows` times `active` neighbours of a buffer, each row `stride` elements behind the one before, from `base + offset` on.
+    It may be anywhere in the buffer where `base` is None. Accesses with one base have one object for it."""
+    buffer: Buffer
+    is_store: bool
+    base: Form | None
+    offset: int
+    active: int
+    rows: int = 1
+    stride: int = 0
+
+    @property
+    def offsets(self) -> range:
+        """Where each row begins, from the base on."""
+        return range(self.offset, self.offset + self.rows * self.stride, self.stride) if self.rows > 1 else range(
+            self.offset, self.offset + 1)
+
+    @property
+    def extent(self) -> int:
+        """Elements from the first to the last one."""
+        return (self.rows - 1) * self.stride + self.active
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inside:
+    """What a block has: accesses, and the loops and conditions that have some, in order; all accesses, inner ones too; the
+    buffers that these load and store."""
+    events: list[Access | For | If]
+    accesses: list[Access]
+    loaded: set[Buffer]
+    stored: set[Buffer]
+
+
+class Symbols(Ranges):
+    """Ranges that know of each symbol which value it is: `origins`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.origins: dict[int, Var] = {}
+
+    def derived(self, x: Var) -> Form:
+        form = Ranges.derived(self, x)
+        if len(form.terms) == 1 and not form.const:
+            ((symbol, coefficient),) = form.terms.items()
+            if coefficient == 1:
+                self.origins.setdefault(symbol, x)
+        return form
+
+
+@dataclass(slots=True, eq=False)
+class Accesses:
+    """The accesses of a function. `blocks` are by the identity of a block; `iterations` how many a loop has at most, and
+    `loops` which loop it is, by the index."""
+    symbols: Symbols = field(default_factory=Symbols)
+    blocks: dict[int, Inside] = field(default_factory=dict)
+    iterations: dict[Var, int] = field(default_factory=dict)
+    loops: dict[Var, For] = field(default_factory=dict)
+    tiles: tuple[tuple[int, int], ...] = ()
+
+    @staticmethod
+    def of(function: Function) -> Accesses:
+        """Found once for each function."""
+        if (known := _found.get(function)) is not None:
+            return known
+        found = Accesses()
+        for var in function.rows or ():
+            found.symbols.given(var, (0, MOST_ROWS))
+            found.symbols.origins.update(dict.fromkeys(found.symbols.form(var).terms, var))
+        found.add(function.body)
+        return _found.setdefault(function, found)
+
+    def inside(self, block: Block) -> Inside:
+        return self.blocks[id(block)]
+
+    def symbol(self, loop: For) -> int:
+        """That of a loop's index."""
+        (symbol,) = self.symbols.form(loop.index).terms
+        return symbol
+
+    # ---- the walk ----------------------------------------------------------------------------------------------------
+    def add(self, block: Block) -> Inside:
+        inside = self.blocks[id(block)] = Inside([], [], set(), set())
+        definitions = self.symbols.definitions
+        for stmt in block:
+            match stmt:
+                case Let(result=result) | Shuffle(result=result):
+                    definitions[result] = stmt
+                case LoadFrom(result, address, active):
+                    definitions[result] = stmt
+                    note(inside, self.access(address, False, active))
+                case StoreTo(address, _, active):
+                    note(inside, self.access(address, True, active))
+                case ShapeTiles(shapes):
+                    self.tiles = shapes
+                case LoadTile(tile, address, stride) | StoreTile(tile, address, stride):
+                    rows, nbytes = self.tiles[tile]
+                    active = nbytes // ITEM_SIZES[address.buffer.dtype]
+                    note(inside, self.access(address, isinstance(stmt, StoreTile), active, rows, stride))
+                case GatherFrom(result=result, buffer=buffer):
+                    definitions[result] = stmt
+                    note(inside, Access(buffer, False, None, 0, 1))
+                case For():
+                    self.enter(stmt)
+                    self.nest(inside, stmt)
+                case If():
+                    self.nest(inside, stmt)
+        return inside
+
+    def enter(self, loop: For) -> None:
+        low, high = self.symbols.loop(loop.index, loop.low, loop.high)
+        self.symbols.origins[self.symbol(loop)] = loop.index
+        self.iterations[loop.index], self.loops[loop.index] = high - low + 1, loop
+
+    def nest(self, inside: Inside, stmt: For | If) -> None:
+        inner = self.add(stmt.body)
+        if inner.accesses:
+            inside.events.append(stmt)
+            inside.accesses.extend(inner.accesses)
+            inside.loaded.update(inner.loaded)
+            inside.stored.update(inner.stored)
+
+    def access(self, address: Address, is_store: bool, active: int, rows: int = 1, stride: int = 0) -> Access:
+        base, offset = self.place(address.base)
+        return Access(address.buffer, is_store, base, offset + address.offset, active, rows, stride)
+
+    def place(self, base: Operand) -> tuple[Form, int]:
+        return (NO_TERMS, int(base.value)) if isinstance(base, Literal) else (self.symbols.form(base), 0)
+
+
+def note(inside: Inside, access: Access) -> None:
+    inside.events.append(access)
+    inside.accesses.append(access)
+    (inside.stored if access.is_store else inside.loaded).add(access.buffer)
+
+
+_found: WeakKeyDictionary[Function, Accesses] = WeakKeyDictionary()
