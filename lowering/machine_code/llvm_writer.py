@@ -3,7 +3,8 @@ program (`native/driver`, `native/c_object`), or serves the process (`native/pro
 
 Blocks take parameters, as in MLIR: a jump says what it gives them, and the writer makes the phis. A value of a hand-written
 function has its type with it, so that instructions need not say it; the emitter of kernels, which knows the types and writes
-very many instructions, hands `put` their text.
+very many instructions, hands `put` their text. (`llvmlite.ir` would do for the first, not for the second: it has an object for
+each value and type, and takes many times as long. It also has to be loaded, which code from a cache does without.)
 """
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ from ....runtime.tiles import ARCH_PRCTL, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDAT
 from ...loops.ir import ShapeTiles
 from ...loops.program import Program
 from ...machine_code.llvm_writer import Value, Writer, constant
-from .interface import MACHINE, Interface
 
 
 def uses_tiles(program: Program) -> bool:
@@ -21,11 +20,3 @@ def refused(w: Writer) -> Value:
     answer = w.assembly("syscall", "={rax},{rax},{rdi},{rsi},~{rcx},~{r11},~{memory},~{dirflag},~{fpsr},~{flags}", "i64",
                         *(constant("i64", n) for n in (ARCH_PRCTL, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA)))
     return w.compare("ne", answer, 0)
-
-
-def tile_sections(interface: Interface) -> list[str]:
-    """The error's name, in headers of objects that can return it."""
-    if not any(uses_tiles(entry.program) for entry in interface.entries):
-        return []
-    return [f"#ifndef TOSAIC_ERROR_MACHINE\n#define TOSAIC_ERROR_MACHINE ({MACHINE}) "
-            "/* the system does not let this process use tiles (AMX) */\n#endif"]

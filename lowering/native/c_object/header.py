@@ -8,7 +8,6 @@ import zlib
 from collections.abc import Sequence
 
 from ....runtime.errors import Problem
-from .amx_permission import tile_sections
 from .entry import linked
 from .header_sections import (
     checks,
@@ -18,10 +17,11 @@ from .header_sections import (
     model_functions,
     pool_sections,
     tensor_sections,
+    thread_sections,
+    tile_sections,
     variable_sections,
 )
 from .interface import ALIGNMENT, CONSTANTS, NULL, SIZE, STATE, VARIABLE, VERSION, Interface
-from .thread_pool import thread_sections
 
 __all__ = ["comment", "header", "header_checksum"]
 

@@ -10,7 +10,9 @@ from ....runtime.arguments import tensor_text
 from ....runtime.errors import printable
 from ...elements.expression import Buffer
 from ...graph.quantized import Quantized, real
-from .interface import THREAD_POOL, Entry, Interface
+from ..driver.parallel_steps import is_parallel, most_tasks
+from .amx_permission import uses_tiles
+from .interface import MACHINE, THREAD_POOL, Entry, Interface
 from .names import c_type, macro, size_member
 from .pools import Pool
 from .state import state_of
@@ -183,6 +185,36 @@ def mapped(interface: Interface, entry: Entry, kind: str, buffer: Buffer, name: 
     prefix = f"{entry.name.upper()}_{kind[:-1].upper()}_{macro(name)}"
     return [f"    {kind}.{name} = ({c_type(buffer.dtype)} *)(void *)({base} + {prefix}_OFFSET);",
             f"    {kind}.{size_member(name)} = {prefix}_SIZE;"]
+
+
+# ---- threads and tiles -----------------------------------------------------------------------------------------------
+POOL_STRUCTURE = """\
+/* Threads that a run may use: parallel(context, task, argument, parts) calls task(argument, part) once for each part from 0 to
+   parts - 1, on any threads and in any order, and returns when all of them have returned. What a part has written must then be
+   seen by the caller, as a join or a mutex makes sure. Results are the same for any number of threads. */
+#ifndef TOSAIC_THREAD_POOL
+#define TOSAIC_THREAD_POOL
+struct tosaic_thread_pool {
+    void (*parallel)(void *context, void (*task)(void *argument, int64_t part), void *argument, int64_t parts);
+    void *context;
+};
+#endif"""
+
+
+def thread_sections(interface: Interface) -> list[str]:
+    """How a C program gives threads to a model; nothing in headers of objects for one thread. The structure, and into how many
+    tasks a run divides its steps: threads beyond that have nothing to do."""
+    lines = [f"#define {entry.name.upper()}_PARTS {most_tasks(entry.program)} /* of a step, at most; a null pool runs them one "
+             "after the other */" for entry in interface.entries if is_parallel(entry.program)]
+    return [POOL_STRUCTURE, "\n".join(lines)] if lines else []
+
+
+def tile_sections(interface: Interface) -> list[str]:
+    """The error's name, in headers of objects that can return it."""
+    if not any(uses_tiles(entry.program) for entry in interface.entries):
+        return []
+    return [f"#ifndef TOSAIC_ERROR_MACHINE\n#define TOSAIC_ERROR_MACHINE ({MACHINE}) "
+            "/* the system does not let this process use tiles (AMX) */\n#endif"]
 
 
 # ---- the model -------------------------------------------------------------------------------------------------------

@@ -11,8 +11,8 @@ and an argument is there if the caller has something to give in it:
 * inputs, outputs: a pointer to each tensor. They are left out where tensors lie in the workspace (`workspace_io`); then
   `tosaic_m_map_inputs(workspace_pools)` and `_map_outputs` return the same structures, and say where.
 * workspace_pools: a pointer to each memory that a run works in. It is left out where the object is self-contained.
-* thread_pool: how to run the tasks of a step at the same time (`thread_pool`); null for one after the other. It comes last, and
-  is there where the model has been compiled for several threads and has steps with work enough for them.
+* thread_pool: how to run the tasks of a step at the same time (`header_sections`); null for one after the other. It comes last,
+  and is there where the model has been compiled for several threads and has steps with work enough for them.
 * constant_pools: a pointer to each memory that holds constants. It is there where the user has named such memories and the
   object is not self-contained; otherwise constants are symbols of the object.
 
