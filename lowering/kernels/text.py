@@ -1,56 +1,135 @@
-"""Kernels as text: each stored buffer with the expression of its element, and the steps. For `show` and golden tests."""
+"""Kernels as text: each stored buffer with the expression of its element, and the steps.
+
+For a reader, long constants are elided and faults left out. With `whole`, everything is there, and the text reads back
+(`text_reader`).
+"""
 from __future__ import annotations
 
+import itertools
+import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+import numpy as np
+
+from ...runtime.errors import printable
 from ...runtime.records import dataclass
 from ..elements.affine import Affine, Axis, Computed, Range, Wrapped
-from ..elements.expression import Apply, Buffer, Cast, Const, Expr, Guard, IndexValue, Load, Reduce
+from ..elements.expression import COMPARISONS, Apply, Buffer, Cast, Const, Expr, Guard, IndexValue, Load, Reduce
+from ..elements.roots import Roots
 from ..elements.traverse import children, nodes
-from .kernel import Branch, CheckTrue, CheckWritten, Compute, Kernel, Kernels, Loop, MarkWritten, Parallel, Step
+from ..graph.types import BY_STORAGE
+from .kernel import (
+    Branch,
+    CheckTrue,
+    CheckWritten,
+    Compute,
+    Fault,
+    Kernel,
+    Kernels,
+    Loop,
+    MarkWritten,
+    Parallel,
+    Step,
+    VariableUse,
+)
+
+WORD = re.compile(r"[A-Za-z_][\w./$-]*", re.ASCII)
+SHOWN = 4
+"""Elements of a constant that are written as numbers."""
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "eq": "==", "and": "&", "or": "|",
          "xor": "^", "shl": "<<", "ashr": ">>"}
 
 
-def print_kernels(kernels: Kernels) -> str:
-    lines = [f"kernels {kernels.name}"]
-    lines += [f"  {'input' if b.role == 'argument' else b.role} {typed(b)}" for b in kernels.inputs]
-    lines += [f"  output {typed(b)}" for b in kernels.outputs]
-    lines += [f"  {'external ' * v.external}variable {typed(v.buffer)}{'' if v.initial is None else ' = ' + data(v.initial)}"
-              for v in kernels.variables]
-    lines += [line for number, kernel in enumerate(kernels.kernels) for line in print_kernel(number, kernel)]
-    lines += ["  steps", *print_steps(kernels.steps, "    ")]
+def print_kernels(kernels: Kernels, whole: bool = False) -> str:
+    """All of them; with `whole` as a text that reads back."""
+    labels = Labels()
+    outs = [k.out for k in kernels.kernels]
+    for buffer in (*kernels.inputs, *(v.buffer for v in kernels.variables), *kernels.outputs, *outs):
+        labels.of(buffer)
+    lines = [f"kernels {quoted(kernels.name)}"]
+    lines += [f"  {'input' if b.role == 'argument' else b.role} {labels.typed(b)}" for b in kernels.inputs]
+    lines += [f"  output {labels.typed(b)}" for b in kernels.outputs]
+    lines += [variable(v, labels, whole) for v in kernels.variables]
+    lines += [fault(f) for f in kernels.faults] if whole else []
+    lines += [line for number, kernel in enumerate(kernels.kernels) for line in print_kernel(number, kernel, labels, whole)]
+    lines += ["  steps", *print_steps(kernels.steps, "    ", labels)]
     return "\n".join(lines) + "\n"
 
 
-def typed(buffer: Buffer) -> str:
-    return f"{buffer.name}: {buffer.dtype}[{', '.join(map(str, buffer.shape))}]"
+class Labels:
+    """Labels of the buffers between kernels: their names, quoted where they are no words, with a number where two are the
+    same."""
+
+    def __init__(self) -> None:
+        self.known: dict[Buffer, str] = {}
+        self.taken: set[str] = set()
+        self.constants: dict[Buffer, int] = {}
+
+    def of(self, buffer: Buffer) -> str:
+        if buffer not in self.known:
+            choices = (quoted(buffer.name + (f".{n}" if n else "")) for n in itertools.count())
+            self.known[buffer] = next(c for c in choices if c not in self.taken)
+            self.taken.add(self.known[buffer])
+        return self.known[buffer]
+
+    def constant(self, buffer: Buffer) -> str:
+        """The number of a constant among all, and its name; its data where it is met first."""
+        is_new = buffer not in self.constants
+        number = self.constants.setdefault(buffer, len(self.constants))
+        return f" #{number}" + (f" {json.dumps(buffer.name)} = {data(buffer, True)}" if is_new else "")
+
+    def typed(self, buffer: Buffer) -> str:
+        return f"{self.of(buffer)}: {type_of(buffer)}"
 
 
-def data(buffer: Buffer) -> str:
-    """The data of a constant: all of it where it is short."""
+def quoted(name: str) -> str:
+    return name if WORD.fullmatch(name) else json.dumps(name)
+
+
+def type_of(buffer: Buffer) -> str:
+    return f"{buffer.dtype}[{', '.join(map(str, buffer.shape))}]"
+
+
+def variable(v: VariableUse, labels: Labels, whole: bool) -> str:
+    element = f" of {v.element}" if v.element != BY_STORAGE[v.buffer.dtype].name else ""
+    initial = "" if v.initial is None else " = " + data(v.initial, whole)
+    return f"  {'external ' * v.external}variable {labels.typed(v.buffer)}{element}{initial}"
+
+
+def fault(f: Fault) -> str:
+    help = f" help {json.dumps(f.help)}" if f.help else ""
+    return f"  fault {quoted(f.kind)} {json.dumps(f.message)}{help}"
+
+
+def data(buffer: Buffer, whole: bool = False) -> str:
+    """The data of a constant: the first elements; with `whole` the bytes of all, where there are more."""
     assert buffer.data is not None
     flat = buffer.data.reshape(-1)
-    shown = ", ".join(str(x) for x in flat[:4].tolist())
-    return f"[{shown}{', ...' if flat.size > 4 else ''}]"
+    if whole and isinstance(buffer, Roots):
+        return f"{'inverse ' * buffer.inverse}roots {buffer.shape[-1]}"
+    if whole and (flat.size > SHOWN or flat.dtype.kind == "V"):
+        return "0x" + np.ascontiguousarray(buffer.data).tobytes().hex()
+    shown = ", ".join(str(x) for x in flat[:SHOWN].tolist())
+    return f"[{shown}{', ...' if flat.size > SHOWN else ''}]"
 
 
-def print_kernel(number: int, kernel: Kernel) -> Iterator[str]:
-    names = Names(kernel.value)
+def print_kernel(number: int, kernel: Kernel, labels: Labels, whole: bool = False) -> Iterator[str]:
+    names = Names(kernel.value, labels, (Const,)) if whole else Names(kernel.value, labels)
     axes = ", ".join(f"{names.axis(a)}<{a.extent}" for a in kernel.axes)
     value = names.expression(kernel.value)
-    yield f"  kernel {number}: {kernel.origin}"
-    yield f"    {typed(kernel.out)} at [{axes}] ="
+    yield f"  kernel {number}: {printable(kernel.origin)}"
+    yield f"    {labels.typed(kernel.out)} at [{axes}] ="
     for name, text in names.shared.values():
         yield f"      {name} := {text}"
     yield f"      {value}"
     for buffer, name in names.constants.items():
-        yield f"      where {name}: {buffer.dtype}[{', '.join(map(str, buffer.shape))}] = {data(buffer)}"
+        yield f"      where {name}: {type_of(buffer)}" + (labels.constant(buffer) if whole else f" = {data(buffer)}")
 
 
-def print_steps(steps: Sequence[Step], indent: str) -> Iterator[str]:
+def print_steps(steps: Sequence[Step], indent: str, labels: Labels) -> Iterator[str]:
     for step in steps:
         match step:
             case Compute(kernel, rows, parts):
@@ -60,30 +139,32 @@ def print_steps(steps: Sequence[Step], indent: str) -> Iterator[str]:
                 yield f"{indent}parallel"
                 for part in own:
                     yield f"{indent}  part"
-                    yield from print_steps(part, indent + "    ")
+                    yield from print_steps(part, indent + "    ", labels)
             case Branch(condition, then, otherwise):
-                yield f"{indent}if {condition.name}"
-                yield from print_steps(then, indent + "  ")
+                yield f"{indent}if {labels.of(condition)}"
+                yield from print_steps(then, indent + "  ", labels)
                 yield f"{indent}else"
-                yield from print_steps(otherwise, indent + "  ")
+                yield from print_steps(otherwise, indent + "  ", labels)
             case Loop(test, condition, body):
                 yield f"{indent}loop"
-                yield from print_steps(test, indent + "  ")
-                yield f"{indent}while {condition.name}"
-                yield from print_steps(body, indent + "  ")
+                yield from print_steps(test, indent + "  ", labels)
+                yield f"{indent}while {labels.of(condition)}"
+                yield from print_steps(body, indent + "  ", labels)
             case CheckWritten(variable, fault):
-                yield f"{indent}check {variable.name} is written, fault {fault}"
+                yield f"{indent}check {labels.of(variable)} is written, fault {fault}"
             case CheckTrue(condition, fault):
-                yield f"{indent}check {condition.name} is true, fault {fault}"
+                yield f"{indent}check {labels.of(condition)} is true, fault {fault}"
             case MarkWritten(variable):
-                yield f"{indent}mark {variable.name} written"
+                yield f"{indent}mark {labels.of(variable)} written"
 
 
 class Names:
     """Names within one kernel: axes (two of one name get numbers), constants, and expressions that are used more than once,
-    which are written out once (`shared`)."""
+    which are written out once (`shared`), but for those that are `alone`: they are as short as a name."""
 
-    def __init__(self, whole: Expr) -> None:
+    def __init__(self, whole: Expr, labels: Labels | None = None, alone: tuple[type[Expr], ...] = (Const, Load, IndexValue)
+                 ) -> None:
+        self.labels, self.alone = labels or Labels(), alone
         self.axes: dict[Axis, str] = {}
         self.constants: dict[Buffer, str] = {}
         self.shared: dict[int, tuple[str, str]] = {}
@@ -98,7 +179,7 @@ class Names:
 
     def buffer(self, buffer: Buffer) -> str:
         if buffer.role != "constant":
-            return buffer.name
+            return self.labels.of(buffer)
         return self.constants.setdefault(buffer, f"c{len(self.constants)}")
 
     def expression(self, whole: Expr) -> str:
@@ -116,7 +197,7 @@ class Names:
                     texts.append([])
                     stack += [EndOfIndex(), *reversed(list(parts_of_index(index)))]
                 case EndOfIndex():
-                    text = "".join(texts.pop()).replace("+ -", "- ")
+                    text = "".join(texts.pop())
                     texts[-1].append(text)
                 case EndOfShared(e):
                     self.shared[id(e)] = f"%{len(self.shared)}", "".join(texts.pop())
@@ -124,7 +205,7 @@ class Names:
                 case Expr() as e if id(e) in self.shared:
                     texts[-1].append(self.shared[id(e)][0])
                 case Expr() as e:
-                    if self.uses[id(e)] > 1 and not isinstance(e, (Const, Load, IndexValue)):
+                    if self.uses[id(e)] > 1 and not isinstance(e, self.alone):
                         texts.append([])
                         stack.append(EndOfShared(e))
                     stack += reversed(list(self.parts(e)))
@@ -134,15 +215,16 @@ class Names:
         """What the text of a node is made of, from left to right."""
         match e:
             case Const(value, dtype):
-                return (str(value) if dtype in ("float32", "int32") else f"{value}:{dtype}",)
-            case IndexValue(index, _):
-                return "index(", index, ")"
+                return (number(value, dtype),)
+            case IndexValue(index, dtype):
+                return "index(" if dtype == "int32" else f"index<{dtype}>(", index, ")"
             case Load(buffer, index):
                 return f"{self.buffer(buffer)}[", *separated(index, ", "), "]"
-            case Apply(primitive, (a, b), _) if primitive in INFIX:
+            case Apply(primitive, (a, b) as args, dtype) if primitive in INFIX and dtype == result_of(primitive, args):
                 return "(", a, f" {INFIX[primitive]} ", b, ")"
-            case Apply(primitive, args, _):
-                return f"{primitive}(", *separated(args, ", "), ")"
+            case Apply(primitive, args, dtype):
+                own = "" if dtype == result_of(primitive, args) else f"<{dtype}>"
+                return f"{primitive}{own}(", *separated(args, ", "), ")"
             case Cast(arg, dtype, bits):
                 return f"{'bits' if bits else 'cast'}<{dtype}>(", arg, ")"
             case Guard(where, inside, outside):
@@ -167,13 +249,31 @@ class EndOfShared:
 Piece = str | Expr | Affine | Axis | EndOfIndex | EndOfShared
 
 
+def number(value: float | int, dtype: str) -> str:
+    """A constant with its type; float32 and int32 show in how a number is written."""
+    match dtype:
+        case "float32":
+            return f"{value}:float32" if isinstance(value, int) else str(value)
+        case "int32" if not isinstance(value, float | bool):
+            return str(value)
+        case _:
+            return f"{value}:{dtype}"
+
+
+def result_of(primitive: str, args: Sequence[Expr]) -> str:
+    """The dtype of a primitive of these operands, but for the few that say another one."""
+    return "bool" if primitive in COMPARISONS else args[-1].dtype
+
+
 def separated(pieces: Sequence[Piece], by: str) -> list[Piece]:
     return [x for piece in pieces for x in (by, piece)][1:]
 
 
 def parts_of_index(index: Affine) -> Iterator[Piece]:
     for number, (term, c) in enumerate(index.terms):
-        yield (" + " if number else "") + ("" if c == 1 else f"{c}*")
+        sign = "" if not number else " + " if c > 0 else " - "
+        size = c if not number else abs(c)
+        yield sign + ("" if size == 1 else f"{size}*")
         match term:
             case Axis():
                 yield term
@@ -182,7 +282,7 @@ def parts_of_index(index: Affine) -> Iterator[Piece]:
             case Computed(value, extent):
                 yield from (f"clamp<{extent}>(", value, ")")
     if index.const or not index.terms:
-        yield (" + " if index.terms else "") + str(index.const)
+        yield (" + " if index.const >= 0 else " - ") + str(abs(index.const)) if index.terms else str(index.const)
 
 
 def conditions(where: Sequence[Range]) -> list[Piece]:
