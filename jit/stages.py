@@ -14,7 +14,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ..runtime.errors import Problem, printable, printable_text
+from ..runtime.errors import printable, printable_text
 from ..runtime.garbage_collection import seldom_collecting
 from ..runtime.later import now
 from ..runtime.public_names import public
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ..lowering.memory.planner import Memory
     from ..lowering.native.process.concurrent_codegen import ConcurrentCodegen
     from ..lowering.options import CompileOptions
+    from ..lowering.pipeline import State
     from ..lowering.target.target import Target
     from ..runtime.machine_code import Image
     from .aot import Artifact
@@ -43,13 +44,6 @@ if TYPE_CHECKING:
     from .tools.profile import Profile
     from .tools.report import Report
     from .tools.tune import Tuning
-
-STAGES = ("graph", "kernels", "schedule", "loops", "plan", "llvm", "asm")
-"""What `show` knows, from the tensor graph down."""
-
-ELIDED = 32
-"""Constants with more elements than this are not printed whole."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Traced:
@@ -84,10 +78,18 @@ class Traced:
         """Types of the outputs, in order."""
         return tuple(str(v.type) for v in self.interface.body.yields)
 
-    def show(self, stage: str = "graph", whole: bool = False) -> str:
-        """The graph as MLIR text, long constants elided unless `whole`; the stages further down are those of
-        `lower()`."""
-        return show_graph(self.module, whole) if known_stage(stage) == "graph" else self.lower().show(stage)
+    def show(self, stage: str = "graph", whole: bool = False, *, after: str | None = None,
+             options: CompileOptions | None = None) -> str:
+        """The graph as MLIR text, long constants elided unless `whole`; the stages further down are those of `lower(options)`.
+        `after` names a pass of `lowering/pipeline.py`: what there is behind it."""
+        from ..lowering.options import CompileOptions
+        from ..lowering.pipeline import start
+        from ..lowering.stage_text import graph_text, known_stage, text_after
+        if after is not None:
+            return printable_text(text_after(start(self.module, self.name, options or CompileOptions()), after, whole))
+        if known_stage(stage) == "graph":
+            return graph_text(self.module, whole)
+        return self.lower(options).show(stage, whole)
 
     def __str__(self) -> str:
         return self.show()
@@ -143,32 +145,18 @@ class Lowered:
     options: CompileOptions
     seconds: dict[str, float] = field(default_factory=dict)
 
-    def show(self, stage: str = "loops") -> str:
-        """One stage as text: graph, kernels, schedule, loops, plan, llvm or asm."""
-        return printable_text(self._text(known_stage(stage)))
+    def show(self, stage: str = "loops", whole: bool = False) -> str:
+        """One stage as text: graph, kernels, schedule, loops, plan, llvm or asm; `whole` with all constants, so that it reads
+        back."""
+        from ..lowering.stage_text import text_of
+        return printable_text(text_of(self.state, stage, whole))
 
-    def _text(self, stage: str) -> str:
-        match stage:
-            case "graph":
-                return show_graph(self.module)
-            case "kernels":
-                from ..lowering.kernels.text import print_kernels
-                return print_kernels(self.kernels)
-            case "schedule":
-                from ..lowering.schedule.schedule_text import print_schedule
-                return print_schedule(self.program.schedules)
-            case "loops":
-                from ..lowering.loops.text import print_program
-                return print_program(self.program)
-            case "plan":
-                return str(self.plan)
-            case "llvm":
-                from ..lowering.native.process.load import native_text
-                return native_text(self.program, self.plan, self.target)
-            case _:
-                from ..lowering.machine_code.codegen import assembly
-                from ..lowering.native.process.load import native_text
-                return assembly(native_text(self.program, self.plan, self.target), self.target)
+    @property
+    def state(self) -> State:
+        """What the passes of the pipeline have made."""
+        from ..lowering.pipeline import State
+        return State(self.traced.name, self.target, self.threads, self.options, self.module, self.kernels, (self.program,),
+                     self.plan)
 
     def __str__(self) -> str:
         return self.show()
@@ -265,22 +253,6 @@ def prepared(module: Module) -> Module:
 def executable(module: Module, function: Function, options: CompileOptions | None) -> Callable[..., Any]:
     """A function of a prepared module as code that takes a context, for the cross-check; it has a context of its own."""
     return lower(Traced(module, function.name), options).compile(Context("executable"))
-
-
-def show_graph(module: Module, whole: bool = False) -> str:
-    """A module as MLIR text; only a whole one reads back."""
-    from ..lowering.text.printer import print_module
-    return printable_text(print_module(module, elide=None if whole else ELIDED))
-
-
-def indented(text: str) -> str:
-    return "\n".join(f"  {line}" for line in text.split("\n"))
-
-
-def known_stage(stage: str) -> str:
-    if stage not in STAGES:
-        raise Problem(f"there is no stage {stage}", kind="argument", help=f"one of {', '.join(STAGES)}")
-    return stage
 
 
 def described(value: Value) -> str:

@@ -131,9 +131,13 @@ def parser() -> argparse.ArgumentParser:
     check = command(commands, "check", "compare compiled code with the reference; exit code 1 where they differ")
     add_inputs(check, "calls to compare")
     add_memory(check)
-    show = command(commands, "show", "print a stage: graph, kernels, schedule, loops, plan, llvm, asm")
-    show.add_argument("stage", metavar="STAGE", nargs="?", default="graph", help="(default: graph)")
-    show.add_argument("--whole", action="store_true", help="print long constants too, so that the graph reads back")
+    show = command(commands, "show", "print a stage: graph, kernels, schedule, loops, plan, llvm, asm", optional=True)
+    show.add_argument("stage", metavar="STAGE", nargs="?", help="(default: graph)")
+    show.add_argument("--whole", action="store_true", help="print long constants too, so that the text reads back")
+    show.add_argument("--after", metavar="PASS", help="print what there is after a pass of the pipeline")
+    show.add_argument("--print-after-all", action="store_true", help="print what there is after each pass, with its promise")
+    show.add_argument("--from", metavar="FILE", dest="start", action="append", default=[],
+                      help="go on from the printed text of a stage: kernels, with a schedule too; or loops, with a plan too")
     add_target(show)
     add_memory(show)
     profile = command(commands, "profile", "print where the time of a call goes, kernel by kernel")
@@ -153,20 +157,21 @@ def parser() -> argparse.ArgumentParser:
 
 
 def command(commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str,
-            help: str) -> argparse.ArgumentParser:
+            help: str, optional: bool = False) -> argparse.ArgumentParser:
     """A command on an entry function, with the options that all have."""
-    found = bare_command(commands, name, help)
+    found = bare_command(commands, name, help, optional)
     found.add_argument("--entry", metavar="NAME", help="the entry function (default: main, or the only one)")
     add_shape(found)
     return found
 
 
 def bare_command(commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str,
-                 help: str) -> argparse.ArgumentParser:
-    """A command on a whole model."""
+                 help: str, optional: bool = False) -> argparse.ArgumentParser:
+    """A command on a whole model, which is `optional` where an option may stand for it."""
     found = commands.add_parser(name, help=help, description=help, epilog=EPILOG,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
-    found.add_argument("model", metavar="MODEL", help="a model file, or - for standard input")
+    found.add_argument("model", metavar="MODEL", nargs="?" if optional else None,
+                       help="a model file, or - for standard input")
     found.add_argument("--level", choices=("none", "8K"), default="none",
                        help="refuse a model beyond a level of TOSA (default: none)")
     add_output(found)

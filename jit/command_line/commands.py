@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...lowering.graph.types import Array
-from ...runtime.errors import Problem
+from ...runtime.errors import Problem, printable_text
 from ..compiled import Compiled
 from ..models.dynamic_shapes import named_shape
 from ..models.model import Entry, Model, at_level, load_model
 from ..models.read import first_bytes
-from ..stages import STAGES, Lowered
+from ..stages import Lowered
 from .memory_options import options_of, settings_of
 from .progress import Progress
 
@@ -55,7 +55,7 @@ def standard_input(options: argparse.Namespace) -> bytes:
 
 def take_pipe(options: argparse.Namespace) -> None:
     """A named pipe, which shells make for <(...), can be read once: from here on it is standard input."""
-    model = getattr(options, "model", "-")
+    model = getattr(options, "model", None) or "-"
     if model != "-" and is_pipe(model):
         options.standard_input, options.model = first_bytes(model, -1), "-"
 
@@ -242,18 +242,49 @@ def check(options: argparse.Namespace) -> Answer:
 
 
 def show(options: argparse.Namespace) -> Answer:
-    """One stage as text."""
-    if options.model in STAGES and options.stage not in STAGES:
+    """One stage as text; what there is behind a pass, or behind each; from a model, or from the text of a stage."""
+    from ...lowering import stage_text
+    if options.start:
+        options.stage = options.stage or options.model or "loops"
+        text = resumed(options)
+        return Answer(YES, text.rstrip("\n"), {"stage": options.stage, "text": text})
+    if options.model in stage_text.STAGES and options.stage not in stage_text.STAGES:
         options.model, options.stage = options.stage, options.model
-        take_pipe(options)
-    if options.stage not in STAGES:
-        raise Problem(f"there is no stage {options.stage}", kind="argument", help=f"one of {', '.join(STAGES)}")
+    if options.model is None:
+        raise Problem("show needs a model", kind="argument", help="a file, or - for standard input; or --from FILE")
+    take_pipe(options)
+    stage = stage_text.known_stage(options.stage or "graph")
     with Progress("reading") as progress:
-        if options.stage == "graph" and not options.entry:
+        if stage == "graph" and not (options.entry or options.after or options.print_after_all):
             text = model_of(options, progress).show(options.whole)
         else:
-            text = entry_of(options, progress).lower(options_with_target(options)).show(options.stage)
-    return Answer(YES, text.rstrip("\n"), {"stage": options.stage, "text": text})
+            text = shown_of(entry_of(options, progress), stage, options)
+    return Answer(YES, text.rstrip("\n"), {"stage": stage, "text": text})
+
+
+def shown_of(entry: Entry, stage: str, options: argparse.Namespace) -> str:
+    """A stage of an entry, or what passes make of it."""
+    from ...lowering.options import CompileOptions
+    from ...lowering.pipeline import start
+    from ...lowering.stage_text import text_after, texts_after_all
+    chosen = options_with_target(options) or CompileOptions()
+    if not (options.after or options.print_after_all):
+        return entry.lower(chosen).show(stage, options.whole)
+    traced = entry.trace()
+    state = start(traced.module, traced.name, chosen)
+    if options.after:
+        return printable_text(text_after(state, options.after, options.whole))
+    return printable_text("\n".join(texts_after_all(state, options.whole)))
+
+
+def resumed(options: argparse.Namespace) -> str:
+    """A stage of what is made from the texts of stages."""
+    from ...lowering import stage_text
+    from ...lowering.options import CompileOptions
+    stage = stage_text.known_stage(options.stage)
+    texts = [(path, text_of(path)) for path in options.start]
+    state = stage_text.resumed(texts, options_with_target(options) or CompileOptions())
+    return printable_text(stage_text.text_of(state, stage, options.whole))
 
 
 def report(options: argparse.Namespace) -> Answer:

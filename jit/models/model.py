@@ -161,9 +161,10 @@ class Entry:
         traced = None if is_known else now(in_context(graph(all_shapes), self._context))
         return Entry(static, graph, self._cached, all_shapes, traced, self._context)
 
-    def show(self, stage: str = "graph") -> str:
-        """One stage as text."""
-        return self._traced().show(stage)
+    def show(self, stage: str = "graph", whole: bool = False, *, after: str | None = None,
+             options: CompileOptions | None = None) -> str:
+        """One stage as text, or what there is behind a pass, as `Traced.show` gives it."""
+        return self._traced().show(stage, whole, after=after, options=options)
 
     def check(self, calls: Sequence[Sequence[Array]], options: CompileOptions | None = None, memory: Memory | None = None, *,
               target: Target | None = None) -> CrossCheck:
@@ -267,8 +268,8 @@ class Model:
 
     def show(self, whole: bool = False) -> str:
         """The module as MLIR text, long constants elided unless `whole`."""
-        from ..stages import show_graph
-        return show_graph(self.module, whole)
+        from ...lowering.stage_text import graph_text
+        return graph_text(self.module, whole)
 
     def __str__(self) -> str:
         return self.show()

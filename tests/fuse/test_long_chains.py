@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 import tosaic
-from tosaic.jit.stages import STAGES, Traced, prepared
+from tosaic.jit.stages import Traced, prepared
 from tosaic.lowering.elements.traverse import children, nodes, post_order
 from tosaic.lowering.fuse.fuse import fuse
 from tosaic.lowering.fuse.inline import MOST_LEVELS, MOST_NODES
 from tosaic.lowering.kernels.kernel import Kernel
+from tosaic.lowering.stage_text import STAGES
 from tosaic.lowering.text.printer import print_module
 from tosaic.runtime.errors import Problem
 from tosaic.runtime.interpreter import interpret
