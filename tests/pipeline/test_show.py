@@ -65,7 +65,8 @@ def test_a_plan_that_is_wrong_for_the_loops_is_a_problem(show, tmp_path: Path) -
     text = show(MODEL, "plan")
     first = next(line for line in text.splitlines() if " intermediate " in line)
     plan.write_text(text.replace(f"{first}\n", ""))
-    assert "plan.txt is no plan for these loops: the memory plan is wrong: " in show("llvm", "--from", loops, "--from", plan, code=3)
+    said = show("llvm", "--from", loops, "--from", plan, code=3)
+    assert "plan.txt is no plan for these loops: the memory plan is wrong: " in said
 
 
 def test_python_shows_what_the_command_line_does(show) -> None:  # type: ignore[no-untyped-def]
