@@ -1,41 +1,26 @@
-"""Which machines there are: the one that this process runs on, and the presets to compile for. Vector unit, masks and
-dot products follow from LLVM's feature bits.
+"""Which machines there are: the one that this process runs on, and the presets to compile for. What their vectors and matrix
+units can do follows from LLVM's feature bits (`features`); rates, caches and costs are said here.
 """
 from __future__ import annotations
 
 import functools
 import pathlib
-import re
-import subprocess
-import sys
-from collections.abc import Set
 from dataclasses import replace
 
 from ...runtime.errors import Problem
 from ...runtime.public_names import public
 from ...runtime.tiles import may_use_tiles
+from .features import SSE2, V3, V4, check_names, dot_product, enabled, has_masks, matrix_unit, merged, vector_bytes
 from .target import Target
 
-SSE2 = "+64bit,+cmov,+cx8,+fxsr,+mmx,+sse,+sse2"
-V2 = SSE2 + ",+cx16,+popcnt,+sahf,+sse3,+sse4.1,+sse4.2,+ssse3"
-V3 = V2 + ",+avx,+avx2,+bmi,+bmi2,+crc32,+f16c,+fma,+lzcnt,+movbe,+xsave"
-V4 = V3 + ",+avx512bw,+avx512cd,+avx512dq,+avx512f,+avx512vl"
 LINUX = "x86_64-unknown-linux-gnu"
-AVX512 = frozenset({"avx512f", "avx512bw", "avx512dq", "avx512vl"})
-TILES = frozenset({"amx-tile", "amx-int8"})
-FLOAT_TILES = frozenset({"amx-tile", "amx-bf16"})
 
 
 def x86(triple: str, cpu: str, features: str) -> Target:
     """An x86 machine; what it can do is in `features`."""
-    on = Target(triple, cpu, features).enabled
-    wide = on >= AVX512
-    return Target(triple, cpu, features, vector_bytes=64 if wide else 32 if "avx2" in on else 16,
-                  vector_registers=32 if wide else 16, has_masked=wide, has_dot4=has_dot4(on))
-
-
-def has_dot4(on: Set[str]) -> bool:
-    return "avx512vnni" in on if on >= AVX512 else "avxvnni" in on
+    on = enabled(features)
+    return Target(triple, cpu, features, vector_bytes=vector_bytes(on), vector_registers=32 if has_masks(on) else 16,
+                  has_masked=has_masks(on), dot_product=dot_product(on))
 
 
 def microcontroller(triple: str, cpu: str, features: str) -> Target:
@@ -70,31 +55,13 @@ def target(name: str = "host", cpu: str | None = None, features: str = "") -> Ta
 
 def specific(base: Target, cpu: str, features: str) -> Target:
     """The machine with another processor, and more or fewer features."""
-    for feature in filter(None, features.split(",")):
-        if feature[0] not in "+-":
-            raise Problem(f"feature {feature!r} is neither on nor off", kind="option", help=f"+{feature} or -{feature}")
-    merged = ",".join({f[1:]: f for f in f"{base.features},{features}".split(",") if f}.values())
-    check_names(base.triple, cpu, merged)
+    changed = merged(base.features, features)
+    check_names(base.triple, cpu, changed)
     if base.architecture == "x86":
-        changed = x86(base.triple, cpu, merged)
-        return replace(changed, l1_bytes=base.l1_bytes, block_bytes=base.block_bytes, l2_bytes=base.l2_bytes,
-                       has_tiles=base.has_tiles and has_tiles(changed),
-                       has_float_tiles=base.has_float_tiles and has_float_tiles(changed))
-    return replace(base, cpu=cpu, features=merged)
-
-
-@functools.cache
-def check_names(triple: str, cpu: str, features: str) -> None:
-    """A Problem where LLVM does not know a processor or a feature. It says so on the standard error of its process only, so
-    another process asks."""
-    question = ("import sys, llvmlite.binding as llvm; llvm.initialize_all_targets(); llvm.Target.from_triple(sys.argv[1])"
-                ".create_target_machine(cpu=sys.argv[2], features=sys.argv[3])")
-    answer = subprocess.run([sys.executable, "-c", question, triple, cpu, features], capture_output=True, text=True)
-    found = re.search(r"'([^']*)' is not a recognized (processor|feature)", answer.stderr)
-    if found is not None or answer.returncode:
-        what = f"{found[2]} {found[1]}" if found is not None else f"processor {cpu} with features {features}"
-        raise Problem(f"LLVM knows no {what} for {triple}", kind="option",
-                      help="names are LLVM's: those of clang's -mcpu, and of its -mattr")
+        unit = matrix_unit(enabled(changed))
+        return replace(x86(base.triple, cpu, changed), l1_bytes=base.l1_bytes, block_bytes=base.block_bytes,
+                       l2_bytes=base.l2_bytes, matrix_unit=tuple(t for t in base.matrix_unit if t in unit))
+    return replace(base, cpu=cpu, features=changed)
 
 
 @functools.cache
@@ -111,8 +78,7 @@ def host() -> Target:
         features = ""
     found = described(llvm.get_process_triple(), llvm.get_host_cpu_name(), features)
     return replace(found, l1_bytes=data_cache(1) or found.l1_bytes, block_bytes=data_cache(2) // 2 or found.block_bytes,
-                   has_tiles=has_tiles(found) and may_use_tiles(),
-                   has_float_tiles=has_float_tiles(found) and may_use_tiles())
+                   matrix_unit=matrix_unit(found.enabled) if may_use_tiles() else ())
 
 
 def check_is_target(given: object) -> None:
@@ -136,16 +102,6 @@ def check_runs_here(target: Target | None) -> None:
         f"this is {here.triple}")
     raise Problem(f"code for {target.triple}, {target.cpu}, cannot run in this process: {why}", kind="option",
                   help="lower it and save it for that machine; without a target, code is for this one")
-
-
-def has_tiles(found: Target) -> bool:
-    """Whether a machine has a matrix unit for bytes, and the vectors that go with it."""
-    return found.enabled >= TILES and found.has_dot4 and found.has_masked
-
-
-def has_float_tiles(found: Target) -> bool:
-    """Whether that unit has products of bfloat16."""
-    return found.enabled >= FLOAT_TILES and found.has_masked
 
 
 def described(triple: str, cpu: str, features: str) -> Target:

@@ -1,10 +1,9 @@
-"""What a schedule and the emitter need to know of the machine."""
+"""A machine as strategies, cost models and the emitter see it. `presets` has those that there are."""
 from __future__ import annotations
-
-import functools
 
 from ...runtime.records import dataclass
 from .costs import COSTS, Costs
+from .features import DotProduct, MatrixType, enabled
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,19 +23,17 @@ class Target:
     loads_per_cycle: float = 2
     fma_latency: int = 4
     has_cache: bool = True
-    """Without one, memory is what counts: by default kernels run in turns where that needs less of it."""
+    """Without one, memory is what counts: by default kernels are tiled by rows where that needs less of it."""
     l1_bytes: int = 32 << 10
     """Of the first-level cache for data."""
     block_bytes: int = 1 << 19
     """What a large product reads again and again: half of the second-level cache."""
     l2_bytes: int = 1 << 20
     streaming_bytes: int = 8 << 20
-    has_dot4: bool = False
-    """u8 x s8 products summed four a lane (VNNI)."""
-    has_tiles: bool = False
-    """A matrix unit for bytes (AMX) that this process may use."""
-    has_float_tiles: bool = False
-    """That unit has products of bfloat16, too."""
+    dot_product: DotProduct | None = None
+    """What products of bytes vectors sum four to a lane."""
+    matrix_unit: tuple[MatrixType, ...] = ()
+    """What the matrix unit multiplies that this process may use; there is none where that is nothing."""
     has_masked: bool = False
     """Masked vector loads and stores cost as much as plain ones."""
     costs: Costs = COSTS
@@ -70,8 +67,3 @@ class Target:
     def enabled(self) -> frozenset[str]:
         """Features that are on, by LLVM's names."""
         return enabled(self.features)
-
-
-@functools.lru_cache(maxsize=64)
-def enabled(features: str) -> frozenset[str]:
-    return frozenset(f[1:] for f in features.split(",") if f.startswith("+"))

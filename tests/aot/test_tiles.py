@@ -38,10 +38,11 @@ __attribute__((constructor)) static void forbid(void) {
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter)) exit(77);
 }
 """
-needs_tiles = pytest.mark.skipif(not host().has_tiles, reason="this machine has no matrix unit, or does not let us use it")
+needs_tiles = pytest.mark.skipif("int8" not in host().matrix_unit,
+                                 reason="this machine has no matrix unit, or does not let us use it")
 
-needs_float_tiles = pytest.mark.skipif(not host().has_float_tiles, reason="this machine has no tiles of bfloat16, or does not "
-                                       "let us use them")
+needs_float_tiles = pytest.mark.skipif("bfloat16" not in host().matrix_unit,
+                                       reason="this machine has no tiles of bfloat16, or does not let us use them")
 
 
 def lowered(features: str = "") -> Lowered:
@@ -99,6 +100,6 @@ def test_a_process_that_may_not_use_tiles_gets_an_error(tmp_path: Path) -> None:
 
 
 def test_an_object_without_tiles_has_no_error_for_them(tmp_path: Path) -> None:
-    entry = lowered("-amx-int8" if sys.platform == "linux" and host().has_tiles else "")
+    entry = lowered("-amx-int8" if sys.platform == "linux" and "int8" in host().matrix_unit else "")
     assert not uses_tiles(entry.program)
     assert "TOSAIC_ERROR_MACHINE" not in save([entry], tmp_path, "model", Form()).header.read_text()

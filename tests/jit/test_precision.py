@@ -22,7 +22,7 @@ MODEL = """func.func @main(%x: tensor<1x64x128xf32>, %y: tensor<1x128x64xf32>) -
   return %0 : tensor<1x64x64xf32>
 }
 """
-has_tiles = host().has_float_tiles
+has_tiles = "bfloat16" in host().matrix_unit
 needs_tiles = pytest.mark.skipif(not has_tiles, reason="this machine has no tiles of bfloat16, or does not let us use them")
 
 

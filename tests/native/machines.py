@@ -20,7 +20,7 @@ DOT_PRODUCTS = ("avxvnni", "avx512vnni")
 def with_dot_products(plain: Target) -> Target:
     """The target with products of bytes in vectors of its size, as this machine has them; as Intel has, where it has none."""
     names = next((e for e in ENCODINGS if set(e) <= HOST), ENCODINGS[0])
-    return replace(plain, features=",".join([plain.features, *(f"+{name}" for name in names)]), has_dot4=True)
+    return replace(plain, features=",".join([plain.features, *(f"+{name}" for name in names)]), dot_product="u8s8")
 
 
 def used(functions: Sequence[Function], target: Target) -> Target:
@@ -29,7 +29,7 @@ def used(functions: Sequence[Function], target: Target) -> Target:
     if any(isinstance(s, Let) and s.op == "dot4" for f in functions for s in walk(f.body)):
         return target
     kept = [f for f in target.features.split(",") if f[1:] not in DOT_PRODUCTS]
-    return replace(target, features=",".join(kept), has_dot4=False)
+    return replace(target, features=",".join(kept), dot_product=None)
 
 
 def missing(target: Target) -> list[str]:

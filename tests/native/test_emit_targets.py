@@ -12,7 +12,8 @@ from tosaic.lowering.elements.expression import COMPARISONS, Buffer
 from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.ir import Function, Type
 from tosaic.lowering.native.llvm.emit import emit_functions
-from tosaic.lowering.target.presets import AVX512, PRESETS, described, host, target
+from tosaic.lowering.target.features import AVX512
+from tosaic.lowering.target.presets import PRESETS, described, host, target
 from tosaic.runtime.errors import Problem
 
 from .harness import object_file
@@ -118,11 +119,11 @@ def test_names_that_llvm_would_not_read_are_quoted() -> None:
 
 def test_vectors_follow_from_feature_bits_and_not_from_the_name() -> None:
     plain = described("x86_64-unknown-linux-gnu", "znver5", "+sse2,-avx2,-avx512f")
-    assert (plain.vector_bytes, plain.vector_registers, plain.has_masked, plain.has_dot4) == (16, 16, False, False)
+    assert (plain.vector_bytes, plain.vector_registers, plain.has_masked, plain.dot_product) == (16, 16, False, None)
     middle = described("x86_64-unknown-linux-gnu", "znver5", "+sse2,+avx2,+fma,-avx512f,+avxvnni")
-    assert (middle.vector_bytes, middle.vector_registers, middle.has_masked, middle.has_dot4) == (32, 16, False, True)
+    assert (middle.vector_bytes, middle.vector_registers, middle.has_masked, middle.dot_product) == (32, 16, False, "u8s8")
     wide = described("x86_64-unknown-linux-gnu", "generic", ",".join(f"+{f}" for f in [*AVX512, "avx2", "avx512vnni"]))
-    assert (wide.vector_bytes, wide.vector_registers, wide.has_masked, wide.has_dot4) == (64, 32, True, True)
+    assert (wide.vector_bytes, wide.vector_registers, wide.has_masked, wide.dot_product) == (64, 32, True, "u8s8")
     assert described("riscv64-unknown-linux-gnu", "generic-rv64", "").lanes(1) == 1
 
 
@@ -150,7 +151,7 @@ def test_features_decide_which_vectors_are_used() -> None:
     plain, wide = target("x86-64"), target("x86-64", "skylake-avx512", "+avx2,+fma,+avx512f,+avx512bw,+avx512dq,+avx512vl")
     assert (plain.vector_bytes, wide.vector_bytes, wide.cpu) == (16, 64, "skylake-avx512")
     assert target("x86-64-v4", features="-avx512f").vector_bytes == 32 and target("x86-64-v4", "generic").vector_bytes == 64
-    assert target("x86-64-v4", features="+avx512vnni").has_dot4 and not target("x86-64-v4").has_dot4
+    assert target("x86-64-v4", features="+avx512vnni").dot_product and not target("x86-64-v4").dot_product
 
 
 def test_a_processor_of_the_same_family_keeps_what_the_target_has() -> None:

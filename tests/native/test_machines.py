@@ -72,7 +72,7 @@ def function(op: str) -> Function:
 
 def test_a_feature_that_no_operation_uses_is_not_needed() -> None:
     plain = target("x86-64-v3")
-    with_products = replace(plain, features=f"{plain.features},+avxvnni", has_dot4=True)
+    with_products = replace(plain, features=f"{plain.features},+avxvnni", dot_product="u8s8")
     assert used([function("add")], with_products) == plain
     assert used([function("add"), function("dot4")], with_products) == with_products
 
@@ -80,5 +80,5 @@ def test_a_feature_that_no_operation_uses_is_not_needed() -> None:
 @pytest.mark.skipif(host().architecture != "x86", reason="asks for features of x86")
 def test_products_of_bytes_run_wherever_a_processor_has_them_in_some_encoding() -> None:
     found = with_dot_products(target("x86-64-v3"))
-    assert found.has_dot4 and not found.has_masked and found.vector_bytes == 32
+    assert found.dot_product and not found.has_masked and found.vector_bytes == 32
     assert runs_here(found) == (bool(host().enabled & set(DOT_PRODUCTS)) and runs_here(target("x86-64-v3")))

@@ -16,9 +16,10 @@ from tosaic.lowering.target.presets import PRESETS, host, target
 
 from .harness import Native, differences, interpreted
 
-needs_float_tiles = pytest.mark.skipif(not host().has_float_tiles, reason="this machine has no tiles of bfloat16, or does not "
-                                       "let us use them")
-needs_tiles = pytest.mark.skipif(not host().has_tiles, reason="this machine has no matrix unit, or does not let us use it")
+needs_float_tiles = pytest.mark.skipif("bfloat16" not in host().matrix_unit,
+                                       reason="this machine has no tiles of bfloat16, or does not let us use them")
+needs_tiles = pytest.mark.skipif("int8" not in host().matrix_unit,
+                                 reason="this machine has no matrix unit, or does not let us use it")
 
 
 def product(rows: int, groups: int, columns: int, dtype: str, steps: int) -> Function:
@@ -115,8 +116,8 @@ def test_products_of_floats_are_what_the_interpreter_says(rows: int, pairs: int,
 @needs_float_tiles
 @pytest.mark.parametrize("feature", ["amx-bf16", "amx-tile", "avx512bw"])
 def test_a_feature_that_is_off_takes_tiles_of_floats_away(feature: str) -> None:
-    assert target("host", features="+amx-bf16").has_float_tiles
-    assert not target("host", features=f"-{feature}").has_float_tiles
+    assert "bfloat16" in target("host", features="+amx-bf16").matrix_unit
+    assert "bfloat16" not in target("host", features=f"-{feature}").matrix_unit
 
 
 def test_a_configuration_is_what_the_instruction_loads() -> None:
@@ -126,14 +127,14 @@ def test_a_configuration_is_what_the_instruction_loads() -> None:
 
 
 def test_only_a_process_that_may_use_tiles_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not any(t.has_tiles or t.has_float_tiles for t in PRESETS.values())
-    assert not target("x86-64-v4", features="+avx512vnni,+amx-tile,+amx-int8").has_tiles
+    assert not any(t.matrix_unit for t in PRESETS.values())
+    assert "int8" not in target("x86-64-v4", features="+avx512vnni,+amx-tile,+amx-int8").matrix_unit
     monkeypatch.setattr(presets, "may_use_tiles", lambda: False)
-    assert not host.__wrapped__().has_tiles and not host.__wrapped__().has_float_tiles
+    assert not host.__wrapped__().matrix_unit
 
 
 @needs_tiles
 @pytest.mark.parametrize("feature", ["amx-int8", "amx-tile", "avx512vnni"])
 def test_a_feature_that_is_off_takes_tiles_away(feature: str) -> None:
-    assert target("host", features="+amx-int8").has_tiles
-    assert not target("host", features=f"-{feature}").has_tiles
+    assert "int8" in target("host", features="+amx-int8").matrix_unit
+    assert "int8" not in target("host", features=f"-{feature}").matrix_unit

@@ -27,7 +27,7 @@ from ..native.machines import runs_here, used, with_dot_products
 
 V4, V3, V2 = target("x86-64-v4"), target("x86-64-v3"), target("x86-64")
 TARGETS: dict[str, Target] = {
-    "512 bits, dot4": replace(V4, has_dot4=True, features=V4.features + ",+avx512vnni"),
+    "512 bits, dot4": replace(V4, dot_product="u8s8", features=V4.features + ",+avx512vnni"),
     "512 bits": V4,
     "256 bits, no masks": V3,
     "256 bits, no masks, dot4": with_dot_products(V3),

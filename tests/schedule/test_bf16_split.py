@@ -30,7 +30,7 @@ from .costs import every_machine_costs
 from .kernels import V4, Native, buffers_of, interpreted, row_count, spans
 
 FEATURES = V4.features + ",+avx512vnni,+amx-tile,+amx-bf16"
-TILES = replace(V4, has_float_tiles=True, features=FEATURES, block_bytes=1 << 20)
+TILES = replace(V4, matrix_unit=("bfloat16",), features=FEATURES, block_bytes=1 << 20)
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Way:
 
 
 SIX, THREE, PLAIN = Way("bf16x6"), Way("bf16x3"), Way("f32")
-CAN_RUN = runs_here(TILES) and host().has_float_tiles
+CAN_RUN = runs_here(TILES) and "bfloat16" in host().matrix_unit
 UNIT = 2.0**-24
 Data = Mapping[Buffer, Array]
 SHAPES = [(49, 40, 96), (33, 16, 64), (7, 24, 20), (64, 65, 131), (40, 30, 160), (40, 100, 33), (5, 8, 6)]
@@ -340,7 +340,7 @@ def test_sums_do_not_overflow_on_the_way() -> None:
 
 # ---- when ------------------------------------------------------------------------------------------------------------
 def test_without_tiles_it_is_a_product_of_float32() -> None:
-    for t in (Way("bf16x6", replace(TILES, has_float_tiles=False)), Way("bf16x6", V4)):
+    for t in (Way("bf16x6", replace(TILES, matrix_unit=())), Way("bf16x6", V4)):
         kernel = product(256, 256, 256)
         assert "contraction: fma" in text_of(kernel, t)
         assert "float32: this machine has no tiles of bfloat16" in text_of(kernel, t)

@@ -31,7 +31,7 @@ from ..threads.cases import fine  # noqa: F401  a fixture
 from .kernels import TARGETS, V3, buffers_of, check, meaning, random_data, same
 
 DOT4 = TARGETS["512 bits, dot4"]
-TILES = replace(DOT4, has_tiles=True, features=DOT4.features + ",+amx-tile,+amx-int8", block_bytes=1 << 13)
+TILES = replace(DOT4, matrix_unit=("int8",), features=DOT4.features + ",+amx-tile,+amx-int8", block_bytes=1 << 13)
 """The cache is small, so that columns are done in groups."""
 UNITS: dict[str, Target] = {name: TARGETS[name] for name in ("512 bits, dot4", "256 bits, no masks, dot4")} | {
     "256 bits, no masks": V3}

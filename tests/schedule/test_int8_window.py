@@ -17,7 +17,7 @@ from tosaic.lowering.schedule.window import int8_blocks
 from ..fuse.graphs import Graph, conv, rescale
 from .kernels import TARGETS, check
 
-WITH_DOT4 = {name: t for name, t in TARGETS.items() if t.has_dot4}
+WITH_DOT4 = {name: t for name, t in TARGETS.items() if t.dot_product}
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def test_a_target_with_products_of_bytes_uses_them(name: str) -> None:
     t = TARGETS["512 bits, dot4"]
     (k,) = CASES[name].kernels()
     assert "window: dot4" in describe(k, t)
-    assert "dot4" not in describe(k, replace(t, has_dot4=False))
+    assert "dot4" not in describe(k, replace(t, dot_product=None))
 
 
 def test_a_window_with_too_many_taps_or_weights_of_a_run_takes_plain_products() -> None:

@@ -34,7 +34,7 @@ from .test_fused_chain import CASES, attention, kernels_of, small
 
 CORPUS = sorted((Path(__file__).parents[1] / "data" / "corpus").glob("*.mlir"))
 FEATURES = V4.features + ",+avx512vnni,+amx-tile,+amx-int8,+amx-bf16"
-AMX = dataclasses.replace(V4, has_dot4=True, has_tiles=True, has_float_tiles=True, features=FEATURES)
+AMX = dataclasses.replace(V4, dot_product="u8s8", matrix_unit=("int8", "bfloat16"), features=FEATURES)
 WAYS: dict[str, tuple[Target, RowPolicy | None, int, Precision]] = {
     "a matrix unit": (AMX, None, 1, "f32"),
     "bfloat16 limbs": (AMX, None, 1, "bf16x6"),

@@ -135,7 +135,7 @@ def test_a_cost_is_that_of_the_loops() -> None:
 
 
 def test_a_target_without_the_unit_has_another_strategy() -> None:
-    machine: Target = replace(AMX, has_tiles=False)
+    machine: Target = replace(AMX, matrix_unit=())
     strategy, = strategies_of(product(256, 256, 256, "int8"), Request(machine))
     assert isinstance(strategy, Int8DotTiles)
     b = Builder("y")

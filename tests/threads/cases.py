@@ -22,7 +22,7 @@ from ..schedule.costs import every_machine_costs
 SAME = (1, 1, 1, 1)
 V4 = target("x86-64-v4")
 TARGETS: dict[str, Target] = {
-    "512 bits, dot4": replace(V4, has_dot4=True, features=V4.features + ",+avx512vnni"),
+    "512 bits, dot4": replace(V4, dot_product="u8s8", features=V4.features + ",+avx512vnni"),
     "256 bits, no masks": target("x86-64-v3"), "scalar": replace(target("x86-64"), vector_bytes=1)}
 THREADS = (2, 3, 8)
 

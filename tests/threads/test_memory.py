@@ -43,7 +43,7 @@ def test_the_plan_of_one_thread_is_the_plan_without_threads() -> None:
 
 
 def test_scratch_is_there_for_each_part(fine: None) -> None:  # noqa: F811
-    _, program = lowered(CASES["bytes"], replace(V4, has_dot4=True, features=V4.features + ",+avx512vnni"), 3)
+    _, program = lowered(CASES["bytes"], replace(V4, dot_product="u8s8", features=V4.features + ",+avx512vnni"), 3)
     own = [b for f in program.functions for b in f.scratch]
     assert own and all(b.copies == 3 and b.nbytes % (3 * 64) == 0 for b in own)
 
@@ -105,7 +105,7 @@ def without_copies(program: Program) -> Program:
 
 
 def test_parts_that_share_scratch_or_rings_are_found(fine: None) -> None:  # noqa: F811
-    dot4 = replace(V4, has_dot4=True, features=V4.features + ",+avx512vnni")
+    dot4 = replace(V4, dot_product="u8s8", features=V4.features + ",+avx512vnni")
     for case, t in ((CASES["bytes"], dot4), (blocks, NEAR)):
         _, program = lowered(case, t, 3)
         verify_program(program)

@@ -118,7 +118,7 @@ def packing_of(form: Contraction) -> str:
 
 def has_byte_products(form: Contraction, target: Target) -> bool:
     """Whether four products of bytes are done at a time in each lane."""
-    return (target.has_dot4 and bytes_of(form) is not None and lanes_of_sums(form, target) >= 4
+    return (target.dot_product is not None and bytes_of(form) is not None and lanes_of_sums(form, target) >= 4
             and places_with_conditions(form) <= MOST_PLACES)
 
 
@@ -214,4 +214,4 @@ def runs_by_turns(nest: Nest, target: Target) -> bool:
         return False
     if form.tested and choose_amx(form, target):
         return False
-    return not (target.has_dot4 and bytes_of(form)) or prefixes(form, Axis("k", form.depth)) is not None
+    return not (target.dot_product and bytes_of(form)) or prefixes(form, Axis("k", form.depth)) is not None

@@ -38,7 +38,7 @@ def recognise(nest: Nest, rows: bool, target: Target | None = None) -> Contracti
 
 def are_plain_rows(form: Contraction, first: Contraction, target: Target) -> bool:
     """Whether rows that lie apart meet no condition, and take hardly more cycles than those of the first form."""
-    if form.tested or Conditions.of(form.reduce, form.m, form.n).rows or (target.has_dot4 and bytes_of(form)):
+    if form.tested or Conditions.of(form.reduce, form.m, form.n).rows or (target.dot_product and bytes_of(form)):
         return False
     if any(x.buffer.nbytes > target.l2_bytes // NEAR for x in loads(form.a)):
         return False

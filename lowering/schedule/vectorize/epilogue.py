@@ -103,7 +103,7 @@ class Writer:
         self.known = known or reduce
         self.largest = largest
         self.steps = math.prod(a.extent for a in reduce.axes) if reduce else 0
-        self.terms = TERMS_OF_BYTES if target.has_dot4 and reduce and reduce.dtype == "int32" else 1
+        self.terms = TERMS_OF_BYTES if target.dot_product and reduce and reduce.dtype == "int32" else 1
         self.share = share_of(nest.value)
         self.packable = packable(nest, target)
         self.operations = operations(self.packable or nest.value, self.known)

@@ -83,7 +83,7 @@ class ByteWindowChoice:
 # ---- the form --------------------------------------------------------------------------------------------------------
 def recognise(nest: Nest, target: Target, rows: bool) -> ByteWindowChoice | None:
     inner = nest.axes[1:] if rows else nest.axes
-    if not target.has_dot4 or not inner or nest.where:
+    if not target.dot_product or not inner or nest.where:
         return None
     m = inner[-2] if len(inner) > 1 else None
     form = form_of(nest, m, inner[-1])

@@ -150,7 +150,7 @@ def even(count: int, most: int) -> int:
 # ---- whether ---------------------------------------------------------------------------------------------------------
 def refusal(form: Contraction, target: Target, precision: str) -> str | None:
     """Why a contraction is done in float32 though parts are allowed; None where it is done by parts."""
-    if not target.has_float_tiles:
+    if "bfloat16" not in target.matrix_unit:
         return "this machine has no tiles of bfloat16"
     if not is_possible(form):
         return "its operands are not read along rows"
@@ -237,7 +237,7 @@ def constants(form: Contraction) -> np.ndarray:
 
 def choose_parts(form: Contraction, target: Target, precision: str) -> Tile | None:
     """A block of tiles, in vectors of 16 sums; None where it is done in float32."""
-    if precision == "f32" or not target.has_float_tiles or not is_possible(form):
+    if precision == "f32" or "bfloat16" not in target.matrix_unit or not is_possible(form):
         return None
     shape = Shape.of(form, target, precision)
     return Tile(shape.rows, min(shape.wide, -(-form.n.extent // LANES)))

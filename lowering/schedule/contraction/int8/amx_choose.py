@@ -118,7 +118,7 @@ def lines_of(form: Contraction, found: Bytes, outer: tuple[Axis, ...]) -> int:
 def choose_tiles(form: Contraction, target: Target) -> Tile | None:
     """A block of tiles, in vectors of 16 sums; None where the matrix unit is no faster than `dot4`."""
     found = bytes_of(form)
-    if not target.has_tiles or found is None or form.m is None or form.inside:
+    if "int8" not in target.matrix_unit or found is None or form.m is None or form.inside:
         return None
     if not is_direct(form, found) and len(apart(form)) > MOST_APART:
         return None

@@ -1,0 +1,81 @@
+"""What LLVM's feature bits say about a machine: its vectors, masks, dot products and matrix unit. The names are LLVM's, those
+of clang's `-mattr`. Nothing here knows a machine; `presets` does.
+"""
+from __future__ import annotations
+
+import functools
+import re
+import subprocess
+import sys
+from collections.abc import Set
+from typing import Literal
+
+from ...runtime.errors import Problem
+
+DotProduct = Literal["u8s8"]
+"""Products of bytes that are summed four to a lane of int32, by the types of the operands: u8 x s8 is VNNI."""
+MatrixType = Literal["int8", "bfloat16"]
+"""Operands whose products a matrix unit sums in tile registers."""
+
+SSE2 = "+64bit,+cmov,+cx8,+fxsr,+mmx,+sse,+sse2"
+V2 = SSE2 + ",+cx16,+popcnt,+sahf,+sse3,+sse4.1,+sse4.2,+ssse3"
+V3 = V2 + ",+avx,+avx2,+bmi,+bmi2,+crc32,+f16c,+fma,+lzcnt,+movbe,+xsave"
+V4 = V3 + ",+avx512bw,+avx512cd,+avx512dq,+avx512f,+avx512vl"
+"""The levels of x86-64."""
+AVX512 = frozenset({"avx512f", "avx512bw", "avx512dq", "avx512vl"})
+AMX_INT8 = frozenset({"amx-tile", "amx-int8"})
+AMX_BFLOAT16 = frozenset({"amx-tile", "amx-bf16"})
+
+
+@functools.lru_cache(maxsize=64)
+def enabled(features: str) -> frozenset[str]:
+    """The features that a list has on."""
+    return frozenset(f[1:] for f in features.split(",") if f.startswith("+"))
+
+
+def merged(features: str, others: str) -> str:
+    """A list of features, and others after it, of which the last mention counts."""
+    for feature in filter(None, others.split(",")):
+        if feature[0] not in "+-":
+            raise Problem(f"feature {feature!r} is neither on nor off", kind="option", help=f"+{feature} or -{feature}")
+    return ",".join({f[1:]: f for f in f"{features},{others}".split(",") if f}.values())
+
+
+# ---- x86 -------------------------------------------------------------------------------------------------------------
+def has_masks(on: Set[str]) -> bool:
+    """Whether vectors of 64 bytes with masks are there; then there are twice as many registers, too."""
+    return on >= AVX512
+
+
+def vector_bytes(on: Set[str]) -> int:
+    return 64 if has_masks(on) else 32 if "avx2" in on else 16
+
+
+def dot_product(on: Set[str]) -> DotProduct | None:
+    return "u8s8" if ("avx512vnni" if has_masks(on) else "avxvnni") in on else None
+
+
+def matrix_unit(on: Set[str]) -> tuple[MatrixType, ...]:
+    """What the matrix unit (AMX) multiplies, where the vectors that go with it are there, too. Whether the system lets a
+    process use it is another question."""
+    found: list[MatrixType] = []
+    if on >= AMX_INT8 and has_masks(on) and dot_product(on):
+        found.append("int8")
+    if on >= AMX_BFLOAT16 and has_masks(on):
+        found.append("bfloat16")
+    return tuple(found)
+
+
+# ---- names -----------------------------------------------------------------------------------------------------------
+@functools.cache
+def check_names(triple: str, cpu: str, features: str) -> None:
+    """A Problem where LLVM does not know a processor or a feature. It says so on the standard error of its process only, so
+    another process asks."""
+    question = ("import sys, llvmlite.binding as llvm; llvm.initialize_all_targets(); llvm.Target.from_triple(sys.argv[1])"
+                ".create_target_machine(cpu=sys.argv[2], features=sys.argv[3])")
+    answer = subprocess.run([sys.executable, "-c", question, triple, cpu, features], capture_output=True, text=True)
+    found = re.search(r"'([^']*)' is not a recognized (processor|feature)", answer.stderr)
+    if found is not None or answer.returncode:
+        what = f"{found[2]} {found[1]}" if found is not None else f"processor {cpu} with features {features}"
+        raise Problem(f"LLVM knows no {what} for {triple}", kind="option",
+                      help="names are LLVM's: those of clang's -mcpu, and of its -mattr")
