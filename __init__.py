@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .runtime import import_time  # noqa: F401  # isort: skip  before all others
 from .jit.api import compile, from_tflite, jit, load
 from .runtime.errors import Problem
 

@@ -27,7 +27,7 @@ from ..lowering.target.target import Target
 from ..runtime.errors import Problem, unwritten
 
 if TYPE_CHECKING:
-    from .stages import Lowered
+    from .stage_data import LoweredData
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Artifact:
         return self.object, self.header, *self.others
 
 
-def save(entries: Sequence[Lowered], directory: str | os.PathLike[str], name: str, form: Form = Form()) -> Artifact:
+def save(entries: Sequence[LoweredData], directory: str | os.PathLike[str], name: str, form: Form = Form()) -> Artifact:
     """Write lowered functions of one model, made for one target, as one object file and its header."""
     if not entries:
         raise Problem("the model has no entry function", kind="model")

@@ -1,7 +1,6 @@
 """What `import tosaic` offers first: `jit`, `load`, `compile`. Kept cheap: the compiler is imported when it is used."""
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
@@ -17,10 +16,6 @@ if TYPE_CHECKING:
     from .compiled import Compiled
     from .decorator import Jit
     from .models.model import Model
-
-IMPORTED = time.time()
-"""When this process began to import tosaic: sources that are newer may be others than those that run."""
-
 
 @overload
 def jit(function: Callable[..., Any]) -> Jit: ...

@@ -12,7 +12,7 @@ from .tracing.pytree import Structure
 if TYPE_CHECKING:
     from ..runtime.executable import Executable
     from ..runtime.variables import Context
-    from .stages import Lowered
+    from .stage_data import LoweredData
     from .tools.report import Report
 
 
@@ -28,13 +28,13 @@ class Compiled:
         def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None,
                      num_threads: int | None = None, **named: Any) -> Any: ...
 
-    def __init__(self, lowered: Later[Lowered], executable: Executable, results: Structure | None = None) -> None:
+    def __init__(self, lowered: Later[LoweredData], executable: Executable, results: Structure | None = None) -> None:
         self._lowered, self.executable, self._results = lowered, executable, results
         self.calls = Calls(executable, results)
         self.__call__ = until_quick(self, self.calls.ordinary, self.calls.quick)  # type: ignore[method-assign]
 
     @property
-    def lowered(self) -> Lowered:
+    def lowered(self) -> LoweredData:
         """The stage before. Where the code came from the cache, the function is lowered now."""
         return self._lowered()
 
@@ -64,7 +64,8 @@ class Compiled:
 
     def report(self) -> Report:
         """Memory and time: the arena and its lower bound, constants, variables, kernels, seconds of each stage."""
-        return self.lowered.report()
+        from .tools.report import report
+        return report(self.lowered)
 
     def bind(self, context: Context) -> Compiled:
         """The same code with its variables in another context. Closing one closes both."""

@@ -10,6 +10,7 @@ import os
 import stat
 import sys
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ...runtime.later import Later
@@ -17,13 +18,13 @@ from ...runtime.variables import Context
 from .code import LaterSource, own_source
 from .folder import Folder, folder
 from .keys import PACKAGE, NotKept, digest, is_own
-from .programs import Request, compile, lowered, positions, recall
+from .programs import Compiler, Request, compile, lowered, positions, recall
 from .sha256 import sha256
 from .versions import RESTED_NS, package_version, versions
 
 if TYPE_CHECKING:
     from ..compiled import Compiled
-    from ..stages import Traced
+    from ..stage_data import TracedData
 
 Form = Literal["text", "bytes", "tflite"]
 OPERATORS = PACKAGE + "lowering.graph.operator"
@@ -65,16 +66,16 @@ class CachedModel(NamedTuple):
     is_kept: bool = False
 
     def compile(self, name: str, shapes: Shapes, request: Request, context: Context | None,
-                traced: Later[Traced]) -> Compiled:
-        """One of its functions for these shapes, compiled; from the cache, `traced` is not even asked for."""
+                traced: Callable[[], TracedData], compiler: Callable[[], Compiler]) -> Compiled:
+        """One of its functions for these shapes, compiled; from the cache, neither `traced` nor the compiler is asked for."""
         source = LaterSource(lambda: own_source(positions(traced().module)))
         key = self.code_key(name, shapes, request)
-        later = Later(lambda: lowered(traced(), request, key))
+        later = Later(lambda: lowered(traced(), request, key, compiler()))
         found = recall(key, context, later, None, source) if key else None
         if found is not None:
             self.keep_outlines()
             return found
-        compiled, code = compile(traced(), request, context)
+        compiled, code = compile(traced(), request, context, compiler())
         if code is not None and code != key:
             self.keep(name, shapes, request, code)
         return compiled

@@ -1,7 +1,7 @@
 """Compiling through the cache: the key of a function's code, and the code from an entry or from the compiler."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...runtime.errors import Position, Source
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ...lowering.options import CompileOptions
     from ...lowering.schedule.search_space import Choices
     from ..compiled import Compiled
-    from ..stages import Lowered, Traced
+    from ..stage_data import LoweredData, TracedData
 
 
 class Request(NamedTuple):
@@ -52,7 +52,7 @@ class Request(NamedTuple):
         return known, where, None if options == CompileOptions() else Walk().plain(options)
 
 
-def key_of(traced: Traced, request: Request) -> bytes | None:
+def key_of(traced: TracedData, request: Request) -> bytes | None:
     """The key of a function's code; None where it is not kept."""
     from .graph_digest import graph_digest
     try:
@@ -62,23 +62,28 @@ def key_of(traced: Traced, request: Request) -> bytes | None:
         return None
 
 
-def compile(traced: Traced, request: Request, context: Context | None) -> tuple[Compiled, bytes | None]:
+class Compiler(NamedTuple):
+    """What makes a graph into loops, and into code (`jit/stages.py`), where the cache does not have it."""
+    lower: Callable[[TracedData, CompileOptions | None], LoweredData]
+    lower_and_compile: Callable[[TracedData, CompileOptions | None, Context | None], tuple[Compiled, Image]]
+
+
+def compile(traced: TracedData, request: Request, context: Context | None, compiler: Compiler
+            ) -> tuple[Compiled, bytes | None]:
     """The function compiled, or its code from the cache, and the key under which the cache has it now."""
     key = key_of(traced, request) if folder() else None
     if key is not None:
-        kept = recall(key, context, Later(lambda: lowered(traced, request, key)), traced.results,
+        kept = recall(key, context, Later(lambda: lowered(traced, request, key, compiler)), traced.results,
                        own_source(positions(traced.module)))
         if kept is not None:
             return kept, key
-    from ..stages import lower_and_compile
-    compiled, image = lower_and_compile(traced, with_findings(request, key), context)
+    compiled, image = compiler.lower_and_compile(traced, with_findings(request, key), context)
     return compiled, key if key and keep(key, compiled.executable.code, image) else None
 
 
-def lowered(traced: Traced, request: Request, key: bytes | None) -> Lowered:
+def lowered(traced: TracedData, request: Request, key: bytes | None, compiler: Compiler) -> LoweredData:
     """The function lowered, with the schedules that a measured search has kept for it."""
-    from ..stages import lower
-    return lower(traced, with_findings(request, key))
+    return compiler.lower(traced, with_findings(request, key))
 
 
 def with_findings(request: Request, key: bytes | None) -> CompileOptions | None:
@@ -100,16 +105,16 @@ def findings_of(key: bytes | None) -> Choices:
     return tuple((name, tuple(texts)) for name, texts in entry.fields["findings"].items()) if entry else ()
 
 
-def keep_findings(traced: Traced, request: Request, findings: Choices) -> bool:
+def keep_findings(traced: TracedData, request: Request, findings: Choices, compiler: Compiler) -> bool:
     """Keep what a search has found, and the code that it gives in place of the code before; whether it could be."""
     where, key = folder(), key_of(traced, request)
     if where is None or key is None or not where.write("tuning", key, {"findings": dict(findings)}):
         return False
-    compiled, image = lowered(traced, request, key).compile_with_image(Context("tune"))
+    compiled, image = compiler.lower_and_compile(traced, with_findings(request, key), Context("tune"))
     return keep(key, compiled.executable.code, image)
 
 
-def recall(key: bytes, context: Context | None, lowered: Later[Lowered], results: Structure | None,
+def recall(key: bytes, context: Context | None, lowered: Later[LoweredData], results: Structure | None,
            own: Source) -> Compiled | None:
     """The code of that key as a function, None where the cache does not have it. `lowered` is called where somebody asks for
     the stages before."""

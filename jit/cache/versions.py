@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .. import api
+from ...runtime import import_time
 from .folder import folder
 from .keys import digest
 from .sha256 import MUCH, sha256
@@ -44,7 +44,7 @@ def source_digest() -> str | None:
         for name in FOLDERS:
             add_stamps(stamps, os.path.join(ROOT, name))
         stamps.sort()
-        if not stamps or max([modified for _, _, _, modified, _ in stamps]) >= api.IMPORTED * 1e9:
+        if not stamps or max([modified for _, _, _, modified, _ in stamps]) >= import_time.IMPORTED * 1e9:
             return None
         key, where = key_of_stamps(stamps), folder()
         known = where.read("file", key) if where and key else None

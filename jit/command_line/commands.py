@@ -24,7 +24,7 @@ from ..compiled import Compiled
 from ..models.dynamic_shapes import named_shape
 from ..models.model import Entry, Model, at_level, load_model
 from ..models.read import first_bytes
-from ..stages import Lowered
+from ..stages import COMPILER, Lowered
 from .memory_options import options_of, settings_of
 from .progress import Progress
 
@@ -343,11 +343,11 @@ def tune(options: argparse.Namespace) -> Answer:
         entry, chosen = entry_of(options, progress), options_of(options)
         traced = entry.trace()
         inputs = gather_inputs(traced.interface, options.input, options.seed)
-        found = search(traced, inputs, chosen, options.calls, progress.update)
+        found = search(traced.lower, inputs, chosen, options.calls, progress.update)
         if options.output:
             write_findings(options.output, found, host())
         else:
-            keep_findings(traced, Request(chosen), found.findings)
+            keep_findings(traced, Request(chosen), found.findings, COMPILER)
     return Answer(YES, str(found), found.as_json())
 
 

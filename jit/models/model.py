@@ -15,7 +15,7 @@ from ...runtime.later import Later, now
 from ...runtime.public_names import public, with_named
 from ...runtime.variables import checked_context, process
 from ..cache.models import CachedModel, Origin, Outline, file_key, known_data, known_file, remember_file
-from ..cache.programs import Request
+from ..cache.programs import Compiler, Request
 from ..calls import not_yet, through, until_quick
 from ..given_options import given
 from .dynamic_shapes import KEPT, Shape, is_dynamic, shapes_of, with_shapes
@@ -119,7 +119,7 @@ class Entry:
     def _compile(self, request: Request, context: Context) -> Compiled:
         if self._cached is None:
             return self._traced().compile(request.options, context)
-        return self._cached.compile(self.name, self._shapes, request, context, self._traced)
+        return self._cached.compile(self.name, self._shapes, request, context, self._traced, compiler)
 
     def _call(self, *inputs: Any, out: Any = None, context: Context | None = None, num_threads: int | None = None,
               **named: Any) -> Any:
@@ -276,6 +276,12 @@ class Model:
 
     def __repr__(self) -> str:
         return printable(f"<Model with {', '.join(self.entries) or 'no entries'}>")
+
+
+def compiler() -> Compiler:
+    """What compiles, imported only where the cache does not have the code."""
+    from ..stages import COMPILER
+    return COMPILER
 
 
 def in_context(traced: Traced, context: Context | None) -> Traced:

@@ -14,7 +14,7 @@ from .compile_lock import compiling
 
 if TYPE_CHECKING:
     from ...runtime.executable import Executable
-    from ..stages import Lowered
+    from ..stage_data import LoweredData
 
 
 class OverArguments:
@@ -22,7 +22,7 @@ class OverArguments:
 
     def __init__(self, compiled: Compiled) -> None:
         self._compiled: Compiled | None = compiled
-        self._lowered: Lowered | None = None
+        self._lowered: LoweredData | None = None
         self._arguments: tuple[int, ...] | None = None
         self._code: dict[int, Executable] = {}
         self._lock = threading.Lock()
@@ -59,7 +59,7 @@ class OverArguments:
             executable.workspaces.give(workspace)
 
 
-def overwritable(lowered: Lowered) -> tuple[int, ...]:
+def overwritable(lowered: LoweredData) -> tuple[int, ...]:
     """The inputs of a program of one kernel and one result that the result may be written over."""
     from ...lowering.kernels.kernel import Compute
     from ...lowering.memory.sharing.occupancy import may_write_over
@@ -72,7 +72,7 @@ def overwritable(lowered: Lowered) -> tuple[int, ...]:
     return tuple(n for n, b in enumerate(program.inputs) if b in function.params and may_write_over(kernel, function, b))
 
 
-def over_argument(lowered: Lowered, number: int) -> Executable:
+def over_argument(lowered: LoweredData, number: int) -> Executable:
     """The program with its result at the place of an input."""
     from ...lowering.native.driver.module import PlacedProgram, module_text
     from ...lowering.native.process.load import frame_places, native_code

@@ -20,7 +20,7 @@ from ...runtime.errors import Position, Problem, printable
 
 if TYPE_CHECKING:
     from ...lowering.kernels.kernel import Kernel
-    from ..stages import Lowered
+    from ..stage_data import LoweredData
 
 WARM_UP = 3
 """Calls before the first that counts."""
@@ -98,7 +98,7 @@ class Profile:
              "pid": 0, "tid": 0, "args": {"rows": list(s.rows), "result": names[s.kernel].result}} for s in self.spans]}
 
 
-def profile(lowered: Lowered, inputs: Sequence[Array], calls: int = 100) -> Profile:
+def profile(lowered: LoweredData, inputs: Sequence[Array], calls: int = 100) -> Profile:
     """Call the function with these arrays, `calls` times and more, on variables of its own. Raises a Problem for a target that
     this process cannot run, or that has no counter."""
     from ...lowering.native.driver.timed_driver import new_events
@@ -109,7 +109,7 @@ def profile(lowered: Lowered, inputs: Sequence[Array], calls: int = 100) -> Prof
     return summary(lowered, *measured(lambda: run(inputs), events, calls))
 
 
-def timed(lowered: Lowered, events: Array) -> Callable[[Sequence[Array]], Any]:
+def timed(lowered: LoweredData, events: Array) -> Callable[[Sequence[Array]], Any]:
     """The function with notes in `events`."""
     from ...lowering.native.process.load import native_code, timed_text
     from ...lowering.target.presets import host
@@ -139,7 +139,7 @@ def measured(run: Callable[[], Any], events: Array, calls: int) -> tuple[list[Ar
     return found, (now - start) / float(max(ticks, 1)), max(0, count - MOST)
 
 
-def summary(lowered: Lowered, notes: Sequence[Array], tick: float, dropped: int) -> Profile:
+def summary(lowered: LoweredData, notes: Sequence[Array], tick: float, dropped: int) -> Profile:
     """The notes by kernel."""
     from ...lowering.native.process.load import terms_of
     kernels = lowered.kernels.kernels

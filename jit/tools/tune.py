@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ...lowering.schedule.search_space import Choices
     from ...lowering.schedule.strategy import Strategy
     from ...lowering.target.target import Target
-    from ..stages import Lowered, Traced
+    from ..stage_data import LoweredData
     from .profile import Profile
 
 CLEARLY = 1.04
@@ -35,6 +35,9 @@ AT_ALL = 1.01
 TURNS = 4
 """How often the two that are compared are run, one after the other."""
 FORMAT = "tosaic tuning 2"
+
+Lower = Callable[["CompileOptions"], "LoweredData"]
+"""Makes loops and a plan of the function, as options say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +76,14 @@ class Tuning:
             for c in self.changes]}
 
 
-def tune(traced: Traced, inputs: Sequence[Array], options: CompileOptions | None = None, calls: int = 5,
+def tune(lower: Lower, inputs: Sequence[Array], options: CompileOptions | None = None, calls: int = 5,
          told: Callable[[str], None] = lambda text: None) -> Tuning:
-    """Search, with calls on these arrays. `told` hears what goes on. Raises a Problem where the function cannot be compiled,
-    or this processor's counter is not known."""
+    """Search among the programs that `lower` makes, with calls on these arrays. `told` hears what goes on. Raises a Problem
+    where the function cannot be compiled, or this processor's counter is not known."""
     from ...lowering.options import CompileOptions
     from ...lowering.target.presets import host
     options = dataclasses.replace(options or CompileOptions(), threads=1, target=host())
-    search = Search(traced, inputs, options, calls)
+    search = Search(lower, inputs, options, calls)
     plain = search.lowered(())
     rounds = candidates(plain)
     best: dict[str, tuple[float, tuple[str, ...], int]] = {}
@@ -102,7 +105,7 @@ def tune(traced: Traced, inputs: Sequence[Array], options: CompileOptions | None
     return Tuning(together, tuple(sorted(changes, key=lambda c: c.number)), before, after, len(rounds))
 
 
-def candidates(lowered: Lowered) -> Sequence[Mapping[str, tuple[str, ...]]]:
+def candidates(lowered: LoweredData) -> Sequence[Mapping[str, tuple[str, ...]]]:
     """For each trial the choices of those kernels that have so many alternatives."""
     from ...lowering.schedule.search_space import alternatives, name_of
     trials: list[dict[str, tuple[str, ...]]] = []
@@ -121,14 +124,14 @@ def likely_first(found: Sequence[Strategy]) -> Sequence[Strategy]:
     return [found[0], *sorted(found[1:], key=lambda s: s.cost())]
 
 
-def strategies(kernel: Kernel, by_rows: bool, lowered: Lowered) -> Sequence[Strategy]:
+def strategies(kernel: Kernel, by_rows: bool, lowered: LoweredData) -> Sequence[Strategy]:
     """Those of a kernel's nests, as the cost model chooses them."""
     from ...lowering.schedule.schedule import strategies_of
     from ...lowering.schedule.schedule_cache import Request
     return strategies_of(kernel, Request(lowered.target, lowered.options.precision, by_rows))
 
 
-def kernels_of(lowered: Lowered) -> list[tuple[Any, bool]]:
+def kernels_of(lowered: LoweredData) -> list[tuple[Any, bool]]:
     """The kernels, and whether they run by rows."""
     program = lowered.program
     return [(k, f.rows is not None and not f.phases) for k, f in zip(program.kernels, program.functions)]
@@ -137,16 +140,16 @@ def kernels_of(lowered: Lowered) -> list[tuple[Any, bool]]:
 class Search:
     """The code as it is, and its times beside those of other code."""
 
-    def __init__(self, traced: Traced, inputs: Sequence[Array], options: CompileOptions, calls: int) -> None:
+    def __init__(self, lower: Lower, inputs: Sequence[Array], options: CompileOptions, calls: int) -> None:
         from ...lowering.schedule.search_space import name_of
-        self.traced, self.inputs, self.options, self.calls = traced, inputs, options, calls
+        self.lower, self.inputs, self.options, self.calls = lower, inputs, options, calls
         self.plain = self.lowered(())
         self.names = [name_of(k, by_rows) for k, by_rows in kernels_of(self.plain)]
         self.texts = [tuple(map(str, strategies(k, by_rows, self.plain))) for k, by_rows in kernels_of(self.plain)]
         self.profiled = Profiled(self.plain, inputs, calls)
 
-    def lowered(self, findings: Choices) -> Lowered:
-        return self.traced.lower(dataclasses.replace(self.options, tuning=findings))
+    def lowered(self, findings: Choices) -> LoweredData:
+        return self.lower(dataclasses.replace(self.options, tuning=findings))
 
     def ratios(self, findings: Mapping[str, tuple[str, ...]]) -> dict[int, float]:
         """By kernel, how many times faster it is with these choices."""
@@ -176,7 +179,7 @@ class Search:
 class Profiled:
     """Code that notes when its steps begin and end, ready to be run again and again."""
 
-    def __init__(self, lowered: Lowered, inputs: Sequence[Array], calls: int) -> None:
+    def __init__(self, lowered: LoweredData, inputs: Sequence[Array], calls: int) -> None:
         from ...lowering.native.driver.timed_driver import new_events
         from .profile import WARM_UP, timed
         self.lowered, self.inputs, self.calls, self.events = lowered, inputs, calls, new_events()

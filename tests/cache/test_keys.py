@@ -130,7 +130,7 @@ def test_a_changed_source_of_tosaic_changes_the_digest(tmp_path: Path, monkeypat
     source, notes = tmp_path / "lowering" / "a.py", tmp_path / "lowering" / "notes.txt"
     source.write_text("x = 1\n")
     monkeypatch.setattr(versions, "ROOT", str(tmp_path))
-    monkeypatch.setattr(versions.api, "IMPORTED", source.stat().st_mtime + 10)
+    monkeypatch.setattr(versions.import_time, "IMPORTED", source.stat().st_mtime + 10)
     first = versions.source_digest()
     notes.write_text("not a source")
     assert versions.source_digest() == first is not None
@@ -143,7 +143,7 @@ def test_a_changed_source_of_tosaic_changes_the_digest(tmp_path: Path, monkeypat
 
 
 def test_a_source_newer_than_the_process_switches_the_cache_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(versions.api, "IMPORTED", 0.0)
+    monkeypatch.setattr(versions.import_time, "IMPORTED", 0.0)
     assert versions.source_digest() is None
 
 

@@ -103,7 +103,7 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path.write_text("x = 1\n")
     monkeypatch.setattr(versions, "ROOT", str(tmp_path))
     monkeypatch.setattr(versions, "RESTED_NS", -1)
-    monkeypatch.setattr(versions.api, "IMPORTED", path.stat().st_mtime + 1000)
+    monkeypatch.setattr(versions.import_time, "IMPORTED", path.stat().st_mtime + 1000)
     return path
 
 

@@ -66,7 +66,7 @@ def same(results: Any, expected: Any) -> None:
 def test_what_is_faster_is_found_and_put_together(clock: dict[str, float]) -> None:
     clock |= {"by 2 vectors of": 0.5, "columns outermost": 0.8}
     found, inputs = traced()
-    result = tuning.tune(found, inputs, calls=1)
+    result = tuning.tune(found.lower, inputs, calls=1)
     assert result.changes and result.after < result.before and result.trials > 2
     assert len(result.findings) == len(result.changes)
     for change in result.changes:
@@ -80,7 +80,7 @@ def test_what_is_faster_is_found_and_put_together(clock: dict[str, float]) -> No
 def test_noise_is_no_finding(clock: dict[str, float]) -> None:
     clock |= {"by 2 vectors of": 0.97}
     found, inputs = traced()
-    result = tuning.tune(found, inputs, calls=1)
+    result = tuning.tune(found.lower, inputs, calls=1)
     assert result.findings == () and result.changes == () and "nothing is faster" in str(result)
 
 
@@ -88,7 +88,7 @@ def test_what_does_not_make_the_whole_faster_is_dropped(clock: dict[str, float],
     clock |= {"by 2 vectors of": 0.5}
     monkeypatch.setattr(tuning.Search, "whole", lambda self, findings: (10.0, 10.0))
     found, inputs = traced()
-    assert tuning.tune(found, inputs, calls=1).findings == ()
+    assert tuning.tune(found.lower, inputs, calls=1).findings == ()
 
 
 def test_a_search_in_earnest_ends_with_a_time(cache: Folder) -> None:

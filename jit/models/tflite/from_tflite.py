@@ -53,27 +53,25 @@ def module_of_tflite(data: bytes, name: str, meanwhile: Callable[[], None] | Non
     """The verified module of a .tflite file's bytes: a function for each of its signatures, or `main`; they share variables.
     `meanwhile` is called while the converter works. Raises a Problem at the operator that is wrong or not supported, and as
     `mlir_of_tflite` does."""
-    from ....lowering.tflite.decode import decode
-    from ....lowering.tflite.plan import plan_of
-    from .convert_segments import check_leftovers, convert_parts
-    plan = plan_of(decode(data, name))
-    functions = convert_parts(data, plan, name, meanwhile)
-    from ....lowering.rewrite.infer_shapes import verified
-    from ....lowering.tflite.assemble import assemble, initialised
-    module, initialiser = assemble(plan, functions)
-    if initialiser is not None:
-        module = initialised(module, values_of(initialiser))
-    found = verified(module)
-    check_leftovers(found)
-    return found
+    from ....lowering.tflite import load
+
+    def bytecode(part: bytes, name: str) -> memoryview:
+        nonlocal meanwhile
+        once, meanwhile = meanwhile, None
+        with converted(part, name, "Bytecode", SECONDS, once, True) as result:
+            return mapped(result)
+
+    return load.module_of_tflite(data, name, load.Converter(bytecode, lambda part, name: mlir_of_tflite(part, name,
+    located=True)),
+                                 values_of)
 
 
 def values_of(initialiser: Module) -> dict[str, Array | None]:
     """What variables hold after a function that initialises them."""
+    from ....lowering.pipeline import rewritten
     from ....runtime.interpreter import InterpreterVariables, interpret
-    from ...stages import prepared
     variables = InterpreterVariables()
-    interpret(prepared(initialiser), None, [], variables)
+    interpret(rewritten(initialiser), None, [], variables)
     return variables.snapshot()
 
 

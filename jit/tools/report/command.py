@@ -14,9 +14,9 @@ from .figures import Report
 from .gather import report
 
 if TYPE_CHECKING:
-    from ...stages import Lowered
+    from ...stage_data import LoweredData
 
-Lower = Callable[[str], "Lowered"]
+Lower = Callable[[str], "LoweredData"]
 """Reads and lowers the model at a path."""
 
 

@@ -15,13 +15,13 @@ from .figures import BufferLine, KernelLine, PoolLine, Report, StepLine
 from .live import peak_of
 
 if TYPE_CHECKING:
-    from ...stages import Lowered
+    from ...stage_data import LoweredData
 
 SOURCE_WIDTH = 120
 """Characters of a line of the model that a kernel shows at most."""
 
 
-def report(lowered: Lowered, ladder: bool = False, code: bool = False) -> Report:
+def report(lowered: LoweredData, ladder: bool = False, code: bool = False) -> Report:
     """The report of a function after lowering; with its `ladder`, and with the sizes of its object file (`code`), where
     asked."""
     from .ladder import ladder_of

@@ -21,59 +21,59 @@ from .figures import Rung
 from .unfused import Unfused, compilable
 
 if TYPE_CHECKING:
-    from ...stages import Lowered
+    from ...stage_data import LoweredData
 
 Size = tuple[int, int]
 """Bytes that a rung needs, and the least that any plan of the same buffers needs."""
 
 
-def ladder_of(lowered: Lowered) -> tuple[Rung, ...]:
+def ladder_of(lowered: LoweredData) -> tuple[Rung, ...]:
     """The rungs of a function, the most wasteful first."""
     return tuple(Rung(name, *size(lowered), explanation) for name, explanation, size in RUNGS)
 
 
-def every_value(lowered: Lowered) -> Size:
+def every_value(lowered: LoweredData) -> Size:
     total = sum(b.size_bytes for b in unfused_buffers(lowered))
     return total, total
 
 
-def reuse(lowered: Lowered) -> Size:
+def reuse(lowered: LoweredData) -> Size:
     return planned(unfused_buffers(lowered))
 
 
-def fusion(lowered: Lowered) -> Size:
+def fusion(lowered: LoweredData) -> Size:
     from ....lowering.fuse.fuse import fuse
     return stored(lowered, fuse(lowered.module, lowered.module.function(lowered.traced.name)))
 
 
-def order(lowered: Lowered) -> Size:
+def order(lowered: LoweredData) -> Size:
     return stored(lowered, lowered.kernels)
 
 
-def stored(lowered: Lowered, kernels: Kernels) -> Size:
+def stored(lowered: LoweredData, kernels: Kernels) -> Size:
     """What kernels store, each run as a whole."""
     steps, accesses = whole_kernels(kernels)
     return planned(infos(steps, accesses, counted(lowered), alignment(lowered)))
 
 
-def scratch(lowered: Lowered) -> Size:
+def scratch(lowered: LoweredData) -> Size:
     steps, accesses = whole_kernels(lowered.kernels)
     functions = lowered.program.functions
     inside = [Access(a.reads, a.writes, f.scratch) for a, f in zip(accesses, functions)]
     return planned(infos(steps, inside, {*counted(lowered), "scratch"}, alignment(lowered)))
 
 
-def rows(lowered: Lowered) -> Size:
+def rows(lowered: LoweredData) -> Size:
     """The buffers of the plan, each with bytes of its own while it is live."""
     return planned(with_conflicts([BufferInfo(b.name, b.size_bytes, b.alignment, kind=b.kind, live=b.live)
                                    for b in lowered.plan.buffers if b.kind != "constant"]))
 
 
-def plan(lowered: Lowered) -> Size:
+def plan(lowered: LoweredData) -> Size:
     return lowered.plan.size_bytes, lowered.plan.lower_bound
 
 
-RUNGS: tuple[tuple[str, str, Callable[[Lowered], Size]], ...] = (
+RUNGS: tuple[tuple[str, str, Callable[[LoweredData], Size]], ...] = (
     ("every value", "each result of an operator in memory of its own", every_value),
     ("reuse", "the same values, memory reused once a value is dead", reuse),
     ("fusion", "only what kernels store", fusion),
@@ -84,7 +84,7 @@ RUNGS: tuple[tuple[str, str, Callable[[Lowered], Size]], ...] = (
 """Name, meaning, bytes and lower bound of each rung."""
 
 
-def unfused_buffers(lowered: Lowered) -> tuple[BufferInfo, ...]:
+def unfused_buffers(lowered: LoweredData) -> tuple[BufferInfo, ...]:
     """Every value of the graph that is made when the function runs: of the graph as it was read, or where its extents are
     not all known, as it was made static."""
     traced = lowered.traced.function
@@ -99,13 +99,13 @@ def whole_kernels(kernels: Kernels) -> tuple[tuple[Step, ...], list[Access]]:
     return kernels.steps, accesses
 
 
-def counted(lowered: Lowered) -> set[str]:
+def counted(lowered: LoweredData) -> set[str]:
     """The roles of buffers that the plan holds, besides scratch."""
     kinds = {b.kind for b in lowered.plan.buffers}
     return {"temporary", *({"argument", "result"} if kinds & {"input", "output"} else ())}
 
 
-def alignment(lowered: Lowered) -> int:
+def alignment(lowered: LoweredData) -> int:
     """The most that the plan aligns a buffer to, in bytes."""
     return max((b.alignment for b in lowered.plan.buffers), default=1)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from .figures import ObjectSize
 
 if TYPE_CHECKING:
-    from ...stages import Lowered
+    from ...stage_data import LoweredData
 
 WRITE, ALLOCATE, EXECUTE = 1, 2, 4
 """Flags of an ELF section."""
@@ -18,10 +18,11 @@ NOBITS = 8
 """Type of an ELF section that has no bytes in the file."""
 
 
-def object_size(lowered: Lowered) -> ObjectSize | None:
+def object_size(lowered: LoweredData) -> ObjectSize | None:
     """The sizes of the object file that `Lowered.save` writes; None where the target's objects are not ELF."""
+    from ...aot import save
     with tempfile.TemporaryDirectory(prefix="tosaic-") as folder:
-        artifact = lowered.save(folder)
+        artifact = save([lowered], folder, lowered.traced.name)
         code = artifact.object.read_bytes()
     elsewhere = sum(p.size_bytes for p in lowered.plan.constant_pools)
     return sizes_of(code, max(0, artifact.constant_bytes - elsewhere)) if code[:4] == b"\x7fELF" else None

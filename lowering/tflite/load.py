@@ -1,48 +1,77 @@
-"""The parts of a .tflite file that go through the converter: all of them in one file, in one run; and where the converter
-fails or leaves something that is not TOSA, which operator it was.
+"""A .tflite file's bytes -> a verified module: what the whole folder does, in one call. What is not read here, parts of the
+model without signatures, branches, loops and variables, goes through a converter, which the caller brings: all parts in one
+file, in one run; and where it fails or leaves something that is not TOSA, the operator is found that it was.
 """
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-from ....lowering.tflite.cut import cut, part_name
-from ....lowering.tflite.divide import Part, part_of
-from ....lowering.tflite.plan import Plan
-from ....runtime.errors import Label, Position, Problem
-from .from_tflite import SECONDS, converted, mapped, mlir_of_tflite
+from ...runtime.errors import Label, Position, Problem
+from ..bytecode.binary import Unreadable
+from ..bytecode.reader import read_module
+from ..graph.operator import UnknownOp
+from ..rewrite.infer_shapes import verified
+from ..rewrite.legalize import legalize
+from ..rewrite.prune import prune
+from .cut import cut, part_name
+from .decode import decode
+from .divide import Part, part_of
+from .plan import Plan, plan_of
 
 if TYPE_CHECKING:
-    from ....lowering.flatbuffer.position import FilePosition
-    from ....lowering.graph.graph import Function, Module
+    from ..flatbuffer.position import FilePosition
+    from ..graph.graph import Function, Module
+    from ..graph.types import Array
 
 FOREIGN = re.compile(r"(?:tf|tfl)\.")
 """How operators are called that the converter has left as they were."""
 
 
-def convert_parts(data: bytes, plan: Plan, name: str, meanwhile: Callable[[], None] | None = None) -> dict[Part, Function]:
+class Converter(NamedTuple):
+    """What turns a file of plain operators into MLIR, as bytecode or as text, with the names of tensors as locations.
+    `meanwhile` is called while it works. Raises a Problem where it refuses the file."""
+    bytecode: Callable[[bytes, str], memoryview]
+    text: Callable[[bytes, str], str]
+
+
+def module_of_tflite(data: bytes, name: str, converter: Converter,
+                     evaluated: Callable[[Module], Mapping[str, Array | None]]) -> Module:
+    """The verified module of a .tflite file's bytes: a function for each of its signatures, or `main`; they share variables.
+    `evaluated` gives what variables hold after a function that initialises them. Raises a Problem at the operator that is wrong
+    or not supported, and as the converter does."""
+    plan = plan_of(decode(data, name))
+    functions = convert_parts(data, plan, name, converter)
+    from .assemble import assemble, initialised  # while the converter works, what comes before it is enough
+    module, initialiser = assemble(plan, functions)
+    if initialiser is not None:
+        module = initialised(module, evaluated(initialiser))
+    found = verified(module)
+    check_leftovers(found)
+    return found
+
+
+def convert_parts(data: bytes, plan: Plan, name: str, converter: Converter) -> dict[Part, Function]:
     """The function of each part. Raises a Problem at the operator that the converter does not take."""
     if not plan.parts:
         return {}
     try:
-        module = convert(cut(data, plan.model, plan.parts), name, meanwhile)
+        module = convert(cut(data, plan.model, plan.parts), name, converter)
     except Problem as problem:
-        raise blamed(data, plan, name, problem) from None
+        raise blamed(data, plan, name, converter, problem) from None
     return functions_of(module, plan.parts, plan.model.position)
 
 
-def convert(data: bytes, name: str, meanwhile: Callable[[], None] | None = None) -> Module:
-    """The module of a file of parts, its operations located by tensors: of bytecode, or text where that is not understood."""
-    with converted(data, name, "Bytecode", SECONDS, meanwhile, True) as result:
-        from ....lowering.bytecode.binary import Unreadable
-        from ....lowering.bytecode.reader import read_module
-        try:
-            return read_module(mapped(result), name)
-        except (Unreadable, Problem):
-            pass
-    from ....lowering.text.reader import read_module as read_text
-    return read_text(mlir_of_tflite(data, name, located=True), f"{name} (as MLIR)")
+def convert(data: bytes, name: str, converter: Converter) -> Module:
+    """The module of a file of parts: of bytecode, or text where that is not understood."""
+    bytecode = converter.bytecode(data, name)
+    try:
+        return read_module(bytecode, name)
+    except (Unreadable, Problem):
+        pass
+    from ..text.reader import read_module as read_text
+    return read_text(converter.text(data, name), f"{name} (as MLIR)")
 
 
 def functions_of(module: Module, parts: Sequence[Part], position: FilePosition) -> dict[Part, Function]:
@@ -57,11 +86,11 @@ def functions_of(module: Module, parts: Sequence[Part], position: FilePosition) 
 
 
 # ---- whose fault it is -----------------------------------------------------------------------------------------------
-def blamed(data: bytes, plan: Plan, name: str, problem: Problem) -> Problem:
+def blamed(data: bytes, plan: Plan, name: str, converter: Converter, problem: Problem) -> Problem:
     """The converter's problem at the first operator with which it has it; as it is, where that cannot be found."""
     def fails(part: Part) -> Problem | None:
         try:
-            convert(cut(data, plan.model, [part]), name)
+            convert(cut(data, plan.model, [part]), name, converter)
         except Problem as found:
             return found
         return None
@@ -87,8 +116,6 @@ def blamed(data: bytes, plan: Plan, name: str, problem: Problem) -> Problem:
 
 def check_leftovers(module: Module) -> None:
     """A Problem for an operator that the converter has left, that no rewriting takes, and that something needs."""
-    from ....lowering.rewrite.legalize import legalize
-    from ....lowering.rewrite.prune import prune
     if not any(leftover(f) for f in module.functions):
         return
     for function in prune(legalize(module)).functions:
@@ -101,7 +128,6 @@ def check_leftovers(module: Module) -> None:
 
 def leftover(function: Function) -> tuple[str, Position | None] | None:
     """The first operation of a dialect that is not TOSA: its name and its place."""
-    from ....lowering.graph.operator import UnknownOp
     for operation in function.body.walk():
         if isinstance(operation.op, UnknownOp) and FOREIGN.match(operation.op.spelling):
             return operation.op.spelling, operation.position

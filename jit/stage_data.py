@@ -1,0 +1,108 @@
+"""The data of a compile's stages, as far as tools, the cache and object files need it: a function as a graph, and what the
+pipeline has made of it. What a user holds are `stages.Traced` and `stages.Lowered`, which add what can be done with them;
+nothing here imports these.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ..runtime.errors import printable, printable_text
+from ..runtime.variables import Context
+from .tracing.pytree import Structure
+
+if TYPE_CHECKING:
+    from ..lowering.elements.expression import Buffer
+    from ..lowering.graph.graph import Function, Module, Value
+    from ..lowering.graph.quantized import Quantized
+    from ..lowering.kernels.kernel import Kernels
+    from ..lowering.loops.program import Program
+    from ..lowering.memory.plan import Plan
+    from ..lowering.options import CompileOptions
+    from ..lowering.pipeline import State
+    from ..lowering.target.target import Target
+    from .models.source import ImportedSource
+    from .tools.check.crosscheck import Source
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TracedData:
+    """A function as a tensor graph, as it was read or recorded. `results` is the nest in which a Python function
+    returned its results; None: one array, or a tuple of several. `source` runs what the graph was made from, where that is of
+    another dialect; `imported` is the model of another system that a front door has made the graph from. `context` is
+    the namespace of its variables where a compile says no other; None: the process."""
+    module: Module
+    name: str
+    results: Structure | None = None
+    source: Source | None = None
+    context: Context | None = None
+    imported: ImportedSource | None = None
+
+    @property
+    def function(self) -> Function:
+        return self.module.function(self.name)
+
+    @property
+    def interface(self) -> Function:
+        """The function as compiled code has it: two arguments or results, values and scales, for one that is block-scaled."""
+        from ..lowering.rewrite.decompose import decompose
+        return decompose(self.module).function(self.name)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names and types of the inputs, in order."""
+        return tuple(described(v) for v in self.interface.arguments)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Types of the outputs, in order."""
+        return tuple(str(v.type) for v in self.interface.body.yields)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoweredData:
+    """A function after each step of lowering, with the seconds that each took."""
+    traced: TracedData
+    module: Module
+    kernels: Kernels
+    program: Program
+    plan: Plan
+    target: Target
+    threads: int
+    options: CompileOptions
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def show(self, stage: str = "loops", whole: bool = False) -> str:
+        """One stage as text: graph, kernels, schedule, loops, plan, llvm or asm; `whole` with all constants, so that it reads
+        back."""
+        from ..lowering.stage_text import text_of
+        return printable_text(text_of(self.state, stage, whole))
+
+    @property
+    def state(self) -> State:
+        """What the passes of the pipeline have made."""
+        from ..lowering.pipeline import State
+        return State(self.traced.name, self.target, self.threads, self.options, self.module, self.kernels, (self.program,),
+                     self.plan)
+
+    def elements(self) -> dict[Buffer, str]:
+        """Element types of the inputs and outputs, which their dtypes do not always say (i4, i48)."""
+        from ..lowering.graph.types import TensorType
+        function, kernels = self.module.function(self.traced.name), self.kernels
+        pairs = [*zip(kernels.inputs, function.arguments), *zip(kernels.outputs, function.body.yields)]
+        return {buffer: value.type.element.name for buffer, value in pairs if isinstance(value.type, TensorType)}
+
+    def quantized(self) -> dict[Buffer, Quantized]:
+        """What the integers of inputs and outputs stand for, where the graph says it."""
+        from ..lowering.graph.quantized import Quantized
+        from ..lowering.graph.types import TensorType
+        inputs, outputs = self.traced.function.arguments, self.traced.function.body.yields
+        buffers = (*self.kernels.inputs, *self.kernels.outputs)
+        if len(buffers) != len(inputs) + len(outputs):  # block-scaled ones have become two each
+            return {}
+        return {buffer: value.type.element for buffer, value in zip(buffers, (*inputs, *outputs))
+                if isinstance(value.type, TensorType) and isinstance(value.type.element, Quantized)}
+
+
+def described(value: Value) -> str:
+    return printable(f"{value.name}: {value.type}")
