@@ -19,7 +19,7 @@ from .loops.program import Program
 from .loops.text import print_program, read_program
 from .loops.verify import verify_program
 from .memory.check.verify import verify as verify_plan
-from .memory.plan_text import parse_plan
+from .memory.plan import parse_plan
 from .options import CompileOptions
 from .pipeline import State, behind_the_graph, passes_after, passes_until, run, steps
 from .schedule.schedule_text import ScheduleText, print_schedule

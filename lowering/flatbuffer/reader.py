@@ -9,21 +9,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...runtime.errors import Label, Problem
+from ...runtime.errors import Label, Problem, require
+from ...runtime.records import dataclass
 from ..dialects import tosa  # noqa: F401  registers the operators
-from ..dialects.tosa.variable import Variable
+from ..dialects.tosa.layout import Slice
+from ..dialects.tosa.variable import Variable, VariableRead, VariableWrite
 from ..graph.graph import Block, Function, Module, Operation, Value
-from ..graph.types import TensorType
-from ..graph.verify import symbol_of
+from ..graph.operator import Op
+from ..graph.types import Array, ShapeType, TensorType, Type
+from ..graph.verify import MAXIMUM_NESTING, symbol_of
 from ..text.printer import IDENTIFIER
-from .blocks import BlockReader, Budget, parts
 from .constants import Constants
 from .decode import decode
 from .names import NAME_ATTRIBUTE
-from .position import FilePosition, shown, whole
-from .records import BlockRecord, FileRecord, RegionRecord, TensorRecord
+from .operators import make_operator
+from .order import Cycle, in_order
+from .position import FilePosition, location_of, shown, whole
+from .records import BlockRecord, FileRecord, OperatorRecord, RegionRecord, ShapeRecord, TensorRecord
 from .schema import REGIONS
-from .tensors import UNKNOWN_EXTENT
+from .tensors import UNKNOWN_EXTENT, type_of
 
 SHARED_PARTS = 20_000
 """Operators, tensors and names that regions may have in addition because several operators name them."""
@@ -124,3 +128,205 @@ def names(values: Sequence[Value], given: Sequence[str]) -> tuple[Mapping[str, A
     """The attributes that keep tensors' names which are no names in MLIR; nothing where all are."""
     found = tuple({} if IDENTIFIER.fullmatch(name) else {NAME_ATTRIBUTE: name} for name in given)
     return found if any(found) else ()
+
+
+CONSTANTS: dict[str, type[TensorType] | type[ShapeType]] = {"CONST": TensorType, "CONST_SHAPE": ShapeType}
+"""Operators whose data their result has, and what that is."""
+EFFECTS = {"VARIABLE": "declare", "VARIABLE_READ": "read", "VARIABLE_WRITE": "write"}
+COUNTS = {"declare": (0, 1), "read": (1, 1), "write": (1, 1)}
+"""Operands and results of the operators of variables."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """Parts of blocks that may still be made: regions that many operators name are made for each of them."""
+    parts: int
+
+    def spend(self, count: int, position: FilePosition) -> None:
+        self.parts -= count
+        if self.parts < 0:
+            raise Problem("too many operators share their regions", position, kind="level")
+
+
+def parts(block: BlockRecord) -> int:
+    """How much there is to make of a block."""
+    return 1 + len(block.operators) + len(block.tensors) + len(block.shapes) + len(block.inputs) + len(block.outputs)
+
+
+def effect_of(record: OperatorRecord) -> str:
+    """"declare", "read" or "write" for operators of variables, whatever their code is."""
+    code, attribute = record.code.name, record.attribute.name
+    if code != attribute and (code != "IDENTITY" or attribute not in EFFECTS):
+        raise Problem(f"{code} has the attributes of {attribute}", kind="attribute")
+    return EFFECTS.get(attribute, "")
+
+
+class BlockReader:
+    """Builds one block. `depth` is how many regions it is inside of."""
+
+    def __init__(self, module: ModuleReader, record: BlockRecord, position: FilePosition, depth: int, budget: Budget) -> None:
+        self.module, self.record, self.position, self.depth, self.budget = module, record, position, depth, budget
+        self.records: dict[str, TensorRecord | ShapeRecord] = {}
+        self.types: dict[str, TensorType | ShapeType] = {}
+        self.variables: dict[str, str] = {}
+        self.values: dict[str, Value] = {}
+        if depth > MAXIMUM_NESTING:
+            raise Problem(f"control flow is nested {depth} deep, level 8K allows {MAXIMUM_NESTING}", position, kind="level")
+        budget.spend(parts(record), position)
+        self.effects = tuple(self.effect(number) for number in range(len(record.operators)))
+
+    def block(self) -> Block:
+        declared = {o.outputs[0] for o, effect in zip(self.record.operators, self.effects) if effect == "declare" and o.outputs}
+        for number, tensor in enumerate(self.record.tensors):
+            self.declare(tensor, self.position.inside(f"tensor {tensor.name or number}"), tensor.name in declared)
+        for number, shape in enumerate(self.record.shapes):
+            self.declare(shape, self.position.inside(f"shape {shape.name or number}"), False)
+        arguments = tuple(self.argument(number, name) for number, name in enumerate(self.record.inputs))
+        found = [self.operation(number) for number in self.order()]
+        yields = tuple(self.output(number, name) for number, name in enumerate(self.record.outputs))
+        return Block(arguments, tuple(o for o in found if o), yields, self.position, self.position)
+
+    # Tensors and shapes
+
+    def declare(self, record: TensorRecord | ShapeRecord, position: FilePosition, is_variable: bool) -> None:
+        """Note the type of a name; variables are declared in the module."""
+        try:
+            if record.name in self.types:
+                raise Problem(f"{shown(record.name)} is the name of two tensors or shapes of the block", kind="symbol")
+            type = self.types[record.name] = type_of(record, self.module.is_dynamic)
+            self.records[record.name] = record
+            if isinstance(record, TensorRecord) and (is_variable or record.variable):
+                assert isinstance(type, TensorType)
+                self.variables[record.name] = self.module.variable(record, type, position, is_variable)
+        except Problem as problem:
+            raise problem.at(position) from None
+
+    def argument(self, number: int, name: str) -> Value:
+        here = self.position.inside(f"input {number} {name}")
+        if name not in self.types:
+            raise Problem(f"no tensor of the block is called {shown(name)}", here, kind="symbol")
+        if name in self.values:
+            raise Problem(f"{shown(name)} is an input twice", here, kind="symbol")
+        if name in self.variables:
+            raise Problem(f"the variable {shown(name)} cannot be an input", here, kind="variable")
+        value = self.values[name] = Value(name, self.types[name], here)
+        return value
+
+    def output(self, number: int, name: str) -> Value:
+        found = self.values.get(name)
+        if found is None:
+            raise Problem(f"no operator produces {shown(name)}", self.position.inside(f"output {number} {name}"), kind="symbol")
+        return found
+
+    # Operators
+
+    def place(self, number: int) -> FilePosition:
+        return self.position.inside(f"operator {number} {self.record.operators[number].code.name}")
+
+    def effect(self, number: int) -> str:
+        try:
+            return effect_of(self.record.operators[number])
+        except Problem as problem:
+            raise problem.at(self.place(number)) from None
+
+    def order(self) -> list[int]:
+        """Numbers of the operators in an order in which they can run."""
+        makers: dict[str, int] = {}
+        for number, operator in enumerate(self.record.operators):
+            for name in operator.outputs if self.effects[number] in ("", "read") else ():
+                if name in makers or name in self.values:
+                    who = "is an input of the block" if name in self.values else f"is the result of operator {makers[name]}"
+                    raise Problem(f"{shown(name)} already {who}", self.place(number), kind="symbol")
+                if name in self.variables:
+                    raise Problem(f"the result is the variable {shown(name)}", self.place(number), kind="variable",
+                                  help="only the attribute VariableWriteAttribute writes one")
+                makers[name] = number
+        has_effect = [bool(effect) or o.code.name in REGIONS for effect, o in zip(self.effects, self.record.operators)]
+        try:
+            return in_order(self.record.operators, makers, has_effect)
+        except Cycle as cycle:
+            raise Problem("the operands are never there: operators need each other's results", self.place(cycle.number),
+                          kind="ssa") from None
+
+    def operation(self, number: int) -> Operation | None:
+        record, here, effect = self.record.operators[number], self.place(number), self.effects[number]
+        try:
+            return self.variable_operation(record, effect, here) if effect else self.compute(record, here)
+        except Problem as problem:  # one that has a position is of an operator in a region
+            raise (problem if problem.position else problem.of(f"tosa.{record.code.name.lower()}").at(here)) from None
+
+    def compute(self, record: OperatorRecord, here: FilePosition) -> Operation:
+        """An operator that has nothing to do with variables."""
+        operands = tuple(self.use(i, name) for i, name in enumerate(record.inputs))
+        types = tuple(self.type_of(name, f"result {i}") for i, name in enumerate(record.outputs))
+        data = self.constant(record) if record.code.name in CONSTANTS else None
+        op = make_operator(record, tuple(v.type for v in operands), types, data)
+        if isinstance(op, Slice) and not self.module.is_dynamic:
+            check_sizes(operands)
+        regions = tuple(self.module.region(record.fields.get(key, ""), here, self.depth + 1, self.budget)
+                        for key in REGIONS.get(record.code.name, ()))
+        return self.finished(record, op, operands, types, regions, here)
+
+    def finished(self, record: OperatorRecord, op: Op, operands: tuple[Value, ...], types: tuple[Type, ...],
+                 regions: tuple[Block, ...], here: FilePosition) -> Operation:
+        """The operation, its results known by their names."""
+        known = op.constant(operands)
+        results = tuple(Value(name, type, here, known) for name, type in zip(record.outputs, types))
+        self.values.update((v.name, v) for v in results)
+        return Operation(op, operands, results, regions, {}, here, location_of(record.location))
+
+    def use(self, number: int, name: str) -> Value:
+        found = self.values.get(name)
+        if found is None:
+            self.type_of(name, f"operand {number}")
+            raise Problem(f"operand {number}, {shown(name)}, is produced by no operator and no input of the block",
+                          kind="symbol")
+        return found
+
+    def type_of(self, name: str, what: str) -> TensorType | ShapeType:
+        found = self.types.get(name)
+        if found is None:
+            raise Problem(f"{what} is {shown(name)}, which no tensor of the block is called", kind="symbol")
+        return found
+
+    def constant(self, record: OperatorRecord) -> Array:
+        """The data of a CONST or CONST_SHAPE, which its result has."""
+        check_counts(record, (0, 1))
+        name, wanted = record.outputs[0], CONSTANTS[record.code.name]
+        type = self.type_of(name, "the result")
+        if not isinstance(type, wanted):
+            raise Problem(f"the result of {record.code.operator}, {shown(name)}, is {type}", kind="type")
+        return self.module.constants.data_of(self.records[name], type)
+
+    def variable_operation(self, record: OperatorRecord, effect: str, here: FilePosition) -> Operation | None:
+        """A read or write; a declaration is the tensor's, the operator adds nothing."""
+        check_counts(record, COUNTS[effect])
+        name = record.inputs[0] if effect == "read" else record.outputs[0]
+        type = self.type_of(name, "the variable")
+        if name not in self.variables or not isinstance(type, TensorType):
+            raise Problem(f"{shown(name)} is no variable", kind="variable")
+        match effect:
+            case "read":
+                result = self.type_of(record.outputs[0], "the result")
+                op = VariableRead(symbol=self.variables[name], type=type)
+                return self.finished(record, op, (), (result,), (), here)
+            case "write":
+                write = VariableWrite(symbol=self.variables[name])
+                value = self.use(0, record.inputs[0])
+                return Operation(write, (value,), (), (), {}, here, location_of(record.location))
+            case _:
+                return None
+
+
+def check_sizes(operands: tuple[Value, ...]) -> None:
+    """SLICE's sizes are numbers of elements in a .tosa file: -1 for all that follow is MLIR's."""
+    sizes = operands[-1].constant if operands else None
+    if sizes is not None and bool((sizes < 1).any()):
+        raise Problem(f"size must be positive, it is {sizes.reshape(-1).tolist()}", kind="shape")
+
+
+def check_counts(record: OperatorRecord, wanted: tuple[int, int]) -> None:
+    """A Problem unless the operator has so many operands and results."""
+    found = (len(record.inputs), len(record.outputs))
+    require(found == wanted, f"{record.attribute.operator} has {found[0]} operands and {found[1]} results, "
+            f"it must have {wanted[0]} and {wanted[1]}")

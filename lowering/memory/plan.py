@@ -1,13 +1,15 @@
 """What the memory planner found: pools with their sizes, and a fixed offset in one of them for every buffer. The
-emitter and the runtime read it; it prints as text that reads back (`plan_text`).
+emitter and the runtime read it; it prints as text that reads back: `parse_plan(print_plan(plan)) == plan`.
 """
 from __future__ import annotations
 
 import dataclasses
+import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
-from ...runtime.errors import Problem
+from ...runtime.errors import Problem, Source
 from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from ..loops.program import Program
@@ -89,7 +91,6 @@ class Plan:
                 "buffers": [dataclasses.asdict(b) | {"live": [list(span) for span in b.live]} for b in self.buffers]}
 
     def __str__(self) -> str:
-        from .plan_text import print_plan
         return print_plan(self)
 
 
@@ -142,3 +143,133 @@ def make_plan(name: str, algorithm: str, buffers: Sequence[BufferInfo], pools: S
     found, workspace = tuple(map(planned, (*pools, *constant_pools))), [b for b in buffers if b.kind != "constant"]
     together = next((p.lower_bound for p in found if held[p.name] == workspace), None)  # they lie in one pool
     return Plan(name, algorithm, least(workspace) if together is None else together, found, tuple(map(placed, buffers)))
+
+
+POOL = ("pool", "kind", "bytes", "limit", "alignment", "lower-bound")
+BUFFER = ("buffer", "pool", "offset", "bytes", "alignment", "kind", "live")
+WORD = re.compile(r'"(?:[^"\\]|\\.)*"|\S+')
+PLAIN = re.compile(r"[^\s\"\\,\x00-\x1f\x7f-\x9f]+")
+
+
+def print_plan(plan: Plan) -> str:
+    """The plan as text: a line about the whole, a table of pools, a table of buffers."""
+    head = (f"plan {name(plan.name)} algorithm {name(plan.algorithm)} bytes {plan.size_bytes} "
+            f"lower-bound {plan.lower_bound}")
+    pools = [(name(p.name), p.kind, str(p.size_bytes), "-" if p.limit_bytes is None else str(p.limit_bytes), str(p.alignment),
+              str(p.lower_bound)) for p in plan.pools]
+    buffers = [(name(b.name), name(b.pool), str(b.byte_offset), str(b.size_bytes), str(b.alignment), b.kind,
+                ",".join(f"{first}-{last}" for first, last in b.live) or "-") for b in plan.buffers]
+    return "\n".join([head, "", *table(POOL, pools), "", *table(BUFFER, buffers), ""])
+
+
+def name(text: str) -> str:
+    """A name as it is, or in quotes where it would not read back."""
+    return text if PLAIN.fullmatch(text) else json.dumps(text)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows in columns; numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(head, *rows)]
+    numeric = [bool(rows) and all(row[i].isdigit() or row[i] == "-" for row in rows) for i in range(len(head))]
+    return ["  ".join(cell.rjust(width) if right else cell.ljust(width)
+                      for cell, width, right in zip(row, widths, numeric)).rstrip() for row in (head, *rows)]
+
+
+def parse_plan(text: str, source: str = "plan") -> Plan:
+    """Read what `print_plan` wrote; a Problem with the line where it is something else. The plan is not verified."""
+    return Reader(Source(source, text)).plan()
+
+
+class Reader:
+    """The lines of a text, as words."""
+
+    def __init__(self, source: Source) -> None:
+        assert source.text is not None
+        self.source = source
+        self.lines = [(number, words) for number, line in enumerate(source.text.split("\n"), 1)
+                      if (words := WORD.findall(line))]
+        self.at = 0
+
+    def plan(self) -> Plan:
+        match self.next("a line that starts with plan"):
+            case ["plan", title, "algorithm", algorithm, "bytes", size, "lower-bound", bound]:
+                pass
+            case _:
+                raise self.problem("expected: plan NAME algorithm NAME bytes N lower-bound N")
+        head = self.text(title), self.text(algorithm), self.number(bound)
+        total = self.number(size)
+        self.heading(POOL)
+        pools = tuple(self.pool(self.next("a pool")) for _ in range(self.rows(BUFFER)))
+        self.heading(BUFFER)
+        buffers = tuple(self.buffer(self.next("a buffer")) for _ in range(len(self.lines) - self.at))
+        plan = Plan(*head, pools, buffers)
+        if plan.size_bytes != total:
+            self.at = 1
+            raise self.problem(f"the plan has {total} bytes, but its pools have {plan.size_bytes}")
+        return plan
+
+    def pool(self, row: list[str]) -> PlannedPool:
+        title, kind, size, limit, alignment, bound = self.cells(row, POOL)
+        if kind not in get_args(PoolKind):
+            raise self.problem(f"{kind} is no kind of pool: {', '.join(get_args(PoolKind))}")
+        return PlannedPool(self.text(title), self.number(size), None if limit == "-" else self.number(limit),
+                           self.number(alignment), self.number(bound), kind)  # type: ignore[arg-type]
+
+    def buffer(self, row: list[str]) -> PlannedBuffer:
+        title, pool, offset, size, alignment, kind, live = self.cells(row, BUFFER)
+        if kind not in get_args(Kind):
+            raise self.problem(f"{kind} is no kind of buffer: {', '.join(get_args(Kind))}")
+        return PlannedBuffer(self.text(title), self.text(pool), self.number(offset), self.number(size),
+                             self.number(alignment), kind, self.spans(live))  # type: ignore[arg-type]
+
+    def spans(self, live: str) -> tuple[Ticks, ...]:
+        if live == "-":
+            return ()
+        found = [re.fullmatch(r"(\d+)-(\d+)", span, re.ASCII) for span in live.split(",")]
+        if not all(found):
+            raise self.problem(f"expected spans of steps such as 0-3,5-5, found {live}")
+        return tuple((int(m[1]), int(m[2])) for m in found if m)
+
+    def next(self, wanted: str) -> list[str]:
+        if self.at == len(self.lines):
+            raise Problem(f"the text ends where {wanted} should follow", kind="syntax")
+        self.at += 1
+        return self.lines[self.at - 1][1]
+
+    def heading(self, columns: tuple[str, ...]) -> None:
+        if self.next(f"the heading {columns[0]}") != list(columns):
+            raise self.problem(f"expected the heading {' '.join(columns)}")
+
+    def rows(self, until: tuple[str, ...]) -> int:
+        """Number of lines before that heading, or before the end."""
+        rest = [words for _, words in self.lines[self.at:]]
+        return rest.index(list(until)) if list(until) in rest else len(rest)
+
+    def cells(self, row: list[str], columns: tuple[str, ...]) -> list[str]:
+        if len(row) != len(columns):
+            raise self.problem(f"expected {len(columns)} columns ({' '.join(columns)}), found {len(row)}")
+        return row
+
+    def number(self, word: str) -> int:
+        if not re.fullmatch(r"\d{1,20}", word, re.ASCII):
+            raise self.problem(f"expected a number, found {word}")
+        return int(word)
+
+    def text(self, word: str) -> str:
+        if not word.startswith('"'):
+            return word
+        try:
+            return str(json.loads(word))
+        except ValueError:
+            raise self.problem(f"the quoted name {word} is not a JSON string") from None
+
+    def problem(self, message: str) -> Problem:
+        """A problem with the line read last."""
+        assert self.source.text is not None
+        number = self.lines[self.at - 1][0]
+        width = len(self.source.text.split("\n")[number - 1])
+        return Problem(message, self.source.position(self.offset(number), width), kind="syntax")
+
+    def offset(self, number: int) -> int:
+        assert self.source.text is not None
+        return sum(len(line) + 1 for line in self.source.text.split("\n")[:number - 1])

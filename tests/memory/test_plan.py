@@ -10,8 +10,7 @@ from tosaic.lowering.elements.expression import Buffer
 from tosaic.lowering.kernels.kernel import Branch, Loop
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.memory.buffers import PoolAllocation, PoolInfo
-from tosaic.lowering.memory.plan import Plan, PlannedBuffer, PlannedPool, buffer_names
-from tosaic.lowering.memory.plan_text import parse_plan, print_plan
+from tosaic.lowering.memory.plan import Plan, PlannedBuffer, PlannedPool, buffer_names, parse_plan, print_plan
 from tosaic.lowering.memory.planner import Memory, plan
 from tosaic.runtime.errors import Problem
 

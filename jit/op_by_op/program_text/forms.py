@@ -9,11 +9,11 @@ from ....lowering.text.attributes import Dictionary, Number, Symbol
 from ....runtime.errors import Position, Problem
 from .kernels import SIGNATURES
 from .program import CHAIN, HANDLE, Body, Value
-from .reader import Parts
+from .program_reader import Parts
 from .scanner import COUNT
 
 if TYPE_CHECKING:
-    from .reader import ProgramReader
+    from .program_reader import ProgramReader
 
 Form: TypeAlias = Callable[["ProgramReader", int, Position], Parts]
 CONSTANT, DENSE, GET = "tfrt.constant.", "corert.const_dense_tensor", "corert.get_op_handler"

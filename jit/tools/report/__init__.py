@@ -3,7 +3,7 @@
 `gather` makes a `Report` from the program and its plan; `text`, `page` and `saved` show it as text, as one HTML page and as
 JSON; `fit` holds it against limits, `diff` against another report.
 """
-from .figures import Report
 from .gather import report
+from .text import Report
 
 __all__ = ["Report", "report"]

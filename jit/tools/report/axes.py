@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .columns import Columns
-from .figures import Report
+from .text import Report
 
 KIB = 1 << 10
 

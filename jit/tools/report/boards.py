@@ -2,8 +2,8 @@
 sheets: all RAM that a program can use as data, and the flash on the chip."""
 from __future__ import annotations
 
-from .figures import Report
 from .fit import Fit, fit_totals
+from .text import Report
 
 KIB, MIB = 1 << 10, 1 << 20
 

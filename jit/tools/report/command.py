@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from ....runtime.errors import Problem
 from ...models.model import read_bytes
 from . import saved
-from .figures import Report
 from .gather import report
+from .text import Report
 
 if TYPE_CHECKING:
     from ...stage_data import LoweredData

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ....runtime.errors import printable
-from .figures import BufferLine, Report
-from .text import step_text, table
+from .figures import BufferLine
+from .text import Report, step_text, table
 
 SHOWN = 20
 """How many buffers of a list the text shows."""

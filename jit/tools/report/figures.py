@@ -119,7 +119,7 @@ class ObjectSize:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class Figures:
     """What a compiled function needs, in bytes.
 
     `arena` is what the planned buffers need in all workspace pools, to the byte; `lower_bound` is the least arena that any
@@ -182,7 +182,3 @@ class Report:
         constants, tables, data, zero}. Kernels are numbers into `kernels`, ticks numbers into `timeline`.
         """
         return asdict(self)
-
-    def __str__(self) -> str:
-        from .text import print_report
-        return print_report(self)

@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from ....runtime.errors import Problem
-from .figures import PoolLine, Report
-from .text import table
+from .figures import PoolLine
+from .text import Report, table
 
 Memory = Literal["RAM", "flash"]
 

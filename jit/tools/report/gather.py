@@ -11,8 +11,9 @@ from ....lowering.memory.lifetimes import access_of
 from ....lowering.memory.plan import Plan, PlannedBuffer, names_of
 from ....lowering.native.driver.variable_rollback import rollback_of
 from ....runtime.errors import Position, Source, printable
-from .figures import BufferLine, KernelLine, PoolLine, Report, StepLine
+from .figures import BufferLine, KernelLine, PoolLine, StepLine
 from .live import peak_of
+from .text import Report
 
 if TYPE_CHECKING:
     from ...stage_data import LoweredData

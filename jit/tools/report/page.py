@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from .columns import columns
-from .figures import BufferLine, PoolLine, Report
+from .figures import BufferLine, PoolLine
 from .fit import Fit
 from .live import sharing
 from .markup import Markup, shortened, tag
 from .picture import MOST_BUFFERS, MOST_COLUMNS, pool_picture
 from .sections import buffer_table, bytes_section, fit_section, kernel_table, ladder_section, peak_section, short, size
-from .text import step_text
+from .text import Report, step_text
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 """What a browser may load for the page: nothing."""

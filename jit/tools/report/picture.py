@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from .axes import LEFT, RIGHT, WIDTH, ByteScale, TimeScale, kernel_labels, stretch_labels
 from .columns import columns
-from .figures import BufferLine, PoolLine, Report
+from .figures import BufferLine, PoolLine
 from .live import live_bytes
 from .markup import Markup, shortened, tag
-from .text import kernel_text
+from .text import Report, kernel_text
 
 MOST_COLUMNS = 600
 

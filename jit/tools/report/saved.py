@@ -8,7 +8,8 @@ import typing
 from typing import Any, TypeVar
 
 from ....runtime.errors import Problem
-from .figures import FORMAT, Report
+from .figures import FORMAT
+from .text import Report
 
 T = TypeVar("T")
 

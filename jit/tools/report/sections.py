@@ -4,10 +4,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .boards import on_boards
-from .figures import BufferLine, Peak, Report, Rung
+from .figures import BufferLine, Peak, Rung
 from .fit import Fit, FitLine
 from .markup import Child, Markup, escaped, shortened, table, tag
-from .text import sharing_text, step_text
+from .text import Report, sharing_text, step_text
 
 ROWS = 500
 """Rows of a table at most."""

@@ -7,7 +7,7 @@ from string import ascii_lowercase, ascii_uppercase
 
 from ....runtime.errors import printable
 from .columns import Columns, columns
-from .figures import BufferLine, PoolLine, Report
+from .figures import BufferLine, Figures, PoolLine
 
 WIDTH, HEIGHT, WIDEST = 72, 12, 6
 """Characters of a picture and of one of its columns at most."""
@@ -15,7 +15,7 @@ WIDTH, HEIGHT, WIDEST = 72, 12, 6
 LETTERS = ascii_lowercase + ascii_uppercase
 
 
-def picture(report: Report, pool: PoolLine) -> list[str]:
+def picture(report: Figures, pool: PoolLine) -> list[str]:
     """The lines of a pool's picture; none where nothing lies in it."""
     axis = columns(report.timeline, WIDTH)
     held = drawn(report, pool)
@@ -32,12 +32,12 @@ def picture(report: Report, pool: PoolLine) -> list[str]:
     return [f"  {printable(pool.name)}: steps across, {pool.nbytes:,} bytes up", *reversed(rows), *foot]
 
 
-def drawn(report: Report, pool: PoolLine) -> list[BufferLine]:
+def drawn(report: Figures, pool: PoolLine) -> list[BufferLine]:
     """The buffers of a picture, in the order in which they come to life."""
     return sorted((b for b in report.held_by(pool.name) if b.live and b.nbytes), key=lambda b: b.live[0])
 
 
-def letters(report: Report, pool: PoolLine) -> dict[str, str]:
+def letters(report: Figures, pool: PoolLine) -> dict[str, str]:
     """A letter for each buffer of a picture, again from the first after the last."""
     return {b.name: LETTERS[i % len(LETTERS)] for i, b in enumerate(drawn(report, pool))}
 

@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from ....runtime.errors import printable
-from .figures import BufferLine, KernelLine, Peak, Report, Rung, StepLine
+from .figures import BufferLine, Figures, KernelLine, Peak, Rung, StepLine
 from .live import bytes_shared
 from .terminal import letters, picture
 
@@ -12,12 +13,12 @@ ALIVE = 8
 """How many of the buffers alive at a peak are named."""
 
 
-def print_report(report: Report) -> str:
+def print_report(report: Figures) -> str:
     """Figures, the ladder, a picture of each pool, kernels, buffers."""
     return "\n".join(line.rstrip() for part in parts(report) for line in part)
 
 
-def parts(report: Report) -> Iterator[list[str]]:
+def parts(report: Figures) -> Iterator[list[str]]:
     yield [printable(report.name), *(f"  {name:<10} {printable(text)}" for name, text in rows(report))]
     if len(report.pools) > 1 or any(p.limit is not None for p in report.pools):
         yield ["", *pool_table(report)]
@@ -32,7 +33,7 @@ def parts(report: Report) -> Iterator[list[str]]:
         yield ["", *buffer_table(report)]
 
 
-def rows(report: Report) -> Iterator[tuple[str, str]]:
+def rows(report: Figures) -> Iterator[tuple[str, str]]:
     yield "inputs", listed(report.inputs)
     yield "outputs", listed(report.outputs)
     yield "variables", listed(report.variables)
@@ -51,17 +52,17 @@ def rows(report: Report) -> Iterator[tuple[str, str]]:
         yield "seconds", ", ".join(f"{name} {value:.3f}" for name, value in report.seconds.items())
 
 
-def bound(report: Report) -> str:
+def bound(report: Figures) -> str:
     """How far the arena is from the least there could be."""
     text = "which no plan can undercut" if not report.waste else f"lower bound {report.lower_bound:,}, waste {report.waste:,}"
     return text + (f", and {report.undo:,} for copies of variables" if report.undo else "")
 
 
-def peak_text(report: Report, peak: Peak) -> str:
+def peak_text(report: Figures, peak: Peak) -> str:
     return f"{peak.nbytes:,} bytes live at {step_text(report, peak.tick)}"
 
 
-def step_text(report: Report, tick: int) -> str:
+def step_text(report: Figures, tick: int) -> str:
     """What runs at a tick: the kernel, its operators, its place in the model."""
     step = report.timeline[tick]
     if step.kernel is None:
@@ -81,24 +82,24 @@ def kernel_text(kernel: KernelLine, number: int) -> str:
     return f"kernel {number} {kernel.brief}{place}"
 
 
-def alive_text(report: Report, peak: Peak) -> str:
+def alive_text(report: Figures, peak: Peak) -> str:
     sizes = {b.name: b.nbytes for b in report.buffers}
     more = f" and {len(peak.alive) - ALIVE} more" if len(peak.alive) > ALIVE else ""
     return ", ".join(f"{name} {sizes[name]:,}" for name in peak.alive[:ALIVE]) + more + sharing_text(report, peak)
 
 
-def sharing_text(report: Report, peak: Peak) -> str:
+def sharing_text(report: Figures, peak: Peak) -> str:
     shared = bytes_shared(report.buffers, peak)
     return f"; they share {shared:,} bytes" if shared else ""
 
 
-def code_text(report: Report) -> str:
+def code_text(report: Figures) -> str:
     size = report.object
     assert size is not None
     return f"{size.text:,} bytes, and {size.tables:,} of tables (constants in the object: {size.constants:,})"
 
 
-def pool_table(report: Report) -> list[str]:
+def pool_table(report: Figures) -> list[str]:
     return table(("pool", "kind", "bytes", "limit", "lower bound", "waste", "peak"),
                  [(p.name, p.kind, str(p.nbytes), "-" if p.limit is None else str(p.limit), str(p.lower_bound), str(p.waste),
                    "-" if p.peak is None else str(p.peak.nbytes)) for p in report.pools])
@@ -109,7 +110,7 @@ def ladder(rungs: Sequence[Rung]) -> list[str]:
                  [(r.name, str(r.nbytes), str(r.lower_bound), r.explanation) for r in rungs])
 
 
-def buffer_table(report: Report) -> list[str]:
+def buffer_table(report: Figures) -> list[str]:
     """By pool and offset, with the letters of the pictures."""
     several = len(report.pools) > 1
     marks = {name: letter for pool in report.workspace_pools for name, letter in letters(report, pool).items()}
@@ -119,7 +120,7 @@ def buffer_table(report: Report) -> list[str]:
                          f"{b.name}: {b.type}", numbered(b.producer), numbered(b.last_reader)) for b in ordered])
 
 
-def pool_order(report: Report, buffer: BufferLine) -> int:
+def pool_order(report: Figures, buffer: BufferLine) -> int:
     return next((i for i, p in enumerate(report.pools) if p.name == buffer.pool), -1)
 
 
@@ -142,3 +143,11 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 def is_number(cell: str) -> bool:
     return cell in ("-", "=") or cell.replace(",", "").lstrip("+-").isdigit()
+
+
+@dataclass(frozen=True, slots=True)
+class Report(Figures):
+    """The figures of a compiled function, as users hold them: they print as text."""
+
+    def __str__(self) -> str:
+        return print_report(self)
