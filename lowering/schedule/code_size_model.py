@@ -15,62 +15,62 @@ from ..elements.traverse import loads
 from ..graph.types import ITEM_SIZES
 
 LINE_CYCLES = 100
-"""Cycles of a run that a line of code must save."""
-TOLERATED, FREE_CYCLES = 0.03, 5_000
+"""Cycles of a run that a line of LLVM's text must save: what it takes to compile one, over a thousand runs."""
+SLOWDOWN_FRACTION, SLOWDOWN_CYCLES = 0.03, 5_000
 """How much longer a kernel may take for less code, in relation or in cycles."""
-LONG_LINES, LITTLE_CYCLES, FREE_LITTLE = 250, 70_000, 10_000
+LONG_CODE_LINES, LITTLE_WORK_CYCLES, LITTLE_WORK_SLOWDOWN_CYCLES = 250, 70_000, 10_000
 """Where the fastest has more lines than this, with which a graph of one operator takes too long to compile, and takes no more
 cycles than these: how many may be added."""
-NARROW_CYCLES, TOLERATED_NARROW, FREE_NARROW = 4000, 0.25, 20_000
+NARROW_LINE_CYCLES, NARROW_SLOWDOWN_FRACTION, NARROW_SLOWDOWN_CYCLES = 4000, 0.25, 20_000
 """The same where it reads floats narrower than it computes with: each is converted at each use, which is much of its code,
-and of its time, too, that no count of products tells. The last are cycles, as `FREE_CYCLES` are."""
-ENCODING = {"bfloat16": 10, "float8_e5m2": 18, "float8_e4m3fn": 16}
-DECODING = {"bfloat16": 2, "float8_e5m2": 3, "float8_e4m3fn": 9}
-"""Instructions for a vector of floats that no processor converts by itself, to and from float32."""
-UPPER_HALF = 14
-"""Instructions for a vector of upper halves of products (exact rescaling)."""
+and of its time, too, that no count of products tells."""
+ENCODING_INSTRUCTIONS = {"bfloat16": 10, "float8_e5m2": 18, "float8_e4m3fn": 16}
+DECODING_INSTRUCTIONS = {"bfloat16": 2, "float8_e5m2": 3, "float8_e4m3fn": 9}
+"""For a vector of floats that no processor converts by itself, from and to float32. Counted."""
+MULTIPLY_HIGH_INSTRUCTIONS = 14
+"""For a vector of upper halves of products (exact rescaling). Counted."""
 Choice = TypeVar("Choice")
 
 
 def instructions(e: Expr) -> int:
     """About how many an operation on a vector takes."""
     if isinstance(e, Apply) and e.primitive.startswith("multiply_high"):
-        return UPPER_HALF
+        return MULTIPLY_HIGH_INSTRUCTIONS
     if isinstance(e, Cast) and not e.bits and e.dtype != e.arg.dtype:
-        return ENCODING.get(e.dtype, 1) + DECODING.get(e.arg.dtype, 1) - 1
+        return ENCODING_INSTRUCTIONS.get(e.dtype, 1) + DECODING_INSTRUCTIONS.get(e.arg.dtype, 1) - 1
     return 1
 
 
 def share_of(value: Expr) -> float:
     """How much longer, in relation, a kernel of this value may take for less code."""
     narrow = any(is_float(x.dtype) and ITEM_SIZES[x.dtype] < 4 for x in loads(value))
-    return TOLERATED_NARROW if narrow else TOLERATED
+    return NARROW_SLOWDOWN_FRACTION if narrow else SLOWDOWN_FRACTION
 
 
 def price_of(share: float) -> float:
     """Cycles of a run that a line must save, where all may take so much longer."""
-    return LINE_CYCLES if share == TOLERATED else NARROW_CYCLES
+    return LINE_CYCLES if share == SLOWDOWN_FRACTION else NARROW_LINE_CYCLES
 
 
-def tolerated(cycles: float, share: float = TOLERATED, free: float = FREE_CYCLES) -> float:
+def tolerated(cycles: float, share: float = SLOWDOWN_FRACTION, free: float = SLOWDOWN_CYCLES) -> float:
     """Cycles that may be added to these for less code, `free` ones at least."""
-    return max(share * cycles, free, FREE_NARROW if share > TOLERATED else 0)
+    return max(share * cycles, free, NARROW_SLOWDOWN_CYCLES if share > SLOWDOWN_FRACTION else 0)
 
 
 def cheapest(choices: Iterable[Choice], cycles: Callable[[Choice], float], lines: Callable[[Choice], float], passes: float = 1,
-             share: float = TOLERATED, free: float = FREE_CYCLES, long: bool = False) -> Choice:
+             share: float = SLOWDOWN_FRACTION, free: float = SLOWDOWN_CYCLES, long: bool = False) -> Choice:
     """The choice that costs least, its cycles and its lines, of those that are not much slower than the fastest; somewhat more
     where that is `long` for its work. All is done `passes` times in as many cycles."""
     found = [(cycles(choice) * passes, choice) for choice in choices]
     least, fastest = min(found, key=lambda f: f[0])
-    if long and least <= LITTLE_CYCLES and lines(fastest) > LONG_LINES:
-        free = max(free, FREE_LITTLE)
+    if long and least <= LITTLE_WORK_CYCLES and lines(fastest) > LONG_CODE_LINES:
+        free = max(free, LITTLE_WORK_SLOWDOWN_CYCLES)
     allowed, price = least + tolerated(least, share, free), price_of(share)
     return min((f for f in found if f[0] <= allowed), key=lambda f: f[0] + price * lines(f[1]))[1]
 
 
-TURN_LINES, SUM_LINES, ROW_LINES, VECTOR_LINES = 40, 6, 4, 3
-"""Lines of a tile of a contraction: for its loops; for each sum, which loops carry and which is stored; for an element of a
+LOOP_LINES, SUM_LINES, ROW_LINES, VECTOR_LINES = 40, 6, 4, 3
+"""Lines of LLVM's text of a tile of a contraction, counted: for its loops; for each sum, which loops carry and which is stored; for an element of a
 row, which goes to all lanes; for a vector of a panel."""
 
 
@@ -84,11 +84,11 @@ class Code:
     result: int
     taps: int = 1
     last: int = 1
-    share: float = TOLERATED
+    share: float = SLOWDOWN_FRACTION
 
     def lines(self, rows: int, vectors: int) -> int:
         """About how many lines the code of a tile has."""
-        return TURN_LINES + rows * vectors * (SUM_LINES + self.result) + self.step(rows, vectors)
+        return LOOP_LINES + rows * vectors * (SUM_LINES + self.result) + self.step(rows, vectors)
 
     def step(self, rows: int, vectors: int) -> int:
         """Of these, those of one step of K."""

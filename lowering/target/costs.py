@@ -4,14 +4,24 @@ Cost functions stand beside the decisions that they serve (`grep -rn "costs\\." 
 `loops.cost`; the numbers stand here, one field each with its unit in its name, and are a field of `Target`. What is not a
 property of a machine but a limit of an algorithm stays with the algorithm.
 
-How a value was found is said in one of three ways. *Estimated*: from tables of instructions, or by counting. *Chosen*: set by
-hand while whole models and kernels were measured; no measurement of it alone is recorded. *Measured*: by a test of its own. All
-measurements were made on one kind of machine (x86-64 with AVX-512 and AMX, 2 MB of second-level cache); the other presets have
-the same values until somebody measures there.
+How a value was found is said in one of four ways. *Estimated*: from tables of instructions, or by counting. *Chosen*: set by
+hand while whole models and kernels were measured; no measurement of it alone is recorded. *Measured*: by a test of its own.
+*Known*: documented of such machines. All measurements were made on one kind of machine (x86-64 with AVX-512 and AMX, 2 MB of
+second-level cache); the other presets have the same values until somebody measures there.
 """
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ...runtime.records import dataclass
+
+
+class LoadPrices(NamedTuple):
+    """Cycles that loads of a step of a register tile cost beside its products."""
+    row_element_cycles: float
+    """An element of a row, from the first-level cache, to all lanes."""
+    panel_vector_cycles: float
+    """A vector of a panel, from the second-level cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +49,78 @@ class Costs:
     """An iteration of a loop beside its body: counting and jumping. Estimated."""
     branch_cycles: float = 1.0
     """A condition beside its body. Estimated."""
+
+    # ---- caches ------------------------------------------------------------------------------------------------------
+    cache_line_bytes: int = 64
+    """Of each cache."""
+    cache_set_stride_bytes: int = 4096
+    """Addresses so far apart fall into the same set of a first-level cache, whatever its size: a page, so that it is found
+    while the address is translated. Known."""
+    few_sets_stride_bytes: int = 2048
+    """Rows so far apart fall into few sets of it. Known: half of the above."""
+    l3_bytes_per_cycle: float = 10
+    """What comes from the third-level cache. Chosen."""
+    prefetch_distance_bytes: int = 1024
+    """How far in front of the loads memory is asked for where more is written than the caches hold. The processor prefetches by
+    itself, but not into its nearest cache, and not far where stores alternate with the loads. Chosen."""
+
+    # ---- register tiles of contractions (`schedule.contraction`) -----------------------------------------------------
+    tile_prices: LoadPrices = LoadPrices(0.05, 0.3)
+    """Of products in vectors. Chosen."""
+    blocked_tile_prices: LoadPrices = LoadPrices(0.1, 0.8)
+    """Of products so large that nothing else counts. Chosen."""
+    int8_tile_prices: LoadPrices = LoadPrices(0.25, 0.35)
+    """Of large products of bytes: many rows are many streams of few bytes each. Chosen."""
+    integer_tile_prices: LoadPrices = LoadPrices(0.5, 0.15)
+    """Of products of integers that are slow: an element goes to all lanes by the unit that multiplies. Chosen."""
+    tile_shape_fraction: float = 0.02
+    """How much faster the whole has to be, in relation, for one more shape of tile. Chosen."""
+    crowded_tile_rows: int = 8
+    """Rows of a tile at most where they lie a multiple of `cache_set_stride_bytes` apart: more would not fit the ways of the
+    first-level cache. Known."""
+    int32_product_cycles: float = 1.5
+    """A product of vectors of int32 and its sum. Estimated: several instructions on x86."""
+    int64_product_cycles: float = 2.0
+    """The same of int64. Estimated."""
+    spilled_vector_cycles: float = 4
+    """Sums of a vector that wait in memory for their epilogue. Chosen."""
+    condition_test_cycles: float = 2
+    """A test of the conditions of a run of elements that are packed. Chosen."""
+    column_pack_cycles: float = 0.5
+    """How much longer an element takes where columns of b are packed one by one. Chosen."""
+    tile_configuration_cycles: float = 300
+    """Giving tile registers their shapes. Chosen."""
+    tile_panel_cycles: float = 40
+    """A panel of a block of tile registers beside its steps and sums. Chosen."""
+
+    # ---- windows and outputs without sums (`schedule.window`, `contraction.constant_outputs`) ------------------------
+    addition_latency_cycles: float = 4
+    """An addition waits so long for the one before. Known; `Target.fma_latency` is the same of a fused multiply-add, and less
+    on machines with short pipelines."""
+    short_loop_iteration_cycles: float = 1.5
+    """An iteration of a short loop over the steps of a window beside its work; `iteration_cycles` is for loops of any kind.
+    Chosen."""
+    row_iteration_cycles: float = 4
+    """An iteration of a loop within several, whose rows lie apart in memory. Chosen."""
+    appended_store_cycles: float = 1.5
+    """A vector's store where the one before it ended, with its share of the loop; `store_cycles` is the store alone. Chosen."""
+    waiting_sums_fraction: float = 0.05
+    """How much longer all takes with tiles of half as many rows, because sums wait for themselves. Chosen."""
+    waiting_float_sums_fraction: float = 0.2
+    """The same of floats, and where what they read is shared. Chosen."""
+
+    # ---- elementwise (`schedule.elementwise`) ------------------------------------------------------------------------
+    single_vector_fraction: float = 0.3
+    """How much longer one vector at a time takes than many, beside what these take. Chosen."""
+    in_order_single_vector_fraction: float = 1.0
+    """The same of long chains of operations, where several vectors could alternate, on a processor that does not look far
+    enough in front to see the next vector's operations. Chosen."""
+    out_of_order_single_vector_fraction: float = 0.05
+    """The same on one that does. Chosen."""
+    long_single_vector_fraction: float = 0.3
+    """The same on one that does, of so many operations that it does not. Chosen."""
+    out_of_order_instructions: int = 90
+    """So many instructions for a vector are not too many for that. Chosen."""
 
     # ---- threads (`schedule.parallelize`) ----------------------------------------------------------------------------
     task_grain_cycles: int = 15_000

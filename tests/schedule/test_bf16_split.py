@@ -51,7 +51,7 @@ SHAPES = [(49, 40, 96), (33, 16, 64), (7, 24, 20), (64, 65, 131), (40, 30, 160),
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts even where products are too small for them, K in blocks of 64, few columns at a time."""
-    for name, value in (("cycles_of_floats", lambda *_: float("inf")), ("FEW_PASSES", 1), ("DEEPEST", 64)):
+    for name, value in (("cycles_of_floats", lambda *_: float("inf")), ("MIN_PASSES", 1), ("MAX_DEPTH", 64)):
         monkeypatch.setattr(choose, name, value)
     monkeypatch.setattr(amx_loops, "MOST_COLUMNS", 1 / 32)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tosaic
 from tosaic.lowering.schedule.code_size_model import Code
-from tosaic.lowering.schedule.contraction.border_tiles import MOST_VECTORS, grouped, heights, together
+from tosaic.lowering.schedule.contraction.border_tiles import MAX_ROW_VECTORS, grouped, heights, together
 from tosaic.lowering.schedule.contraction.register_tile import Tile, panels
 from tosaic.lowering.schedule.nest.tile_axis import Cut, Piece, Tiles, pieces
 from tosaic.lowering.target.presets import target
@@ -74,7 +74,7 @@ def test_columns_taken_together_are_the_same_columns(columns_: int, width: int) 
     cut = columns(columns_, Tile(4, width))
     wide = together(cut)
     assert lanes(wide) == lanes(cut) == list(range(columns_))
-    assert all(len(vectors) <= max(MOST_VECTORS, width) for _, vectors in wide)
+    assert all(len(vectors) <= max(MAX_ROW_VECTORS, width) for _, vectors in wide)
 
 
 @pytest.mark.parametrize("element", ["f32", "i8"])

@@ -12,7 +12,7 @@ from tosaic.lowering.elements.expression import Buffer, Cast, Load
 from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.ir import Literal, Type
 from tosaic.lowering.native.llvm.emit import emit_functions, unchanged
-from tosaic.lowering.schedule.code_size_model import LINE_CYCLES, TOLERATED, TOLERATED_NARROW, Code, instructions, price_of
+from tosaic.lowering.schedule.code_size_model import LINE_CYCLES, NARROW_SLOWDOWN_FRACTION, SLOWDOWN_FRACTION, Code, instructions, price_of
 from tosaic.lowering.schedule.contraction.border_tiles import heights, mean, single_at_ends
 from tosaic.lowering.schedule.contraction.register_tile import Tile, panels
 from tosaic.lowering.schedule.nest.padding_conditions import Conditions
@@ -104,7 +104,7 @@ def test_windows_have_little_code_and_are_right(element: str, width: int, channe
 
 
 def test_narrow_floats_pay_more_for_a_line() -> None:
-    assert price_of(TOLERATED_NARROW) > price_of(TOLERATED) == LINE_CYCLES
+    assert price_of(NARROW_SLOWDOWN_FRACTION) > price_of(SLOWDOWN_FRACTION) == LINE_CYCLES
 
 
 def test_a_loop_does_not_carry_what_inner_loops_leave_as_it_is() -> None:

@@ -82,7 +82,7 @@ def test_rescaled_windows_of_bytes_are_exact(name: str) -> None:
 def test_blocks_of_bytes_are_exact(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of a vector of columns, of half as many by two rows, and with what is left beside them."""
     monkeypatch.setattr(int8_blocks, "ROW_LINES", 0)
-    monkeypatch.setattr(int8_blocks, "MOST_WAITING", 1000)
+    monkeypatch.setattr(int8_blocks, "MAX_SUM_BYTES_PER_RESULT_BYTE", 1000)
     kernels = case.kernels(rescaled=True)
     assert " blocks of " in "".join(describe(k, TARGETS["512 bits, dot4"]) for k in kernels)
     check(kernels, targets=WITH_DOT4)

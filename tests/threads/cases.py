@@ -31,8 +31,8 @@ THREADS = (2, 3, 8)
 def fine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Work is divided however little it is."""
     every_machine_costs(monkeypatch, task_grain_cycles=20, repeated_fill_cycles=30, barrier_cycles=0)
-    monkeypatch.setattr(choose, "LITTLE", 0)
-    monkeypatch.setattr(elementwise, "MOST_UNDIVIDED", 0)
+    monkeypatch.setattr(choose, "MAX_UNDIVIDED_TERMS", 0)
+    monkeypatch.setattr(elementwise, "MAX_UNDIVIDED_INSTRUCTIONS", 0)
 
 
 def lowered(case: Callable[[Graph], Value], t: Target, threads: int) -> tuple[Kernels, Program]:

@@ -11,21 +11,19 @@ from collections.abc import Callable, Sequence
 from ...elements.affine import Affine, Axis
 from ...loops.builder import Builder
 from ...target.target import Target
-from ..code_size_model import FREE_CYCLES, TOLERATED, Code, cheapest, price_of, tolerated
+from ..code_size_model import SLOWDOWN_CYCLES, SLOWDOWN_FRACTION, Code, cheapest, price_of, tolerated
 from ..nest.tile_axis import Cut, Piece, Tiles, balanced, over, peel, repeating
 from .register_tile import Tile, steps
 
-FEW_CYCLES, BORDER_CYCLES = 4000, 30_000
+MAX_SLOWDOWN_CYCLES, MAX_BORDER_SLOWDOWN_CYCLES = 4000, 30_000
 """How many cycles longer all may take for the smaller code; for one that is so much smaller that each line saves enough."""
-PANEL_PRICE = 0.3
-"""Cycles that each tile waits for a vector of the panel, at each step: it comes from the second-level cache."""
-STAGED_LINES = 60
-"""Lines that stage the rows of a tile."""
-MOST_BESIDE = 6
-"""Sums beside each other of a row that are enough."""
-LESS_ROWS = 3
-"""So many fewer rows than a tile may have those of one size that overlap."""
-MOST_VECTORS = 8
+PACKED_TILE_LINES = 60
+"""Lines of LLVM's text that pack the rows of a tile."""
+MAX_SUMS_OF_A_ROW = 6
+"""Sums of a single row that run beside each other: so many are enough to hide the latency of one."""
+MAX_FEWER_ROWS = 3
+"""Rows that overlapping tiles of one size may have less than the register tile."""
+MAX_ROW_VECTORS = 8
 """Vectors of a single row: as many as make two sums start each cycle, with some to spare."""
 
 
@@ -46,7 +44,7 @@ def heights(extent: int, inside: tuple[int, int], tile: Tile, single: bool, cut:
     def cheap(found: Sequence[list[Tiles]]) -> list[Tiles]:
         """What costs least, its cycles and its code."""
         return cheapest(found, cycles, lambda tiles: lines(tiles, inside, cut, code), code.passes, code.share,
-                        FREE_CYCLES if high - low == extent else BORDER_CYCLES) if code else found[0]
+                        SLOWDOWN_CYCLES if high - low == extent else MAX_BORDER_SLOWDOWN_CYCLES) if code else found[0]
 
     if tested:
         return [Tiles(0, 1, extent)] if low == high else one_by_one(extent, inside, tile, cheap, again)
@@ -55,20 +53,21 @@ def heights(extent: int, inside: tuple[int, int], tile: Tile, single: bool, cut:
         return cheap([whole, repeating(extent, tile.rows)]) if again and len(whole) > 1 else whole
     if low == high:
         return whole
-    share, apart = code.share if code else TOLERATED, one_by_one(extent, inside, tile, cheap, again)
+    share, apart = code.share if code else SLOWDOWN_FRACTION, one_by_one(extent, inside, tile, cheap, again)
     if code and not single and max(low, extent - high) <= tile.rows:
         whole = cheap([whole, *at_ends(extent, inside, tile, again)])
     fewest, more = cycles(whole), cycles(apart)
     less = lines(whole, inside, cut, code) - lines(apart, inside, cut, code) if code else 0
-    few = max(FEW_CYCLES, min(price_of(share) * less, tolerated(fewest * passes, share, BORDER_CYCLES)))
+    few = max(MAX_SLOWDOWN_CYCLES, min(price_of(share) * less, tolerated(fewest * passes, share, MAX_BORDER_SLOWDOWN_CYCLES)))
     best = apart if (more - fewest) * passes <= few else whole
     if staged is None or code is None:
         return best
     (first, *others) = balanced(extent, tile.rows)
     everywhere = [repeating(extent, first.size)] if again or not others else []
     return cheapest([best, *everywhere], lambda tiles: cycles(tiles) + staged * extent * (tiles in everywhere),
-                    lambda tiles: STAGED_LINES * len(tiles) + lines(
-                        tiles, (0, extent) if tiles in everywhere else inside, cut, code), passes, share, BORDER_CYCLES)
+                    lambda tiles: PACKED_TILE_LINES * len(tiles) + lines(
+                        tiles, (0, extent) if tiles in everywhere else inside, cut, code), passes, share,
+                    MAX_BORDER_SLOWDOWN_CYCLES)
 
 
 def mean(parts: Sequence[float], tiles: Tiles) -> float:
@@ -107,7 +106,7 @@ def single_at_ends(extent: int, inside: tuple[int, int], tile: Tile, again: bool
             found.append(with_middle(extent, low + before, high - rest + before, [Tiles(0, size, count)]))
     if again:
         found += [with_middle(extent, low, high, repeating(high - low, size))
-                  for size in range(min(tile.rows, high - low), max(1, tile.rows - LESS_ROWS), -1)]
+                  for size in range(min(tile.rows, high - low), max(1, tile.rows - MAX_FEWER_ROWS), -1)]
     return found
 
 
@@ -141,7 +140,7 @@ def over_both_ends(b: Builder, lines: Sequence[Tiles], run: Callable[[Affine, Ti
 def lasting(rows: Tiles, tile: Tile, cut: Cut, target: Target, last: int = 1) -> float:
     """Cycles of one step of K for some rows and all columns; `last` is how many steps the last axis has."""
     vectors = sum(t.count * len(pieces) for t, pieces in cut)
-    loading = rows.count * PANEL_PRICE * vectors
+    loading = rows.count * target.costs.tile_prices.panel_vector_cycles * vectors
     if rows.size == 1:
         return loading + rows.count * sum(t.count * alone(len(vectors), last, target) for t, vectors in cut)
     return loading + rows.count * -(-vectors // tile.vectors) * steps(rows.size, min(tile.vectors, vectors), target)
@@ -156,7 +155,7 @@ def alone(vectors: int, last: int, target: Target) -> float:
 def sums_beside(vectors: int, last: int) -> int:
     """How many sums of a single row run beside each other, so that none waits for the one before: as many steps of the last
     axis, of which it has a multiple of that."""
-    return max(n for n in range(1, 6) if last % n == 0 and (n == 1 or n * vectors <= MOST_BESIDE))
+    return max(n for n in range(1, 6) if last % n == 0 and (n == 1 or n * vectors <= MAX_SUMS_OF_A_ROW))
 
 
 def together(cut: Cut) -> Cut:
@@ -165,6 +164,6 @@ def together(cut: Cut) -> Cut:
 
 
 def grouped(t: Tiles, vectors: Sequence[Piece]) -> tuple[Tiles, tuple[Piece, ...]]:
-    count = max(n for n in range(1, t.count + 1) if t.count % n == 0 and (n == 1 or n * len(vectors) <= MOST_VECTORS))
+    count = max(n for n in range(1, t.count + 1) if t.count % n == 0 and (n == 1 or n * len(vectors) <= MAX_ROW_VECTORS))
     return Tiles(t.start, t.size * count, t.count // count), tuple(
         Piece(number * t.size + p.start, p.lanes, p.active) for number in range(count) for p in vectors)

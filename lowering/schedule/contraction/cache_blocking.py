@@ -8,18 +8,14 @@ from ....runtime.records import dataclass
 from ...elements.expression import Load, is_float
 from ...elements.traverse import loads
 from ...graph.types import ITEM_SIZES
+from ...target.costs import Costs
 from ...target.target import Target
 from .pattern import Contraction
 from .register_tile import Tile
 
-SET_BYTES = 4096
-"""Addresses so far apart fall into the same set of a first-level cache, whatever its size: a page, so that it is found while
-the address is translated."""
-LINE = 64
-"""Bytes of a line of a cache."""
-MANY = 3
+MIN_RECOMPUTED_PANELS = 3
 """Panels for which a value of a is computed again and again."""
-FEW_LINES, LINES = 8, 32
+MIN_UNPACKED_TERMS, UNPACKED_TERMS = 8, 32
 """Where b is read as it lies, so many terms of it at a time, all columns of each: memory gives neighbours fastest. Fewer if
 nothing is read again."""
 
@@ -48,16 +44,16 @@ def choose_blocks(form: Contraction, tile: Tile, lanes: int, constant: bool, tar
         return None
     few, width, large = form.rows < 4 * tile.rows, tile.vectors * lanes, b > target.l2_bytes // 3
     if few and not constant and large and contiguous(form):
-        lines = FEW_LINES if form.rows <= tile.rows else LINES
-        panels = target.block_bytes // (max(form.rows, lines) * width * size)
-        return Blocks(lines, even(-(-form.n.extent // width), max(1, panels), 1), filled=False)
-    again = is_float(form.reduce.dtype) and not isinstance(form.a, Load) and form.n.extent >= MANY * width
+        terms = MIN_UNPACKED_TERMS if form.rows <= tile.rows else UNPACKED_TERMS
+        panels = target.block_bytes // (max(form.rows, terms) * width * size)
+        return Blocks(terms, even(-(-form.n.extent // width), max(1, panels), 1), filled=False)
+    again = is_float(form.reduce.dtype) and not isinstance(form.a, Load) and form.n.extent >= MIN_RECOMPUTED_PANELS * width
     if not (large and not constant) and (few or not (again or (large and a > target.l2_bytes // 4))):
         return None
     most = max(lanes, target.l1_bytes * 5 // 8 // (tile.rows * size))
     depth = even(form.depth, most, lanes)
     panels = even(-(-form.n.extent // width), max(1, target.block_bytes // (depth * width * size)), 1)
-    return Blocks(depth, panels, copied(form, tile))
+    return Blocks(depth, panels, copied(form, tile, target.costs))
 
 
 def can_block(form: Contraction, lanes: int, constant: bool, target: Target) -> bool:
@@ -78,7 +74,7 @@ def even(extent: int, most: int, step: int) -> int:
     return -(-size // step) * step
 
 
-def copied(form: Contraction, tile: Tile) -> str | None:
+def copied(form: Contraction, tile: Tile, costs: Costs) -> str | None:
     """Along which axis rows are copied, if that is better than to read them where they lie: where a value is computed, where K
     does not run along memory, or where rows fall into the same sets of the cache."""
     (k,) = form.reduce.axes
@@ -87,13 +83,13 @@ def copied(form: Contraction, tile: Tile) -> str | None:
     found = loads(form.a)
     if any(x.index[0].coefficient(k) not in (0, 1) for x in found):
         return "m" if all(x.index[0].coefficient(form.m) in (0, 1) for x in found) else "k"
-    crowded = any(most_in_a_set(x.index[0].coefficient(form.m) * ITEM_SIZES[x.dtype], tile.rows) > max(4, tile.rows // 2)
-                  for x in found)
+    crowded = any(most_in_a_set(x.index[0].coefficient(form.m) * ITEM_SIZES[x.dtype], tile.rows, costs) > max(
+        4, tile.rows // 2) for x in found)
     return "k" if crowded or not isinstance(form.a, Load) else None
 
 
-def most_in_a_set(stride: int, rows: int) -> int:
+def most_in_a_set(stride: int, rows: int, costs: Costs) -> int:
     """How many of the lines that rows so many bytes apart begin in are in one set."""
-    lines = {r * stride // LINE for r in range(rows)}
-    sets = [line % (SET_BYTES // LINE) for line in lines]
+    lines = {r * stride // costs.cache_line_bytes for r in range(rows)}
+    sets = [line % (costs.cache_set_stride_bytes // costs.cache_line_bytes) for line in lines]
     return max(sets.count(s) for s in sets)

@@ -26,16 +26,18 @@ from .int8.vnni import bytes_of, can_stage_all, prefixes, rows_of_group
 from .pattern import Contraction
 from .prefetch import is_worthwhile
 from .recognise import contiguous, recognise
-from .register_tile import BLOCK_PRICES, BYTES_PRICES, MULTIPLIED_PRICES, PRICES, Tile, choose_tile, of_sums, ranked_tiles
+from .register_tile import Tile, choose_tile, of_sums, ranked_tiles
 
-MOST_PLACES = 512
-"""Kernels with more places, of which padding leaves some out, take no products of four bytes."""
-TRIED = 5
+MAX_PADDED_PLACES = 512
+"""Places of a kernel of which padding leaves some out, each with code of its own in products of four bytes: with more, none."""
+MAX_TRIED_TILES = 5
 """Tiles that a measured search tries."""
-MANY_TURNS, LITTLE = 16, 30_000
-"""So many turns of the outer loops are enough for threads; and so many cycles, two of `divide`'s grains, are not divided."""
-MUCH, MUCH_OF_BYTES = 1 << 23, 1 << 25
-"""Terms of a product in blocks, and of one of bytes, that has the fastest tile, whatever its code."""
+MIN_OUTER_ITERATIONS = 16
+"""So many iterations of the outer loops are enough to divide among threads."""
+MAX_UNDIVIDED_TERMS = 30_000
+"""Terms, for a lane, of a product that no threads divide: two of `Costs.task_grain_cycles`."""
+MAX_TERMS_FOR_LESS_CODE, MAX_INT8_TERMS_FOR_LESS_CODE = 1 << 23, 1 << 25
+"""Terms of a product in cache blocks, and of one of bytes: with more it has the fastest tile, whatever its code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +81,8 @@ def choose_vnni(form: Contraction, target: Target) -> ContractionChoice | None:
     if not has_byte_products(form, target):
         return None
     lanes, packing, seen = lanes_of_sums(form, target), packing_of(form), machine(form, "dot4", target)
-    much = form.passes * form.n.extent * form.depth > MUCH_OF_BYTES
-    prices, code = (BYTES_PRICES, None) if much else (PRICES, code_of(form))
+    much = form.passes * form.n.extent * form.depth > MAX_INT8_TERMS_FOR_LESS_CODE
+    prices, code = (target.costs.int8_tile_prices, None) if much else (target.costs.tile_prices, code_of(form))
     tile = choose_tile(form.rows, form.n.extent, lanes, seen, aliased(form, target), prices, code, may_repeat(form, lanes))
     large = form.n.extent * form.depth > target.l2_bytes // 3
     if large and not can_stage_all(form, target):
@@ -94,7 +96,8 @@ def choose_vectors(form: Contraction, target: Target) -> ContractionChoice:
     """A tile of sums in vector registers, one element of K at a time: of floats (fma), or of integers."""
     lanes, packing, step = lanes_of_sums(form, target), packing_of(form), "fma" if is_float(form.reduce.dtype) else "multiply"
     tile = choose_tile(form.rows, form.n.extent, lanes, machine(form, step, target), aliased(form, target),
-                       MULTIPLIED_PRICES if step == "multiply" else PRICES, code_of(form), may_repeat(form, lanes))
+                       target.costs.integer_tile_prices if step == "multiply" else target.costs.tile_prices, code_of(form),
+                       may_repeat(form, lanes))
     if packing == "running" and contiguous(form) and form.passes < 4 * tile.rows:
         packing = "never"
     soon = packing == "compiling" and is_worthwhile(form, tile.rows, target)
@@ -119,7 +122,7 @@ def packing_of(form: Contraction) -> str:
 def has_byte_products(form: Contraction, target: Target) -> bool:
     """Whether four products of bytes are done at a time in each lane."""
     return (target.dot_product is not None and bytes_of(form) is not None and lanes_of_sums(form, target) >= 4
-            and places_with_conditions(form) <= MOST_PLACES)
+            and places_with_conditions(form) <= MAX_PADDED_PLACES)
 
 
 def machine(form: Contraction, step: str, target: Target) -> Target:
@@ -133,7 +136,7 @@ def others(form: Contraction, choice: ContractionChoice, target: Target) -> Iter
         return
     if choice.blocks is None:
         few, seen = aliased(form, target), machine(form, choice.step, target)
-        for tile in ranked_tiles(form.rows, form.n.extent, choice.lanes, seen, few)[:TRIED]:
+        for tile in ranked_tiles(form.rows, form.n.extent, choice.lanes, seen, few)[:MAX_TRIED_TILES]:
             yield replace(choice, tile=tile)
         if choice.step != "dot4" and form.rows > choice.tile.rows:
             yield replace(choice, columns_first=not choice.columns_first)
@@ -145,12 +148,12 @@ def others(form: Contraction, choice: ContractionChoice, target: Target) -> Iter
 def in_blocks(form: Contraction, lanes: int, constant: bool, target: Target) -> tuple[Tile, Blocks] | None:
     """The tile and the blocks of a product for which blocks are better; a smaller tile for less work, if its blocks are
     alike."""
-    whole, less = (choose_tile(form.rows, form.n.extent, lanes, target, False, BLOCK_PRICES, code)
+    whole, less = (choose_tile(form.rows, form.n.extent, lanes, target, False, target.costs.blocked_tile_prices, code)
                    for code in (None, code_of(form)))
     blocks = choose_blocks(form, whole, lanes, constant, target)
     if blocks is None:
         return None
-    if form.rows * form.n.extent * form.depth > MUCH:
+    if form.rows * form.n.extent * form.depth > MAX_TERMS_FOR_LESS_CODE:
         return whole, blocks
     others = choose_blocks(form, less, lanes, constant, target)
     alike = others and (others.filled, others.copied) == (blocks.filled, blocks.copied)
@@ -175,18 +178,19 @@ def may_repeat(form: Contraction, lanes: int) -> bool:
     """Whether rows may be computed twice: their outputs could not lie where something is that is read with the sums, and
     the turns of a loop may do so."""
     read = [x for x in loads_beside(form.nest.value, form.reduce) if x.buffer.data is None]
-    return has_turns(form, lanes) and not any(form.m in x.index[0].axes for x in read)
+    return has_outer_iterations(form, lanes) and not any(form.m in x.index[0].axes for x in read)
 
 
-def has_turns(form: Contraction, lanes: int) -> bool:
+def has_outer_iterations(form: Contraction, lanes: int) -> bool:
     """Whether other loops than that over rows are there to be divided among threads, or there is little to divide."""
     turns = form.turns * math.prod(a.extent for a in form.outer)
-    return turns >= MANY_TURNS or turns * form.rows * form.n.extent * form.depth <= LITTLE * lanes
+    return turns >= MIN_OUTER_ITERATIONS or turns * form.rows * form.n.extent * form.depth <= MAX_UNDIVIDED_TERMS * lanes
 
 
 def aliased(form: Contraction, target: Target) -> bool:
     """Whether all rows of a tile fall into the same few sets of the first-level cache, and do not lie in the second."""
-    return form.m is not None and any(x.index[0].coefficient(form.m) * ITEM_SIZES[x.dtype] % 4096 == 0
+    stride = target.costs.cache_set_stride_bytes
+    return form.m is not None and any(x.index[0].coefficient(form.m) * ITEM_SIZES[x.dtype] % stride == 0
                                       and bytes_read(form, x) > target.l2_bytes for x in loads(form.a))
 
 

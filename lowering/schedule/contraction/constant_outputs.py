@@ -19,9 +19,7 @@ from ..nest.split_nest import collapse
 from ..vectorize.epilogue import operations
 
 LOOP_LINES, BOUND_LINES, VECTOR_LINES = 6, 16, 4
-"""Lines of a loop, of the bounds that a condition gives it, and of a vector's store."""
-STORE_CYCLES, TURN_CYCLES = 1.5, 4
-"""What it takes to store a vector where the one before it ended; and a turn of a loop within several, whose rows lie apart."""
+"""Lines of LLVM's text of a loop, of the bounds that a condition gives it, and of a vector's store. Counted."""
 
 
 def with_background(nest: Nest, pieces: Sequence[Nest], target: Target) -> Sequence[Nest]:
@@ -83,5 +81,5 @@ def cycles(nest: Nest, target: Target) -> float:
     lanes, rows = target.lanes(max(4, ITEM_SIZES[nest.out.dtype])), math.prod(a.extent for a in outer)
     terms = math.prod(a.extent for e in sums_of(nest.value) if isinstance(e, Reduce) for a in e.axes)
     work = operations(nest.value) if outer or sums_of(nest.value) else 0
-    each = STORE_CYCLES + (work + terms * bool(sums_of(nest.value))) / 2
-    return rows * (-(-n.extent // lanes) * each + TURN_CYCLES * (len(outer) > 1))
+    each = target.costs.appended_store_cycles + (work + terms * bool(sums_of(nest.value))) / 2
+    return rows * (-(-n.extent // lanes) * each + target.costs.row_iteration_cycles * (len(outer) > 1))

@@ -23,8 +23,6 @@ from ..nest.tile_axis import Tiles, chunks, over, pieces
 from .pattern import Contraction
 
 START = Affine()
-TEST_CYCLES = 2
-"""What it takes to test the conditions of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +98,7 @@ class Staging:
         """What tests of a row take, for each element of K."""
         axes = self.form.reduce.axes
         run = self.run_of([a for a in axes if any(w.index.coefficient(a) for w in self.form.reduce.where)])
-        return TEST_CYCLES / math.prod(a.extent for a in run)
+        return self.target.costs.condition_test_cycles / math.prod(a.extent for a in run)
 
     def on_rows(self, w: Range) -> bool:
         return self.form.m is not None and bool(w.index.coefficient(self.form.m))

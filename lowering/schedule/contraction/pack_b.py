@@ -35,9 +35,9 @@ from ..vectorize.vectorize import Vectorizer
 from .pattern import Contraction
 
 GATHER_LINES = 500
-"""Lines that put vectors together from elements that are far apart."""
-SLOWLY_CONVERTED = 8
-"""Cycles that it takes to convert one of a byte alone."""
+"""Lines of LLVM's text that put vectors together from elements that are far apart. Counted."""
+SINGLE_PACK_CYCLES, SINGLE_FLOAT8_PACK_CYCLES = 0.5, 8
+"""How much longer an element takes that is packed alone; a float of a byte, which is converted alone. Chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,8 @@ def pack_at_run_time(b: Builder, name: str, source: Expr, n: Axis, axes: tuple[A
 
 def pack_singly(source: Expr, size: int) -> bool:
     """Whether elements that are far apart are packed one by one, which is little code: where that takes hardly longer."""
-    slower = SLOWLY_CONVERTED if any(ITEM_SIZES[x.dtype] == 1 and is_float(x.dtype) for x in loads(source)) else 0.5
+    slower = SINGLE_FLOAT8_PACK_CYCLES if any(ITEM_SIZES[x.dtype] == 1 and is_float(x.dtype) for x in loads(source)) else (
+        SINGLE_PACK_CYCLES)
     return size * slower <= price_of(share_of(source)) * GATHER_LINES
 
 

@@ -17,18 +17,16 @@ from ..nest.loop_nest import At
 from ..nest.tile_axis import Piece
 from .pattern import Contraction
 
-LINE = 64
-"""Bytes of a line of a cache."""
-MOST_TILES = 20
+MAX_TILES_OF_PANEL = 20
 """Tiles that a panel is read for: with more of them it matters little that the first one waits."""
-FEWEST_STEPS = 64
+MIN_STEPS = 64
 """Steps of K that are long enough for memory to answer."""
 
 
 def is_worthwhile(form: Contraction, rows: int, target: Target) -> bool:
     """Whether panels of constants are asked for ahead: they are read by few tiles of so many rows, and by more than one row,
     which would leave no time for it."""
-    return target.has_cache and not form.batch and 1 < form.passes <= MOST_TILES * rows
+    return target.has_cache and not form.batch and 1 < form.passes <= MAX_TILES_OF_PANEL * rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +37,19 @@ class Ahead:
     panels: Buffer | None
     beside: tuple[tuple[Buffer, Affine], ...]
     group: int
+    line_bytes: int
 
     @staticmethod
     def of(b: Builder, form: Contraction, panels: Buffer | None, target: Target, group: int) -> Ahead:
         """For steps of so many terms."""
-        return Ahead(b, form, panels, tuple(beside(form, target)), group)
+        return Ahead(b, form, panels, tuple(beside(form, target)), group, target.costs.cache_line_bytes)
 
     def panel(self, at: At, k: Affine, rows: int, vectors: tuple[Piece, ...]) -> None:
         """For step `k` of a tile of so many rows: its share of what comes next."""
         if self.panels is None:
             return
         form, width = self.form, sum(piece.lanes for piece in vectors)
-        line, depth = LINE // ITEM_SIZES[self.panels.dtype], -(-self.form.depth // self.group) * self.group
+        line, depth = self.line_bytes // ITEM_SIZES[self.panels.dtype], -(-self.form.depth // self.group) * self.group
         each = -(-depth * width // form.passes)  # elements for a row
         share = -(-rows * each // depth)  # for each term
         start = (at[form.n] + width) * depth + self.passed(at) * each + k * share
@@ -80,7 +79,7 @@ def beside(form: Contraction, target: Target) -> Iterator[tuple[Buffer, Affine]]
     """What the epilogue reads, a vector for each of the sums, and where it writes, if K is but one axis: a window has steps
     enough to hide that. In buffers that are large for the cache; nothing without vectors, when it would be as much work as
     the sums."""
-    if form.m is None or form.depth < FEWEST_STEPS or not target.has_cache or target.lanes(ITEM_SIZES[form.reduce.dtype]) == 1:
+    if form.m is None or form.depth < MIN_STEPS or not target.has_cache or target.lanes(ITEM_SIZES[form.reduce.dtype]) == 1:
         return
     found = [(x.buffer, x.index[0]) for x in loads_beside(form.nest.value, form.reduce) if x.buffer.data is None]
     if len(form.reduce.axes) == 1:

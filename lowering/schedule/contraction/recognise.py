@@ -19,7 +19,7 @@ from .int8.vnni import bytes_of
 from .pattern import Contraction
 from .register_tile import steps
 
-NEAR, PLAIN_ROWS, PLAIN_VECTORS, BORDER_LINES = 8, 12, 4, 150
+NEAR_L2_PART, COMPARED_SUMS, MAX_COMPARED_VECTORS, BORDER_TILE_LINES = 8, 12, 4, 150
 """A tensor of that part of the second-level cache may be read by rows that lie apart. Tiles to compare them by have about so
 many sums, and at most so many vectors; and lines that tiles of rows at a border have at least."""
 LONG = 4

@@ -28,38 +28,33 @@ from ..vectorize.strided_load import MOST_STRIDE
 from ..vectorize.table_lookup import looked_up
 from ..vectorize.vectorize import NARROW, Vectorizer, together
 
-LINE, AHEAD = 64, 1024
-"""Bytes of a line of a cache; and how far ahead memory is asked for where more is written than the caches hold. The processor
-looks ahead by itself, but not into its nearest cache, and not far where stores take their turns with the loads."""
-MOST_AHEAD = 4
-"""Tensors that are asked for ahead of their use."""
-LONG, LONGEST = 16, 150
-"""Operations so many that those of the next vector wait too long for them, unless they come by turns; and so many that one
-vector is code enough."""
-HEAVY = 12
+MAX_PREFETCHED_INPUTS = 4
+"""Tensors that are prefetched."""
+LONG_OPERATIONS, MAX_INTERLEAVED_OPERATIONS = 16, 150
+"""Operations so many that those of the next vector wait too long for them, unless they alternate; and so many that one vector
+is code enough."""
+HEAVY_INSTRUCTIONS = 12
 """Instructions for a vector from which on it is asked how many vectors at a time are worth their code."""
-MANY_LINES = 50
-"""The same of lines, with those for what is left at the end."""
-AT_A_TIME, BY_TURNS, BY_TURNS_AHEAD, LONG_BY_TURNS = 0.3, 1.0, 0.05, 0.3
-"""How much longer one vector at a time takes than many, beside what these take; and where they come by turns: on a processor
-that looks far enough ahead to see the next vector's operations, little, unless these are many."""
-LONG_TAIL, MOST_APART, MOST_UNDIVIDED = 30, 1 << 18, 1 << 18
-"""Instructions for a vector that are too many to have them twice for what is left at the end; bytes of a result that need not
-lie where an argument is; instructions, for each element, that no threads divide."""
-MOST_TERMS = 1 << 16
-"""Of all sums of small elements that are walked one at a time rather than by loads under masks."""
-FAR_AHEAD = 90
-"""Instructions for a vector that are not too many for that."""
+MAX_FREE_LINES = 50
+"""Lines of LLVM's text up to which it is not asked, with those for the remainder."""
+LONG_TAIL_INSTRUCTIONS = 30
+"""Instructions for a vector that are too many to have them twice for the remainder."""
+MAX_REPEATED_RESULT_BYTES = 1 << 18
+"""Bytes of a result of which some elements may be computed twice, so that it need not lie where an argument is."""
+MAX_UNDIVIDED_INSTRUCTIONS = 1 << 18
+"""Instructions of a nest that no threads divide."""
+MAX_SINGLE_TERMS = 1 << 16
+"""Terms of sums of small elements that are walked one at a time rather than by loads under masks."""
 
 
 @dataclass(frozen=True, slots=True)
 class MapChoice:
-    """`unroll` vectors of `lanes` neighbouring outputs at a time, with `by_turns` an operation of each after the other;
+    """`unroll` vectors of `lanes` neighbouring outputs at a time, with `interleaved` an operation of each after the other;
     `streaming` past the caches; somewhat fewer outputs or more, so that they are whole groups of `group`."""
     lanes: int
     unroll: int
     streaming: bool
-    by_turns: bool = False
+    interleaved: bool = False
     group: int = 1
 
     @property
@@ -132,10 +127,12 @@ def choose(nest: Nest, target: Target, rows: bool) -> MapChoice:
     streaming = streams(nest, lanes, target) and lanes % group == 0
     if scattered(nest.value, inner[-1], target):
         return MapChoice(min(lanes, target.lanes(4)), 1, False, group=group)
-    plain = LONG < operations <= LONGEST and not any(isinstance(e, Reduce) for e in nodes(nest.value))
+    sums = any(isinstance(e, Reduce) for e in nodes(nest.value))
+    plain = LONG_OPERATIONS < operations <= MAX_INTERLEAVED_OPERATIONS and not sums
     few = 2 if streaming else 4
-    unroll = 1 if lanes == 1 else 2 if plain or 8 < operations <= LONG else few if operations <= 8 else 1
-    unroll = vectors_at_a_time(nest, inner[-1], lanes, unroll, waits(nest, inner[-1], target) if plain else AT_A_TIME)
+    unroll = 1 if lanes == 1 else 2 if plain or 8 < operations <= LONG_OPERATIONS else few if operations <= 8 else 1
+    unroll = vectors_at_a_time(nest, inner[-1], lanes, unroll, waits(nest, inner[-1], target) if plain else (
+        target.costs.single_vector_fraction))
     return MapChoice(lanes, unroll, streaming, plain and unroll > 1, group)
 
 
@@ -150,16 +147,18 @@ def vectors_at_a_time(nest: Nest, axis: Axis, lanes: int, most: int, alone: floa
     def lines(unroll: int) -> int:
         return 2 * each * (unroll * (n >= unroll * lanes) + -(-(n % (unroll * lanes)) // lanes))
 
-    if each < HEAVY and lines(most) <= MANY_LINES:
+    if each < HEAVY_INSTRUCTIONS and lines(most) <= MAX_FREE_LINES:
         return most
     return cheapest([u for u in (4, 2, 1) if u <= most], cycles, lines, share=share_of(nest.value))
 
 
 def waits(nest: Nest, axis: Axis, target: Target) -> float:
-    """How much longer vectors take one after the other than by turns."""
-    if not target.has_masked:
-        return BY_TURNS
-    return BY_TURNS_AHEAD if weight(nest.value, axis) <= FAR_AHEAD else LONG_BY_TURNS
+    """How much longer vectors take one after the other than where their operations alternate."""
+    costs = target.costs
+    if not target.has_masked:  # as good a sign as there is
+        return costs.in_order_single_vector_fraction
+    return costs.out_of_order_single_vector_fraction if weight(nest.value, axis) <= costs.out_of_order_instructions else (
+        costs.long_single_vector_fraction)
 
 
 def weight(value: Expr, axis: Axis) -> int:
@@ -185,7 +184,7 @@ def large_inputs(nest: Nest, target: Target) -> list[Load]:
     """What is read from memory along the last axis, and from no cache."""
     found = {e.buffer: e for e in nodes(nest.value) if isinstance(e, Load) and e.buffer.nbytes > target.l2_bytes // 2
              and all(isinstance(t, Axis) for t, _ in e.index[0].terms) and e.index[0].coefficient(nest.axes[-1]) == 1}
-    return [e for e in found.values() if e.index[0].axes <= set(nest.axes)][:MOST_AHEAD]
+    return [e for e in found.values() if e.index[0].axes <= set(nest.axes)][:MAX_PREFETCHED_INPUTS]
 
 
 def scattered(value: Expr, axis: Axis, target: Target | None = None) -> bool:
@@ -220,7 +219,7 @@ def loads_under_masks(nest: Nest, axis: Axis) -> bool:
     one sum at a time, whose loop has bounds."""
     for r in (e for e in nodes(nest.value) if isinstance(e, Reduce)):
         bounds, _ = bounds_and_tests(r)
-        little = math.prod(a.extent for a in (*nest.axes, *r.axes)) <= MOST_TERMS
+        little = math.prod(a.extent for a in (*nest.axes, *r.axes)) <= MAX_SINGLE_TERMS
         if little and any(axis in w.index.axes for w in bounds) and any(
                 x.dtype in NARROW and abs(x.index[0].coefficient(axis)) > 1 and not stays_inside(x) for x in loads(r.body)):
             return True
@@ -244,8 +243,9 @@ def is_long(nest: Nest, axis: Axis) -> bool:
     """Whether the last outputs are so much code that rather some are computed twice. They must not lie where something is that
     is read, so it is nobody's memory but the result's; and what threads divide is cut elsewhere."""
     each, count = weight(nest.value, axis), math.prod(a.extent for a in nest.axes)
-    divided = len(nest.axes) == 1 and count * each > MOST_UNDIVIDED
-    return each >= LONG_TAIL and nest.out.role == "result" and nest.out.nbytes <= MOST_APART and not divided and not any(
+    divided = len(nest.axes) == 1 and count * each > MAX_UNDIVIDED_INSTRUCTIONS
+    is_small = nest.out.role == "result" and nest.out.nbytes <= MAX_REPEATED_RESULT_BYTES
+    return each >= LONG_TAIL_INSTRUCTIONS and is_small and not divided and not any(
         x.buffer is nest.out for x in loads(nest.value))
 
 
@@ -287,9 +287,10 @@ def lower(b: Builder, nest: Nest, choice: MapChoice, target: Target, rows: Rows 
             here = {**at, axis: start}
             parts = pieces(t.size, lanes, target.has_masked)
             for e in early:
-                for line in range(0, t.size, LINE // ITEM_SIZES[e.dtype]):
-                    b.prefetch(e.buffer, e.index[0].substitute(here) + (line + AHEAD // ITEM_SIZES[e.dtype]), near=True)
-            if len(parts) == 1 or not choice.by_turns:
+                distance = target.costs.prefetch_distance_bytes
+                for line in range(0, t.size, target.costs.cache_line_bytes // ITEM_SIZES[e.dtype]):
+                    b.prefetch(e.buffer, e.index[0].substitute(here) + (line + distance // ITEM_SIZES[e.dtype]), near=True)
+            if len(parts) == 1 or not choice.interleaved:
                 writer.write(Block(here, None, 1, axis, parts), outer=outer)
                 return
             places = [Vectorizer(b, target, {**here, axis: start + p.start}, axis, p.lanes, p.active, outer=outer,

@@ -13,12 +13,10 @@ from ...kernels.kernel import Kernel
 from ...loops.builder import Builder
 from ...loops.ir import Function
 from ...row_tiling.row_chains import Chain
+from ...target.costs import COSTS
 from ..nest.loop_nest import Nest, Rewriter, flat_index, units
 from ..nest.row_range import nested
 from ..nest.tile_axis import Tiles, balanced, over
-
-PAGE, LINE = 2048, 64
-"""Rows so many bytes apart fall into few sets of a first-level cache; a line more, and they do not."""
 
 
 def schedule(kernels: Sequence[Kernel], chain: Chain, lower_nest: Callable[[Builder, int, Nest], None], keeps: int = 0
@@ -64,8 +62,8 @@ class Kept:
         dims = tuple(d for d, a in enumerate(kernel.axes) if d == row or (a not in rows and a.extent > 1))
         shape = [block if d == row else kernel.axes[d].extent for d in dims]
         item = ITEM_SIZES[kernel.out.dtype]
-        if dims[0] == row and len(dims) == 2 and shape[1] * item % PAGE == 0:
-            shape[1] += LINE // item
+        if dims[0] == row and len(dims) == 2 and shape[1] * item % COSTS.few_sets_stride_bytes == 0:
+            shape[1] += COSTS.cache_line_bytes // item
         return Kept(b.scratch(Buffer(kernel.out.name, kernel.out.dtype, tuple(shape), "scratch")), dims, row)
 
     def index(self, index: Sequence[Affine], start: Affine) -> Affine:

@@ -18,7 +18,7 @@ from ...elements.traverse import children, loads_beside, nodes
 from ...loops.builder import Builder
 from ...loops.ir import Operand
 from ...target.target import Target
-from ..code_size_model import LINE_CYCLES, TOLERATED, instructions, price_of, share_of, tolerated
+from ..code_size_model import LINE_CYCLES, SLOWDOWN_FRACTION, instructions, price_of, share_of, tolerated
 from ..derived_constants import Made, derive
 from ..nest.loop_nest import At, Nest
 from ..nest.tile_axis import Piece
@@ -29,28 +29,28 @@ from .vectorize import Vectorizer
 
 
 @dataclass(frozen=True, slots=True)
-class Long:
-    """Where so much is done with the sums of a tile, a loop does it: from `many` operations on if a sum has `steps` enough to
-    make up for the loop; from `most` on if it has so many steps of so many terms each, and there are not so many vectors, each
-    of which takes `cycles` longer, that code costs less."""
-    most: int
-    many: int
+class LongEpilogue:
+    """Where so much is done with the sums of a tile, a loop does it: from `loop_operations` on if a sum has `steps` enough to
+    make up for the loop; from `operations` on if it has so many steps of so many terms each, and there are not so many vectors,
+    each of which takes `cycles` longer, that code costs less."""
+    operations: int
+    loop_operations: int
     steps: int
     cycles: float
 
     def pays(self, operations: int, steps: int, terms: int, vectors: float) -> bool:
-        if operations > self.many:
+        if operations > self.loop_operations:
             return steps >= self.steps
         is_little = self.cycles * vectors <= LINE_CYCLES * operations
-        return operations > self.most and steps >= self.steps * terms and is_little
+        return operations > self.operations and steps >= self.steps * terms and is_little
 
 
-LONG, LONG_PACKED = Long(300, 900, 24, 3), Long(150, 600, 12, 1)
-"""Where outputs are packed, a turn of the loop is four vectors."""
-TERMS_OF_BYTES = 4
-"""What a step of products of bytes sums."""
-WAIT_CYCLES, STORE_LINES, LOOP_LINES = 4, 3, 15
-"""What it costs that a vector's sums wait in memory, lines of a store, and of a loop over vectors."""
+LONG, LONG_PACKED = LongEpilogue(300, 900, 24, 3), LongEpilogue(150, 600, 12, 1)
+"""Of outputs as they are, and of outputs that are packed: then an iteration of the loop is four vectors."""
+TERMS_OF_DOT_PRODUCT = 4
+"""Products of bytes that a lane sums at once."""
+STORE_LINES, LOOP_LINES = 3, 15
+"""Lines of LLVM's text of a store, and of a loop over vectors. Counted."""
 Given = Mapping[Expr, Operand]
 NOTHING: Given = {}
 
@@ -103,7 +103,7 @@ class Writer:
         self.known = known or reduce
         self.largest = largest
         self.steps = math.prod(a.extent for a in reduce.axes) if reduce else 0
-        self.terms = TERMS_OF_BYTES if target.dot_product and reduce and reduce.dtype == "int32" else 1
+        self.terms = TERMS_OF_DOT_PRODUCT if target.dot_product and reduce and reduce.dtype == "int32" else 1
         self.share = share_of(nest.value)
         self.packable = packable(nest, target)
         self.operations = operations(self.packable or nest.value, self.known)
@@ -129,12 +129,12 @@ class Writer:
 
     def is_less_code(self, block: Block, sums: int) -> bool:
         """Whether a loop is so much less code that it pays, where narrow floats make the code of each vector long."""
-        if self.steps == 0 or sums < 2 or self.share == TOLERATED:
+        if self.steps == 0 or sums < 2 or self.share == SLOWDOWN_FRACTION:
             return False
         kinds = len({(p.lanes, p.active) for p in block.pieces})
         saved = sums * (self.operations + STORE_LINES) - 2 * sums - kinds * (self.operations + LOOP_LINES)
         vectors = math.prod(a.extent for a in self.nest.axes) / block.pieces[0].lanes
-        slower = WAIT_CYCLES * vectors
+        slower = self.target.costs.spilled_vector_cycles * vectors
         return slower <= min(price_of(self.share) * saved, tolerated(vectors * self.steps / 2, self.share))
 
     def units(self, block: Block) -> list[tuple[Piece, ...]]:

@@ -28,10 +28,11 @@ VECTORS = 4
 SIDES = (1, 2)
 STEPS = 4, 8
 """Least and most rows of a tile, one behind the other: neighbours share words."""
-MOST_WAITING = 1
+MAX_SUM_BYTES_PER_RESULT_BYTE = 1
 """Bytes of sums that wait, for a byte of the result: what a step of a small model computes is less than they need."""
-SAVED_CYCLES, ROW_LINES = 2, 40
-"""Cycles of a vector of outputs that blocks save, and the lines of a row of a block, less what is shorter beside it."""
+SAVED_VECTOR_CYCLES, ROW_LINES = 2, 40
+"""Cycles of a vector of outputs that blocks save, and the lines of LLVM's text of a row of a block, less what is shorter beside
+it. Chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +81,12 @@ def choose(nest: Nest, known: Expr, n: Axis, lines_of: Callable[[int], Sequence[
     if n.extent < size or not (rows := few(nest, size, least_code(lines_of, 1))):
         return None
     code = sum(t.size for t in lines_of(rows) or ()) * ROW_LINES
-    return (rows, (Band(0, size, n.extent // size, 1),)) if SAVED_CYCLES * vectors >= LINE_CYCLES * code else None
+    return (rows, (Band(0, size, n.extent // size, 1),)) if SAVED_VECTOR_CYCLES * vectors >= LINE_CYCLES * code else None
 
 
 def few(nest: Nest, size: int, rows: int) -> int:
     """So many rows, if their sums, of vectors of so many bytes, need little memory beside the result; else 0."""
-    return rows if rows * size * ITEM_SIZES["int32"] <= MOST_WAITING * nest.out.nbytes else 0
+    return rows if rows * size * ITEM_SIZES["int32"] <= MAX_SUM_BYTES_PER_RESULT_BYTE * nest.out.nbytes else 0
 
 
 def least_code(lines_of: Callable[[int], Sequence[Tiles] | None], side: int) -> int:

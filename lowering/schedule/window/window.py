@@ -15,9 +15,10 @@ from ...elements.traverse import loads, loads_beside, nodes
 from ...graph.types import ITEM_SIZES
 from ...loops.builder import Builder
 from ...loops.ir import Literal, Operand, Type
+from ...target.costs import Costs
 from ...target.target import Target
-from ..code_size_model import SUM_LINES, TURN_LINES, cheapest, price_of, share_of, tolerated
-from ..contraction.border_tiles import BORDER_CYCLES, at_ends, mean, over_both_ends, single_at_ends
+from ..code_size_model import SUM_LINES, LOOP_LINES, cheapest, price_of, share_of, tolerated
+from ..contraction.border_tiles import MAX_BORDER_SLOWDOWN_CYCLES, at_ends, mean, over_both_ends, single_at_ends
 from ..contraction.register_tile import Tile
 from ..elementwise.elementwise import lanes_of
 from ..nest.loop_nest import At, Nest, is_dense, main_reduction
@@ -32,30 +33,26 @@ from ..vectorize.lane_groups import Repeats, group_of, repeats, whole_groups
 from ..vectorize.reduction import add
 from ..vectorize.vectorize import Vectorizer
 
-ROWS_FOR_TWO = 8
-"""Rows of a tile of two vectors: together their sums fill half of 32 registers, and a turn of the loops has work enough."""
-MOST_OPERATIONS = 8
-"""Of a term, for tiles of the full size."""
-WAITING, WAITING_MORE = 0.05, 0.2
-"""How much longer all takes with tiles of half as many rows, because sums wait for themselves; more for floats, and where
-what they read is shared."""
-MANY_COLUMNS = 256
+ROWS_OF_TWO_VECTORS = 8
+"""Rows of a tile of two vectors: their sums fill half of 32 registers, and an iteration of the loops has work enough."""
+MAX_TERM_OPERATIONS = 8
+"""Operations of a term, for tiles of the full size."""
+MIN_SHARED_COLUMNS = 256
 """So many columns are enough to divide among threads."""
-SMALL = 8
-"""A part of the outputs' memory that is not worth much."""
-MOST_BESIDE, LATENCY, TURN_CYCLES = 3, 4, 1.5
-"""Vectors of a row that is alone: so many that their sums do not wait for themselves, an addition taking as many cycles; and
-what a turn of a short loop takes beside its work."""
-LESS = 2.5
+LITTLE_OUTPUT_PART = 8
+"""One part of so many of the outputs' memory is not worth much."""
+MAX_ROW_VECTORS = 3
+"""Vectors of a row that is alone: with so many, sums hardly wait for themselves."""
+LESS_CODE = 2.5
 """Code that is less by one part of so many is worth another form."""
-BYTE_LOAD, WIDE_LOAD = 7, 2
-"""Instructions that load a float of a byte as float32, and those of a wider one."""
-UNROLLED = 8
-"""Steps that are written one after the other where rows share what they load."""
-MANY_OPERATIONS = 60
+FLOAT8_LOAD_INSTRUCTIONS, WIDE_LOAD_INSTRUCTIONS = 7, 2
+"""Instructions that load a float of a byte as float32, and those of a wider one. Counted."""
+MAX_UNROLLED_STEPS = 8
+"""Steps that are unrolled where rows share what they load."""
+MAX_UNROLLED_OPERATIONS = 60
 """Operations of a step that hide what a loop over the steps costs, even a short one."""
-FEW_STEPS = 2
-"""So many steps of a window are written one after the other where that is not taken apart."""
+UNROLLED_STEPS = 2
+"""Steps of a window that are unrolled where it is not taken apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +114,14 @@ def recognise(nest: Nest, target: Target, rows: bool) -> WindowChoice | None:
     for x in nodes(r.body):
         if isinstance(x, Load) and not are_near(x, inner[-1]):
             return None
-    most, lanes = 8 if operations(r.body) <= MOST_OPERATIONS else 4, lanes_of(nest, target)
+    most, lanes = 8 if operations(r.body) <= MAX_TERM_OPERATIONS else 4, lanes_of(nest, target)
     group = group_of(repeats(nest.value, inner[-1])) if lanes > 1 else 1
     if len(inner) == 1:
         return WindowChoice(1, most // 2, lanes, group=group)
-    height = rows_of(nest, r, most, lanes, group)
+    height = rows_of(nest, r, target, most, lanes, group)
     if (single := row_by_row(nest, r, target, height, lanes)) is not None:
         return replace(single, group=group)
-    two = height == ROWS_FOR_TWO <= target.vector_registers // 4 and group == 1 and fits(inner[-1], 2 * lanes)
+    two = height == ROWS_OF_TWO_VECTORS <= target.vector_registers // 4 and group == 1 and fits(inner[-1], 2 * lanes)
     vectors = 2 if two else 1
     wider = -(-whole_groups(vectors * lanes, group) // (vectors * lanes))
     return WindowChoice(max(height // wider, 1), vectors, lanes, group=group)
@@ -143,9 +140,9 @@ def are_near(x: Load, axis: Axis) -> bool:
     return abs(index.coefficient(axis)) <= 1
 
 
-def rows_of(nest: Nest, r: Reduce, most: int, lanes: int, group: int) -> int:
+def rows_of(nest: Nest, r: Reduce, target: Target, most: int, lanes: int, group: int) -> int:
     """How many rows a tile has: those whose code and whose cycles cost least."""
-    work = Work.of(nest, r, lanes, group)
+    work = Work.of(nest, r, lanes, target, group)
 
     def lines(rows: int) -> int:
         return work.lines_of(balanced(nest.axes[-2].extent, rows))
@@ -162,29 +159,29 @@ def row_by_row(nest: Nest, r: Reduce, target: Target, rows: int, lanes: int) -> 
     low, high = interior(m, conditions.rows)
     if conditions.tests or high - low == m.extent or not target.has_masked or not may_repeat(nest, r, n):
         return None
-    work, share = Work.of(nest, r, lanes), share_of(nest.value)
-    vectors = max(v for v in range(1, MOST_BESIDE + 1) if columns % v == 0)
-    whole = heights(nest, r, (low, high), WindowChoice(rows, 1, lanes), conditions, True)
+    work, share = Work.of(nest, r, lanes, target), share_of(nest.value)
+    vectors = max(v for v in range(1, MAX_ROW_VECTORS + 1) if columns % v == 0)
+    whole = heights(nest, r, target, (low, high), WindowChoice(rows, 1, lanes), conditions, True)
     taps = math.prod(a.extent for a in conditions.tapped)
-    inner = min(UNROLLED if shares(r, m) else FEW_STEPS, r.axes[-1].extent)
+    inner = min(MAX_UNROLLED_STEPS if shares(r, m) else UNROLLED_STEPS, r.axes[-1].extent)
     many = work.shapes * sum(work.lines(t.size, 1 if t.size == 1 else inner if low <= t.start and t.end <= high else taps)
                              for t in whole)
     less = many - work.lines(vectors, 1)
     fast = work.vectors * work.by_tiles(r, m, rows)
     slower = work.vectors * work.by_rows(r, vectors) - fast
-    allowed = tolerated(fast, share, BORDER_CYCLES)
-    return WindowChoice(1, vectors, lanes, alone=True) if LESS * less >= many and slower <= min(
+    allowed = tolerated(fast, share, MAX_BORDER_SLOWDOWN_CYCLES)
+    return WindowChoice(1, vectors, lanes, alone=True) if LESS_CODE * less >= many and slower <= min(
         price_of(share) * less, allowed) else None
 
 
-def has_turns(nest: Nest) -> bool:
+def has_outer_iterations(nest: Nest) -> bool:
     """Whether there is something to be divided among threads beside the tiles of rows."""
-    return len(nest.axes) > 2 or nest.axes[-1].extent >= MANY_COLUMNS
+    return len(nest.axes) > 2 or nest.axes[-1].extent >= MIN_SHARED_COLUMNS
 
 
 def may_repeat(nest: Nest, r: Reduce, axis: Axis) -> bool:
     """Whether outputs along an axis may be computed twice: they could not lie where something is that is read with the sums."""
-    return not any(x.buffer.data is None and axis in x.index[0].axes and x.buffer.nbytes > nest.out.nbytes // SMALL
+    return not any(x.buffer.data is None and axis in x.index[0].axes and x.buffer.nbytes > nest.out.nbytes // LITTLE_OUTPUT_PART
                    for x in loads_beside(nest.value, r))
 
 
@@ -197,14 +194,16 @@ class Work:
     vectors: int
     shapes: int
     waiting: float
+    costs: Costs
 
     @staticmethod
-    def of(nest: Nest, r: Reduce, lanes: int, group: int = 1) -> Work:
-        rows = math.prod(a.extent for a in nest.axes[:-1])
+    def of(nest: Nest, r: Reduce, lanes: int, target: Target, group: int = 1) -> Work:
+        rows, costs = math.prod(a.extent for a in nest.axes[:-1]), target.costs
         columns = columns_of(nest, r, whole_groups(lanes, group), group)
         steps, vectors = math.prod(a.extent for a in r.axes), rows * sum(-(-t.size // lanes) * t.count for t in columns)
         return Work(steps, 1 + operations(r.body), operations(nest.value, r), vectors, len(columns),
-                    WAITING_MORE if is_float(r.dtype) or shares(r, nest.axes[-2]) else WAITING)
+                    costs.waiting_float_sums_fraction if is_float(r.dtype) or shares(r, nest.axes[-2]) else (
+                        costs.waiting_sums_fraction), costs)
 
     @property
     def each(self) -> float:
@@ -222,21 +221,23 @@ class Work:
         """The same, of one term."""
         loading = loading_of(r)
         alone = distinct(r, m, rows)
-        if loading > WIDE_LOAD:  # what is converted waits for its uses in registers that others need
+        if loading > WIDE_LOAD_INSTRUCTIONS:  # what is converted waits for its uses in registers that others need
             alone = (1 + alone) / 2
-        return max((loading * alone + 1) / 2, LATENCY / rows)
+        return max((loading * alone + 1) / 2, self.costs.addition_latency_cycles / rows)
 
     def by_rows(self, r: Reduce, vectors: int) -> float:
         """Cycles of a vector in a single row of so many."""
-        return self.steps * max((loading_of(r) + 1) / 2 + TURN_CYCLES / vectors, LATENCY / vectors) + self.result / 2
+        costs = self.costs
+        return self.steps * max((loading_of(r) + 1) / 2 + costs.short_loop_iteration_cycles / vectors,
+                                costs.addition_latency_cycles / vectors) + self.result / 2
 
     def lines(self, rows: int, steps: int) -> int:
         """Of a tile that takes so many steps at a time."""
-        return TURN_LINES + rows * (SUM_LINES + 2 * self.result + steps * 2 * self.term)
+        return LOOP_LINES + rows * (SUM_LINES + 2 * self.result + steps * 2 * self.term)
 
     def lines_of(self, tiles: Sequence[Tiles]) -> int:
         """Of all shapes of tile."""
-        return self.shapes * sum(self.lines(t.size, FEW_STEPS) for t in tiles)
+        return self.shapes * sum(self.lines(t.size, UNROLLED_STEPS) for t in tiles)
 
 
 def columns_of(nest: Nest, r: Reduce, size: int, group: int = 1) -> list[Tiles]:
@@ -253,7 +254,7 @@ def columns_of(nest: Nest, r: Reduce, size: int, group: int = 1) -> list[Tiles]:
 def loading_of(r: Reduce) -> int:
     """Instructions of a term but for adding it."""
     narrowest = min((ITEM_SIZES[x.dtype] for x in loads(r.body) if is_float(x.dtype)), default=4)
-    return BYTE_LOAD if narrowest == 1 else max(1 + (narrowest == 2), operations(r.body) if narrowest > 2 else 2)
+    return FLOAT8_LOAD_INSTRUCTIONS if narrowest == 1 else max(1 + (narrowest == 2), operations(r.body) if narrowest > 2 else 2)
 
 
 def distinct(r: Reduce, m: Axis, rows: int) -> float:
@@ -275,7 +276,7 @@ def lower(b: Builder, nest: Nest, choice: WindowChoice, target: Target, rows: Ro
     window = WindowTile(b, target, r, conditions, m, n, writer, shared)
     lines = [Tiles(0, 1, 1)]
     if m:
-        lines = heights(nest, r, interior(m, conditions.rows), choice, conditions, b.keeps > 0)
+        lines = heights(nest, r, target, interior(m, conditions.rows), choice, conditions, b.keeps > 0)
     alike, size = (target.has_masked and choice.vectors == 1) or choice.alone, choice.columns
     columns = columns_of(nest, r, size, choice.group) if alike else chunks(n.extent, size)
     if not any(t.again for t in columns):
@@ -291,15 +292,15 @@ def lower(b: Builder, nest: Nest, choice: WindowChoice, target: Target, rows: Ro
     nested(b, (*outer, *more), {}, tile, rows)
 
 
-def heights(nest: Nest, r: Reduce, inside: tuple[int, int], choice: WindowChoice, conditions: Conditions, shared_out: bool
-            ) -> list[Tiles]:
+def heights(nest: Nest, r: Reduce, target: Target, inside: tuple[int, int], choice: WindowChoice, conditions: Conditions,
+            shared_out: bool) -> list[Tiles]:
     """How the rows are cut: tiles at the border have their windows taken apart, or single rows are there; all costs its cycles
     and its code. Tiles may be all alike, some rows computed twice, where their outputs could not lie where something is that is
     read with the sums, and they need not be shared out among threads."""
     extent = nest.axes[-2].extent
     if choice.alone:
         return [Tiles(0, 1, extent)]
-    work, m, share = Work.of(nest, r, choice.lanes, choice.group), nest.axes[-2], share_of(nest.value)
+    work, m, share = Work.of(nest, r, choice.lanes, target, choice.group), nest.axes[-2], share_of(nest.value)
     low, high = inside
     taps = math.prod(a.extent for a in conditions.tapped)
     inner = conditions.parts(m)
@@ -312,12 +313,12 @@ def heights(nest: Nest, r: Reduce, inside: tuple[int, int], choice: WindowChoice
     def lines(tiles: Sequence[Tiles]) -> int:
         whole = {t.size for t in tiles if t.size == 1 or low <= t.start <= t.end <= high}
         apart = [t.size for t in tiles if t.size > 1 and not low <= t.start <= t.end <= high]
-        return work.shapes * (sum(work.lines(n, FEW_STEPS) for n in whole) + sum(work.lines(n, taps) for n in apart))
+        return work.shapes * (sum(work.lines(n, UNROLLED_STEPS) for n in whole) + sum(work.lines(n, taps) for n in apart))
 
     def cheap(found: Sequence[list[Tiles]]) -> list[Tiles]:
         return cheapest(found, cycles, lines, share=share)
 
-    tile, again = Tile(choice.rows, 1), may_repeat(nest, r, m) and (has_turns(nest) or not shared_out)
+    tile, again = Tile(choice.rows, 1), may_repeat(nest, r, m) and (has_outer_iterations(nest) or not shared_out)
     found = [peel(balanced(extent, choice.rows), low, high, conditions.by_single_rows)]
     if high - low == extent:
         return cheap([*found, repeating(extent, choice.rows)] if again and len(found[0]) > 1 else found)
@@ -356,9 +357,9 @@ class WindowTile:
 
         moves = [{a: place[a] for a in (self.m, self.n) if a} for place in places]
         inits = [Literal(self.reduce.identity, Type(self.reduce.dtype, piece.lanes)) for _, piece in block.vectors]
-        unroll = UNROLLED if len(inits) == 1 or shares(self.reduce, self.m) else 2
+        unroll = MAX_UNROLLED_STEPS if len(inits) == 1 or shares(self.reduce, self.m) else 2
         short = SHORT
-        if unroll == 2 and operations(self.reduce.body) * len(inits) * self.reduce.axes[-1].extent > MANY_OPERATIONS:
+        if unroll == 2 and operations(self.reduce.body) * len(inits) * self.reduce.axes[-1].extent > MAX_UNROLLED_OPERATIONS:
             unroll, short = 1, 1
         self.writer.write(block, reduce_loops(self.b, self.reduce.axes, bounds, at, inits, step, apart, unroll, short=short))
 

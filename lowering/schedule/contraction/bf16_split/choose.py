@@ -51,17 +51,15 @@ LANES = 16
 """Sums in a row of a tile, and elements of float32 in a vector."""
 TILE = TILE_ROWS * STEP
 """Elements of a tile in scratch."""
-LOWEST = -103
+MIN_EXPONENT = -103
 """No bit of a number from 2^-103 on is below 2^-126, so that all parts are normal."""
-FEWEST_POWER = 16
+MIN_RUN_TIME_EXPONENT = 16
 """The range of a run time's values goes up to this power of two at least."""
-MOST_APART = 6
-"""Blocks of rows whose conditions are settled one by one at most."""
-FEW_PASSES = 16
-"""With fewer rows, weights come from memory for hardly any work: their parts are larger than they are."""
-FAR_BYTES = 10
-"""That come from the third-level cache in a cycle."""
-DEEPEST = 1024
+MAX_SETTLED_BLOCKS = 6
+"""Blocks of rows whose conditions are settled one by one while compiling."""
+MIN_PASSES = 16
+"""With fewer rows, weights come from memory for hardly any work, and their limbs are larger than they are."""
+MAX_DEPTH = 1024
 """Terms of K for which rows are split at a time, where K may be cut."""
 
 
@@ -136,10 +134,10 @@ def last_outer(form: Contraction, by_rows: bool) -> Axis | None:
 def even_part(depth: int) -> int:
     """All of K, or the largest part of it without rest that is not too deep."""
     steps = depth // STEP
-    if depth <= DEEPEST or depth % STEP:
+    if depth <= MAX_DEPTH or depth % STEP:
         return depth
-    part = next(n for n in range(DEEPEST // STEP, 0, -1) if steps % n == 0)
-    return part * STEP if 2 * part * STEP > DEEPEST // 2 else depth
+    part = next(n for n in range(MAX_DEPTH // STEP, 0, -1) if steps % n == 0)
+    return part * STEP if 2 * part * STEP > MAX_DEPTH // 2 else depth
 
 
 def even(count: int, most: int) -> int:
@@ -154,7 +152,7 @@ def refusal(form: Contraction, target: Target, precision: str) -> str | None:
         return "this machine has no tiles of bfloat16"
     if not is_possible(form):
         return "its operands are not read along rows"
-    if form.passes < FEW_PASSES:
+    if form.passes < MIN_PASSES:
         return "it has few rows"
     if TILE * 2 * 6 * -(-even_part(form.depth) // STEP) > target.block_bytes:
         return "its rows are long"
@@ -183,7 +181,7 @@ def is_staged(form: Contraction) -> bool:
     """Whether rows can be copied first, so that K lies in one run and conditions are settled."""
     x = form.a
     return (isinstance(x, Load) and x.dtype == "float32" and not computed(x.index)
-            and x.index[0].coefficient(form.reduce.axes[-1]) == 1 and len(apart(form)) <= MOST_APART)
+            and x.index[0].coefficient(form.reduce.axes[-1]) == 1 and len(apart(form)) <= MAX_SETTLED_BLOCKS)
 
 
 def cycles_of_parts(form: Contraction, target: Target, precision: str) -> float:
@@ -202,14 +200,14 @@ def cycles_of_parts(form: Contraction, target: Target, precision: str) -> float:
 def from_afar(form: Contraction, nbytes: float, size: int, target: Target) -> float:
     """What it takes to read so many bytes of columns for each row, of `size` bytes a number, where they are too many for the
     second-level cache."""
-    return 32 * nbytes / FAR_BYTES if form.n.extent * form.depth * size > target.block_bytes else 0.0
+    return 32 * nbytes / target.costs.l3_bytes_per_cycle if form.n.extent * form.depth * size > target.block_bytes else 0.0
 
 
 def cycles_of_floats(form: Contraction, target: Target) -> float:
     """Of 32 rows."""
     packed = 0.0 if is_constant(form.b) else 32 / form.passes * form.depth * form.n.extent / LANES
     products = 32 * form.depth * -(-form.n.extent // LANES) / target.fma_per_cycle * 1.1
-    far = form.n.extent * form.depth * 4 / form.rows if form.rows < FEW_PASSES else 0.0  # with more, panels stay
+    far = form.n.extent * form.depth * 4 / form.rows if form.rows < MIN_PASSES else 0.0  # with more, panels stay
     return max(products, from_afar(form, far, 4, target)) + packed
 
 
@@ -222,11 +220,11 @@ def power_of(form: Contraction) -> int | None:
     bits = constants(form).view(np.uint32) & np.uint32(0x7FFF_FFFF)
     before = (bits - np.uint32(1)).min()  # so that 0 is no least one
     least, most = (np.array([before, bits.max()], np.uint32) + np.array([1, 0], np.uint32)).view(np.float32)
-    if not np.isfinite(most) or 0 < least < 2.0**LOWEST:
+    if not np.isfinite(most) or 0 < least < 2.0**MIN_EXPONENT:
         return None
-    largest = max(float(most), 2.0**LOWEST)
+    largest = max(float(most), 2.0**MIN_EXPONENT)
     power = min(126, math.floor(127 - terms - math.log2(largest) - 0.01))
-    return power if power >= FEWEST_POWER and largest < 2.0**126 else None
+    return power if power >= MIN_RUN_TIME_EXPONENT and largest < 2.0**126 else None
 
 
 def constants(form: Contraction) -> np.ndarray:

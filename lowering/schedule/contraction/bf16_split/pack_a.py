@@ -15,7 +15,7 @@ from ...nest.loop_nest import At
 from ...vectorize.vectorize import Vectorizer
 from ..pack_a import Staging
 from ..pattern import Contraction
-from .choose import LANES, LOWEST, STEP, TILE, Shape
+from .choose import LANES, MIN_EXPONENT, STEP, TILE, Shape
 
 HALF, UPPER = 1 << 15, -1 << 16
 """Of the bits of a float32: half of the last that stays, and those that stay."""
@@ -50,7 +50,7 @@ def seen(b: Builder, x: Operand, before: Seen) -> Seen:
 def out_of_range(b: Builder, found: Seen, power: int) -> Operand:
     """1, as int32, where a value is, else 0."""
     least, most = found
-    low, high = (2 * (127 + p << 23) for p in (LOWEST, power))
+    low, high = (2 * (127 + p << 23) for p in (MIN_EXPONENT, power))
     inside = b.op("and", b.op("lt", Literal(low - 2, SIZES), least), b.op("lt", most, Literal(high, SIZES)))
     outside = b.op("any_false", inside, type=Type("bool"))
     return b.op("select", outside, Literal(1, Type("int32")), Literal(0, Type("int32")))

@@ -14,6 +14,7 @@ from .....runtime.records import dataclass
 from ....elements.affine import Axis
 from ....elements.expression import Expr, Load
 from ....loops.ir import TILE_BYTES, TILE_ROWS
+from ....target.costs import COSTS
 from ....target.target import Target
 from ...nest.constant_data import is_constant
 from ...nest.padding_conditions import Conditions
@@ -25,18 +26,16 @@ from .vnni import Bytes, bytes_of
 from .vnni_pack_b import GROUP
 
 LANES = 16
-"""Sums in a row of a tile."""
-MOST_ROWS = 2 * TILE_ROWS
-MOST_APART = 6
-"""Blocks of rows whose conditions are settled one by one at most."""
-SET_BYTES = 4096
-"""Rows so far apart fall into the same sets of the first-level cache."""
-MANY_COLUMNS, MANY_TERMS = 8 * LANES, 4 * TILE_BYTES
+"""Sums in a row of a tile register."""
+MAX_ROWS = 2 * TILE_ROWS
+"""Rows of a block: those of two tile registers."""
+MAX_SETTLED_BLOCKS = 6
+"""Blocks of rows whose conditions are settled one by one while compiling."""
+MIN_ALIGNED_COLUMNS, MIN_ALIGNED_TERMS = 8 * LANES, 4 * TILE_BYTES
 """With so many, rows that lie across lines of the cache are worth a copy that does not."""
-FEW_STEPS = 2
-"""With so few, a panel has its sums before the outputs of the one before are made, which these wait for in the cache."""
-SET_UP_CYCLES, PANEL_CYCLES = 300, 40
-"""What it costs to give tiles their shapes, and a panel of a block beside its steps and its sums."""
+MAX_STEPS_OF_TWO_PANELS = 2
+"""With so few steps of K, a panel has its sums before the outputs of the one before are made, which these wait for in the
+cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ class Shape:
     def of(form: Contraction, found: Bytes, target: Target, outer: tuple[Axis, ...]) -> Shape:
         """`outer` are the axes around m that a block may take in."""
         lines = lines_of(form, found, outer)
-        blocks = -(-form.rows // MOST_ROWS)
+        blocks = -(-form.rows // MAX_ROWS)
         rows = -(-form.rows // blocks) * lines
         first = rows if rows <= TILE_ROWS else -(-rows // 2)
         step = min(TILE_BYTES, -(-form.depth // GROUP) * GROUP)
@@ -84,7 +83,7 @@ class Shape:
     @property
     def slots(self) -> int:
         """Panels whose sums are kept at a time, where K is done at once."""
-        return 2 if self.count <= FEW_STEPS else 1
+        return 2 if self.count <= MAX_STEPS_OF_TWO_PANELS else 1
 
     @property
     def tiles(self) -> tuple[tuple[int, int], ...]:
@@ -112,7 +111,7 @@ def lines_of(form: Contraction, found: Bytes, outer: tuple[Axis, ...]) -> int:
     few = form.rows <= TILE_ROWS and outer and not form.nest.where and not is_direct(form, found)
     if not few or outer[-1] in form.batch or any(w.index.hidden for w in form.reduce.where):
         return 1
-    return min(MOST_ROWS // form.rows, outer[-1].extent)
+    return min(MAX_ROWS // form.rows, outer[-1].extent)
 
 
 def choose_tiles(form: Contraction, target: Target) -> Tile | None:
@@ -120,7 +119,7 @@ def choose_tiles(form: Contraction, target: Target) -> Tile | None:
     found = bytes_of(form)
     if "int8" not in target.matrix_unit or found is None or form.m is None or form.inside:
         return None
-    if not is_direct(form, found) and len(apart(form)) > MOST_APART:
+    if not is_direct(form, found) and len(apart(form)) > MAX_SETTLED_BLOCKS:
         return None
     faster = cycles_of_tiles(form, found, target) < cycles_of_dot4(form, target)
     return Tile(Shape.of(form, found, target, form.outer).rows, 1) if faster else None
@@ -132,7 +131,9 @@ def cycles_of_tiles(form: Contraction, found: Bytes, target: Target) -> float:
     blocks, panels = -(-form.rows // shape.width) / shape.lines, -(-form.n.extent // LANES)
     step = max(shape.rows, (shape.rows + shape.step // GROUP) / 1.5)
     staging = 0.0 if is_direct(form, found) else shape.rows * shape.depth / TILE_BYTES * 2
-    return SET_UP_CYCLES + blocks * (panels * (shape.count * step + 2 * shape.rows + PANEL_CYCLES) + staging)
+    costs, sums = target.costs, 2 * shape.rows
+    return costs.tile_configuration_cycles + blocks * (
+        panels * (shape.count * step + sums + costs.tile_panel_cycles) + staging)
 
 
 def cycles_of_dot4(form: Contraction, target: Target) -> float:
@@ -152,10 +153,10 @@ def is_direct(form: Contraction, found: Bytes) -> bool:
     stride = x.index[0].coefficient(form.m)
     if form.depth < TILE_BYTES:
         return stride > 0 and form.depth % GROUP == 0
-    if form.n.extent >= MANY_COLUMNS and form.depth >= MANY_TERMS and not is_aligned(form, x):
+    if form.n.extent >= MIN_ALIGNED_COLUMNS and form.depth >= MIN_ALIGNED_TERMS and not is_aligned(form, x):
         return False
     whole = form.depth % TILE_BYTES == 0 or is_constant(found.y)
-    return stride > 0 and whole and stride % SET_BYTES != 0
+    return stride > 0 and whole and stride % COSTS.cache_set_stride_bytes != 0
 
 
 def is_aligned(form: Contraction, x: Load) -> bool:
@@ -183,7 +184,7 @@ def apart(form: Contraction) -> list[int]:
 
 def rows_of(form: Contraction) -> int:
     """Rows of m in a block."""
-    return -(-form.rows // -(-form.rows // MOST_ROWS))
+    return -(-form.rows // -(-form.rows // MAX_ROWS))
 
 
 def starts(extent: int, rows: int) -> list[int]:

@@ -30,7 +30,7 @@ from .vnni import Bytes, bytes_of
 from .vnni_pack_b import BytePanels, at_run_time, filled, of_constants
 
 START = Affine()
-ENOUGH_BLOCKS = 8
+MIN_SHARED_BLOCKS = 8
 """So many threads can share evenly; with fewer, they share panels."""
 
 
@@ -95,8 +95,8 @@ class TileProduct:
         nested(self.b, axes, at, lambda at: self.blocks(at, first, cut), rows, self.form.nest.where)
 
     def blocks(self, at: At, first: Affine, cut: Cut) -> None:
-        from ..choose import has_turns
-        m, again = self.form.m, self.b.keeps == 0 or has_turns(self.form, LANES)
+        from ..choose import has_outer_iterations
+        m, again = self.form.m, self.b.keeps == 0 or has_outer_iterations(self.form, LANES)
         assert m
         if self.line:
             line = self.line
@@ -150,7 +150,7 @@ class TileProduct:
 
     def last(self, at: At, first: Affine, t: Tiles, piece: Piece) -> None:
         """The last chunk of neighbouring panels: each finishes the one before."""
-        if self.panels.plain or (self.b.depth < self.b.keeps and self.blocks_around < ENOUGH_BLOCKS):
+        if self.panels.plain or (self.b.depth < self.b.keeps and self.blocks_around < MIN_SHARED_BLOCKS):
             def alone(start: Affine, _: Tiles) -> None:
                 panel = self.panel(at, first, start, piece)
                 self.panels.end(panel, None)

@@ -24,13 +24,11 @@ from ..pack_b import Panels
 from ..pattern import Contraction
 from .vnni_pack_b import GROUP, BytePanels, at_run_time, of_constants
 
-TOGETHER, GROUPED = 2, 8
-"""What part of the second-level cache rows may take that are staged together: all of them, or a group."""
-FEWEST_TILES = 4
-"""Of a group: with fewer, reading each panel for each tile is as well."""
-LINE, SAME_SETS = 64, 2048
-"""Bytes of a line of the first-level cache, and how far apart rows fall into few of its sets."""
-ENOUGH_PASSES = 4
+ALL_ROWS_L2_PART, GROUP_L2_PART = 2, 8
+"""One part of so many of the second-level cache may be taken by rows that are packed at a time: all of them, or a group."""
+MIN_TILES_OF_GROUP = 4
+"""Register tiles of a group: with fewer, reading each panel for each tile is as well."""
+MIN_PASSES = 4
 """Rows that make up for packing b at run time."""
 
 
@@ -72,14 +70,14 @@ def can_pack(form: Contraction, y: Load) -> bool:
     """Whether panels can be packed at run time, and that pays."""
     *outer, last = form.reduce.axes
     whole = not outer or last.extent % GROUP == 0
-    return whole and not form.inside and not computed(y.index) and form.passes >= ENOUGH_PASSES
+    return whole and not form.inside and not computed(y.index) and form.passes >= MIN_PASSES
 
 
 def can_stage_all(form: Contraction, target: Target) -> bool:
     """Whether the rows of a product with constants can be staged all together, and stay in the second-level cache beside a
     panel: so that a panel that is read once passes all of them."""
     plain = is_constant(form.b) and not (form.batch or form.inside or form.nest.where)
-    return plain and form.passes * form.depth <= target.l2_bytes // TOGETHER
+    return plain and form.passes * form.depth <= target.l2_bytes // ALL_ROWS_L2_PART
 
 
 def rows_of_group(form: Contraction, tile: int, target: Target) -> int | None:
@@ -87,9 +85,9 @@ def rows_of_group(form: Contraction, tile: int, target: Target) -> int | None:
     passes that many; None where they are too few, or not all alike."""
     if form.m is None or form.outer or form.reduce.where or form.nest.where:
         return None
-    most = min(target.l2_bytes // GROUPED // form.depth, form.rows // 2)
+    most = min(target.l2_bytes // GROUP_L2_PART // form.depth, form.rows // 2)
     rows = next((r for r in range(most, 0, -1) if form.rows % r == 0), 0)
-    return rows if rows >= FEWEST_TILES * tile else None
+    return rows if rows >= MIN_TILES_OF_GROUP * tile else None
 
 
 def prefixes(form: Contraction, flat: Axis) -> tuple[Range, ...] | None:
@@ -138,9 +136,9 @@ class Dot4:
         zero_points = stored, found.of_y
         packed = of_constants(b, form, found.y, zero_points, cut) if is_constant(found.y) else at_run_time(
             b, form, found.y, zero_points, cut, target)
-        (k,) = packed.panels.axes
+        (k,), costs = packed.panels.axes, target.costs
         staged = form.passes // (groups.extent if groups else 1) if are_together else rows
-        stride = k.extent + LINE * (are_together and k.extent % SAME_SETS == 0)
+        stride = k.extent + costs.cache_line_bytes * (are_together and k.extent % costs.few_sets_stride_bytes == 0)
         staging = Staging.of(b, form, found.x, (found.of_x, found.of_y), staged, k.extent, stride, True, target)
         conditions = Conditions((), prefixes(form, k) or (), (), frozenset())
         return Dot4(b, form, cut, packed, staging, conditions, are_together=are_together, groups=groups)

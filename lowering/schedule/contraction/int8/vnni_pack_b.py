@@ -30,8 +30,8 @@ from ..pattern import Contraction
 GROUP = 4
 BLOCK = 16
 """Groups, and columns, that are exchanged at a time where b lies along K."""
-SLOWER, EXCHANGE_LINES = 0.5, 150
-"""Cycles that an element takes longer where columns are packed one by one; lines of an exchange beside that."""
+EXCHANGE_LINES = 150
+"""Lines of LLVM's text of an exchange of rows and columns beside packing them one by one. Counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ class Packing:
     @property
     def is_little(self) -> bool:
         """Whether columns one by one take hardly longer than the exchange, which is more code."""
-        return self.form.depth * self.form.n.extent * SLOWER <= EXCHANGE_LINES * LINE_CYCLES
+        return self.form.depth * self.form.n.extent * self.target.costs.column_pack_cycles <= EXCHANGE_LINES * LINE_CYCLES
 
     @property
     def has_groups(self) -> bool:
