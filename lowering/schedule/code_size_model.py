@@ -70,8 +70,8 @@ def cheapest(choices: Iterable[Choice], cycles: Callable[[Choice], float], lines
 
 
 LOOP_LINES, SUM_LINES, ROW_LINES, VECTOR_LINES = 40, 6, 4, 3
-"""Lines of LLVM's text of a tile of a contraction, counted: for its loops; for each sum, which loops carry and which is stored; for an element of a
-row, which goes to all lanes; for a vector of a panel."""
+"""Lines of LLVM's text of a tile of a contraction, counted: for its loops; for each sum, which loops carry and which is stored;
+for an element of a row, which goes to all lanes; for a vector of a panel."""
 
 
 @dataclass(frozen=True, slots=True)

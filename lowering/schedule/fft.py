@@ -27,11 +27,11 @@ from .nest.loop_nest import Nest, flat_index, flatten
 from .nest.row_range import Rows, nested
 from .strategy import Constraints, Strategy
 
-AT_A_TIME, MANY = 2, 256
+MAX_INDEPENDENT_VECTORS, MIN_VECTORS_FOR_THEM = 2, 256
 """Vectors of sums that run beside each other, so that none waits for the one before; and of how many vectors a transform is
 worth that code."""
-SHORT, MOST_PRODUCTS = 8, 1 << 12
-"""A transform of so few vectors is a product with a matrix, which is less code; of more, where all have so few terms."""
+MAX_MATRIX_POINTS, MAX_MATRIX_PRODUCTS = 8, 1 << 12
+"""A transform of so few points is a product with a matrix, which is less code; of more, where all have so few terms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class Fourier:
     def sums(self, batch: Affine, y: Affine, x: Affine) -> None:
         """The vectors of the first place, twiddled."""
         c = self.choice
-        beside = min(AT_A_TIME if c.height * c.width >= MANY * c.lanes else 1, self.first)
+        beside = min(MAX_INDEPENDENT_VECTORS if c.height * c.width >= MIN_VECTORS_FOR_THEM * c.lanes else 1, self.first)
         turn = Axis("turn", self.first // beside)
         self.b.loop(turn, lambda: self.some_sums(batch, y, [Affine.of(turn) * beside + i for i in range(beside)]))
 
@@ -208,7 +208,7 @@ class Fourier:
         self.reordered(n, kept, to, target, plane)
 
     def is_short(self, n: int, times: int) -> bool:
-        return n <= SHORT or n * n * times <= MOST_PRODUCTS
+        return n <= MAX_MATRIX_POINTS or n * n * times <= MAX_MATRIX_PRODUCTS
 
     def products(self, n: int, kept: int, source: Buffer, place: tuple[Affine, int, int], to: Callable[[Affine], Affine],
                  target: Buffer, plane: int) -> None:

@@ -44,7 +44,7 @@ from .strategies import Uses, choose
 from .strategy import Constraints, Precision, Strategy
 
 Ready = Callable[[Function], None]
-MUCH = 1 << 20
+MIN_SURELY_DIVIDED_TERMS = 1 << 20
 """Terms of a kernel that is surely worth dividing, so that it is scheduled for that at once."""
 
 
@@ -154,7 +154,7 @@ def divided(kernel: Kernel, request: Request, threads: int, cache: ScheduleCache
     """A kernel scheduled for so many threads, and its function divided into tasks; or for one thread, where dividing it does
     not pay."""
     schedule = (cache or ScheduleCache(scheduled)).schedule
-    plain = None if work(kernel) >= MUCH else schedule(kernel, request)
+    plain = None if work(kernel) >= MIN_SURELY_DIVIDED_TERMS else schedule(kernel, request)
     if not may_divide(kernel) or (plain and task_count(plain.function, threads, request.target.costs) == 1):
         return plain or schedule(kernel, request), None
     deep = schedule(kernel, replace(request, keeps=DEEPEST))

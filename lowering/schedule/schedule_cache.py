@@ -23,7 +23,7 @@ from .strategy import Precision
 
 Rings = Mapping[Buffer, Buffer]
 NONE: Rings = {}
-MOST_TRIED = 3
+MAX_TRIED_FUNCTIONS = 3
 """Functions of one signature, for constants that say different things, that are tried for a kernel."""
 
 
@@ -94,7 +94,7 @@ class ScheduleCache:
         signature, buffers = signature_of(kernel, request.rings)
         asked = None if request.asked is None else tuple([n.strategy for n in request.asked.nests])
         known = self.known.setdefault((request.target, request.by_rows, request.keeps, asked, *signature), [])
-        for one in known[:MOST_TRIED]:
+        for one in known[:MAX_TRIED_FUNCTIONS]:
             if found := one.again(kernel, matched(one.buffers, buffers, request.rings)):
                 return found
         made = self.scheduled(kernel, request)

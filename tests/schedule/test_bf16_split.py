@@ -53,7 +53,7 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts even where products are too small for them, K in blocks of 64, few columns at a time."""
     for name, value in (("cycles_of_floats", lambda *_: float("inf")), ("MIN_PASSES", 1), ("MAX_DEPTH", 64)):
         monkeypatch.setattr(choose, name, value)
-    monkeypatch.setattr(amx_loops, "MOST_COLUMNS", 1 / 32)
+    monkeypatch.setattr(amx_loops, "MAX_SPLIT_L2_BLOCKS", 1 / 32)
 
 
 def normal(seed: int, *shape: int) -> Array:

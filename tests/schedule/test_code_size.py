@@ -12,7 +12,14 @@ from tosaic.lowering.elements.expression import Buffer, Cast, Load
 from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.ir import Literal, Type
 from tosaic.lowering.native.llvm.emit import emit_functions, unchanged
-from tosaic.lowering.schedule.code_size_model import LINE_CYCLES, NARROW_SLOWDOWN_FRACTION, SLOWDOWN_FRACTION, Code, instructions, price_of
+from tosaic.lowering.schedule.code_size_model import (
+    LINE_CYCLES,
+    NARROW_SLOWDOWN_FRACTION,
+    SLOWDOWN_FRACTION,
+    Code,
+    instructions,
+    price_of,
+)
 from tosaic.lowering.schedule.contraction.border_tiles import heights, mean, single_at_ends
 from tosaic.lowering.schedule.contraction.register_tile import Tile, panels
 from tosaic.lowering.schedule.nest.padding_conditions import Conditions

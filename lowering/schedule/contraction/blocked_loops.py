@@ -27,12 +27,12 @@ from .pack_b import Panels, narrow, packed, unpacked
 from .pack_blocks import Each, Filling, Lines, widened
 from .pattern import Contraction
 
-FEW_TERMS = 8
-"""So many terms of one row are written one after the other."""
-TOGETHER = 8
+MAX_UNROLLED_TERMS = 8
+"""So many terms of one row are unrolled."""
+COPIED_TILES = 8
 """Tiles whose rows are copied at a time where rows are neighbours in memory: these are then whole lines of a cache."""
-MOST_AHEAD = 2
-"""Rows of the next tile that are asked for beside one panel."""
+MAX_PREFETCHED_ROWS = 2
+"""Rows of the next tile that are prefetched beside one panel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Blocked:
             self.rest = Group(t.start, t.size, 1, vectors, self.width)
             self.width += self.rest.width
         self.heights = balanced(form.rows, choice.tile.rows)
-        self.tiles = TOGETHER if blocks.copied == "m" else 1
+        self.tiles = COPIED_TILES if blocks.copied == "m" else 1
         self.writer = Writer(b, target, form.nest, form.reduce, choice.tile.rows * self.main.width)
         self.multiply = Multiply(b, target, form, Conditions.of(form.reduce, form.m, form.n))
         self.copies = self.scratch(choice, cut)
@@ -156,7 +156,7 @@ class Blocked:
     def tile(self, tile: Tile) -> None:
         block = Block(tile.at, self.m, tile.rows, self.n, tile.group.vectors)
         sums = tile.terms.loop(lambda term, *acc: self.products(tile, term, list(acc)), self.initial(tile),
-                               unrolled=self.blocks.depth <= FEW_TERMS and tile.rows == 1)
+                               unrolled=self.blocks.depth <= MAX_UNROLLED_TERMS and tile.rows == 1)
         tile.terms.when_last(lambda: self.writer.write(block, sums))
         tile.terms.when_more(lambda: self.keep(tile, sums))
 
@@ -198,7 +198,7 @@ class Blocked:
         two beside each panel; for the sums of the next panel."""
         if tile.group is not self.main or not self.blocks.filled:
             return
-        for x in loads(self.form.a)[:MOST_AHEAD]:
+        for x in loads(self.form.a)[:MAX_PREFETCHED_ROWS]:
             if self.m and all(isinstance(t, Axis) for t, _ in x.index[0].terms):
                 for row in self.rows_ahead(tile, x.index[0].coefficient(self.m)):
                     self.b.prefetch(x.buffer, x.index[0].substitute({**place, self.m: place[self.m] + row + tile.rows}))
@@ -210,7 +210,7 @@ class Blocked:
         """Rows of the next tile; where rows are neighbours in memory the first is enough."""
         if stride in (0, 1):
             return [Affine()]
-        return [tile.number + i * self.each for i in range(min(-(-tile.rows // self.each), MOST_AHEAD))]
+        return [tile.number + i * self.each for i in range(min(-(-tile.rows // self.each), MAX_PREFETCHED_ROWS))]
 
     def columns(self, tile: Tile, place: At, term: Affine) -> list[Operand]:
         """One term of all vectors of a panel."""

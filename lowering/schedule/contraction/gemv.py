@@ -21,8 +21,8 @@ from ..strategy import Constraints, Strategy
 from ..vectorize.epilogue import Block, Writer
 from ..vectorize.vectorize import Vectorizer
 
-ROWS, VECTORS = 8, 2
-"""Rows at a time, and vectors of terms of each: as many sums as hide what one takes."""
+MAX_ROWS, VECTORS_OF_A_ROW = 8, 2
+"""Rows at a time, and vectors of terms of each: as many sums as hide the latency of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +95,10 @@ def recognise(nest: Nest, target: Target, rows: bool) -> MatrixVectorChoice | No
         return None
     lanes = target.lanes(max(ITEM_SIZES[e.dtype] for e in nodes(form.reduce.body)))
     size = inner[-1].extent * form.k.extent * max(ITEM_SIZES[x.dtype] for x in loads(form.a))
-    if lanes == 1 or form.k.extent < VECTORS * lanes or not (is_float(form.reduce.dtype) or size > target.l2_bytes):
+    if lanes == 1 or form.k.extent < VECTORS_OF_A_ROW * lanes or not (is_float(form.reduce.dtype) or size > target.l2_bytes):
         return None
-    most = (target.vector_registers - 1) // (VECTORS + 1)
-    return MatrixVectorChoice(min(ROWS, most, inner[-1].extent), VECTORS, lanes)
+    most = (target.vector_registers - 1) // (VECTORS_OF_A_ROW + 1)
+    return MatrixVectorChoice(min(MAX_ROWS, most, inner[-1].extent), VECTORS_OF_A_ROW, lanes)
 
 
 def lower(b: Builder, nest: Nest, choice: MatrixVectorChoice, target: Target, rows: Rows | None) -> None:

@@ -26,7 +26,7 @@ from .pack_b import Panels, depth_of_panels, pack_at_run_time, packed, unpacked
 from .pattern import Contraction
 from .prefetch import Ahead
 
-MANY_PLACES = 128
+MAX_COUNTED_PLACES = 128
 """Of outer axes, for which rows of outputs are not counted."""
 
 
@@ -44,7 +44,7 @@ def alike_in_each(form: Contraction, choice: ContractionChoice, conditions: Cond
 def counts_of_rows(m: Axis, tested: Sequence[Range]) -> set[int]:
     """How many rows there are, at each place of the other axes; nothing where these places are many."""
     others = sorted({a for w in tested for a in w.index.axes} - {m}, key=lambda a: a.name)
-    if math.prod(a.extent for a in others) > MANY_PLACES or any(w.index.hidden for w in tested):
+    if math.prod(a.extent for a in others) > MAX_COUNTED_PLACES or any(w.index.hidden for w in tested):
         return set()
     places = ({a: Affine.of(i) for a, i in zip(others, at)} for at in itertools.product(*(range(a.extent) for a in others)))
     found = (interior(m, [w.substitute(at) for w in tested]) for at in places)

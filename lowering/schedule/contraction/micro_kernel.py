@@ -25,7 +25,7 @@ from .pattern import Contraction
 from .prefetch import Ahead
 from .register_tile import panels
 
-ENOUGH_SUMS = 6
+MIN_SUMS_OF_ONE_STEP = 6
 """With so many sums a step of K hides what its loop costs; more than one step would only be more code."""
 
 
@@ -115,7 +115,7 @@ class Product:
         bounds = (*conditions.bounds, *failing) if single else conditions.bounds
         apart = alike(conditions.tapped, failing, places) if failing and not single else {}
         inits = [self.step.initial(block.place(row, piece.start), row, piece) for row, piece in block.vectors]
-        many = len(inits) >= ENOUGH_SUMS
+        many = len(inits) >= MIN_SUMS_OF_ONE_STEP
         last, group = self.step.axes[-1], self.step.group
         whole = single and not any(w.index.coefficient(last) for w in bounds)
         beside, tested, n = sums_beside(len(inits), last.extent // group) if whole else 1, () if single else failing, len(inits)

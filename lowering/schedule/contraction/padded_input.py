@@ -35,13 +35,13 @@ from ..vectorize.epilogue import Block, Writer
 from .recognise import recognise as contraction_of
 from .strategies import ContractionStrategy, of_form
 
-SHARE = 8
-"""The copy takes no more than this part of the second-level cache."""
-MOST_HALO = 3
-"""So many times what there is of the input, the copy may be."""
-MOST_TERMS = 1 << 24
+COPY_L2_PART = 8
+"""The copy takes no more than one part of so many of the second-level cache."""
+MAX_HALO_FACTOR = 3
+"""The copy may be so many times as large as what there is of the input."""
+MAX_TERMS = 1 << 24
 """Of more products the code of borders is a small part, and a copy that converts nothing takes time."""
-MANY_ROWS = 9
+MIN_TILE_ROWS_WITHOUT_HALO = 9
 """A tile of so many rows has so many conversions of narrow floats that a copy, which needs no halo, is less code."""
 
 
@@ -151,7 +151,7 @@ def recognise(kernel: Kernel, constraints: Constraints) -> PaddedInput | None:
 def is_worthwhile(p: Product) -> bool:
     """Whether rows meet conditions; or narrow floats are converted again at each place of a window."""
     summed = set(p.reduce.axes)
-    if p.read.dtype == p.reduce.dtype and math.prod(a.extent for a in (*p.nest.axes, *p.reduce.axes)) > MOST_TERMS:
+    if p.read.dtype == p.reduce.dtype and math.prod(a.extent for a in (*p.nest.axes, *p.reduce.axes)) > MAX_TERMS:
         return False
     if any(p.row in w.index.axes and w.index.axes & summed for w in p.haloed()):
         return True
@@ -166,7 +166,7 @@ def of_product(nest: Nest, p: Product, constraints: Constraints) -> PaddedInput 
     dimensions = [dimension(p, d) for d in range(len(p.read.index))]
     held = [d for d in dimensions if not d.index.axes & set(outer)]
     copy = Buffer(f"{p.nest.name}.halo", p.reduce.dtype, tuple(d.high - d.low for d in held), "scratch")
-    if copy.nbytes > target.l2_bytes // SHARE or math.prod(len(d.inside) for d in held) * MOST_HALO < copy.size:
+    if copy.nbytes > target.l2_bytes // COPY_L2_PART or math.prod(len(d.inside) for d in held) * MAX_HALO_FACTOR < copy.size:
         return None
     read = Load(copy, (flat_index(copy, tuple(d.index - d.low for d in held), {}),))
     main = reading(p, read, where, outer)
@@ -175,7 +175,7 @@ def of_product(nest: Nest, p: Product, constraints: Constraints) -> PaddedInput 
         return None
     form = replace(form, turns=math.prod(a.extent for a in outer))
     inner = of_form(form, constraints)
-    if not p.haloed() and inner.choice.tile.rows < MANY_ROWS:
+    if not p.haloed() and inner.choice.tile.rows < MIN_TILE_ROWS_WITHOUT_HALO:
         return None
     return PaddedInput(nest, target, p.b, outer, copy, (*zeros(p, copy), collapse(copied(p, copy, dimensions, held))), inner)
 

@@ -19,10 +19,13 @@ from .int8.vnni import bytes_of
 from .pattern import Contraction
 from .register_tile import steps
 
-NEAR_L2_PART, COMPARED_SUMS, MAX_COMPARED_VECTORS, BORDER_TILE_LINES = 8, 12, 4, 150
-"""A tensor of that part of the second-level cache may be read by rows that lie apart. Tiles to compare them by have about so
-many sums, and at most so many vectors; and lines that tiles of rows at a border have at least."""
-LONG = 4
+NEAR_L2_PART = 8
+"""A tensor of one part of so many of the second-level cache may be read by rows that lie apart."""
+COMPARED_SUMS, MAX_COMPARED_VECTORS = 12, 4
+"""Register tiles to compare ways of cutting by: about so many sums, and at most so many vectors."""
+BORDER_TILE_LINES = 150
+"""Lines of LLVM's text that tiles of rows at a border have at least. Counted."""
+MIN_ROWS_EXTENT = 5
 """Of an axis that is not the innermost, and is worth the tiles of rows that lie apart."""
 
 
@@ -40,13 +43,14 @@ def are_plain_rows(form: Contraction, first: Contraction, target: Target) -> boo
     """Whether rows that lie apart meet no condition, and take hardly more cycles than those of the first form."""
     if form.tested or Conditions.of(form.reduce, form.m, form.n).rows or (target.dot_product and bytes_of(form)):
         return False
-    if any(x.buffer.nbytes > target.l2_bytes // NEAR for x in loads(form.a)):
+    if any(x.buffer.nbytes > target.l2_bytes // NEAR_L2_PART for x in loads(form.a)):
         return False
     lanes = target.lanes(ITEM_SIZES[form.reduce.dtype])
-    vectors, most = min(-(-form.n.extent // lanes), PLAIN_VECTORS), PLAIN_ROWS // min(-(-form.n.extent // lanes), PLAIN_VECTORS)
+    vectors = min(-(-form.n.extent // lanes), MAX_COMPARED_VECTORS)
+    most = COMPARED_SUMS // vectors
     each = [steps(rows, vectors, target) / rows for rows in (min(f.rows, most) for f in (form, first))]
     turns = form.depth * form.turns * math.prod(a.extent for a in form.outer) * form.rows * form.n.extent / (lanes * vectors)
-    return turns * (each[0] - each[1]) <= price_of(share_of(form.nest.value)) * BORDER_LINES
+    return turns * (each[0] - each[1]) <= price_of(share_of(form.nest.value)) * BORDER_TILE_LINES
 
 
 def forms(nest: Nest, rows: bool) -> Iterator[Contraction]:
@@ -66,7 +70,8 @@ def forms(nest: Nest, rows: bool) -> Iterator[Contraction]:
 
 def tiled(axes: tuple[Axis, ...]) -> Sequence[Axis | None]:
     """Axes that tiles may run along: the innermost, else a long one around it."""
-    return (axes[-1], *sorted((a for a in axes[:-1] if a.extent > LONG), key=lambda a: -a.extent)) if axes else (None,)
+    long = [a for a in axes[:-1] if a.extent >= MIN_ROWS_EXTENT]
+    return (axes[-1], *sorted(long, key=lambda a: -a.extent)) if axes else (None,)
 
 
 def fits(form: Contraction) -> bool:

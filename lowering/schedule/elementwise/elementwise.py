@@ -18,13 +18,13 @@ from ..code_size_model import cheapest, instructions, share_of
 from ..nest.loop_nest import At, Nest, exposed, free_axes, indices_of
 from ..nest.padding_conditions import bounds_and_tests
 from ..nest.quotient_axes import shared_by
-from ..nest.reduction_loops import SHORT
+from ..nest.reduction_loops import MAX_UNROLLED_EXTENT
 from ..nest.row_range import Rows, nested
 from ..nest.tile_axis import Tiles, chunks, over, pieces, repeating
 from ..strategy import Constraints, Strategy
 from ..vectorize.epilogue import Block, Writer
 from ..vectorize.lane_groups import NOTHING, group_of, repeats, whole_groups
-from ..vectorize.strided_load import MOST_STRIDE
+from ..vectorize.strided_load import MAX_SHUFFLED_STRIDE
 from ..vectorize.table_lookup import looked_up
 from ..vectorize.vectorize import NARROW, Vectorizer, together
 
@@ -164,8 +164,8 @@ def waits(nest: Nest, axis: Axis, target: Target) -> float:
 def weight(value: Expr, axis: Axis) -> int:
     """About how many instructions a vector takes; a term of a short sum counts for each time."""
     every = list(nodes(value))
-    terms = math.prod(a.extent for e in every if isinstance(e, Reduce) for a in e.axes[-1:] if a.extent <= SHORT)
-    apart = sum(3 * min(abs(e.index[0].coefficient(axis)), MOST_STRIDE) for e in every if isinstance(e, Load)
+    terms = math.prod(a.extent for e in every if isinstance(e, Reduce) for a in e.axes[-1:] if a.extent <= MAX_UNROLLED_EXTENT)
+    apart = sum(3 * min(abs(e.index[0].coefficient(axis)), MAX_SHUFFLED_STRIDE) for e in every if isinstance(e, Load)
                 and abs(e.index[0].coefficient(axis)) > 1)
     return (sum(instructions(e) for e in every if isinstance(e, (Apply, Cast, Load))) + apart) * terms
 
@@ -198,7 +198,7 @@ def lies_apart(index: Affine, axis: Axis) -> bool:
     """Whether what neighbours read is too far apart for shuffles, or anywhere."""
     if axis in index.hidden:
         return shared_by(index, axis) is None
-    return abs(index.coefficient(axis)) > MOST_STRIDE
+    return abs(index.coefficient(axis)) > MAX_SHUFFLED_STRIDE
 
 
 def by_terms(nest: Nest, axis: Axis, target: Target) -> bool:

@@ -18,7 +18,7 @@ from ..nest.tile_axis import Piece, chunks, over
 from ..strategy import Constraints, Strategy
 from ..vectorize.epilogue import Block, Writer
 
-LARGEST = 16
+MAX_BLOCK_LINES = 16
 """Lines of a block: more would not stay in registers."""
 
 
@@ -63,7 +63,7 @@ def recognise(nest: Nest, target: Target, rows: bool) -> TransposeChoice | None:
         return None
     d = next((d for d, a in enumerate(nest.axes[:-1]) if d >= start and turned[0].index[0].coefficient(a) == 1), None)
     widest = max(ITEM_SIZES[nest.out.dtype], *(ITEM_SIZES[e.dtype] for e in every if ITEM_SIZES[e.dtype] <= 4), 1)
-    size = min(LARGEST, target.lanes(max(widest, ITEM_SIZES[turned[0].dtype])))
+    size = min(MAX_BLOCK_LINES, target.lanes(max(widest, ITEM_SIZES[turned[0].dtype])))
     if d is None or size < 4 or nest.axes[d] in turned[0].index[0].hidden or min(j.extent, nest.axes[d].extent) < 3:
         return None
     return TransposeChoice(block_size(nest, nest.axes[d].extent, j.extent, size), d)

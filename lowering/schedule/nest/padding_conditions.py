@@ -11,7 +11,7 @@ from ...elements.expression import Load, Reduce
 from ...elements.traverse import computed, loads
 from .tile_axis import interior
 
-MOST_UNROLLED = 16
+MAX_UNROLLED_PLACES = 16
 """A window that is taken apart at a border has no more places than this."""
 
 
@@ -78,7 +78,7 @@ class Conditions:
     @property
     def by_single_rows(self) -> bool:
         """Whether border rows are better computed one by one, because unrolling their windows is too much code."""
-        return math.prod(a.extent for a in self.tapped) > MOST_UNROLLED
+        return math.prod(a.extent for a in self.tapped) > MAX_UNROLLED_PLACES
 
     def parts(self, m: Axis) -> list[float]:
         """Which part of the window of each row the conditions let pass."""

@@ -21,7 +21,7 @@ Runs = Mapping[Axis, Sequence[range]]
 NOTHING: Runs = {}
 
 
-SHORT, MOST_STEPS = 4, 64
+MAX_UNROLLED_EXTENT, MAX_UNROLLED_SUMS = 4, 64
 """A last axis as short as this needs no loop, unless there are so many sums that its steps are much code."""
 
 
@@ -52,7 +52,7 @@ def alike(axes: Iterable[Axis], where: Sequence[Range], places: Sequence[At], te
 
 
 def reduce_loops(b: Builder, axes: tuple[Axis, ...], where: Sequence[Range], at: At, inits: Accumulators, step: Step,
-                 apart: Runs = NOTHING, unroll: int = 2, group: int = 1, short: int = SHORT) -> Accumulators:
+                 apart: Runs = NOTHING, unroll: int = 2, group: int = 1, short: int = MAX_UNROLLED_EXTENT) -> Accumulators:
     """Run `step` for all values of the reduction axes for which the conditions `where` hold; those `apart` have a run of
     values at a time; the last axis goes in steps of `group` elements, with no loop if it is as `short`."""
     homes = [next(a for a in reversed(axes) if w.index.coefficient(a)) for w in where]
@@ -86,7 +86,7 @@ def reduce_loops(b: Builder, axes: tuple[Axis, ...], where: Sequence[Range], at:
         axis, last = axes[depth], depth == len(axes) - 1
         size = group if last else 1
         mine = [w for w, home in zip(where, homes) if home is axis]
-        few = axis.extent // size <= short and axis.extent // size * len(inits) <= MOST_STEPS
+        few = axis.extent // size <= short and axis.extent // size * len(inits) <= MAX_UNROLLED_SUMS
         if axis in apart or (last and not mine and few):
             whole = axis in apart and not last and not mine
             for run in apart[axis] if whole else [range(i, i + 1) for i in range(0, axis.extent, size)]:

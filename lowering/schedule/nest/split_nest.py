@@ -18,17 +18,17 @@ from .loop_nest import Nest, Rewriter, indices_of
 from .quotient_axes import shared_by
 from .tile_axis import breaks, interior
 
-MOST_PARTS, FEWER_PARTS, LARGE = 64, 16, 1 << 16
-"""A nest is cut into no more parts than this, unless one axis alone needs more (a concatenation of many); into fewer, if it
-has less than so many elements."""
-FEW_PHASES = 2
+MAX_PIECES, MAX_PIECES_OF_FEW, FEW_ELEMENTS = 64, 16, 1 << 16
+"""A nest is cut into no more pieces than the first, unless one axis alone needs more (a concatenation of many); into no more
+than the second, if it has less than so many elements."""
+MAX_OWN_PHASES = 2
 """So many phases of a transposed convolution may have code of their own in any case."""
-SHORT_ROW = 96
+MIN_CUT_ROW = 96
 """A row of fewer elements is not cut, too, but tested element by element."""
-LEAST_TERMS = 4
+MIN_VECTOR_TERMS = 4
 """As few terms as this are worth a vector of them, where neighbouring outputs would be gathered from anywhere."""
-LEAST_PLACES = 4
-"""As few neighbours as this are worth a turn of the innermost loop."""
+MIN_INNER_PLACES = 4
+"""As few neighbours as this are worth an iteration of the innermost loop."""
 
 
 class PhaseUses(Protocol):
@@ -53,7 +53,7 @@ def split(nest: Nest, by_rows: bool, target: Target, uses: PhaseUses) -> list[Ne
             if uses.share_contraction([collapse(piece) for piece in pieces]):
                 return pieces
     apart = phases(nest, by_rows)
-    if not by_rows and len(apart) > FEW_PHASES and (together := turns(nest, 1)) is not nest and are_maps(apart, uses):
+    if not by_rows and len(apart) > MAX_OWN_PHASES and (together := turns(nest, 1)) is not nest and are_maps(apart, uses):
         pieces = phases(together, by_rows)
         return pieces if len(pieces) < len(apart) and are_maps(pieces, uses) else apart
     return apart
@@ -64,7 +64,8 @@ def sums_along_terms(nest: Nest) -> bool:
     along its terms, where neighbouring outputs would read anywhere."""
     sums = [e for e in nodes(nest.value) if isinstance(e, Reduce)]
     return nest.axes[-1] in quotients(nest, nest.axes) and bool(sums) and all(
-        e.axes[-1].extent >= LEAST_TERMS and all(x.index[0].coefficient(e.axes[-1]) == 1 for x in loads(e.body)) for e in sums)
+        e.axes[-1].extent >= MIN_VECTOR_TERMS and all(x.index[0].coefficient(e.axes[-1]) == 1 for x in loads(e.body))
+        for e in sums)
 
 
 def are_maps(nests: Sequence[Nest], uses: PhaseUses) -> bool:
@@ -76,7 +77,7 @@ def are_maps(nests: Sequence[Nest], uses: PhaseUses) -> bool:
 def phases(nest: Nest, by_rows: bool) -> list[Nest]:
     """The phases of axes with a quotient, one part or several for each."""
     steps = {a: index.divisor for a, index in quotients(nest, nest.axes[:-1]).items() if not (by_rows and a is nest.axes[0])}
-    if not steps or math.prod(steps.values()) > MOST_PARTS:
+    if not steps or math.prod(steps.values()) > MAX_PIECES:
         return cut(nest, by_rows)
     starts = itertools.product(*(range(steps.get(a, 1)) for a in nest.axes))
     return [piece for number, start in enumerate(starts) for piece in cut(
@@ -122,7 +123,7 @@ def repeating(nest: Nest, by_rows: bool, target: Target) -> Nest:
                 if reductions and a not in last:
                     continue
                 places = int(value)
-                least = 2 if a not in last else least_shared(target, reductions) if shared else LEAST_PLACES
+                least = 2 if a not in last else least_shared(target, reductions) if shared else MIN_INNER_PLACES
                 if least <= places < a.extent and a.extent % places == 0 and not (by_rows and a is nest.axes[0]):
                     turn, place = Axis(f"{a.name}_turn", a.extent // places), Axis(a.name, places)
                     at[a] = Affine.of(turn) * places + place
@@ -195,9 +196,9 @@ def cut(nest: Nest, by_rows: bool) -> list[Nest]:
     nest = shortened(nest)
     where = [*deciding(nest.value), *nest.where]
     cuts = {a: len(breaks(a, where)) for a in nest.axes}
-    most = MOST_PARTS if math.prod(a.extent for a in nest.axes) >= LARGE else FEWER_PARTS
+    most = MAX_PIECES if math.prod(a.extent for a in nest.axes) >= FEW_ELEMENTS else MAX_PIECES_OF_FEW
     chosen = sorted((a for a in nest.axes if cuts[a] > 2), key=lambda a: -cuts[a])
-    if len(chosen) > 1 and nest.axes[-1].extent < SHORT_ROW and not any(isinstance(e, Reduce) for e in nodes(nest.value)):
+    if len(chosen) > 1 and nest.axes[-1].extent < MIN_CUT_ROW and not any(isinstance(e, Reduce) for e in nodes(nest.value)):
         chosen = [a for a in chosen if a is not nest.axes[-1]]
     pieces = apart(nest, chosen, by_rows)
     while len(pieces) > most and len(chosen) > 1:

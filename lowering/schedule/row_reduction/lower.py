@@ -28,8 +28,8 @@ from ..vectorize.vectorize import Vectorizer, together
 from .recognise import Pass, RowForm, position
 from .recognise import recognise as row_form
 
-SHORT, LONG = 4, 24
-"""Operations of a short pass, of which many vectors at a time wait for memory, and of a long one, of which few do."""
+SHORT_PASS_OPERATIONS, MEDIUM_PASS_OPERATIONS = 4, 24
+"""Of a short pass, of which many vectors at a time wait for memory, and of a longer one, of which some do; of more, few do."""
 Sums = Sequence[Operand]
 """For each reduction of a pass, as many sums as there are vectors at a time."""
 
@@ -81,7 +81,7 @@ def recognise(nest: Nest, target: Target, rows: bool) -> RowChoice | None:
 def lower(b: Builder, nest: Nest, choice: RowChoice, target: Target, rows: Rows | None) -> None:
     form = row_form(nest)
     assert form is not None
-    scratch = Scratch(b, nest, form, choice.lanes * ACROSS if choice.across else 1)
+    scratch = Scratch(b, nest, form, choice.lanes * VECTORS_OF_ROWS if choice.across else 1)
     writer = Writer(b, target, nest, streaming=choice.streaming)
     if choice.across:
         lower_across(b, form, choice, target, writer, scratch, rows)
@@ -90,7 +90,7 @@ def lower(b: Builder, nest: Nest, choice: RowChoice, target: Target, rows: Rows 
         nested(b, form.outer, {}, walk.row, rows)
 
 
-ACROSS = 2
+VECTORS_OF_ROWS = 2
 """Vectors of rows at a time."""
 
 
@@ -144,8 +144,8 @@ def added(p: Pass, r: Reduce, v: Vectorizer, sum: Operand) -> Operand:
 def vectors_of(p: Pass, among: int) -> int:
     """How many vectors at a time, of so many: a number that leaves none over, if there is one that is large enough."""
     count = operations(p)
-    most = min(8 if count <= SHORT else 4 if count <= LONG else 2, max(1, among))
-    least = most // 2 + 1 if count <= SHORT else 2
+    most = min(8 if count <= SHORT_PASS_OPERATIONS else 4 if count <= MEDIUM_PASS_OPERATIONS else 2, max(1, among))
+    least = most // 2 + 1 if count <= SHORT_PASS_OPERATIONS else 2
     return next((n for n in range(most, least - 1, -1) if among % n == 0), most)
 
 
@@ -303,7 +303,7 @@ def lower_across(b: Builder, form: RowForm, choice: RowChoice, target: Target, w
             parts = pieces(t.size, choice.lanes, target.has_masked)
             Across(b, target, form, n, {**at, n: start}, parts, writer, scratch).run()
 
-        over(b, chunks(n.extent, choice.lanes * ACROSS), tile)
+        over(b, chunks(n.extent, choice.lanes * VECTORS_OF_ROWS), tile)
 
     nested(b, form.outer[:-1], {}, block, rows)
 

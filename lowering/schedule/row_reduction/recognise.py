@@ -15,12 +15,13 @@ from ...elements.traverse import nodes
 from ...graph.types import ITEM_SIZES
 from ..nest.loop_nest import Nest, free_axes, indices_of, operands
 
-WORTH_STORING = 4
+MIN_STORED_OPERATIONS = 4
 """Operations that computing a value again must take, for storing and loading it to be less."""
-SLOW = {"div": 8, "sqrt": 8}
-APART = 8
+DIVISION_OPERATIONS = 8
+"""Operations that a division or a square root counts for (`Costs.division_cycles` counts sixteen)."""
+FAR_LOAD_OPERATIONS = 8
 """Operations that the load of a vector counts for whose elements are no neighbours."""
-HALF = 6
+HALF_CONVERSION_OPERATIONS = 6
 """Operations that a conversion to or from a half float counts for."""
 
 
@@ -256,15 +257,15 @@ def uniform(p: Pass, numbers: Numbers) -> Iterator[Expr]:
 
 def worth_storing(e: Expr, lanes: Axis | None, numbers: Numbers) -> bool:
     """Whether a value takes longer to compute again than to store and to load."""
-    return e.dtype != "bool" and sum(cost(x, lanes) for x in below((e,)) if x in numbers.varying) >= WORTH_STORING
+    return e.dtype != "bool" and sum(cost(x, lanes) for x in below((e,)) if x in numbers.varying) >= MIN_STORED_OPERATIONS
 
 
 def cost(e: Expr, lanes: Axis | None) -> int:
     match e:
         case Apply(primitive):
-            return SLOW.get(primitive, 1)
+            return DIVISION_OPERATIONS if primitive in ("div", "sqrt") else 1
         case Cast(arg, dtype, False):
-            return HALF if any(is_float(x) and ITEM_SIZES[x] < 4 for x in (arg.dtype, dtype)) else 1
+            return HALF_CONVERSION_OPERATIONS if any(is_float(x) and ITEM_SIZES[x] < 4 for x in (arg.dtype, dtype)) else 1
         case Load(index=index) if lanes and abs(index[0].coefficient(lanes)) > 1:
-            return APART
+            return FAR_LOAD_OPERATIONS
     return 0

@@ -16,7 +16,7 @@ from ...elements.traverse import children, nodes
 from ..nest.loop_nest import Rewriter, indices_of
 from ..nest.quotient_axes import Division, division, shared_by
 
-MOST_TOGETHER = 64
+MAX_GROUP_LANES = 64
 """Lanes that are one group, or several, at most; where there are more, the axis is better two."""
 
 
@@ -115,7 +115,7 @@ def operands(e: Expr) -> tuple[Expr, ...]:
 def group_of(found: Repeats) -> int:
     """Lanes after which all groups begin anew; 1 where these are none, or too many."""
     together = math.lcm(*{r.by.by for r in found.values()})
-    return together if together <= MOST_TOGETHER else 1
+    return together if together <= MAX_GROUP_LANES else 1
 
 
 def whole_groups(size: int, group: int) -> int:

@@ -20,7 +20,7 @@ from ..nest.padding_conditions import bounds_and_tests
 from ..nest.reduction_loops import reduce_loops
 from ..nest.tile_axis import chunks
 
-SUMS = 4
+INDEPENDENT_SUMS = 4
 """Sums that run beside each other, so that none waits for the one before."""
 
 
@@ -92,7 +92,7 @@ def along_terms(v: Place, r: Reduce, lanes: int) -> Operand:
     b, (*outer, k) = v.b, r.axes
     bound, rest = bounds_and_tests(r, k)
     whole = k.extent - k.extent % lanes
-    count = min(SUMS, whole // lanes)
+    count = min(INDEPENDENT_SUMS, whole // lanes)
     tail = k.extent - whole
 
     def row(at: At, acc: Sequence[Operand]) -> list[Operand]:

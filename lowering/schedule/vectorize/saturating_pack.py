@@ -13,20 +13,20 @@ from ..nest.loop_nest import Nest
 from ..nest.tile_axis import Piece
 
 GROUP_BYTES = 16
-"""Packing stays inside of so many bytes."""
-WORD = 4
+"""Packing stays inside of groups of so many bytes of a vector."""
+WORD_BYTES = 4
 """Bytes of an int32, and of a group's share of one vector where four are packed."""
-TOGETHER = (4, 2)
-"""As many vectors are packed to one."""
-FULL = (-128, 127)
+PACKED_VECTORS = (4, 2)
+"""As many vectors of int32 are packed to one."""
+INT8_RANGE = (-128, 127)
 
 
 def unclipped(value: Expr) -> Expr | None:
     """The int32 of which packing makes `value`, an int8 that is clipped before; None where it is not so."""
     match value:
         case Cast(Apply("min", (Apply("max", (x, Const(low))), Const(high))) as clipped, "int8", False) if (
-                clipped.dtype == "int32" and low >= FULL[0] and high <= FULL[1]):
-            return x if (low, high) == FULL else clipped
+                clipped.dtype == "int32" and low >= INT8_RANGE[0] and high <= INT8_RANGE[1]):
+            return x if (low, high) == INT8_RANGE else clipped
     return None
 
 
@@ -40,7 +40,7 @@ def units(pieces: Sequence[Piece], lanes: int) -> list[tuple[Piece, ...]]:
     result: list[tuple[Piece, ...]] = []
     rest = list(pieces)
     while rest:
-        count = next((n for n in TOGETHER if are_neighbours(rest[:n], n, lanes)), 1)
+        count = next((n for n in PACKED_VECTORS if are_neighbours(rest[:n], n, lanes)), 1)
         result.append(tuple(rest[:count]))
         del rest[:count]
     return result
@@ -56,9 +56,9 @@ def pack(b: Builder, vectors: Sequence[Operand]) -> Operand:
     lanes, count = vectors[0].type.lanes, len(vectors)
     halves = [b.op("pack", x, y, type=Type("int16", 2 * lanes)) for x, y in zip(vectors[::2], vectors[1::2])]
     packed = b.op("pack", halves[0], halves[-1], type=Type("int8", 4 * lanes))
-    groups = lanes // WORD
-    if groups == 1 and count == TOGETHER[0]:
+    groups = lanes // WORD_BYTES
+    if groups == 1 and count == PACKED_VECTORS[0]:
         return packed
     words = b.op("bits", packed, type=Type("int32", lanes))
-    order = tuple(group * WORD + v for v in range(count) for group in range(groups))
+    order = tuple(group * WORD_BYTES + v for v in range(count) for group in range(groups))
     return b.op("bits", b.shuffle(words, words, order), type=Type("int8", count * lanes))

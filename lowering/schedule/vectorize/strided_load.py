@@ -6,7 +6,7 @@ from ...elements.expression import Buffer
 from ...loops.builder import Builder
 from ...loops.ir import Operand
 
-MOST_STRIDE = 4
+MAX_SHUFFLED_STRIDE = 4
 """Elements further apart than this are not put together from vectors."""
 
 
@@ -14,7 +14,7 @@ def spread(b: Builder, buffer: Buffer, i: Affine, stride: int, lanes: int, activ
     """buffer[i + stride * lane] for a small stride: the vectors that cover them, put in order by shuffles. Nothing
     outside the first and the last element is read. None where that is not worth it."""
     span = abs(stride) * (active - 1) + 1
-    if abs(stride) > MOST_STRIDE:
+    if abs(stride) > MAX_SHUFFLED_STRIDE:
         return None
     first = i if stride > 0 else i + stride * (active - 1)
     starts = [*range(0, span - lanes + 1, lanes)]

@@ -26,12 +26,12 @@ from ..vectorize.epilogue import Block, Writer
 from ..vectorize.reduction import combine
 from ..vectorize.vectorize import Vectorizer
 
-ROWS, VECTORS = 8, 2
-"""Rows that are added to a sum at a time, and vectors of columns: as many streams as a processor follows."""
-COLUMNS = 8 << 10
+ROWS_AT_A_TIME, VECTORS_OF_A_ROW = 8, 2
+"""Rows that are added to a sum at a time, and vectors of columns: as many streams as a processor prefetches."""
+MAX_SUM_BYTES = 8 << 10
 """Bytes of sums that wait at a time."""
-APART = 1 << 12
-"""Bytes from a row to the next at least: those of a page."""
+MIN_ROW_STRIDE_BYTES = 1 << 12
+"""From a row to the next: those of a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +74,11 @@ def recognise(nest: Nest, target: Target, rows: bool) -> OuterSumsChoice | None:
     n, (k,), lanes = nest.axes[-1], r.axes, lanes_of(nest, target)
     read = [e for e in nodes(r.body) if isinstance(e, Load)]
     beside = all(e.index[0].coefficient(n) in (0, 1) and not {n, k} & e.index[0].hidden for e in read)
-    far = any(e.index[0].coefficient(n) and abs(e.index[0].coefficient(k)) * ITEM_SIZES[e.dtype] >= APART
+    far = any(e.index[0].coefficient(n) and abs(e.index[0].coefficient(k)) * ITEM_SIZES[e.dtype] >= MIN_ROW_STRIDE_BYTES
               and e.buffer.nbytes > target.l2_bytes for e in read)
-    if not beside or not far or k.extent < 2 * ROWS or n.extent < VECTORS * lanes:
+    if not beside or not far or k.extent < 2 * ROWS_AT_A_TIME or n.extent < VECTORS_OF_A_ROW * lanes:
         return None
-    return OuterSumsChoice(ROWS, min(n.extent, COLUMNS // ITEM_SIZES[r.dtype]), VECTORS, lanes)
+    return OuterSumsChoice(ROWS_AT_A_TIME, min(n.extent, MAX_SUM_BYTES // ITEM_SIZES[r.dtype]), VECTORS_OF_A_ROW, lanes)
 
 
 def lower(b: Builder, nest: Nest, choice: OuterSumsChoice, target: Target) -> None:

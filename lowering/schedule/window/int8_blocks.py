@@ -23,11 +23,12 @@ from ..nest.loop_nest import Nest
 from ..nest.tile_axis import Tiles
 from ..vectorize.saturating_pack import GROUP_BYTES, unclipped
 
-VECTORS = 4
-"""Of sums, for a vector of bytes."""
+SUM_VECTORS = 4
+"""Vectors of sums, for a vector of bytes."""
 SIDES = (1, 2)
-STEPS = 4, 8
-"""Least and most rows of a tile, one behind the other: neighbours share words."""
+"""Rows of a tile that are tried beside each other."""
+MIN_ROWS, MAX_ROWS = 4, 8
+"""Rows of a tile, one behind the other: neighbours share words."""
 MAX_SUM_BYTES_PER_RESULT_BYTE = 1
 """Bytes of sums that wait, for a byte of the result: what a step of a small model computes is less than they need."""
 SAVED_VECTOR_CYCLES, ROW_LINES = 2, 40
@@ -56,8 +57,8 @@ class Band:
     def order(self) -> list[int]:
         """The column of each slot."""
         groups = range(0, self.size, GROUP_BYTES)
-        block = [g + GROUP_BYTES // VECTORS * v + i for v in range(VECTORS) for g in groups
-                 for i in range(GROUP_BYTES // VECTORS)]
+        block = [g + GROUP_BYTES // SUM_VECTORS * v + i for v in range(SUM_VECTORS) for g in groups
+                 for i in range(GROUP_BYTES // SUM_VECTORS)]
         return [self.start + number * self.columns + place % self.columns for number in range(self.count) for place in block]
 
     def __str__(self) -> str:
@@ -77,7 +78,7 @@ def choose(nest: Nest, known: Expr, n: Axis, lines_of: Callable[[int], Sequence[
         columns = size // side
         if columns >= GROUP_BYTES and n.extent % columns == 0 and (rows := few(nest, size, least_code(lines_of, side))):
             return rows, (Band(0, columns, n.extent // columns, side),)
-    vectors = math.prod(a.extent for a in nest.axes) * VECTORS // size
+    vectors = math.prod(a.extent for a in nest.axes) * SUM_VECTORS // size
     if n.extent < size or not (rows := few(nest, size, least_code(lines_of, 1))):
         return None
     code = sum(t.size for t in lines_of(rows) or ()) * ROW_LINES
@@ -92,7 +93,7 @@ def few(nest: Nest, size: int, rows: int) -> int:
 def least_code(lines_of: Callable[[int], Sequence[Tiles] | None], side: int) -> int:
     """Rows of a tile, `side` of them side by side, of which all forms of tiles together have the fewest; of as few, the
     largest tiles. 0 where there are no such tiles."""
-    cut = [(rows, lines) for rows in range(STEPS[0] * side, STEPS[1] * side + 1) if (lines := lines_of(rows))]
+    cut = [(rows, lines) for rows in range(MIN_ROWS * side, MAX_ROWS * side + 1) if (lines := lines_of(rows))]
     found = [(sum(t.size for t in lines), -rows) for rows, lines in cut if not any(t.size % side for t in lines)]
     return -min(found)[1] if found else 0
 

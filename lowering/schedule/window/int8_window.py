@@ -23,8 +23,8 @@ from ..nest.loop_nest import Nest, free_axes, main_reduction
 from ..nest.tile_axis import Tiles, balanced, interior, peel
 from .int8_blocks import Band, choose
 
-MOST_TAPS = 64
-"""Of a window, all of which are written down."""
+MAX_TAPS = 64
+"""Places of a window, all of which are unrolled."""
 Tap = Mapping[Axis, Affine]
 
 
@@ -99,7 +99,7 @@ def recognise(nest: Nest, target: Target, rows: bool) -> ByteWindowChoice | None
 
 def form_of(nest: Nest, m: Axis | None, n: Axis) -> ByteWindow | None:
     match reduction := main_reduction(nest, n):
-        case Reduce("add", axes, Apply("mul", factors)) if len(axes) <= 2 and math.prod(a.extent for a in axes) <= MOST_TAPS:
+        case Reduce("add", axes, Apply("mul", factors)) if len(axes) <= 2 and math.prod(a.extent for a in axes) <= MAX_TAPS:
             for a, w in (factors, factors[::-1]):
                 x, weight = byte(a), byte(w)
                 if (x and weight and not weight[1] and weight[0].dtype == "int8" and is_constant(w)

@@ -27,7 +27,7 @@ from ..nest.tile_axis import Cut, Piece, Tiles, chunks, over, pieces
 from ..strategy import Constraints, Strategy
 from ..vectorize.epilogue import Block, Writer
 from ..vectorize.vectorize import Vectorizer
-from .int8_blocks import GROUP_BYTES, VECTORS, Band, found_beside, narrow
+from .int8_blocks import GROUP_BYTES, SUM_VECTORS, Band, found_beside, narrow
 from .int8_window import ByteWindow, ByteWindowChoice, Tap, lines_of, moved, recognise
 
 
@@ -253,14 +253,14 @@ class Blocks:
             rows = [row_of_tile(places, at, step + steps * side) for side in range(band.side)]
             for v, total in enumerate(self.totals(places, rows, slot, band)):
                 self.b.store(self.sums, Affine.of(step * band.size + v * self.lanes), total)
-        outer = [self.factors(at, slot + v * self.lanes) for v in range(VECTORS)]
+        outer = [self.factors(at, slot + v * self.lanes) for v in range(SUM_VECTORS)]
         number = Axis("row", steps)
         self.b.loop(number, lambda: self.outputs(places, at, Affine.of(number), steps, slot, band, outer))
 
     # ---- sums --------------------------------------------------------------------------------------------------------
     def totals(self, places: Places, rows: Sequence[At], slot: Affine, band: Band) -> list[Operand]:
         lanes, size = self.lanes, band.size
-        sums: list[Operand] = [self.b.load(self.initial, slot + v * lanes, lanes) for v in range(VECTORS)]
+        sums: list[Operand] = [self.b.load(self.initial, slot + v * lanes, lanes) for v in range(SUM_VECTORS)]
         for number, taps in enumerate(self.words):
             start = slot * (len(self.words) * GROUP) + number * size * GROUP
             words = Words(self.b, places, rows, band).of(taps)
@@ -310,7 +310,7 @@ class Words:
         weights are 0."""
         found = [self.bytes(tap) for tap in taps]
         if all(isinstance(x, Literal) for x in found):
-            return [found[0]] * VECTORS
+            return [found[0]] * SUM_VECTORS
         first = self.interleaved(found[0], found[min(1, len(found) - 1)], 1)
         second = self.interleaved(found[2], found[-1], 1) if len(found) > 2 else first
         return [word for x, y in zip(first, second) for word in self.interleaved(x, y, 2)]
@@ -381,7 +381,7 @@ def packed_blocks(weights: Expr, *bias: Expr, n: Axis, axes: tuple[Axis, ...], w
     """The weights [block, word, vector, lane, tap] and the initial sums [slot]."""
     data = of_words(weights, n, axes, words)
     sums = -fill * data.astype(np.int64).sum(axis=(1, 2)) + sum_of(bias, (n,))
-    chosen = data[list(order)].reshape(-1, VECTORS, lanes, len(words), GROUP).transpose(0, 3, 1, 2, 4)
+    chosen = data[list(order)].reshape(-1, SUM_VECTORS, lanes, len(words), GROUP).transpose(0, 3, 1, 2, 4)
     return Made((np.ascontiguousarray(chosen).reshape(-1), wrapped(sums[list(order)])))
 
 

@@ -17,14 +17,14 @@ from ...loops.builder import Builder
 from ...loops.ir import Literal, Operand, Type
 from ...target.costs import Costs
 from ...target.target import Target
-from ..code_size_model import SUM_LINES, LOOP_LINES, cheapest, price_of, share_of, tolerated
+from ..code_size_model import LOOP_LINES, SUM_LINES, cheapest, price_of, share_of, tolerated
 from ..contraction.border_tiles import MAX_BORDER_SLOWDOWN_CYCLES, at_ends, mean, over_both_ends, single_at_ends
 from ..contraction.register_tile import Tile
 from ..elementwise.elementwise import lanes_of
 from ..nest.loop_nest import At, Nest, is_dense, main_reduction
 from ..nest.padding_conditions import Conditions
 from ..nest.quotient_axes import shared_by
-from ..nest.reduction_loops import SHORT, alike, reduce_loops, unsettled
+from ..nest.reduction_loops import MAX_UNROLLED_EXTENT, alike, reduce_loops, unsettled
 from ..nest.row_range import Rows, nested
 from ..nest.tile_axis import Piece, Tiles, balanced, chunks, even, interior, over, peel, pieces, repeating
 from ..strategy import Constraints, Strategy
@@ -358,7 +358,7 @@ class WindowTile:
         moves = [{a: place[a] for a in (self.m, self.n) if a} for place in places]
         inits = [Literal(self.reduce.identity, Type(self.reduce.dtype, piece.lanes)) for _, piece in block.vectors]
         unroll = MAX_UNROLLED_STEPS if len(inits) == 1 or shares(self.reduce, self.m) else 2
-        short = SHORT
+        short = MAX_UNROLLED_EXTENT
         if unroll == 2 and operations(self.reduce.body) * len(inits) * self.reduce.axes[-1].extent > MAX_UNROLLED_OPERATIONS:
             unroll, short = 1, 1
         self.writer.write(block, reduce_loops(self.b, self.reduce.axes, bounds, at, inits, step, apart, unroll, short=short))

@@ -26,8 +26,8 @@ from .choose import LANES, STEP, Shape, power_of, row_blocks, row_groups
 from .pack_a import FLOATS, SplitRows
 from .pack_b import PartPanels, cut_of, number_of
 
-MOST_COLUMNS = 8
-"""Blocks of the second-level cache that the parts of columns may fill which are split while running."""
+MAX_SPLIT_L2_BLOCKS = 8
+"""Times `Target.block_bytes` that the limbs of columns may fill which are split at run time."""
 
 Row = Callable[[Affine, Affine, int], Sequence[Operand]]
 """So many terms of a row: those of a pair in a step of K."""
@@ -366,7 +366,7 @@ def groups(form: Contraction, shape: Shape, target: Target) -> list[tuple[Tiles,
     """The columns in groups, and the panels of each; one group where b is constant, or fits."""
     width = shape.wide * LANES
     each = width * shape.blocks * shape.steps * shape.parts * 2 * STEP
-    most = max(1, int(MOST_COLUMNS * target.block_bytes / each))
+    most = max(1, int(MAX_SPLIT_L2_BLOCKS * target.block_bytes / each))
     if is_constant(form.b) or form.n.extent <= most * width:
         return [(Tiles(0, form.n.extent, 1), cut_of(form.n.extent, width))]
     return [(t, cut_of(t.size, width)) for t in chunks(form.n.extent, most * width)]

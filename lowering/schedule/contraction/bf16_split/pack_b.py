@@ -23,7 +23,7 @@ from .choose import LANES, STEP, TILE, Shape, constants
 from .pack_a import BITS, FLOATS, HALF, NOTHING, UPPER, Seen, out_of_range, seen, split
 
 PAIRS = STEP // 2
-TOGETHER = 4
+SPLIT_VECTORS = 4
 """Vectors of columns that are split at a time."""
 
 
@@ -99,7 +99,7 @@ class PartPanels:
         def panel(start: Affine, vectors: Sequence[Piece]) -> None:
             self.b.loop(block, lambda: self.columns(at, Affine.of(block), start, vectors))
 
-        for t, vectors in cut_of(extent, TOGETHER * LANES):
+        for t, vectors in cut_of(extent, SPLIT_VECTORS * LANES):
             over(self.b, [t], lambda start, _: panel(start, vectors))
 
     def columns(self, at: At, block: Affine, column: Affine, vectors: Sequence[Piece]) -> None:
