@@ -16,10 +16,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .runtime import import_time  # noqa: F401  # isort: skip  before all others
-from .jit.api import compile, from_tflite, jit, load
+from .jit.api import compile, from_tflite, load
 from .runtime.errors import Problem
 
 if TYPE_CHECKING:
+    from .jit.api import jit
     from .jit.decorator import TensorSpec
     from .jit.models.onnx.from_onnx import from_onnx
     from .jit.models.tensorflow.from_tensorflow import from_tensorflow
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from .jit.tracing.check import check
     from .jit.tracing.control_flow import cond, while_loop
     from .jit.tracing.tosa_namespace import Namespace
-    from .jit.tracing.variable import variable
+    from .jit.tracing.variable import Variable
     from .lowering.dialects.tosa.custom import custom
     from .lowering.graph.operator import Op
     from .lowering.memory.buffers import PoolInfo as Pool
@@ -41,20 +42,20 @@ if TYPE_CHECKING:
     from .runtime.op_by_op.handler import OpHandler
     from .runtime.threads import get_num_threads, set_num_threads
     from .runtime.variables import Context
-    from .runtime.variables import process as variables
+    from .runtime.variables import process as default_context
 
     tosa: Namespace
     __version__: str
 
 __all__ = ["CompileOptions", "Context", "CoreRuntime", "Memory", "Op", "OpAttrs", "OpHandler", "Pool", "Problem",
-           "TensorHandle", "TensorSpec", "__version__", "check", "compile", "cond", "custom", "from_onnx", "from_tensorflow",
-           "from_tflite", "from_torch", "get_num_threads", "jit", "load", "ops", "set_num_threads", "target", "tosa",
-           "variable", "variables", "while_loop"]
+           "TensorHandle", "TensorSpec", "Variable", "__version__", "check", "compile", "cond", "custom", "default_context",
+           "from_onnx", "from_tensorflow", "from_tflite", "from_torch", "get_num_threads", "jit", "load", "ops",
+           "set_num_threads", "target", "tosa", "while_loop"]
 
 _PLACES = {"ops": ("jit.tracing.ops", None), "check": ("jit.tracing.check", "check"),
            "cond": ("jit.tracing.control_flow", "cond"), "while_loop": ("jit.tracing.control_flow", "while_loop"),
-           "TensorSpec": ("jit.decorator", "TensorSpec"), "variable": ("jit.tracing.variable", "variable"),
-           "variables": ("runtime.variables", "process"), "Op": ("lowering.graph.operator", "Op"),
+           "TensorSpec": ("jit.decorator", "TensorSpec"), "Variable": ("jit.tracing.variable", "Variable"),
+           "default_context": ("runtime.variables", "process"), "Op": ("lowering.graph.operator", "Op"),
            "Memory": ("lowering.memory.planner", "Memory"), "Pool": ("lowering.memory.buffers", "PoolInfo"),
            "CompileOptions": ("lowering.options", "CompileOptions"),
            "target": ("lowering.target.presets", "target"), "Context": ("runtime.variables", "Context"),
@@ -67,6 +68,9 @@ _PLACES = {"ops": ("jit.tracing.ops", None), "check": ("jit.tracing.check", "che
            "TensorHandle": ("runtime.op_by_op.handle", "TensorHandle")}
 """Where the names that are imported on first use come from: a module, and a name in it (None: the module)."""
 
+_RENAMED = {"variable": "Variable", "variables": "default_context"}
+"""Names of before: they work, with a warning."""
+
 
 def __getattr__(name: str) -> Any:
     from importlib import import_module
@@ -75,6 +79,10 @@ def __getattr__(name: str) -> Any:
         value: Any = version("tosaic")
     elif name == "tosa":
         value = import_module(".jit.tracing.tosa_namespace", __name__).Namespace()
+    elif name in _RENAMED:
+        from .runtime.deprecation import deprecated
+        deprecated(f"tosaic.{name}", f"tosaic.{_RENAMED[name]}")
+        return __getattr__(_RENAMED[name])
     elif name in _PLACES:
         place, attribute = _PLACES[name]
         module = import_module(f".{place}", __name__)

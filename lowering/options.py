@@ -74,7 +74,7 @@ def chosen(function: str, options: CompileOptions | Target | None, **given: Any)
     options or of another name of them; a target in the options' place is one, too."""
     if isinstance(options, Target):
         deprecated(f"{function}(target)", f"{function}(tosaic.CompileOptions(target=...))")
-        options, given = None, {**given, "target": options}
+        options = CompileOptions(target=options)
     elif not isinstance(options, CompileOptions | None):
         raise Problem(f"the options of {function} are a {type(options).__name__}", kind="option",
                       help="give a tosaic.CompileOptions")

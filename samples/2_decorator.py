@@ -10,7 +10,7 @@ import numpy as np
 import tosaic
 from tosaic import ops
 
-level = tosaic.variable("level", initial=np.zeros(1, np.float32))
+level = tosaic.Variable("level", initial=np.zeros(1, np.float32))
 
 
 @tosaic.jit

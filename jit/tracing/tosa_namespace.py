@@ -27,8 +27,8 @@ SHAPES = frozenset({"shape", "shape1", "shape2", "padding", "start", "size", "mu
 NUMBERS = frozenset({("slice_shape", "start"), ("slice_shape", "size"), ("row_gather", "row_count")})
 """Operands that are one i32, known when compiling."""
 
-ELSEWHERE = {"variable": "tosaic.variable", "variable_read": "tosaic.variable", "variable_write": "tosaic.variable",
-             "variable.read": "tosaic.variable", "variable.write": "tosaic.variable", "cond_if": "tosaic.cond",
+ELSEWHERE = {"variable": "tosaic.Variable", "variable_read": "tosaic.Variable", "variable_write": "tosaic.Variable",
+             "variable.read": "tosaic.Variable", "variable.write": "tosaic.Variable", "cond_if": "tosaic.cond",
              "while_loop": "tosaic.while_loop", "yield": "return"}
 """Operators that Python writes in another way."""
 

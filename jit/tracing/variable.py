@@ -1,4 +1,4 @@
-"""`tosaic.variable`: a named tensor that outlives a call, used inside traced functions and from outside.
+"""`tosaic.Variable`: a named tensor that outlives a call, used inside traced functions and from outside.
 
 Inside, `read` and `write` become VARIABLE_READ and VARIABLE_WRITE in the order in which Python runs them. Outside, they
 act on the variable of that name in the process, which every compiled function that names it shares.
@@ -12,55 +12,39 @@ import numpy as np
 
 from ...lowering.graph.graph import Operation
 from ...lowering.graph.types import BY_STORAGE, F32, I32, Array, ElementType, TensorType
-from ...runtime.errors import Position
 from ...runtime.variables import Declaration, process
 from .conversion import element_type, extents, is_number, tensor
 from .trace import apply, caller, current, frozen, is_tracing, operator, problem, record
 
 
-def variable(name: str, initial: Any = None, shape: Sequence[int] | int | None = None, dtype: Any = None) -> Variable:
-    """A variable of that name: of `shape` and `dtype`, or those of its initial value.
+class Variable:
+    """A variable by name, of `shape` and `dtype`, or those of its `initial` value. It may be used by any number of functions
+    and threads.
 
     An initial number fills the shape. Without one the variable must be written before it is read. Two variables of one
     name are one; they must agree in type.
     """
-    if not isinstance(name, str) or not name:
-        raise problem(f"the name of a variable is a string, not {name!r}", "argument")
-    element = element_type(dtype) if dtype is not None else None
-    if initial is None:
-        if shape is None:
-            raise problem(f"variable {name} has neither an initial value nor a shape", "argument")
-        return Variable(name, TensorType(extents(shape), element or F32), None, caller())
-    value, element = initial_value(name, initial, element)
-    if shape is not None:
-        try:
-            value = np.broadcast_to(value, extents(shape))
-        except ValueError:
-            raise problem(f"the initial value of variable {name} has shape {list(value.shape)}, not {shape}",
-                          "shape") from None
-    return Variable(name, TensorType(value.shape, element), frozen(np.array(value, order="C")), caller())
-
-
-def initial_value(name: str, initial: Any, element: ElementType | None) -> tuple[Array, ElementType]:
-    """An array, and its element type: numbers and NumPy's default dtypes become i32 and f32."""
-    try:
-        value = np.asarray(initial)
-        if element is None:
-            plain = is_number(initial) or isinstance(initial, list | tuple) or value.dtype in (np.float64, np.int64)
-            default = {"f": F32, "i": I32}.get(value.dtype.kind) if plain else None
-            element = default or BY_STORAGE[value.dtype.name]
-        return value.astype(element.dtype), element
-    except (KeyError, ValueError, TypeError):
-        raise problem(f"the initial value of variable {name} is a {type(initial).__name__} that is no tensor",
-                      "argument") from None
-
-
-class Variable:
-    """A variable by name. It may be used by any number of functions and threads."""
     __slots__ = ("initial", "name", "position", "type")
 
-    def __init__(self, name: str, type: TensorType, initial: Array | None, position: Position | None) -> None:
-        self.name, self.type, self.initial, self.position = name, type, initial, position
+    def __init__(self, name: str, initial: Any = None, shape: Sequence[int] | int | None = None, dtype: Any = None) -> None:
+        if not isinstance(name, str) or not name:
+            raise problem(f"the name of a variable is a string, not {name!r}", "argument")
+        self.name, self.position = name, caller()
+        element = element_type(dtype) if dtype is not None else None
+        self.initial: Array | None = None
+        if initial is None:
+            if shape is None:
+                raise problem(f"variable {name} has neither an initial value nor a shape", "argument")
+            self.type = TensorType(extents(shape), element or F32)
+            return
+        value, element = initial_value(name, initial, element)
+        if shape is not None:
+            try:
+                value = np.broadcast_to(value, extents(shape))
+            except ValueError:
+                raise problem(f"the initial value of variable {name} has shape {list(value.shape)}, not {shape}",
+                              "shape") from None
+        self.type, self.initial = TensorType(value.shape, element), frozen(np.array(value, order="C"))
 
     def __repr__(self) -> str:
         return f"Variable({self.name!r}, {self.type})"
@@ -133,3 +117,17 @@ class Variable:
         elif known.op.type != self.type:
             raise problem(f"variable {self.name} is {self.type} here and {known.op.type} before", "variable",
                           help="give one of them another name")
+
+
+def initial_value(name: str, initial: Any, element: ElementType | None) -> tuple[Array, ElementType]:
+    """An array, and its element type: numbers and NumPy's default dtypes become i32 and f32."""
+    try:
+        value = np.asarray(initial)
+        if element is None:
+            plain = is_number(initial) or isinstance(initial, list | tuple) or value.dtype in (np.float64, np.int64)
+            default = {"f": F32, "i": I32}.get(value.dtype.kind) if plain else None
+            element = default or BY_STORAGE[value.dtype.name]
+        return value.astype(element.dtype), element
+    except (KeyError, ValueError, TypeError):
+        raise problem(f"the initial value of variable {name} is a {type(initial).__name__} that is no tensor",
+                      "argument") from None

@@ -9,6 +9,7 @@ from typing import Any
 from ...runtime.deprecation import deprecated
 from ...runtime.errors import Problem
 from ...runtime.public_names import checked_fields
+from ...runtime.threads import checked
 from ..elements.expression import Buffer
 from ..graph.types import ITEM_SIZES
 from ..loops.program import Program
@@ -66,6 +67,8 @@ class Memory:
         return object.__new__(cls)
 
     def __post_init__(self, order: Any, rows: Any, threads: Any, precision: Any, target: Any) -> None:
+        if threads is not None:
+            checked(threads)
         for name, value in (("order", order), ("rows", rows), ("threads", threads), ("precision", precision)):
             if value is not None:
                 deprecated(f"tosaic.Memory({name}=...)", f"tosaic.CompileOptions({name}=...)")

@@ -48,8 +48,8 @@ def sources() -> Answers:
 def state() -> Answers:
     model, x = tosaic.load(written("several.mlir", SEVERAL)), np.ones(2, np.float32)
     model.count(x)
-    return {"total": model.count(x), "kept": tosaic.variables.read("cache.total"),
-            "names": [v.name for v in tosaic.variables.list()], "own": model.count(x, context=tosaic.Context("own"))}
+    return {"total": model.count(x), "kept": tosaic.default_context.read("cache.total"),
+            "names": [v.name for v in tosaic.default_context.list()], "own": model.count(x, context=tosaic.Context("own"))}
 
 
 ENDLESS = """func.func @main(%x: tensor<i32>, %c: tensor<i1>) -> tensor<i32> {
@@ -115,7 +115,7 @@ def memories() -> Answers:
 
 def traced() -> Answers:
     from tosaic import ops
-    total = tosaic.variable("cache.jit", initial=np.zeros(3, np.float32))
+    total = tosaic.Variable("cache.jit", initial=np.zeros(3, np.float32))
 
     @tosaic.jit
     def step(x: Any, scale: Any) -> Any:
@@ -132,7 +132,7 @@ def fault_of_a_model() -> Answers:
 
 
 def fault_of_a_function() -> Answers:
-    unset = tosaic.variable("cache.unset_too", shape=(3,), dtype="f32")
+    unset = tosaic.Variable("cache.unset_too", shape=(3,), dtype="f32")
 
     @tosaic.jit
     def fails(x: Any) -> Any:

@@ -68,7 +68,7 @@ def test_two_models_with_one_variable_name_and_other_types_are_checked_in_one_pr
     for text in (UNWRITTEN, UNWRITTEN.replace("i32", "i16")):
         x = np.array([1, 2], np.int32 if "i32" in text else np.int16)
         assert tosaic.load(text).main.check([[x]]).agrees
-    assert "n" not in tosaic.variables
+    assert "n" not in tosaic.default_context
 
 
 # ---- indices -----------------------------------------------------------------------------------------------------------------

@@ -157,7 +157,7 @@ def test_a_failure_of_the_run_is_raised_and_keeps_nothing() -> None:
 # ---- state -----------------------------------------------------------------------------------------------------------
 def counter(context: Context) -> Any:
     """Adds its input to a variable of 8 floats, which it returns."""
-    total = tosaic.variable("total", np.zeros(8, np.float32))
+    total = tosaic.Variable("total", np.zeros(8, np.float32))
 
     def step(x: Any) -> Any:
         total.write(total.read() + x)
@@ -319,7 +319,7 @@ def test_a_traced_function_still_takes_any_argument() -> None:
 
 def test_inside_another_traced_function_it_is_traced() -> None:
     """Also with an array for an argument, which the function object would take."""
-    total = tosaic.variable("traced_total", np.zeros(8, np.float32))
+    total = tosaic.Variable("traced_total", np.zeros(8, np.float32))
 
     @tosaic.jit
     def step(x: Any) -> Any:

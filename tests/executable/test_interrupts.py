@@ -194,7 +194,7 @@ def test_asyncio_has_its_own_handler() -> None:
 
 def test_traced_functions_and_those_of_tensorflow() -> None:
     context = Context("doors")
-    total = tosaic.variable("interrupts.total", 0, (), "int32")
+    total = tosaic.Variable("interrupts.total", 0, (), "int32")
 
     @tosaic.jit(context=context)
     def endless(x: Any, go: Any) -> Any:
@@ -269,7 +269,7 @@ def test_a_child_of_a_fork_looks_too() -> None:
 
 def test_signals_at_any_moment_of_an_iteration_leave_both_variables_as_they_were() -> None:
     context, rng = Context("stress"), random.Random(5)
-    total, other = (tosaic.variable(f"interrupts.{name}", 3, (), "int32") for name in ("total", "other"))
+    total, other = (tosaic.Variable(f"interrupts.{name}", 3, (), "int32") for name in ("total", "other"))
 
     @tosaic.jit(context=context)
     def step(limit: Any) -> Any:

@@ -69,11 +69,11 @@ def test_open_extents_are_those_of_the_arrays() -> None:
 
 def test_variables_belong_to_the_context_that_is_given() -> None:
     own = tosaic.Context("own")
-    counter, before = Counter(), set(tosaic.variables)
+    counter, before = Counter(), set(tosaic.default_context)
     model, x = tosaic.from_tensorflow(counter.add, name="kept apart", context=own), data(3)
     for _ in range(2):
         near(model(x), counter.add(x).numpy())
-    assert list(own) == ["kept apart/total"] and set(tosaic.variables) == before
+    assert list(own) == ["kept apart/total"] and set(tosaic.default_context) == before
 
 
 def test_a_variable_that_is_written_lives_on_and_one_that_is_not_is_a_constant() -> None:
@@ -82,8 +82,8 @@ def test_a_variable_that_is_written_lives_on_and_one_that_is_not_is_a_constant()
     x = data(3)
     for _ in range(3):
         near(model(x), counter.add(x).numpy())
-    near(tosaic.variables.read("written/total"), counter.total.numpy())
-    assert "written/scale" not in list(tosaic.variables)
+    near(tosaic.default_context.read("written/total"), counter.total.numpy())
+    assert "written/scale" not in list(tosaic.default_context)
 
 
 def test_signatures_of_a_saved_model_share_their_variables(tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def test_python_functions_do_the_same() -> None:
     for seed in range(3000, 3040):
         rng, program, prefix = random.Random(seed), generated(seed), f"unwritten.{seed}."
         calls = [arguments(rng) for _ in range(CALLS)]
-        found = called(tosaic.jit(python_of(program, prefix)), calls, tosaic.variables, prefix)
+        found = called(tosaic.jit(python_of(program, prefix)), calls, tosaic.default_context, prefix)
         same_state(found, expected(program, calls), seed)
 
 

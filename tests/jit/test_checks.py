@@ -31,7 +31,7 @@ def test_a_call_that_does_not_meet_the_condition_fails_at_the_users_line() -> No
 
 
 def test_no_variable_changes_in_a_call_that_fails() -> None:
-    total = tosaic.variable("checks.total", np.zeros(3, np.float32))
+    total = tosaic.Variable("checks.total", np.zeros(3, np.float32))
 
     @tosaic.jit
     def accumulate(x: Any) -> Any:

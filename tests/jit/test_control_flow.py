@@ -123,7 +123,7 @@ def test_a_tensor_that_leaves_its_trace_is_a_problem() -> None:
 
 
 def test_a_variable_keeps_its_value_between_calls() -> None:
-    count = tosaic.variable("control_flow.count", initial=np.float32(10))
+    count = tosaic.Variable("control_flow.count", initial=np.float32(10))
 
     @tosaic.jit
     def f(x: Any) -> Any:
@@ -137,7 +137,7 @@ def test_a_variable_keeps_its_value_between_calls() -> None:
 
 
 def test_a_variable_is_written_only_in_the_branch_that_runs() -> None:
-    best = tosaic.variable("control_flow.best", initial=0.0)
+    best = tosaic.Variable("control_flow.best", initial=0.0)
 
     def f(x: Any) -> Any:
         def keep() -> Any:
@@ -151,23 +151,23 @@ def test_a_variable_is_written_only_in_the_branch_that_runs() -> None:
 
 
 def test_what_is_written_has_the_type_of_the_variable() -> None:
-    state = tosaic.variable("control_flow.state", shape=(3,), dtype="f32")
+    state = tosaic.Variable("control_flow.state", shape=(3,), dtype="f32")
     with pytest.raises(tosaic.Problem, match=r"is tensor<3xf32>, what is written is tensor<2xf32>"):
         run(lambda x: state.write(x[:2]), X)
 
 
 def test_two_variables_of_one_name_agree() -> None:
-    first = tosaic.variable("control_flow.two", initial=[1.0, 2.0])
-    second = tosaic.variable("control_flow.two", shape=(3,))
+    first = tosaic.Variable("control_flow.two", initial=[1.0, 2.0])
+    second = tosaic.Variable("control_flow.two", shape=(3,))
     assert str(first.type) == "tensor<2xf32>"
     with pytest.raises(tosaic.Problem, match=r"is tensor<3xf32> here and tensor<2xf32> before"):
         run(lambda x: (first.read(), second.read()), X)
 
 
 def test_a_variable_lives_in_the_process_outside_of_functions() -> None:
-    state = tosaic.variable("control_flow.outside", initial=[1, 2, 3])
+    state = tosaic.Variable("control_flow.outside", initial=[1, 2, 3])
     np.testing.assert_array_equal(state.read(), np.array([1, 2, 3], np.int32))
     state.set(7)
-    np.testing.assert_array_equal(tosaic.variables.read("control_flow.outside"), np.full(3, 7, np.int32))
+    np.testing.assert_array_equal(tosaic.default_context.read("control_flow.outside"), np.full(3, 7, np.int32))
     state.reset()
     np.testing.assert_array_equal(state.value, [1, 2, 3])

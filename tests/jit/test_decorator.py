@@ -173,7 +173,7 @@ def test_results_may_be_arguments_or_constants_or_the_same_twice() -> None:
 
 
 def test_a_function_without_arguments_compiles() -> None:
-    count = tosaic.variable("decorator.count", initial=0)
+    count = tosaic.Variable("decorator.count", initial=0)
 
     @tosaic.jit
     def step() -> Any:
@@ -181,13 +181,13 @@ def test_a_function_without_arguments_compiles() -> None:
         return count.value
 
     assert [int(step()) for _ in range(3)] == [1, 2, 3]
-    assert tosaic.variables.read("decorator.count") == 3
+    assert tosaic.default_context.read("decorator.count") == 3
     count.reset()
     assert int(step()) == 1
 
 
 def test_a_context_keeps_variables_apart() -> None:
-    total = tosaic.variable("decorator.total", initial=0.0)
+    total = tosaic.Variable("decorator.total", initial=0.0)
 
     def add(x: Any) -> Any:
         total.value += x

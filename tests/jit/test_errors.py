@@ -111,7 +111,7 @@ def test_errors_of_the_function_itself_pass_unchanged() -> None:
 
 
 def test_a_fault_of_a_run_points_to_the_line_that_reads() -> None:
-    state = tosaic.variable("errors.unwritten", shape=(3,))
+    state = tosaic.Variable("errors.unwritten", shape=(3,))
 
     @tosaic.jit
     def function(x: Any) -> Any:

@@ -51,7 +51,7 @@ def test_entries_share_the_variables_of_the_process() -> None:
     first = int(model.increase(one)[0])
     assert int(again.increase(one)[0]) == first + 1
     assert int(model.increase(one, context=tosaic.Context("other"))[0]) == 1
-    tosaic.variables.reset("model.count")
+    tosaic.default_context.reset("model.count")
 
 
 def test_a_model_of_one_entry_can_be_called_itself() -> None:

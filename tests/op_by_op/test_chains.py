@@ -110,14 +110,14 @@ def test_effects_of_python_code_are_in_the_order_of_their_calls(rt, capsys):
 
 
 def test_variables_are_those_of_compiled_programs():
-    variable = tosaic.variable("opbyop_shared", np.zeros(4, np.float32))
+    variable = tosaic.Variable("opbyop_shared", np.zeros(4, np.float32))
     add = tosaic.jit(lambda x: variable.write(variable.read() + x) or x)
     add(X)
     rt = tosaic.CoreRuntime()
     assert np.array_equal(rt.run("variable.read", name="opbyop_shared").get(), X)
     rt.run("variable.write", X + 5, name="opbyop_shared", outputs=0)
     assert np.array_equal(variable.read(), X + 5)
-    tosaic.variables.delete("opbyop_shared")
+    tosaic.default_context.delete("opbyop_shared")
 
 
 def test_reading_a_variable_that_is_not_there_is_an_error(rt):

@@ -133,7 +133,7 @@ def test_graphs_that_disagree_or_are_none_are_errors_at_the_callers_line(rt):
 
 
 def test_a_graph_with_a_variable_is_refused(rt):
-    variable = tosaic.variable("opbyop_in_graph", 1.0)
+    variable = tosaic.Variable("opbyop_in_graph", 1.0)
     with pytest.raises(Problem, match="uses variable opbyop_in_graph"):
         rt.run("tosa.cond_if", np.array(True), X, then_graph=lambda x: x + variable.read(), else_graph=lambda x: x)
 

@@ -78,7 +78,7 @@ def test_what_finds_no_room_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_variables_of_the_process_are_left_alone() -> None:
-    total = tosaic.variable("profiled", np.zeros(4, np.float32))
+    total = tosaic.Variable("profiled", np.zeros(4, np.float32))
 
     @tosaic.jit
     def step(x: Any) -> Any:

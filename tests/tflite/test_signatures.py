@@ -51,8 +51,8 @@ def test_signatures_are_entries_by_their_names() -> None:
 def test_variables_belong_to_the_process() -> None:
     one, other = tosaic.from_tflite(counter(name="shared.total")), tosaic.from_tflite(counter(name="shared.total"))
     one["set"](np.array([7, 8], np.float32))
-    assert other.get().tolist() == [7, 8] and tosaic.variables.read("shared.total").tolist() == [7, 8]
-    tosaic.variables.reset("shared.total")
+    assert other.get().tolist() == [7, 8] and tosaic.default_context.read("shared.total").tolist() == [7, 8]
+    tosaic.default_context.reset("shared.total")
     assert other.get().tolist() == [1, 2]
 
 

@@ -12,7 +12,7 @@ from tosaic.lowering.kernels.kernel import CheckTrue, Compute
 
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_a_check_between_kernels_in_parts_ends_the_call(number: int) -> None:
-    state = tosaic.variable(f"threads.checked{number}", np.zeros(1, np.float32))
+    state = tosaic.Variable(f"threads.checked{number}", np.zeros(1, np.float32))
 
     @tosaic.jit(num_threads=number)
     def product(a: Any, b: Any) -> Any:

@@ -95,7 +95,7 @@ def of_lowered(n: int, context: Any, folder: Path) -> Any:
 
 
 def step(n: int) -> Any:
-    total = tosaic.variable(NAME, np.zeros(n, np.float32))
+    total = tosaic.Variable(NAME, np.zeros(n, np.float32))
 
     def add(x: Any) -> Any:
         total.write(total.read() + x)
@@ -128,10 +128,10 @@ FEW, MORE = np.array([1], np.float32), np.array([1, 2], np.float32)
 @pytest.fixture(autouse=True)
 def process() -> Iterator[None]:
     """The process has no such variable before, and whoever makes one there is found."""
-    assert NAME not in tosaic.variables
+    assert NAME not in tosaic.default_context
     yield
-    if NAME in tosaic.variables:
-        tosaic.variables.delete(NAME)
+    if NAME in tosaic.default_context:
+        tosaic.default_context.delete(NAME)
 
 
 def doors(some: dict[str, Door]) -> pytest.MarkDecorator:
@@ -144,7 +144,7 @@ def test_models_that_are_given_contexts_make_no_variable_elsewhere(door: Door, t
     few, more = door(1, one, tmp_path), door(2, two, tmp_path)
     assert few(FEW).tolist() == [1] and more(MORE).tolist() == [1, 2]
     assert one.read(NAME).tolist() == [1] and two.read(NAME).tolist() == [1, 2]
-    assert NAME not in tosaic.variables
+    assert NAME not in tosaic.default_context
 
 
 @doors(MODELS)
@@ -153,11 +153,11 @@ def test_calls_that_name_a_context_make_no_variable_elsewhere(door: Door, tmp_pa
     one, two, three = (tosaic.Context(name) for name in ("one", "two", "three"))
     few, more = door(1, None, tmp_path), door(2, None, tmp_path)
     assert few.main(FEW, context=one).tolist() == [1] and more(MORE, context=two).tolist() == [1, 2]
-    assert NAME not in tosaic.variables
+    assert NAME not in tosaic.default_context
     few(FEW, context=three)
     assert three.read(NAME).tolist() == [1] and len(one) == len(two) == 1
     assert few(FEW).tolist() == [1] and few(FEW, context=one) is not None
-    assert NAME in tosaic.variables
+    assert NAME in tosaic.default_context
     with pytest.raises(tosaic.Problem, match="is declared as"):
         more(MORE)
     assert more(MORE, context=two).shape == (2,)
@@ -170,7 +170,7 @@ def test_a_call_may_name_another_context_than_the_models(door: Door, tmp_path: P
     model(FEW, context=other)
     assert NAME in other and NAME not in own
     model(FEW)
-    assert own.read(NAME).tolist() == [1] and NAME not in tosaic.variables
+    assert own.read(NAME).tolist() == [1] and NAME not in tosaic.default_context
 
 
 def test_calls_without_a_context_are_built_in_though_the_first_ones_named_one() -> None:
@@ -194,7 +194,7 @@ def test_models_of_one_context_share_their_variables() -> None:
 def test_checks_of_models_make_no_variable_in_the_process() -> None:
     for n, x in ((1, FEW), (2, MORE)):
         assert tosaic.load(text(n, n)).main.check([[x], [x]]).agrees
-    assert NAME not in tosaic.variables
+    assert NAME not in tosaic.default_context
 
 
 @pytest.mark.skipif(any(importlib.util.find_spec(package) is None for package in ("torch", "torch_mlir")),
@@ -214,7 +214,7 @@ def test_buffers_of_pytorch_modules_belong_to_the_context() -> None:
     one, two = tosaic.Context("one"), tosaic.Context("two")
     models = [tosaic.from_torch(Sum(n), torch.zeros(n), name="contexts", context=c) for n, c in ((1, one), (2, two))]
     assert models[0](FEW).tolist() == [1] and models[1](MORE).tolist() == [1, 2]
-    assert NAME not in tosaic.variables and NAME in one and NAME in two
+    assert NAME not in tosaic.default_context and NAME in one and NAME in two
 
 
 WRONG: dict[str, Callable[[], object]] = {
@@ -239,7 +239,7 @@ def test_what_is_no_context_is_refused(wrong: Callable[[], object]) -> None:
     with pytest.raises(tosaic.Problem, match=r"context is a \w+, not a tosaic\.Context") as caught:
         wrong()
     assert caught.value.kind == "argument" and 'tosaic.Context("name")' in str(caught.value)
-    assert NAME not in tosaic.variables
+    assert NAME not in tosaic.default_context
 
 
 def test_a_compiled_python_function_has_no_parameter_for_a_context() -> None:

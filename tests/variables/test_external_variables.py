@@ -164,7 +164,7 @@ def test_machine_code_of_an_earlier_process_keeps_it(tmp_path: Path) -> None:
     os.utime(path, (1, 1))
     code = f"""import tosaic
 try: tosaic.load({str(path)!r})()
-except tosaic.Problem as problem: print(problem.message, len(tosaic.variables.list()))
+except tosaic.Problem as problem: print(problem.message, len(tosaic.default_context.list()))
 """
     environment = os.environ | {"TOSAIC_CACHE": str(tmp_path / "cache")}
     for _ in range(2):

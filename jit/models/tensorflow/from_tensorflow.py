@@ -43,8 +43,8 @@ def from_tensorflow(source: Any, *arguments: Any, name: str | None = None, outpu
     a `.pb` file) with the names of its `outputs`.
 
     Extents that a specification leaves open (None) are those of the arrays of each call. `name` is that of the model, under
-    which its variables stand: in `tosaic.variables`, or in `context`. Raises a Problem where TensorFlow is missing, or cannot
-    read the source.
+    which its variables stand: in `tosaic.default_context`, or in `context`. Raises a Problem where TensorFlow is missing, or
+    cannot read the source.
     """
     checked_context(context)
     tf = tensorflow()

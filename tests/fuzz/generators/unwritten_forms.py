@@ -36,7 +36,7 @@ def python_of(program: Program, prefix: str) -> Any:
     lines = [f"def main(x, {', '.join(CONDITIONS)}):", *(f" {line}" for line in in_python(plus_one(program.body)))]
     names: dict[str, Any] = {"tosaic": tosaic, "ops": ops}
     for name, initial in program.initials.items():
-        names[f"variable_{name}"] = tosaic.variable(prefix + name, initial, (), "int32")
+        names[f"variable_{name}"] = tosaic.Variable(prefix + name, initial, (), "int32")
     exec("\n".join(lines), names)
     return names["main"]
 
