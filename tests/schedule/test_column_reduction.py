@@ -11,7 +11,7 @@ from tosaic.lowering.loops.ir import For, LoadFrom, walk
 from tosaic.lowering.loops.verify import verify
 from tosaic.lowering.schedule.schedule import describe, divided, schedule
 from tosaic.lowering.schedule.schedule_cache import Request
-from tosaic.lowering.schedule.window.column_reduction import COLUMNS, ROWS
+from tosaic.lowering.schedule.window.column_reduction import MAX_SUM_BYTES, ROWS_AT_A_TIME
 from tosaic.lowering.target.presets import target
 
 from .kernels import TARGETS, V4, check
@@ -34,7 +34,7 @@ def sums(rows: int, columns: int, primitive: str = "add", dtype: str = "float32"
     return Kernel(Buffer("y", wide, (outer, columns), "result"), (o, n), apply("add", body, body))
 
 
-@pytest.mark.parametrize("rows", [2 * ROWS, 2 * ROWS + 1, 29])
+@pytest.mark.parametrize("rows", [2 * ROWS_AT_A_TIME, 2 * ROWS_AT_A_TIME + 1, 29])
 @pytest.mark.parametrize("columns", [64, 77, 100])
 def test_rows_and_columns_that_are_left_over_are_added_too(rows: int, columns: int) -> None:
     k = sums(rows, columns)
@@ -55,7 +55,7 @@ def test_weighted_rows_of_several_tensors() -> None:
 
 
 def test_sums_of_more_columns_than_wait_at_a_time() -> None:
-    columns = COLUMNS // 4 + 40
+    columns = MAX_SUM_BYTES // 4 + 40
     k = sums(17, columns, pitch=columns)
     assert "outer sums" in describe(k, SMALL["512 bits"])
     check([k], targets=SMALL, interpret=False)
@@ -66,7 +66,7 @@ def test_rows_are_read_from_left_to_right() -> None:
     f = schedule(sums(64, 2048), SMALL["512 bits"])
     loops = [s for s in walk(f.body) if isinstance(s, For) and not any(isinstance(x, For) for x in walk(s.body))]
     read = [[x.address.offset for x in s.body if isinstance(x, LoadFrom) and x.address.buffer.name == "x"] for s in loops]
-    assert max(map(len, read)) == 2 * ROWS
+    assert max(map(len, read)) == 2 * ROWS_AT_A_TIME
     assert all(s.high.value == 2048 // 32 for s in loops)
 
 
@@ -82,6 +82,6 @@ def test_tensors_that_a_cache_holds_and_machines_without_one() -> None:
 
 
 def test_threads_share_the_columns() -> None:
-    _, shared = divided(sums(64, 8 * COLUMNS, pitch=8 * COLUMNS), Request(SMALL["512 bits"]), 2)
+    _, shared = divided(sums(64, 8 * MAX_SUM_BYTES, pitch=8 * MAX_SUM_BYTES), Request(SMALL["512 bits"]), 2)
     assert shared is not None and shared.tasks.count == 2
     verify(shared.function)

@@ -9,7 +9,7 @@ from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.cost import CostModel
 from tosaic.lowering.loops.ir import For
 from tosaic.lowering.schedule import describe, schedule
-from tosaic.lowering.schedule.elementwise.elementwise import MOST_TERMS
+from tosaic.lowering.schedule.elementwise.elementwise import MAX_SINGLE_TERMS
 from tosaic.lowering.schedule.parallelize import DEEPEST, divide
 
 from ..fuse.graphs import Graph, conv, zero
@@ -99,7 +99,7 @@ def test_parts_that_keep_apart_do_not_wait() -> None:
 def test_little_work_of_small_elements_under_conditions_goes_one_sum_at_a_time() -> None:
     """Vectors of them would be loaded element by element, each under a mask."""
     little, much = padded((0, 0, 3, 3), (1, 5, 6, 4), 1, 3, "float16"), padded((1, 1, 1, 1), (1, 90, 90, 4), 1, 3, "float16")
-    assert MOST_TERMS < 90 * 90 * 36
+    assert MAX_SINGLE_TERMS < 90 * 90 * 36
     assert describe(little, V4).endswith("map: 1 vectors of 1")
     assert describe(much, V4).endswith("vectors of 16")
     check([little], targets={name: TARGETS[name] for name in ("512 bits", "scalar")}, interpret=False)

@@ -15,7 +15,7 @@ from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.ir import Function, Prefetch, walk
 from tosaic.lowering.schedule import describe, schedule
 from tosaic.lowering.schedule.contraction.pattern import Contraction
-from tosaic.lowering.schedule.contraction.prefetch import LINE, MOST_TILES, Ahead
+from tosaic.lowering.schedule.contraction.prefetch import MAX_TILES_OF_PANEL, Ahead
 from tosaic.lowering.schedule.contraction.recognise import recognise
 from tosaic.lowering.schedule.nest.loop_nest import flatten
 from tosaic.lowering.schedule.nest.tile_axis import pieces
@@ -28,6 +28,7 @@ SMALL = {name: replace(t, l1_bytes=1 << 10, block_bytes=1 << 11, l2_bytes=3 << 1
 """Machines for whose caches the weights of little convolutions are large."""
 FEW = {name: SMALL[name] for name in ("512 bits, dot4", "256 bits, no masks, dot4")}
 RNG = np.random.default_rng(17)
+LINE = V4.costs.cache_line_bytes
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,7 @@ def test_all_tiles_of_a_panel_ask_for_the_next_one(height: int, width: int, chan
     form = form_of(convolution(Window(height, width, channels + 1, 2 * columns, 2, pad=0 if min(height, width) > 2 else 1)))
     packed = Buffer("packed", "float32", (2 * form.depth * columns,), "constant", np.zeros(2 * form.depth * columns, "f4"))
     recorder: Any = Recorder()
-    ahead, vectors, zero = Ahead(recorder, form, packed, (), 1), pieces(columns, 16, True), Affine()
+    ahead, vectors, zero = Ahead(recorder, form, packed, (), 1, LINE), pieces(columns, 16, True), Affine()
     (outer,) = form.outer
     assert form.m is not None
     for i in range(outer.extent):
@@ -179,7 +180,7 @@ def test_all_tiles_of_a_panel_ask_for_the_next_one(height: int, width: int, chan
 
 
 def test_few_tiles_are_those_for_which_the_first_one_counts() -> None:
-    for count, expected in ((MOST_TILES, True), (MOST_TILES + 1, False)):
+    for count, expected in ((MAX_TILES_OF_PANEL, True), (MAX_TILES_OF_PANEL + 1, False)):
         k = convolution(Window(1, 14 * count, 512, 512, 1, pad=0))
         assert ("ahead" in describe(k, replace(HOST_LIKE, l2_bytes=1 << 19))) == expected
 
