@@ -52,7 +52,7 @@ class Scope:
 
 class Builder:
     """One function. With `by_rows` it takes the bounds of its outermost loop as arguments. Up to the depth `keeps` loops that
-    run once stay loops, so that they can be divided (`schedule.divide`)."""
+    run once stay loops, so that they can be divided (`schedule.parallelize`)."""
 
     def __init__(self, name: str, by_rows: bool = False, keeps: int = 0) -> None:
         self.name, self.keeps = name, keeps
@@ -64,7 +64,7 @@ class Builder:
         self._buffers: dict[Buffer, None] = {}
         self._scratch: list[Buffer] = []
         self.derived: list[Any] = []
-        """What has been made of constants (`schedule.derived`)."""
+        """What has been made of constants (`schedule.derived_constants`)."""
 
     def finish(self) -> Function:
         params = tuple(b for b in self._buffers if b not in self._scratch)
@@ -139,8 +139,8 @@ class Builder:
             return self.op("and", x, Literal(extent - 1, x.type), hoist=True)
         narrow = self.op("cast", x, type=Type("int32", x.type.lanes), hoist=True)
         by = Literal(extent, narrow.type)
-        turns = self.op("mul", self.op("div", narrow, by, hoist=True), by, hoist=True)
-        return self.op("cast", self.op("sub", narrow, turns, hoist=True), type=x.type, hoist=True)
+        multiple = self.op("mul", self.op("div", narrow, by, hoist=True), by, hoist=True)
+        return self.op("cast", self.op("sub", narrow, multiple, hoist=True), type=x.type, hoist=True)
 
     def index(self, i: Affine) -> Operand:
         """The value of an index expression; each partial sum is computed as far out as possible."""
@@ -274,5 +274,5 @@ class Builder:
 
 
 def literal_key(x: Literal) -> tuple:
-    """What tells constants apart, quickly; 0.0 and -0.0 are equal, and are not the same."""
+    """A key by which constants differ, quickly; 0.0 and -0.0 are equal, and are not the same."""
     return (x.value if x.value else str(x.value), x.type.dtype, x.type.lanes)

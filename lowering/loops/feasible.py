@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 
 from .ranges import Facts, Form, Interval, Ranges, by_newest
 
-MOST_TRIED = 1000
+MAX_TRIED_NUMBERS = 1000
 """Numbers that are tried at most: lanes of a vector times iterations of a few short loops."""
-MOST_NARROWED = 30
+MAX_NARROWING_ROUNDS = 30
 """How often all facts narrow the intervals at most; they do so by little where two loops' bounds depend on each other."""
 Domains = Mapping[int, Interval]
 
@@ -49,7 +49,7 @@ class Search:
         if not open:
             return True
         symbol = min(open, key=lambda s: (open[s], s))
-        if open[symbol] + self.tried >= MOST_TRIED:
+        if open[symbol] + self.tried >= MAX_TRIED_NUMBERS:
             return True
         low, high = narrow[symbol]
         return any(self.finds({**narrow, symbol: (n, n)}) for n in range(low, high + 1))
@@ -57,7 +57,7 @@ class Search:
     def narrowed(self, domains: Domains) -> Domains | None:
         """What is left of the intervals; None if one is empty."""
         found = dict(domains)
-        for _ in range(MOST_NARROWED):
+        for _ in range(MAX_NARROWING_ROUNDS):
             before = dict(found)
             if any(not narrow(form, found) for form in self.facts) or any(low > high for low, high in found.values()):
                 return None

@@ -67,7 +67,7 @@ def dot4(total: Array, x: Array, y: Array) -> Array:
 
 
 def packed(x: Array, y: Array) -> Array:
-    """Both clipped to half the size, by turns: 16 bytes of x, then 16 of y."""
+    """Both clipped to half the size, alternating: 16 bytes of x, then 16 of y."""
     half, group = np.dtype(f"i{x.dtype.itemsize // 2}"), 16 // x.dtype.itemsize
     info = np.iinfo(half)
     both = np.stack([x.reshape(-1, group), y.reshape(-1, group)], axis=1)

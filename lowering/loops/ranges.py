@@ -20,7 +20,7 @@ from .signatures import INTEGERS
 
 LANE, VECTOR = 1 << 60, 1 << 61
 """LANE + n is the number of a lane in a vector of n, newer than all scalars; symbols from VECTOR on depend on it."""
-MOST_CASES = 64
+MAX_CASES = 64
 """Of a condition that is the negation of several together, no more cases than this are looked at one by one."""
 Interval = tuple[int, int]
 LIMITS: dict[str, Interval] = {"bool": (0, 1)} | {
@@ -269,10 +269,10 @@ class Ranges:
             case Let(_, "splat", (a,)):
                 return self.conditions(a)
             case Let(_, ("lt" | "le" | "eq") as op, (a, b)) if a.type.dtype in LIMITS:
-                apart = self.form(b).plus(self.form(a), -1)
+                difference = self.form(b).plus(self.form(a), -1)
                 if op == "eq":
-                    return [apart, apart.times(-1)]
-                return [apart.moved(-1) if op == "lt" else apart]
+                    return [difference, difference.times(-1)]
+                return [difference.moved(-1) if op == "lt" else difference]
         return []
 
     def cases(self, x: Operand, holds: bool = True) -> list[list[Form]]:
@@ -282,14 +282,14 @@ class Ranges:
                 return self.cases(a, not holds)
             case Let(_, "and", (a, b)) if holds:
                 both = [first + second for first in self.cases(a) for second in self.cases(b)]
-                return both if len(both) <= MOST_CASES else [self.conditions(x)]
+                return both if len(both) <= MAX_CASES else [self.conditions(x)]
             case Let(_, "and", (a, b)):
                 return self.cases(a, False) + self.cases(b, False)
             case Let(_, "splat", (a,)):
                 return self.cases(a, holds)
             case Let(_, ("lt" | "le") as op, (a, b)) if a.type.dtype in LIMITS and not holds:
-                apart = self.form(a).plus(self.form(b), -1)
-                return [[apart.moved(-1) if op == "le" else apart]]
+                difference = self.form(a).plus(self.form(b), -1)
+                return [[difference.moved(-1) if op == "le" else difference]]
         return [self.conditions(x) if holds else []]
 
 

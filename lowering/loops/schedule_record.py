@@ -22,8 +22,8 @@ class NestRecord:
 
 @dataclass(frozen=True, slots=True)
 class RowRecord:
-    """A kernel that is computed a range of rows at a time, by turns with others; in so many `parts` beside each other. Of its
-    result only the last `kept` of all rows stay, where that is not None."""
+    """A kernel that is tiled by rows with others; in so many tasks (`parts`) that run at the same time. Of its result only the
+    last `kept` of all rows stay, where that is not None."""
     parts: int = 1
     kept: int | None = None
     position: Position | None = field(default=None, compare=False)

@@ -1,7 +1,7 @@
 """An order of kernels in which less is live at a time: kernels between two branches, loops or checks may run in any order
 that keeps every read behind its write. Exact where few orders are open, a beam search where many are.
 
-It stands between fusion and interleaving. What it counts is the bytes of buffers that only this function needs; what the
+It stands between fusion and row tiling. What it counts is the bytes of buffers that only this function needs; what the
 planner makes of them may be less still.
 """
 from __future__ import annotations
@@ -14,10 +14,9 @@ from ..elements.expression import Buffer
 from ..elements.traverse import loads
 from ..kernels.kernel import Branch, CheckTrue, Compute, Kernel, Kernels, Loop, Step, walk
 
-BEAM = 48
+BEAM_STATES = 48
 """Sets of kernels that have run that are looked at further, for each number of them: all, where there are no more."""
-
-MOST = 400
+MAX_ORDERED_KERNELS = 400
 """Kernels of a run that are put in order; a longer one stays as it is."""
 
 
@@ -103,7 +102,7 @@ class Run:
 
 def best_order(kernels: Kernels, run: Sequence[int], outside: Mapping[Buffer, int]) -> list[int]:
     """The kernels of a run in the order found; in theirs, if nothing is gained."""
-    if not 2 < len(run) <= MOST or len(set(run)) < len(run):
+    if not 2 < len(run) <= MAX_ORDERED_KERNELS or len(set(run)) < len(run):
         return list(run)
     problem = run_of([kernels.kernels[n] for n in run], outside)
     now = problem.peak(range(len(run)))
@@ -160,7 +159,7 @@ def search(problem: Run, now: int) -> tuple[int, ...] | None:
                 known = found.get(nxt.done)
                 if known is None or (nxt.peak, nxt.order) < (known.peak, known.order):
                     found[nxt.done] = nxt
-        states = sorted(found.values(), key=lambda s: (s.peak, s.live, s.order))[:BEAM]
+        states = sorted(found.values(), key=lambda s: (s.peak, s.live, s.order))[:BEAM_STATES]
     return states[0].order if states else None
 
 

@@ -1,5 +1,5 @@
-"""The buffers between kernels that run in turns: of which only the last rows are kept, in a ring, and which each part has for
-itself.
+"""The buffers between kernels that are tiled by rows: of which only the last rows are kept, in a ring, and which each task has
+for itself.
 """
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from ..elements.expression import Buffer
 from ..elements.traverse import loads
 from ..graph.types import ITEM_SIZES
 from ..kernels.kernel import Compute, Kernels, Parallel, Step, conditions, walk
+from ..target.costs import COSTS
 from .row_access import RowAccess, first_needed, row_dimension
 
-LINE = 64
-"""Bytes: copies of a buffer share no line of a cache."""
+COPY_ALIGNMENT_BYTES = COSTS.cache_line_bytes
+"""Copies of a buffer share no line of a cache."""
 
 
 def rings(program: Kernels, steps: tuple[Step, ...], found: Sequence[RowAccess | None], by_rows: set[int]
@@ -47,7 +48,7 @@ def reading(program: Kernels) -> tuple[dict[Buffer, dict[int, None]], set[Buffer
 
 
 def sequences(steps: tuple[Step, ...]) -> Iterator[list[Compute]]:
-    """The steps that run one after the other: those of each part, and all others."""
+    """The steps that run one after the other: those of each task, and all others."""
     groups = [s for s in walk(steps) if isinstance(s, Parallel)]
     inside = {id(s) for group in groups for part in group.parts for s in part}
     yield [s for s in walk(steps) if isinstance(s, Compute) and id(s) not in inside]
@@ -71,8 +72,8 @@ def most_rows(writer: int, readers: Sequence[tuple[int, RowAccess | None]], out:
 
 
 def copies(program: Kernels, steps: tuple[Step, ...], rings: Mapping[Buffer, Buffer]) -> dict[Buffer, Buffer]:
-    """The buffers that each part has for itself: what all kernels of a group but the last write. In place of each, one with a
-    copy for each part."""
+    """The buffers that each task has for itself: what all kernels of a group but the last write. In place of each, one with a
+    copy for each task."""
     result: dict[Buffer, Buffer] = {}
     for step in walk(steps):
         if isinstance(step, Parallel):
@@ -84,8 +85,8 @@ def copies(program: Kernels, steps: tuple[Step, ...], rings: Mapping[Buffer, Buf
     return result
 
 
-def copied(buffer: Buffer, parts: int) -> Buffer:
-    """The buffer once for each part."""
+def copied(buffer: Buffer, tasks: int) -> Buffer:
+    """The buffer once for each task."""
     itemsize = ITEM_SIZES[buffer.dtype]
-    size = -(-buffer.nbytes // LINE) * LINE // itemsize
-    return Buffer(buffer.name, buffer.dtype, (parts * size,), buffer.role, None, parts)
+    size = -(-buffer.nbytes // COPY_ALIGNMENT_BYTES) * COPY_ALIGNMENT_BYTES // itemsize
+    return Buffer(buffer.name, buffer.dtype, (tasks * size,), buffer.role, None, tasks)

@@ -1,5 +1,5 @@
 """Which rows of other buffers each row of a kernel's output needs, from its index expressions: what decides in which order rows
-can run (`turns`), and which of them must be kept (`rings`).
+can run (`row_order`), and which of them must be kept (`ring_buffers`).
 """
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def row_dimension(buffer: Buffer) -> tuple[int, int]:
 
 
 def rows_of(kernel: Kernel) -> RowAccess | None:
-    """How a kernel runs by rows, where it has the rows, columns and channels that schedules can take apart: its buffer
+    """How a kernel runs by rows, where it has the rows, columns and channels that strategies can split: its buffer
     is no variable, which others could read before or after, and what it reads of itself is nothing."""
     axes = [a for a in kernel.axes if a.extent > 1]
     if len(axes) < 3 or kernel.out.role not in ("temporary", "result"):
@@ -74,6 +74,6 @@ def first_needed(reader: RowAccess, out: Buffer) -> list[int]:
 
 
 def begins_early(reader: RowAccess, producer: RowAccess) -> bool:
-    """Whether the reader's first row needs only some rows of the producer's: else nothing is won by turns."""
+    """Whether the reader's first row needs only some rows of the producer's: else tiling by rows wins nothing."""
     ends = reader.reads.get(producer.kernel.out)
     return ends is not None and (producer.rows == 1 or int(ends[1][0]) < producer.rows)

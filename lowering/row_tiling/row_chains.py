@@ -1,9 +1,9 @@
 """Chains of kernels whose rows depend on nothing but the same rows of the one before, as the scores, the softmax and the sums
-of attention: they run together, a block of rows after the other, and what lies between them is kept for one block only.
+of attention: their loops are fused over blocks of rows, and what lies between them is kept for one block only.
 
 Stands behind fusion and the order of kernels, and says which kernels, which axes and how many rows; the loops of such a chain
-are one function (`schedule.row_blocks`). What each block reads again, because it does not depend on the row, must be near or
-less than what is saved.
+are one function (`schedule.row_reduction.fused_chain`). What each block reads again, because it does not depend on the row,
+must be near or less than what is saved.
 """
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from ..kernels.kernel import Branch, Compute, Kernel, Kernels, Loop, Step, condi
 from ..target.target import Target
 from .row_access import begins_early, row_dimension, rows_of
 
-MOST_KERNELS = 32
+MAX_CHAIN_KERNELS = 32
 """Kernels of a chain; those of attention have three to six."""
-FEWEST = 16
+MIN_BLOCK_ROWS = 16
 """Rows of a block at least, unless there are fewer: as many as a tile of a product has."""
 
 Places = Mapping[int, int]
@@ -90,7 +90,7 @@ class Finder:
     def chain(self, last: int, left: Places) -> Chain | None:
         """The longest chain of kernels `left` in a run that ends in one of them, if it pays."""
         numbers, links = [last], list[Link]()
-        while len(numbers) < MOST_KERNELS and (found := self.before(numbers[0], last, left)) is not None:
+        while len(numbers) < MAX_CHAIN_KERNELS and (found := self.before(numbers[0], last, left)) is not None:
             numbers.insert(0, found[0])
             links.insert(0, found[1])
         while links and not self.grows(numbers[0], links[0]):
@@ -151,17 +151,17 @@ class Finder:
     def block(self, numbers: Sequence[int], rows: Sequence[tuple[Axis, ...]]) -> int:
         """How many rows to take at a time; 0 where the chain does not pay."""
         inside = [self.kernels[i].out for i in numbers[:-1]]
-        if sum(b.nbytes for b in inside) <= self.target.l2_bytes // 5 or self.have_turns(numbers, inside):
+        if sum(b.nbytes for b in inside) <= self.target.l2_bytes // 5 or self.can_tile_first_axes(numbers, inside):
             return 0
         extent = rows[-1][-1].extent
         row = sum(b.nbytes for b in inside) // math.prod(a.extent for a in rows[-1])
-        block = min(extent, max(min(FEWEST, extent), self.target.block_bytes // 2 // row))
+        block = min(extent, max(min(MIN_BLOCK_ROWS, extent), self.target.block_bytes // 2 // row))
         again = sum(self.whole(i, own, inside) for i, own in zip(numbers, rows))
         near = again + row * block <= self.target.block_bytes
         return block if near or again <= 2 * row * block else 0
 
-    def have_turns(self, numbers: Sequence[int], inside: Sequence[Buffer]) -> bool:
-        """Whether they run by the rows of their first axes as well, and one row of each is near."""
+    def can_tile_first_axes(self, numbers: Sequence[int], inside: Sequence[Buffer]) -> bool:
+        """Whether they can be tiled by the rows of their first axes as well, and one row of each stays in the cache."""
         found = [rows_of(self.kernels[i]) for i in numbers]
         near = sum(b.nbytes // row_dimension(b)[1] for b in inside) <= self.target.block_bytes // 2
         return near and all(b and a and begins_early(b, a) for a, b in itertools.pairwise(found))
@@ -206,6 +206,6 @@ def innermost(kernel: Kernel) -> frozenset[Axis]:
     return frozenset([a for a in kernel.axes if a.extent > 1][-1:])
 
 
-def mentions(x: Load, axis: Axis, apart: int) -> bool:
+def mentions(x: Load, axis: Axis, place: int) -> bool:
     """Whether the index mentions an axis in another place."""
-    return any(axis in i.axes for d, i in enumerate(x.index) if d != apart)
+    return any(axis in i.axes for d, i in enumerate(x.index) if d != place)

@@ -1,5 +1,5 @@
-"""Which kernels run in turns so that the least memory is needed. It stands before `interleave`, which makes steps and rings
-of the groups that it finds, and asks `bytes_needed` which of several ways is the best.
+"""Which kernels are tiled by rows so that the least memory is needed. It stands before `tile_by_rows`, which makes steps and
+rings of the groups that it finds, and asks `bytes_needed` which of several ways is the best.
 
 A group of kernels keeps rings of what lies between them, but all of them from its beginning on; what it reads may shrink
 while what it writes grows. So a long group is not always better than two short ones.
@@ -18,7 +18,7 @@ from .row_access import row_dimension
 from .row_lifetimes import RowLifetimes, RowsRead, rows_used
 
 Groups = Callable[[Sequence[int]], Iterable[list[int]]]
-"""Takes a run of kernels apart."""
+"""Cuts a run of kernels into groups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,13 @@ class Uses:
 
 
 def smallest(program: Kernels, uses: Uses, chains: Groups, rings: Mapping[Buffer, Buffer], sharing: bool) -> Groups:
-    """Groups that need the least memory: each chain of kernels that could all run in turns is cut where that helps, given the
+    """Groups that need the least memory: each chain of kernels that could all be tiled is cut where that helps, given the
     rings that they would have together. Exact for what `Chain.cost` says of a group."""
-    def take_apart(run: Sequence[int]) -> Iterable[list[int]]:
+    def cut(run: Sequence[int]) -> Iterable[list[int]]:
         for chain in chains(run):
             yield from Chain(program, uses, rings, chain, sharing).cut()
 
-    return take_apart
+    return cut
 
 
 @dataclass(frozen=True, slots=True)

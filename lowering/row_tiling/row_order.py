@@ -1,4 +1,4 @@
-"""The order in which kernels of a group run, some rows of each at a time: for one thread, or in parts with some rows of the
+"""The steps of kernels that are tiled by rows, some rows of each at a time: for one thread, or in tasks with some rows of the
 last kernel each.
 """
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from ..kernels.kernel import Compute, Parallel
 from .row_access import RowAccess, first_needed
 
-FEWEST_ROWS = 3
-"""Rows of the last kernel of a group that a part has at least."""
+MIN_TASK_ROWS = 3
+"""Rows of the last kernel of a group that a task has at least."""
 
 
 def row_by_row(group: Sequence[tuple[int, RowAccess]], low: int = 0, high: int | None = None) -> list[Compute]:
@@ -37,7 +37,7 @@ def row_by_row(group: Sequence[tuple[int, RowAccess]], low: int = 0, high: int |
     if high in (None, group[last][1].rows):
         for position in range(last):  # rows that nobody in the group asked for
             produce(position, group[position][1].rows)
-    return list(together([group[position][0] for position in order], {k: n for (k, _), n in zip(group, begin)}))
+    return list(merged([group[position][0] for position in order], {k: n for (k, _), n in zip(group, begin)}))
 
 
 def starts(group: Sequence[tuple[int, RowAccess]], low: int) -> list[int]:
@@ -53,17 +53,17 @@ def starts(group: Sequence[tuple[int, RowAccess]], low: int) -> list[int]:
     return needed
 
 
-def in_turns(group: Sequence[tuple[int, RowAccess]], threads: int) -> list[Compute] | list[Parallel]:
-    """The steps of a group, cut into parts with about as many rows of the last kernel each."""
+def tiled_steps(group: Sequence[tuple[int, RowAccess]], threads: int) -> list[Compute] | list[Parallel]:
+    """The steps of a group, cut into tasks with about as many rows of the last kernel each."""
     rows = group[-1][1].rows
-    parts = min(threads, rows // FEWEST_ROWS)
-    if parts < 2:
+    tasks = min(threads, rows // MIN_TASK_ROWS)
+    if tasks < 2:
         return row_by_row(group)
-    edges = [rows * i // parts for i in range(parts + 1)]
+    edges = [rows * i // tasks for i in range(tasks + 1)]
     return [Parallel(tuple(tuple(row_by_row(group, low, high)) for low, high in itertools.pairwise(edges)))]
 
 
-def together(rows: Sequence[int], begin: Mapping[int, int]) -> Iterator[Compute]:
+def merged(rows: Sequence[int], begin: Mapping[int, int]) -> Iterator[Compute]:
     """A step for each run of rows of the same kernel; `begin` is the first row of each."""
     done = dict(begin)
     for kernel, run in itertools.groupby(rows):

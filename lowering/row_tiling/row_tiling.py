@@ -1,11 +1,11 @@
-"""Kernels that run together, some rows of each at a time, so that what one writes is still near when the next reads
-it.
+"""Kernels that are tiled by rows together: some rows of each run at a time, so that what one writes is still in the cache when
+the next reads it.
 
 Which rows a kernel needs of its producer follows from its index expressions; nothing here knows what kernels compute.
 A buffer of which only the last rows are ever read again becomes a ring of so many rows.
 
-For several threads such a group of kernels is cut into parts, each with some rows of the last kernel and with rings of its
-own; the few rows of the others that two parts need are computed by both.
+For several threads such a group of kernels is cut into tasks, each with some rows of the last kernel and with rings of its
+own; the few rows of the others that two tasks need are computed by both.
 """
 from __future__ import annotations
 
@@ -22,22 +22,24 @@ from .ring_buffers import copies, rings
 from .row_access import RowAccess, begins_early, row_dimension, rows_of
 from .row_chains import Chain, chains
 from .row_groups import Groups, Uses, bytes_needed, smallest
-from .row_order import in_turns
+from .row_order import tiled_steps
 
 RowPolicy = Literal["cache", "memory", "never"]
-"""Which kernels run in turns: those whose tensors in between would not stay in the cache, those with which the least memory
-is needed, or none."""
+"""Which kernels are tiled by rows: those whose tensors in between would not stay in the cache, those with which the least
+memory is needed, or none."""
 
 
-MOST_TRIED = 16
+MAX_TRIED_GROUPINGS = 16
 """Ways of grouping that are looked at for the one with the least memory."""
+INTERMEDIATE_L2_PART = 5
+"""Tensors between kernels that take no more than one part of so many of the second-level cache stay in it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Interleaved:
+class TiledByRows:
     """The steps in their new order, which kernels run by rows, and the smaller buffers of those that became rings. `copies`
-    are the buffers that each part has for itself, all of them in one. `blocks` are chains of kernels each of which runs as a
-    part of its last one."""
+    are the buffers that each task has for itself, all of them in one. `blocks` are chains of kernels whose loops are inside
+    those of the last one."""
     steps: tuple[Step, ...]
     by_rows: frozenset[int] = frozenset()
     rings: Mapping[Buffer, Buffer] = field(default_factory=dict)
@@ -49,23 +51,23 @@ class Interleaved:
         return next((c for c in self.blocks if kernel in c.kernels), None)
 
 
-def interleave(program: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1) -> Interleaved:
+def tile_by_rows(program: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1) -> TiledByRows:
     """Runs of plain steps are put in order by rows where that pays; control flow stays where it is. Without a policy, what
-    counts is the cache, or memory where there is none. Where it is the cache, groups are cut into parts for `threads`."""
+    counts is the cache, or memory where there is none. Where it is the cache, groups are cut into tasks for `threads`."""
     return ways(program, target, rows, threads)[0]
 
 
 def ways(program: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1, workspace_io: bool = False
-         ) -> list[Interleaved]:
-    """`interleave`, with all that may be the best: where memory counts, the best way if buffers share bytes while both are
+         ) -> list[TiledByRows]:
+    """`tile_by_rows`, with all that may be the best: where memory counts, the best way if buffers share bytes while both are
     live, as far as rows allow it, and the best one if they do not. Which of the two needs less only a plan can tell. With
     `workspace_io`, the memory of inputs and outputs counts, too."""
     rows = rows or ("cache" if target.has_cache else "memory")
     if rows == "never":
-        return [Interleaved(program.steps)]
+        return [TiledByRows(program.steps)]
     found = [rows_of(k) for k in program.kernels]
     if rows == "cache":
-        most = target.l2_bytes // 5 * threads  # each has a cache of its own
+        most = target.l2_bytes // INTERMEDIATE_L2_PART * threads  # each has a cache of its own
         blocks = tuple(chains(program, target))
         alone = {i for c in blocks for i in c.kernels}
         found = [None if i in alone else f for i, f in enumerate(found)]
@@ -73,8 +75,8 @@ def ways(program: Kernels, target: Target, rows: RowPolicy | None = None, thread
         return [replace(way, blocks=blocks, steps=without(way.steps, {i for c in blocks for i in c.kernels[:-1]}))]
     uses, whole = Uses.of(program, workspace_io), larger_than(found, 0)
     sizes = sorted({f.kernel.out.nbytes for f in found if f is not None})
-    tried = [Interleaved(program.steps)]
-    tried += [grouped(program, found, larger_than(found, size - 1)) for size in sizes[-MOST_TRIED:]]
+    tried = [TiledByRows(program.steps)]
+    tried += [grouped(program, found, larger_than(found, size - 1)) for size in sizes[-MAX_TRIED_GROUPINGS:]]
     every = grouped(program, found, whole).rings
     tried += [grouped(program, found, smallest(program, uses, whole, every, sharing)) for sharing in (True, False)]
     reads = [None if f is None else f.reads for f in found]
@@ -100,14 +102,14 @@ def without(steps: Sequence[Step], numbers: Set[int]) -> tuple[Step, ...]:
 
 
 def larger_than(found: Sequence[RowAccess | None], most: int, rereads: bool = True, constants: int | None = None) -> Groups:
-    """Kernels run in turns where what lies between them has more than `most` bytes; without `rereads` only where no more than
-    that is read again in each turn; and only where the constants that all of them read again in every turn have at most so
-    many bytes, if that is given."""
+    """Kernels are tiled where what lies between them has more than `most` bytes; without `rereads` only where no more than that
+    is read again for each tile; and only where the constants that all of them read again for every tile have at most so many
+    bytes, if that is given."""
     return lambda run: groups(run, found, most, rereads, constants)
 
 
-def grouped(program: Kernels, found: Sequence[RowAccess | None], apart: Groups, threads: int = 1) -> Interleaved:
-    """The steps and rings of kernels that run in turns in such groups; in parts, if for several threads."""
+def grouped(program: Kernels, found: Sequence[RowAccess | None], groups: Groups, threads: int = 1) -> TiledByRows:
+    """The steps and rings of kernels that are tiled in such groups; in tasks, if for several threads."""
     by_rows: set[int] = set()
     readers = readers_of(program) if threads > 1 else {}
 
@@ -132,19 +134,19 @@ def grouped(program: Kernels, found: Sequence[RowAccess | None], apart: Groups, 
         return tuple(result)
 
     def straight(run: Sequence[int]) -> Iterator[Step]:
-        for whole in apart(run):
+        for whole in groups(run):
             for group in separate(program, whole, readers) if threads > 1 and len(whole) > 1 else [whole]:
                 if len(group) == 1:
                     yield Compute(group[0])
                 else:
                     by_rows.update(group)
-                    yield from in_turns([(i, found[i]) for i in group], threads)  # type: ignore[misc]
+                    yield from tiled_steps([(i, found[i]) for i in group], threads)  # type: ignore[misc]
 
     steps = block(program.steps)
     if not by_rows:
-        return Interleaved(steps)
+        return TiledByRows(steps)
     smaller = rings(program, steps, found, by_rows)
-    return Interleaved(steps, frozenset(by_rows), smaller, copies(program, steps, smaller))
+    return TiledByRows(steps, frozenset(by_rows), smaller, copies(program, steps, smaller))
 
 
 def groups(run: Sequence[int], found: Sequence[RowAccess | None], most: int, rereads: bool, constants: int | None

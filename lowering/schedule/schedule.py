@@ -24,7 +24,7 @@ from ..loops.substitute import substituted
 from ..row_tiling.ring_buffers import copied
 from ..row_tiling.row_access import row_dimension
 from ..row_tiling.row_chains import Chain
-from ..row_tiling.row_tiling import Interleaved, RowPolicy, interleave, ways
+from ..row_tiling.row_tiling import RowPolicy, TiledByRows, tile_by_rows, ways
 from ..target.target import Target
 from .contraction import recognise as contraction
 from .contraction.bf16_split import choose as limbs
@@ -197,7 +197,7 @@ def lower(kernels: Kernels, target: Target, rows: RowPolicy | None = None, threa
     """Every kernel as loops. Kernels whose values in between are too large for the cache run together, some rows at a
     time; with `rows` "memory" those with which the least memory is needed, with "never" none. Steps with work enough are
     divided among so many `threads`. `asked` is the schedule of each kernel, where a text gives it."""
-    together = interleave(kernels, target, rows, threads)
+    together = tile_by_rows(kernels, target, rows, threads)
     request = Request(target, precision, findings=findings)
     return Lowering(kernels, together, request, threads, ScheduleCache(scheduled), asked).program()
 
@@ -219,7 +219,7 @@ def lower_each_way(kernels: Kernels, target: Target, rows: RowPolicy | None = No
 class Lowering:
     """The kernels of a program on their way to loops, in an order of the steps. `asked` are the schedules that a text gives."""
     kernels: Kernels
-    together: Interleaved
+    together: TiledByRows
     request: Request
     threads: int
     cache: ScheduleCache
@@ -313,13 +313,13 @@ class Lowering:
         return function
 
 
-def beside_each_other(together: Interleaved) -> dict[int, int]:
+def beside_each_other(together: TiledByRows) -> dict[int, int]:
     """Of kernels whose rows are in parts that run beside each other: in how many."""
     return {s.kernel: len(group.parts) for group in walk(together.steps) if isinstance(group, Parallel)
             for part in group.parts for s in part}
 
 
-def row_records(kernels: Kernels, together: Interleaved) -> list[KernelRecord]:
+def row_records(kernels: Kernels, together: TiledByRows) -> list[KernelRecord]:
     """The records of all kernels, of which only the rows that run at a time are known."""
     beside, result = beside_each_other(together), []
     for i, kernel in enumerate(kernels.kernels):
@@ -330,7 +330,7 @@ def row_records(kernels: Kernels, together: Interleaved) -> list[KernelRecord]:
     return result
 
 
-def has_rows(kernels: Kernels, together: Interleaved, asked: Sequence[KernelRecord]) -> bool:
+def has_rows(kernels: Kernels, together: TiledByRows, asked: Sequence[KernelRecord]) -> bool:
     """Whether the rows that run at a time are those that a text says."""
     found = row_records(kernels, together)
     return len(found) == len(asked) and all((a.rows, a.chain) == (b.rows, b.chain) for a, b in zip(found, asked))

@@ -17,7 +17,7 @@ from tosaic.lowering.memory.planner import plan
 from tosaic.lowering.native.process.load import load
 from tosaic.lowering.row_tiling.row_access import rows_of
 from tosaic.lowering.row_tiling.row_groups import Uses, bytes_needed
-from tosaic.lowering.row_tiling.row_tiling import Interleaved, interleave, ways
+from tosaic.lowering.row_tiling.row_tiling import TiledByRows, tile_by_rows, ways
 from tosaic.lowering.schedule import lower
 from tosaic.lowering.target.presets import target
 from tosaic.lowering.target.target import Target
@@ -123,7 +123,7 @@ def test_kernels_by_rows_give_the_same_results(name: str) -> None:
 
 def rings_of(kernels: Kernels, t: Target) -> dict[str, int]:
     """Rows of the buffers that became rings."""
-    found = interleave(kernels, t).rings
+    found = tile_by_rows(kernels, t).rings
     return {b.name: next(n for n, m in zip(ring.shape, b.shape) if m > 1) for b, ring in found.items()}
 
 
@@ -151,7 +151,7 @@ def test_rows_that_need_all_of_what_lies_before_do_not_run_in_turns() -> None:
         x = convolution(g, g.input(1, 12, 12, 4), 8)
         return convolution(g, g.op("transpose", x, perms=(0, 2, 1, 3)), 4)
 
-    assert not interleave(kernels_of(transposed), tiny(target("x86-64-v4"))).by_rows
+    assert not tile_by_rows(kernels_of(transposed), tiny(target("x86-64-v4"))).by_rows
 
 
 def test_a_tensor_that_each_turn_would_read_whole_keeps_its_reader_out_of_turns() -> None:
@@ -164,8 +164,8 @@ def test_a_tensor_that_each_turn_would_read_whole_keeps_its_reader_out_of_turns(
 
     found = kernels_of(scores)
     assert len(found.kernels) == 2
-    assert not interleave(found, tiny(target("x86-64-v4")), "cache").by_rows
-    assert interleave(found, tiny(target("x86-64-v4")), "memory").by_rows
+    assert not tile_by_rows(found, tiny(target("x86-64-v4")), "cache").by_rows
+    assert tile_by_rows(found, tiny(target("x86-64-v4")), "memory").by_rows
 
 
 def test_small_tensors_are_computed_whole() -> None:
@@ -173,7 +173,7 @@ def test_small_tensors_are_computed_whole() -> None:
     assert program.steps == (Compute(0), Compute(1))
 
 
-def needed(kernels: Kernels, way: Interleaved, sharing: bool) -> int:
+def needed(kernels: Kernels, way: TiledByRows, sharing: bool) -> int:
     """Bytes that a way of running takes, row by row where buffers may share bytes while both are live."""
     rows = [rows_of(k) for k in kernels.kernels] if sharing else [None] * len(kernels.kernels)
     return bytes_needed(kernels, way.steps, way.rings, Uses.of(kernels, False), [r and r.reads for r in rows])
@@ -183,7 +183,7 @@ def test_by_policy_kernels_run_in_turns_for_the_cache_for_memory_or_never() -> N
     for name in CASES:
         kernels, _ = lowered(CASES[name], target("x86-64-v4"))
         for t in (target("x86-64-v4"), tiny(target("x86-64-v4"))):
-            found = {rows: interleave(kernels, t, rows) for rows in ("cache", "never")}
+            found = {rows: tile_by_rows(kernels, t, rows) for rows in ("cache", "never")}
             for sharing, way in zip((True, False), ways(kernels, t, "memory") * 2):
                 assert needed(kernels, way, sharing) <= min(needed(kernels, i, sharing) for i in found.values())
             assert not found["never"].by_rows and found["never"].steps == kernels.steps
@@ -191,9 +191,9 @@ def test_by_policy_kernels_run_in_turns_for_the_cache_for_memory_or_never() -> N
 
 def test_a_microcontroller_saves_memory_unless_told_otherwise() -> None:
     kernels, _ = lowered(CASES["two convolutions"], target("x86-64-v4"))
-    large, small = (interleave(kernels, target(name)) for name in ("x86-64-v4", "cortex-m7"))
-    assert small.by_rows and small.steps == interleave(kernels, target("x86-64-v4"), "memory").steps
-    assert not large.by_rows and large.steps == interleave(kernels, target("cortex-m7"), "cache").steps
+    large, small = (tile_by_rows(kernels, target(name)) for name in ("x86-64-v4", "cortex-m7"))
+    assert small.by_rows and small.steps == tile_by_rows(kernels, target("x86-64-v4"), "memory").steps
+    assert not large.by_rows and large.steps == tile_by_rows(kernels, target("cortex-m7"), "cache").steps
 
 
 def test_every_row_is_computed_once_and_in_order() -> None:

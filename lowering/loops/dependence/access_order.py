@@ -22,9 +22,9 @@ from .accesses import Access, Accesses
 
 Integers = npt.NDArray[np.int64]
 NEVER = np.iinfo(np.int64).max
-MOST_ELEMENTS = 1 << 22
+MAX_ELEMENTS = 1 << 22
 """Accesses to single elements that are looked at; of a function with more the order is taken as not known."""
-MOST_ITERATIONS = 1 << 12
+MAX_ITERATIONS = 1 << 12
 """Iterations that a loop may have whose bounds are worked out."""
 
 OPERATIONS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "min": np.minimum, "max": np.maximum,
@@ -155,7 +155,7 @@ class Walk:
     def __init__(self, accesses: Accesses, buffers: frozenset[Buffer]) -> None:
         self.accesses, self.buffers = accesses, buffers
         self.marks: list[Mark] = []
-        self.left = MOST_ELEMENTS
+        self.left = MAX_ELEMENTS
         self.durations: dict[int, int] = {}
 
     def block(self, block: Block, iterations: Iterations, start: int) -> int:
@@ -246,7 +246,7 @@ def most_iterations(stmt: For | If) -> int:
         case For(low=Literal(value=low), high=Literal(value=high)):
             return max(int(high) - int(low), 0)
         case For():
-            return MOST_ITERATIONS
+            return MAX_ITERATIONS
     return 1
 
 

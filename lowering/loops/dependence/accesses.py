@@ -30,7 +30,7 @@ from ..ir import (
 from ..ranges import Form, Ranges
 
 NO_TERMS = Form({})
-MOST_ROWS = 1 << 40
+MAX_ROWS = 1 << 40
 """Rows that a function which takes the bounds of its outermost loop can be called for."""
 
 
@@ -101,7 +101,7 @@ class Accesses:
             return known
         found = Accesses()
         for var in function.rows or ():
-            found.symbols.given(var, (0, MOST_ROWS))
+            found.symbols.given(var, (0, MAX_ROWS))
             found.symbols.origins.update(dict.fromkeys(found.symbols.form(var).terms, var))
         found.add(function.body)
         return _found.setdefault(function, found)

@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from ..buffers import BufferInfo
 from .occupancy import Spacing
 
-NEAR, PATIENCE, MORE_PATIENCE = 1.03, 60, 400
-"""So many changes that do not help end the search, where the plan is as near to the bound as `NEAR` says, and elsewhere."""
+NEAR_BOUND, MAX_USELESS_CHANGES_NEAR, MAX_USELESS_CHANGES = 1.03, 60, 400
+"""So many changes that do not help end the search: where the plan is at most so many times the bound, and elsewhere."""
 
 
 class Climb:
-    """First fit of these buffers; `spacings` says of a pair how far apart they lie, both ways round, and others that conflict
-    lie apart."""
+    """First fit of these buffers; `spacings` says of a pair which distances are not allowed, both ways round; others that
+    conflict share no byte."""
 
     def __init__(self, buffers: Sequence[BufferInfo], spacings: Mapping[tuple[str, str], Spacing]) -> None:
         number = {b.name: i for i, b in enumerate(buffers)}
@@ -50,10 +50,10 @@ class Climb:
         return size, offsets
 
     def search(self, order: Sequence[int], size: int, bound: int) -> list[int] | None:
-        """The offsets of a plan of less than `size` bytes, if one is found before patience is at an end. An order leads to a
-        plan of that size."""
+        """The offsets of a plan of less than `size` bytes, if one is found before too many changes have not helped. An order
+        leads to a plan of that size."""
         rng, best, found = random.Random(len(order)), list(order), None
-        left, known = MORE_PATIENCE, list[int]()
+        left, known = MAX_USELESS_CHANGES, list[int]()
         while size > bound and left > 0:
             tried, kept = list(best), len(best) if known else 0
             for _ in range(rng.choice((1, 1, 2, 3))):
@@ -66,5 +66,5 @@ class Climb:
                 best, known = tried, plan[1]
                 if plan[0] < size:
                     size, found = plan
-                    left = PATIENCE if size <= NEAR * bound else MORE_PATIENCE
+                    left = MAX_USELESS_CHANGES_NEAR if size <= NEAR_BOUND * bound else MAX_USELESS_CHANGES
         return found

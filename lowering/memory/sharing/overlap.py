@@ -26,7 +26,7 @@ ORDERS: tuple[Key, ...] = (size_first, area_first, conflicts_first, lifetime_fir
 
 
 class Overlapping(Placement):
-    """Buffers placed so far, which may share bytes as `spacings` says; pairs that it does not have must lie apart."""
+    """Buffers placed so far, which may share bytes as `spacings` says; pairs that it does not have share no byte."""
 
     def __init__(self, pools: Sequence[PoolInfo], spacings: Spacings) -> None:
         super().__init__(pools)
