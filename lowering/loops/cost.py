@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 from ..elements.expression import Buffer
 from ..target.costs import Costs
+from ..target.target import Target
 from .ir import (
     Block,
     For,
@@ -106,6 +107,11 @@ class CostModel:
         """The most iterations that the bounds of a loop allow, as far as they say."""
         low, high = bound(loop.low, "max", self.definitions), bound(loop.high, "min", self.definitions)
         return ASSUMED_ITERATIONS if high is None else max(high - (low or 0), 0)
+
+
+def tile_step_cycles(rows: int, vectors: int, target: Target) -> float:
+    """Cycles of one step of K in a register tile: its products, its loads, or the latency of a sum, whichever is most."""
+    return max(rows * vectors / target.fma_per_cycle, (rows + vectors) / target.loads_per_cycle, target.fma_latency)
 
 
 def bound(x: Operand, limit: str, definitions: Mapping[Var, Let]) -> int | None:

@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 
 from ...elements.affine import Affine, Axis
 from ...loops.builder import Builder
+from ...loops.cost import tile_step_cycles
 from ...target.target import Target
 from ..code_size_model import SLOWDOWN_CYCLES, SLOWDOWN_FRACTION, Code, cheapest, price_of, tolerated
 from ..nest.tile_axis import Cut, Piece, Tiles, balanced, over, peel, repeating
-from .register_tile import Tile, steps
+from .register_tile import Tile
 
 MAX_SLOWDOWN_CYCLES, MAX_BORDER_SLOWDOWN_CYCLES = 4000, 30_000
 """How many cycles longer all may take for the smaller code; for one that is so much smaller that each line saves enough."""
@@ -143,13 +144,13 @@ def lasting(rows: Tiles, tile: Tile, cut: Cut, target: Target, last: int = 1) ->
     loading = rows.count * target.costs.tile_prices.panel_vector_cycles * vectors
     if rows.size == 1:
         return loading + rows.count * sum(t.count * alone(len(vectors), last, target) for t, vectors in cut)
-    return loading + rows.count * -(-vectors // tile.vectors) * steps(rows.size, min(tile.vectors, vectors), target)
+    return loading + rows.count * -(-vectors // tile.vectors) * tile_step_cycles(rows.size, min(tile.vectors, vectors), target)
 
 
 def alone(vectors: int, last: int, target: Target) -> float:
     """Cycles of one step of a single row."""
     beside = sums_beside(vectors, last)
-    return steps(beside, vectors, target) / beside
+    return tile_step_cycles(beside, vectors, target) / beside
 
 
 def sums_beside(vectors: int, last: int) -> int:

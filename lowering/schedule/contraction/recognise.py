@@ -10,6 +10,7 @@ from ...elements.affine import Axis
 from ...elements.expression import Apply, Reduce
 from ...elements.traverse import loads, nodes
 from ...graph.types import ITEM_SIZES
+from ...loops.cost import tile_step_cycles
 from ...target.target import Target
 from ..code_size_model import price_of, share_of
 from ..nest.constant_data import is_constant
@@ -17,7 +18,6 @@ from ..nest.loop_nest import Nest, free_axes, main_reduction
 from ..nest.padding_conditions import Conditions, kept_in_range
 from .int8.vnni import bytes_of
 from .pattern import Contraction
-from .register_tile import steps
 
 NEAR_L2_PART = 8
 """A tensor of one part of so many of the second-level cache may be read by rows that lie apart."""
@@ -48,7 +48,7 @@ def are_plain_rows(form: Contraction, first: Contraction, target: Target) -> boo
     lanes = target.lanes(ITEM_SIZES[form.reduce.dtype])
     vectors = min(-(-form.n.extent // lanes), MAX_COMPARED_VECTORS)
     most = COMPARED_SUMS // vectors
-    each = [steps(rows, vectors, target) / rows for rows in (min(f.rows, most) for f in (form, first))]
+    each = [tile_step_cycles(rows, vectors, target) / rows for rows in (min(f.rows, most) for f in (form, first))]
     turns = form.depth * form.turns * math.prod(a.extent for a in form.outer) * form.rows * form.n.extent / (lanes * vectors)
     return turns * (each[0] - each[1]) <= price_of(share_of(form.nest.value)) * BORDER_TILE_LINES
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from ....runtime.records import dataclass
 from ...elements.expression import is_float
 from ...graph.types import ITEM_SIZES
+from ...loops.cost import tile_step_cycles
 from ...target.costs import LoadPrices
 from ...target.target import Target
 from ..code_size_model import Code, cheapest
@@ -31,11 +32,6 @@ def of_sums(dtype: str, target: Target) -> Target:
         return target
     cycles = {4: target.costs.int32_product_cycles, 8: target.costs.int64_product_cycles}
     return replace(target, fma_per_cycle=1 / cycles.get(ITEM_SIZES[dtype], 1), fma_latency=1)
-
-
-def steps(rows: int, vectors: int, target: Target) -> float:
-    """Cycles of one step of K in a tile."""
-    return max(rows * vectors / target.fma_per_cycle, (rows + vectors) / target.loads_per_cycle, target.fma_latency)
 
 
 def panels(columns: int, lanes: int, tile: Tile) -> list[Tiles]:
@@ -93,7 +89,7 @@ class Product:
             for n in widths:
                 vectors = -(-n.size // self.lanes)
                 loads = self.prices.row_element_cycles * m.size + self.prices.panel_vector_cycles * vectors
-                total += m.count * n.count * (steps(m.size, vectors, self.target) + loads)
+                total += m.count * n.count * (tile_step_cycles(m.size, vectors, self.target) + loads)
         return total * (1 + self.target.costs.tile_shape_fraction * (len(heights) * len(widths) - 1))
 
     def lines(self, tile: Tile, heights: Sequence[Tiles], code: Code) -> int:

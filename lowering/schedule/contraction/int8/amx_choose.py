@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from .....runtime.records import dataclass
 from ....elements.affine import Axis
 from ....elements.expression import Expr, Load
+from ....loops.cost import tile_step_cycles
 from ....loops.ir import TILE_BYTES, TILE_ROWS
 from ....target.costs import COSTS
 from ....target.target import Target
@@ -21,7 +22,7 @@ from ...nest.padding_conditions import Conditions
 from ...nest.tile_axis import Cut, Piece, Tiles, chunks, interior
 from ..pack_a import run_of
 from ..pattern import Contraction
-from ..register_tile import Tile, choose_tile, panels, steps
+from ..register_tile import Tile, choose_tile, panels
 from .vnni import Bytes, bytes_of
 from .vnni_pack_b import GROUP
 
@@ -138,7 +139,7 @@ def cycles_of_tiles(form: Contraction, found: Bytes, target: Target) -> float:
 
 def cycles_of_dot4(form: Contraction, target: Target) -> float:
     tile = choose_tile(form.rows, form.n.extent, LANES, target, False)
-    step = sum(t.count * steps(tile.rows, -(-t.size // LANES), target) for t in panels(form.n.extent, LANES, tile))
+    step = sum(t.count * tile_step_cycles(tile.rows, -(-t.size // LANES), target) for t in panels(form.n.extent, LANES, tile))
     staging = form.rows * form.depth / TILE_BYTES * 2
     return -(-form.rows // tile.rows) * step * -(-form.depth // GROUP) * 1.1 + staging
 
