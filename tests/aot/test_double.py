@@ -38,7 +38,7 @@ SOFT = {"thumbv7em", "riscv32"}
 @pytest.mark.parametrize("name", ["x86-64", "x86-64-v4", "aarch64", "cortex-m7", "riscv64", *sorted(SOFT)])
 def test_an_object_needs_no_library_of_mathematics(name: str, tmp_path: Path) -> None:
     """What has no instructions for f64 needs the arithmetic of the compiler's own library, which the header says."""
-    artifact = save([e.lower(target(name)) for e in tosaic.load(MODEL)], tmp_path, "model")
+    artifact = save([e.lower(tosaic.CompileOptions(target(name))) for e in tosaic.load(MODEL)], tmp_path, "model")
     symbols = set(undefined_symbols(artifact.object.read_bytes())) - {"memcpy", "memset", "memmove"}
     text = artifact.header.read_text()
     assert "const double *x; /* tensor<3x5xf64> */" in text

@@ -36,7 +36,8 @@ BARE = [m for m in MACHINES if m.name in ("cortex-m4", "riscv32")]
 
 def check(folder: Path, model: str, memory: Memory, form: Form, machine: Machine) -> None:
     entries = list(tosaic.load(DATA / model))
-    here, there = [e.lower() for e in entries], [e.lower(target(machine.target), memory) for e in entries]
+    options = tosaic.CompileOptions(target(machine.target), memory=memory)
+    here, there = [e.lower() for e in entries], [e.lower(options) for e in entries]
     artifact = save(there, folder, "model", form)
     assert set(artifact.needs) <= {"memcpy", "memset", "memmove"}
     calls = random_calls(here, 3 * len(here))
@@ -63,7 +64,7 @@ def test_a_form_works_on_a_bare_machine(tmp_path: Path, form: str, machine: Mach
 def test_a_pool_keeps_its_limit_and_the_rest_falls_back(tmp_path: Path) -> None:
     entry = tosaic.load(DATA / "corpus/f_mobilenet_block_int8.mlir").main
     memory = Memory(pools=(Pool("dtcm", 4096), Pool("sram")), constant_pools=(Pool("itcm", 1000), Pool("flash")))
-    artifact = entry.lower(memory=memory).save(tmp_path, "model")
+    artifact = entry.lower(tosaic.CompileOptions(memory=memory)).save(tmp_path, "model")
     sizes = {p.name: p.nbytes for p in artifact.pools}
     assert 0 < sizes["dtcm"] <= 4096 and 0 < sizes["itcm"] <= 1000 and sizes["sram"] > 0 and sizes["flash"] > 0
     assert (tmp_path / "model_itcm.bin").stat().st_size == sizes["itcm"] and not undefined(artifact) - {"memcpy", "memset"}
@@ -72,8 +73,8 @@ def test_a_pool_keeps_its_limit_and_the_rest_falls_back(tmp_path: Path) -> None:
 def test_memories_that_are_too_small_are_a_problem() -> None:
     entry = tosaic.load(DATA / "corpus/f_mobilenet_block_int8.mlir").main
     with pytest.raises(tosaic.Problem) as caught:
-        entry.lower(memory=Memory(pools=(Pool("dtcm", 4096),)))
+        entry.lower(tosaic.CompileOptions(memory=Memory(pools=(Pool("dtcm", 4096),))))
     assert "fits in none of its pools" in str(caught.value) and "dtcm holds 4096 bytes and would need" in str(caught.value)
     with pytest.raises(tosaic.Problem) as caught:
-        entry.lower(memory=Memory(constant_pools=(Pool("itcm", 1000),)))
+        entry.lower(tosaic.CompileOptions(memory=Memory(constant_pools=(Pool("itcm", 1000),))))
     assert "itcm holds 1000 bytes and would need" in str(caught.value)

@@ -45,7 +45,7 @@ def test_a_program_links_with_libraries(tmp_path: Path) -> None:
 @ar
 @pytest.mark.parametrize("name", ["x86-64", "aarch64", "thumbv7em", "riscv32", "riscv64"])
 def test_the_index_has_what_the_object_defines(tmp_path: Path, name: str) -> None:
-    artifact = tosaic.load(MODEL).main.lower(target(name)).save(tmp_path, "model", library=True)
+    artifact = tosaic.load(MODEL).main.lower(tosaic.CompileOptions(target(name))).save(tmp_path, "model", library=True)
     library = tmp_path / "libmodel.a"
     assert artifact.others == (library,) and listed("ar", "t", str(library)) == "model.o\n"
     index = [line.split(" in ")[0] for line in listed("nm", "-s", str(library)).splitlines() if line.endswith(" in model.o")]
@@ -58,7 +58,7 @@ def test_the_index_has_what_the_object_defines(tmp_path: Path, name: str) -> Non
 @given(names=st.lists(st.text("ab_9", min_size=1, max_size=40), min_size=1, max_size=4, unique=True))
 def test_members_of_any_name_and_size_come_out_again(tmp_path_factory: pytest.TempPathFactory, names: list[str]) -> None:
     folder = tmp_path_factory.mktemp("members")
-    code = tosaic.load(MODEL).main.lower(target("x86-64")).save(folder, "model").object.read_bytes()
+    code = tosaic.load(MODEL).main.lower(tosaic.CompileOptions(target("x86-64"))).save(folder, "model").object.read_bytes()
     members = {f"{name}.o": code + bytes(i) for i, name in enumerate(names)}
     (folder / "lib.a").write_bytes(archive(members))
     assert listed("ar", "t", str(folder / "lib.a")).split() == list(members)

@@ -29,7 +29,7 @@ Calls = Sequence[tuple[int, Sequence[Array]]]
 
 def prints(machine: Machine, folder: Path, model: Any, calls: Calls) -> str:
     """What a program of that machine prints, which calls the model."""
-    lowered: list[Lowered] = [e.lower(target(machine.target)) for e in model]
+    lowered: list[Lowered] = [e.lower(tosaic.CompileOptions(target(machine.target))) for e in model]
     artifact = save(lowered, folder, "model")
     assert set(undefined_symbols(artifact.object.read_bytes())) <= {"memcpy", "memset", "memmove"}
     (folder / "main.c").write_text(Caller(lowered, artifact).source(calls))

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 import tosaic
-from tosaic import Memory
 from tosaic.jit.aot import Form, save
 from tosaic.lowering.target.presets import target
 
@@ -35,7 +34,7 @@ def test_sanitizers_find_nothing(tmp_path: Path, form: str) -> None:
     memory, how = FORMS[form]
     for name in MODELS[0], MODELS[2]:
         entry = tosaic.load(DATA / name).main
-        lowered, folder = entry.lower(memory=memory), tmp_path / Path(name).stem
+        lowered, folder = entry.lower(tosaic.CompileOptions(memory=memory)), tmp_path / Path(name).stem
         artifact = save([lowered], folder, "model", how)
         calls = random_calls([lowered], 2)
         (folder / "main.c").write_text(Caller([lowered], artifact, how).source(calls))
@@ -72,7 +71,7 @@ WRITE
 def test_valgrind_finds_nothing(tmp_path: Path, name: str) -> None:
     """Every tensor and the workspace are blocks of the heap, the workspace not initialised: reading beside a block is an error,
     and so is an output that depends on what nobody has written. (Valgrind knows no instructions beyond AVX2.)"""
-    lowered = tosaic.load(DATA / name).main.lower(target("x86-64-v3"))
+    lowered = tosaic.load(DATA / name).main.lower(tosaic.CompileOptions(target("x86-64-v3")))
     artifact = lowered.save(tmp_path, "model")
     fill, write = "", ""
     for kind, buffers in (("input", lowered.program.inputs), ("output", lowered.program.outputs)):
@@ -101,7 +100,7 @@ def test_two_workspaces_run_at_the_same_time(tmp_path: Path) -> None:
         pytest.skip("nm is missing, which lists the symbols of an object")
     lowered = tosaic.load(DATA / MODELS[0]).main
     for form in (Form(), Form(self_contained=True)):
-        artifact = save([lowered.lower(memory=Memory())], tmp_path / str(form.self_contained), "model", form)
+        artifact = save([lowered.lower()], tmp_path / str(form.self_contained), "model", form)
         symbols = subprocess.run(["nm", str(artifact.object)], capture_output=True, text=True, check=True).stdout
         written = [line.split()[-1] for line in symbols.splitlines() if line.split()[-2] in "bBdDvV"]
         assert written == (["tosaic_model_workspace"] if form.self_contained else [])

@@ -138,7 +138,7 @@ def test_no_room_for_copies_of_variables_is_a_problem(tmp_path: Path) -> None:
 def test_the_program_to_start_from_compiles_and_runs(tmp_path: Path, model: str, form: str, language: str) -> None:
     from tosaic.jit.aot import save
     memory, how = FORMS[form]
-    entries = [e.lower(memory=memory) for e in tosaic.load(DATA / model)]
+    entries = [e.lower(tosaic.CompileOptions(memory=memory)) for e in tosaic.load(DATA / model)]
     artifact = save(entries, tmp_path, "model", Form(how.self_contained, main=True))
     sources = [str(p) for p in artifact.paths if p.suffix == ".S"]
     command = [*COMPILERS[language], f"-I{tmp_path}", str(tmp_path / "main.c"), "-xnone", str(artifact.object), *sources, "-o",

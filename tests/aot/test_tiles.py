@@ -49,7 +49,8 @@ def lowered(features: str = "") -> Lowered:
     """A product that is large enough for tiles."""
     weight = np.random.default_rng(4).integers(-128, 128, (1, 128, 64)).astype(np.int8)
     zeros = np.zeros(1, np.int8)
-    function = tosaic.jit(lambda x: tosaic.tosa.matmul(x, weight, zeros, zeros), target=target("host", features=features))
+    options = tosaic.CompileOptions(target("host", features=features))
+    function = tosaic.jit(lambda x: tosaic.tosa.matmul(x, weight, zeros, zeros), options=options)
     return function.lower(np.zeros((1, 64, 128), np.int8))
 
 

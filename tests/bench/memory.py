@@ -153,13 +153,15 @@ def asked(name: str, model: str) -> int | str:
 def own(model: pathlib.Path, rows: str, target: str | None) -> tuple[int, int, float]:
     """Bytes with inputs and outputs in the workspace, the lower bound, seconds of planning."""
     import tosaic
-    from tosaic.lowering.memory.planner import Memory
+    from tosaic import CompileOptions, Memory
     from tosaic.lowering.target.presets import target as named
     entry = next(iter(tosaic.load(model.with_suffix(".mlir")).entries.values()))
     open_ = {v.name: v.tensor for v in entry.trace().function.arguments if not v.tensor.is_static}
     if open_:  # an open extent is the batch
         entry = entry.specialize({name: tuple(n or 1 for n in type.shape) for name, type in open_.items()})
-    lowered = entry.trace().lower(named(target) if target else None, Memory(workspace_io=True, rows=rows))  # type: ignore[arg-type]
+    options = CompileOptions(named(target) if target else None, rows=rows,  # type: ignore[arg-type]
+                             memory=Memory(workspace_io=True))
+    lowered = entry.trace().lower(options)
     return lowered.plan.size_bytes, lowered.plan.lower_bound, lowered.seconds["plan"]
 
 

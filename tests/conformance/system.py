@@ -132,7 +132,7 @@ def native(model: Any, machine: Machine) -> Call:
     from tosaic.lowering.graph.block_scaled_arrays import joined_all, split_all
     entry = model.entry()
     function = entry.trace().function
-    compiled = entry.compile(target_of(machine), memory=memory_of(machine))
+    compiled = entry.compile(options_of(machine))
     taken, given = [v.type for v in function.arguments], [v.type for v in function.body.yields]
 
     def run(*arrays: Array) -> Sequence[Array]:
@@ -142,16 +142,11 @@ def native(model: Any, machine: Machine) -> Call:
 
 
 @cache
-def target_of(machine: Machine) -> Any:
-    """None: this machine as it is."""
+def options_of(machine: Machine) -> Any:
+    """None: this machine as it is, with one thread."""
     import tosaic
-    return tosaic.target("host", features=machine.features) if machine.features else None
-
-
-def memory_of(machine: Machine) -> Any:
-    """None: one thread."""
-    from tosaic.lowering.memory.planner import with_threads
-    return with_threads(None, machine.threads) if machine.threads > 1 else None
+    target = tosaic.target("host", features=machine.features) if machine.features else None
+    return tosaic.CompileOptions(target, machine.threads) if target or machine.threads > 1 else None
 
 
 def interpreter(model: Any) -> Call:

@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 import tosaic
 from tosaic.jit.stages import Compiled, Traced
-from tosaic.lowering.memory.planner import Memory
 from tosaic.lowering.native.driver.variable_rollback import rollback_of
 from tosaic.lowering.rewrite.tensorflow import Bindings, to_tosa
 from tosaic.lowering.text.reader import read_module
@@ -225,7 +224,7 @@ def test_loops_whose_kernels_run_in_threads() -> None:
     size = 1 << 18
     text = FUNCTION.replace("BEFORE", "").replace("BODY", INSIDE).replace("AFTER", "").replace("4xi32", f"{size}xi32")
     context = Context("threads")
-    run = Traced(read_module(text), "main").lower(memory=Memory(threads=2)).compile(context)
+    run = Traced(read_module(text), "main").lower(tosaic.CompileOptions(threads=2)).compile(context)
     assert run.executable.code.parts == 2
     x = np.arange(size, dtype=np.int32)
     for _ in range(3):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tosaic
 from tosaic.jit.stages import Traced
 from tosaic.runtime.errors import Problem
 from tosaic.runtime.variables import Context
@@ -91,5 +92,5 @@ def test_checks_in_object_files_fail_alike(seed: int, tmp_path: Path) -> None:
     found = made(seed)
     expected = Expected.of(found.module, found.calls)
     assert is_decided(expected)
-    lowered = Traced(found.module, "main").lower(list(USABLE.values())[seed % len(USABLE)])
+    lowered = Traced(found.module, "main").lower(tosaic.CompileOptions(list(USABLE.values())[seed % len(USABLE)]))
     check_artifact(lowered, found.calls, expected, tmp_path)

@@ -18,7 +18,7 @@ import traceback
 from pathlib import Path
 
 import pytest
-import tosaic.lowering.dialects.tosa  # noqa: F401  registers the operators
+import tosaic.lowering.dialects.tosa
 from tosaic import Memory, Pool
 from tosaic.jit.stages import Traced
 from tosaic.lowering.graph.operator import OPERATORS
@@ -70,7 +70,7 @@ def test_a_graph_of_many_operators_means_the_same_at_every_stage(seed: int) -> N
 @pytest.mark.parametrize("seed", range(200, 212))
 def test_the_object_file_of_a_graph_means_the_same(seed: int, tmp_path: Path) -> None:
     made = case(seed, 2 + seed % 17, "state shift" if seed % 2 else None)
-    lowered = Traced(made.module, "main").lower(list(USABLE.values())[seed % len(USABLE)])
+    lowered = Traced(made.module, "main").lower(tosaic.CompileOptions(list(USABLE.values())[seed % len(USABLE)]))
     check_artifact(lowered, made.calls, Expected.of(made.module, made.calls), tmp_path)
 
 
@@ -79,10 +79,10 @@ def test_the_object_file_of_a_graph_means_the_same(seed: int, tmp_path: Path) ->
 def test_the_object_file_of_a_graph_means_the_same_in_any_pools(seed: int, tmp_path: Path) -> None:
     made = case(seed, 2 + seed % 17, "state shift" if seed % 2 else None)
     target = list(USABLE.values())[seed % len(USABLE)]
-    size = Traced(made.module, "main").lower(target).plan.size_bytes
+    size = Traced(made.module, "main").lower(tosaic.CompileOptions(target)).plan.size_bytes
     memory = Memory(pools=(Pool("small", size // (2 + seed % 3)), Pool("large")), workspace_io=seed % 3 == 0,
                     constant_pools=(Pool("itcm", 40 + seed % 100), Pool("flash")) if seed % 4 else ())
-    lowered = Traced(made.module, "main").lower(target, memory)
+    lowered = Traced(made.module, "main").lower(tosaic.CompileOptions(target, memory=memory))
     check_artifact(lowered, made.calls, Expected.of(made.module, made.calls), tmp_path)
 
 

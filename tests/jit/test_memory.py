@@ -22,17 +22,18 @@ def work(x: Any) -> Any:
 
 
 def test_a_function_works_in_several_pools() -> None:
-    plain, pooled = tosaic.jit(work), tosaic.jit(memory=TWO)(work)
+    plain, pooled = tosaic.jit(work), tosaic.jit(options=tosaic.CompileOptions(memory=TWO))(work)
     assert np.array_equal(plain(X), pooled(X))
     plan = pooled.lower(X).plan
     assert 0 < plan.pool("fast").size_bytes <= 300 and plan.pool("slow").size_bytes > 0 and plan.pool("slow").alignment == 128
 
 
 def test_compile_and_load_take_memory_too() -> None:
-    once = tosaic.compile(work, X, memory=TWO)
+    once = tosaic.compile(work, X, options=tosaic.CompileOptions(memory=TWO))
     assert [p.name for p in once.lowered.plan.pools] == ["fast", "slow"]
     entry = tosaic.load(DATA / "corpus" / "f_mlp_int8.mlir").main
-    pooled = entry.compile(memory=Memory(pools=(Pool("a", 300), Pool("b")), constant_pools=(Pool("rom"),)))
+    memory = Memory(pools=(Pool("a", 300), Pool("b")), constant_pools=(Pool("rom"),))
+    pooled = entry.compile(tosaic.CompileOptions(memory=memory))
     x = np.arange(-32, 32, dtype=np.int8).reshape(4, 16)
     assert np.array_equal(pooled(x), entry(x)) and pooled.lowered.plan.pool("rom").kind == "constant"
     assert entry.compile() is entry.compile()  # code for memory of any size is the one that is kept
@@ -40,7 +41,7 @@ def test_compile_and_load_take_memory_too() -> None:
 
 def test_inputs_in_the_workspace_stay_the_callers_arrays_here() -> None:
     entry = tosaic.load(DATA / "corpus" / "v_lstm.mlir").main
-    mapped = entry.compile(context=Context("mapped"), memory=Memory(workspace_io=True))
+    mapped = entry.compile(tosaic.CompileOptions(memory=Memory(workspace_io=True)), context=Context("mapped"))
     plain = entry.compile(context=Context("plain"))
     x = np.ones((1, 6), np.float32)
     for _ in range(3):
@@ -53,17 +54,17 @@ def test_buffers_are_aligned_as_the_machine_needs_it_unless_it_is_said() -> None
     from tosaic.lowering.native.c_object.data import alignment_of
     from tosaic.lowering.target.presets import host, target
     entry = tosaic.load(DATA / "corpus" / "f_mlp_int8.mlir").main
-    for lowered, most in ((entry.lower(), alignment_of(host())), (entry.lower(target("thumbv7em")), 8),
-                          (entry.lower(memory=Memory(alignment=4)), 4)):
+    for lowered, most in ((entry.lower(), alignment_of(host())), (entry.lower(tosaic.CompileOptions(target("thumbv7em"))), 8),
+                          (entry.lower(tosaic.CompileOptions(memory=Memory(alignment=4))), 4)):
         assert max(b.alignment for b in lowered.plan.buffers) == most
 
 
 @pytest.mark.parametrize(("memory", "message"), [
     (Memory(pools=(Pool("tiny", 100),)), "tiny holds 100 bytes and would need"),
     (Memory(pools=(Pool("fast"),), pins={"nothing": "fast"}), "there is no buffer named nothing to pin to fast"),
-    (Memory(pools=(Pool("npu", target_access={"npu": "rw"}),), target="c"), "target c may read and write none of the pools"),
+    (Memory(pools=(Pool("npu", target_access={"npu": "rw"}),), accessor="c"), "target c may read and write none of the pools"),
     (Memory(pools=(Pool("odd", alignment=2),)), "may lie in no pool")])
 def test_memories_that_do_not_do_are_a_problem(memory: Memory, message: str) -> None:
     with pytest.raises(tosaic.Problem) as caught:
-        tosaic.jit(memory=memory)(work)(X)
+        tosaic.jit(options=tosaic.CompileOptions(memory=memory))(work)(X)
     assert message in str(caught.value)

@@ -144,4 +144,4 @@ def test_importing_tosaic_costs_little_more_than_numpy() -> None:
 def test_jit_stays_the_decorator_whatever_is_imported() -> None:
     from tosaic.jit.api import jit
     from tosaic.jit.command_line.cli import main
-    assert tosaic.jit is jit and callable(main)
+    assert tosaic.jit(abs).function is jit(abs).function is abs and callable(main)

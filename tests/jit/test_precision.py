@@ -10,7 +10,6 @@ import tosaic
 from tosaic.jit.command_line.cli import main
 from tosaic.jit.command_line.memory_options import compile_options
 from tosaic.jit.decorator import Jit
-from tosaic.lowering.memory.planner import Memory
 from tosaic.lowering.target.presets import host
 
 ZERO = np.zeros(1, np.float32)
@@ -27,7 +26,8 @@ needs_tiles = pytest.mark.skipif(not has_tiles, reason="this machine has no tile
 
 
 def product(precision: str | None) -> Jit:
-    return tosaic.jit(precision=precision)(lambda x: tosaic.tosa.matmul(x, W, ZERO, ZERO))  # type: ignore[no-any-return]
+    options = tosaic.CompileOptions(precision=precision or "f32")  # type: ignore[arg-type]
+    return tosaic.jit(options=options)(lambda x: tosaic.tosa.matmul(x, W, ZERO, ZERO))
 
 
 def test_the_schedule_says_what_takes_it() -> None:
@@ -39,7 +39,7 @@ def test_the_schedule_says_what_takes_it() -> None:
 
 
 def test_a_machine_without_tiles_computes_in_f32() -> None:
-    plain, six = (tosaic.jit(target=tosaic.target(features="-amx-bf16"), precision=p)(
+    plain, six = (tosaic.jit(options=tosaic.CompileOptions(tosaic.target(features="-amx-bf16"), precision=p))(
         lambda x: tosaic.tosa.matmul(x, W, ZERO, ZERO)) for p in ("f32", "bf16x6"))
     np.testing.assert_array_equal(plain(X), six(X))
     assert "float32: this machine has no tiles of bfloat16" in six.lower(X).show("schedule")
@@ -55,7 +55,7 @@ def test_errors_are_those_that_are_promised(precision: str, units: float) -> Non
 def test_six_products_are_inside_the_specification_s_bounds() -> None:
     """The cross-check holds each operator against the reference by TOSA's rules for sums of products."""
     traced = product("bf16x6").trace(X)
-    found = traced.check([[X], [X * np.float32(1e-20)], [np.abs(X)]], memory=Memory(precision="bf16x6"))
+    found = traced.check([[X], [X * np.float32(1e-20)], [np.abs(X)]], tosaic.CompileOptions(precision="bf16x6"))
     assert found.agrees
 
 
@@ -64,17 +64,17 @@ def test_six_products_are_inside_the_specification_s_bounds() -> None:
 def test_bits_do_not_depend_on_threads(number: int) -> None:
     x = np.random.default_rng(0).standard_normal((1, 700, 128)).astype(np.float32)
     x[0, 5, 7], x[0, 600, 1] = np.inf, 1e-41
-    one, several = (tosaic.jit(precision="bf16x6", num_threads=n)(lambda x: tosaic.tosa.matmul(x, W, ZERO, ZERO))(x)
-                    for n in (1, number))
+    options = [tosaic.CompileOptions(precision="bf16x6", threads=n) for n in (1, number)]
+    one, several = (tosaic.jit(options=o)(lambda x: tosaic.tosa.matmul(x, W, ZERO, ZERO))(x) for o in options)
     np.testing.assert_array_equal(one.view(np.uint32), several.view(np.uint32))
 
 
 def test_compile_takes_it() -> None:
-    compiled = tosaic.compile(MODEL, precision="bf16x6")
+    compiled = tosaic.compile(MODEL, options=tosaic.CompileOptions(precision="bf16x6"))
     assert compiled(X[:, :64], np.ascontiguousarray(W[:, :, :64])).shape == (1, 64, 64)
 
 
-@pytest.mark.parametrize("make", [lambda: tosaic.jit(precision="bf16"), lambda: tosaic.CompileOptions(precision="x"),
+@pytest.mark.parametrize("make", [lambda: tosaic.CompileOptions(precision="x"),
                                   lambda: compile_options({"precision": "f16"})])
 def test_another_precision_is_a_problem(make: object) -> None:
     with pytest.raises(tosaic.Problem, match=r"precision is '.*'"):

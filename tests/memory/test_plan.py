@@ -87,9 +87,9 @@ def test_thousands_of_buffers_are_planned() -> None:
 # ---- options ---------------------------------------------------------------------------------------------------------
 def test_buffers_go_to_the_first_pool_that_the_target_may_use() -> None:
     pools = PoolInfo("cache", 64, target_access={"npu": "rw"}), PoolInfo("sram", target_access={"cpu": "rw"})
-    assert {b.pool for b in plan(small(), Memory(pools=pools, target="cpu")).buffers} == {"sram"}
+    assert {b.pool for b in plan(small(), Memory(pools=pools, accessor="cpu")).buffers} == {"sram"}
     with pytest.raises(Problem, match="target dsp may read and write none of the pools cache, sram"):
-        plan(small(), Memory(pools=pools, target="dsp"))
+        plan(small(), Memory(pools=pools, accessor="dsp"))
 
 
 def test_a_program_that_does_not_fit_is_refused_with_its_sizes() -> None:

@@ -9,6 +9,7 @@ import pytest
 import tosaic
 from tosaic.lowering.kernels.kernel import CheckWritten, Compute, MarkWritten
 from tosaic.lowering.memory.planner import Memory
+from tosaic.lowering.options import CompileOptions
 from tosaic.lowering.target.presets import target
 from tosaic.lowering.target.target import Target
 
@@ -19,9 +20,10 @@ DATA = pathlib.Path(__file__).parents[1] / "data" / "corpus"
 HOST = target("host")
 MODELS = ("f_conv_bn_relu_pool", "f_conv_bn_relu_pool_int8", "f_mobilenet_block", "f_mobilenet_block_int8", "f_mlp",
           "f_lstm_cell", "f_attention_block_int8", "f_shape_ops", "tmfx_mlp")
-OPTIONS = {"as it comes": Memory(), "by rows": Memory(rows="memory", alignment=1),
-           "several pools": Memory(pools=(tosaic.Pool("fast", 700), tosaic.Pool("slow")), alignment=8),
-           "apart": Memory(overlap=False, order=False, rows="never")}
+OPTIONS = {"as it comes": CompileOptions(HOST), "by rows": CompileOptions(HOST, rows="memory", memory=Memory(alignment=1)),
+           "several pools": CompileOptions(HOST, memory=Memory(pools=(tosaic.Pool("fast", 700), tosaic.Pool("slow")),
+                                                               alignment=8)),
+           "no sharing": CompileOptions(HOST, rows="never", order=False, memory=Memory(overlap=False))}
 
 
 def is_straight(lowered: object) -> bool:
@@ -32,13 +34,13 @@ def is_straight(lowered: object) -> bool:
 @pytest.mark.parametrize("model", MODELS)
 def test_a_model_gives_the_same_on_poisoned_memory(model: str, options: str) -> None:
     entry = next(iter(tosaic.load(DATA / f"{model}.mlir").entries.values()))
-    lowered = entry.trace().lower(HOST, OPTIONS[options])
+    lowered = entry.trace().lower(OPTIONS[options])
     assert is_straight(lowered)
     rng = np.random.default_rng(4)
     inputs = [tame(rng, b.shape, b.dtype) for b in lowered.program.inputs]
     expected = lowered.compile(tosaic.Context("poison"))(*inputs)
     expected = expected if isinstance(expected, tuple) else (expected,)
-    found = Poisoned(lowered.program, lowered.plan, OPTIONS[options], HOST).run(*inputs)
+    found = Poisoned(lowered.program, lowered.plan, OPTIONS[options].memory, HOST).run(*inputs)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -48,10 +50,10 @@ def test_a_model_gives_the_same_on_poisoned_memory(model: str, options: str) -> 
                          ids=["host", "16 bytes", "scalar"])
 def test_a_streaming_model_keeps_its_state_on_poisoned_memory(machine: Target, rows: str) -> None:
     entry = next(iter(tosaic.load(convert(wake_word_model("okay_nabu"))).entries.values()))
-    options = Memory(rows=rows)  # type: ignore[arg-type]
-    lowered = entry.trace().lower(machine, options)
+    options = CompileOptions(machine, rows=rows)  # type: ignore[arg-type]
+    lowered = entry.trace().lower(options)
     assert is_straight(lowered)
-    poisoned = Poisoned(lowered.program, lowered.plan, options, machine)
+    poisoned = Poisoned(lowered.program, lowered.plan, options.memory, machine)
     compiled = lowered.compile(tosaic.Context(f"poison {rows} {machine.vector_bytes}"))
     rng = np.random.default_rng(8)
     for _ in range(6):

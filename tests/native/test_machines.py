@@ -24,12 +24,12 @@ X = np.array([-1, 2, -3, 4], np.float32)
 FOREIGN = [name for name in ("aarch64", "x86-64", "cortex-m7", "riscv64", "riscv32") if target(name).architecture
            != host().architecture]
 WAYS: dict[str, Callable[[Any], object]] = {
-    "an entry": lambda t: tosaic.load(MODEL).main.compile(t),
-    "a trace": lambda t: tosaic.load(MODEL).main.trace().compile(t),
-    "a lowered entry": lambda t: tosaic.load(MODEL).main.lower(t).compile(),
-    "a model": lambda t: tosaic.compile(MODEL, target=t),
-    "a function": lambda t: tosaic.jit(lambda x: abs(x), target=t)(X),
-    "a check": lambda t: tosaic.load(MODEL).main.check([[X]], t)}
+    "an entry": lambda t: tosaic.load(MODEL).main.compile(tosaic.CompileOptions(t)),
+    "a trace": lambda t: tosaic.load(MODEL).main.trace().compile(tosaic.CompileOptions(t)),
+    "a lowered entry": lambda t: tosaic.load(MODEL).main.lower(tosaic.CompileOptions(t)).compile(),
+    "a model": lambda t: tosaic.compile(MODEL, options=tosaic.CompileOptions(t)),
+    "a function": lambda t: tosaic.jit(lambda x: abs(x), options=tosaic.CompileOptions(t))(X),
+    "a check": lambda t: tosaic.load(MODEL).main.check([[X]], tosaic.CompileOptions(t))}
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())

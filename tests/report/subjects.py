@@ -35,12 +35,12 @@ CONVOLUTION = (
 def lowered(model: str, entry: str | None = None) -> Lowered:
     """A model of the test data (or a text) for a fixed machine."""
     source = model if "\n" in model else DATA / f"{model}.mlir"
-    return tosaic.load(source).entry(entry).lower(target("cortex-m7"))
+    return tosaic.load(source).entry(entry).lower(tosaic.CompileOptions(target("cortex-m7")))
 
 
 def in_pools(found: Lowered, options: Memory) -> Lowered:
     """The same function, for these memories."""
-    return found.traced.lower(found.target, options)
+    return found.traced.lower(tosaic.CompileOptions(found.target, memory=options))
 
 
 def by_rows(rows: int, count: int) -> str:

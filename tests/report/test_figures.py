@@ -6,6 +6,7 @@ import pathlib
 
 import llvmlite.binding as llvm
 import pytest
+import tosaic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tosaic.jit.tools.report import report
@@ -131,9 +132,9 @@ def test_rows_are_ticks() -> None:
 
 @pytest.mark.parametrize("name", ["cortex-m7", "riscv32", "x86-64-v3"])
 def test_the_object_is_measured_as_llvm_reads_it(name: str, tmp_path: pathlib.Path) -> None:
-    import tosaic
     from tosaic.lowering.target.presets import target
-    found = tosaic.load(pathlib.Path(__file__).parents[1] / "data" / "corpus" / "v_lstm.mlir").entry().lower(target(name))
+    path = pathlib.Path(__file__).parents[1] / "data" / "corpus" / "v_lstm.mlir"
+    found = tosaic.load(path).entry().lower(tosaic.CompileOptions(target(name)))
     size = report(found, code=True).object
     assert size is not None
     code = llvm.ObjectFileRef.from_path(str(found.save(tmp_path).object))

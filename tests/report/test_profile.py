@@ -92,7 +92,7 @@ def test_variables_of_the_process_are_left_alone() -> None:
 
 
 def test_other_machines_cannot_be_profiled_here() -> None:
-    lowered = tosaic.load(CORPUS / "f_mlp.mlir").main.lower(target("cortex-m7"))
+    lowered = tosaic.load(CORPUS / "f_mlp.mlir").main.lower(tosaic.CompileOptions(target("cortex-m7")))
     with pytest.raises(Problem, match="cannot be profiled"):
         lowered.profile([np.zeros(b.shape, b.dtype) for b in lowered.kernels.inputs])
     assert {"x86", "aarch64", "riscv"} == set(COUNTERS) and any(t.architecture not in COUNTERS for t in PRESETS.values())

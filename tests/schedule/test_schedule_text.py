@@ -71,7 +71,7 @@ def each_program() -> Iterator[tuple[str, Callable[[str | None], list[Program]]]
         traced = tosaic.load(path).main.trace()
         if not all(getattr(v.type, "is_static", True) for v in traced.function.arguments):
             continue
-        kernels = traced.lower(V4).kernels
+        kernels = traced.lower(tosaic.CompileOptions(V4)).kernels
         for way, (machine, rows, threads, precision) in WAYS.items():
             yield f"{path.stem}, {way}", ways_of(kernels, machine, rows, threads, precision)
     for name, case in CASES.items():

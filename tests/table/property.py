@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import tosaic
 from tosaic.jit.stages import Traced
 from tosaic.lowering.flatbuffer.reader import read_module as read_file
 from tosaic.lowering.flatbuffer.writer import write_module as write_file
@@ -123,7 +124,7 @@ def check(case: Case, targets: Sequence[str], loops: bool = True) -> Required:
     check_file(case, required.reference)
     calls = [split_all(call, [v.type for v in case.function.arguments]) for call in case.calls]
     for number, name in enumerate(targets):
-        lowered = Traced(case.module, "main").lower(USABLE[name])
+        lowered = Traced(case.module, "main").lower(tosaic.CompileOptions(USABLE[name]))
         if number == 0 and case.work <= MEDIUM:
             check_kernels(lowered, calls, required)
         if number == 0 and loops and case.work <= SMALL:

@@ -14,7 +14,7 @@ from tosaic.lowering.kernels.kernel import CheckTrue, Compute
 def test_a_check_between_kernels_in_parts_ends_the_call(number: int) -> None:
     state = tosaic.Variable(f"threads.checked{number}", np.zeros(1, np.float32))
 
-    @tosaic.jit(num_threads=number)
+    @tosaic.jit(options=tosaic.CompileOptions(threads=number))
     def product(a: Any, b: Any) -> Any:
         y = ops.tanh(a @ b)
         state.write(state.read() + 1)

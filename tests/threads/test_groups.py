@@ -14,7 +14,7 @@ from tosaic.lowering.kernels.kernel import Compute, Parallel
 from tosaic.lowering.loops.interpret_steps import run_program
 from tosaic.lowering.loops.text import print_program, read_program
 from tosaic.lowering.loops.verify import verify_program
-from tosaic.lowering.memory.planner import Memory, plan
+from tosaic.lowering.memory.planner import plan
 from tosaic.lowering.native.process.load import load
 from tosaic.lowering.schedule import lower
 
@@ -103,7 +103,7 @@ def test_parts_keep_rings_of_their_own() -> None:
 @pytest.mark.parametrize("model", ("f_mobilenet_block", "f_mobilenet_block_int8"))
 def test_a_model_gives_the_same_bits_with_any_number_of_threads(model: str, threads: int, fine: None) -> None:  # noqa: F811
     entry = tosaic.load(CORPUS / f"{model}.mlir").entry()
-    plain, parallel = (entry.compile(memory=Memory(threads=n)) for n in (1, threads))
+    plain, parallel = (entry.compile(tosaic.CompileOptions(threads=n)) for n in (1, threads))
     assert most_parts(parallel.lowered.program) > 1
     rng = np.random.default_rng(0)
     inputs = [rng.integers(-128, 128, t.shape).astype(t.dtype) if t.dtype == "int8" else

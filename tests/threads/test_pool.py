@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 import tosaic
 from tosaic.lowering.machine_code.codegen import Engine
-from tosaic.lowering.memory.planner import Memory
 from tosaic.lowering.native.process.thread_pool import is_supported, thread_pool
 from tosaic.lowering.target.presets import host
 from tosaic.runtime import executable, threads
@@ -27,7 +26,7 @@ SIZE = 192
 
 def product(number: int) -> Any:
     """A function with enough work for `number` threads, compiled for them."""
-    return tosaic.jit(lambda a, b: tosaic.ops.tanh(a @ b), num_threads=number)
+    return tosaic.jit(lambda a, b: tosaic.ops.tanh(a @ b), options=tosaic.CompileOptions(threads=number))
 
 
 @pytest.fixture
@@ -70,9 +69,10 @@ def test_one_thread_is_no_thread(own: threads.Threads, arrays: tuple[np.ndarray,
 
 def test_a_program_without_work_for_threads_has_no_pool(own: threads.Threads) -> None:
     x = np.ones(64, np.float32)
-    f = tosaic.jit(lambda x: x + x, num_threads=8)
+    f = tosaic.jit(lambda x: x + x, options=tosaic.CompileOptions(threads=8))
     assert f(x)[0] == 2 and own.pool is None
-    assert f.lower(x).show("llvm") == tosaic.jit(lambda x: x + x, num_threads=1).lower(x).show("llvm")
+    one = tosaic.jit(lambda x: x + x, options=tosaic.CompileOptions(threads=1))
+    assert f.lower(x).show("llvm") == one.lower(x).show("llvm")
 
 
 @pytest.mark.parametrize("number", (2, 3, 5, None))
@@ -92,15 +92,15 @@ def test_what_is_set_for_the_process_is_what_functions_are_compiled_for(own: thr
     assert tosaic.get_num_threads() == 2
     two = tosaic.jit(lambda a, b: a @ b).lower(*arrays)
     assert "parts" not in one.show("loops") and "parts 2" in two.show("loops")
-    assert "parts" not in tosaic.jit(lambda a, b: a @ b, num_threads=1).lower(*arrays).show("loops")
-    foreign = tosaic.jit(lambda a, b: a @ b, target=tosaic.target("x86-64-v3"))
+    assert "parts" not in tosaic.jit(lambda a, b: a @ b, options=tosaic.CompileOptions(threads=1)).lower(*arrays).show("loops")
+    foreign = tosaic.jit(lambda a, b: a @ b, options=tosaic.CompileOptions(tosaic.target("x86-64-v3")))
     assert "parts" not in foreign.lower(*arrays).show("loops")
 
 
 @pytest.mark.parametrize("wrong", (0, -1, 65, 1.5, True, "2"))
 def test_a_wrong_number_is_refused(own: threads.Threads, wrong: Any, arrays: tuple[np.ndarray, ...]) -> None:
     compiled = product(2).compile(*arrays)
-    for call in (lambda: tosaic.set_num_threads(wrong), lambda: product(wrong), lambda: Memory(threads=wrong),
+    for call in (lambda: tosaic.set_num_threads(wrong), lambda: product(wrong), lambda: tosaic.CompileOptions(threads=wrong),
                  lambda: compiled(*arrays, num_threads=wrong)):
         with pytest.raises(Problem, match="the number of threads is"):
             call()
@@ -153,7 +153,7 @@ def test_a_fault_between_steps_in_parts_is_raised(own: threads.Threads) -> None:
         return %r : tensor<1x96x96xf32>
       }
     }'''
-    compiled = tosaic.load(text).main.compile(context=tosaic.Context("faults"), memory=Memory(threads=2))
+    compiled = tosaic.load(text).main.compile(tosaic.CompileOptions(threads=2), context=tosaic.Context("faults"))
     x = np.ones((1, 96, 96), np.float32)
     for _ in range(3):
         with pytest.raises(Problem, match="seen"):
@@ -267,7 +267,7 @@ def test_workers_take_over_how_the_caller_rounds_floats(own: threads.Threads) ->
     """One that rounds up gets the same bits from all parts as from one thread."""
     import ctypes
     x = np.linspace(-2, 2, 1 << 17, dtype=np.float32)
-    compiled = tosaic.jit(lambda x: tosaic.ops.tanh(x * 1.0) * 0.5, num_threads=4).compile(x)
+    compiled = tosaic.jit(lambda x: tosaic.ops.tanh(x * 1.0) * 0.5, options=tosaic.CompileOptions(threads=4)).compile(x)
     expected = compiled(x)
     library = ctypes.CDLL(None)
     upwards, nearest = 0x800, 0  # FE_UPWARD of x86

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import tosaic
 from tosaic.jit.aot import Artifact
-from tosaic.lowering.memory.planner import Memory
 
 from ..aot.c_programs import build, languages, needs_gcc, run, undefined
 from ..aot.machines import Machine, machines
@@ -85,17 +84,17 @@ int main(void) {
 
 @pytest.fixture(scope="module")
 def artifact(tmp_path_factory: pytest.TempPathFactory) -> Artifact:
-    return saved(tmp_path_factory.mktemp("object"), Memory(threads=4))
+    return saved(tmp_path_factory.mktemp("object"), 4)
 
 
-def saved(folder: Path, memory: Memory | None) -> Artifact:
-    f = tosaic.jit(lambda a, b: tosaic.ops.tanh(a @ b), memory=memory)
+def saved(folder: Path, threads: int) -> Artifact:
+    f = tosaic.jit(lambda a, b: tosaic.ops.tanh(a @ b), options=tosaic.CompileOptions(threads=threads))
     return f.lower(*(tosaic.TensorSpec(s) for s in SHAPES)).save(folder, "model")
 
 
 def expected() -> tuple[np.ndarray, np.ndarray, bytes]:
     a, b = (np.random.default_rng(0).standard_normal(s).astype(np.float32) for s in SHAPES)
-    return a, b, tosaic.jit(lambda a, b: tosaic.ops.tanh(a @ b), num_threads=1)(a, b).tobytes()
+    return a, b, tosaic.jit(lambda a, b: tosaic.ops.tanh(a @ b), options=tosaic.CompileOptions(threads=1))(a, b).tobytes()
 
 
 def check(folder: Path, artifact: Artifact, language: str, *flags: str) -> None:
@@ -135,7 +134,7 @@ def test_the_object_needs_no_threads_of_its_own(artifact: Artifact) -> None:
 
 
 def test_objects_for_one_thread_know_nothing_of_pools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = saved(tmp_path / "plain", Memory(threads=1))
+    plain = saved(tmp_path / "plain", 1)
     assert "pool" not in plain.header.read_text().replace("workspace_pools", "").replace("the pool, need it", "").replace(
         "or a pool or", "").replace("a constant pool does", "")
 
@@ -149,12 +148,12 @@ def test_how_many_threads_a_process_has_says_nothing_of_objects(tmp_path: Path, 
     monkeypatch.setattr(threads.process, "number", 4)
     four = tosaic.load(text).save(tmp_path / "four", "model")
     assert one.object.read_bytes() == four.object.read_bytes()
-    asked = tosaic.load(text).save(tmp_path / "asked", "model", memory=Memory(threads=4))
+    asked = tosaic.load(text).save(tmp_path / "asked", "model", tosaic.CompileOptions(threads=4))
     assert "thread_pool" in asked.header.read_text()
 
 
 def test_main_runs_without_threads(tmp_path: Path) -> None:
-    f = tosaic.jit(lambda a, b: tosaic.ops.tanh(a @ b), memory=Memory(threads=4))
+    f = tosaic.jit(lambda a, b: tosaic.ops.tanh(a @ b), options=tosaic.CompileOptions(threads=4))
     artifact = f.lower(*(tosaic.TensorSpec(s) for s in SHAPES)).save(tmp_path / "made", "model", main=True)
     assert run(build(tmp_path, (tmp_path / "made" / "main.c").read_text(), [artifact])) == b""
 
@@ -195,7 +194,7 @@ int main(void) {
 
 @machines
 def test_parts_run_on_other_machines(machine: Machine, tmp_path: Path, fine: None) -> None:  # noqa: F811
-    f = tosaic.jit(lambda a, b: tosaic.ops.tanh(a @ b), target=tosaic.target(machine.target), memory=Memory(threads=3))
+    f = tosaic.jit(lambda a, b: tosaic.ops.tanh(a @ b), options=tosaic.CompileOptions(tosaic.target(machine.target), threads=3))
     made = f.lower(tosaic.TensorSpec((20, 60)), tosaic.TensorSpec((60, 50))).save(tmp_path, "model")
     (tmp_path / "main.c").write_text(ELSEWHERE)
     assert machine.run(machine.build(tmp_path, [tmp_path / "main.c", made.object])) == "the same\n"

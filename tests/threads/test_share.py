@@ -71,11 +71,12 @@ def test_a_run_uses_as_many_threads_as_it_was_compiled_for(monkeypatch: pytest.M
     monkeypatch.setenv("TOSAIC_CACHE", str(tmp_path))
     a, b = np.random.default_rng(0).standard_normal((2, 600, 600)).astype(np.float32)
     for _ in range(2):
-        f = tosaic.jit(lambda a, b: tosaic.ops.tanh(a) * tosaic.ops.tanh(b), num_threads=2)
+        f = tosaic.jit(lambda a, b: tosaic.ops.tanh(a) * tosaic.ops.tanh(b), options=tosaic.CompileOptions(threads=2))
         compiled = f.compile(a, b)
         assert compiled.executable.code.parts == 2
         result = f(a, b)
         assert fresh.pool is not None and fresh.pool.started == 1
     assert "parts 4" in f.lower(a, b).show("loops")
-    np.testing.assert_array_equal(result, tosaic.jit(lambda a, b: tosaic.ops.tanh(a) * tosaic.ops.tanh(b), num_threads=1)(a, b))
+    one = tosaic.jit(lambda a, b: tosaic.ops.tanh(a) * tosaic.ops.tanh(b), options=tosaic.CompileOptions(threads=1))
+    np.testing.assert_array_equal(result, one(a, b))
     fresh.pool.stop()

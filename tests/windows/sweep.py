@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import tosaic
 from tosaic.jit.stages import Traced
 from tosaic.lowering.graph.block_scaled_arrays import split_all
 from tosaic.lowering.graph.graph import Module, Operation, Value
 from tosaic.lowering.graph.types import F64, Array, TensorType
 from tosaic.lowering.graph.verify import verify
-from tosaic.lowering.memory.planner import Memory
 from tosaic.lowering.target.target import Target
 from tosaic.runtime.variables import Context
 
@@ -65,8 +65,8 @@ class Way:
         return f"{self.target}, {self.threads} threads, rows {self.rows}"
 
     @property
-    def memory(self) -> Memory:
-        return Memory(threads=self.threads, rows=self.rows)  # type: ignore[arg-type]
+    def options(self) -> tosaic.CompileOptions:
+        return tosaic.CompileOptions(TARGETS[self.target], self.threads, rows=self.rows)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Sheet:
         """The results of machine code, which may not touch anything else."""
         verify(self.module)
         context = Context(str(way))
-        compiled = Traced(self.module, "main").lower(TARGETS[way.target], way.memory).compile(context)
+        compiled = Traced(self.module, "main").lower(way.options).compile(context)
         types = [v.type for v in self.module.function("main").arguments]
         try:
             found = native.outcome(compiled, [split_all(self.inputs, types)], context, str(way))

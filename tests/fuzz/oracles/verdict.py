@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import tosaic
 from tosaic.jit.stages import Lowered, Traced, prepared
 from tosaic.lowering.graph.graph import Module
 from tosaic.lowering.graph.types import Array
@@ -34,7 +35,7 @@ def check(module: Module, calls: tuple[tuple[Array, ...], ...], depth: Depth = D
     expected = Expected.of(module, calls)
     seen = False
     for name in usable(depth.targets):
-        lowered: Lowered = Traced(module, "main").lower(USABLE[name])
+        lowered: Lowered = Traced(module, "main").lower(tosaic.CompileOptions(USABLE[name]))
         if not seen:
             check_kernels(lowered, calls, expected)
             seen = True
