@@ -192,7 +192,7 @@ class MultiplyFloatTiles:
 
 TileAccess = LoadTile | StoreTile
 TileStmt = ShapeTiles | ZeroTile | LoadTile | StoreTile | MultiplyTiles | MultiplyFloatTiles
-MOST_TILES, TILE_ROWS, TILE_BYTES = 8, 16, 64
+MAX_TILES, TILE_ROWS, TILE_BYTES = 8, 16, 64
 """Tile registers, and rows and bytes of a row of one, at most."""
 
 Stmt = Let | Shuffle | LoadFrom | GatherFrom | StoreTo | Prefetch | For | If | TileStmt

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...runtime.records import dataclass
 from ..graph.types import ITEM_SIZES
 from .ir import (
-    MOST_TILES,
+    MAX_TILES,
     TILE_BYTES,
     TILE_ROWS,
     LoadTile,
@@ -28,8 +28,8 @@ ELEMENTS = frozenset({"int8", "uint8", "int32", "bfloat16", "float32"})
 
 
 def shapes_fault(stmt: ShapeTiles) -> str | None:
-    if not 1 <= len(stmt.shapes) <= MOST_TILES:
-        return f"{len(stmt.shapes)} tiles get shapes, of {MOST_TILES}"
+    if not 1 <= len(stmt.shapes) <= MAX_TILES:
+        return f"{len(stmt.shapes)} tiles get shapes, of {MAX_TILES}"
     for rows, nbytes in stmt.shapes:
         if not 1 <= rows <= TILE_ROWS or not 1 <= nbytes <= TILE_BYTES or nbytes % 4:
             return f"no tile has {rows} rows of {nbytes} bytes"

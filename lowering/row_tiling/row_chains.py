@@ -24,6 +24,8 @@ MAX_CHAIN_KERNELS = 32
 """Kernels of a chain; those of attention have three to six."""
 MIN_BLOCK_ROWS = 16
 """Rows of a block at least, unless there are fewer: as many as a tile of a product has."""
+INTERMEDIATE_L2_PART = 5
+"""Tensors between kernels that take no more than one part of so many of the second-level cache stay in it."""
 
 Places = Mapping[int, int]
 """Of kernels that are in no chain yet: the place of each in its run."""
@@ -151,7 +153,8 @@ class Finder:
     def block(self, numbers: Sequence[int], rows: Sequence[tuple[Axis, ...]]) -> int:
         """How many rows to take at a time; 0 where the chain does not pay."""
         inside = [self.kernels[i].out for i in numbers[:-1]]
-        if sum(b.nbytes for b in inside) <= self.target.l2_bytes // 5 or self.can_tile_first_axes(numbers, inside):
+        is_near = sum(b.nbytes for b in inside) <= self.target.l2_bytes // INTERMEDIATE_L2_PART
+        if is_near or self.can_tile_first_axes(numbers, inside):
             return 0
         extent = rows[-1][-1].extent
         row = sum(b.nbytes for b in inside) // math.prod(a.extent for a in rows[-1])

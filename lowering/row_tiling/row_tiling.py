@@ -20,7 +20,7 @@ from ..kernels.kernel import Branch, Compute, Kernels, Loop, Step, conditions
 from ..target.target import Target
 from .ring_buffers import copies, rings
 from .row_access import RowAccess, begins_early, row_dimension, rows_of
-from .row_chains import Chain, chains
+from .row_chains import INTERMEDIATE_L2_PART, Chain, chains
 from .row_groups import Groups, Uses, bytes_needed, smallest
 from .row_order import tiled_steps
 
@@ -31,8 +31,6 @@ memory is needed, or none."""
 
 MAX_TRIED_GROUPINGS = 16
 """Ways of grouping that are looked at for the one with the least memory."""
-INTERMEDIATE_L2_PART = 5
-"""Tensors between kernels that take no more than one part of so many of the second-level cache stay in it."""
 
 
 @dataclass(frozen=True, slots=True)

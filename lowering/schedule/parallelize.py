@@ -44,11 +44,11 @@ from ..loops.substitute import substituted
 from ..row_tiling.ring_buffers import copied
 from ..target.costs import Costs
 
-LEAST_GAIN = 0.8
+MAX_LONGEST_FRACTION = 0.8
 """The longest task must take no more than this part of what all take."""
-DEEPEST = 3
+MAX_DIVIDED_DEPTH = 3
 """Levels of nested loops among which the one to divide is looked for."""
-UNITS = 1 << 20
+WORK_UNITS = 1 << 20
 """Into how many units the work is counted, about."""
 
 
@@ -146,7 +146,7 @@ def divide(function: Function, tasks: int, costs: Costs, best: Division | None =
     """The function for units of its work, to be run in so many tasks; None where its loops cannot be divided so that it
     pays. Scratch of the result is there once for each task. `best` is how, where that is known."""
     best = best or Divider(function, costs).best(tasks)
-    pays = best is not None and best.cycles <= LEAST_GAIN * cycles(function, costs)
+    pays = best is not None and best.cycles <= MAX_LONGEST_FRACTION * cycles(function, costs)
     return rewritten(function, best, tasks) if best is not None and pays else None
 
 
@@ -165,7 +165,7 @@ class Divider:
 
     def best(self, tasks: int) -> Division | None:
         """The loops whose longest task of so many is shortest."""
-        found = [d for level in range(DEEPEST) if (d := self.division(level, tasks)) is not None]
+        found = [d for level in range(MAX_DIVIDED_DEPTH) if (d := self.division(level, tasks)) is not None]
         return min(found, key=lambda d: d.cycles, default=None)
 
     def division(self, level: int, tasks: int) -> Division | None:
@@ -254,7 +254,7 @@ class Divider:
     def count(self, result: Division, shares: Sequence[Share], start: int, tasks: int) -> int:
         """Put the loops of a phase on the line of units; where it ends."""
         total = sum(s.iterations * s.cycles for s in shares)
-        each = [max(2, 2 * round(s.cycles * UNITS / (2 * max(total, 1)))) for s in shares]
+        each = [max(2, 2 * round(s.cycles * WORK_UNITS / (2 * max(total, 1)))) for s in shares]
         firsts = itertools.accumulate((s.iterations * n for s, n in zip(shares, each)), initial=start)
         found = [Units(first, n, s.iterations) for s, n, first in zip(shares, each, firsts)]
         result.units |= {id(s.loop): units for s, units in zip(shares, found)}

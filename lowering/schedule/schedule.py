@@ -35,7 +35,7 @@ from .fft import FourierTransform
 from .nest.loop_nest import Nest, flatten
 from .nest.row_range import Rows
 from .nest.split_nest import collapse, split
-from .parallelize import DEEPEST, Shared, share, share_among, task_count
+from .parallelize import MAX_DIVIDED_DEPTH, Shared, share, share_among, task_count
 from .row_reduction import fused_chain
 from .schedule_cache import NONE, Request, Rings, ScheduleCache, Scheduled
 from .schedule_text import lines_of
@@ -157,7 +157,7 @@ def divided(kernel: Kernel, request: Request, threads: int, cache: ScheduleCache
     plain = None if work(kernel) >= MIN_SURELY_DIVIDED_TERMS else schedule(kernel, request)
     if not may_divide(kernel) or (plain and task_count(plain.function, threads, request.target.costs) == 1):
         return plain or schedule(kernel, request), None
-    deep = schedule(kernel, replace(request, keeps=DEEPEST))
+    deep = schedule(kernel, replace(request, keeps=MAX_DIVIDED_DEPTH))
     found = share(deep.function, threads, request.target.costs)
     return (deep, found) if found else (plain or schedule(kernel, request), None)
 
@@ -167,7 +167,7 @@ def divided_as_asked(kernel: Kernel, request: Request, record: KernelRecord, cac
     """A kernel with as many tasks as a text says."""
     if record.tasks is None:
         return cache.schedule(kernel, request), None
-    deep = cache.schedule(kernel, replace(request, keeps=DEEPEST))
+    deep = cache.schedule(kernel, replace(request, keeps=MAX_DIVIDED_DEPTH))
     return deep, among(deep.function if may_divide(kernel) else None, record, request.target)
 
 
@@ -287,7 +287,7 @@ class Lowering:
             return Scheduled(self.chain_function(chain, 0, chained)), None
         if record and not record.tasks:
             return Scheduled(self.chain_function(chain, 0, chained)), None
-        deep, target = self.chain_function(chain, DEEPEST, chained), self.request.target
+        deep, target = self.chain_function(chain, MAX_DIVIDED_DEPTH, chained), self.request.target
         shared = among(deep, record, target) if record else share(deep, self.threads, target.costs)
         if shared is None:
             return Scheduled(self.chain_function(chain, 0, chained)), None

@@ -10,7 +10,7 @@ from tosaic.lowering.loops.cost import CostModel
 from tosaic.lowering.loops.ir import For
 from tosaic.lowering.schedule import describe, schedule
 from tosaic.lowering.schedule.elementwise.elementwise import MAX_SINGLE_TERMS
-from tosaic.lowering.schedule.parallelize import DEEPEST, divide
+from tosaic.lowering.schedule.parallelize import MAX_DIVIDED_DEPTH, divide
 
 from ..fuse.graphs import Graph, conv, zero
 from .costs import every_machine_costs
@@ -79,7 +79,7 @@ def test_rows_that_come_some_at_a_time_are_written_once() -> None:
 def test_all_threads_have_written_the_background_before_sums_are_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     k = transposed((2, 20, 20, 8), 16, (3, 3), (8, 8), (0, 0, 0, 0))
     assert has_background(k)
-    whole = schedule(k, V4, keeps=DEEPEST)
+    whole = schedule(k, V4, keeps=MAX_DIVIDED_DEPTH)
     first, last = whole.body[0], whole.body[-1]
     assert isinstance(first, For) and isinstance(last, For)
     every_machine_costs(monkeypatch, barrier_cycles=0)
@@ -92,7 +92,7 @@ def test_all_threads_have_written_the_background_before_sums_are_stored(monkeypa
 def test_parts_that_keep_apart_do_not_wait() -> None:
     """What stores only a part of the result is followed by the next in the same phase."""
     k = padded((1, 1, 1, 1), (1, 60, 60, 4), 16, 1)
-    found = divide(schedule(k, V4, keeps=DEEPEST), 2, V4.costs)
+    found = divide(schedule(k, V4, keeps=MAX_DIVIDED_DEPTH), 2, V4.costs)
     assert found is None or len(found.phases) == 1
 
 

@@ -21,7 +21,7 @@ from tosaic.lowering.loops.verify import verify
 from tosaic.lowering.schedule import describe, lower, schedule
 from tosaic.lowering.schedule.contraction.int8 import amx_choose
 from tosaic.lowering.schedule.nest.tile_axis import Tiles
-from tosaic.lowering.schedule.parallelize import DEEPEST, divide
+from tosaic.lowering.schedule.parallelize import MAX_DIVIDED_DEPTH, divide
 from tosaic.lowering.schedule.schedule import divided
 from tosaic.lowering.schedule.schedule_cache import Request
 from tosaic.lowering.target.target import Target
@@ -250,7 +250,7 @@ def test_parts_of_a_product_by_tiles_give_what_it_means(shape: tuple[int, int, i
     kernel, rng = product(*shape, "int8", (3, 0), bias=True), np.random.default_rng(4)
     data = {b: random_data(b.shape, b.dtype, rng) for b in buffers_of(kernel)}
     for parts in (2, 5):
-        function = divide(schedule(kernel, replace(TILES, block_bytes=1 << 19), keeps=DEEPEST), parts, TILES.costs)
+        function = divide(schedule(kernel, replace(TILES, block_bytes=1 << 19), keeps=MAX_DIVIDED_DEPTH), parts, TILES.costs)
         assert function is not None
         memory = Memory()
         for b, array in data.items():

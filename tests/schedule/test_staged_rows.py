@@ -20,7 +20,7 @@ from tosaic.lowering.native.llvm.emit import emit_functions
 from tosaic.lowering.schedule import describe, schedule
 from tosaic.lowering.schedule.contraction import choose
 from tosaic.lowering.schedule.contraction.register_tile import Tile
-from tosaic.lowering.schedule.parallelize import DEEPEST, divide
+from tosaic.lowering.schedule.parallelize import MAX_DIVIDED_DEPTH, divide
 from tosaic.lowering.target.target import Target
 
 from ..fuse.graphs import Graph, conv, rescale
@@ -109,7 +109,7 @@ def test_threads_share_groups() -> None:
 
 
 def check_divided(kernel: Kernel, target: Target, phases: int) -> None:
-    function = divide(schedule(kernel, target, keeps=DEEPEST), 2, target.costs)
+    function = divide(schedule(kernel, target, keeps=MAX_DIVIDED_DEPTH), 2, target.costs)
     assert function is not None and len(function.phases) == phases
     verify(function)
     data = {b: random_data(b.shape, b.dtype, np.random.default_rng(1)) for b in buffers_of(kernel)}

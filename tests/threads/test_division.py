@@ -15,7 +15,7 @@ from tosaic.lowering.loops.verify import verify, verify_program
 from tosaic.lowering.memory.planner import plan
 from tosaic.lowering.native.process.load import load
 from tosaic.lowering.schedule import lower, schedule
-from tosaic.lowering.schedule.parallelize import DEEPEST, divide
+from tosaic.lowering.schedule.parallelize import MAX_DIVIDED_DEPTH, divide
 
 from ..native.machines import runs_here
 from ..schedule.expressions import kernels, windows
@@ -85,7 +85,7 @@ def test_little_work_is_not_divided() -> None:
 
 def in_parts(kernel: Kernel, data: dict[Buffer, Array], parts: int) -> Array | None:
     """The kernel's output by its parts, the last one first; None where it cannot be divided."""
-    function = divide(schedule(kernel, V4, keeps=DEEPEST), parts, V4.costs)
+    function = divide(schedule(kernel, V4, keeps=MAX_DIVIDED_DEPTH), parts, V4.costs)
     if function is None:
         return None
     verify(function)

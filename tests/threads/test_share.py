@@ -11,7 +11,7 @@ from tosaic.lowering.loops.cost import cycles
 from tosaic.lowering.loops.ir import Function
 from tosaic.lowering.native.process.thread_pool import is_supported
 from tosaic.lowering.schedule import schedule
-from tosaic.lowering.schedule.parallelize import DEEPEST, divide, share
+from tosaic.lowering.schedule.parallelize import MAX_DIVIDED_DEPTH, divide, share
 from tosaic.runtime import executable, threads
 
 from ..fuse.graphs import Graph, conv
@@ -27,7 +27,7 @@ def function(rows: int) -> Function:
     g = Graph()
     weight = np.random.default_rng(0).integers(-127, 128, (128, 1, 1, 256)).astype(np.int8)
     x = conv(g, g.input(1, rows, 1, 256, dtype="int8"), weight, np.arange(128, dtype=np.int32), 3)
-    return schedule(kernel_of(g, x), TARGETS["512 bits, dot4"], keeps=DEEPEST)
+    return schedule(kernel_of(g, x), TARGETS["512 bits, dot4"], keeps=MAX_DIVIDED_DEPTH)
 
 
 def tasks(f: Function, number: int) -> int:
