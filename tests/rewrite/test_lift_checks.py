@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 from tosaic.lowering.graph.graph import Module
 from tosaic.lowering.graph.verify import verify
-from tosaic.lowering.rewrite import rewrite
+from tosaic.lowering.pipeline import rewritten
 from tosaic.lowering.rewrite.lift_checks import lift_checks
 from tosaic.lowering.rewrite.postpone_writes import postpone_writes
 from tosaic.lowering.text.reader import read_module
@@ -45,7 +45,7 @@ def test_a_check_of_the_branchs_condition_is_lifted_and_the_branch_is_gone(condi
     verify(lifted)
     assert names(lifted) == ["check", "if"]
     assert lifted.functions[0].body.operations[0].operands == lifted.functions[0].arguments[:1]
-    assert names(rewrite(branch(otherwise=CHECK.format(condition)))) == ["check"]
+    assert names(rewritten(branch(otherwise=CHECK.format(condition)))) == ["check"]
 
 
 @pytest.mark.parametrize(("then", "otherwise"), [
