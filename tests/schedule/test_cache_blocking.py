@@ -18,6 +18,7 @@ from tosaic.lowering.loops.ir import Function, If, Let, Prefetch, walk
 from tosaic.lowering.loops.text import print_function
 from tosaic.lowering.schedule import describe, schedule
 from tosaic.lowering.schedule.contraction.cache_blocking import even, most_in_a_set
+from tosaic.lowering.target.costs import COSTS
 from tosaic.lowering.target.presets import target
 from tosaic.lowering.target.target import Target
 
@@ -195,7 +196,7 @@ def test_even_parts_are_as_few_as_there_must_be(extent: int, most: int, step: in
 
 @pytest.mark.parametrize(("stride", "most"), [(4096, 14), (8192, 14), (4100, 14), (2048, 7), (1024, 4), (4032, 1), (4, 1)])
 def test_lines_in_a_set_are_counted(stride: int, most: int) -> None:
-    assert most_in_a_set(stride, 14) == most
+    assert most_in_a_set(stride, 14, COSTS) == most
 
 
 def test_blocks_are_interpreted_too() -> None:

@@ -102,7 +102,7 @@ def depthwise(element: str, rows: int, width: int, channels: int, kernel: int, p
 def test_windows_have_little_code_and_are_right(element: str, width: int, channels: int, kernel: int, pads: tuple[int, ...]
                                                 ) -> None:
     traced = tosaic.load(depthwise(element, 9, width, channels, kernel, pads)).main.trace()
-    lowered = traced.lower(WIDE)
+    lowered = traced.lower(tosaic.CompileOptions(target=WIDE))
     assert lowered.show("llvm").count("\n") < 480
     rng, types = np.random.default_rng(width), [b.dtype for b in lowered.kernels.inputs]
     shapes = (2, 9, width, channels), (kernel, kernel, channels, 2), (2 * channels,)
@@ -152,7 +152,7 @@ def convolution(element: str, sums: str, shape: tuple[int, ...], filters: int, k
 def test_convolutions_have_little_code_and_are_right(element: str, sums: str, width: int, filters: int, pad: int) -> None:
     text = convolution(element, sums, (2, 17, width, 7), filters, 3, pad)
     traced = tosaic.load(text).main.trace()
-    lowered = traced.lower(WIDE)
+    lowered = traced.lower(tosaic.CompileOptions(target=WIDE))
     assert lowered.show("llvm").count("\n") < 500
     rng, types = np.random.default_rng(width), [b.dtype for b in lowered.kernels.inputs]
     shapes = (2, 17, width, 7), (filters, 3, 3, 7), (filters,)

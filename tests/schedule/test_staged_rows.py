@@ -145,8 +145,8 @@ def test_constants_of_what_is_done_with_many_sums_take_none_of_their_registers(m
     monkeypatch.setattr(choose, "choose_tile", lambda *_: Tile(14, 2))
     k, t = residual(64), TARGETS["512 bits, dot4"]
     lines = emit_functions([schedule(k, t)], t).definitions
-    defined = [line for line in lines if line.startswith("define internal void @apart.")]
-    called = [line for line in lines if line.startswith(" call void @apart.")]
+    defined = [line for line in lines if line.startswith("define internal void @loop.")]
+    called = [line for line in lines if line.startswith(" call void @loop.")]
     assert len(defined) == len(called) == 1
     assert defined[0].split("(")[0].split("@")[1] == called[0].split("(")[0].split("@")[1]
     check([k], targets={name: TARGETS[name] for name in (*SMALL, "512 bits")}, interpret=False)
@@ -156,7 +156,7 @@ def test_few_sums_leave_registers_for_constants() -> None:
     g = Graph()
     t = TARGETS["512 bits, dot4"]
     k = kernel_of(g, CONVOLUTIONS["5x1 far padded"](g))
-    assert not any("@apart." in line for line in emit_functions([schedule(k, t)], t).definitions)
+    assert not any("@loop." in line for line in emit_functions([schedule(k, t)], t).definitions)
 
 
 def rescaled(places: int, depth: int) -> Kernel:
