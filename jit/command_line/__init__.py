@@ -1,0 +1,1 @@
+"""The command `tosaic`. May import everything in jit."""

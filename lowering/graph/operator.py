@@ -27,9 +27,10 @@ from .quantized import is_quantized, storage_type
 from .types import Array, TensorType, Type
 
 if TYPE_CHECKING:
-    from ..elements.tensor import Element
     from .graph import Block, Operation
 
+Element = Callable[..., Any]
+"""A function from output indices to the expression of that element (`elements.tensor.Element`; the graph stands below)."""
 OPERATORS: dict[str, type[Op]] = {}
 """Every operator by its name in MLIR (`tosa.add`)."""
 

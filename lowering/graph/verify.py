@@ -17,6 +17,7 @@ from weakref import WeakSet
 from ...runtime.errors import Label, Position, Problem, require
 from ...runtime.records import dataclass
 from .agreement import check_agreement
+from .foreign import callees, spelling
 from .graph import Block, Function, Module, Operation, Value
 from .operator import UnknownOp
 from .quantized import check_quantized, same_element
@@ -80,7 +81,6 @@ def is_foreign(module: Module) -> bool:
 
 def check_callees(module: Module) -> None:
     """The functions that operations name are in the module."""
-    from ..dialects.tf.operator import callees, spelling
     names = {f.name for f in module.functions}
     for function in module.functions:
         for operation in function.body.walk():

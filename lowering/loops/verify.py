@@ -25,19 +25,26 @@ from .ir import (
     If,
     Let,
     LoadFrom,
+    LoadTile,
+    MultiplyFloatTiles,
+    MultiplyTiles,
     Operand,
     Prefetch,
+    ShapeTiles,
     Shuffle,
+    StoreTile,
     StoreTo,
+    TileAccess,
     Type,
     Var,
+    ZeroTile,
     first_of,
     row_limit,
 )
 from .program import Program
 from .ranges import LIMITS, Facts, Form, Interval, Ranges, by_newest
 from .signatures import FAMILIES, mismatch
-from .verify_tiles import TILE_RULES, Tiles
+from .verify_tiles import Tiles, shapes_fault
 
 WRITABLE = frozenset({"result", "temporary", "variable", "scratch"})
 
@@ -354,8 +361,36 @@ def size_of(buffer: Buffer) -> int:
     return buffer.size // buffer.copies
 
 
+# ---- statements of a matrix unit -------------------------------------------------------------------------------------
+def shape_tiles(v: Verifier, stmt: ShapeTiles) -> None:
+    refuse(v, "tiles get their shapes inside of a block" if v.depth else shapes_fault(stmt))
+    v.tiles = Tiles(stmt.shapes)
+
+
+def zero_tile(v: Verifier, stmt: ZeroTile) -> None:
+    refuse(v, v.tiles.missing(stmt.tile))
+
+
+def multiply_tiles(v: Verifier, stmt: MultiplyTiles | MultiplyFloatTiles) -> None:
+    refuse(v, v.tiles.product_fault(stmt))
+
+
+def move_tile(v: Verifier, stmt: TileAccess) -> None:
+    buffer = stmt.address.buffer
+    refuse(v, v.tiles.access_fault(stmt))
+    v.index(stmt.address.base)
+    v.access(buffer, Type(buffer.dtype), "read" if isinstance(stmt, LoadTile) else "written")
+    v.place(stmt.address, 1, v.tiles.span(stmt), None)
+
+
+def refuse(v: Verifier, fault: str | None) -> None:
+    if fault is not None:
+        v.fail(fault)
+
+
 RULES: dict[type, Callable[[Verifier, Any], None]] = {
     Let: Verifier.let, LoadFrom: Verifier.load, StoreTo: Verifier.store, GatherFrom: Verifier.gather,
     Shuffle: Verifier.shuffle, For: Verifier.loop, If: Verifier.when, Prefetch: Verifier.prefetch,
-    **TILE_RULES,
+    ShapeTiles: shape_tiles, ZeroTile: zero_tile, MultiplyTiles: multiply_tiles, MultiplyFloatTiles: multiply_tiles,
+    LoadTile: move_tile, StoreTile: move_tile,
 }

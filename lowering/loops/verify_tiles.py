@@ -1,8 +1,6 @@
-"""Checks statements of a matrix unit: tiles that there are, shapes that fit each other. Part of `verify`."""
+"""What is wrong with statements of a matrix unit: tiles that are not there, shapes that do not fit each other. `verify`
+asks."""
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
 
 from ...runtime.records import dataclass
 from ..graph.types import ITEM_SIZES
@@ -10,18 +8,11 @@ from .ir import (
     MAX_TILES,
     TILE_BYTES,
     TILE_ROWS,
-    LoadTile,
     MultiplyFloatTiles,
     MultiplyTiles,
     ShapeTiles,
-    StoreTile,
     TileAccess,
-    Type,
-    ZeroTile,
 )
-
-if TYPE_CHECKING:
-    from .verify import Verifier
 
 ELEMENTS = frozenset({"int8", "uint8", "int32", "bfloat16", "float32"})
 """What rows of tiles are made of."""
@@ -65,36 +56,3 @@ class Tiles:
         (rows, width), (high, depth), (fours, wide) = (self.shapes[t] for t in (stmt.total, stmt.x, stmt.y))
         fits = rows == high and width == wide and depth == 4 * fours
         return None if fits else f"tiles of {high} x {depth} and {fours} x {wide} make none of {rows} x {width}"
-
-
-# ---- the rules of statements -----------------------------------------------------------------------------------------
-def shape_tiles(v: Verifier, stmt: ShapeTiles) -> None:
-    refuse(v, "tiles get their shapes inside of a block" if v.depth else shapes_fault(stmt))
-    v.tiles = Tiles(stmt.shapes)
-
-
-def zero_tile(v: Verifier, stmt: ZeroTile) -> None:
-    refuse(v, v.tiles.missing(stmt.tile))
-
-
-def multiply_tiles(v: Verifier, stmt: MultiplyTiles | MultiplyFloatTiles) -> None:
-    refuse(v, v.tiles.product_fault(stmt))
-
-
-def move_tile(v: Verifier, stmt: TileAccess) -> None:
-    buffer = stmt.address.buffer
-    refuse(v, v.tiles.access_fault(stmt))
-    v.index(stmt.address.base)
-    v.access(buffer, Type(buffer.dtype), "read" if isinstance(stmt, LoadTile) else "written")
-    v.place(stmt.address, 1, v.tiles.span(stmt), None)
-
-
-def refuse(v: Verifier, fault: str | None) -> None:
-    if fault is not None:
-        v.fail(fault)
-
-
-TILE_RULES: dict[type, Callable[[Verifier, Any], None]] = {
-    ShapeTiles: shape_tiles, ZeroTile: zero_tile, MultiplyTiles: multiply_tiles,
-    MultiplyFloatTiles: multiply_tiles, LoadTile: move_tile, StoreTile: move_tile,
-}

@@ -5,7 +5,7 @@ convert nothing) and variables (whose type is written in three ways) have code o
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -52,6 +52,8 @@ class OperationReader:
     types: TypeReader
     attributes: AttributeReader
     scopes: Scopes
+    special: Callable[[OperationReader, OperationSyntax], Operation | None]
+    """Reads an operation of `SPECIAL`: what `executor` knows."""
     conversions: dict[Value, Operation] = field(default_factory=dict)
     """Results of conversions between different types, which nothing may use."""
     before: list[Operation] = field(default_factory=list)
@@ -130,8 +132,7 @@ class OperationReader:
     def operation(self, syntax: OperationSyntax) -> Operation | None:
         """The operation of the graph; None for a conversion that converts nothing."""
         if syntax.spelling.startswith(SPECIAL):
-            from .executor import read_special
-            return read_special(self, syntax)
+            return self.special(self, syntax)
         return self.plain(syntax)
 
     def plain(self, syntax: OperationSyntax) -> Operation | None:

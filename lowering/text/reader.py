@@ -15,6 +15,7 @@ from ..graph.graph import Function, Module, Operation
 from ..graph.types import Type
 from .attribute_reader import AttributeReader
 from .attributes import Attribute, FunctionType
+from .executor import read_special
 from .names import Scopes
 from .operations import RETURNS, OperationReader
 from .parser import parse
@@ -104,7 +105,7 @@ class ModuleReader:
               syntax: AnyOperation | None) -> Module:
         functions: list[Function] = []
         declarations: list[Operation] = []
-        reader = OperationReader(self.source, self.types, self.attributes, Scopes(self.source))
+        reader = OperationReader(self.source, self.types, self.attributes, Scopes(self.source), read_special)
         for item in items:
             if isinstance(item, FunctionSyntax):
                 functions.append(self.function(item))
@@ -133,7 +134,7 @@ class ModuleReader:
         if label is not None:
             raise Problem(f"the arguments of {syntax.symbol} are named in its signature, its first block has no header",
                           place(self.source, label), kind="syntax")
-        operations = OperationReader(self.source, self.types, self.attributes, Scopes(self.source))
+        operations = OperationReader(self.source, self.types, self.attributes, Scopes(self.source), read_special)
         return Function(self.attributes.symbol(syntax.symbol)[0], operations.region(syntax.body, entry, RETURNS),
                         tuple(self.types.value(r.type) for r in syntax.declared),
                         self.attributes.dictionary(syntax.attributes),
@@ -153,7 +154,7 @@ class ModuleReader:
                           kind="attribute")
         visibility = given.pop("sym_visibility", "public")
         arguments, results = given.pop("arg_attrs", ()), given.pop("res_attrs", ())
-        operations = OperationReader(self.source, self.types, self.attributes, Scopes(self.source))
+        operations = OperationReader(self.source, self.types, self.attributes, Scopes(self.source), read_special)
         body = operations.region(self.only_region(syntax), (), RETURNS)
         found: tuple[Type, ...] = tuple(a.type for a in body.arguments)
         if found != type.operands:

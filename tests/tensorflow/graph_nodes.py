@@ -10,7 +10,6 @@ import pathlib
 from collections.abc import Sequence
 from typing import Any
 
-from tosaic.lowering.dialects.tf.operator import find, spelling
 from tosaic.lowering.dialects.tf_executor.operators import (
     Enter,
     Island,
@@ -21,6 +20,7 @@ from tosaic.lowering.dialects.tf_executor.operators import (
     wrapped,
 )
 from tosaic.lowering.dialects.tf_executor.types import CONTROL
+from tosaic.lowering.graph.foreign import find, spelling
 from tosaic.lowering.graph.graph import Module, Operation, Value
 from tosaic.lowering.graph.types import I1, TensorType
 from tosaic.lowering.text.reader import read_module

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import tosaic
 from tosaic import OpAttrs
-from tosaic.lowering.dialects.tf.operator import CONST, find, spelling
+from tosaic.lowering.dialects.tf.operator import CONST
+from tosaic.lowering.graph.foreign import find, spelling
 from tosaic.lowering.graph.graph import Module, Operation
 from tosaic.lowering.graph.types import F64, Array, ElementType, TensorType
 from tosaic.lowering.rewrite.tensorflow.one_operation import is_function

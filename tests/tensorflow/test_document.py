@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tosaic.lowering.dialects.tf.operator import TensorFlowOp, callees, find
+from tosaic.lowering.dialects.tf.operator import TensorFlowOp
 from tosaic.lowering.dialects.tf.types import tensorflow_tensor, tensorflow_type
 from tosaic.lowering.dialects.tf_executor.operators import (
     Enter,
@@ -19,6 +19,7 @@ from tosaic.lowering.dialects.tf_executor.operators import (
     wrapped,
 )
 from tosaic.lowering.dialects.tf_executor.types import CONTROL, INDEX_TYPE, TOKEN
+from tosaic.lowering.graph.foreign import callees, find
 from tosaic.lowering.graph.graph import Function, Module, Operation
 from tosaic.lowering.graph.types import F32, I1, I32, TensorType
 from tosaic.lowering.graph.verify import verify

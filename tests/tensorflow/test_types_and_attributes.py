@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import tosaic
-from tosaic.lowering.dialects.tf.operator import TensorFlowOp, callees, find, flag, number, required, string
+from tosaic.lowering.dialects.tf.operator import TensorFlowOp
 from tosaic.lowering.dialects.tf.saved_model import bound_inputs, exported_names, global_tensors, is_initializer
 from tosaic.lowering.dialects.tf.types import (
     TensorFlowTensor,
@@ -18,6 +18,7 @@ from tosaic.lowering.dialects.tf.types import (
     variable_type,
 )
 from tosaic.lowering.dialects.tf_executor.types import CONTROL, TOKEN
+from tosaic.lowering.graph.foreign import callees, find, flag, number, required, string
 from tosaic.lowering.graph.graph import Operation
 from tosaic.lowering.graph.types import F32, I32, OpaqueType, TensorType, Type
 from tosaic.lowering.text.attributes import Strings, Symbol, Text, Unit

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ....runtime.errors import Problem
+from ...graph.foreign import callees, find, spelling
 from ...graph.graph import Operation, Value
 from ...graph.types import TensorType, Type
-from .operator import callees, find, spelling
 from .types import TensorFlowTensor
 
 Definition = Mapping[str, Any]

@@ -5,8 +5,9 @@ is taken to have an effect unless it has results and is not among those that wri
 """
 from __future__ import annotations
 
+from ...graph.foreign import find, spelling
 from ...graph.graph import Operation
-from .operator import find, is_tensorflow, spelling
+from .operator import is_tensorflow
 
 WITHOUT = frozenset({"tf.NoOp", "tf.ControlTrigger", "tf.Yield"})
 """Operators without results that do nothing."""

@@ -5,8 +5,9 @@ operation's results may be any handle that goes into it.
 """
 from __future__ import annotations
 
+from ...graph.foreign import callees, find, spelling
 from ...graph.graph import Function, Module, Operation, Value
-from .operator import callees, find, is_tensorflow, spelling
+from .operator import is_tensorflow
 
 WRITES = ("tf.Assign", "tf.ResourceApply", "tf.ResourceScatter", "tf.ResourceSparseApply", "tf.ResourceStridedSliceAssign")
 """How the names of operations begin that change the variable of their first operand."""

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from ....runtime.errors import Problem
+from ...graph.foreign import callees, find, spelling
 from ...graph.graph import Block, Function, Module, Operation, Value
 from ...graph.types import Array, TensorType
 from ..tf_executor.operators import Graph
-from .operator import RECEIVE, SEND, callees, find, spelling
+from .operator import RECEIVE, SEND
 from .references import REFERENCES
 from .types import is_resource, variable_type
 from .values import Datum, Handle

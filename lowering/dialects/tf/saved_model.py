@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from ....runtime.errors import Position, Problem
 from ....runtime.records import dataclass
+from ...graph.foreign import find, flag, required, spelling, string
 from ...graph.graph import Function, Module, Operation
 from ...graph.types import Array, TensorType
-from .operator import find, flag, required, spelling, string
 
 GLOBAL_TENSOR, BOUND, EXPORTED = "tf_saved_model.global_tensor", "tf_saved_model.bound_input", "tf_saved_model.exported_names"
 INITIALIZER = "tf_saved_model.initializer_type"

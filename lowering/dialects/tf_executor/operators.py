@@ -17,6 +17,7 @@ the table of TOSA's operators promises a type rule, a reference and an element f
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from ...graph.graph import Block, Operation, Value
@@ -29,6 +30,10 @@ EXECUTOR_OPERATORS: dict[str, type[ExecutorOp]] = {}
 """Every executor operator by its name in MLIR, `tf_executor.SwitchN` of the design document too."""
 PARALLEL_ITERATIONS = 10
 """What an Enter has if it does not say how many iterations may be in flight."""
+
+
+RULES: list[Callable[[Operation, Operation | None], None]] = []
+"""The rules of the dialect, which stand above its operators: `verify_operation` fills it."""
 
 
 class ExecutorOp(Op):
@@ -46,8 +51,7 @@ class ExecutorOp(Op):
         EXECUTOR_OPERATORS.update((key, cls) for key in (name, *aliases))
 
     def verify(self, operation: Operation, parent: Operation | None) -> None:
-        from .verify import verify_executor_operation
-        verify_executor_operation(operation, parent)
+        RULES[0](operation, parent)
 
 
 class Graph(ExecutorOp, name="tf_executor.graph"):

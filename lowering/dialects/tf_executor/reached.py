@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...graph.foreign import find
 from ...graph.graph import Operation, Value
-from ..tf.operator import RECEIVE, SEND, find, is_tensorflow
+from ..tf.operator import RECEIVE, SEND, is_tensorflow
 from .frames import inputs_of
 from .operators import NextIterationSink, NextIterationSource, token_of
 

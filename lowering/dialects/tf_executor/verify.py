@@ -33,19 +33,6 @@ MOST_OUTPUTS = 10_000
 """Outputs of a _SwitchN."""
 
 
-def verify_executor_operation(operation: Operation, parent: Operation | None) -> None:
-    """Raise a Problem unless the operation stands where it may; a graph with all that is in it."""
-    inside = parent is not None and isinstance(parent.op, Graph)
-    if isinstance(operation.op, Graph):
-        if inside:
-            raise wrong(operation, "may not stand directly in another tf_executor.graph", help="put it into an island")
-        from .verify_graph import verify_graph
-        verify_graph(operation)
-    elif not inside:
-        where = f"in {parent.op.name or getattr(parent.op, 'spelling', '')}" if parent is not None else "outside a graph"
-        raise wrong(operation, f"must stand directly in a tf_executor.graph, it is {where}")
-
-
 def wrong(operation: Operation, rule: str, position: Position | None = None, help: str | None = None,
           label: Label | None = None) -> Problem:
     """A Problem that names the operation and its rule."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....runtime.errors import Label, Problem
+from ...graph.foreign import find, spelling
 from ...graph.graph import Operation, Value
-from ..tf.operator import RECEIVE, SEND, find, is_tensorflow, spelling
+from ..tf.operator import RECEIVE, SEND, is_tensorflow
 from .frames import Frame, Frames
 from .operators import Exit, NextIterationSink, NextIterationSource, token_of
 from .types import CONTROL, TOKEN, is_data

@@ -6,4 +6,4 @@ turns a frame into WHILE_LOOP: what TensorFlow calls functionalisation.
 """
 from __future__ import annotations
 
-from . import emit  # noqa: F401  fills the table of special operations
+from . import functionalize  # noqa: F401  fills the table of special operations

@@ -7,7 +7,7 @@ only where it is false, moves into its two regions, as far as the order allows. 
 """
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,7 +32,7 @@ from ...dialects.tf_executor.operators import (
 )
 from ...graph.graph import Operation, Value, captures
 from ..tensorflow.control_flow import branch
-from ..tensorflow.special import Scope, special
+from ..tensorflow.special import Scope
 from .bits import FALSE, TRUE, Bit
 from .conditions import Conditions, Known
 from .items import Item, Loop, canonical, is_free, message_of
@@ -41,10 +41,8 @@ from .liveness import Liveness, needs
 if TYPE_CHECKING:
     from ..tensorflow.translate import Translation
 
-@special("tf_executor.graph")
-def functionalize(t: Translation, operation: Operation, operands: list[Datum], scope: Scope) -> Sequence[Datum]:
-    """What the graph fetches."""
-    return Functionalization(t, operation, scope).results()
+EmitLoop = Callable[["Functionalization", Loop, Bit, Known], None]
+"""Emits a frame as WHILE_LOOP: `loops`, which stands above."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +56,8 @@ class Group:
 class Functionalization(Conditions):
     """One graph, in the scope of the function that holds it."""
 
-    def __init__(self, t: Translation, graph: Operation, scope: Scope) -> None:
-        self.t, self.graph, self.scope = t, graph, scope
+    def __init__(self, t: Translation, graph: Operation, scope: Scope, emit_loop: EmitLoop) -> None:
+        self.t, self.graph, self.scope, self.emit_loop = t, graph, scope, emit_loop
         self.live = Liveness(t.module, graph, t.bindings.rfc_merge)
         self.bits = self.live.manager
         self.users: dict[Hashable, int] = {}
@@ -186,8 +184,7 @@ class Functionalization(Conditions):
     # ---- one item ----------------------------------------------------------------------------------------------------
     def item(self, item: Item, care: Bit, known: Known) -> None:
         if item.loop is not None:
-            from .loops import emit_loop
-            emit_loop(self, item.loop, care, known)
+            self.emit_loop(self, item.loop, care, known)
             return
         operation = item.operation
         assert operation is not None

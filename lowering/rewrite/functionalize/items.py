@@ -9,7 +9,7 @@ from collections.abc import Hashable, Mapping
 from typing import NamedTuple
 
 from ....runtime.records import dataclass
-from ...dialects.tf.operator import find, is_tensorflow
+from ...dialects.tf.operator import is_tensorflow
 from ...dialects.tf_executor.frames import Frame
 from ...dialects.tf_executor.operators import (
     Enter,
@@ -24,6 +24,7 @@ from ...dialects.tf_executor.operators import (
     is_send,
     wrapped,
 )
+from ...graph.foreign import find
 from ...graph.graph import Operation, Value
 from .bits import Bit
 

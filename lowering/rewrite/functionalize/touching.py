@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 from ...dialects.tf.effects import has_effect
-from ...dialects.tf.operator import callees, find, is_tensorflow, spelling
+from ...dialects.tf.operator import is_tensorflow
+from ...graph.foreign import callees, find, spelling
 from ...graph.graph import Block, Module, Operation
 
 READS = ("tf.ReadVariableOp", "tf.ResourceGather")

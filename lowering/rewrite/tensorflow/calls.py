@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ....runtime.errors import Problem
 from ...dialects.tf.legalizations.data import Datum
-from ...dialects.tf.operator import find, spelling
+from ...graph.foreign import find, spelling
 from ...graph.graph import Operation
 from .special import Scope, special
 

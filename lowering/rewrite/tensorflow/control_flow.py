@@ -15,8 +15,8 @@ import numpy as np
 
 from ....runtime.errors import Problem
 from ...dialects.tf.legalizations.data import Datum, ListOfTensors, Text, described, leaves, rebuilt
-from ...dialects.tf.operator import callees
 from ...dialects.tosa.control_flow import CondIf, WhileLoop
+from ...graph.foreign import callees
 from ...graph.graph import Block, BlockBuilder, Operation, Value
 from .special import Scope, check_number, special
 

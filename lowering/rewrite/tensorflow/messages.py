@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from ....runtime.errors import Problem
 from ...dialects.tf.legalizations.data import Datum
-from ...dialects.tf.operator import RECEIVE, SEND, find
+from ...dialects.tf.operator import RECEIVE, SEND
+from ...graph.foreign import find
 from ...graph.graph import Operation
 from .special import Scope, special
 

@@ -12,7 +12,8 @@ from ....runtime.errors import Position, Problem
 from ...dialects.tf.legalizations import LEGALIZATIONS
 from ...dialects.tf.legalizations.constant_operands import constant_operands
 from ...dialects.tf.legalizations.data import Datum, Text, described
-from ...dialects.tf.operator import TensorFlowOp, find, spelling
+from ...dialects.tf.operator import TensorFlowOp
+from ...graph.foreign import find, spelling
 from ...graph.graph import BlockBuilder, Module, Operation, Value
 from ...graph.types import ElementType, OpaqueType, TensorType
 from ...text.attributes import Attribute, Dense

@@ -17,8 +17,8 @@ from ...dialects.tf.legalizations import LEGALIZATIONS
 from ...dialects.tf.legalizations.data import Datum, ListOfTensors, Text, VariableHandle, described
 from ...dialects.tf.legalizations.emitter import Emitter
 from ...dialects.tf.legalizations.table import legalized
-from ...dialects.tf.operator import spelling
 from ...dialects.tf.types import is_resource, is_string, is_tensor, shapes_can_be_equal
+from ...graph.foreign import spelling
 from ...graph.graph import Block, Function, Module, Operation, Value
 from ...graph.types import Array, TensorType, Type
 from ..fold_convolutions import fold_convolutions

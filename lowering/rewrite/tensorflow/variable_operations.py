@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from ....runtime.errors import Problem
 from ...dialects.tf.legalizations import LEGALIZATIONS
 from ...dialects.tf.legalizations.data import Datum, VariableHandle, described
-from ...dialects.tf.operator import find, spelling
+from ...graph.foreign import find, spelling
 from ...graph.graph import Operation, Value
 from ...graph.types import TensorType
 from .special import Scope, special

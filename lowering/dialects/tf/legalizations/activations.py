@@ -4,8 +4,8 @@ from __future__ import annotations
 import math
 
 from .....runtime.errors import require
+from ....graph.foreign import number
 from ....graph.graph import Operation, Value
-from ..operator import number
 from .arithmetic import clamp
 from .emitter import Emitter
 from .formula import Term, absolute, exp, formula, log, maximum, minimum, select

@@ -8,9 +8,9 @@ import math
 from functools import reduce
 
 from .....runtime.errors import Problem
+from ....graph.foreign import find
 from ....graph.graph import Operation, Value
 from ....graph.types import F32
-from ..operator import find
 from .constants import result_element
 from .emitter import Emitter
 from .formula import Term, absolute, maximum, minimum, select

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from .....runtime.errors import Problem
+from ....graph.foreign import find
 from ....graph.graph import Operation, Value
 from ....graph.types import I32, ElementType, TensorType
-from ..operator import find
 from .data import Datum, Text
 from .emitter import Emitter
 from .table import legalization

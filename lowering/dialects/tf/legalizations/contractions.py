@@ -11,9 +11,9 @@ import math
 import numpy as np
 
 from .....runtime.errors import Problem
+from ....graph.foreign import flag
 from ....graph.graph import Operation, Value
 from ....graph.types import I8, I32, ElementType
-from ..operator import flag
 from .constants import result_element
 from .emitter import Emitter, is_narrow
 from .table import legalization

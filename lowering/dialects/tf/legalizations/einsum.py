@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from .....runtime.errors import Problem
 from .....runtime.records import dataclass
+from ....graph.foreign import string
 from ....graph.graph import Operation, Value
 from ....graph.types import I32
-from ..operator import string
 from .constants import result_element
 from .contractions import batched_product, broadcast_batch
 from .emitter import Emitter, is_narrow

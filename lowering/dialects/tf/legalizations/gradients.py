@@ -1,8 +1,8 @@
 """Gradients of elementwise functions; which operand is the gradient differs from one operation to the next."""
 from __future__ import annotations
 
+from ....graph.foreign import find, number
 from ....graph.graph import Operation, Value
-from ..operator import find, number
 from .activations import SELU_ALPHA, SELU_SCALE
 from .division import divided
 from .emitter import Emitter

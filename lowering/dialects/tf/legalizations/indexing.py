@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from .....runtime.errors import Problem
+from ....graph.foreign import find, number
 from ....graph.graph import Operation, Value
 from ....graph.types import I1, I32, I64, ElementType, TensorType
-from ..operator import find, number
 from .emitter import Emitter, axes_of, integers, is_narrow
 from .layout import require, wrapped
 from .table import legalization

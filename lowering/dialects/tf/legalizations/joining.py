@@ -5,8 +5,8 @@ import math
 from collections.abc import Sequence
 
 from .....runtime.errors import Problem
+from ....graph.foreign import number, string
 from ....graph.graph import Operation, Value
-from ..operator import number, string
 from .emitter import Emitter, axes_of, integers
 from .layout import padded, pairs, part, require, reversed_axis, wrapped
 from .table import legalization

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from .....runtime.errors import Problem
+from ....graph.foreign import find, number, spelling
 from ....graph.graph import Operation, Value
 from ....graph.types import TensorType
 from ....graph.verify import MAXIMUM_RANK
-from ..operator import find, number, spelling
 from .emitter import Emitter, axes_of, integers
 from .table import legalization
 

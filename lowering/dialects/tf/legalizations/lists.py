@@ -12,10 +12,10 @@ from dataclasses import replace
 import numpy as np
 
 from .....runtime.errors import Problem
+from ....graph.foreign import find, flag
 from ....graph.graph import Operation, Value
 from ....graph.types import F32, I64, ElementType, TensorType
 from ...tosa.layout import Concat
-from ..operator import find, flag
 from ..types import TensorFlowTensor
 from .constants import result_element
 from .data import ListOfTensors

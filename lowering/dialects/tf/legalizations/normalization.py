@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from .....runtime.errors import Problem
+from ....graph.foreign import flag, number
 from ....graph.graph import Operation, Value
 from ....graph.types import F32
 from ...tosa.product_types import CONVOLUTIONS
-from ..operator import flag, number
 from .convolutions import accumulator
 from .data import Datum, Text
 from .emitter import Emitter

@@ -10,8 +10,8 @@ import numpy as np
 
 from .....runtime.errors import Problem
 from .....runtime.records import dataclass
+from ....graph.foreign import flag, number
 from ....graph.graph import Operation, Value
-from ..operator import flag, number
 from .emitter import Emitter
 from .table import legalization
 

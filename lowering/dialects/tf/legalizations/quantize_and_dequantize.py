@@ -9,9 +9,9 @@ import numpy as np
 
 from .....runtime.errors import Problem
 from .....runtime.records import dataclass
+from ....graph.foreign import find, flag, number
 from ....graph.graph import Operation, Value
 from ....graph.types import F32, Array
-from ..operator import find, flag, number
 from .emitter import Emitter, integers
 from .formula import evaluated
 from .rounding import nearest_even

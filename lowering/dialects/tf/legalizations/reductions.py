@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from .....runtime.errors import require
+from ....graph.foreign import flag
 from ....graph.graph import Operation, Value
 from ....graph.types import I1, I32, I64, ElementType
-from ..operator import flag
 from .division import divided, square_root
 from .emitter import Emitter, axes_of
 from .formula import Term, working_type

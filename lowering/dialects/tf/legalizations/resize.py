@@ -13,10 +13,10 @@ import numpy as np
 
 from .....runtime.errors import Problem
 from .....runtime.records import dataclass
+from ....graph.foreign import flag
 from ....graph.graph import Operation, Value
 from ....graph.types import F32, I32, Array
 from ...tosa.resize import LARGEST_EXTENT, LARGEST_SCALE, NEAREST
-from ..operator import flag
 from .emitter import Emitter, integers, is_narrow
 from .table import legalization
 

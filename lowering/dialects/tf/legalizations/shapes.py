@@ -8,8 +8,8 @@ import math
 import numpy as np
 
 from .....runtime.errors import Problem
+from ....graph.foreign import spelling
 from ....graph.graph import Operation, Value
-from ..operator import spelling
 from .constants import result_element
 from .emitter import Emitter, integers, known
 from .layout import require, wrapped

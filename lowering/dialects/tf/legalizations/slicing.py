@@ -12,9 +12,9 @@ import numpy as np
 
 from .....runtime.errors import Problem
 from .....runtime.records import dataclass
+from ....graph.foreign import find
 from ....graph.graph import Operation, Value
 from ....graph.types import I32, TensorType
-from ..operator import find
 from .emitter import Emitter, integers
 from .layout import padded, part, require, reversed_axis
 from .table import legalization

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from .....runtime.errors import Problem
+from ....graph.foreign import find
 from ....graph.graph import Operation, Value
 from ....graph.types import I32, ElementType, TensorType
-from ..operator import find
 from .constants import result_element
 from .data import Datum, ListOfTensors, described
 from .emitter import Emitter, integers

@@ -11,8 +11,8 @@ import numpy as np
 
 from .....runtime.errors import Problem
 from .....runtime.records import dataclass
+from ....graph.foreign import find, string
 from ....graph.graph import Operation, Value
-from ..operator import find, string
 from .emitter import Emitter
 
 Pads = list[tuple[int, int]]

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....graph.foreign import number
 from ....graph.graph import Operation
 from ....graph.types import Array
-from ..operator import number
 from .table import reference
 
 SELU_SCALE, SELU_ALPHA = 1.0507009873554805, 1.6732632423543772

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....graph.foreign import flag, string
 from ....graph.graph import Operation
 from ....graph.types import Array
-from ..operator import flag, string
 from .layout import result_dtype
 from .table import reference
 
@@ -36,7 +36,7 @@ def einsum(operation: Operation, *arrays: Array) -> Array:
 
 @reference("tf.BiasAdd", "tf.BiasAddV1")
 def bias_add(operation: Operation, x: Array, bias: Array) -> Array:
-    from ..operator import find
+    from ....graph.foreign import find
     if str(find(operation, "data_format", "NHWC")).startswith("NC"):
         bias = bias.reshape(-1, *[1] * (x.ndim - 2))
     return x + bias

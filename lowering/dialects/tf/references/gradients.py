@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ....graph.foreign import find, number
 from ....graph.graph import Operation
 from ....graph.types import Array
-from ..operator import find, number
 from .activations import SELU_ALPHA, SELU_SCALE
 from .table import REFERENCES, reference
 

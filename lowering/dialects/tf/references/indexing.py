@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from .....runtime.errors import Problem
+from ....graph.foreign import find, number
 from ....graph.graph import Operation
 from ....graph.types import Array
-from ..operator import find, number
 from .table import reference
 
 

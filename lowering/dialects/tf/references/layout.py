@@ -4,9 +4,9 @@ from __future__ import annotations
 import numpy as np
 
 from .....runtime.errors import Problem
+from ....graph.foreign import find, number, string
 from ....graph.graph import Operation
 from ....graph.types import Array, TensorType
-from ..operator import find, number, string
 from .table import reference
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 import numpy as np
 
 from .....runtime.errors import Problem
+from ....graph.foreign import flag
 from ....graph.graph import Operation
 from ....graph.types import Array, TensorType
-from ..operator import flag
 from ..types import TensorFlowTensor
 from ..values import TensorList
 from .table import reference

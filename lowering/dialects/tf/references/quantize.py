@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....graph.foreign import find, flag, number
 from ....graph.graph import Operation
 from ....graph.types import Array
-from ..operator import find, flag, number
 from .table import reference
 
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ....graph.foreign import flag
 from ....graph.graph import Operation
 from ....graph.types import Array, TensorType
-from ..operator import flag
 from .table import REFERENCES, reference
 
 

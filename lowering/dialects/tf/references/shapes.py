@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....graph.foreign import number
 from ....graph.graph import Operation
 from ....graph.types import Array
-from ..operator import number
 from .layout import batch_to_space, concat, result_dtype, space_to_batch
 from .table import reference
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from .....runtime.errors import Problem
+from ....graph.foreign import find, required
 from ....graph.graph import Operation
 from ....graph.types import Array
-from ..operator import find, required
 from ..values import TensorList
 from .indexing import checked
 from .lists import element, in_range, set_item, shape_of

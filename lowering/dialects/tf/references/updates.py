@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....graph.foreign import number
 from ....graph.graph import Operation
 from ....graph.types import Array
-from ..operator import number
 from .indexing import places, strided_slice
 from .table import reference
 

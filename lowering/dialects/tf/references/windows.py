@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from .....runtime.errors import Problem
+from ....graph.foreign import find, flag, number, string
 from ....graph.graph import Operation
 from ....graph.types import Array
-from ..operator import find, flag, number, string
 from .layout import as_written, channels_last, integers
 from .table import reference
 

@@ -1,0 +1,23 @@
+"""Whether an operation of the executor stands where it may, and keeps the rules of its dialect: what the graph's verifier
+asks of it."""
+from __future__ import annotations
+
+from ...graph.graph import Operation
+from .operators import RULES, Graph
+from .verify import wrong
+from .verify_graph import verify_graph
+
+
+def verify_executor_operation(operation: Operation, parent: Operation | None) -> None:
+    """Raise a Problem unless the operation stands where it may; a graph with all that is in it."""
+    inside = parent is not None and isinstance(parent.op, Graph)
+    if isinstance(operation.op, Graph):
+        if inside:
+            raise wrong(operation, "may not stand directly in another tf_executor.graph", help="put it into an island")
+        verify_graph(operation)
+    elif not inside:
+        where = f"in {parent.op.name or getattr(parent.op, 'spelling', '')}" if parent is not None else "outside a graph"
+        raise wrong(operation, f"must stand directly in a tf_executor.graph, it is {where}")
+
+
+RULES[:] = [verify_executor_operation]

@@ -1,0 +1,20 @@
+"""An executor graph as an operation that is translated: the entry of the folder."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ...dialects.tf.legalizations.data import Datum
+from ...graph.graph import Operation
+from ..tensorflow.special import Scope, special
+from .emit import Functionalization
+from .loops import emit_loop
+
+if TYPE_CHECKING:
+    from ..tensorflow.translate import Translation
+
+
+@special("tf_executor.graph")
+def functionalize(t: Translation, operation: Operation, operands: list[Datum], scope: Scope) -> Sequence[Datum]:
+    """What the graph fetches."""
+    return Functionalization(t, operation, scope, emit_loop).results()
