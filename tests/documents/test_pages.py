@@ -14,6 +14,7 @@ import textwrap
 
 import pytest
 
+from . import command_line_page
 from .blocks import ROOT, Block, blocks, numbers, run_python, run_shell, words
 
 README = ROOT / "README.md"
@@ -101,6 +102,10 @@ def test_a_quotation_stands_in_the_file_that_the_page_names(page: pathlib.Path, 
     assert links, "a quotation follows a link to its file"
     source = textwrap.dedent((page.parent / links[-1]).read_text())
     assert any(textwrap.indent(block.text, " " * n, lambda line: bool(line.strip())) in source for n in (0, 4, 8))
+
+
+def test_the_page_of_the_command_line_is_made_from_the_parser() -> None:
+    assert command_line_page.PAGE.read_text() == command_line_page.page_with(command_line_page.part())
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
