@@ -34,7 +34,7 @@ def main() -> None:
     print("the same variable from Python:", np.round(tosaic.default_context.read("monitor.mean"), 1))
 
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp())
-    artifact = model.save(folder, "monitor", tosaic.target("cortex-m7"))
+    artifact = model.save(folder, "monitor", tosaic.CompileOptions(tosaic.target("cortex-m7")))
     functions = [f"tosaic_monitor_{entry.name}_run" for entry in model]
     print(f"{artifact.object.name}: {', '.join(functions)}; {artifact.variable_bytes} bytes of state")
 
