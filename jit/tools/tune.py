@@ -34,7 +34,7 @@ AT_ALL = 1.01
 """How many times faster the whole has to be."""
 TURNS = 4
 """How often the two that are compared are run, one after the other."""
-FORMAT = "tosaic tuning 2"
+FORMAT = "tosaic tuning 3"
 
 Lower = Callable[["CompileOptions"], "LoweredData"]
 """Makes loops and a plan of the function, as options say."""

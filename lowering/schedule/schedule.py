@@ -79,16 +79,16 @@ def in_floats(kernel: Kernel, target: Target, precision: Precision) -> str | Non
     if not nest.axes or any(len(split(nest, by_rows, target, uses)) != 1 for by_rows in (False, True)):
         return "it is cut into several loop nests"
     whole, rows = (split(nest, by_rows, target, uses)[0] for by_rows in (False, True))
-    form = contraction.recognise(collapse(whole), False)
+    pattern = contraction.recognise(collapse(whole), False)
     by_row = contraction.recognise(collapse(rows, rows.axes[0]), True)
-    if form is None or by_row is None or not limbs.is_possible(by_row):
+    if pattern is None or by_row is None or not limbs.is_possible(by_row):
         return "its operands are not read along rows"
-    return limbs.refusal(form, target, precision)
+    return limbs.refusal(pattern, target, precision)
 
 
 def instead(kernel: Kernel, strategies: Sequence[Strategy], request: Request) -> str:
     """Why a contraction is done in float32 where another precision is allowed."""
-    has_floats = any(isinstance(s, ContractionStrategy) and s.form.reduce.dtype == "float32" for s in strategies)
+    has_floats = any(isinstance(s, ContractionStrategy) and s.pattern.reduce.dtype == "float32" for s in strategies)
     if request.precision == "f32" or not has_floats:
         return ""
     return in_floats(kernel, request.target, request.precision) or ""

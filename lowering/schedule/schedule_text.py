@@ -124,5 +124,5 @@ class Reader:
         if following is not None and following.strip() and following.startswith(" "):
             self.number += 1
             raise Problem(f"expected a loop nest, its axes and its strategy, got {printable(following.strip())[:60]!r}",
-                          self.position(), kind="schedule", help="as `result0 [i0<3] map: 1 vectors of 8`")
+                          self.position(), kind="schedule", help="as `result0 [i0<3] elementwise: 1 vectors of 8`")
         return KernelRecord(match[2], tuple(nests), rows, chain, tasks, floats, where)

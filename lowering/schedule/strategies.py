@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...runtime.records import dataclass
-from .contraction.choose import run_by_turns
+from .contraction.choose import run_interleaved
 from .contraction.gemv import Gemv
 from .contraction.padded_input import PaddedInput
 from .contraction.strategies import ContractionStrategy
@@ -41,7 +41,7 @@ class Uses:
     constraints: Constraints
 
     def share_contraction(self, nests: Sequence[Nest]) -> bool:
-        return run_by_turns(nests, self.constraints.target)
+        return run_interleaved(nests, self.constraints.target)
 
     def is_elementwise(self, nest: Nest) -> bool:
         whole = Constraints(self.constraints.target, self.constraints.precision)

@@ -99,6 +99,8 @@ def another(value: Any) -> Any:
             return replace(value, barrier_cycles=1)
         case tuple():
             return (*value, ("kernel", ("choice",)))
+        case None:
+            return "u8s8"
         case _:
             return value + 1
 

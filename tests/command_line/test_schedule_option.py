@@ -27,10 +27,18 @@ def test_a_schedule_from_a_file_is_used(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["compile", str(MODEL), "-o", str(tmp_path), "--schedule", str(file), *TARGET]) == 0
 
 
-@pytest.mark.parametrize(("content", "message"), [
-    (b"kernel 0: x\n  what\n", "schedule.txt:2:3: error[schedule]: expected a loop nest"), (b"\xff\xfe", "is no text"),
-    (b"kernel 0: x\n  result0 [i<3] map: 1 vectors of 8\n" * 2, "schedule.txt:3:1: error[schedule]: expected `kernel 1: `"),
-    (None, "cannot be read: No such file")])
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"kernel 0: x\n  what\n", "schedule.txt:2:3: error[schedule]: expected a loop nest"),
+        (b"\xff\xfe", "is no text"),
+        (
+            b"kernel 0: x\n  result0 [i<3] elementwise: 1 vectors of 8\n" * 2,
+            "schedule.txt:3:1: error[schedule]: expected `kernel 1: `",
+        ),
+        (None, "cannot be read: No such file"),
+    ],
+)
 def test_another_file_is_a_problem(content: bytes | None, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
                                    ) -> None:
     file = tmp_path / "schedule.txt"

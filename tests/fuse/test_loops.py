@@ -43,4 +43,4 @@ def test_new_values_are_right_and_copied_only_where_they_must_be(name: str) -> N
     for mine, right in zip(found, turned(step, *state), strict=True):
         np.testing.assert_array_equal(mine, right)
     kernels = traced.lower().show("kernels")
-    assert kernels.count("_next: ") == copies, kernels
+    assert kernels.count('_next": ') == copies, kernels

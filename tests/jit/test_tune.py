@@ -133,7 +133,7 @@ def test_a_file_keeps_findings_for_any_compile(tmp_path: Path, clock: dict[str, 
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "other", "findings": {}}',
-                                  '{"format": "tosaic tuning 2", "findings": 3}', '{"format": "tosaic tuning 2"}'])
+                                  '{"format": "tosaic tuning 3", "findings": 3}', '{"format": "tosaic tuning 3"}'])
 def test_another_file_is_a_problem(tmp_path: Path, text: str) -> None:
     file = tmp_path / "found.json"
     file.write_text(text)

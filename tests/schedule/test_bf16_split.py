@@ -130,15 +130,15 @@ def exact(x: Array, w: Array) -> tuple[Array, Array]:
 
 # ---- bits ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("t", [SIX, THREE], ids=lambda t: t.precision)
-@pytest.mark.parametrize("form", ["run time", "turned", "constant"])
+@pytest.mark.parametrize("pattern", ["run time", "turned", "constant"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.usefixtures("always")
-def test_native_code_has_the_bits_of_the_interpreter(shape: tuple[int, int, int], form: str, t: Way) -> None:
+def test_native_code_has_the_bits_of_the_interpreter(shape: tuple[int, int, int], pattern: str, t: Way) -> None:
     m, n, k = shape
-    kernel = product(m, n, k, form == "constant", form == "turned")
-    x, w = normal(m, m, k), normal(n, *((n, k) if form == "turned" else (k, n)))
-    right = agrees(kernel, t, data_of(kernel, *((x,) if form == "constant" else (x, w))))
-    expected, total = exact(x, w.T if form == "turned" else w)
+    kernel = product(m, n, k, pattern == "constant", pattern == "turned")
+    x, w = normal(m, m, k), normal(n, *((n, k) if pattern == "turned" else (k, n)))
+    right = agrees(kernel, t, data_of(kernel, *((x,) if pattern == "constant" else (x, w))))
+    expected, total = exact(x, w.T if pattern == "turned" else w)
     assert (np.abs(right - expected) <= bound(k, total, t.precision)).all()
 
 

@@ -194,15 +194,15 @@ def test_reductions_that_do_not_change_in_a_loop_stand_before_it() -> None:
     check([softmax(5, 100), softmax(3, 7)])
 
 
-@pytest.mark.parametrize(("rows", "form"), [(40, "contraction"), (3, "window")])
-def test_the_rows_of_a_tile_run_along_an_axis_around_the_innermost(rows: int, form: str) -> None:
+@pytest.mark.parametrize(("rows", "pattern"), [(40, "contraction"), (3, "window")])
+def test_the_rows_of_a_tile_run_along_an_axis_around_the_innermost(rows: int, pattern: str) -> None:
     """Values of attention, put together from their heads: the second operand differs from head to head."""
     m, h, n, k = Axis("m", rows), Axis("h", 6), Axis("n", 32), Axis("k", 20)
     at = {a: Affine.of(a) for a in (m, h, n, k)}
     scores = Load(Buffer("p", "float32", (6, rows, 20), "argument"), (at[h], at[m], at[k]))
     values = Load(Buffer("v", "float32", (6, 20, 32), "argument"), (at[h], at[k], at[n]))
     kernel = Kernel(Buffer("y", "float32", (rows, 6, 32), "result"), (m, h, n), reduce("add", (k,), scores * values))
-    assert form in describe(kernel, V4)
+    assert pattern in describe(kernel, V4)
     check([kernel])
 
 

@@ -38,14 +38,14 @@ def sums(rows: int, columns: int, primitive: str = "add", dtype: str = "float32"
 @pytest.mark.parametrize("columns", [64, 77, 100])
 def test_rows_and_columns_that_are_left_over_are_added_too(rows: int, columns: int) -> None:
     k = sums(rows, columns)
-    assert "outer sums" in describe(k, SMALL["512 bits"])
+    assert "column reduction" in describe(k, SMALL["512 bits"])
     check([k], targets=SMALL)
 
 
 @pytest.mark.parametrize(("primitive", "dtype"), [("maximum", "float32"), ("min", "int32"), ("add", "int8")])
 def test_sums_of_other_kinds(primitive: str, dtype: str) -> None:
     k = sums(20, 70, primitive, dtype, pitch=4096)
-    assert "outer sums" in describe(k, SMALL["512 bits"])
+    assert "column reduction" in describe(k, SMALL["512 bits"])
     check([k], targets=SMALL)
 
 
@@ -57,7 +57,7 @@ def test_weighted_rows_of_several_tensors() -> None:
 def test_sums_of_more_columns_than_wait_at_a_time() -> None:
     columns = MAX_SUM_BYTES // 4 + 40
     k = sums(17, columns, pitch=columns)
-    assert "outer sums" in describe(k, SMALL["512 bits"])
+    assert "column reduction" in describe(k, SMALL["512 bits"])
     check([k], targets=SMALL, interpret=False)
 
 
@@ -72,13 +72,13 @@ def test_rows_are_read_from_left_to_right() -> None:
 
 @pytest.mark.parametrize("kernel", [sums(8, 64), sums(40, 16), sums(40, 64, pitch=512)], ids=["few", "narrow", "near"])
 def test_other_shapes_keep_their_sums_in_registers(kernel: Kernel) -> None:
-    assert "outer sums" not in describe(kernel, SMALL["512 bits"])
+    assert "column reduction" not in describe(kernel, SMALL["512 bits"])
 
 
 def test_tensors_that_a_cache_holds_and_machines_without_one() -> None:
     k = sums(40, 64)
-    assert "outer sums" not in describe(k, V4)
-    assert "outer sums" not in describe(k, target("cortex-m7"))
+    assert "column reduction" not in describe(k, V4)
+    assert "column reduction" not in describe(k, target("cortex-m7"))
 
 
 def test_threads_share_the_columns() -> None:

@@ -100,7 +100,7 @@ def test_little_work_of_small_elements_under_conditions_goes_one_sum_at_a_time()
     """Vectors of them would be loaded element by element, each under a mask."""
     little, much = padded((0, 0, 3, 3), (1, 5, 6, 4), 1, 3, "float16"), padded((1, 1, 1, 1), (1, 90, 90, 4), 1, 3, "float16")
     assert MAX_SINGLE_TERMS < 90 * 90 * 36
-    assert describe(little, V4).endswith("map: 1 vectors of 1")
+    assert describe(little, V4).endswith("elementwise: 1 vectors of 1")
     assert describe(much, V4).endswith("vectors of 16")
     check([little], targets={name: TARGETS[name] for name in ("512 bits", "scalar")}, interpret=False)
 

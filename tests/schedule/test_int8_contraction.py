@@ -195,8 +195,8 @@ def test_a_convolution_by_tiles_is_exact(name: str) -> None:
 
 
 def test_rows_of_tiles_that_fall_into_the_same_sets_of_the_cache_are_staged() -> None:
-    staged, direct = (schedule(product(64, 64, k, "int8", (0, 0)), TILES) for k in (4096, 4032))
-    assert ["y.rows" in [b.name for b in f.scratch] for f in (staged, direct)] == [True, False]
+    packed_rows, direct = (schedule(product(64, 64, k, "int8", (0, 0)), TILES) for k in (4096, 4032))
+    assert ["y.rows" in [b.name for b in f.scratch] for f in (packed_rows, direct)] == [True, False]
 
 
 def test_rows_that_may_lie_across_lines_of_the_cache_are_staged_where_they_are_read_often() -> None:

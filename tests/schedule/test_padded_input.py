@@ -47,7 +47,7 @@ def transposed(shape: tuple[int, ...], filters: int, kernel: tuple[int, int], st
 
 
 def has_halo(k: Kernel) -> bool:
-    return "of a copy with a halo" in describe(k, V4)
+    return "of a padded copy" in describe(k, V4)
 
 
 def test_a_window_that_leaves_its_input_reads_a_halo() -> None:

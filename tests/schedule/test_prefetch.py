@@ -15,7 +15,7 @@ from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.ir import Function, Prefetch, walk
 from tosaic.lowering.schedule import describe, schedule
 from tosaic.lowering.schedule.contraction.pattern import Contraction
-from tosaic.lowering.schedule.contraction.prefetch import MAX_TILES_OF_PANEL, Ahead
+from tosaic.lowering.schedule.contraction.prefetch import MAX_TILES_OF_PANEL, Prefetching
 from tosaic.lowering.schedule.contraction.recognise import recognise
 from tosaic.lowering.schedule.nest.loop_nest import flatten
 from tosaic.lowering.schedule.nest.tile_axis import pieces
@@ -95,7 +95,7 @@ def test_convolutions_are_right(name: str) -> None:
 
 @pytest.mark.parametrize("name", [n for n in CASES if n != "doubles"])
 def test_the_cases_ask_ahead(name: str) -> None:
-    assert describe(CASES[name], SMALL["512 bits"]).endswith("panels asked for ahead")
+    assert describe(CASES[name], SMALL["512 bits"]).endswith("panels prefetched")
     assert any(n.endswith(".packed") for n in asked(schedule(CASES[name], SMALL["512 bits"])))
 
 
@@ -113,13 +113,13 @@ HOST_LIKE = replace(V4, l1_bytes=48 << 10, block_bytes=1 << 20)
 
 
 @pytest.mark.parametrize(("w", "expected"), [
-    (Window(7, 7, 512, 512), "columns outermost, panels asked for ahead"),
-    (Window(14, 14, 256, 256), "columns outermost, panels asked for ahead"),
+    (Window(7, 7, 512, 512), "columns outermost, panels prefetched"),
+    (Window(14, 14, 256, 256), "columns outermost, panels prefetched"),
     (Window(56, 56, 64, 64), "rows outermost"),
     (Window(28, 28, 128, 128), "columns outermost"),
-    (Window(14, 14, 1024, 2048, 1, 2, pad=0), "columns outermost, panels asked for ahead"),
-    (Window(14, 14, 512, 512, 1, pad=0), "columns outermost, panels asked for ahead"),
-    (Window(14, 14, 1024, 256, 1, pad=0), "columns outermost, panels asked for ahead"),
+    (Window(14, 14, 1024, 2048, 1, 2, pad=0), "columns outermost, panels prefetched"),
+    (Window(14, 14, 512, 512, 1, pad=0), "columns outermost, panels prefetched"),
+    (Window(14, 14, 1024, 256, 1, pad=0), "columns outermost, panels prefetched"),
     (Window(14, 14, 2048, 256, 1, pad=0), "rows copied along k"),
 ])
 def test_large_weights_pass_through_the_cache_once(w: Window, expected: str) -> None:
@@ -127,7 +127,7 @@ def test_large_weights_pass_through_the_cache_once(w: Window, expected: str) -> 
 
 
 def test_a_single_row_leaves_no_time_to_ask() -> None:
-    assert "ahead" not in describe(convolution(Window(1, 1, 1280, 1000, 1, pad=0)), HOST_LIKE)
+    assert "prefetched" not in describe(convolution(Window(1, 1, 1280, 1000, 1, pad=0)), HOST_LIKE)
 
 
 @pytest.mark.parametrize("name", ["thumbv7em", "riscv32"])
@@ -153,7 +153,7 @@ class Recorder:
         self.places.append((buffer, index.const))
 
 
-def form_of(kernel: Kernel) -> Contraction:
+def pattern_of(kernel: Kernel) -> Contraction:
     found = recognise(flatten(kernel), False)
     assert found is not None
     return found
@@ -163,24 +163,30 @@ def form_of(kernel: Kernel) -> Contraction:
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_all_tiles_of_a_panel_ask_for_the_next_one(height: int, width: int, channels: int, rows: int, columns: int) -> None:
     """With tiles of so many rows at most each line of the next panel is asked for; a panel has depth times columns elements."""
-    form = form_of(convolution(Window(height, width, channels + 1, 2 * columns, 2, pad=0 if min(height, width) > 2 else 1)))
-    packed = Buffer("packed", "float32", (2 * form.depth * columns,), "constant", np.zeros(2 * form.depth * columns, "f4"))
+    pattern = pattern_of(
+        convolution(Window(height, width, channels + 1, 2 * columns, 2, pad=0 if min(height, width) > 2 else 1))
+    )
+    packed = Buffer(
+        "packed", "float32", (2 * pattern.depth * columns,), "constant", np.zeros(2 * pattern.depth * columns, "f4")
+    )
     recorder: Any = Recorder()
-    ahead, vectors, zero = Ahead(recorder, form, packed, (), 1, LINE), pieces(columns, 16, True), Affine()
-    (outer,) = form.outer
-    assert form.m is not None
+    prefetching, vectors, zero = Prefetching(recorder, pattern, packed, (), 1, LINE), pieces(columns, 16, True), Affine()
+    (outer,) = pattern.outer
+    assert pattern.m is not None
     for i in range(outer.extent):
-        for j in range(0, form.m.extent, rows):
-            for k in range(form.depth):
-                ahead.panel({outer: zero + i, form.m: zero + j, form.n: zero}, zero + k, min(rows, form.m.extent - j), vectors)
+        for j in range(0, pattern.m.extent, rows):
+            for k in range(pattern.depth):
+                prefetching.panel(
+                    {outer: zero + i, pattern.m: zero + j, pattern.n: zero}, zero + k, min(rows, pattern.m.extent - j), vectors
+                )
     lines = {place * 4 // LINE for _, place in recorder.places}
-    panel = form.depth * columns * 4 // LINE
+    panel = pattern.depth * columns * 4 // LINE
     assert set(range(panel, 2 * panel)) <= lines
-    assert len(lines) <= 1.5 * panel + form.passes + 8, "hardly anything else"
+    assert len(lines) <= 1.5 * panel + pattern.passes + 8, "hardly anything else"
 
 
 def test_few_tiles_are_those_for_which_the_first_one_counts() -> None:
     for count, expected in ((MAX_TILES_OF_PANEL, True), (MAX_TILES_OF_PANEL + 1, False)):
         k = convolution(Window(1, 14 * count, 512, 512, 1, pad=0))
-        assert ("ahead" in describe(k, replace(HOST_LIKE, l2_bytes=1 << 19))) == expected
+        assert ("prefetched" in describe(k, replace(HOST_LIKE, l2_bytes=1 << 19))) == expected
 

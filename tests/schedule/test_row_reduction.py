@@ -121,7 +121,7 @@ def test_two_sums_of_one_pass() -> None:
     total, squares = reduce("add", (k,), at[0]), reduce("add", (k,), at[0] * at[0])
     value = (at[1] - total) * squares
     kernel = Kernel(Buffer("y", "float32", (5, 90), "result"), (i, j), value)
-    assert "rows: 2 passes" in describe(kernel, V4)
+    assert "row reduction: 2 passes" in describe(kernel, V4)
     check([kernel])
 
 
@@ -134,8 +134,8 @@ def test_integers_along_rows() -> None:
 
 
 def test_the_choice_says_how_many_passes_there_are() -> None:
-    assert describe(softmax(8, 64), V4) == "y [i0<8 i1<64] rows: 3 passes, vectors of 16 along a row, 1 stored"
-    assert describe(normalized(8, 64), V3) == "y [i0<8 i1<64] rows: 3 passes, vectors of 8 along a row"
+    assert describe(softmax(8, 64), V4) == "y [i0<8 i1<64] row reduction: 3 passes, vectors of 16 along a row, 1 stored"
+    assert describe(normalized(8, 64), V3) == "y [i0<8 i1<64] row reduction: 3 passes, vectors of 8 along a row"
     assert "across rows, 1 stored" in describe(softmax(8, 5, 64, rows=(1,)), V4)
     assert "streaming" in describe(softmax(1024, 4096), V4) and "streaming" not in describe(softmax(16, 4096), V4)
 

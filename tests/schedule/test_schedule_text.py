@@ -107,18 +107,18 @@ def test_a_schedule_reads_back_and_gives_the_same_loops() -> None:
             assert print_program(program) in again, name
             assert again[print_program(program)].schedules == program.schedules, name
             seen += text
-    for words in ("in the loops of kernel", "parts beside each other", "the last", "  tasks: ", "  float32: ", "with a halo",
-                  "contraction: bf16x6", "rows: 3 passes", "map: ", "window: "):
+    for words in ("in the loops of kernel", "parts beside each other", "the last", "  tasks: ", "  float32: ", "padded copy",
+                  "contraction: bf16x6", "row reduction: 3 passes", "elementwise: ", "window: "):
         assert words in seen, words
 
 
 def test_what_is_shown_is_what_runs() -> None:
-    """Kernels that run by rows copy nothing with a halo, and the schedule says none."""
+    """Kernels that run by rows make no padded copy, and the schedule says none."""
     for rows, has_halo in (("memory", False), ("never", True)):
         program = lower(three_convolutions(), V4, rows)  # type: ignore[arg-type]
         text = print_schedule(program.schedules)
         assert any(b.name.endswith(".halo") for f in program.functions for b in f.scratch) == has_halo
-        assert text.count("of a copy with a halo") == 3 * has_halo
+        assert text.count("of a padded copy") == 3 * has_halo
         assert text.count("rows: a range at a time") == 3 * (not has_halo)
 
 
@@ -182,7 +182,11 @@ def test_a_text_says_how_many_tasks_there_are() -> None:
 
 
 FAULTS: dict[str, tuple[str, str, str]] = {
-    "a strategy that it cannot have": (r"contraction: fma, .*", "map: 7 vectors of 16", "cannot run as .map: 7 vectors"),
+    "a strategy that it cannot have": (
+        r"contraction: fma, .*",
+        "elementwise: 7 vectors of 16",
+        "cannot run as .elementwise: 7 vectors",
+    ),
     "a tile that it cannot have": (r"tiles of \d+ rows", "tiles of 99 rows", "cannot run as"),
     "another nest": (r"  (\S+) \[", r"  other [", "the schedule has other"),
     "another extent": (r"<\d+\]", "<5]", r"where there is"),

@@ -80,23 +80,23 @@ def fourier() -> Kernel:
 X = Buffer("x", "float32", (40, 64), "argument")
 T = Buffer("x", "float32", (64, 40), "argument")
 CASES: dict[str, tuple[type, Callable[[], Kernel], Request, str]] = {
-    "row reduction": (STRATEGIES[0], softmax, Request(V4), "rows: 2 passes, vectors of 16 along a row"),
+    "row reduction": (STRATEGIES[0], softmax, Request(V4), "row reduction: 2 passes, vectors of 16 along a row"),
     "contraction of floats": (VectorTiles, lambda: product(140, 64, 32), Request(V4), "contraction: fma, tiles of "),
     "contraction of bytes, VNNI": (Int8DotTiles, lambda: product(140, 64, 32, "int8"), Request(VNNI), "contraction: dot4, "),
     "contraction of bytes, AMX": (Int8MatrixTiles, lambda: product(256, 256, 256, "int8"), Request(AMX), "tiles, "),
     "contraction of limbs, AMX": (Bf16LimbTiles, lambda: product(256, 256, 256), Request(AMX, "bf16x6"), "bf16x6, "),
     "column reduction": (STRATEGIES[2], lambda: sums(29, 64), Request(replace(V4, l2_bytes=1 << 10)),
-                         "outer sums: 8 rows of 64 by 2 vectors of 16"),
+                         "column reduction: 8 rows of 64 by 2 vectors of 16"),
     "gemv": (STRATEGIES[3], lambda: test_gemv.product(16, 64), Request(V4),
-             "matrix by vector: 8 rows, 2 vectors of 16 terms"),
+             "gemv: 8 rows, 2 vectors of 16 terms"),
     "window of bytes": (STRATEGIES[4], lambda: of_graph(depthwise), Request(VNNI), "window: dot4, tiles of "),
     "window": (STRATEGIES[5], lambda: of_graph(pool), Request(V4), "window: tiles of "),
     "transpose": (STRATEGIES[6], lambda: map_of(lambda i, j: Load(T, (j, i))), Request(V4),
                   "transpose: blocks of 4 by 4, axis 0 is contiguous in the source"),
     "elementwise": (STRATEGIES[7], lambda: map_of(lambda i, j: apply("add", *[Load(X, (i, j))] * 2)), Request(V4),  # type: ignore[arg-type,return-value]
-                    "map: 4 vectors of 16"),
+                    "elementwise: 4 vectors of 16"),
     "Fourier transform": (KERNEL_STRATEGIES[0], fourier, Request(V4), "Fourier transform of 16 by 32: vectors of 16"),
-    "padded input": (PaddedInput, lambda: of_graph(convolution), Request(V4), "of a copy with a halo: float32[1, 9, 13, 5]"),
+    "padded input": (PaddedInput, lambda: of_graph(convolution), Request(V4), "of a padded copy: float32[1, 9, 13, 5]"),
 }
 
 

@@ -51,7 +51,7 @@ def test_every_byte_has_its_entry() -> None:
 
 
 def test_a_processor_that_permutes_bytes_reads_no_entry_alone() -> None:
-    assert "map: 4 vectors of 64" in describe(table(4096), BYTES)
+    assert "elementwise: 4 vectors of 64" in describe(table(4096), BYTES)
     f = schedule(table(4096), BYTES)
     assert "lookup" in operations(f) and not any(isinstance(s, GatherFrom) for s in walk(f.body))
     assert "lookup" not in operations(schedule(table(4096), V4))

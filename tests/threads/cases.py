@@ -104,7 +104,7 @@ CASES: dict[str, Callable[[Graph], Value]] = {
     "pointwise bytes": lambda g: of_bytes(g, g.input(1, 8, 9, 24, dtype="int8"), 40, 1),
     "product": lambda g: product(g, 1, 45, 30, 70),
     "batch of products": lambda g: product(g, 6, 20, 8, 20),
-    "matrix by vector": lambda g: convolution(g, g.input(1, 1, 1, 64), 300, 1),
+    "gemv": lambda g: convolution(g, g.input(1, 1, 1, 64), 300, 1),
     "map": chain,
     "concatenation": joined,
     "transpose": lambda g: g.op("transpose", g.input(5, 34, 36), perms=(0, 2, 1)),

@@ -27,9 +27,9 @@ def test_a_check_between_kernels_in_parts_ends_the_call(number: int) -> None:
     program = product.lower(*small).program
     assert any(isinstance(s, CheckTrue) for s in program.steps)
     assert (number > 1) == any(isinstance(s, Compute) and s.parts > 1 for s in program.steps)
-    for turn in range(3):
+    for iteration in range(3):
         found = product(*small)
         np.testing.assert_allclose(found, np.exp(np.tanh(small[0] @ b)) @ b, rtol=1e-3, atol=1e-3)
         with pytest.raises(tosaic.Problem, match="too large"):
             product(a, b)
-        assert state.read().item() == turn + 1
+        assert state.read().item() == iteration + 1

@@ -24,7 +24,7 @@ from .cache_blocking import Blocks
 from .choose import ContractionChoice
 from .micro_kernel import Multiply, columns
 from .pack_b import Panels, narrow, packed, unpacked
-from .pack_blocks import Each, Filling, Lines, widened
+from .pack_blocks import BlockPacking, Each, Lines, widened
 from .pattern import Contraction
 
 MAX_UNROLLED_TERMS = 8
@@ -55,24 +55,26 @@ class Group:
 class Copies:
     """What of the operands is copied for a block, and where sums wait; `panels` are those packed while compiling."""
     panels: Panels | None
-    filling: Filling | None
+    filling: BlockPacking | None
     lines: Lines | None
     sums: Buffer | None
 
 
-def lower(b: Builder, form: Contraction, choice: ContractionChoice, blocks: Blocks, target: Target, rows: Rows | None) -> None:
-    product = Blocked(b, form, choice, blocks, target)
-    nested(b, form.outer, {}, product.batch, rows)
+def lower(
+    b: Builder, pattern: Contraction, choice: ContractionChoice, blocks: Blocks, target: Target, rows: Rows | None
+) -> None:
+    product = Blocked(b, pattern, choice, blocks, target)
+    nested(b, pattern.outer, {}, product.batch, rows)
 
 
 class Blocked:
     """The product, while its loops are written."""
 
-    def __init__(self, b: Builder, form: Contraction, choice: ContractionChoice, blocks: Blocks, target: Target) -> None:
-        self.b, self.form, self.blocks, self.target, self.lanes = b, form, blocks, target, choice.lanes
-        (self.k,) = form.reduce.axes
-        self.m, self.n, self.dtype = form.m, form.n, form.reduce.dtype
-        (t, vectors), *others = cut = columns(form, choice, target)
+    def __init__(self, b: Builder, pattern: Contraction, choice: ContractionChoice, blocks: Blocks, target: Target) -> None:
+        self.b, self.pattern, self.blocks, self.target, self.lanes = b, pattern, blocks, target, choice.lanes
+        (self.k,) = pattern.reduce.axes
+        self.m, self.n, self.dtype = pattern.m, pattern.n, pattern.reduce.dtype
+        (t, vectors), *others = cut = columns(pattern, choice, target)
         self.main = Group(t.start, t.size, t.count, vectors, 0)
         self.each = min(blocks.panels, t.count)
         self.width = self.each * self.main.width
@@ -80,29 +82,29 @@ class Blocked:
         for t, vectors in others:
             self.rest = Group(t.start, t.size, 1, vectors, self.width)
             self.width += self.rest.width
-        self.heights = balanced(form.rows, choice.tile.rows)
+        self.heights = balanced(pattern.rows, choice.tile.rows)
         self.tiles = COPIED_TILES if blocks.copied == "m" else 1
-        self.writer = Writer(b, target, form.nest, form.reduce, choice.tile.rows * self.main.width)
-        self.multiply = Multiply(b, target, form, Conditions.of(form.reduce, form.m, form.n))
+        self.writer = Writer(b, target, pattern.nest, pattern.reduce, choice.tile.rows * self.main.width)
+        self.multiply = Multiply(b, target, pattern, Conditions.of(pattern.reduce, pattern.m, pattern.n))
         self.copies = self.scratch(choice, cut)
 
     def scratch(self, choice: ContractionChoice, cut: list[tuple[Tiles, tuple[Piece, ...]]]) -> Copies:
-        b, form, depth, name = self.b, self.form, self.blocks.depth, self.form.nest.name
+        b, pattern, depth, name = self.b, self.pattern, self.blocks.depth, self.pattern.nest.name
         panels = filling = lines = sums = None
         if choice.packing == "compiling":
-            panels = packed(b, name, form.b, form.n, form.reduce.axes, form.batch, cut, self.dtype)
+            panels = packed(b, name, pattern.b, pattern.n, pattern.reduce.axes, pattern.batch, cut, self.dtype)
         elif choice.packing == "never":
-            panels = unpacked(form.b, form.n, form.reduce.axes, self.dtype)
+            panels = unpacked(pattern.b, pattern.n, pattern.reduce.axes, self.dtype)
         else:
-            source = narrow(form.b)
+            source = narrow(pattern.b)
             to = b.scratch(Buffer(f"{name}.packed", source.dtype, (self.width * depth,), "scratch"))
-            filling = Filling(b, self.target, to, source, self.n, self.k, self.lanes)
+            filling = BlockPacking(b, self.target, to, source, self.n, self.k, self.lanes)
         if self.m and (along := self.blocks.copied):
             size = Lines.size(self.heights[0].size, self.tiles, depth, self.lanes, along == "m")
-            to = b.scratch(Buffer(f"{name}.rows", form.a.dtype, (size,), "scratch"))
-            lines = Lines(b, self.target, to, form.a, self.m, self.k, self.lanes, along == "m")
+            to = b.scratch(Buffer(f"{name}.rows", pattern.a.dtype, (size,), "scratch"))
+            lines = Lines(b, self.target, to, pattern.a, self.m, self.k, self.lanes, along == "m")
         if depth < self.k.extent:
-            sums = b.scratch(Buffer(f"{name}.sums", self.dtype, (form.rows * self.width,), "scratch"))
+            sums = b.scratch(Buffer(f"{name}.sums", self.dtype, (pattern.rows * self.width,), "scratch"))
         return Copies(panels, filling, lines, sums)
 
     # ---- loops over blocks -------------------------------------------------------------------------------------------
@@ -183,7 +185,7 @@ class Blocked:
     def products(self, tile: Tile, term: Affine, sums: list[Operand]) -> list[Operand]:
         """One step of K for all sums of a tile."""
         place, vectors = {**tile.at, self.k: tile.terms.start + term}, tile.group.vectors
-        self.ahead(tile, place, term)
+        self.prefetching(tile, place, term)
         columns = self.columns(tile, place, term)
         result = []
         for r in range(tile.rows):
@@ -193,20 +195,20 @@ class Blocked:
                 result.append(self.multiply.accumulate(total, self.b.splat(row, piece.lanes), columns[v]))
         return result
 
-    def ahead(self, tile: Tile, place: At, term: Affine) -> None:
+    def prefetching(self, tile: Tile, place: At, term: Affine) -> None:
         """Ask for what comes next: term by term, so evenly that nothing waits for it. For the rows of the next tile, a row or
         two beside each panel; for the sums of the next panel."""
         if tile.group is not self.main or not self.blocks.filled:
             return
-        for x in loads(self.form.a)[:MAX_PREFETCHED_ROWS]:
+        for x in loads(self.pattern.a)[:MAX_PREFETCHED_ROWS]:
             if self.m and all(isinstance(t, Axis) for t, _ in x.index[0].terms):
-                for row in self.rows_ahead(tile, x.index[0].coefficient(self.m)):
+                for row in self.rows_prefetched(tile, x.index[0].coefficient(self.m)):
                     self.b.prefetch(x.buffer, x.index[0].substitute({**place, self.m: place[self.m] + row + tile.rows}))
         if self.copies.sums:
             size = tile.rows * tile.group.width
             self.b.prefetch(self.copies.sums, self.waiting(tile, 0) + size + term * -(-size // self.blocks.depth))
 
-    def rows_ahead(self, tile: Tile, stride: int) -> list[Affine]:
+    def rows_prefetched(self, tile: Tile, stride: int) -> list[Affine]:
         """Rows of the next tile; where rows are neighbours in memory the first is enough."""
         if stride in (0, 1):
             return [Affine()]

@@ -30,7 +30,7 @@ MAX_ROW_VECTORS = 8
 
 def heights(extent: int, inside: tuple[int, int], tile: Tile, single: bool, cut: Cut, passes: int, target: Target,
             tested: bool = False, code: Code | None = None, again: bool = False, parts: Sequence[float] = (),
-            staged: float | None = None) -> list[Tiles]:
+            packed_rows: float | None = None) -> list[Tiles]:
     """The tiles of `extent` rows, of which those `inside` meet no condition. With `single` the border goes by single
     rows in any case; `cut` is how these cut the columns, `passes` how often all is done. With `tested` some rows at the border
     are none, so that they are tested one by one; where rows may be computed `again`, all tiles may be alike. `parts` says which
@@ -61,11 +61,11 @@ def heights(extent: int, inside: tuple[int, int], tile: Tile, single: bool, cut:
     less = lines(whole, inside, cut, code) - lines(apart, inside, cut, code) if code else 0
     few = max(MAX_SLOWDOWN_CYCLES, min(price_of(share) * less, tolerated(fewest * passes, share, MAX_BORDER_SLOWDOWN_CYCLES)))
     best = apart if (more - fewest) * passes <= few else whole
-    if staged is None or code is None:
+    if packed_rows is None or code is None:
         return best
     (first, *others) = balanced(extent, tile.rows)
     everywhere = [repeating(extent, first.size)] if again or not others else []
-    return cheapest([best, *everywhere], lambda tiles: cycles(tiles) + staged * extent * (tiles in everywhere),
+    return cheapest([best, *everywhere], lambda tiles: cycles(tiles) + packed_rows * extent * (tiles in everywhere),
                     lambda tiles: PACKED_TILE_LINES * len(tiles) + lines(
                         tiles, (0, extent) if tiles in everywhere else inside, cut, code), passes, share,
                     MAX_BORDER_SLOWDOWN_CYCLES)

@@ -1,5 +1,5 @@
 """How a large product of matrices is cut so that what is read again stays in a cache: K into blocks, for which the rows of a
-tile lie in the first-level cache, and the columns into blocks whose panels lie in the second. A choice by form and target;
+tile lie in the first-level cache, and the columns into blocks whose panels lie in the second. A choice by pattern and target;
 `blocked` writes the loops.
 """
 from __future__ import annotations
@@ -35,36 +35,38 @@ class Blocks:
         return f"blocks of {self.depth} terms by {self.panels} panels{rows}"
 
 
-def choose_blocks(form: Contraction, tile: Tile, lanes: int, constant: bool, target: Target) -> Blocks | None:
+def choose_blocks(pattern: Contraction, tile: Tile, lanes: int, constant: bool, target: Target) -> Blocks | None:
     """Blocks where b is much for the second-level cache, and so is a, or b comes while running, or where many panels would
     compute a again and again; else None. With few rows b is read as it lies."""
-    size = ITEM_SIZES[form.reduce.dtype]
-    a, b = form.rows * form.depth * size, form.n.extent * form.depth * size
-    if not can_block(form, lanes, constant, target):
+    size = ITEM_SIZES[pattern.reduce.dtype]
+    a, b = pattern.rows * pattern.depth * size, pattern.n.extent * pattern.depth * size
+    if not can_block(pattern, lanes, constant, target):
         return None
-    few, width, large = form.rows < 4 * tile.rows, tile.vectors * lanes, b > target.l2_bytes // 3
-    if few and not constant and large and contiguous(form):
-        terms = MIN_UNPACKED_TERMS if form.rows <= tile.rows else UNPACKED_TERMS
-        panels = target.block_bytes // (max(form.rows, terms) * width * size)
-        return Blocks(terms, even(-(-form.n.extent // width), max(1, panels), 1), filled=False)
-    again = is_float(form.reduce.dtype) and not isinstance(form.a, Load) and form.n.extent >= MIN_RECOMPUTED_PANELS * width
+    few, width, large = pattern.rows < 4 * tile.rows, tile.vectors * lanes, b > target.l2_bytes // 3
+    if few and not constant and large and contiguous(pattern):
+        terms = MIN_UNPACKED_TERMS if pattern.rows <= tile.rows else UNPACKED_TERMS
+        panels = target.block_bytes // (max(pattern.rows, terms) * width * size)
+        return Blocks(terms, even(-(-pattern.n.extent // width), max(1, panels), 1), filled=False)
+    again = (
+        is_float(pattern.reduce.dtype) and not isinstance(pattern.a, Load) and pattern.n.extent >= MIN_RECOMPUTED_PANELS * width
+    )
     if not (large and not constant) and (few or not (again or (large and a > target.l2_bytes // 4))):
         return None
     most = max(lanes, target.l1_bytes * 5 // 8 // (tile.rows * size))
-    depth = even(form.depth, most, lanes)
-    panels = even(-(-form.n.extent // width), max(1, target.block_bytes // (depth * width * size)), 1)
-    return Blocks(depth, panels, copied(form, tile, target.costs))
+    depth = even(pattern.depth, most, lanes)
+    panels = even(-(-pattern.n.extent // width), max(1, target.block_bytes // (depth * width * size)), 1)
+    return Blocks(depth, panels, copied(pattern, tile, target.costs))
 
 
-def can_block(form: Contraction, lanes: int, constant: bool, target: Target) -> bool:
+def can_block(pattern: Contraction, lanes: int, constant: bool, target: Target) -> bool:
     """Whether K is one axis, all of it is summed everywhere, and panels are filled for one product only."""
-    whole = len(form.reduce.axes) == 1 and not form.reduce.where and not form.nest.where
-    return whole and lanes > 1 and target.has_cache and (constant or form.outer == form.batch)
+    whole = len(pattern.reduce.axes) == 1 and not pattern.reduce.where and not pattern.nest.where
+    return whole and lanes > 1 and target.has_cache and (constant or pattern.outer == pattern.batch)
 
 
-def contiguous(form: Contraction) -> bool:
+def contiguous(pattern: Contraction) -> bool:
     """Whether columns of b are neighbours in memory, and terms are not."""
-    return all(x.index[0].coefficient(form.n) == 1 and not x.index[0].hidden for x in loads(form.b))
+    return all(x.index[0].coefficient(pattern.n) == 1 and not x.index[0].hidden for x in loads(pattern.b))
 
 
 def even(extent: int, most: int, step: int) -> int:
@@ -74,18 +76,18 @@ def even(extent: int, most: int, step: int) -> int:
     return -(-size // step) * step
 
 
-def copied(form: Contraction, tile: Tile, costs: Costs) -> str | None:
+def copied(pattern: Contraction, tile: Tile, costs: Costs) -> str | None:
     """Along which axis rows are copied, if that is better than to read them where they lie: where a value is computed, where K
     does not run along memory, or where rows fall into the same sets of the cache."""
-    (k,) = form.reduce.axes
-    if form.m is None:
+    (k,) = pattern.reduce.axes
+    if pattern.m is None:
         return None
-    found = loads(form.a)
+    found = loads(pattern.a)
     if any(x.index[0].coefficient(k) not in (0, 1) for x in found):
-        return "m" if all(x.index[0].coefficient(form.m) in (0, 1) for x in found) else "k"
-    crowded = any(most_in_a_set(x.index[0].coefficient(form.m) * ITEM_SIZES[x.dtype], tile.rows, costs) > max(
+        return "m" if all(x.index[0].coefficient(pattern.m) in (0, 1) for x in found) else "k"
+    crowded = any(most_in_a_set(x.index[0].coefficient(pattern.m) * ITEM_SIZES[x.dtype], tile.rows, costs) > max(
         4, tile.rows // 2) for x in found)
-    return "k" if crowded or not isinstance(form.a, Load) else None
+    return "k" if crowded or not isinstance(pattern.a, Load) else None
 
 
 def most_in_a_set(stride: int, rows: int, costs: Costs) -> int:

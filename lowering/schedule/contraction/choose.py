@@ -19,7 +19,7 @@ from ..nest.loop_nest import Nest
 from ..nest.padding_conditions import Conditions
 from ..strategy import Precision
 from ..vectorize.epilogue import operations
-from .bf16_split.choose import choose_parts
+from .bf16_split.choose import choose_by_limbs
 from .cache_blocking import Blocks, choose_blocks
 from .int8.amx_choose import choose_tiles
 from .int8.vnni import bytes_of, can_stage_all, prefixes, rows_of_group
@@ -44,14 +44,14 @@ MAX_TERMS_FOR_LESS_CODE, MAX_INT8_TERMS_FOR_LESS_CODE = 1 << 23, 1 << 25
 class ContractionChoice:
     """`step` is how one step of K is done: "fma", "multiply", "dot4", "tiles", "bf16x6" or "bf16x3". `packing` is when b is
     packed: "compiling", "running" or "never". With `columns_first` each panel stays in the cache while all rows pass, or those
-    of a `group`; `ahead` says whether panels are asked for before they are read."""
+    of a `group`; `prefetching` says whether panels are prefetched."""
     tile: Tile
     lanes: int
     step: str
     packing: str
     columns_first: bool
     blocks: Blocks | None = None
-    ahead: bool = False
+    prefetching: bool = False
     group: int | None = None
     """Rows of a product of bytes that are staged together; None: all, where columns come first, else those of a tile."""
 
@@ -60,162 +60,171 @@ class ContractionChoice:
         within = f" in groups of {self.group} rows" if self.group else ""
         order = str(self.blocks) if self.blocks else ("columns" if self.columns_first else "rows") + " outermost" + within
         tile = f"tiles of {self.tile.rows} rows by {self.tile.vectors} vectors of {self.lanes}"
-        ahead = ", panels asked for ahead" if self.ahead else ""
-        return f"contraction: {self.step}, {tile}, {when[self.packing]}, {order}{ahead}"
+        prefetching = ", panels prefetched" if self.prefetching else ""
+        return f"contraction: {self.step}, {tile}, {when[self.packing]}, {order}{prefetching}"
 
 
-def choose_limbs(form: Contraction, target: Target, precision: Precision) -> ContractionChoice | None:
+def choose_limbs(pattern: Contraction, target: Target, precision: Precision) -> ContractionChoice | None:
     """Products of bfloat16 limbs of float32, on a matrix unit, where the precision allows it."""
-    tiles = choose_parts(form, target, precision) if is_float(form.reduce.dtype) else None
-    return ContractionChoice(tiles, lanes_of_sums(form, target), precision, packing_of(form), False) if tiles else None
+    tiles = choose_by_limbs(pattern, target, precision) if is_float(pattern.reduce.dtype) else None
+    return ContractionChoice(tiles, lanes_of_sums(pattern, target), precision, packing_of(pattern), False) if tiles else None
 
 
-def choose_amx(form: Contraction, target: Target) -> ContractionChoice | None:
+def choose_amx(pattern: Contraction, target: Target) -> ContractionChoice | None:
     """Products of bytes on a matrix unit."""
-    tiles = choose_tiles(form, target) if has_byte_products(form, target) else None
-    return ContractionChoice(tiles, lanes_of_sums(form, target), "tiles", packing_of(form), False) if tiles else None
+    tiles = choose_tiles(pattern, target) if has_byte_products(pattern, target) else None
+    return ContractionChoice(tiles, lanes_of_sums(pattern, target), "tiles", packing_of(pattern), False) if tiles else None
 
 
-def choose_vnni(form: Contraction, target: Target) -> ContractionChoice | None:
+def choose_vnni(pattern: Contraction, target: Target) -> ContractionChoice | None:
     """Products of bytes, four at a time in each lane."""
-    if not has_byte_products(form, target):
+    if not has_byte_products(pattern, target):
         return None
-    lanes, packing, seen = lanes_of_sums(form, target), packing_of(form), machine(form, "dot4", target)
-    much = form.passes * form.n.extent * form.depth > MAX_INT8_TERMS_FOR_LESS_CODE
-    prices, code = (target.costs.int8_tile_prices, None) if much else (target.costs.tile_prices, code_of(form))
-    tile = choose_tile(form.rows, form.n.extent, lanes, seen, aliased(form, target), prices, code, may_repeat(form, lanes))
-    large = form.n.extent * form.depth > target.l2_bytes // 3
-    if large and not can_stage_all(form, target):
-        group = rows_of_group(form, tile.rows, target)
+    lanes, packing, seen = lanes_of_sums(pattern, target), packing_of(pattern), machine(pattern, "dot4", target)
+    much = pattern.passes * pattern.n.extent * pattern.depth > MAX_INT8_TERMS_FOR_LESS_CODE
+    prices, code = (target.costs.int8_tile_prices, None) if much else (target.costs.tile_prices, code_of(pattern))
+    tile = choose_tile(
+        pattern.rows, pattern.n.extent, lanes, seen, aliased(pattern, target), prices, code, may_repeat(pattern, lanes)
+    )
+    large = pattern.n.extent * pattern.depth > target.l2_bytes // 3
+    if large and not can_stage_all(pattern, target):
+        group = rows_of_group(pattern, tile.rows, target)
         return ContractionChoice(tile, lanes, "dot4", packing, group is not None, group=group)
-    soon = packing == "compiling" and is_worthwhile(form, tile.rows, target)
-    return ContractionChoice(tile, lanes, "dot4", packing, large and form.passes > tile.rows, None, large and soon)
+    soon = packing == "compiling" and is_worthwhile(pattern, tile.rows, target)
+    return ContractionChoice(tile, lanes, "dot4", packing, large and pattern.passes > tile.rows, None, large and soon)
 
 
-def choose_vectors(form: Contraction, target: Target) -> ContractionChoice:
+def choose_vectors(pattern: Contraction, target: Target) -> ContractionChoice:
     """A tile of sums in vector registers, one element of K at a time: of floats (fma), or of integers."""
-    lanes, packing, step = lanes_of_sums(form, target), packing_of(form), "fma" if is_float(form.reduce.dtype) else "multiply"
-    tile = choose_tile(form.rows, form.n.extent, lanes, machine(form, step, target), aliased(form, target),
-                       target.costs.integer_tile_prices if step == "multiply" else target.costs.tile_prices, code_of(form),
-                       may_repeat(form, lanes))
-    if packing == "running" and contiguous(form) and form.passes < 4 * tile.rows:
+    lanes, packing, step = (
+        lanes_of_sums(pattern, target),
+        packing_of(pattern),
+        "fma" if is_float(pattern.reduce.dtype) else "multiply",
+    )
+    tile = choose_tile(pattern.rows, pattern.n.extent, lanes, machine(pattern, step, target), aliased(pattern, target),
+                       target.costs.integer_tile_prices if step == "multiply" else target.costs.tile_prices, code_of(pattern),
+                       may_repeat(pattern, lanes))
+    if packing == "running" and contiguous(pattern) and pattern.passes < 4 * tile.rows:
         packing = "never"
-    soon = packing == "compiling" and is_worthwhile(form, tile.rows, target)
-    found = in_blocks(form, lanes, packing == "compiling", target)
-    if found and not (soon and (is_near(form, target) or not found[1].copied)):  # panels asked for ahead need no blocks
+    soon = packing == "compiling" and is_worthwhile(pattern, tile.rows, target)
+    found = in_blocks(pattern, lanes, packing == "compiling", target)
+    if found and not (soon and (is_near(pattern, target) or not found[1].copied)):  # panels prefetched need no blocks
         whole, blocks = found
         when = packing if packing == "compiling" else "running" if blocks.filled else "never"
         return ContractionChoice(whole, lanes, step, when, False, blocks)
-    large = form.n.extent * form.depth * ITEM_SIZES[form.reduce.dtype] > target.l2_bytes // 3
-    return ContractionChoice(tile, lanes, step, packing, large and form.passes > tile.rows, None, large and soon)
+    large = pattern.n.extent * pattern.depth * ITEM_SIZES[pattern.reduce.dtype] > target.l2_bytes // 3
+    return ContractionChoice(tile, lanes, step, packing, large and pattern.passes > tile.rows, None, large and soon)
 
 
-def lanes_of_sums(form: Contraction, target: Target) -> int:
-    return target.lanes(ITEM_SIZES[form.reduce.dtype])
+def lanes_of_sums(pattern: Contraction, target: Target) -> int:
+    return target.lanes(ITEM_SIZES[pattern.reduce.dtype])
 
 
-def packing_of(form: Contraction) -> str:
+def packing_of(pattern: Contraction) -> str:
     """When b is packed, if it is."""
-    return "compiling" if is_constant(form.b) else "running"
+    return "compiling" if is_constant(pattern.b) else "running"
 
 
-def has_byte_products(form: Contraction, target: Target) -> bool:
+def has_byte_products(pattern: Contraction, target: Target) -> bool:
     """Whether four products of bytes are done at a time in each lane."""
-    return (target.dot_product is not None and bytes_of(form) is not None and lanes_of_sums(form, target) >= 4
-            and places_with_conditions(form) <= MAX_PADDED_PLACES)
+    return (target.dot_product is not None and bytes_of(pattern) is not None and lanes_of_sums(pattern, target) >= 4
+            and places_with_conditions(pattern) <= MAX_PADDED_PLACES)
 
 
-def machine(form: Contraction, step: str, target: Target) -> Target:
+def machine(pattern: Contraction, step: str, target: Target) -> Target:
     """The machine as products see it that are done so."""
-    return of_sums(form.reduce.dtype, target) if step == "multiply" else target
+    return of_sums(pattern.reduce.dtype, target) if step == "multiply" else target
 
 
-def others(form: Contraction, choice: ContractionChoice, target: Target) -> Iterator[ContractionChoice]:
+def others(pattern: Contraction, choice: ContractionChoice, target: Target) -> Iterator[ContractionChoice]:
     """The same with the other tiles that the cost model thinks most of, with the other order of loops, and without blocks."""
     if choice.step not in ("fma", "multiply", "dot4"):
         return
     if choice.blocks is None:
-        few, seen = aliased(form, target), machine(form, choice.step, target)
-        for tile in ranked_tiles(form.rows, form.n.extent, choice.lanes, seen, few)[:MAX_TRIED_TILES]:
+        few, seen = aliased(pattern, target), machine(pattern, choice.step, target)
+        for tile in ranked_tiles(pattern.rows, pattern.n.extent, choice.lanes, seen, few)[:MAX_TRIED_TILES]:
             yield replace(choice, tile=tile)
-        if choice.step != "dot4" and form.rows > choice.tile.rows:
+        if choice.step != "dot4" and pattern.rows > choice.tile.rows:
             yield replace(choice, columns_first=not choice.columns_first)
     elif choice.packing == "compiling":
-        plain = choose_tile(form.rows, form.n.extent, choice.lanes, target, aliased(form, target))
+        plain = choose_tile(pattern.rows, pattern.n.extent, choice.lanes, target, aliased(pattern, target))
         yield from (replace(choice, tile=plain, columns_first=first, blocks=None) for first in (True, False))
 
 
-def in_blocks(form: Contraction, lanes: int, constant: bool, target: Target) -> tuple[Tile, Blocks] | None:
+def in_blocks(pattern: Contraction, lanes: int, constant: bool, target: Target) -> tuple[Tile, Blocks] | None:
     """The tile and the blocks of a product for which blocks are better; a smaller tile for less work, if its blocks are
     alike."""
-    whole, less = (choose_tile(form.rows, form.n.extent, lanes, target, False, target.costs.blocked_tile_prices, code)
-                   for code in (None, code_of(form)))
-    blocks = choose_blocks(form, whole, lanes, constant, target)
+    whole, less = (choose_tile(pattern.rows, pattern.n.extent, lanes, target, False, target.costs.blocked_tile_prices, code)
+                   for code in (None, code_of(pattern)))
+    blocks = choose_blocks(pattern, whole, lanes, constant, target)
     if blocks is None:
         return None
-    if form.rows * form.n.extent * form.depth > MAX_TERMS_FOR_LESS_CODE:
+    if pattern.rows * pattern.n.extent * pattern.depth > MAX_TERMS_FOR_LESS_CODE:
         return whole, blocks
-    others = choose_blocks(form, less, lanes, constant, target)
+    others = choose_blocks(pattern, less, lanes, constant, target)
     alike = others and (others.filled, others.copied) == (blocks.filled, blocks.copied)
     return (less, others) if others and alike else (whole, blocks)
 
 
-def code_of(form: Contraction, group: int = 1) -> Code:
+def code_of(pattern: Contraction, group: int = 1) -> Code:
     """What the code of a tile costs, beside its work."""
-    steps = form.depth * form.turns * math.prod(a.extent for a in form.outer)
-    taps = math.prod(a.extent for a in Conditions.of(form.reduce, form.m, form.n).tapped)
-    last = form.reduce.axes[-1].extent if group == 1 else -(-form.depth // group)
-    return Code(steps, operations(form.a), operations(form.nest.value, form.reduce), taps, last,
-                share_of(form.nest.value))
+    steps = pattern.depth * pattern.iterations * math.prod(a.extent for a in pattern.outer)
+    taps = math.prod(a.extent for a in Conditions.of(pattern.reduce, pattern.m, pattern.n).tapped)
+    last = pattern.reduce.axes[-1].extent if group == 1 else -(-pattern.depth // group)
+    return Code(steps, operations(pattern.a), operations(pattern.nest.value, pattern.reduce), taps, last,
+                share_of(pattern.nest.value))
 
 
-def places_with_conditions(form: Contraction) -> int:
+def places_with_conditions(pattern: Contraction) -> int:
     """How many places of K "dot4" tells apart at most, each with code of its own."""
-    return math.prod(a.extent for a in form.reduce.axes if any(w.index.coefficient(a) for w in form.reduce.where))
+    return math.prod(a.extent for a in pattern.reduce.axes if any(w.index.coefficient(a) for w in pattern.reduce.where))
 
 
-def may_repeat(form: Contraction, lanes: int) -> bool:
+def may_repeat(pattern: Contraction, lanes: int) -> bool:
     """Whether rows may be computed twice: their outputs could not lie where something is that is read with the sums, and
-    the turns of a loop may do so."""
-    read = [x for x in loads_beside(form.nest.value, form.reduce) if x.buffer.data is None]
-    return has_outer_iterations(form, lanes) and not any(form.m in x.index[0].axes for x in read)
+    the iterations of a loop may do so."""
+    read = [x for x in loads_beside(pattern.nest.value, pattern.reduce) if x.buffer.data is None]
+    return has_outer_iterations(pattern, lanes) and not any(pattern.m in x.index[0].axes for x in read)
 
 
-def has_outer_iterations(form: Contraction, lanes: int) -> bool:
+def has_outer_iterations(pattern: Contraction, lanes: int) -> bool:
     """Whether other loops than that over rows are there to be divided among threads, or there is little to divide."""
-    turns = form.turns * math.prod(a.extent for a in form.outer)
-    return turns >= MIN_OUTER_ITERATIONS or turns * form.rows * form.n.extent * form.depth <= MAX_UNDIVIDED_TERMS * lanes
+    iterations = pattern.iterations * math.prod(a.extent for a in pattern.outer)
+    return (
+        iterations >= MIN_OUTER_ITERATIONS
+        or iterations * pattern.rows * pattern.n.extent * pattern.depth <= MAX_UNDIVIDED_TERMS * lanes
+    )
 
 
-def aliased(form: Contraction, target: Target) -> bool:
+def aliased(pattern: Contraction, target: Target) -> bool:
     """Whether all rows of a tile fall into the same few sets of the first-level cache, and do not lie in the second."""
     stride = target.costs.cache_set_stride_bytes
-    return form.m is not None and any(x.index[0].coefficient(form.m) * ITEM_SIZES[x.dtype] % stride == 0
-                                      and bytes_read(form, x) > target.l2_bytes for x in loads(form.a))
+    return pattern.m is not None and any(x.index[0].coefficient(pattern.m) * ITEM_SIZES[x.dtype] % stride == 0
+                                      and bytes_read(pattern, x) > target.l2_bytes for x in loads(pattern.a))
 
 
-def is_near(form: Contraction, target: Target) -> bool:
+def is_near(pattern: Contraction, target: Target) -> bool:
     """Whether rows are in the second-level cache as tiles read them: no copy of them is better."""
-    return isinstance(form.a, Load) and bytes_read(form, form.a) <= target.l2_bytes and all(
-        form.a.index[0].coefficient(k) in (0, 1) for k in form.reduce.axes)
+    return isinstance(pattern.a, Load) and bytes_read(pattern, pattern.a) <= target.l2_bytes and all(
+        pattern.a.index[0].coefficient(k) in (0, 1) for k in pattern.reduce.axes)
 
 
-def bytes_read(form: Contraction, x: Load) -> int:
+def bytes_read(pattern: Contraction, x: Load) -> int:
     """Bytes of a buffer that all rows read, at most."""
-    return min(x.buffer.nbytes, form.passes * form.depth * ITEM_SIZES[x.dtype])
+    return min(x.buffer.nbytes, pattern.passes * pattern.depth * ITEM_SIZES[x.dtype])
 
 
-def run_by_turns(nests: Sequence[Nest], target: Target) -> bool:
+def run_interleaved(nests: Sequence[Nest], target: Target) -> bool:
     """Whether the parts of a nest are contractions that can run over the places where conditions on their outer axes and their
     rows hold, and over just the values of K that these leave; others may be without sums."""
     sums = [nest for nest in nests if any(isinstance(e, Reduce) for e in nodes(nest.value))]
-    return all(runs_by_turns(nest, target) for nest in sums)
+    return all(runs_interleaved(nest, target) for nest in sums)
 
 
-def runs_by_turns(nest: Nest, target: Target) -> bool:
-    form = recognise(nest, False)
-    if form is None or not all(w.index.axes <= {*form.outer, form.m} for w in nest.where):
+def runs_interleaved(nest: Nest, target: Target) -> bool:
+    pattern = recognise(nest, False)
+    if pattern is None or not all(w.index.axes <= {*pattern.outer, pattern.m} for w in nest.where):
         return False
-    if form.tested and choose_amx(form, target):
+    if pattern.tested and choose_amx(pattern, target):
         return False
-    return not (target.dot_product and bytes_of(form)) or prefixes(form, Axis("k", form.depth)) is not None
+    return not (target.dot_product and bytes_of(pattern)) or prefixes(pattern, Axis("k", pattern.depth)) is not None

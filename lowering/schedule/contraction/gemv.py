@@ -33,7 +33,7 @@ class MatrixVectorChoice:
     lanes: int
 
     def __str__(self) -> str:
-        return f"matrix by vector: {self.rows} rows, {self.vectors} vectors of {self.lanes} terms"
+        return f"gemv: {self.rows} rows, {self.vectors} vectors of {self.lanes} terms"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Gemv(Strategy):
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class GemvPattern:
     """The reduction, its axis, the factor that rows differ in, and the other one."""
     reduce: Reduce
     k: Axis
@@ -68,14 +68,14 @@ class Form:
     x: Expr
 
 
-def form_of(nest: Nest) -> Form | None:
+def pattern_of(nest: Nest) -> GemvPattern | None:
     m = nest.axes[-1]
     match main_reduction(nest, m):
         case Reduce("add", (k,), Apply("mul", factors), ()) as r if r.dtype in ("float32", "float64", "int32"):
             for a, x in (factors, factors[::-1]):
                 if m not in free_axes(x) and all(plain(load, m, k) for load in loads(r.body)) and not any(
                         isinstance(e, Reduce) for e in nodes(r.body)):
-                    return Form(r, k, a, x)
+                    return GemvPattern(r, k, a, x)
     return None
 
 
@@ -90,24 +90,28 @@ def recognise(nest: Nest, target: Target, rows: bool) -> MatrixVectorChoice | No
     """Where rows have vectors of terms. Integers whose products take longer than their loads: only where the matrix is more
     than the second-level cache holds."""
     inner = nest.axes[1:] if rows else nest.axes
-    form = form_of(nest) if inner and not nest.where else None
-    if form is None or not target.has_cache:
+    pattern = pattern_of(nest) if inner and not nest.where else None
+    if pattern is None or not target.has_cache:
         return None
-    lanes = target.lanes(max(ITEM_SIZES[e.dtype] for e in nodes(form.reduce.body)))
-    size = inner[-1].extent * form.k.extent * max(ITEM_SIZES[x.dtype] for x in loads(form.a))
-    if lanes == 1 or form.k.extent < VECTORS_OF_A_ROW * lanes or not (is_float(form.reduce.dtype) or size > target.l2_bytes):
+    lanes = target.lanes(max(ITEM_SIZES[e.dtype] for e in nodes(pattern.reduce.body)))
+    size = inner[-1].extent * pattern.k.extent * max(ITEM_SIZES[x.dtype] for x in loads(pattern.a))
+    if (
+        lanes == 1
+        or pattern.k.extent < VECTORS_OF_A_ROW * lanes
+        or not (is_float(pattern.reduce.dtype) or size > target.l2_bytes)
+    ):
         return None
     most = (target.vector_registers - 1) // (VECTORS_OF_A_ROW + 1)
     return MatrixVectorChoice(min(MAX_ROWS, most, inner[-1].extent), VECTORS_OF_A_ROW, lanes)
 
 
 def lower(b: Builder, nest: Nest, choice: MatrixVectorChoice, target: Target, rows: Rows | None) -> None:
-    form, (*outer, m) = form_of(nest), nest.axes
-    assert form is not None
-    writer = Writer(b, target, nest, form.reduce, choice.rows)
+    pattern, (*outer, m) = pattern_of(nest), nest.axes
+    assert pattern is not None
+    writer = Writer(b, target, nest, pattern.reduce, choice.rows)
 
     def tile(at: At, count: int) -> None:
-        sums = Sums(b, target, form, choice, at, [{**at, m: at[m] + r} for r in range(count)]).all()
+        sums = Sums(b, target, pattern, choice, at, [{**at, m: at[m] + r} for r in range(count)]).all()
         writer.write(Block(at, m, count, None, (Piece(0, 1, 1),)), sums)
 
     nested(b, tuple(outer), {}, lambda at: over(b, balanced(m.extent, choice.rows), lambda start, t: tile(
@@ -119,14 +123,14 @@ class Sums:
     """The sums of some rows, which are at `places`."""
     b: Builder
     target: Target
-    form: Form
+    pattern: GemvPattern
     choice: MatrixVectorChoice
     at: At
     places: Sequence[At]
 
     def all(self) -> list[Operand]:
-        b, dtype, lanes, each = self.b, self.form.reduce.dtype, self.choice.lanes, self.choice.lanes * self.choice.vectors
-        extent, count = self.form.k.extent, len(self.places)
+        b, dtype, lanes, each = self.b, self.pattern.reduce.dtype, self.choice.lanes, self.choice.lanes * self.choice.vectors
+        extent, count = self.pattern.k.extent, len(self.places)
         inits: list[Operand] = [Literal(0, Type(dtype, lanes))] * (count * self.choice.vectors)
         sums = self.loop(extent // each, each, 0, inits, lanes)
         for start in range(extent // each * each, extent - lanes + 1, lanes):
@@ -136,11 +140,11 @@ class Sums:
         totals: list[Operand] = [b.op("reduce_add", x, type=Type(dtype)) for x in sums]
         return self.loop(extent % lanes, 1, extent - extent % lanes, totals, 1)
 
-    def loop(self, turns: int, each: int, start: int, sums: list[Operand], lanes: int) -> list[Operand]:
-        """The terms from `start` on, `each` a turn, in vectors of so many lanes."""
-        if not turns:
+    def loop(self, iterations: int, each: int, start: int, sums: list[Operand], lanes: int) -> list[Operand]:
+        """The terms from `start` on, `each` an iteration, in vectors of so many lanes."""
+        if not iterations:
             return sums
-        axis, count = Axis(self.form.k.name, turns), len(self.places)
+        axis, count = Axis(self.pattern.k.name, iterations), len(self.places)
 
         def body(*acc: Operand) -> list[Operand]:
             first = Affine.of(axis) * each + start
@@ -151,12 +155,12 @@ class Sums:
 
     def step(self, k: Affine, sums: Sequence[Operand], lanes: int) -> list[Operand]:
         """One vector of terms for each row."""
-        x = self.value(self.form.x, {**self.at, self.form.k: k}, lanes)
-        return [self.accumulate(total, self.value(self.form.a, {**place, self.form.k: k}, lanes), x)
+        x = self.value(self.pattern.x, {**self.at, self.pattern.k: k}, lanes)
+        return [self.accumulate(total, self.value(self.pattern.a, {**place, self.pattern.k: k}, lanes), x)
                 for total, place in zip(sums, self.places)]
 
     def value(self, e: Expr, place: At, lanes: int) -> Operand:
-        return Vectorizer(self.b, self.target, place, self.form.k, lanes).vector(e)
+        return Vectorizer(self.b, self.target, place, self.pattern.k, lanes).vector(e)
 
     def accumulate(self, total: Operand, a: Operand, x: Operand) -> Operand:
         if is_float(total.type.dtype):

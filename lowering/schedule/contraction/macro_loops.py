@@ -24,18 +24,18 @@ from .int8.vnni import Dot4
 from .micro_kernel import Multiply, Product, Step, columns
 from .pack_b import Panels, depth_of_panels, pack_at_run_time, packed, unpacked
 from .pattern import Contraction
-from .prefetch import Ahead
+from .prefetch import Prefetching
 
 MAX_COUNTED_PLACES = 128
 """Of outer axes, for which rows of outputs are not counted."""
 
 
-def alike_in_each(form: Contraction, choice: ContractionChoice, conditions: Conditions) -> Tiles | None:
+def alike_in_each(pattern: Contraction, choice: ContractionChoice, conditions: Conditions) -> Tiles | None:
     """Tiles of one size for the rows of outputs that there are at each place of the outer axes, more here and fewer there; the
     last computes rows again."""
-    if form.m is None or not form.tested or conditions.rows or not may_repeat(form, choice.lanes):
+    if pattern.m is None or not pattern.tested or conditions.rows or not may_repeat(pattern, choice.lanes):
         return None
-    counts = counts_of_rows(form.m, form.tested)
+    counts = counts_of_rows(pattern.m, pattern.tested)
     most, fewest = max(counts, default=0), min(counts, default=0)
     size = min(balanced(most, choice.tile.rows)[0].size, fewest) if most else 0
     return Tiles(0, size, -(-most // size)) if size > 1 else None
@@ -57,7 +57,7 @@ class Loops:
     staged; with `groups`, those of one group. `lines` are the tiles of rows, but where there are others (`alike`); `widths`
     those of columns, `wide` those beside a single row."""
     b: Builder
-    form: Contraction
+    pattern: Contraction
     product: Product
     columns_first: bool
     lines: Sequence[Tiles]
@@ -68,23 +68,23 @@ class Loops:
 
     def write(self, fill: Callable[[At], None] | None, rows: Rows | None) -> None:
         """All of it; `fill` packs the panels of the batch at a place."""
-        form = self.form
-        if fill is None and not (self.columns_first and form.batch):
-            self.inner(form.outer, {}, rows)
+        pattern = self.pattern
+        if fill is None and not (self.columns_first and pattern.batch):
+            self.inner(pattern.outer, {}, rows)
             return
-        first = tuple(a for d, a in enumerate(form.outer) if a in form.batch or (rows and d == 0 and form.batch))
-        rest = tuple(a for a in form.outer if a not in first)
+        first = tuple(a for d, a in enumerate(pattern.outer) if a in pattern.batch or (rows and d == 0 and pattern.batch))
+        rest = tuple(a for a in pattern.outer if a not in first)
 
         def batch(at: At) -> None:
             if fill:
-                self.b.outside(depth_of_panels(self.b, form), lambda: fill(at))
+                self.b.outside(depth_of_panels(self.b, pattern), lambda: fill(at))
             self.inner(rest, at, None if first else rows)
 
-        nested(self.b, first, {}, batch, rows if first else None, form.nest.where)
+        nested(self.b, first, {}, batch, rows if first else None, pattern.nest.where)
 
     def inner(self, axes: tuple[Axis, ...], at: At, rows: Rows | None) -> None:
         if not self.columns_first:
-            nested(self.b, axes, at, self.row_major, rows, self.form.nest.where)
+            nested(self.b, axes, at, self.row_major, rows, self.pattern.nest.where)
         elif self.groups:
             self.b.loop(self.groups, lambda: self.column_major(axes, at, rows))
         else:
@@ -98,23 +98,23 @@ class Loops:
         self.over_rows(at, line)
 
     def column_major(self, axes: tuple[Axis, ...], at: At, rows: Rows | None) -> None:
-        step, where = self.product.step, self.form.nest.where
-        if step.is_staged:
+        step, where = self.product.step, self.pattern.nest.where
+        if step.packs_rows:
             nested(self.b, axes, at, lambda at: self.over_rows(at, lambda at, m: step.stage(at, m.size)))
         self.over_columns(at, lambda at, vectors, panel: nested(self.b, axes, at, lambda at: self.over_rows(
             at, lambda at, m: self.product.tile(at, m, vectors, panel)), rows, where), self.widths)
 
     def over_rows(self, at: At, run: Callable[[At, Tiles], None]) -> None:
-        b, form, alike = self.b, self.form, self.alike
-        if alike and (m := form.m):
-            over_tested(b, m, alike, [w.substitute(at) for w in form.tested], lambda start: run({**at, m: start}, alike))
+        b, pattern, alike = self.b, self.pattern, self.alike
+        if alike and (m := pattern.m):
+            over_tested(b, m, alike, [w.substitute(at) for w in pattern.tested], lambda start: run({**at, m: start}, alike))
             return
         groups = self.groups
-        first = Affine.of(groups) * (form.rows // groups.extent) if groups else Affine()
+        first = Affine.of(groups) * (pattern.rows // groups.extent) if groups else Affine()
 
         def rows(start: Affine, t: Tiles) -> None:
-            place = {**at, form.m: first + start} if form.m else at
-            found = [r.substitute(place) for r in form.tested]
+            place = {**at, pattern.m: first + start} if pattern.m else at
+            found = [r.substitute(place) for r in pattern.tested]
             if any(w.known is False for w in found):
                 return
             if tests := [w for w in found if w.known is None]:
@@ -125,30 +125,39 @@ class Loops:
 
     def over_columns(self, at: At, run: Callable[[At, tuple[Piece, ...], int], None], cut: Cut) -> None:
         for (t, vectors), (panel, _) in zip(cut, self.widths):
-            over(self.b, [t], lambda start, _: run({**at, self.form.n: start}, vectors, panel.size))
+            over(self.b, [t], lambda start, _: run({**at, self.pattern.n: start}, vectors, panel.size))
 
 
-def lower(b: Builder, form: Contraction, choice: ContractionChoice, target: Target, rows: Rows | None) -> None:
+def lower(b: Builder, pattern: Contraction, choice: ContractionChoice, target: Target, rows: Rows | None) -> None:
     """Without blocks of K, by vectors."""
     if choice.step == "dot4" and rows:
-        choice = replace(choice, columns_first=False, ahead=False, group=None)
-    groups = Axis("group", form.rows // choice.group) if choice.group else None
-    conditions, widths = Conditions.of(form.reduce, form.m, form.n), columns(form, choice, target)
+        choice = replace(choice, columns_first=False, prefetching=False, group=None)
+    groups = Axis("group", pattern.rows // choice.group) if choice.group else None
+    conditions, widths = Conditions.of(pattern.reduce, pattern.m, pattern.n), columns(pattern, choice, target)
     wide = widths if choice.columns_first or choice.tile.rows == 1 else together(widths)
-    found = operands(b, form, choice, target, conditions, widths, groups)
+    found = operands(b, pattern, choice, target, conditions, widths, groups)
     largest = max(count * sum(p.lanes for p in vectors) for count, cut in ((choice.tile.rows, widths), (1, wide))
                   for _, vectors in cut)
-    ahead = Ahead.of(b, form, found.panels.buffer if choice.ahead else None, target, found.step.group)
-    writer = Writer(b, target, form.nest, form.reduce, largest, known=found.known)
+    prefetching = Prefetching.of(b, pattern, found.panels.buffer if choice.prefetching else None, target, found.step.group)
+    writer = Writer(b, target, pattern.nest, pattern.reduce, largest, known=found.known)
     lines = [Tiles(0, 1, 1)]
-    if form.m:
-        steps = form.depth * form.turns * math.prod(a.extent for a in form.outer)
-        free = (0, choice.group) if choice.group else interior(form.m, (*conditions.rows, *form.tested))
-        lines = heights(choice.group or form.rows, free, choice.tile, conditions.by_single_rows, wide, steps,
-                        machine(form, choice.step, target), bool(form.tested), code_of(form, found.step.group),
-                        may_repeat(form, choice.lanes), conditions.parts(form.m), found.test_cycles)
-    loops = Loops(b, form, Product(b, form, found.step, found.panels, target, writer, ahead), choice.columns_first, lines,
-                  alike_in_each(form, choice, conditions), widths, wide, groups)
+    if pattern.m:
+        steps = pattern.depth * pattern.iterations * math.prod(a.extent for a in pattern.outer)
+        free = (0, choice.group) if choice.group else interior(pattern.m, (*conditions.rows, *pattern.tested))
+        lines = heights(choice.group or pattern.rows, free, choice.tile, conditions.by_single_rows, wide, steps,
+                        machine(pattern, choice.step, target), bool(pattern.tested), code_of(pattern, found.step.group),
+                        may_repeat(pattern, choice.lanes), conditions.parts(pattern.m), found.test_cycles)
+    loops = Loops(
+        b,
+        pattern,
+        Product(b, pattern, found.step, found.panels, target, writer, prefetching),
+        choice.columns_first,
+        lines,
+        alike_in_each(pattern, choice, conditions),
+        widths,
+        wide,
+        groups,
+    )
     loops.write(found.fill, rows)
 
 
@@ -163,16 +172,23 @@ class Operands:
     test_cycles: float | None = None
 
 
-def operands(b: Builder, form: Contraction, choice: ContractionChoice, target: Target, conditions: Conditions, widths: Cut,
+def operands(b: Builder, pattern: Contraction, choice: ContractionChoice, target: Target, conditions: Conditions, widths: Cut,
              groups: Axis | None) -> Operands:
     if choice.step == "dot4":
-        dot = Dot4.of(b, form, choice.tile.rows, target, widths, choice.columns_first, groups)
+        dot = Dot4.of(b, pattern, choice.tile.rows, target, widths, choice.columns_first, groups)
         return Operands(dot, dot.panels, dot.fill, dot.packed.known, dot.rows.test_cycles)
-    step, name, dtype, axes = Multiply(b, target, form, conditions), form.nest.name, form.reduce.dtype, form.reduce.axes
+    step, name, dtype, axes = (
+        Multiply(b, target, pattern, conditions),
+        pattern.nest.name,
+        pattern.reduce.dtype,
+        pattern.reduce.axes,
+    )
     match choice.packing:
         case "compiling":
-            return Operands(step, packed(b, name, form.b, form.n, axes, form.batch, widths, dtype), None, form.reduce)
+            return Operands(
+                step, packed(b, name, pattern.b, pattern.n, axes, pattern.batch, widths, dtype), None, pattern.reduce
+            )
         case "running":
-            return Operands(step, *pack_at_run_time(b, name, form.b, form.n, axes, widths, dtype, target, form.inside),
-                            form.reduce)
-    return Operands(step, unpacked(form.b, form.n, axes, dtype), None, form.reduce)
+            return Operands(step, *pack_at_run_time(b, name, pattern.b, pattern.n, axes, widths, dtype, target, pattern.inside),
+                            pattern.reduce)
+    return Operands(step, unpacked(pattern.b, pattern.n, axes, dtype), None, pattern.reduce)

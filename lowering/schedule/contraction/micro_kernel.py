@@ -22,7 +22,7 @@ from .border_tiles import sums_beside
 from .choose import ContractionChoice
 from .pack_b import Panels
 from .pattern import Contraction
-from .prefetch import Ahead
+from .prefetch import Prefetching
 from .register_tile import panels
 
 MIN_SUMS_OF_ONE_STEP = 6
@@ -42,7 +42,7 @@ class Step(Protocol):
     def group(self) -> int: ...
 
     @property
-    def is_staged(self) -> bool:
+    def packs_rows(self) -> bool:
         """Whether rows are prepared."""
 
     def stage(self, at: At, rows: int) -> None:
@@ -62,24 +62,24 @@ class Multiply:
     """One element at a time: total + a * b."""
     b: Builder
     target: Target
-    form: Contraction
+    pattern: Contraction
     conditions: Conditions
     group: int = 1
-    is_staged: bool = False
+    packs_rows: bool = False
 
     @property
     def axes(self) -> tuple[Axis, ...]:
-        return self.form.reduce.axes
+        return self.pattern.reduce.axes
 
     def stage(self, at: At, rows: int) -> None:
         pass
 
     def initial(self, at: At, row: int, piece: Piece) -> Operand:
-        return Literal(0, Type(self.form.reduce.dtype, piece.lanes))
+        return Literal(0, Type(self.pattern.reduce.dtype, piece.lanes))
 
     def row(self, at: At, row: int) -> Callable[[int], Operand]:
-        place = at if self.form.m is None else {**at, self.form.m: at[self.form.m] + row}
-        value = Vectorizer(self.b, self.target, place).value(self.form.a)
+        place = at if self.pattern.m is None else {**at, self.pattern.m: at[self.pattern.m] + row}
+        value = Vectorizer(self.b, self.target, place).value(self.pattern.a)
         return lambda lanes: self.b.splat(value, lanes)
 
     def accumulate(self, total: Operand, row: Operand, column: Operand) -> Operand:
@@ -88,26 +88,26 @@ class Multiply:
         return self.b.op("add", total, self.b.op("mul", row, column))
 
 
-def columns(form: Contraction, choice: ContractionChoice, target: Target) -> Cut:
+def columns(pattern: Contraction, choice: ContractionChoice, target: Target) -> Cut:
     least = min(4, choice.lanes) if choice.step == "dot4" else 1
     return [(t, pieces(t.size, choice.lanes, target.has_masked, least))
-            for t in panels(form.n.extent, choice.lanes, choice.tile)]
+            for t in panels(pattern.n.extent, choice.lanes, choice.tile)]
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
     """The body: the loops over K, and what is done with the sums of one tile."""
     b: Builder
-    form: Contraction
+    pattern: Contraction
     step: Step
     panels: Panels
     target: Target
     writer: Writer
-    ahead: Ahead
+    prefetching: Prefetching
 
     def tile(self, at: At, line: Tiles, vectors: tuple[Piece, ...], panel: int) -> None:
         """One tile of rows, for vectors of panels that are `panel` columns each."""
-        block = Block(at, self.form.m, line.size, self.form.n, vectors)
+        block = Block(at, self.pattern.m, line.size, self.pattern.n, vectors)
         conditions = self.step.conditions
         places = [block.place(row, 0) for row in range(line.size)]
         failing = unsettled(conditions.rows, (places[0], places[-1]))
@@ -144,11 +144,11 @@ class Product:
         for axis in self.step.axes:
             k = k * axis.extent + at[axis]
         columns = self.panels.load(self.b, self.target, at, vectors, panel, k)
-        self.ahead.panel(at, k, rows, vectors)
-        self.ahead.epilogue(at, k, rows, vectors)
+        self.prefetching.panel(at, k, rows, vectors)
+        self.prefetching.epilogue(at, k, rows, vectors)
         for r in range(rows):
-            if failing and self.form.m:
-                place = {**at, self.form.m: at[self.form.m] + r}
+            if failing and self.pattern.m:
+                place = {**at, self.pattern.m: at[self.pattern.m] + r}
                 if any(w.substitute(place).known is False for w in failing):
                     continue
             row = self.step.row(at, r)

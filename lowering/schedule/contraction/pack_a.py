@@ -26,12 +26,12 @@ START = Affine()
 
 
 @dataclass(frozen=True, slots=True)
-class Staging:
+class RowPacking:
     """Where rows of `x` go: `depth` elements each, `stride` apart. With `flipped` signed bytes become unsigned ones, 128
     more. Where b has a zero point, `terms` holds what it adds to each row's sums."""
     b: Builder
     target: Target
-    form: Contraction
+    pattern: Contraction
     x: Load
     zero_point: int
     buffer: Buffer
@@ -44,30 +44,30 @@ class Staging:
     """Where the first row goes."""
 
     @staticmethod
-    def of(b: Builder, form: Contraction, x: Load, zero_points: tuple[int, int], rows: int, depth: int, stride: int,
-           flipped: bool, target: Target) -> Staging:
+    def of(b: Builder, pattern: Contraction, x: Load, zero_points: tuple[int, int], rows: int, depth: int, stride: int,
+           flipped: bool, target: Target) -> RowPacking:
         """With scratch for so many rows. `zero_points` are those of a and b."""
-        name = form.nest.name
+        name = pattern.nest.name
         dtype = "int8" if flipped or x.dtype == "int8" else "uint8"
         buffer = b.scratch(Buffer(f"{name}.rows", dtype, ((rows - 1) * stride + depth,), "scratch"))
         terms = b.scratch(Buffer(f"{name}.terms", "int32", (rows,), "scratch")) if zero_points[1] else None
-        return Staging(b, target, form, x, zero_points[0], buffer, depth, stride, flipped, -zero_points[1], terms)
+        return RowPacking(b, target, pattern, x, zero_points[0], buffer, depth, stride, flipped, -zero_points[1], terms)
 
     def stage(self, at: At, rows: int) -> None:
         """buffer[r, k] = a[m + r, k]; the zero point where a condition fails. Rows whose conditions hold for all of K
         are copied in longer runs than those around."""
-        where = [w for w in self.form.reduce.where if w not in self.form.inside and any(
+        where = [w for w in self.pattern.reduce.where if w not in self.pattern.inside and any(
             w.substitute(self.row_at(at, r)).known is not True for r in (0, rows - 1))]
         self.parts(at, rows, where)
-        if rest := self.depth - self.form.depth:
+        if rest := self.depth - self.pattern.depth:
             over(self.b, [Tiles(0, 1, rows)], lambda start, _: self.vectors(
-                Affine(), (self.first + start) * self.stride + self.form.depth, rest, 0))
+                Affine(), (self.first + start) * self.stride + self.pattern.depth, rest, 0))
         if self.terms:
             over(self.b, [Tiles(0, 1, rows)], lambda start, _: self.term(self.first + start))
 
     def parts(self, at: At, rows: int, where: Sequence[Range]) -> None:
         """Rows that meet conditions, and those between; one by one where it is not known which do."""
-        if rows > 1 and self.form.m and at[self.form.m].terms and any(map(self.on_rows, where)):
+        if rows > 1 and self.pattern.m and at[self.pattern.m].terms and any(map(self.on_rows, where)):
             over(self.b, [Tiles(0, 1, rows)], lambda start, _: replace(self, first=self.first + start).lines(
                 self.row_at(at, start), range(1), where))
             return
@@ -81,7 +81,7 @@ class Staging:
     def lines(self, at: At, rows: range, where: Sequence[Range]) -> None:
         """These rows. Axes of K in conditions on them are taken apart, so that these are settled when compiling; others are
         tested once for many elements."""
-        axes = self.form.reduce.axes
+        axes = self.pattern.reduce.axes
         apart = [a for a in axes if any(w.index.coefficient(a) for w in where if self.on_rows(w))]
         run = self.run_of([a for a in axes if any(w.index.coefficient(a) for w in where)])
         looped = [a for a in axes[:len(axes) - len(run)] if a not in apart]
@@ -96,16 +96,16 @@ class Staging:
     @property
     def test_cycles(self) -> float:
         """What tests of a row take, for each element of K."""
-        axes = self.form.reduce.axes
-        run = self.run_of([a for a in axes if any(w.index.coefficient(a) for w in self.form.reduce.where)])
+        axes = self.pattern.reduce.axes
+        run = self.run_of([a for a in axes if any(w.index.coefficient(a) for w in self.pattern.reduce.where)])
         return self.target.costs.condition_test_cycles / math.prod(a.extent for a in run)
 
     def on_rows(self, w: Range) -> bool:
-        return self.form.m is not None and bool(w.index.coefficient(self.form.m))
+        return self.pattern.m is not None and bool(w.index.coefficient(self.pattern.m))
 
     def run_of(self, apart: Sequence[Axis]) -> tuple[Axis, ...]:
         """The last axes of K, as many as lie in memory as one run; none of those `apart`."""
-        return run_of(self.x, self.form.reduce.axes, apart)
+        return run_of(self.x, self.pattern.reduce.axes, apart)
 
     def cases(self, at: At, rows: range, where: Sequence[Range]) -> list[tuple[range, tuple[Range, ...] | None]]:
         """Neighbouring rows with the conditions that must be tested for them; None where one fails for sure."""
@@ -129,7 +129,7 @@ class Staging:
             axis, *rest = looped
             loop, low, high = Axis(axis.name, axis.extent), None, None
             inside = {**at, axis: Affine.of(loop)}
-            if mine := [w.substitute(inside) for w in self.form.inside if w.index.coefficient(axis)]:
+            if mine := [w.substitute(inside) for w in self.pattern.inside if w.index.coefficient(axis)]:
                 low, high = bounds(self.b, loop, mine)
             self.b.loop(loop, lambda: self.part(inside, rows, condition, rest, run), (), low, high)
             return
@@ -144,7 +144,7 @@ class Staging:
     def copy(self, at: At, rows: range, length: int, inside: bool) -> None:
         """One run of each row."""
         k = Affine()
-        for axis in self.form.reduce.axes:
+        for axis in self.pattern.reduce.axes:
             k = k * axis.extent + at[axis]
 
         def line(start: Affine, _: Tiles) -> None:
@@ -200,7 +200,7 @@ class Staging:
         self.b.store(self.terms, row, self.b.op("mul", one, Literal(self.factor, one.type)))
 
     def row_at(self, at: At, row: Affine | int) -> At:
-        return {**at, self.form.m: at[self.form.m] + row} if self.form.m else at
+        return {**at, self.pattern.m: at[self.pattern.m] + row} if self.pattern.m else at
 
 
 def run_of(x: Load, axes: tuple[Axis, ...], apart: Sequence[Axis]) -> tuple[Axis, ...]:

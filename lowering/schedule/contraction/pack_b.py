@@ -186,9 +186,9 @@ def repeated(vectors: tuple[Piece, ...], alike: bool) -> list[tuple[Piece, int]]
     return [(group[0], len(group)) for group in groups]
 
 
-def depth_of_panels(b: Builder, form: Contraction) -> int:
+def depth_of_panels(b: Builder, pattern: Contraction) -> int:
     """How many of the open loops panels depend on: they are packed before the others, unless these store what is packed."""
-    if any(x.buffer.role == "scratch" for x in loads(form.b)):
+    if any(x.buffer.role == "scratch" for x in loads(pattern.b)):
         return b.depth
-    outer = {*free_axes(form.b), *(a for w in form.inside for a in w.index.axes)} - {form.n, *form.reduce.axes}
+    outer = {*free_axes(pattern.b), *(a for w in pattern.inside for a in w.index.axes)} - {pattern.n, *pattern.reduce.axes}
     return b.depth_of(outer)

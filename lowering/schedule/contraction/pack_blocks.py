@@ -11,7 +11,7 @@ from ...elements.traverse import loads
 from ...loops.builder import Builder
 from ...loops.ir import Operand, Type
 from ...target.target import Target
-from ..elementwise.transpose import turn
+from ..elementwise.transpose import iteration
 from ..nest.axis_blocks import Terms
 from ..nest.loop_nest import At
 from ..nest.tile_axis import Piece, pieces
@@ -22,7 +22,7 @@ Each = Callable[[Callable[[Affine], None]], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Filling:
+class BlockPacking:
     """Panels of `source`, [panel][term][column] in `scratch`; `n` are its columns, in vectors of `lanes`, `k` its terms."""
     b: Builder
     target: Target
@@ -76,7 +76,7 @@ class Filling:
                 columns = [piece.start + min(c, piece.active - 1) for c in range(self.lanes)]
                 lines = [Vectorizer(self.b, self.target, {**at, self.n: at[self.n] + c}, self.k, self.lanes).vector(self.source)
                          for c in columns]
-                for r, line in enumerate(turn(self.b, lines)):
+                for r, line in enumerate(iteration(self.b, lines)):
                     self.b.store(self.scratch, to + (r * width + piece.start), line)
 
         terms.loop(square, step=self.lanes)

@@ -28,12 +28,12 @@ from ..elementwise.elementwise import lower as lower_map
 from ..nest.constant_data import constant
 from ..nest.loop_nest import At, Nest, Rewriter, flat_index, flatten, free_axes, main_reduction, units
 from ..nest.row_range import Rows, nested
-from ..nest.split_nest import collapse, turns
+from ..nest.split_nest import collapse, iterations
 from ..nest.tile_axis import chunks, over, pieces, repeating
 from ..strategy import Constraints, Strategy
 from ..vectorize.epilogue import Block, Writer
 from .recognise import recognise as contraction_of
-from .strategies import ContractionStrategy, of_form
+from .strategies import ContractionStrategy, of_pattern
 
 COPY_L2_PART = 8
 """The copy takes no more than one part of so many of the second-level cache."""
@@ -68,7 +68,7 @@ class PaddedInput(Strategy):
         return (replace(self, inner=other) for other in self.inner.alternatives())
 
     def __str__(self) -> str:
-        return f"{self.inner}, of a copy with a halo: {self.copy.dtype}{list(self.copy.shape)}"
+        return f"{self.inner}, of a padded copy: {self.copy.dtype}{list(self.copy.shape)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +136,13 @@ def is_plain(x: Load) -> bool:
 
 
 def recognise(kernel: Kernel, constraints: Constraints) -> PaddedInput | None:
-    """The copy with a halo for a kernel whose rows meet conditions, where it is small."""
+    """The padded copy for a kernel whose rows meet conditions, where it is small."""
     axes = tuple(a for a in kernel.axes if a.extent != 1)
     if len(axes) < 2 or any(x.buffer is kernel.out for x in loads(kernel.value)):
         return None
     rewriter = Rewriter(units(kernel))
     index = rewriter.index(flat_index(kernel.out, tuple(map(Affine.of, kernel.axes)), {}))
-    product = Product.of(turns(Nest(kernel.out.name, kernel.out, axes, index, rewriter.value(kernel.value)), 1))
+    product = Product.of(iterations(Nest(kernel.out.name, kernel.out, axes, index, rewriter.value(kernel.value)), 1))
     if product is None or len(product.nest.axes) < 2 or not is_worthwhile(product):
         return None
     return of_product(flatten(kernel), product, constraints) if not product.haloed() or is_finite(product.b) else None
@@ -170,11 +170,11 @@ def of_product(nest: Nest, p: Product, constraints: Constraints) -> PaddedInput 
         return None
     read = Load(copy, (flat_index(copy, tuple(d.index - d.low for d in held), {}),))
     main = reading(p, read, where, outer)
-    form = contraction_of(collapse(main), False) if main else None
-    if form is None:
+    pattern = contraction_of(collapse(main), False) if main else None
+    if pattern is None:
         return None
-    form = replace(form, turns=math.prod(a.extent for a in outer))
-    inner = of_form(form, constraints)
+    pattern = replace(pattern, iterations=math.prod(a.extent for a in outer))
+    inner = of_pattern(pattern, constraints)
     if not p.haloed() and inner.choice.tile.rows < MIN_TILE_ROWS_WITHOUT_HALO:
         return None
     return PaddedInput(nest, target, p.b, outer, copy, (*zeros(p, copy), collapse(copied(p, copy, dimensions, held))), inner)
@@ -255,12 +255,12 @@ def lower(b: Builder, halo: PaddedInput) -> None:
     b.scratch(halo.copy)
     derive(b, (), (halo.weights,), lambda e: Made((), is_finite(e)))
 
-    def turn(_: At) -> None:
+    def iteration(_: At) -> None:
         for nest in halo.fill:
             filled(b, nest, halo.target)
         halo.inner.lower(b, None)
 
-    nested(b, halo.outer, {}, turn)
+    nested(b, halo.outer, {}, iteration)
 
 
 def filled(b: Builder, nest: Nest, target: Target) -> None:
@@ -270,7 +270,7 @@ def filled(b: Builder, nest: Nest, target: Target) -> None:
         lower_map(b, nest, ONE_BY_ONE, target, None)
         return
     *outer, n = nest.axes
-    cut = repeating if outer else chunks  # threads divide a loop whose turns keep apart
+    cut = repeating if outer else chunks  # threads divide a loop whose iterations keep apart
     lanes, writer = target.lanes(ITEM_SIZES[nest.out.dtype]), Writer(b, target, nest)
 
     def line(at: At) -> None:

@@ -12,7 +12,7 @@ from ..nest.loop_nest import Nest, free_axes
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contraction:
-    """The form: which factor and which axis plays which part."""
+    """The pattern: which factor and which axis plays which part."""
     nest: Nest
     reduce: Reduce
     a: Expr
@@ -23,7 +23,7 @@ class Contraction:
     n: Axis
     """The vectors' axis; not in a, contiguous in the output."""
     outer: tuple[Axis, ...]
-    turns: int = 1
+    iterations: int = 1
     """How often all of it is done, by loops around it."""
 
     @property

@@ -30,30 +30,37 @@ MIN_ROWS_EXTENT = 5
 
 
 def recognise(nest: Nest, rows: bool, target: Target | None = None) -> Contraction | None:
-    """The form of a nest, if it is one. Rows are neighbours in memory; with a target it is asked whether other rows, that meet
-    no condition, are less code."""
-    found = forms(nest, rows)
+    """The pattern of a nest, if it is one. Rows are neighbours in memory; with a target it is asked whether other rows, that
+    meet no condition, are less code."""
+    found = patterns(nest, rows)
     first = next(found, None)
     if first is None or target is None or not (first.tested or Conditions.of(first.reduce, first.m, first.n).rows):
         return first
-    return next((form for form in found if are_plain_rows(form, first, target)), first)
+    return next((pattern for pattern in found if are_plain_rows(pattern, first, target)), first)
 
 
-def are_plain_rows(form: Contraction, first: Contraction, target: Target) -> bool:
+def are_plain_rows(pattern: Contraction, first: Contraction, target: Target) -> bool:
     """Whether rows that lie apart meet no condition, and take hardly more cycles than those of the first form."""
-    if form.tested or Conditions.of(form.reduce, form.m, form.n).rows or (target.dot_product and bytes_of(form)):
+    if pattern.tested or Conditions.of(pattern.reduce, pattern.m, pattern.n).rows or (target.dot_product and bytes_of(pattern)):
         return False
-    if any(x.buffer.nbytes > target.l2_bytes // NEAR_L2_PART for x in loads(form.a)):
+    if any(x.buffer.nbytes > target.l2_bytes // NEAR_L2_PART for x in loads(pattern.a)):
         return False
-    lanes = target.lanes(ITEM_SIZES[form.reduce.dtype])
-    vectors = min(-(-form.n.extent // lanes), MAX_COMPARED_VECTORS)
+    lanes = target.lanes(ITEM_SIZES[pattern.reduce.dtype])
+    vectors = min(-(-pattern.n.extent // lanes), MAX_COMPARED_VECTORS)
     most = COMPARED_SUMS // vectors
-    each = [tile_step_cycles(rows, vectors, target) / rows for rows in (min(f.rows, most) for f in (form, first))]
-    turns = form.depth * form.turns * math.prod(a.extent for a in form.outer) * form.rows * form.n.extent / (lanes * vectors)
-    return turns * (each[0] - each[1]) <= price_of(share_of(form.nest.value)) * BORDER_TILE_LINES
+    each = [tile_step_cycles(rows, vectors, target) / rows for rows in (min(f.rows, most) for f in (pattern, first))]
+    iterations = (
+        pattern.depth
+        * pattern.iterations
+        * math.prod(a.extent for a in pattern.outer)
+        * pattern.rows
+        * pattern.n.extent
+        / (lanes * vectors)
+    )
+    return iterations * (each[0] - each[1]) <= price_of(share_of(pattern.nest.value)) * BORDER_TILE_LINES
 
 
-def forms(nest: Nest, rows: bool) -> Iterator[Contraction]:
+def patterns(nest: Nest, rows: bool) -> Iterator[Contraction]:
     """The ways to see a nest so."""
     inner = nest.axes[1:] if rows else nest.axes
     n = inner[-1] if inner else None
@@ -62,9 +69,9 @@ def forms(nest: Nest, rows: bool) -> Iterator[Contraction]:
         case Reduce("add", _, Apply("mul", factors)) if n and nest.index.coefficient(n) == 1:
             for m in tiled(inner[:-1]):
                 for a, b in (factors, factors[::-1]):
-                    form = Contraction(nest, reduction, a, b, m, n, tuple(x for x in nest.axes[:-1] if x is not m))
-                    if fits(form):
-                        yield form
+                    pattern = Contraction(nest, reduction, a, b, m, n, tuple(x for x in nest.axes[:-1] if x is not m))
+                    if fits(pattern):
+                        yield pattern
                         break
 
 
@@ -74,26 +81,29 @@ def tiled(axes: tuple[Axis, ...]) -> Sequence[Axis | None]:
     return (axes[-1], *sorted(long, key=lambda a: -a.extent)) if axes else (None,)
 
 
-def fits(form: Contraction) -> bool:
+def fits(pattern: Contraction) -> bool:
     """Whether the parts are what the tile needs: b does not change from row to row, nor a from column to column, and no column
     is left out."""
-    in_a, in_b = free_axes(form.a), free_axes(form.b)
-    if any(form.n in w.index.axes for w in form.nest.where):
+    in_a, in_b = free_axes(pattern.a), free_axes(pattern.b)
+    if any(pattern.n in w.index.axes for w in pattern.nest.where):
         return False
-    if form.n in in_a or form.n not in in_b or form.m in in_b or not set(form.reduce.axes) <= in_a | in_b:
+    if pattern.n in in_a or pattern.n not in in_b or pattern.m in in_b or not set(pattern.reduce.axes) <= in_a | in_b:
         return False
-    if any(isinstance(e, Reduce) for e in nodes(form.reduce.body)) or Conditions.of(form.reduce, form.m, form.n).tests:
+    if (
+        any(isinstance(e, Reduce) for e in nodes(pattern.reduce.body))
+        or Conditions.of(pattern.reduce, pattern.m, pattern.n).tests
+    ):
         return False
-    if is_constant(form.b):
+    if is_constant(pattern.b):
         return True
-    return in_range(form) and (form.passes >= 4 or contiguous(form))
+    return in_range(pattern) and (pattern.passes >= 4 or contiguous(pattern))
 
 
-def in_range(form: Contraction) -> bool:
+def in_range(pattern: Contraction) -> bool:
     """Whether b can be read at all values of K for which the conditions on b alone hold."""
-    return all(kept_in_range(x, form.inside) for x in loads(form.b))
+    return all(kept_in_range(x, pattern.inside) for x in loads(pattern.b))
 
 
-def contiguous(form: Contraction) -> bool:
+def contiguous(pattern: Contraction) -> bool:
     """Whether b can be read as it lies: whole vectors, no index that comes from data."""
-    return all(x.index[0].coefficient(form.n) in (0, 1) and form.n not in x.index[0].hidden for x in loads(form.b))
+    return all(x.index[0].coefficient(pattern.n) in (0, 1) and pattern.n not in x.index[0].hidden for x in loads(pattern.b))

@@ -22,19 +22,19 @@ from .recognise import recognise
 
 @dataclass(frozen=True, slots=True)
 class ContractionStrategy(Strategy):
-    """A contraction, of the pattern `form`, by register tiles."""
+    """A contraction, of the pattern `pattern`, by register tiles."""
     nest: Nest
     target: Target
-    form: Contraction
+    pattern: Contraction
     choice: ContractionChoice
 
     @staticmethod
     def recognise(nest: Nest, constraints: Constraints) -> ContractionStrategy | None:
-        form = recognise(nest, constraints.by_rows, constraints.target)
-        return of_form(form, constraints) if form else None
+        pattern = recognise(nest, constraints.by_rows, constraints.target)
+        return of_pattern(pattern, constraints) if pattern else None
 
     def alternatives(self) -> Iterator[ContractionStrategy]:
-        return (replace(self, choice=c) for c in others(self.form, self.choice, self.target))
+        return (replace(self, choice=c) for c in others(self.pattern, self.choice, self.target))
 
     def __str__(self) -> str:
         return str(self.choice)
@@ -45,7 +45,7 @@ class Bf16LimbTiles(ContractionStrategy):
     __slots__ = ()
 
     def lower(self, b: Builder, rows: Rows | None) -> None:
-        amx_loops.lower(b, self.form, self.choice.step, self.target, rows)
+        amx_loops.lower(b, self.pattern, self.choice.step, self.target, rows)
 
 
 class Int8MatrixTiles(ContractionStrategy):
@@ -53,7 +53,7 @@ class Int8MatrixTiles(ContractionStrategy):
     __slots__ = ()
 
     def lower(self, b: Builder, rows: Rows | None) -> None:
-        amx_macro_loops.lower(b, self.form, self.target, rows)
+        amx_macro_loops.lower(b, self.pattern, self.target, rows)
 
 
 class Int8DotTiles(ContractionStrategy):
@@ -61,7 +61,7 @@ class Int8DotTiles(ContractionStrategy):
     __slots__ = ()
 
     def lower(self, b: Builder, rows: Rows | None) -> None:
-        macro_loops.lower(b, self.form, self.choice, self.target, rows)
+        macro_loops.lower(b, self.pattern, self.choice, self.target, rows)
 
 
 class VectorTiles(ContractionStrategy):
@@ -70,18 +70,18 @@ class VectorTiles(ContractionStrategy):
 
     def lower(self, b: Builder, rows: Rows | None) -> None:
         if self.choice.blocks:
-            blocked_loops.lower(b, self.form, self.choice, self.choice.blocks, self.target, rows)
+            blocked_loops.lower(b, self.pattern, self.choice, self.choice.blocks, self.target, rows)
         else:
-            macro_loops.lower(b, self.form, self.choice, self.target, rows)
+            macro_loops.lower(b, self.pattern, self.choice, self.target, rows)
 
 
-def of_form(form: Contraction, constraints: Constraints) -> ContractionStrategy:
+def of_pattern(pattern: Contraction, constraints: Constraints) -> ContractionStrategy:
     """The strategy for a contraction that is recognised."""
-    nest, target = form.nest, constraints.target
-    if choice := choose_limbs(form, target, constraints.precision):
-        return Bf16LimbTiles(nest, target, form, choice)
-    if choice := choose_amx(form, target):
-        return Int8MatrixTiles(nest, target, form, choice)
-    if choice := choose_vnni(form, target):
-        return Int8DotTiles(nest, target, form, choice)
-    return VectorTiles(nest, target, form, choose_vectors(form, target))
+    nest, target = pattern.nest, constraints.target
+    if choice := choose_limbs(pattern, target, constraints.precision):
+        return Bf16LimbTiles(nest, target, pattern, choice)
+    if choice := choose_amx(pattern, target):
+        return Int8MatrixTiles(nest, target, pattern, choice)
+    if choice := choose_vnni(pattern, target):
+        return Int8DotTiles(nest, target, pattern, choice)
+    return VectorTiles(nest, target, pattern, choose_vectors(pattern, target))

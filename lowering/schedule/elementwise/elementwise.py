@@ -1,4 +1,4 @@
-"""Each output on its own: vectors along the contiguous axis. Also the form of everything that fits no other:
+"""Each output on its own: vectors along the contiguous axis. Also the pattern of everything that fits no other:
 reductions inside are computed where the axes that they depend on are known.
 """
 from __future__ import annotations
@@ -64,7 +64,7 @@ class MapChoice:
 
     def __str__(self) -> str:
         groups = f", in groups of {self.group}" if self.group > 1 else ""
-        return f"map: {self.unroll} vectors of {self.lanes}{groups}" + ", streaming stores" * self.streaming
+        return f"elementwise: {self.unroll} vectors of {self.lanes}{groups}" + ", streaming stores" * self.streaming
 
 
 ONE_BY_ONE = MapChoice(1, 1, False)
@@ -191,10 +191,10 @@ def scattered(value: Expr, axis: Axis, target: Target | None = None) -> bool:
     """Whether neighbours along the axis read small elements too far apart for shuffles, or anywhere: one by one, so more lanes
     are only more code."""
     return any(isinstance(e, Load) and e.dtype in NARROW and not (target and looked_up(e, target))
-               and lies_apart(e.index[0], axis) for e in nodes(value))
+               and is_strided(e.index[0], axis) for e in nodes(value))
 
 
-def lies_apart(index: Affine, axis: Axis) -> bool:
+def is_strided(index: Affine, axis: Axis) -> bool:
     """Whether what neighbours read is too far apart for shuffles, or anywhere."""
     if axis in index.hidden:
         return shared_by(index, axis) is None

@@ -91,7 +91,7 @@ def lower(b: Builder, nest: Nest, choice: TransposeChoice, target: Target, rows:
     def block(at: At, height: int, width: int) -> None:
         x, step = source.index[0].substitute(at), source.index[0].coefficient(j)
         lines = [b.load(source.buffer, x + min(c, width - 1) * step, size, height) for c in range(size)]
-        for r, line in enumerate(turn(b, lines)[:height]):
+        for r, line in enumerate(iteration(b, lines)[:height]):
             place = {**at, i: at[i] + r}
             writer.write(Block(place, None, 1, j, (Piece(0, size, width),)), given={source: line})
 
@@ -102,7 +102,7 @@ def lower(b: Builder, nest: Nest, choice: TransposeChoice, target: Target, rows:
     nested(b, tuple(a for a in nest.axes if a is not i and a is not j), {}, blocks, rows)
 
 
-def turn(b: Builder, lines: Sequence[Operand]) -> Sequence[Operand]:
+def iteration(b: Builder, lines: Sequence[Operand]) -> Sequence[Operand]:
     """Swap off-diagonal halves of ever smaller blocks."""
     n = len(lines)
     half = n // 2

@@ -34,7 +34,7 @@ MIN_INNER_PLACES = 4
 class PhaseUses(Protocol):
     """What the strategies make of the phases of a nest, on which it depends how it is cut."""
     def share_contraction(self, nests: Sequence[Nest]) -> bool:
-        """Whether they are contractions that can run as the turns of one loop."""
+        """Whether they are contractions that can run as the iterations of one loop."""
 
     def is_elementwise(self, nest: Nest) -> bool:
         """Whether a nest runs element by element, if none of its rows are asked for by themselves."""
@@ -45,15 +45,15 @@ def split(nest: Nest, by_rows: bool, target: Target, uses: PhaseUses) -> list[Ne
     parts in which a quotient of an axis is affine: the phases of a transposed convolution. With `by_rows` the first
     axis stays, even with an extent of 1."""
     nest = repeating(nest, by_rows, target)
-    if not by_rows and nest.axes and sums_along_terms(nest) and (together := turns(nest, 0)) is not nest:
+    if not by_rows and nest.axes and sums_along_terms(nest) and (together := iterations(nest, 0)) is not nest:
         return cut(together, by_rows)
     for last in () if by_rows else (1, 2):
-        if (together := turns(nest, last)) is not nest:
+        if (together := iterations(nest, last)) is not nest:
             pieces = phases(together, by_rows)
             if uses.share_contraction([collapse(piece) for piece in pieces]):
                 return pieces
     apart = phases(nest, by_rows)
-    if not by_rows and len(apart) > MAX_OWN_PHASES and (together := turns(nest, 1)) is not nest and are_maps(apart, uses):
+    if not by_rows and len(apart) > MAX_OWN_PHASES and (together := iterations(nest, 1)) is not nest and are_maps(apart, uses):
         pieces = phases(together, by_rows)
         return pieces if len(pieces) < len(apart) and are_maps(pieces, uses) else apart
     return apart
@@ -84,7 +84,7 @@ def phases(nest: Nest, by_rows: bool) -> list[Nest]:
         phase(nest, f"{nest.name}.{number}", start, steps), by_rows)]
 
 
-def turns(nest: Nest, last: int) -> Nest:
+def iterations(nest: Nest, last: int) -> Nest:
     """The nest with a loop over the phases of each axis with a quotient, but the `last` ones, which makes one body of code of
     them."""
     at: dict[Axis, Affine] = {}
@@ -93,10 +93,10 @@ def turns(nest: Nest, last: int) -> Nest:
     for a, found in quotients(nest, turned).items():
         if found.index.terms == ((a, 1),):
             by, before = found.divisor, found.index.const % found.divisor
-            phase, turn = Axis(f"{a.name}_phase", by), Axis(a.name, -(-(a.extent + before) // by))
-            at[a] = Affine.of(turn) * by + phase - before
+            phase, iteration = Axis(f"{a.name}_phase", by), Axis(a.name, -(-(a.extent + before) // by))
+            at[a] = Affine.of(iteration) * by + phase - before
             outermost.append(phase)
-            axes[axes.index(a)] = turn
+            axes[axes.index(a)] = iteration
             where.append(Range(at[a], 0, a.extent))
     if not at:
         return nest
@@ -108,7 +108,7 @@ def turns(nest: Nest, last: int) -> Nest:
 
 def repeating(nest: Nest, by_rows: bool, target: Target) -> Nest:
     """The nest with two axes for each that goes through the same places again and again: which time, and the place. Its
-    quotient and its remainder are then axes (a tile, rows that are gathered). Where there are reductions, `turns` and
+    quotient and its remainder are then axes (a tile, rows that are gathered). Where there are reductions, `iterations` and
     `phases` do better, but for a last axis of which many neighbours share what they read."""
     every = list(nodes(nest.value))
     reductions = any(isinstance(e, Reduce) for e in every)
@@ -125,9 +125,9 @@ def repeating(nest: Nest, by_rows: bool, target: Target) -> Nest:
                 places = int(value)
                 least = 2 if a not in last else least_shared(target, reductions) if shared else MIN_INNER_PLACES
                 if least <= places < a.extent and a.extent % places == 0 and not (by_rows and a is nest.axes[0]):
-                    turn, place = Axis(f"{a.name}_turn", a.extent // places), Axis(a.name, places)
-                    at[a] = Affine.of(turn) * places + place
-                    axes[axes.index(a):axes.index(a) + 1] = [turn, place]
+                    iteration, place = Axis(f"{a.name}_turn", a.extent // places), Axis(a.name, places)
+                    at[a] = Affine.of(iteration) * places + place
+                    axes[axes.index(a):axes.index(a) + 1] = [iteration, place]
     if not at:
         return nest
     rewriter = Rewriter(at)

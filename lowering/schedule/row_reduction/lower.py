@@ -1,4 +1,4 @@
-"""Lowers the form of softmax and of normalisation (`row_form`): a row at a time, all passes over it, while it lies in the
+"""Lowers the pattern of softmax and of normalisation (`row_form`): a row at a time, all passes over it, while it lies in the
 cache nearest to the core. What a pass stores for a later one is a row of scratch memory.
 
 Vectors lie along the row where its elements are neighbours. Where those of neighbouring rows are, vectors lie across rows,
@@ -25,8 +25,8 @@ from ..vectorize.epilogue import Block, Writer
 from ..vectorize.reduction import combine, first_lanes
 from ..vectorize.reduction import together as total
 from ..vectorize.vectorize import Vectorizer, together
-from .recognise import Pass, RowForm, position
-from .recognise import recognise as row_form
+from .recognise import Pass, RowPattern, position
+from .recognise import recognise as row_pattern
 
 SHORT_PASS_OPERATIONS, MEDIUM_PASS_OPERATIONS = 4, 24
 """Of a short pass, of which many vectors at a time wait for memory, and of a longer one, of which some do; of more, few do."""
@@ -46,7 +46,9 @@ class RowChoice:
     def __str__(self) -> str:
         way = "across rows" if self.across else "along a row"
         kept = f", {self.stored} stored" if self.stored else ""
-        return f"rows: {self.passes} passes, vectors of {self.lanes} {way}{kept}" + ", streaming stores" * self.streaming
+        return (
+            f"row reduction: {self.passes} passes, vectors of {self.lanes} {way}{kept}" + ", streaming stores" * self.streaming
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,25 +71,25 @@ class RowReduction(Strategy):
 
 
 def recognise(nest: Nest, target: Target, rows: bool) -> RowChoice | None:
-    form = row_form(nest)
-    if form is None or (rows and not (form.outer and form.outer[0] is nest.axes[0])):
+    pattern = row_pattern(nest)
+    if pattern is None or (rows and not (pattern.outer and pattern.outer[0] is nest.axes[0])):
         return None
-    if form.across and rows and len(form.outer) == 1:
+    if pattern.across and rows and len(pattern.outer) == 1:
         return None  # the rows to compute are the lanes
-    lanes, stored = lanes_of(nest, target), sum(len(p.stored) for p in form.passes)
-    return RowChoice(len(form.passes), lanes, form.across, stored, streams(nest, lanes, target))
+    lanes, stored = lanes_of(nest, target), sum(len(p.stored) for p in pattern.passes)
+    return RowChoice(len(pattern.passes), lanes, pattern.across, stored, streams(nest, lanes, target))
 
 
 def lower(b: Builder, nest: Nest, choice: RowChoice, target: Target, rows: Rows | None) -> None:
-    form = row_form(nest)
-    assert form is not None
-    scratch = Scratch(b, nest, form, choice.lanes * VECTORS_OF_ROWS if choice.across else 1)
+    pattern = row_pattern(nest)
+    assert pattern is not None
+    scratch = Scratch(b, nest, pattern, choice.lanes * VECTORS_OF_ROWS if choice.across else 1)
     writer = Writer(b, target, nest, streaming=choice.streaming)
     if choice.across:
-        lower_across(b, form, choice, target, writer, scratch, rows)
+        lower_across(b, pattern, choice, target, writer, scratch, rows)
     else:
-        walk = Along(b, target, form, choice.lanes, writer, scratch, early(form, target))
-        nested(b, form.outer, {}, walk.row, rows)
+        walk = Along(b, target, pattern, choice.lanes, writer, scratch, early(pattern, target))
+        nested(b, pattern.outer, {}, walk.row, rows)
 
 
 VECTORS_OF_ROWS = 2
@@ -97,13 +99,13 @@ VECTORS_OF_ROWS = 2
 class Scratch:
     """Where values wait for a later pass: a row each, of `width` neighbours."""
 
-    def __init__(self, b: Builder, nest: Nest, form: RowForm, width: int) -> None:
+    def __init__(self, b: Builder, nest: Nest, pattern: RowPattern, width: int) -> None:
         self.b, self.width = b, width
         self.buffers: dict[int, Buffer] = {}
-        for p in form.passes:
+        for p in pattern.passes:
             for e, number in p.stored.items():
                 name = f"{nest.name}.row{len(self.buffers)}"
-                self.buffers[number] = b.scratch(Buffer(name, e.dtype, (form.extent * width,), "scratch"))
+                self.buffers[number] = b.scratch(Buffer(name, e.dtype, (pattern.extent * width,), "scratch"))
 
     def place(self, p: Pass, at: At, start: int) -> Affine:
         return position(p.axes).substitute(at) * self.width + start
@@ -153,27 +155,27 @@ def operations(p: Pass) -> int:
     return sum(isinstance(e, (Apply, Cast)) for e in p.computed)
 
 
-def results(form: RowForm, p: Pass, sums: Sequence[Operand]) -> dict[Expr, Operand]:
+def results(pattern: RowPattern, p: Pass, sums: Sequence[Operand]) -> dict[Expr, Operand]:
     """The reductions that are known once a pass has run."""
     known = dict(zip(p.reductions, sums))
-    return {r: known[twin] for r, twin in form.twins.items() if twin in known}
+    return {r: known[twin] for r, twin in pattern.twins.items() if twin in known}
 
 
-def early(form: RowForm, target: Target) -> dict[Pass, dict[Load, int]]:
+def early(pattern: RowPattern, target: Target) -> dict[Pass, dict[Load, int]]:
     """Memory is slow while a row is computed, and idle while the next one waits for it: so the longest pass over what is
     read from memory asks for the next row of it."""
     result: dict[Pass, dict[Load, int]] = {}
-    if not (form.outer and target.has_cache):
+    if not (pattern.outer and target.has_cache):
         return result
     where: dict[Buffer, Pass] = {}
-    for p in sorted(form.passes, key=operations):
+    for p in sorted(pattern.passes, key=operations):
         where |= {e.buffer: p for e in p.computed if isinstance(e, Load) and p.axes}
     for buffer, p in where.items():
         for e in p.computed:
             if isinstance(e, Load) and e.buffer is buffer and e.index[0].coefficient(p.axes[-1]) == 1:
-                ahead = e.index[0].coefficient(form.outer[-1])
-                if buffer.nbytes > target.l2_bytes // 2 and 0 < ahead * ITEM_SIZES[e.dtype] <= target.l2_bytes // 4:
-                    result.setdefault(p, {})[e] = ahead
+                prefetching = e.index[0].coefficient(pattern.outer[-1])
+                if buffer.nbytes > target.l2_bytes // 2 and 0 < prefetching * ITEM_SIZES[e.dtype] <= target.l2_bytes // 4:
+                    result.setdefault(p, {})[e] = prefetching
     return result
 
 
@@ -182,7 +184,7 @@ class Along:
     """Rows whose vectors hold neighbours of a row."""
     b: Builder
     target: Target
-    form: RowForm
+    pattern: RowPattern
     lanes: int
     writer: Writer
     scratch: Scratch
@@ -191,11 +193,11 @@ class Along:
 
     def row(self, at: At) -> None:
         v = Vectorizer(self.b, self.target, at)
-        for p in self.form.passes:
+        for p in self.pattern.passes:
             for e in p.uniform:
                 v.value(e)
             if p.reductions:
-                v = Vectorizer(self.b, self.target, at, given=results(self.form, p, self.reduce(p, v)), outer=v)
+                v = Vectorizer(self.b, self.target, at, given=results(self.pattern, p, self.reduce(p, v)), outer=v)
             else:
                 self.outputs(p, v)
 
@@ -258,9 +260,9 @@ class Along:
         at = {**v.at, p.axes[-1]: start}
         given = self.scratch.load(p, at, 0, piece.lanes, piece.active)
         here = Vectorizer(self.b, self.target, at, p.axes[-1], piece.lanes, piece.active, given, outer=v)
-        for e, ahead in self.early.get(p, {}).items():
-            near = ahead * ITEM_SIZES[e.dtype] <= self.target.l1_bytes // 3  # beside this row, and what is stored of it
-            self.b.prefetch(e.buffer, here.place(e.index[0])[0] + ahead, near)
+        for e, prefetching in self.early.get(p, {}).items():
+            near = prefetching * ITEM_SIZES[e.dtype] <= self.target.l1_bytes // 3  # beside this row, and what is stored of it
+            self.b.prefetch(e.buffer, here.place(e.index[0])[0] + prefetching, near)
         return here
 
     def together(self, r: Reduce, sums: Sums) -> Operand:
@@ -294,18 +296,18 @@ class Along:
 
 
 # ---- vectors across rows: no sum has to be put together at the end ----------------------------------------------------
-def lower_across(b: Builder, form: RowForm, choice: RowChoice, target: Target, writer: Writer, scratch: Scratch,
+def lower_across(b: Builder, pattern: RowPattern, choice: RowChoice, target: Target, writer: Writer, scratch: Scratch,
                  rows: Rows | None) -> None:
-    n = form.outer[-1]
+    n = pattern.outer[-1]
 
     def block(at: At) -> None:
         def tile(start: Affine, t: Tiles) -> None:
             parts = pieces(t.size, choice.lanes, target.has_masked)
-            Across(b, target, form, n, {**at, n: start}, parts, writer, scratch).run()
+            Across(b, target, pattern, n, {**at, n: start}, parts, writer, scratch).run()
 
         over(b, chunks(n.extent, choice.lanes * VECTORS_OF_ROWS), tile)
 
-    nested(b, form.outer[:-1], {}, block, rows)
+    nested(b, pattern.outer[:-1], {}, block, rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +315,7 @@ class Across:
     """A tile of rows, `parts` of them a vector each."""
     b: Builder
     target: Target
-    form: RowForm
+    pattern: RowPattern
     n: Axis
     start: At
     parts: tuple[Piece, ...]
@@ -323,7 +325,7 @@ class Across:
     def run(self) -> None:
         places = [Vectorizer(self.b, self.target, {**self.start, self.n: self.start[self.n] + p.start}, self.n, p.lanes,
                              p.active) for p in self.parts]
-        for p in self.form.passes:
+        for p in self.pattern.passes:
             for e in p.uniform:
                 together(places, e)
             if p.reductions:
@@ -337,7 +339,7 @@ class Across:
         sums = self.loops(p, p.axes, places, inits)
         each = len(places)
         return [Vectorizer(self.b, self.target, v.at, self.n, v.lanes, v.active, results(
-            self.form, p, sums[i::each]), outer=v) for i, v in enumerate(places)]
+            self.pattern, p, sums[i::each]), outer=v) for i, v in enumerate(places)]
 
     def loops(self, p: Pass, axes: tuple[Axis, ...], places: Sequence[Vectorizer], sums: Sequence[Operand]
               ) -> Sequence[Operand]:

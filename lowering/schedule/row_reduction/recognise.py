@@ -1,4 +1,4 @@
-"""The form of softmax and of normalisation: every reduction of a kernel is over the same row, of which the outputs are then
+"""The pattern of softmax and of normalisation: every reduction of a kernel is over the same row, of which the outputs are then
 computed too. Says which passes over a row that takes, and which values a later pass reads instead of computing them again.
 
 `passes` lowers it; fusion (`fuse.rows`) puts such kernels together.
@@ -45,7 +45,7 @@ class Pass:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RowForm:
+class RowPattern:
     """`outer` are the axes of the rows, `inner` those along one, of `extent` elements. `twins` says of each reduction which
     equal one a pass computes."""
     outer: tuple[Axis, ...]
@@ -57,8 +57,8 @@ class RowForm:
     """Whether neighbours lie in neighbouring rows, not in one row."""
 
 
-def recognise(nest: Nest) -> RowForm | None:
-    """The form of a nest with several reductions, or with outputs along the row of one."""
+def recognise(nest: Nest) -> RowPattern | None:
+    """The pattern of a nest with several reductions, or with outputs along the row of one."""
     every = list(nodes(nest.value))
     reductions = [e for e in every if isinstance(e, Reduce)]
     if not reductions or not all(plain(e) for e in every):
@@ -80,7 +80,7 @@ def recognise(nest: Nest) -> RowForm | None:
     across = bool(rows) and rows[-1] is nest.axes[-1] and (bool(inner) or any(
         isinstance(e, Load) and e.index[0].coefficient(rows[-1]) == 1 for e in every))
     kept = tuple(with_values(passes, numbers, rows[-1] if across else None))
-    return RowForm(rows, inner, extents.pop(), kept, twins, across)
+    return RowPattern(rows, inner, extents.pop(), kept, twins, across)
 
 
 def plain(e: Expr) -> bool:

@@ -43,7 +43,7 @@ class OuterSumsChoice:
     lanes: int
 
     def __str__(self) -> str:
-        return f"outer sums: {self.rows} rows of {self.columns} by {self.vectors} vectors of {self.lanes}"
+        return f"column reduction: {self.rows} rows of {self.columns} by {self.vectors} vectors of {self.lanes}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class ColumnReduction(Strategy):
 
 
 def recognise(nest: Nest, target: Target, rows: bool) -> OuterSumsChoice | None:
-    """The form, where no rows of the result are asked for by themselves."""
+    """The pattern, where no rows of the result are asked for by themselves."""
     r = main_reduction(nest, nest.axes[-1]) if nest.axes and not rows and target.has_cache else None
     every = list(nodes(nest.value))
     if r is None or len(r.axes) != 1 or sum(isinstance(e, Reduce) for e in every) > 1 or not all(map(plain, every)):
@@ -85,9 +85,9 @@ def lower(b: Builder, nest: Nest, choice: OuterSumsChoice, target: Target) -> No
     r = main_reduction(nest, nest.axes[-1])
     assert r is not None
     room = Buffer(f"{nest.name}.sums", r.dtype, (choice.columns + choice.lanes,), "scratch")
-    form = OuterSums(b, target, choice, r, nest.axes[-1], b.scratch(room), Writer(b, target, nest, r, choice.lanes))
-    columns = chunks(form.n.extent, choice.columns)
-    nested(b, nest.axes[:-1], {}, lambda at: over(b, columns, lambda start, t: form.run({**at, form.n: start}, t.size)))
+    pattern = OuterSums(b, target, choice, r, nest.axes[-1], b.scratch(room), Writer(b, target, nest, r, choice.lanes))
+    columns = chunks(pattern.n.extent, choice.columns)
+    nested(b, nest.axes[:-1], {}, lambda at: over(b, columns, lambda start, t: pattern.run({**at, pattern.n: start}, t.size)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ Tap = Mapping[Axis, Affine]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ByteWindow:
-    """The form. `group` is the axis of the window whose taps share words; `settled` are the conditions that are known at a
+    """The pattern. `group` is the axis of the window whose taps share words; `settled` are the conditions that are known at a
     constant place of `m`; `open`, if there is one, depends on an outer axis and the group."""
     reduce: Reduce
     x: Load
@@ -68,7 +68,7 @@ class ByteWindow:
 @dataclass(frozen=True, slots=True)
 class ByteWindowChoice:
     """Tiles of `rows` outputs along the last but one axis by a vector of `lanes` along the last; `words` a window."""
-    form: ByteWindow
+    pattern: ByteWindow
     rows: int
     lanes: int
     words: int
@@ -86,18 +86,18 @@ def recognise(nest: Nest, target: Target, rows: bool) -> ByteWindowChoice | None
     if not target.dot_product or not inner or nest.where:
         return None
     m = inner[-2] if len(inner) > 1 else None
-    form = form_of(nest, m, inner[-1])
+    pattern = pattern_of(nest, m, inner[-1])
     lanes = target.lanes(4)
-    if form is None or lanes < GROUP:
+    if pattern is None or lanes < GROUP:
         return None
-    height = tile_rows(form, target)
-    known, _ = biased(nest, form.reduce, (form.n,))
-    if found := choose(nest, known, form.n, lambda rows: lines_of(form, rows), target):
-        return ByteWindowChoice(form, found[0], lanes, len(form.words), found[1])
-    return ByteWindowChoice(form, height, lanes, len(form.words)) if lines_of(form, height) else None
+    height = tile_rows(pattern, target)
+    known, _ = biased(nest, pattern.reduce, (pattern.n,))
+    if found := choose(nest, known, pattern.n, lambda rows: lines_of(pattern, rows), target):
+        return ByteWindowChoice(pattern, found[0], lanes, len(pattern.words), found[1])
+    return ByteWindowChoice(pattern, height, lanes, len(pattern.words)) if lines_of(pattern, height) else None
 
 
-def form_of(nest: Nest, m: Axis | None, n: Axis) -> ByteWindow | None:
+def pattern_of(nest: Nest, m: Axis | None, n: Axis) -> ByteWindow | None:
     match reduction := main_reduction(nest, n):
         case Reduce("add", axes, Apply("mul", factors)) if len(axes) <= 2 and math.prod(a.extent for a in axes) <= MAX_TAPS:
             for a, w in (factors, factors[::-1]):
@@ -109,7 +109,7 @@ def form_of(nest: Nest, m: Axis | None, n: Axis) -> ByteWindow | None:
 
 
 def grouped(nest: Nest, reduction: Reduce, byte: tuple[Load, int], weights: Expr, m: Axis | None, n: Axis) -> ByteWindow | None:
-    """The form, where lanes are neighbours in x, and each condition is known at a place of m or is the one on a group."""
+    """The pattern, where lanes are neighbours in x, and each condition is known at a place of m or is the one on a group."""
     x, zero_point = byte
     (index,), lowest = x.index, -128 if x.dtype == "int8" else 0
     if computed(x.index) or index.coefficient(n) != 1 or n in index.hidden or m in index.hidden or not (
@@ -143,22 +143,22 @@ def moved(i: Affine, w: Range, to: Affine) -> Affine | None:
     return None if remainder or not factor or rest.axes & w.index.axes else rest + to * factor
 
 
-def tile_rows(form: ByteWindow, target: Target) -> int:
+def tile_rows(pattern: ByteWindow, target: Target) -> int:
     """Rows of a tile: their sums and the words of one group fit the registers."""
-    if form.m is None:
+    if pattern.m is None:
         return 1
-    step = max((abs(form.x.index[0].coefficient(a)) for a in form.others), default=0)
-    stride = -(-abs(form.x.index[0].coefficient(form.m)) // step) if step else 1
-    window = math.prod(a.extent for a in form.others)
+    step = max((abs(pattern.x.index[0].coefficient(a)) for a in pattern.others), default=0)
+    stride = -(-abs(pattern.x.index[0].coefficient(pattern.m)) // step) if step else 1
+    window = math.prod(a.extent for a in pattern.others)
     fits = [r for r in range(1, 9) if r + min((r - 1) * stride + window, r * window) + 2 <= target.vector_registers]
-    return min(max(fits, default=1), form.m.extent)
+    return min(max(fits, default=1), pattern.m.extent)
 
 
-def lines_of(form: ByteWindow, rows: int) -> list[Tiles] | None:
+def lines_of(pattern: ByteWindow, rows: int) -> list[Tiles] | None:
     """The tiles of m: those at a border have constant places. None where these would be too many."""
-    if form.m is None:
+    if pattern.m is None:
         return [Tiles(0, 1, 1)]
-    low, high = interior(form.m, form.settled)
-    lines = peel(balanced(form.m.extent, rows), low, high)
+    low, high = interior(pattern.m, pattern.settled)
+    lines = peel(balanced(pattern.m.extent, rows), low, high)
     fixed = all(t.count == 1 or (low <= t.start and t.start + t.size * t.count <= high) for t in lines)
     return lines if fixed else None

@@ -51,12 +51,12 @@ class Int8Window(Strategy):
 
 
 def lower(b: Builder, nest: Nest, choice: ByteWindowChoice, target: Target, rows: Rows | None) -> None:
-    form, outer = choice.form, nest.axes[:1] if rows else ()
-    m, n = form.m, form.n
+    pattern, outer = choice.pattern, nest.axes[:1] if rows else ()
+    m, n = pattern.m, pattern.n
     more = tuple(a for a in nest.axes[len(outer):] if a is not m and a is not n)
-    known, bias = biased(nest, form.reduce, (n,))
-    lines = lines_of(form, choice.rows) or []
-    blocks = Blocks.of(b, nest, form, known, bias, choice.bands, choice.rows, target) if choice.bands else None
+    known, bias = biased(nest, pattern.reduce, (n,))
+    lines = lines_of(pattern, choice.rows) or []
+    blocks = Blocks.of(b, nest, pattern, known, bias, choice.bands, choice.rows, target) if choice.bands else None
     first = choice.bands[-1].end if choice.bands else 0
     columns = [Tiles(t.start + first, t.size, t.count) for t in chunks(n.extent - first, choice.lanes)]
     if blocks and not columns:
@@ -64,13 +64,13 @@ def lower(b: Builder, nest: Nest, choice: ByteWindowChoice, target: Target, rows
     else:
         vectors: Cut = [(Tiles(t.start - first + i * t.size + p.start, p.active, 1), (Piece(0, p.lanes, p.active),))
                         for t in columns for i in range(t.count) for p in cut(t.size, choice.lanes, target)]
-        make = functools.partial(packed, n=n, first=first, axes=form.reduce.axes, words=form.words, fill=form.fill,
+        make = functools.partial(packed, n=n, first=first, axes=pattern.reduce.axes, words=pattern.words, fill=pattern.fill,
                                  vectors=vectors)
-        (weights, initial), _ = derive(b, (f"{nest.name}.packed", f"{nest.name}.initial"), (form.weights, *bias), make)
-    writer = Writer(b, target, nest, form.reduce, choice.rows * choice.lanes, known=known)
+        (weights, initial), _ = derive(b, (f"{nest.name}.packed", f"{nest.name}.initial"), (pattern.weights, *bias), make)
+    writer = Writer(b, target, nest, pattern.reduce, choice.rows * choice.lanes, known=known)
 
     def places(at: At) -> None:
-        body = Places.of(b, form, weights, initial, writer, at, first)
+        body = Places.of(b, pattern, weights, initial, writer, at, first)
         over(b, lines, lambda y, line: tiles(body, {**at, **({m: y} if m else {})}, line))
 
     def tiles(body: Places, at: At, line: Tiles) -> None:
@@ -98,7 +98,7 @@ class Places:
     """The body, at a place of the outer axes. `rows` says of each tap of the group where its row is, and whether it is one
     of x, where that is known only here."""
     b: Builder
-    form: ByteWindow
+    pattern: ByteWindow
     weights: Buffer
     initial: Buffer
     writer: Writer
@@ -107,24 +107,24 @@ class Places:
     rows: Mapping[int, tuple[Affine, Operand]] = field(default_factory=dict)
 
     @staticmethod
-    def of(b: Builder, form: ByteWindow, weights: Buffer, initial: Buffer, writer: Writer, at: At,
+    def of(b: Builder, pattern: ByteWindow, weights: Buffer, initial: Buffer, writer: Writer, at: At,
            first: int = 0) -> Places:
         rows: dict[int, tuple[Affine, Operand]] = {}
-        for k in range(form.group.extent):
-            if form.open and (w := form.open.substitute({**at, form.group: Affine.of(k)})).known is None:
+        for k in range(pattern.group.extent):
+            if pattern.open and (w := pattern.open.substitute({**at, pattern.group: Affine.of(k)})).known is None:
                 inside = b.op("max", b.index(w.index), Literal(w.low, INDEX))
                 row = Computed(Const(0, "int64"), max(w.high, 2))
                 b.bind(row, b.op("min", inside, Literal(w.high - 1, INDEX)))
                 rows[k] = Affine.of(row), b.holds((w,))
-        return Places(b, form, weights, initial, writer, first, rows)
+        return Places(b, pattern, weights, initial, writer, first, rows)
 
     def tile(self, at: At, line: Tiles, vectors: tuple[Piece, ...]) -> None:
         for piece in vectors:
-            block = Block(at, self.form.m, line.size, self.form.n, (piece,))
+            block = Block(at, self.pattern.m, line.size, self.pattern.n, (piece,))
             places = [block.place(row, piece.start) for row in range(line.size)]
-            column = places[0][self.form.n] - self.first
+            column = places[0][self.pattern.n] - self.first
             sums: list[Operand] = [self.b.load(self.initial, column, piece.lanes)] * line.size
-            words = self.form.words
+            words = self.pattern.words
             for number, taps in enumerate(words):
                 start = column * (len(words) * GROUP) + number * piece.lanes * GROUP
                 weights = self.b.load(self.weights, start, piece.lanes * GROUP)
@@ -137,15 +137,15 @@ class Places:
         total, flip, doubtful = None, 0, []
         for position, tap in enumerate(taps):
             here, shift = {**place, **tap}, 8 * position
-            found = self.rows.get(tap[self.form.group].const)
+            found = self.rows.get(tap[self.pattern.group].const)
             if any(w.substitute(here).known is False for w in self.conditions(found is None)):
-                flip |= self.form.fill << shift
+                flip |= self.pattern.fill << shift
                 continue
             value = self.unsigned(here, found, piece)
             if shift:
                 value = self.b.op("shl", value, Literal(shift, value.type))
             total = value if total is None else self.b.op("or", total, value)
-            flip |= self.form.flip << shift
+            flip |= self.pattern.flip << shift
             if found:
                 doubtful.append((found[1], shift))
         if total is None:
@@ -153,22 +153,22 @@ class Places:
         return self.bytes(self.filled(total, flip, doubtful))
 
     def conditions(self, every: bool) -> tuple[Range, ...]:
-        return (*self.form.settled, self.form.open) if every and self.form.open else self.form.settled
+        return (*self.pattern.settled, self.pattern.open) if every and self.pattern.open else self.pattern.settled
 
     def unsigned(self, here: At, found: tuple[Affine, Operand] | None, piece: Piece) -> Operand:
         """A byte of x in each lane, zero-extended to 32 bits."""
-        x = self.b.load(self.form.x.buffer, self.index(here, found), piece.lanes, piece.active)
+        x = self.b.load(self.pattern.x.buffer, self.index(here, found), piece.lanes, piece.active)
         plain = self.b.op("bits", x, type=Type("uint8", piece.lanes)) if x.type.dtype == "int8" else x
         return self.b.op("cast", plain, type=Type("int32", piece.lanes))
 
     def byte(self, here: At, found: tuple[Affine, Operand] | None, lanes: int) -> Operand:
         """Bytes of x as they are."""
-        x = self.b.load(self.form.x.buffer, self.index(here, found), lanes)
+        x = self.b.load(self.pattern.x.buffer, self.index(here, found), lanes)
         return x if x.type.dtype == "int8" else self.b.op("bits", x, type=Type("int8", lanes))
 
     def index(self, here: At, found: tuple[Affine, Operand] | None) -> Affine:
         """Where a tap is in x."""
-        index, w = self.form.x.index[0], self.form.open
+        index, w = self.pattern.x.index[0], self.pattern.open
         if not found or not w:
             return index.substitute(here)
         inner = index.substitute({a: at for a, at in here.items() if a not in w.index.axes})
@@ -184,7 +184,7 @@ class Places:
         changed: Operand = Literal(signed(flip & ~unsure), whole)
         for holds, shift in doubtful:
             kept = self.chosen(kept, holds, 0xFF << shift, 0)
-            changed = self.chosen(changed, holds, self.form.flip << shift, self.form.fill << shift)
+            changed = self.chosen(changed, holds, self.pattern.flip << shift, self.pattern.fill << shift)
         total = self.b.op("and", total, self.b.splat(kept, lanes, hoist=True))
         return self.b.op("xor", total, self.b.splat(changed, lanes, hoist=True))
 
@@ -220,20 +220,29 @@ class Blocks:
     tables: tuple[Expr, ...]
 
     @staticmethod
-    def of(b: Builder, nest: Nest, form: ByteWindow, known: Expr, bias: tuple[Expr, ...], bands: Sequence[Band], rows: int,
+    def of(b: Builder, nest: Nest, pattern: ByteWindow, known: Expr, bias: tuple[Expr, ...], bands: Sequence[Band], rows: int,
            target: Target) -> Blocks:
         order = [column for band in bands for column in band.order()]
         slots, lanes = Axis("slot", len(order)), target.vector_bytes // GROUP
-        make = functools.partial(packed_blocks, n=form.n, axes=form.reduce.axes, words=form.words, fill=form.fill, order=order,
-                                 lanes=lanes)
-        (weights, initial), _ = derive(b, (f"{nest.name}.blocks", f"{nest.name}.starts"), (form.weights, *bias), make)
-        value = narrow(nest, known, form.n)
+        make = functools.partial(
+            packed_blocks,
+            n=pattern.n,
+            axes=pattern.reduce.axes,
+            words=pattern.words,
+            fill=pattern.fill,
+            order=order,
+            lanes=lanes,
+        )
+        (weights, initial), _ = derive(b, (f"{nest.name}.blocks", f"{nest.name}.starts"), (pattern.weights, *bias), make)
+        value = narrow(nest, known, pattern.n)
         assert value is not None
-        tables = {x: in_order(b, nest, x, form.n, order, slots) for x in found_beside(value, known, form.n) or ()
+        tables = {x: in_order(b, nest, x, pattern.n, order, slots) for x in found_beside(value, known, pattern.n) or ()
                   if x.index[0].axes}
         value = rewrite(value, lambda e: e if e is known else tables.get(e) if isinstance(e, Load) else None)
         sums = b.scratch(Buffer(f"{nest.name}.sums.of.blocks", "int32", (rows * target.vector_bytes,), "scratch"))
-        return Blocks(b, target, nest, known, form.words, bands, weights, initial, sums, slots, value, tuple(tables.values()))
+        return Blocks(
+            b, target, nest, known, pattern.words, bands, weights, initial, sums, slots, value, tuple(tables.values())
+        )
 
     @property
     def lanes(self) -> int:
@@ -243,11 +252,11 @@ class Blocks:
         """All blocks of a tile of rows."""
         for band in self.bands:
             over(self.b, [Tiles(band.start, band.columns, band.count)], lambda x, _: self.block(
-                places, {**at, places.form.n: x}, line, band))
+                places, {**at, places.pattern.n: x}, line, band))
 
     def block(self, places: Places, at: At, line: Tiles, band: Band) -> None:
         """A block of columns of a tile of rows."""
-        n, steps = places.form.n, line.size // band.side
+        n, steps = places.pattern.n, line.size // band.side
         slot = (at[n] - band.start) * band.side
         for step in range(steps):
             rows = [row_of_tile(places, at, step + steps * side) for side in range(band.side)]
@@ -316,17 +325,21 @@ class Words:
         return [word for x, y in zip(first, second) for word in self.interleaved(x, y, 2)]
 
     def interleaved(self, x: Operand, y: Operand, size: int) -> list[Operand]:
-        """Elements of so many bytes of both by turns: from the lower halves of each 16 bytes, from the upper halves."""
+        """Elements of so many bytes of both interleaved: from the lower halves of each 16 bytes, from the upper halves."""
         type = Type(f"int{8 * size}", self.band.size // size)
         x, y = (z if z.type == type else self.b.op("bits", z, type=type) for z in (x, y))
         half = GROUP_BYTES // size // 2
-        return [self.b.op("bits", self.b.shuffle(x, y, by_turns(type.lanes, half, upper)), type=Type("int8", self.band.size))
-                for upper in (0, 1)]
+        return [
+            self.b.op(
+                "bits", self.b.shuffle(x, y, interleaved_rows(type.lanes, half, upper)), type=Type("int8", self.band.size)
+            )
+            for upper in (0, 1)
+        ]
 
     def bytes(self, tap: Tap) -> Operand:
         """The unsigned bytes of a tap, padding included."""
-        form = self.places.form
-        found = self.places.rows.get(tap[form.group].const)
+        pattern = self.places.pattern
+        found = self.places.rows.get(tap[pattern.group].const)
         here = [{**row, **tap} for row in self.rows]
         conditions = self.places.conditions(found is None)
         outside = [any(w.substitute(place).known is False for w in conditions) for place in here]
@@ -340,15 +353,15 @@ class Words:
         return self.unsigned(self.joined(loaded), found)
 
     def filling(self, lanes: int) -> Operand:
-        return Literal(to_int8(self.places.form.fill), Type("int8", lanes))
+        return Literal(to_int8(self.places.pattern.fill), Type("int8", lanes))
 
     def unsigned(self, x: Operand, found: tuple[Affine, Operand] | None) -> Operand:
         """Its upper bits flipped; what fills, where a row is outside x and holds anything."""
-        form, one = self.places.form, Type("int8")
+        pattern, one = self.places.pattern, Type("int8")
         if found is None:
-            return self.b.op("xor", x, Literal(to_int8(form.flip), x.type)) if form.flip else x
+            return self.b.op("xor", x, Literal(to_int8(pattern.flip), x.type)) if pattern.flip else x
         kept, changed = (self.b.op("select", found[1], Literal(to_int8(yes), one), Literal(to_int8(no), one), hoist=True)
-                         for yes, no in ((0xFF, 0), (form.flip, form.fill)))
+                         for yes, no in ((0xFF, 0), (pattern.flip, pattern.fill)))
         x = self.b.op("and", x, self.b.splat(kept, x.type.lanes, hoist=True))
         return self.b.op("xor", x, self.b.splat(changed, x.type.lanes, hoist=True))
 
@@ -359,15 +372,15 @@ class Words:
 
 
 @functools.cache
-def by_turns(lanes: int, half: int, upper: int) -> tuple[int, ...]:
-    """The lanes of two vectors by turns: of each 2 half of them the lower half, or the upper."""
+def interleaved_rows(lanes: int, half: int, upper: int) -> tuple[int, ...]:
+    """The lanes of two vectors interleaved: of each 2 half of them the lower half, or the upper."""
     return tuple([side * lanes + first + upper * half + i for first in range(0, lanes, 2 * half) for i in range(half)
                   for side in (0, 1)])
 
 
 def row_of_tile(places: Places, at: At, row: Affine | int) -> At:
     """The place of a row of the tile."""
-    m = places.form.m
+    m = places.pattern.m
     return {**at, m: at[m] + row} if m else at
 
 

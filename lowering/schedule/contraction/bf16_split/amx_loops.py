@@ -20,11 +20,11 @@ from ...nest.tile_axis import Cut, Piece, Tiles, chunks, over
 from ...vectorize.epilogue import Block, Writer
 from ...vectorize.vectorize import Vectorizer
 from ..int8.amx_micro_kernel import unchanging
-from ..pack_a import Staging
+from ..pack_a import RowPacking
 from ..pattern import Contraction
 from .choose import LANES, STEP, Shape, power_of, row_blocks, row_groups
 from .pack_a import FLOATS, SplitRows
-from .pack_b import PartPanels, cut_of, number_of
+from .pack_b import LimbPanels, cut_of, number_of
 
 MAX_SPLIT_L2_BLOCKS = 8
 """Times `Target.block_bytes` that the limbs of columns may fill which are split at run time."""
@@ -33,8 +33,8 @@ Row = Callable[[Affine, Affine, int], Sequence[Operand]]
 """So many terms of a row: those of a pair in a step of K."""
 
 
-def lower(b: Builder, form: Contraction, precision: str, target: Target, rows: Rows | None) -> None:
-    PartProduct.of(b, form, Shape.of(form, target, precision, rows is not None), target).lower(rows)
+def lower(b: Builder, pattern: Contraction, precision: str, target: Target, rows: Rows | None) -> None:
+    LimbProduct.of(b, pattern, Shape.of(pattern, target, precision, rows is not None), target).lower(rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,53 +46,53 @@ class Panel:
 
 
 @dataclass(frozen=True, slots=True)
-class PartProduct:
+class LimbProduct:
     """The product. `sums` hold those of one block of rows and one panel; where K is cut, of all rows of a group and all columns
     that are packed; None where they go straight to the output."""
     b: Builder
-    form: Contraction
+    pattern: Contraction
     target: Target
     shape: Shape
     groups: list[tuple[Tiles, Cut]]
-    packed: PartPanels
+    packed: LimbPanels
     split: SplitRows
     sums: Buffer | None
     stride: int
     writer: Writer
 
     @staticmethod
-    def of(b: Builder, form: Contraction, shape: Shape, target: Target) -> PartProduct:
-        power, name = power_of(form), form.nest.name
+    def of(b: Builder, pattern: Contraction, shape: Shape, target: Target) -> LimbProduct:
+        power, name = power_of(pattern), pattern.nest.name
         assert power is not None
-        together = groups(form, shape, target)
+        together = groups(pattern, shape, target)
         most = max(t.size for t, _ in together)
-        panels = (PartPanels.of_constants(b, form, shape, power, target) if is_constant(form.b)
-                  else PartPanels.at_run_time(b, form, shape, power, most, target))
-        staging = None
-        if len(form.reduce.axes) > 1 or form.reduce.where:
-            staging = staged(b, form, shape, target)
+        panels = (LimbPanels.of_constants(b, pattern, shape, power, target) if is_constant(pattern.b)
+                  else LimbPanels.at_run_time(b, pattern, shape, power, most, target))
+        row_packing = None
+        if len(pattern.reduce.axes) > 1 or pattern.reduce.where:
+            row_packing = packed_rows(b, pattern, shape, target)
         sums, stride = None, shape.wide * LANES
         if shape.blocks > 1:
             stride = -(-most // LANES) * LANES
-        if shape.blocks > 1 or not is_plain(form):
+        if shape.blocks > 1 or not is_plain(pattern):
             size = shape.rows * stride * (shape.together if shape.blocks > 1 else 1)
             sums = b.scratch(Buffer(f"{name}.tiles", "float32", (size,), "scratch"))
-        rows = SplitRows.of(b, form, shape, power, staging, target)
-        writer = Writer(b, target, form.nest, form.reduce, shape.wide * LANES)
-        return PartProduct(b, form, target, shape, together, panels, rows, sums, stride, writer)
+        rows = SplitRows.of(b, pattern, shape, power, row_packing, target)
+        writer = Writer(b, target, pattern.nest, pattern.reduce, shape.wide * LANES)
+        return LimbProduct(b, pattern, target, shape, together, panels, rows, sums, stride, writer)
 
     def lower(self, rows: Rows | None) -> None:
         """All of it: for each batch of b, some columns at a time where b is split while running."""
-        form = self.form
+        pattern = self.pattern
         first: tuple[Axis, ...] = ()
         if self.packed.flags:
-            first = tuple(a for d, a in enumerate(form.outer) if a in form.batch or (rows and d == 0 and form.batch))
-        rest = tuple(a for a in form.outer if a not in first)
+            first = tuple(a for d, a in enumerate(pattern.outer) if a in pattern.batch or (rows and d == 0 and pattern.batch))
+        rest = tuple(a for a in pattern.outer if a not in first)
         if self.line:
             rest = rest[:-1]
         self.b.shape_tiles(self.shape.tiles)
         nested(self.b, first, {}, lambda at: self.product(at, rest, None if first else rows), rows if first else None,
-               form.nest.where)
+               pattern.nest.where)
 
     def product(self, at: At, axes: tuple[Axis, ...], rows: Rows | None) -> None:
         for t, cut in self.groups:
@@ -102,18 +102,18 @@ class PartProduct:
         """All rows, for the panels of so many columns from `first` on."""
         if self.packed.flags:
             self.packed.fill(at, first, extent)
-        nested(self.b, axes, at, lambda at: self.rows(at, first, cut), rows, self.form.nest.where)
+        nested(self.b, axes, at, lambda at: self.rows(at, first, cut), rows, self.pattern.nest.where)
 
     # ---- blocks of rows ----------------------------------------------------------------------------------------------
     def rows(self, at: At, first: Affine, cut: Cut) -> None:
         """All rows, for the places of outer axes but the last one, if some of its values are done together."""
-        m = self.form.m
+        m = self.pattern.m
         if m is None:
             self.group(at, 1, 1, first, cut)
             return
 
-        alone = self.split.staging and self.shape.together == 1
-        tiles = row_blocks(self.form, self.shape.rows) if alone else row_groups(self.form, self.shape)
+        alone = self.split.row_packing and self.shape.together == 1
+        tiles = row_blocks(self.pattern, self.shape.rows) if alone else row_groups(self.pattern, self.shape)
 
         def group(at: At, lines: int) -> None:
             over(self.b, tiles, lambda start, t: self.group(
@@ -127,7 +127,7 @@ class PartProduct:
 
     @property
     def line(self) -> Axis | None:
-        return self.form.outer[-1] if self.shape.lines > 1 else None
+        return self.pattern.outer[-1] if self.shape.lines > 1 else None
 
     def group(self, at: At, lines: int, count: int, first: Affine, cut: Cut) -> None:
         """So many blocks of rows, of so many lines: K block by block, for all panels."""
@@ -140,7 +140,7 @@ class PartProduct:
 
     def terms(self, at: At, terms: Affine, lines: int, count: int, first: Affine, cut: Cut) -> None:
         """One block of K."""
-        here = at if self.split.staging else {**at, self.form.reduce.axes[0]: terms * self.shape.depth}
+        here = at if self.split.row_packing else {**at, self.pattern.reduce.axes[0]: terms * self.shape.depth}
         line = Axis("line", lines)
         self.b.loop(line, lambda: self.fill(self.line_at(here, Affine.of(line)), Affine.of(line), count))
         self.over_panels(here, first, cut, lambda panel: self.over_blocks(
@@ -148,12 +148,12 @@ class PartProduct:
 
     def fill(self, at: At, line: Affine, count: int) -> None:
         """The parts of all blocks of a line."""
-        m, rows, before = self.form.m, self.shape.rows, line * self.shape.together
-        if not (m and self.split.staging and self.shape.together > 1):
+        m, rows, before = self.pattern.m, self.shape.rows, line * self.shape.together
+        if not (m and self.split.row_packing and self.shape.together > 1):
             block = Axis("block", count)
             self.b.loop(block, lambda: self.split.fill(self.row_at(at, Affine.of(block) * rows), before + Affine.of(block)))
             return
-        for t in row_blocks(self.form, rows):  # conditions are settled at constant places
+        for t in row_blocks(self.pattern, rows):  # conditions are settled at constant places
             number = Axis("block", t.count)
             self.b.loop(number, lambda: self.split.fill(
                 {**at, m: Affine.of(number) * rows + t.start}, before + Affine.of(number) + t.start // rows))
@@ -169,13 +169,13 @@ class PartProduct:
         self.b.loop(line, lambda: self.b.loop(block, one))
 
     def over_panels(self, at: At, first: Affine, cut: Cut, run: Callable[[Panel], None]) -> None:
-        n = self.form.n
+        n = self.pattern.n
         for t, vectors in cut:
             over(self.b, [t], lambda column, _: run(Panel(
                 {**at, n: first + column}, column if self.packed.flags else first + column, vectors)))
 
     def row_at(self, at: At, row: Affine) -> At:
-        return {**at, self.form.m: at[self.form.m] + row} if self.form.m else at
+        return {**at, self.pattern.m: at[self.pattern.m] + row} if self.pattern.m else at
 
     def line_at(self, at: At, line: Affine) -> At:
         return {**at, self.line: at[self.line] + line} if self.line else at
@@ -225,10 +225,10 @@ class PartProduct:
 
     def sum_at(self, panel: Panel, block: Affine, row: Affine, column: Affine | int) -> tuple[Buffer, Affine, int]:
         if self.sums is None:
-            index, m = self.form.nest.index, self.form.m
+            index, m = self.pattern.nest.index, self.pattern.m
             assert m
-            place = {**panel.at, m: panel.at[m] + row, self.form.n: panel.at[self.form.n] + column}
-            return self.form.nest.out, index.substitute(place), index.coefficient(m)
+            place = {**panel.at, m: panel.at[m] + row, self.pattern.n: panel.at[self.pattern.n] + column}
+            return self.pattern.nest.out, index.substitute(place), index.coefficient(m)
         if self.shape.blocks == 1:
             return self.sums, row * self.stride + column, self.stride
         inside = panel.column if self.packed.flags or len(self.groups) == 1 else Affine()
@@ -320,9 +320,9 @@ class PartProduct:
         if not self.packed.flags:
             number = terms * self.shape.steps + step
             return self.packed.pair(panel.at, panel.column + piece.start, number, pair)
-        (k,), n = self.form.reduce.axes[-1:], self.form.n
+        (k,), n = self.pattern.reduce.axes[-1:], self.pattern.n
         places = [{**panel.at, n: panel.at[n] + piece.start, k: panel.at[k] + step * STEP + pair * 2 + i} for i in range(count)]
-        return [Vectorizer(self.b, self.target, place, n, LANES, piece.active).vector(self.form.b) for place in places]
+        return [Vectorizer(self.b, self.target, place, n, LANES, piece.active).vector(self.pattern.b) for place in places]
 
     # ---- what becomes of the sums ------------------------------------------------------------------------------------
     def write(self, panel: Panel, block: Affine) -> None:
@@ -335,38 +335,38 @@ class PartProduct:
             for piece, outer in zip(panel.vectors, known, strict=True):
                 buffer, start, _ = self.sum_at(panel, block, Affine.of(row), piece.start)
                 value = self.b.load(buffer, start, LANES)
-                self.writer.write(Block(place, self.form.m, 1, self.form.n, (piece,)), [value], outer)
+                self.writer.write(Block(place, self.pattern.m, 1, self.pattern.n, (piece,)), [value], outer)
 
         self.b.loop(row, line)
 
     def known(self, panel: Panel, piece: Piece) -> Vectorizer:
         """What is the same in all rows of a vector."""
-        at = {**panel.at, self.form.n: panel.at[self.form.n] + piece.start}
-        v = Vectorizer(self.b, self.target, at, self.form.n, piece.lanes, piece.active)
-        for e in unchanging(self.form.nest.value, frozenset({self.form.m}), self.form.reduce):
+        at = {**panel.at, self.pattern.n: panel.at[self.pattern.n] + piece.start}
+        v = Vectorizer(self.b, self.target, at, self.pattern.n, piece.lanes, piece.active)
+        for e in unchanging(self.pattern.nest.value, frozenset({self.pattern.m}), self.pattern.reduce):
             v.value(e)
         return v
 
 
-def staged(b: Builder, form: Contraction, shape: Shape, target: Target) -> Staging:
+def packed_rows(b: Builder, pattern: Contraction, shape: Shape, target: Target) -> RowPacking:
     """Copies of the rows of a block, K flat."""
     stride = shape.depth + (LANES if shape.depth % 1024 == 0 else 0)
-    buffer = b.scratch(Buffer(f"{form.nest.name}.copied", "float32", ((shape.rows - 1) * stride + shape.depth,), "scratch"))
-    return Staging(b, target, form, form.a, 0, buffer, shape.depth, stride, False)  # type: ignore[arg-type]
+    buffer = b.scratch(Buffer(f"{pattern.nest.name}.copied", "float32", ((shape.rows - 1) * stride + shape.depth,), "scratch"))
+    return RowPacking(b, target, pattern, pattern.a, 0, buffer, shape.depth, stride, False)  # type: ignore[arg-type]
 
 
-def is_plain(form: Contraction) -> bool:
+def is_plain(pattern: Contraction) -> bool:
     """Whether sums are outputs, and whole tiles of them."""
-    nest, m = form.nest, form.m
+    nest, m = pattern.nest, pattern.m
     straight = m is not None and m not in nest.index.hidden and nest.index.coefficient(m) > 0
-    return nest.value is form.reduce and straight and form.n.extent % LANES == 0
+    return nest.value is pattern.reduce and straight and pattern.n.extent % LANES == 0
 
 
-def groups(form: Contraction, shape: Shape, target: Target) -> list[tuple[Tiles, Cut]]:
+def groups(pattern: Contraction, shape: Shape, target: Target) -> list[tuple[Tiles, Cut]]:
     """The columns in groups, and the panels of each; one group where b is constant, or fits."""
     width = shape.wide * LANES
     each = width * shape.blocks * shape.steps * shape.parts * 2 * STEP
     most = max(1, int(MAX_SPLIT_L2_BLOCKS * target.block_bytes / each))
-    if is_constant(form.b) or form.n.extent <= most * width:
-        return [(Tiles(0, form.n.extent, 1), cut_of(form.n.extent, width))]
-    return [(t, cut_of(t.size, width)) for t in chunks(form.n.extent, most * width)]
+    if is_constant(pattern.b) or pattern.n.extent <= most * width:
+        return [(Tiles(0, pattern.n.extent, 1), cut_of(pattern.n.extent, width))]
+    return [(t, cut_of(t.size, width)) for t in chunks(pattern.n.extent, most * width)]

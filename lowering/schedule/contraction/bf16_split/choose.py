@@ -106,27 +106,27 @@ class Shape:
         return (*sums, *[(n, 2 * self.width) for n in self.heights], *[(self.width // 2, TILE_BYTES)] * (4 - count))
 
     @staticmethod
-    def of(form: Contraction, target: Target, precision: str, by_rows: bool = False) -> Shape:
+    def of(pattern: Contraction, target: Target, precision: str, by_rows: bool = False) -> Shape:
         """With `by_rows` the first outer axis is not cut."""
         products = PRODUCTS[precision]
-        parts, blocks = 1 + max(i for i, _ in products), -(-form.rows // (2 * TILE_ROWS))
-        rows = -(-form.rows // blocks)
+        parts, blocks = 1 + max(i for i, _ in products), -(-pattern.rows // (2 * TILE_ROWS))
+        rows = -(-pattern.rows // blocks)
         heights = (rows,) if rows <= TILE_ROWS else (-(-rows // 2), rows // 2)
-        depth = even_part(form.depth) if is_direct(form) else form.depth
-        regular = form.rows // rows
+        depth = even_part(pattern.depth) if is_direct(pattern) else pattern.depth
+        regular = pattern.rows // rows
         most = max(1, target.block_bytes * 3 // 4 // (-(-depth // STEP) * parts * 2 * STEP * rows))
-        together, lines = even(regular, min(most, regular)) if is_direct(form) else 1, 1
-        if depth == form.depth and (last := last_outer(form, by_rows)) and form.rows % rows == 0 and regular <= most:
+        together, lines = even(regular, min(most, regular)) if is_direct(pattern) else 1, 1
+        if depth == pattern.depth and (last := last_outer(pattern, by_rows)) and pattern.rows % rows == 0 and regular <= most:
             together, lines = regular, even(last.extent, min(last.extent, most // regular))
-        return Shape(products, heights, 4 // len(heights), depth, form.depth // depth, together, lines)
+        return Shape(products, heights, 4 // len(heights), depth, pattern.depth // depth, together, lines)
 
 
-def last_outer(form: Contraction, by_rows: bool) -> Axis | None:
+def last_outer(pattern: Contraction, by_rows: bool) -> Axis | None:
     """The outer axis of which some values may be done together."""
-    *others, last = form.outer or (None,)
-    if last is None or last in form.batch or (by_rows and not others) or form.m is None:
+    *others, last = pattern.outer or (None,)
+    if last is None or last in pattern.batch or (by_rows and not others) or pattern.m is None:
         return None
-    if any(w.index.coefficient(last) for w in form.nest.where) or last in form.nest.index.hidden:
+    if any(w.index.coefficient(last) for w in pattern.nest.where) or last in pattern.nest.index.hidden:
         return None
     return last
 
@@ -146,78 +146,80 @@ def even(count: int, most: int) -> int:
 
 
 # ---- whether ---------------------------------------------------------------------------------------------------------
-def refusal(form: Contraction, target: Target, precision: str) -> str | None:
+def refusal(pattern: Contraction, target: Target, precision: str) -> str | None:
     """Why a contraction is done in float32 though parts are allowed; None where it is done by parts."""
     if "bfloat16" not in target.matrix_unit:
         return "this machine has no tiles of bfloat16"
-    if not is_possible(form):
+    if not is_possible(pattern):
         return "its operands are not read along rows"
-    if form.passes < MIN_PASSES:
+    if pattern.passes < MIN_PASSES:
         return "it has few rows"
-    if TILE * 2 * 6 * -(-even_part(form.depth) // STEP) > target.block_bytes:
+    if TILE * 2 * 6 * -(-even_part(pattern.depth) // STEP) > target.block_bytes:
         return "its rows are long"
-    if cycles_of_parts(form, target, precision) > cycles_of_floats(form, target):
+    if cycles_of_limbs(pattern, target, precision) > cycles_of_floats(pattern, target):
         return "that is faster"
-    return None if power_of(form) is not None else "its constants are out of range"
+    return None if power_of(pattern) is not None else "its constants are out of range"
 
 
-def is_possible(form: Contraction) -> bool:
+def is_possible(pattern: Contraction) -> bool:
     """Whether rows of a can be split: by vectors along K, or copied before; and b packed."""
-    if form.reduce.dtype != "float32" or form.inside or any(computed(x.index) for x in loads(form.b)):
+    if pattern.reduce.dtype != "float32" or pattern.inside or any(computed(x.index) for x in loads(pattern.b)):
         return False
-    return is_direct(form) or (is_staged(form) and is_constant(form.b))
+    return is_direct(pattern) or (packs_rows(pattern) and is_constant(pattern.b))
 
 
-def is_direct(form: Contraction) -> bool:
+def is_direct(pattern: Contraction) -> bool:
     """Whether vectors of a can be read, or computed, along K."""
-    (k, *others), m = form.reduce.axes, form.m
-    found = loads(form.a)
-    return not others and not form.reduce.where and bool(found) and all(
+    (k, *others), m = pattern.reduce.axes, pattern.m
+    found = loads(pattern.a)
+    return not others and not pattern.reduce.where and bool(found) and all(
         x.index[0].coefficient(k) in (0, 1) and not computed(x.index) and k not in x.index[0].hidden and (
             m is None or m not in x.index[0].hidden) for x in found)
 
 
-def is_staged(form: Contraction) -> bool:
+def packs_rows(pattern: Contraction) -> bool:
     """Whether rows can be copied first, so that K lies in one run and conditions are settled."""
-    x = form.a
+    x = pattern.a
     return (isinstance(x, Load) and x.dtype == "float32" and not computed(x.index)
-            and x.index[0].coefficient(form.reduce.axes[-1]) == 1 and len(apart(form)) <= MAX_SETTLED_BLOCKS)
+            and x.index[0].coefficient(pattern.reduce.axes[-1]) == 1 and len(apart(pattern)) <= MAX_SETTLED_BLOCKS)
 
 
-def cycles_of_parts(form: Contraction, target: Target, precision: str) -> float:
+def cycles_of_limbs(pattern: Contraction, target: Target, precision: str) -> float:
     """Of 32 rows, in cycles. A product of tiles takes one for each row; the rest is measured."""
-    steps, panels, shape = -(-form.depth // STEP), -(-form.n.extent // (2 * LANES)), Shape.of(form, target, precision)
+    steps, panels, shape = -(-pattern.depth // STEP), -(-pattern.n.extent // (2 * LANES)), Shape.of(pattern, target, precision)
     products = len(PRODUCTS[precision]) * 4 * TILE_ROWS * 1.25
-    split = form.depth / LANES * 32 * 12
-    if not is_direct(form):
-        run = math.prod(a.extent for a in run_of(cast(Load, form.a), form.reduce.axes, ()))
-        split += form.depth / run * (-(-run // LANES) * 4 + 12) * 32
-    far = form.n.extent * form.depth * 2 * shape.parts / (shape.rows * shape.together * shape.lines)
-    packed = 0.0 if is_constant(form.b) else 32 / form.passes * form.depth * form.n.extent / LANES * 22
-    return max(steps * panels * products, from_afar(form, far, 2 * shape.parts, target)) + split + packed + panels * 250
+    split = pattern.depth / LANES * 32 * 12
+    if not is_direct(pattern):
+        run = math.prod(a.extent for a in run_of(cast(Load, pattern.a), pattern.reduce.axes, ()))
+        split += pattern.depth / run * (-(-run // LANES) * 4 + 12) * 32
+    far = pattern.n.extent * pattern.depth * 2 * shape.parts / (shape.rows * shape.together * shape.lines)
+    packed = 0.0 if is_constant(pattern.b) else 32 / pattern.passes * pattern.depth * pattern.n.extent / LANES * 22
+    return max(steps * panels * products, from_afar(pattern, far, 2 * shape.parts, target)) + split + packed + panels * 250
 
 
-def from_afar(form: Contraction, nbytes: float, size: int, target: Target) -> float:
+def from_afar(pattern: Contraction, nbytes: float, size: int, target: Target) -> float:
     """What it takes to read so many bytes of columns for each row, of `size` bytes a number, where they are too many for the
     second-level cache."""
-    return 32 * nbytes / target.costs.l3_bytes_per_cycle if form.n.extent * form.depth * size > target.block_bytes else 0.0
+    return (
+        32 * nbytes / target.costs.l3_bytes_per_cycle if pattern.n.extent * pattern.depth * size > target.block_bytes else 0.0
+    )
 
 
-def cycles_of_floats(form: Contraction, target: Target) -> float:
+def cycles_of_floats(pattern: Contraction, target: Target) -> float:
     """Of 32 rows."""
-    packed = 0.0 if is_constant(form.b) else 32 / form.passes * form.depth * form.n.extent / LANES
-    products = 32 * form.depth * -(-form.n.extent // LANES) / target.fma_per_cycle * 1.1
-    far = form.n.extent * form.depth * 4 / form.rows if form.rows < MIN_PASSES else 0.0  # with more, panels stay
-    return max(products, from_afar(form, far, 4, target)) + packed
+    packed = 0.0 if is_constant(pattern.b) else 32 / pattern.passes * pattern.depth * pattern.n.extent / LANES
+    products = 32 * pattern.depth * -(-pattern.n.extent // LANES) / target.fma_per_cycle * 1.1
+    far = pattern.n.extent * pattern.depth * 4 / pattern.rows if pattern.rows < MIN_PASSES else 0.0  # with more, panels stay
+    return max(products, from_afar(pattern, far, 4, target)) + packed
 
 
-def power_of(form: Contraction) -> int | None:
+def power_of(pattern: Contraction) -> int | None:
     """Up to which power of two values of a (and of b, where it is not constant) may go, so that no sum overflows; None where b
     is constant, and out of range."""
-    terms = math.log2(form.depth * 1.05)
-    if not is_constant(form.b):
+    terms = math.log2(pattern.depth * 1.05)
+    if not is_constant(pattern.b):
         return math.floor((127 - terms) / 2)
-    bits = constants(form).view(np.uint32) & np.uint32(0x7FFF_FFFF)
+    bits = constants(pattern).view(np.uint32) & np.uint32(0x7FFF_FFFF)
     before = (bits - np.uint32(1)).min()  # so that 0 is no least one
     least, most = (np.array([before, bits.max()], np.uint32) + np.array([1, 0], np.uint32)).view(np.float32)
     if not np.isfinite(most) or 0 < least < 2.0**MIN_EXPONENT:
@@ -227,38 +229,38 @@ def power_of(form: Contraction) -> int | None:
     return power if power >= MIN_RUN_TIME_EXPONENT and largest < 2.0**126 else None
 
 
-def constants(form: Contraction) -> np.ndarray:
+def constants(pattern: Contraction) -> np.ndarray:
     """b, [batch, n, k]."""
-    data = constant(form.b, (*form.batch, form.n, *form.reduce.axes))
-    return np.asarray(data).reshape(-1, form.n.extent, form.depth).astype(np.float32)
+    data = constant(pattern.b, (*pattern.batch, pattern.n, *pattern.reduce.axes))
+    return np.asarray(data).reshape(-1, pattern.n.extent, pattern.depth).astype(np.float32)
 
 
-def choose_parts(form: Contraction, target: Target, precision: str) -> Tile | None:
+def choose_by_limbs(pattern: Contraction, target: Target, precision: str) -> Tile | None:
     """A block of tiles, in vectors of 16 sums; None where it is done in float32."""
-    if precision == "f32" or "bfloat16" not in target.matrix_unit or not is_possible(form):
+    if precision == "f32" or "bfloat16" not in target.matrix_unit or not is_possible(pattern):
         return None
-    shape = Shape.of(form, target, precision)
-    return Tile(shape.rows, min(shape.wide, -(-form.n.extent // LANES)))
+    shape = Shape.of(pattern, target, precision)
+    return Tile(shape.rows, min(shape.wide, -(-pattern.n.extent // LANES)))
 
 
 # ---- how rows are cut ------------------------------------------------------------------------------------------------
-def apart(form: Contraction) -> list[int]:
+def apart(pattern: Contraction) -> list[int]:
     """Starts of blocks of which some rows meet conditions, and some do not."""
-    if form.m is None:
+    if pattern.m is None:
         return []
-    rows = -(-form.rows // -(-form.rows // (2 * TILE_ROWS)))
-    low, high = interior(form.m, Conditions.of(form.reduce, form.m, form.n).rows)
-    return [s for s in starts(form.rows, rows) if not low <= s <= high - rows]
+    rows = -(-pattern.rows // -(-pattern.rows // (2 * TILE_ROWS)))
+    low, high = interior(pattern.m, Conditions.of(pattern.reduce, pattern.m, pattern.n).rows)
+    return [s for s in starts(pattern.rows, rows) if not low <= s <= high - rows]
 
 
-def row_groups(form: Contraction, shape: Shape) -> list[Tiles]:
+def row_groups(pattern: Contraction, shape: Shape) -> list[Tiles]:
     """Groups of blocks of rows that are done together: how many rows each has, how many groups. The last block may compute some
     rows again."""
     rows = shape.rows
-    whole = chunks(form.rows // rows * rows, shape.together * rows)
-    return whole + ([Tiles(form.rows - rows, rows, 1)] if form.rows % rows else [])
+    whole = chunks(pattern.rows // rows * rows, shape.together * rows)
+    return whole + ([Tiles(pattern.rows - rows, rows, 1)] if pattern.rows % rows else [])
 
 
-def row_blocks(form: Contraction, rows: int) -> list[Tiles]:
+def row_blocks(pattern: Contraction, rows: int) -> list[Tiles]:
     """Blocks of rows: those that meet conditions each on their own."""
-    return blocks_of(form.rows, rows, apart(form))
+    return blocks_of(pattern.rows, rows, apart(pattern))

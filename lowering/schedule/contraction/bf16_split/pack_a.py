@@ -13,7 +13,7 @@ from ....loops.ir import Literal, Operand, Type
 from ....target.target import Target
 from ...nest.loop_nest import At
 from ...vectorize.vectorize import Vectorizer
-from ..pack_a import Staging
+from ..pack_a import RowPacking
 from ..pattern import Contraction
 from .choose import LANES, MIN_EXPONENT, STEP, TILE, Shape
 
@@ -62,20 +62,22 @@ class SplitRows:
     block with such a row. Where rows are copied before, `staging` is for those of one block."""
     b: Builder
     target: Target
-    form: Contraction
+    pattern: Contraction
     shape: Shape
     power: int
     buffer: Buffer
     flags: Buffer
-    staging: Staging | None
+    row_packing: RowPacking | None
 
     @staticmethod
-    def of(b: Builder, form: Contraction, shape: Shape, power: int, staging: Staging | None, target: Target) -> SplitRows:
-        name, blocks = form.nest.name, shape.together * shape.lines
+    def of(
+        b: Builder, pattern: Contraction, shape: Shape, power: int, row_packing: RowPacking | None, target: Target
+    ) -> SplitRows:
+        name, blocks = pattern.nest.name, shape.together * shape.lines
         size = blocks * shape.steps * shape.parts * len(shape.heights) * TILE
         buffer = b.scratch(Buffer(f"{name}.rows", "bfloat16", (size,), "scratch"))
         flags = b.scratch(Buffer(f"{name}.flags", "int32", (blocks * (shape.rows + 1),), "scratch"))
-        return SplitRows(b, target, form, shape, power, buffer, flags, staging)
+        return SplitRows(b, target, pattern, shape, power, buffer, flags, row_packing)
 
     def place(self, block: Affine, step: Affine, part: int, tile: int) -> Affine:
         """Where a tile begins."""
@@ -90,8 +92,8 @@ class SplitRows:
 
     def fill(self, at: At, block: Affine) -> None:
         """A block of rows, which begins where `at` is; K from at[k] on where K is one axis."""
-        if self.staging:
-            self.staging.stage(at, self.shape.rows)
+        if self.row_packing:
+            self.row_packing.stage(at, self.shape.rows)
         unsafe: Operand = Literal(0, Type("int32"))
         for first, tile, height in self.shape.halves:
             row = Axis("row", height)
@@ -137,10 +139,10 @@ class SplitRows:
         """Terms of a row from k on, as they are; zeros behind the active ones."""
         if not active:
             return Literal(0.0, FLOATS)
-        if self.staging:
-            return self.b.load(self.staging.buffer, row * self.staging.stride + k, LANES, active)
-        (axis,) = self.form.reduce.axes
-        value = Vectorizer(self.b, self.target, {**at, axis: at[axis] + k}, axis, LANES, active).vector(self.form.a)
+        if self.row_packing:
+            return self.b.load(self.row_packing.buffer, row * self.row_packing.stride + k, LANES, active)
+        (axis,) = self.pattern.reduce.axes
+        value = Vectorizer(self.b, self.target, {**at, axis: at[axis] + k}, axis, LANES, active).vector(self.pattern.a)
         if active == LANES:
             return value
         number = self.b.op("lanes", Literal(0, Type("int32")), type=BITS, hoist=True)
@@ -155,12 +157,12 @@ class SplitRows:
 
         def one(step: Affine, active: int) -> None:
             halves: list[Operand] = [Literal(0.0, Type("bfloat16", STEP))] * self.shape.parts
-            if self.staging:
+            if self.row_packing:
                 halves[:2] = self.halves(row + first, step * STEP, active)
             for part, value in enumerate(halves):
                 self.b.store(self.buffer, self.place(block, step, part, tile) + row * STEP, value)
 
-        if not self.staging:
+        if not self.row_packing:
             self.b.loop(steps, lambda: one(Affine.of(steps), STEP))
             return
         steps = Axis("step", whole)
@@ -177,18 +179,18 @@ class SplitRows:
                 for lanes in (ODD, EVEN)]
 
     def row_at(self, at: At, row: Affine) -> At:
-        return {**at, self.form.m: at[self.form.m] + row} if self.form.m else at
+        return {**at, self.pattern.m: at[self.pattern.m] + row} if self.pattern.m else at
 
     def element(self, at: At, block: Affine, tile: int, row: Affine, step: Affine, term: Affine) -> Operand:
         """A term of a row out of range as it is, for what is computed in float32. `at` is where the block begins, `row` counts
         from its tile's first one."""
-        if self.staging:
+        if self.row_packing:
             upper, lower = (self.half(self.place(block, step, part, tile) + row * STEP + term) for part in range(2))
             both = self.b.op("or", self.b.op("shl", upper, Literal(16, Type("int32"))), lower)
             return self.b.op("bits", both, type=Type("float32"))
-        (axis,) = self.form.reduce.axes
+        (axis,) = self.pattern.reduce.axes
         place = self.row_at(at, row + self.shape.halves[tile][0])
-        return Vectorizer(self.b, self.target, {**place, axis: at[axis] + step * STEP + term}).value(self.form.a)
+        return Vectorizer(self.b, self.target, {**place, axis: at[axis] + step * STEP + term}).value(self.pattern.a)
 
     def half(self, place: Affine) -> Operand:
         bits = self.b.op("bits", self.b.load(self.buffer, place), type=Type("uint16"))

@@ -28,30 +28,30 @@ SPLIT_VECTORS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class PartPanels:
+class LimbPanels:
     """Packed b. `flags`, where b is not constant, has a 1 for each block of columns and of K out of range."""
     b: Builder
     target: Target
-    form: Contraction
+    pattern: Contraction
     shape: Shape
     power: int
     buffer: Buffer
     flags: Buffer | None
 
     @staticmethod
-    def of_constants(b: Builder, form: Contraction, shape: Shape, power: int, target: Target) -> PartPanels:
-        data = packed(constants(form), shape.parts)
-        buffer = Buffer(f"{form.nest.name}.parts", "bfloat16", (data.size,), "constant", data)
-        return PartPanels(b, target, form, shape, power, buffer, None)
+    def of_constants(b: Builder, pattern: Contraction, shape: Shape, power: int, target: Target) -> LimbPanels:
+        data = packed(constants(pattern), shape.parts)
+        buffer = Buffer(f"{pattern.nest.name}.parts", "bfloat16", (data.size,), "constant", data)
+        return LimbPanels(b, target, pattern, shape, power, buffer, None)
 
     @staticmethod
-    def at_run_time(b: Builder, form: Contraction, shape: Shape, power: int, columns: int, target: Target) -> PartPanels:
+    def at_run_time(b: Builder, pattern: Contraction, shape: Shape, power: int, columns: int, target: Target) -> LimbPanels:
         """With scratch for so many columns at a time."""
-        name, count = form.nest.name, -(-columns // LANES)
+        name, count = pattern.nest.name, -(-columns // LANES)
         size = count * shape.blocks * shape.steps * shape.parts * TILE
         buffer = b.scratch(Buffer(f"{name}.parts", "bfloat16", (size,), "scratch"))
         flags = b.scratch(Buffer(f"{name}.columns", "int32", (count * shape.blocks,), "scratch"))
-        return PartPanels(b, target, form, shape, power, buffer, flags)
+        return LimbPanels(b, target, pattern, shape, power, buffer, flags)
 
     def place(self, at: At, column: Affine, step: Affine, part: int) -> Affine:
         """Where a tile begins, of columns from a multiple of 16 on; steps are counted from the beginning of K."""
@@ -62,9 +62,9 @@ class PartPanels:
         """Where the columns of a batch begin."""
         which = Affine()
         if not self.flags:
-            for a in self.form.batch:
+            for a in self.pattern.batch:
                 which = which * a.extent + at[a]
-        return which * (-(-self.form.n.extent // LANES) * self.shape.blocks * self.shape.steps * self.shape.parts * TILE)
+        return which * (-(-self.pattern.n.extent // LANES) * self.shape.blocks * self.shape.steps * self.shape.parts * TILE)
 
     # ---- read --------------------------------------------------------------------------------------------------------
     def flag(self, column: Affine, block: Affine) -> Operand:
@@ -94,7 +94,7 @@ class PartPanels:
     def fill(self, at: At, first: Affine, extent: int) -> None:
         """So many columns from `first` on, in all blocks of K: some at a time, since neighbours lie together in memory."""
         block = Axis("block", self.shape.blocks)
-        at = {**at, self.form.n: first}
+        at = {**at, self.pattern.n: first}
 
         def panel(start: Affine, vectors: Sequence[Piece]) -> None:
             self.b.loop(block, lambda: self.columns(at, Affine.of(block), start, vectors))
@@ -106,7 +106,7 @@ class PartPanels:
         """Some vectors of columns, in a block of K."""
         whole, rest = divmod(self.shape.depth, STEP)
         steps = Axis("step", whole)
-        at = {**at, self.form.n: at[self.form.n] + column}
+        at = {**at, self.pattern.n: at[self.pattern.n] + column}
         found: Sequence[Operand] = NOTHING * len(vectors)
 
         def one(step: Affine, terms: int, before: Sequence[Operand]) -> Sequence[Operand]:
@@ -151,11 +151,11 @@ class PartPanels:
 
     def two(self, at: At, column: Affine, step: Affine, pair: Affine, piece: Piece, terms: int, found: Seen) -> Seen:
         """A pair of terms of a vector of columns, or one and 0."""
-        (*_, k), n, active = self.form.reduce.axes, self.form.n, piece.active
+        (*_, k), n, active = self.pattern.reduce.axes, self.pattern.n, piece.active
         at, column, parts = {**at, n: at[n] + piece.start}, column + piece.start, []
         for i in range(terms):
             place = {**at, k: step * STEP + pair * 2 + i}
-            x = Vectorizer(self.b, self.target, place, n, LANES, active).vector(self.form.b)
+            x = Vectorizer(self.b, self.target, place, n, LANES, active).vector(self.pattern.b)
             if active < LANES:
                 number = self.b.op("lanes", Literal(0, Type("int32")), type=BITS, hoist=True)
                 x = self.b.op("select", self.b.op("lt", number, Literal(active, BITS)), x, Literal(0.0, FLOATS))

@@ -1,5 +1,5 @@
-"""When a product of bytes is done on a matrix unit, and in which blocks: a choice by form and target, of which `tile_products`
-writes the loops.
+"""When a product of bytes is done on a matrix unit, and in which blocks: a choice by pattern and target, of which
+`tile_products` writes the loops.
 
 All blocks have the same number of rows, so that tiles keep their shapes, whose setting takes hundreds of cycles: the last block
 computes some rows again. A block has few tiles, two of sums, one of a and one of b, where eight would need fewer loads: two
@@ -53,14 +53,14 @@ class Shape:
     """Places of the axis around m in a block; if that is more than one, a block has all of m."""
 
     @staticmethod
-    def of(form: Contraction, found: Bytes, target: Target, outer: tuple[Axis, ...]) -> Shape:
+    def of(pattern: Contraction, found: Bytes, target: Target, outer: tuple[Axis, ...]) -> Shape:
         """`outer` are the axes around m that a block may take in."""
-        lines = lines_of(form, found, outer)
-        blocks = -(-form.rows // MAX_ROWS)
-        rows = -(-form.rows // blocks) * lines
+        lines = lines_of(pattern, found, outer)
+        blocks = -(-pattern.rows // MAX_ROWS)
+        rows = -(-pattern.rows // blocks) * lines
         first = rows if rows <= TILE_ROWS else -(-rows // 2)
-        step = min(TILE_BYTES, -(-form.depth // GROUP) * GROUP)
-        count = -(-form.depth // step)
+        step = min(TILE_BYTES, -(-pattern.depth // GROUP) * GROUP)
+        count = -(-pattern.depth // step)
         return Shape((first, rows - first), step, count, chunk_of(count, target.l1_bytes * 2 // 3 // (rows * step)), lines)
 
     @property
@@ -107,85 +107,87 @@ def chunk_of(count: int, most: int) -> int:
     return -(-count // number)
 
 
-def lines_of(form: Contraction, found: Bytes, outer: tuple[Axis, ...]) -> int:
+def lines_of(pattern: Contraction, found: Bytes, outer: tuple[Axis, ...]) -> int:
     """How many places of the last of these axes fill the rows of a block: where a is staged, and its rows are few."""
-    few = form.rows <= TILE_ROWS and outer and not form.nest.where and not is_direct(form, found)
-    if not few or outer[-1] in form.batch or any(w.index.hidden for w in form.reduce.where):
+    few = pattern.rows <= TILE_ROWS and outer and not pattern.nest.where and not is_direct(pattern, found)
+    if not few or outer[-1] in pattern.batch or any(w.index.hidden for w in pattern.reduce.where):
         return 1
-    return min(MAX_ROWS // form.rows, outer[-1].extent)
+    return min(MAX_ROWS // pattern.rows, outer[-1].extent)
 
 
-def choose_tiles(form: Contraction, target: Target) -> Tile | None:
+def choose_tiles(pattern: Contraction, target: Target) -> Tile | None:
     """A block of tiles, in vectors of 16 sums; None where the matrix unit is no faster than `dot4`."""
-    found = bytes_of(form)
-    if "int8" not in target.matrix_unit or found is None or form.m is None or form.inside:
+    found = bytes_of(pattern)
+    if "int8" not in target.matrix_unit or found is None or pattern.m is None or pattern.inside:
         return None
-    if not is_direct(form, found) and len(apart(form)) > MAX_SETTLED_BLOCKS:
+    if not is_direct(pattern, found) and len(apart(pattern)) > MAX_SETTLED_BLOCKS:
         return None
-    faster = cycles_of_tiles(form, found, target) < cycles_of_dot4(form, target)
-    return Tile(Shape.of(form, found, target, form.outer).rows, 1) if faster else None
+    faster = cycles_of_tiles(pattern, found, target) < cycles_of_dot4(pattern, target)
+    return Tile(Shape.of(pattern, found, target, pattern.outer).rows, 1) if faster else None
 
 
-def cycles_of_tiles(form: Contraction, found: Bytes, target: Target) -> float:
+def cycles_of_tiles(pattern: Contraction, found: Bytes, target: Target) -> float:
     """Cycles for all rows and columns: a product takes as long as a has rows, a tile half a cycle for each row it loads."""
-    shape = Shape.of(form, found, target, form.outer)
-    blocks, panels = -(-form.rows // shape.width) / shape.lines, -(-form.n.extent // LANES)
+    shape = Shape.of(pattern, found, target, pattern.outer)
+    blocks, panels = -(-pattern.rows // shape.width) / shape.lines, -(-pattern.n.extent // LANES)
     step = max(shape.rows, (shape.rows + shape.step // GROUP) / 1.5)
-    staging = 0.0 if is_direct(form, found) else shape.rows * shape.depth / TILE_BYTES * 2
+    row_packing = 0.0 if is_direct(pattern, found) else shape.rows * shape.depth / TILE_BYTES * 2
     costs, sums = target.costs, 2 * shape.rows
     return costs.tile_configuration_cycles + blocks * (
-        panels * (shape.count * step + sums + costs.tile_panel_cycles) + staging)
+        panels * (shape.count * step + sums + costs.tile_panel_cycles) + row_packing)
 
 
-def cycles_of_dot4(form: Contraction, target: Target) -> float:
-    tile = choose_tile(form.rows, form.n.extent, LANES, target, False)
-    step = sum(t.count * tile_step_cycles(tile.rows, -(-t.size // LANES), target) for t in panels(form.n.extent, LANES, tile))
-    staging = form.rows * form.depth / TILE_BYTES * 2
-    return -(-form.rows // tile.rows) * step * -(-form.depth // GROUP) * 1.1 + staging
+def cycles_of_dot4(pattern: Contraction, target: Target) -> float:
+    tile = choose_tile(pattern.rows, pattern.n.extent, LANES, target, False)
+    step = sum(
+        t.count * tile_step_cycles(tile.rows, -(-t.size // LANES), target) for t in panels(pattern.n.extent, LANES, tile)
+    )
+    row_packing = pattern.rows * pattern.depth / TILE_BYTES * 2
+    return -(-pattern.rows // tile.rows) * step * -(-pattern.depth // GROUP) * 1.1 + row_packing
 
 
-def is_direct(form: Contraction, found: Bytes) -> bool:
+def is_direct(pattern: Contraction, found: Bytes) -> bool:
     """Whether tiles are loaded from a where it lies: K is one run, nothing is left out, no sums of rows are needed, and rows
     fall neither into the same few sets of the cache, nor, where they are read often, across its lines."""
-    axes, x = form.reduce.axes, found.x
-    if form.reduce.where or found.of_y or len(run_of(x, axes, ())) < len(axes) or form.m is None or (
-            form.m in x.index[0].hidden):
+    axes, x = pattern.reduce.axes, found.x
+    if pattern.reduce.where or found.of_y or len(run_of(x, axes, ())) < len(axes) or pattern.m is None or (
+            pattern.m in x.index[0].hidden):
         return False
-    stride = x.index[0].coefficient(form.m)
-    if form.depth < TILE_BYTES:
-        return stride > 0 and form.depth % GROUP == 0
-    if form.n.extent >= MIN_ALIGNED_COLUMNS and form.depth >= MIN_ALIGNED_TERMS and not is_aligned(form, x):
+    stride = x.index[0].coefficient(pattern.m)
+    if pattern.depth < TILE_BYTES:
+        return stride > 0 and pattern.depth % GROUP == 0
+    if pattern.n.extent >= MIN_ALIGNED_COLUMNS and pattern.depth >= MIN_ALIGNED_TERMS and not is_aligned(pattern, x):
         return False
-    whole = form.depth % TILE_BYTES == 0 or is_constant(found.y)
+    whole = pattern.depth % TILE_BYTES == 0 or is_constant(found.y)
     return stride > 0 and whole and stride % COSTS.cache_set_stride_bytes != 0
 
 
-def is_aligned(form: Contraction, x: Load) -> bool:
+def is_aligned(pattern: Contraction, x: Load) -> bool:
     """Whether rows begin with a line of the cache. Who calls may pass arrays that do not."""
     index = x.index[0]
-    strides = [c for term, c in index.terms if term not in form.reduce.axes]
+    strides = [c for term, c in index.terms if term not in pattern.reduce.axes]
     return x.buffer.role in ("temporary", "constant", "scratch") and not any(n % TILE_BYTES for n in (index.const, *strides))
 
 
-def is_plain(form: Contraction, found: Bytes, known: Expr) -> bool:
+def is_plain(pattern: Contraction, found: Bytes, known: Expr) -> bool:
     """Whether sums are outputs, and whole tiles of them."""
-    nest, m = form.nest, form.m
+    nest, m = pattern.nest, pattern.m
     straight = m is not None and m not in nest.index.hidden and nest.index.coefficient(m) > 0
-    return nest.value is known and straight and not found.of_y and form.n.extent % LANES == 0
+    return nest.value is known and straight and not found.of_y and pattern.n.extent % LANES == 0
 
 
 # ---- how rows and columns are cut ------------------------------------------------------------------------------------
-def apart(form: Contraction) -> list[int]:
+def apart(pattern: Contraction) -> list[int]:
     """Starts of blocks of which some rows meet conditions, and some do not."""
-    assert form.m
-    rows = rows_of(form)
-    low, high = interior(form.m, Conditions.of(form.reduce, form.m, form.n).rows)
-    return [s for s in starts(form.rows, rows) if not low <= s <= high - rows]
+    assert pattern.m
+    rows = rows_of(pattern)
+    low, high = interior(pattern.m, Conditions.of(pattern.reduce, pattern.m, pattern.n).rows)
+    return [s for s in starts(pattern.rows, rows) if not low <= s <= high - rows]
 
 
-def rows_of(form: Contraction) -> int:
+def rows_of(pattern: Contraction) -> int:
     """Rows of m in a block."""
-    return -(-form.rows // -(-form.rows // MAX_ROWS))
+    return -(-pattern.rows // -(-pattern.rows // MAX_ROWS))
 
 
 def starts(extent: int, rows: int) -> list[int]:
@@ -195,7 +197,7 @@ def starts(extent: int, rows: int) -> list[int]:
 
 def blocks_of(extent: int, rows: int, apart: Sequence[int] = (), again: bool = False) -> list[Tiles]:
     """Blocks of so many rows; those that are `apart` each on their own, and the last one, where it computes rows again, unless
-    that may be done in the turns of one loop."""
+    that may be done in the iterations of one loop."""
     alone, result = set(apart), list[Tiles]()
     for start in starts(extent, rows):
         last = result[-1] if result else None
@@ -211,12 +213,12 @@ def columns(extent: int) -> Cut:
     return [(t, (Piece(0, LANES, t.size),)) for t in chunks(extent, LANES)]
 
 
-def groups(form: Contraction, shape: Shape, cut: Cut, target: Target) -> list[tuple[Tiles, Cut]]:
+def groups(pattern: Contraction, shape: Shape, cut: Cut, target: Target) -> list[tuple[Tiles, Cut]]:
     """The columns in groups that stay in the second-level cache, and the panels of a group."""
     (whole, vectors), *rest = cut
     most = max(1, target.block_bytes // (whole.size * shape.depth))
     if whole.count <= most:
-        return [(Tiles(0, form.n.extent, 1), cut)]
+        return [(Tiles(0, pattern.n.extent, 1), cut)]
     each = -(-whole.count // -(-whole.count // most))
     result: list[tuple[Tiles, Cut]] = [
         (Tiles(t.start * whole.size, t.size * whole.size, t.count), [(Tiles(0, whole.size, t.size), vectors)])

@@ -22,7 +22,7 @@ from ...nest.loop_nest import At
 from ...nest.row_range import Rows, nested
 from ...nest.tile_axis import Cut, Piece, Tiles, over
 from ...vectorize.epilogue import Writer
-from ..pack_a import Staging
+from ..pack_a import RowPacking
 from ..pattern import Contraction
 from .amx_choose import LANES, Shape, apart, blocks_of, columns, groups, is_direct, is_plain
 from .amx_micro_kernel import Panel, TilePanels
@@ -34,10 +34,10 @@ MIN_SHARED_BLOCKS = 8
 """So many threads can share evenly; with fewer, they share panels."""
 
 
-def lower(b: Builder, form: Contraction, target: Target, rows: Rows | None) -> None:
-    found = bytes_of(form)
+def lower(b: Builder, pattern: Contraction, target: Target, rows: Rows | None) -> None:
+    found = bytes_of(pattern)
     assert found
-    TileProduct.of(b, form, found, target, form.outer[1:] if rows else form.outer).lower(rows)
+    TileProduct.of(b, pattern, found, target, pattern.outer[1:] if rows else pattern.outer).lower(rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,44 +45,44 @@ class TileProduct:
     """The product. `staging` is none where a is read as it lies; `line` is the axis around m of which blocks take in more than
     one place."""
     b: Builder
-    form: Contraction
+    pattern: Contraction
     shape: Shape
     groups: list[tuple[Tiles, Cut]]
     packed: BytePanels
-    staging: Staging | None
+    row_packing: RowPacking | None
     line: Axis | None
     panels: TilePanels
 
     @staticmethod
-    def of(b: Builder, form: Contraction, found: Bytes, target: Target, outer: tuple[Axis, ...]) -> TileProduct:
-        shape, cut, direct = Shape.of(form, found, target, outer), columns(form.n.extent), is_direct(form, found)
-        zero_points, together = (found.of_x, found.of_y), groups(form, shape, cut, target)
+    def of(b: Builder, pattern: Contraction, found: Bytes, target: Target, outer: tuple[Axis, ...]) -> TileProduct:
+        shape, cut, direct = Shape.of(pattern, found, target, outer), columns(pattern.n.extent), is_direct(pattern, found)
+        zero_points, together = (found.of_x, found.of_y), groups(pattern, shape, cut, target)
         if is_constant(found.y):
-            packed = of_constants(b, form, found.y, zero_points, cut, shape.step, direct and form.depth > shape.step)
+            packed = of_constants(b, pattern, found.y, zero_points, cut, shape.step, direct and pattern.depth > shape.step)
         else:
             largest = max((panels for _, panels in together), key=filled)
-            packed = at_run_time(b, form, found.y, zero_points, largest, target, shape.step)
-        staging = None
+            packed = at_run_time(b, pattern, found.y, zero_points, largest, target, shape.step)
+        row_packing = None
         if not direct:
             stride = shape.depth + (TILE_BYTES if shape.depth % 512 == 0 else 0)
-            staging = Staging.of(b, form, found.x, zero_points, shape.rows, shape.depth, stride, False, target)
+            row_packing = RowPacking.of(b, pattern, found.x, zero_points, shape.rows, shape.depth, stride, False, target)
         line = outer[-1] if shape.lines > 1 else None
-        plain, writer = is_plain(form, found, packed.known), Writer(
-            b, target, form.nest, form.reduce, LANES, known=packed.known)
-        sums = sums_of(b, form, shape, together, plain)
-        panels = TilePanels(b, form, found, target, shape, packed, staging, line, sums, plain, writer)
-        return TileProduct(b, form, shape, together, packed, staging, line, panels)
+        plain, writer = is_plain(pattern, found, packed.known), Writer(
+            b, target, pattern.nest, pattern.reduce, LANES, known=packed.known)
+        sums = sums_of(b, pattern, shape, together, plain)
+        panels = TilePanels(b, pattern, found, target, shape, packed, row_packing, line, sums, plain, writer)
+        return TileProduct(b, pattern, shape, together, packed, row_packing, line, panels)
 
     def lower(self, rows: Rows | None) -> None:
         """All of it: for each batch of b, for as many panels at a time as stay in the second-level cache."""
-        outer, fill = self.form.outer, self.packed.fill
+        outer, fill = self.pattern.outer, self.packed.fill
         first: tuple[Axis, ...] = ()
         if fill:
-            first = tuple(a for d, a in enumerate(outer) if a in self.form.batch or (rows and d == 0 and self.form.batch))
+            first = tuple(a for d, a in enumerate(outer) if a in self.pattern.batch or (rows and d == 0 and self.pattern.batch))
         rest = tuple(a for a in outer if a not in first and a is not self.line)
         self.b.shape_tiles(self.shape.tiles)
         nested(self.b, first, {}, lambda at: self.product(at, rest, None if first else rows), rows if first else None,
-               self.form.nest.where)
+               self.pattern.nest.where)
 
     def product(self, at: At, axes: tuple[Axis, ...], rows: Rows | None) -> None:
         for t, cut in self.groups:
@@ -92,30 +92,30 @@ class TileProduct:
         """All rows, for the panels from column `first` on."""
         if self.packed.fill:
             self.packed.fill(at, first, cut)
-        nested(self.b, axes, at, lambda at: self.blocks(at, first, cut), rows, self.form.nest.where)
+        nested(self.b, axes, at, lambda at: self.blocks(at, first, cut), rows, self.pattern.nest.where)
 
     def blocks(self, at: At, first: Affine, cut: Cut) -> None:
         from ..choose import has_outer_iterations
-        m, again = self.form.m, self.b.keeps == 0 or has_outer_iterations(self.form, LANES)
+        m, again = self.pattern.m, self.b.keeps == 0 or has_outer_iterations(self.pattern, LANES)
         assert m
         if self.line:
             line = self.line
             over(self.b, blocks_of(line.extent, self.shape.lines, again=again), lambda start, _: self.block(
                 {**at, line: start, m: Affine()}, first, cut))
         else:
-            over(self.b, blocks_of(self.form.rows, self.shape.rows, apart(self.form), again), lambda start, _: self.block(
+            over(self.b, blocks_of(self.pattern.rows, self.shape.rows, apart(self.pattern), again), lambda start, _: self.block(
                 {**at, m: start}, first, cut))
 
     @property
     def blocks_around(self) -> int:
         """How many blocks of rows there are."""
-        places = math.prod(a.extent for a in self.form.outer)
-        return places // self.shape.lines if self.line else places * -(-self.form.rows // self.shape.rows)
+        places = math.prod(a.extent for a in self.pattern.outer)
+        return places // self.shape.lines if self.line else places * -(-self.pattern.rows // self.shape.rows)
 
     def block(self, at: At, first: Affine, cut: Cut) -> None:
         """A block of rows: all of its chunks of K but the last, then that, which makes outputs of the sums."""
-        if self.staging:
-            self.stage(self.staging, at)
+        if self.row_packing:
+            self.stage(self.row_packing, at)
         before, size = self.shape.chunks - 1, self.shape.chunk
         if before:
             self.chunk(at, first, cut, Affine(), True)
@@ -125,15 +125,15 @@ class TileProduct:
         for t, (piece,) in cut:
             self.last(at, first, t, piece)
 
-    def stage(self, staging: Staging, at: At) -> None:
+    def stage(self, row_packing: RowPacking, at: At) -> None:
         """Copy the rows of a block."""
         line, width = self.line, self.shape.width
         if line is None:
-            staging.stage(at, width)
+            row_packing.stage(at, width)
             return
         number = Axis("line", self.shape.lines)
         place = {**at, line: at[line] + number}
-        self.b.loop(number, lambda: dataclasses.replace(staging, first=Affine.of(number) * width).stage(place, width))
+        self.b.loop(number, lambda: dataclasses.replace(row_packing, first=Affine.of(number) * width).stage(place, width))
 
     def panel(self, at: At, first: Affine, start: Affine, piece: Piece, number: Affine = START) -> Panel:
         """The panel of columns from first + start on; `number` counts those that are finished one after the other."""
@@ -141,7 +141,7 @@ class TileProduct:
             slot = start * self.shape.rows
         else:
             slot = Affine.of(Wrapped(number, self.shape.slots)).substitute({}) * (self.shape.rows * LANES)
-        return Panel({**at, self.form.n: first + start}, start if self.packed.fill else first + start, slot, piece)
+        return Panel({**at, self.pattern.n: first + start}, start if self.packed.fill else first + start, slot, piece)
 
     def chunk(self, at: At, first: Affine, cut: Cut, number: Affine, begins: bool) -> None:
         """Steps from `number` on, for all panels."""
@@ -172,9 +172,9 @@ class TileProduct:
         self.panels.finish(panel(Affine.of(t.count - 1)))
 
 
-def sums_of(b: Builder, form: Contraction, shape: Shape, together: list[tuple[Tiles, Cut]], plain: bool) -> Buffer | None:
+def sums_of(b: Builder, pattern: Contraction, shape: Shape, together: list[tuple[Tiles, Cut]], plain: bool) -> Buffer | None:
     """Scratch for the sums of a panel, or of as many as there are in a group, where K is done in chunks."""
     if plain and shape.chunks == 1:
         return None
     panels = max(sum(t.count for t, _ in cut) for _, cut in together) if shape.chunks > 1 else shape.slots
-    return b.scratch(Buffer(f"{form.nest.name}.tiles", "int32", (panels * shape.rows * LANES,), "scratch"))
+    return b.scratch(Buffer(f"{pattern.nest.name}.tiles", "int32", (panels * shape.rows * LANES,), "scratch"))

@@ -16,7 +16,7 @@ from ...nest.loop_nest import At, free_axes, operands
 from ...nest.tile_axis import Piece, Tiles, over
 from ...vectorize.epilogue import Block, Writer
 from ...vectorize.vectorize import Vectorizer
-from ..pack_a import Staging
+from ..pack_a import RowPacking
 from ..pattern import Contraction
 from .amx_choose import LANES, Shape
 from .vnni import Bytes
@@ -39,12 +39,12 @@ class Panel:
 class TilePanels:
     """`plain` sums are outputs as they are. `sums` are none where these need no scratch."""
     b: Builder
-    form: Contraction
+    pattern: Contraction
     found: Bytes
     target: Target
     shape: Shape
     packed: BytePanels
-    staging: Staging | None
+    row_packing: RowPacking | None
     line: Axis | None
     sums: Buffer | None
     plain: bool
@@ -60,7 +60,7 @@ class TilePanels:
     def end(self, panel: Panel, before: Panel | None) -> None:
         """The last chunk of steps, and the outputs of the panel `before`."""
         first = (self.shape.chunks - 1) * self.shape.chunk
-        short = self.form.depth % self.shape.step if self.staging is None else 0
+        short = self.pattern.depth % self.shape.step if self.row_packing is None else 0
         self.begin(panel, first == 0)
         count = self.shape.count - first - bool(short)
         pace = self.shape.pace(count) if before and self.shape.slots == 1 else None
@@ -71,7 +71,7 @@ class TilePanels:
                 self.finish(before)
             self.steps(panel, Affine.of(first), count)
         if short:  # the last step begins earlier, and b has zeros for what comes again
-            self.step(panel, Affine.of(self.shape.count - 1), Affine.of(self.form.depth - self.shape.step))
+            self.step(panel, Affine.of(self.shape.count - 1), Affine.of(self.pattern.depth - self.shape.step))
         self.store_sums(panel)
         if before and self.shape.slots > 1:
             self.finish(before)
@@ -81,9 +81,9 @@ class TilePanels:
         if not self.plain:
             self.keep(panel)
             return
-        assert self.form.m
-        stride = self.form.nest.index.coefficient(self.form.m)
-        self.store(self.form.nest.out, self.form.nest.index.substitute(panel.at), stride)
+        assert self.pattern.m
+        stride = self.pattern.nest.index.coefficient(self.pattern.m)
+        self.store(self.pattern.nest.out, self.pattern.nest.index.substitute(panel.at), stride)
 
     @property
     def halves(self) -> list[tuple[int, int]]:
@@ -130,11 +130,11 @@ class TilePanels:
 
     def load_rows(self, at: At, tile: int, first: int, k: Affine) -> None:
         """A tile of rows, from the block's row `first` on."""
-        if self.staging:
-            stride = self.staging.stride
-            self.b.load_tile(tile, self.staging.buffer, k + first * stride, stride)
+        if self.row_packing:
+            stride = self.row_packing.stride
+            self.b.load_tile(tile, self.row_packing.buffer, k + first * stride, stride)
             return
-        x, m, start = self.found.x, self.form.m, {a: Affine() for a in self.form.reduce.axes}
+        x, m, start = self.found.x, self.pattern.m, {a: Affine() for a in self.pattern.reduce.axes}
         assert m
         place = x.index[0].substitute({**at, **start, m: at[m] + first})
         self.b.load_tile(tile, x.buffer, place + k, x.index[0].coefficient(m))
@@ -142,17 +142,17 @@ class TilePanels:
     # ---- outputs -----------------------------------------------------------------------------------------------------
     def steps_and_outputs(self, panel: Panel, first: int, count: int, before: Panel, pace: int) -> None:
         """Steps, and in each of the first ones `pace` rows of outputs."""
-        outer, turns = self.known(before), self.shape.width // pace
-        line, turn = Axis("line", self.shape.lines), Axis("turn", turns)
+        outer, iterations = self.known(before), self.shape.width // pace
+        line, iteration = Axis("line", self.shape.lines), Axis("turn", iterations)
 
         def both() -> None:
-            number = Affine.of(line) * turns + turn + first
+            number = Affine.of(line) * iterations + iteration + first
             self.step(panel, number, number * self.shape.step)
             over(self.b, [Tiles(0, 1, pace)], lambda row, _: self.row(
-                before, Affine.of(line), Affine.of(turn) * pace + row, outer))
+                before, Affine.of(line), Affine.of(iteration) * pace + row, outer))
 
-        self.b.loop(line, lambda: self.b.loop(turn, both))
-        done = self.shape.lines * turns
+        self.b.loop(line, lambda: self.b.loop(iteration, both))
+        done = self.shape.lines * iterations
         self.steps(panel, Affine.of(first + done), count - done)
 
     def finish(self, panel: Panel) -> None:
@@ -164,23 +164,23 @@ class TilePanels:
 
     def known(self, panel: Panel) -> Vectorizer:
         """What is the same in all rows."""
-        v = Vectorizer(self.b, self.target, panel.at, self.form.n, LANES, panel.piece.active)
-        around = frozenset({self.form.m, self.line} if self.line else {self.form.m})
-        for e in unchanging(self.form.nest.value, around, self.packed.known):
+        v = Vectorizer(self.b, self.target, panel.at, self.pattern.n, LANES, panel.piece.active)
+        around = frozenset({self.pattern.m, self.line} if self.line else {self.pattern.m})
+        for e in unchanging(self.pattern.nest.value, around, self.packed.known):
             v.value(e)
         return v
 
     def row(self, panel: Panel, line: Affine, row: Affine, outer: Vectorizer) -> None:
         """The outputs of one row of the block."""
-        assert self.sums and self.form.m
-        at = {**panel.at, self.form.m: panel.at[self.form.m] + row}
+        assert self.sums and self.pattern.m
+        at = {**panel.at, self.pattern.m: panel.at[self.pattern.m] + row}
         if self.line:
             at[self.line] = panel.at[self.line] + line
         number = line * self.shape.width + row
         value: Operand = self.b.load(self.sums, panel.slot + number * LANES, LANES)
-        if self.staging and self.staging.terms:
-            value = self.b.op("add", value, self.b.splat(self.b.load(self.staging.terms, number), LANES))
-        self.writer.write(Block(at, self.form.m, 1, self.form.n, (panel.piece,)), [value], outer)
+        if self.row_packing and self.row_packing.terms:
+            value = self.b.op("add", value, self.b.splat(self.b.load(self.row_packing.terms, number), LANES))
+        self.writer.write(Block(at, self.pattern.m, 1, self.pattern.n, (panel.piece,)), [value], outer)
 
 
 def unchanging(value: Expr, around: frozenset[Axis | None], known: Expr) -> Iterator[Expr]:

@@ -19,7 +19,7 @@ from ...nest.constant_data import is_constant
 from ...nest.loop_nest import At
 from ...nest.padding_conditions import Conditions
 from ...nest.tile_axis import Cut, Piece
-from ..pack_a import Staging
+from ..pack_a import RowPacking
 from ..pack_b import Panels
 from ..pattern import Contraction
 from .vnni_pack_b import GROUP, BytePanels, at_run_time, of_constants
@@ -51,50 +51,50 @@ def byte(e: Expr) -> tuple[Load, int] | None:
     return None
 
 
-def bytes_of(form: Contraction) -> Bytes | None:
+def bytes_of(pattern: Contraction) -> Bytes | None:
     """The factors, if a and b are products for `dot4`: a's bytes lie along K, zero points are bytes themselves, and b is
     constant, or worth being packed at run time."""
-    a, b = byte(form.a), byte(form.b)
+    a, b = byte(pattern.a), byte(pattern.b)
     if not a or not b or b[0].dtype != "int8":
         return None
     x, of_x = a
     y, of_y = b
     lowest = -128 if x.dtype == "int8" else 0
-    plain = not computed(x.index) and x.index[0].coefficient(form.reduce.axes[-1]) == 1
-    if not plain or not lowest <= of_x < lowest + 256 or not -128 <= of_y < 128 or (form.inside and of_y):
+    plain = not computed(x.index) and x.index[0].coefficient(pattern.reduce.axes[-1]) == 1
+    if not plain or not lowest <= of_x < lowest + 256 or not -128 <= of_y < 128 or (pattern.inside and of_y):
         return None
-    return Bytes(x, of_x, y, of_y) if is_constant(y) or can_pack(form, y) else None
+    return Bytes(x, of_x, y, of_y) if is_constant(y) or can_pack(pattern, y) else None
 
 
-def can_pack(form: Contraction, y: Load) -> bool:
+def can_pack(pattern: Contraction, y: Load) -> bool:
     """Whether panels can be packed at run time, and that pays."""
-    *outer, last = form.reduce.axes
+    *outer, last = pattern.reduce.axes
     whole = not outer or last.extent % GROUP == 0
-    return whole and not form.inside and not computed(y.index) and form.passes >= MIN_PASSES
+    return whole and not pattern.inside and not computed(y.index) and pattern.passes >= MIN_PASSES
 
 
-def can_stage_all(form: Contraction, target: Target) -> bool:
+def can_stage_all(pattern: Contraction, target: Target) -> bool:
     """Whether the rows of a product with constants can be staged all together, and stay in the second-level cache beside a
     panel: so that a panel that is read once passes all of them."""
-    plain = is_constant(form.b) and not (form.batch or form.inside or form.nest.where)
-    return plain and form.passes * form.depth <= target.l2_bytes // ALL_ROWS_L2_PART
+    plain = is_constant(pattern.b) and not (pattern.batch or pattern.inside or pattern.nest.where)
+    return plain and pattern.passes * pattern.depth <= target.l2_bytes // ALL_ROWS_L2_PART
 
 
-def rows_of_group(form: Contraction, tile: int, target: Target) -> int | None:
+def rows_of_group(pattern: Contraction, tile: int, target: Target) -> int | None:
     """How many rows, of which all groups have as many, are staged together where all cannot be, so that a panel, once read,
     passes that many; None where they are too few, or not all alike."""
-    if form.m is None or form.outer or form.reduce.where or form.nest.where:
+    if pattern.m is None or pattern.outer or pattern.reduce.where or pattern.nest.where:
         return None
-    most = min(target.l2_bytes // GROUP_L2_PART // form.depth, form.rows // 2)
-    rows = next((r for r in range(most, 0, -1) if form.rows % r == 0), 0)
+    most = min(target.l2_bytes // GROUP_L2_PART // pattern.depth, pattern.rows // 2)
+    rows = next((r for r in range(most, 0, -1) if pattern.rows % r == 0), 0)
     return rows if rows >= MIN_TILES_OF_GROUP * tile else None
 
 
-def prefixes(form: Contraction, flat: Axis) -> tuple[Range, ...] | None:
+def prefixes(pattern: Contraction, flat: Axis) -> tuple[Range, ...] | None:
     """The conditions on b alone as bounds of K, flat: how far it goes changes evenly along an outer axis. None where that
     cannot be said."""
-    result, (outermost, *_) = [], form.reduce.axes
-    for w in form.inside:
+    result, (outermost, *_) = [], pattern.reduce.axes
+    for w in pattern.inside:
         others = [a for a in w.index.axes if a is not outermost]
         if len(others) != 1 or not w.index.coefficient(outermost):
             return None
@@ -105,7 +105,7 @@ def prefixes(form: Contraction, flat: Axis) -> tuple[Range, ...] | None:
         step = counts[1] - counts[0]
         if any(not all(row[:n]) or n != counts[0] + i * step for i, (row, n) in enumerate(zip(holds, counts))):
             return None
-        size = form.depth // outermost.extent
+        size = pattern.depth // outermost.extent
         reach = Affine.of(flat) - Affine.of(outer) * (step * size)
         result.append(Range(reach, reach.bounds[0], counts[0] * size))
     return tuple(result)
@@ -115,33 +115,33 @@ def prefixes(form: Contraction, flat: Axis) -> tuple[Range, ...] | None:
 class Dot4:
     """One step of K: total += dot product of four staged bytes with four of b, in each lane."""
     b: Builder
-    form: Contraction
+    pattern: Contraction
     cut: Cut
     packed: BytePanels
-    rows: Staging
+    rows: RowPacking
     conditions: Conditions
     group: int = GROUP
-    is_staged: bool = True
+    packs_rows: bool = True
     are_together: bool = False
     """Whether all rows, or those of a group, are staged, one after the other; else those of a tile are."""
     groups: Axis | None = None
 
     @staticmethod
-    def of(b: Builder, form: Contraction, rows: int, target: Target, cut: Cut, are_together: bool = False,
+    def of(b: Builder, pattern: Contraction, rows: int, target: Target, cut: Cut, are_together: bool = False,
            groups: Axis | None = None) -> Dot4:
         """For tiles of so many rows."""
-        found = bytes_of(form)
+        found = bytes_of(pattern)
         assert found
         stored = found.of_x + 128 if found.x.dtype == "int8" else found.of_x
         zero_points = stored, found.of_y
-        packed = of_constants(b, form, found.y, zero_points, cut) if is_constant(found.y) else at_run_time(
-            b, form, found.y, zero_points, cut, target)
+        packed = of_constants(b, pattern, found.y, zero_points, cut) if is_constant(found.y) else at_run_time(
+            b, pattern, found.y, zero_points, cut, target)
         (k,), costs = packed.panels.axes, target.costs
-        staged = form.passes // (groups.extent if groups else 1) if are_together else rows
+        packed_rows = pattern.passes // (groups.extent if groups else 1) if are_together else rows
         stride = k.extent + costs.cache_line_bytes * (are_together and k.extent % costs.few_sets_stride_bytes == 0)
-        staging = Staging.of(b, form, found.x, (found.of_x, found.of_y), staged, k.extent, stride, True, target)
-        conditions = Conditions((), prefixes(form, k) or (), (), frozenset())
-        return Dot4(b, form, cut, packed, staging, conditions, are_together=are_together, groups=groups)
+        row_packing = RowPacking.of(b, pattern, found.x, (found.of_x, found.of_y), packed_rows, k.extent, stride, True, target)
+        conditions = Conditions((), prefixes(pattern, k) or (), (), frozenset())
+        return Dot4(b, pattern, cut, packed, row_packing, conditions, are_together=are_together, groups=groups)
 
     @property
     def panels(self) -> Panels:
@@ -159,28 +159,28 @@ class Dot4:
         return self.panels.axes
 
     def stage(self, at: At, rows: int) -> None:
-        replace(self.rows, first=self.staged(at, 0)).stage(at, rows)
+        replace(self.rows, first=self.packed_rows(at, 0)).stage(at, rows)
 
-    def staged(self, at: At, row: int) -> Affine:
+    def packed_rows(self, at: At, row: int) -> Affine:
         """Where a row of the tile at a place is among those that are staged."""
         number = Affine()
         if self.are_together:
-            for axis in (*self.form.outer, *([self.form.m] if self.form.m else [])):
+            for axis in (*self.pattern.outer, *([self.pattern.m] if self.pattern.m else [])):
                 number = number * axis.extent + at[axis]
         if self.groups:
-            number -= Affine.of(self.groups) * (self.form.rows // self.groups.extent)
+            number -= Affine.of(self.groups) * (self.pattern.rows // self.groups.extent)
         return number + row
 
     def initial(self, at: At, row: int, piece: Piece) -> Operand:
-        value = self.b.load(self.packed.initial, self.packed.start(at, at[self.form.n]), piece.lanes)
+        value = self.b.load(self.packed.initial, self.packed.start(at, at[self.pattern.n]), piece.lanes)
         if self.rows.terms:
-            term = self.b.load(self.rows.terms, self.staged(at, 0 if self.are_together else row))
+            term = self.b.load(self.rows.terms, self.packed_rows(at, 0 if self.are_together else row))
             value = self.b.op("add", value, self.b.splat(term, piece.lanes))
         return value
 
     def row(self, at: At, row: int) -> Callable[[int], Operand]:
         (k,) = self.axes
-        four = self.b.load(self.rows.buffer, at[k] + self.staged(at, row) * self.rows.stride, GROUP)
+        four = self.b.load(self.rows.buffer, at[k] + self.packed_rows(at, row) * self.rows.stride, GROUP)
         word = self.b.op("bits", four, type=Type("int32"))
 
         def lanes(count: int) -> Operand:

@@ -54,20 +54,24 @@ class BytePanels:
         return which * (self.initial.size // math.prod(a.extent for a in self.panels.batch)) + column
 
 
-def of_constants(b: Builder, form: Contraction, y: Load, zero_points: tuple[int, int], cut: Cut, step: int = GROUP,
+def of_constants(b: Builder, pattern: Contraction, y: Load, zero_points: tuple[int, int], cut: Cut, step: int = GROUP,
                  overlap: bool = False) -> BytePanels:
     """Panels of `y`, which b is less its zero point; `zero_points` are those of a, as it is stored, and of b. K is filled up
     to a multiple of `step`. With `overlap` the last step has the last elements of K, those that an earlier one has as 0."""
-    name, of_b = form.nest.name, zero_points[1]
-    known = guard(form.inside, y, of_b) if form.inside else y
-    total, bias = biased(form.nest, form.reduce, (*form.batch, form.n))
-    axes, count = form.reduce.axes, math.prod(a.extent for a in form.batch)
-    make = functools.partial(packed, batch=form.batch, n=form.n, axes=axes, zero_points=zero_points, cut=cut, step=step,
+    name, of_b = pattern.nest.name, zero_points[1]
+    known = guard(pattern.inside, y, of_b) if pattern.inside else y
+    total, bias = biased(pattern.nest, pattern.reduce, (*pattern.batch, pattern.n))
+    axes, count = pattern.reduce.axes, math.prod(a.extent for a in pattern.batch)
+    make = functools.partial(packed, batch=pattern.batch, n=pattern.n, axes=axes, zero_points=zero_points, cut=cut, step=step,
                              overlap=overlap)
     (buffer, initial), is_zero = derive(b, (f"{name}.packed", f"{name}.initial"), (known, *bias), make)
-    depth = Axis("k", -(-form.depth // step) * step)
-    return BytePanels(Panels(form.n, (depth,), "int8", y, buffer, form.batch, buffer.size // count, GROUP), initial, total,
-                      bool(is_zero))
+    depth = Axis("k", -(-pattern.depth // step) * step)
+    return BytePanels(
+        Panels(pattern.n, (depth,), "int8", y, buffer, pattern.batch, buffer.size // count, GROUP),
+        initial,
+        total,
+        bool(is_zero),
+    )
 
 
 def packed(y: Expr, *bias: Expr, batch: tuple[Axis, ...], n: Axis, axes: tuple[Axis, ...], zero_points: tuple[int, int],
@@ -114,22 +118,22 @@ def in_panels(data: Array, cut: Cut) -> Array:
     return np.concatenate(parts, axis=1)
 
 
-def at_run_time(b: Builder, form: Contraction, y: Load, zero_points: tuple[int, int], cut: Cut, target: Target,
+def at_run_time(b: Builder, pattern: Contraction, y: Load, zero_points: tuple[int, int], cut: Cut, target: Target,
                 step: int = GROUP) -> BytePanels:
     """Scratch for these panels of `y`, and what fills them."""
-    name, depth, columns = form.nest.name, -(-form.depth // step) * step, filled(cut)
+    name, depth, columns = pattern.nest.name, -(-pattern.depth // step) * step, filled(cut)
     packed = b.scratch(Buffer(f"{name}.packed", "int8", (depth * columns,), "scratch"))
     initial = b.scratch(Buffer(f"{name}.initial", "int32", (columns,), "scratch"))
-    packing = Packing(b, form, y, zero_points, target, packed, initial, depth)
-    panels = Panels(form.n, (Axis("k", depth),), "int8", y, packed, (), 0, GROUP)
-    return BytePanels(panels, initial, form.reduce, not zero_points[0], packing.fill)
+    packing = Packing(b, pattern, y, zero_points, target, packed, initial, depth)
+    panels = Panels(pattern.n, (Axis("k", depth),), "int8", y, packed, (), 0, GROUP)
+    return BytePanels(panels, initial, pattern.reduce, not zero_points[0], packing.fill)
 
 
 @dataclass(frozen=True, slots=True)
 class Packing:
     """Packs one batch of `y` into scratch."""
     b: Builder
-    form: Contraction
+    pattern: Contraction
     y: Load
     zero_points: tuple[int, int]
     target: Target
@@ -139,12 +143,12 @@ class Packing:
 
     def fill(self, at: At, first: Affine, cut: Cut) -> None:
         """The panels of the columns from `first` on."""
-        at = {**at, self.form.n: first}
+        at = {**at, self.pattern.n: first}
         for t, vectors in cut:
             lanes, width = vectors[0].lanes, sum(p.lanes for p in vectors)
             if self.is_along_k and lanes == BLOCK and not (self.is_little and len(vectors) == 1):
                 over(self.b, [t], lambda start, _: self.panel_along_k(at, start, vectors, width))
-            elif self.y.index[0].coefficient(self.form.n) == 1 and all(p.active == lanes == p.lanes for p in vectors):
+            elif self.y.index[0].coefficient(self.pattern.n) == 1 and all(p.active == lanes == p.lanes for p in vectors):
                 self.several(at, t, lanes, width)
             else:
                 over(self.b, [t], lambda start, _: self.panel(at, start, vectors, width))
@@ -170,19 +174,19 @@ class Packing:
 
     @property
     def is_along_k(self) -> bool:
-        i, (*_, k) = self.y.index[0], self.form.reduce.axes
-        return len(self.form.reduce.axes) == 1 and i.coefficient(k) == 1 and i.coefficient(self.form.n) > 1
+        i, (*_, k) = self.y.index[0], self.pattern.reduce.axes
+        return len(self.pattern.reduce.axes) == 1 and i.coefficient(k) == 1 and i.coefficient(self.pattern.n) > 1
 
     @property
     def is_little(self) -> bool:
         """Whether columns one by one take hardly longer than the exchange, which is more code."""
-        return self.form.depth * self.form.n.extent * self.target.costs.column_pack_cycles <= EXCHANGE_LINES * LINE_CYCLES
+        return self.pattern.depth * self.pattern.n.extent * self.target.costs.column_pack_cycles <= EXCHANGE_LINES * LINE_CYCLES
 
     @property
     def has_groups(self) -> bool:
         """Whether the elements of a group are neighbours, and those of a row are not."""
-        i, k = self.y.index[0], self.form.reduce.axes[-1]
-        return i.coefficient(k) == 1 and abs(i.coefficient(self.form.n)) > 1 and not {k, self.form.n} & i.hidden
+        i, k = self.y.index[0], self.pattern.reduce.axes[-1]
+        return i.coefficient(k) == 1 and abs(i.coefficient(self.pattern.n)) > 1 and not {k, self.pattern.n} & i.hidden
 
     def place(self, start: Affine, group: Affine, first: Affine | int, width: int) -> Affine:
         """Where the groups lie of the columns from start + first on."""
@@ -202,7 +206,7 @@ class Packing:
 
     def fill_up(self, start: Affine, first: Affine | int, lanes: int, width: int) -> None:
         """Zeros behind the last group."""
-        last = -(-self.form.depth // GROUP)
+        last = -(-self.pattern.depth // GROUP)
         if last * GROUP < self.depth:
             empty = Literal(0, Type("int8", GROUP * lanes))
             over(self.b, [Tiles(last, 1, self.depth // GROUP - last)], lambda group, _: self.store(
@@ -211,7 +215,7 @@ class Packing:
     def finish(self, place: Affine, total: Operand) -> None:
         """Sums of columns become initial values."""
         of_a, of_b = self.zero_points
-        constant = int(wrapped(np.array([self.form.depth * of_a * of_b]))[0])
+        constant = int(wrapped(np.array([self.pattern.depth * of_a * of_b]))[0])
         value: Operand = Literal(constant, total.type)
         if of_a:  # else nobody has added up
             value = self.b.op("sub", value, self.b.op("mul", total, Literal(of_a, total.type)))
@@ -220,7 +224,7 @@ class Packing:
     # ---- b with neighbours along n -----------------------------------------------------------------------------------
     def interleaved(self, at: At, start: Affine, piece: Piece, lanes: int, width: int) -> None:
         """The columns of a piece, `lanes` to a vector of sums: four rows at a time."""
-        *outer, last = self.form.reduce.axes
+        *outer, last = self.pattern.reduce.axes
         totals: Sequence[Operand] = [Literal(0, Type("int32", lanes))] * (piece.lanes // lanes)
 
         def level(axes: Sequence[Axis], at: At, totals: Sequence[Operand]) -> Sequence[Operand]:
@@ -240,7 +244,7 @@ class Packing:
     def four(self, at: At, start: Affine, piece: Piece, group: Affine, rows: int, width: int,
              totals: Sequence[Operand]) -> list[Operand]:
         """One group, of which so many rows exist."""
-        *outer, last = self.form.reduce.axes
+        *outer, last = self.pattern.reduce.axes
         flat = Affine()
         for axis in outer:
             flat = flat * axis.extent + at[axis]
@@ -250,8 +254,8 @@ class Packing:
             return [self.column_by_column(place, start, piece, flat, rows, width, totals[0])]
         read: list[Operand] = []
         for i in range(GROUP):
-            place = {**at, self.form.n: at[self.form.n] + start + piece.start, last: group * GROUP + i}
-            v = Vectorizer(self.b, self.target, place, self.form.n, piece.lanes, piece.active)
+            place = {**at, self.pattern.n: at[self.pattern.n] + start + piece.start, last: group * GROUP + i}
+            v = Vectorizer(self.b, self.target, place, self.pattern.n, piece.lanes, piece.active)
             read.append(v.vector(self.y) if i < rows else Literal(0, Type("int8", piece.lanes)))
         result = []
         for i, (total, packed) in enumerate(zip(totals, self.zipped(read, totals[0].type.lanes), strict=True)):
@@ -262,7 +266,7 @@ class Packing:
     def column_by_column(self, at: At, start: Affine, piece: Piece, group: Affine, rows: int, width: int, total: Operand
                          ) -> Operand:
         """One group of each column, at one place of K; columns that do not exist are like the last."""
-        loop, n = Axis("column", piece.lanes), self.form.n
+        loop, n = Axis("column", piece.lanes), self.pattern.n
 
         def one() -> None:
             column = Affine.of(loop)
@@ -291,7 +295,7 @@ class Packing:
     def exchanged(self, at: At, start: Affine, piece: Piece, first: Affine, width: int) -> None:
         """16 columns, 64 elements of K at a time: rows and columns of groups change places."""
         total: Operand = Literal(0, Type("int32", BLOCK))
-        whole, rest = divmod(self.form.depth, GROUP * BLOCK)
+        whole, rest = divmod(self.pattern.depth, GROUP * BLOCK)
         blocks = Axis("block", whole)
         if whole:
             (total,) = self.b.loop(blocks, lambda t: [self.block(
@@ -304,14 +308,14 @@ class Packing:
     def block(self, at: At, start: Affine, piece: Piece, first: Affine, width: int, number: Affine, active: int,
               total: Operand) -> Operand:
         """One block of K, of which so many elements exist."""
-        (k,) = self.form.reduce.axes
+        (k,) = self.pattern.reduce.axes
         words: list[Operand] = []
         for column in range(BLOCK):
             if column >= piece.active:
                 words.append(Literal(0, Type("int32", BLOCK)))
                 continue
             place = self.y.index[0].substitute(
-                {**at, self.form.n: at[self.form.n] + start + first + column, k: number * (GROUP * BLOCK)})
+                {**at, self.pattern.n: at[self.pattern.n] + start + first + column, k: number * (GROUP * BLOCK)})
             x = self.b.load(self.y.buffer, place, GROUP * BLOCK, active)
             words.append(self.b.op("bits", x, type=Type("int32", BLOCK)))
         for i, word in enumerate(self.transposed(words)[:-(-active // GROUP)]):
