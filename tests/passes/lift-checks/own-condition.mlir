@@ -1,0 +1,26 @@
+// A check of the branch's own condition, in the branch that runs where it is false, stands before the branch.
+func.func @main(%c: tensor<i1>, %d: tensor<i1>, %x: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = "tosa.cond_if"(%c, %x) ({
+  ^bb0(%a: tensor<2xf32>):
+    "tosa.yield"(%a) : (tensor<2xf32>) -> ()
+  }, {
+  ^bb0(%b: tensor<2xf32>):
+    "tosaic.assert"(%c) <{message = "c must hold"}> : (tensor<i1>) -> ()
+    "tosa.yield"(%b) : (tensor<2xf32>) -> ()
+  }) : (tensor<i1>, tensor<2xf32>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+// -----
+module {
+  func.func @main(%c: tensor<i1>, %d: tensor<i1>, %x: tensor<2xf32>) -> (tensor<2xf32>) {
+    "tosaic.assert"(%c) <{message = "c must hold"}> : (tensor<i1>) -> ()
+    %0 = "tosa.cond_if"(%c, %x) ({
+    ^bb0(%a: tensor<2xf32>):
+      "tosa.yield"(%a) : (tensor<2xf32>) -> ()
+    }, {
+    ^bb0(%b: tensor<2xf32>):
+      "tosa.yield"(%b) : (tensor<2xf32>) -> ()
+    }) : (tensor<i1>, tensor<2xf32>) -> tensor<2xf32>
+    return %0 : tensor<2xf32>
+  }
+}

@@ -1,0 +1,7 @@
+// A sound graph stays as it is.
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = tosa.abs %x : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+// -----
+// unchanged
