@@ -166,7 +166,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("schedule", "loops", "loops",
          "Each kernel is loops over explicit vectors, tiled by rows and divided into tasks.", scheduled),
     Pass("verify-loops", "loops", "verify",
-         "Every access is in bounds, no buffer is read before a step writes it, no row is computed by two tasks.", verified_loops),
+         "Every access is in bounds, nothing is read before a step writes it, no row is of two tasks.", verified_loops),
     Pass("plan", "plan", "plan",
          "Every buffer has an offset; a checker that shares no code with the planner has replayed it.", planned),
 )

@@ -1,9 +1,10 @@
 """Passes and strategies as pages: each file shows one thing that a pass does, or lets be.
 
-A page is one or more sentences, options of `tosaic show` where it needs any, a text, a line `// -----`, and the text after the
-pass of the folder's name. It is a graph (`.mlir`), kernels (`.kernels`) or loops (`.loops`); the pass runs on it alone, without
-those before it. `// unchanged` stands for the same text, a `Problem` for itself. A page of `schedule` shows the schedule and the
-loops. Passes that run while a model is loaded, before the table of the pipeline begins, have folders, too (`LOADING`).
+A page is one or more sentences, options of `tosaic show` where it needs any, a text, a line `// -----`, and the text after
+the pass of the folder's name. It is a graph (`.mlir`), kernels (`.kernels`) or loops (`.loops`); the pass runs on it alone,
+without those before it. `// unchanged` stands for the same text, a `Problem` for itself. A page of `schedule` shows the
+schedule and the loops. Passes that run while a model is loaded, before the table of the pipeline begins, have folders, too
+(`LOADING`).
 
     pytest tests/passes                     compares
     pytest tests/passes --update-golden     writes what follows `// -----` again; read the difference before you commit it
