@@ -23,7 +23,7 @@ Tuning = tuple[tuple[str, tuple[str, ...]], ...]
 class CompileOptions:
     """How to compile. Without any, for this machine, as fast as it goes.
 
-    `target` is the machine (a `tosaic.target`; None: this one). Steps with work enough are divided among so many `threads`
+    `target` is the machine (a `tosaic.target`; None: this one). Steps with work enough are divided among `threads` threads
     (None: as many as the process uses, and 1 for another machine). `precision` lets contractions of f32 be sums of products
     of bfloat16 limbs on a matrix unit: "bf16x6" with about the error of f32, "bf16x3" with 2^-15 of the sums of absolute
     values (`schedule/contraction/bf16_split`).

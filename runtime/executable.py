@@ -228,7 +228,7 @@ class Executable:
         return results
 
     def limit(self, workspace: Workspace, threads: int | None) -> None:
-        """Let what runs in a workspace use so many threads, or as many as it is compiled for."""
+        """Let what runs in a workspace use `threads` threads; None: as many as it is compiled for."""
         if self.code.parts > 1:
             workspace.frame[self.workspaces.threads_at] = self.code.threads(threads)
 

@@ -56,7 +56,7 @@ class Pool:
         self.words[SPIN_WORD] = SPIN
 
     def of(self, threads: int) -> int:
-        """The address of the structure that a program is given for so many threads: the function, its first argument, and
+        """The address of the structure that a program is given for `threads` threads: the function, its first argument, and
         behind them what that points to."""
         view = self.views.get(threads)
         if view is None:
@@ -91,7 +91,7 @@ class Threads:
         self.most = MOST
 
     def set(self, number: int) -> None:
-        """Use so many, and no more, from now on."""
+        """Use `number` threads, and no more, from now on."""
         with self.lock:
             self.number = self.most = number
             if self.pool is not None:
@@ -142,7 +142,7 @@ def of_environment(text: str | None) -> int:
 
 @public("tosaic.set_num_threads")
 def set_num_threads(number: int) -> None:
-    """Let calls use so many threads at most from now on, and compile functions for so many (unless they say otherwise
+    """Let calls use at most `number` threads from now on, and compile functions for as many (unless they say otherwise
     themselves). 1, which is the default, gives code and memory plans without any threads."""
     process.set(checked(number))
 

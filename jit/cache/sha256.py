@@ -24,7 +24,7 @@ class Digest(Protocol):
 
 
 def sha256(data: bytes | memoryview = b"", nbytes: int = 0) -> Digest:
-    """The SHA-256 of some bytes, to which so many will come."""
+    """The SHA-256 of `data`, to which `nbytes` more bytes will come."""
     return (openssl() if len(data) + nbytes >= MUCH else own())(data)
 
 

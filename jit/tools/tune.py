@@ -106,7 +106,7 @@ def tune(lower: Lower, inputs: Sequence[Array], options: CompileOptions | None =
 
 
 def candidates(lowered: LoweredData) -> Sequence[Mapping[str, tuple[str, ...]]]:
-    """For each trial the choices of those kernels that have so many alternatives."""
+    """For each trial the choices of the kernels that have an alternative left for it."""
     from ...lowering.schedule.search_space import alternatives, name_of
     trials: list[dict[str, tuple[str, ...]]] = []
     for kernel, by_rows in kernels_of(lowered):

@@ -55,7 +55,7 @@ class Cursor:
         return value >> 1, bool(value & 1)
 
     def taken(self, count: int) -> memoryview:
-        """The next so many bytes."""
+        """The next `count` bytes."""
         start = self.at
         self.at += count
         if self.at > len(self.data):

@@ -26,7 +26,7 @@ Pair = tuple[Expr, Expr]
 
 
 def parts(text: str, bits: int, count: int) -> tuple[float, ...]:
-    """A number as so many parts of that many bits each, rounded down, and a last one that is the nearest to what is left."""
+    """A number as the sum of `count` floats of `bits` bits each, rounded down, and a last one, the nearest to the rest."""
     rest, found = Fraction(text), list[float]()
     for _ in range(count):
         unit = Fraction(2) ** (math.frexp(rest)[1] - bits)

@@ -108,8 +108,8 @@ Role = Literal["argument", "result", "temporary", "constant", "variable", "scrat
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Buffer:
-    """Memory of one tensor, row-major. A constant carries its data; a variable's name is its symbol. Where steps run in
-    parts at the same time, it may hold so many `copies`, one behind the other: each part sees its own as the whole."""
+    """Memory of one tensor, row-major. A constant carries its data; a variable's name is its symbol. Where steps run as
+    tasks at the same time, it may hold `copies` copies, one behind the other: each task sees its own as the whole."""
     name: str
     dtype: str
     shape: tuple[int, ...]

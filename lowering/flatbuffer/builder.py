@@ -149,7 +149,7 @@ class Layout:
 
 @cache
 def layout_of(widths: tuple[int, ...]) -> Layout:
-    """The layout of slots of so many bytes, 0 for a default; wide slots lie before narrow ones."""
+    """The layout of slots of these `widths` in bytes, 0 for a default; wide slots lie before narrow ones."""
     offsets, size = [0] * len(widths), 4
     for number in sorted(range(len(widths)), key=lambda i: -widths[i]):
         if widths[number]:

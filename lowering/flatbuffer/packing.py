@@ -15,7 +15,7 @@ ALIGNMENT = 8
 
 
 def packed_size(element: ElementType, count: int) -> int:
-    """Bytes of so many elements: a bool takes one, others their bits."""
+    """Bytes of `count` elements: a bool takes one, others their bits."""
     return count if element.kind == "bool" else -(-count * element.bits // 8)
 
 

@@ -326,7 +326,7 @@ def check_sizes(operands: tuple[Value, ...]) -> None:
 
 
 def check_counts(record: OperatorRecord, wanted: tuple[int, int]) -> None:
-    """A Problem unless the operator has so many operands and results."""
+    """A Problem unless the operator has the `wanted` numbers of operands and results."""
     found = (len(record.inputs), len(record.outputs))
     require(found == wanted, f"{record.attribute.operator} has {found[0]} operands and {found[1]} results, "
             f"it must have {wanted[0]} and {wanted[1]}")

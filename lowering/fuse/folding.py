@@ -12,8 +12,8 @@ from ..graph.types import TensorType
 FOLD_BYTES = 1 << 20
 """Results are computed up to this size, or as long as they do not grow."""
 FOLD_TERMS = 1 << 15
-"""And sums up to so many terms, or a few for each element that is read: one takes up to a microsecond. What leaves the function
-is computed then only up to so many elements, or terms."""
+"""And sums of at most this number of terms, or a few for each element that is read: one takes up to a microsecond. What leaves
+the function is computed then only up to this number of elements, or terms."""
 
 
 def may_fold(type: TensorType, expression: Expr, axes: tuple[Axis, ...], leaves: bool) -> bool:

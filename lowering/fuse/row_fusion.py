@@ -22,8 +22,8 @@ MOST_NODES = 300
 LONGEST = 1 << 16
 """Elements of a row without others beside it: a longer one is shared out to threads, which all need its sums."""
 BESIDE, ACROSS, SAME_SETS, PAGE = 1 << 20, 1 << 12, 1 << 7, 1 << 12
-"""Elements of one among other rows: whose elements are neighbours, whose elements lie apart, and lie a multiple of so many
-bytes apart."""
+"""Elements of one among other rows, at most: where the elements of a row are neighbours (BESIDE), where they are strided
+(ACROSS), and where the stride is a multiple of PAGE bytes (SAME_SETS)."""
 
 
 def fuse_rows(kernels: Kernels) -> Kernels:

@@ -92,7 +92,7 @@ def ranged(storage: str, limits: tuple[int, int] | None) -> tuple[ElementType, i
 
 
 def full_range(storage: str) -> tuple[int, int]:
-    """All that so many bits hold: TOSA's own i4 ends at -7, a quantized one does not."""
+    """All values that the bits of the storage type hold: TOSA's own i4 ends at -7, a quantized one does not."""
     bits = STORAGE[storage].bits
     return (0, (1 << bits) - 1) if storage.startswith("u") else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
 

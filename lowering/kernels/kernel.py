@@ -25,7 +25,7 @@ class Kernel:
 @dataclass(frozen=True, slots=True)
 class Compute:
     """Run kernel number `kernel`, all of it or rows low to high of its outermost axis. With `parts` above 1 its loops are
-    divided into so many, which may run at the same time."""
+    divided into that number of tasks, which may run at the same time."""
     kernel: int
     rows: tuple[int, int] | None = None
     parts: int = 1

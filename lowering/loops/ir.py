@@ -144,8 +144,8 @@ class If:
 
 @dataclass(frozen=True, slots=True)
 class ShapeTiles:
-    """Tile registers 0, 1, ... of a matrix unit have so many (rows, bytes of a row) from here on, and hold zeros. It stands
-    outside of loops and conditions."""
+    """Tile registers 0, 1, ... of a matrix unit have these `shapes` (rows, bytes of a row) from here on, and hold zeros. It
+    stands outside of loops and conditions."""
     shapes: tuple[tuple[int, int], ...]
 
 

@@ -22,7 +22,7 @@ class NestRecord:
 
 @dataclass(frozen=True, slots=True)
 class RowRecord:
-    """A kernel that is tiled by rows with others; in so many tasks (`parts`) that run at the same time. Of its result only the
+    """A kernel that is tiled by rows with others; in `parts` tasks that run at the same time. Of its result only the
     last `kept` of all rows stay, where that is not None."""
     parts: int = 1
     kept: int | None = None
@@ -31,7 +31,7 @@ class RowRecord:
 
 @dataclass(frozen=True, slots=True)
 class ChainRecord:
-    """A kernel whose loops are inside those of kernel number `last`, so many `rows` at a time at most."""
+    """A kernel whose loops are inside those of kernel number `last`, at most `rows` rows at a time."""
     last: int
     rows: int
     position: Position | None = field(default=None, compare=False)
@@ -40,7 +40,7 @@ class ChainRecord:
 @dataclass(frozen=True, slots=True)
 class TaskRecord:
     """How threads divide a function: into `count` tasks, by ranges of the iterations of `loops` (the number of the index
-    variable, the iterations), with a barrier after each of so many `phases`. The longest task takes about `cycles`, all of
+    variable, the iterations), with a barrier after each of `phases` phases. The longest task takes about `cycles`, all of
     them about `whole`."""
     count: int
     loops: tuple[tuple[int, int], ...]

@@ -40,7 +40,7 @@ class Definition:
 
 
 def split(text: str, most: int) -> list[str]:
-    """The text in at most so many modules; the first has what is called from outside, if `most` is 1 all."""
+    """The text in at most `most` modules; the first has what is called from outside, and all if `most` is 1."""
     rest, definitions = split_definitions(text)
     declared = frozenset(found[1] for line in rest if (line.startswith("declare") or is_private(line)) and (
         found := NAME.search(line)))

@@ -16,7 +16,7 @@ from ..graph.types import Array
 from .expand import expand
 
 SPARE = 16
-"""Columns beyond the half that RFFT2D gives are computed up to so many, in whole vectors."""
+"""At most this number of columns beyond the half that RFFT2D gives is computed, in whole vectors."""
 
 
 def expand_transforms(module: Module) -> Module:

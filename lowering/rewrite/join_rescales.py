@@ -35,7 +35,7 @@ FACTOR, ADDEND = (2.0**-8, 2.0**4), (2.0**-16, 2.0**12)
 """Sizes, from and below. A product with a byte plus another number then has no more than 53 bits, from 2**13 to 2**-39: it is
 exact in float64, and rounding it to float32 is what `fma` does."""
 FACTORS, ADDENDS = 2, 4
-"""So many neighbours on either side are tried."""
+"""Neighbouring floats on either side that are tried."""
 STEP = 2.0**-18
 """Neighbours of the addend lie as far apart at least: half of what tells sums from 64 on apart."""
 MOST_INTEGER = (1 << 31) - 1

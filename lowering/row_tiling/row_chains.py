@@ -25,7 +25,7 @@ MAX_CHAIN_KERNELS = 32
 MIN_BLOCK_ROWS = 16
 """Rows of a block at least, unless there are fewer: as many as a tile of a product has."""
 INTERMEDIATE_L2_PART = 5
-"""Tensors between kernels that take no more than one part of so many of the second-level cache stay in it."""
+"""Tensors between kernels that take at most 1/5 of the second-level cache stay in it."""
 
 Places = Mapping[int, int]
 """Of kernels that are in no chain yet: the place of each in its run."""
@@ -36,7 +36,7 @@ Link = Mapping[Axis, Axis]
 @dataclass(frozen=True, slots=True)
 class Chain:
     """Kernels by number, each but the first a reader of the one before. `rows` are the axes of each that are its rows, alike in
-    all; the last of them is cut into blocks of so many rows at most."""
+    all; the last of them is cut into blocks of at most `block` rows."""
     kernels: tuple[int, ...]
     rows: tuple[tuple[Axis, ...], ...]
     block: int

@@ -2,7 +2,7 @@
 the next reads it.
 
 Which rows a kernel needs of its producer follows from its index expressions; nothing here knows what kernels compute.
-A buffer of which only the last rows are ever read again becomes a ring of so many rows.
+A buffer of which only the last rows are ever read again becomes a ring buffer of that number of rows.
 
 For several threads such a group of kernels is cut into tasks, each with some rows of the last kernel and with rings of its
 own; the few rows of the others that two tasks need are computed by both.
@@ -101,7 +101,7 @@ def without(steps: Sequence[Step], numbers: Set[int]) -> tuple[Step, ...]:
 
 def larger_than(found: Sequence[RowAccess | None], most: int, rereads: bool = True, constants: int | None = None) -> Groups:
     """Kernels are tiled where what lies between them has more than `most` bytes; without `rereads` only where no more than that
-    is read again for each tile; and only where the constants that all of them read again for every tile have at most so many
+    is read again for each tile; and only where what all of them read again for every tile has at most `constants`
     bytes, if that is given."""
     return lambda run: groups(run, found, most, rereads, constants)
 
@@ -164,7 +164,7 @@ def groups(run: Sequence[int], found: Sequence[RowAccess | None], most: int, rer
 
 
 def parted(chain: list[int], found: Sequence[RowAccess | None], constants: int | None) -> list[list[int]]:
-    """A chain in groups whose constants have at most so many bytes, cut so that the tensors between groups are small: these
+    """A chain in groups whose constants have at most `constants` bytes, cut so that the tensors between groups are small: these
     alone leave the cache."""
     kernels = [found[i] for i in chain]
     sizes = [constant_bytes(k) if k else 0 for k in kernels]

@@ -199,7 +199,7 @@ class Fourier:
 
     # ---- transforms of vectors -----------------------------------------------------------------------------------
     def vectors(self, n: int, kept: int, times: int, to: Callable[[Affine], Affine], target: Buffer, plane: int) -> None:
-        """The first vectors of the transform of the n ones of the first place, of which there are so many `times`."""
+        """The first `kept` vectors of the transform of the n vectors of the work buffer; there are `times` such transforms."""
         if n > 1 and self.is_short(n, times):
             self.products(n, kept, self.work, (Affine(), self.choice.lanes, n * self.choice.lanes), to, target, plane)
             return

@@ -86,7 +86,7 @@ def share(function: Function, threads: int, costs: Costs) -> Shared | None:
 
 
 def share_among(function: Function, tasks: int, costs: Costs) -> Shared | None:
-    """The function divided into so many tasks, whether that pays or not; None where it cannot be."""
+    """The function divided into `tasks` tasks, whether that pays or not; None where it cannot be."""
     best = Divider(function, costs).best(tasks) if 1 < tasks <= MOST else None
     return None if best is None else Shared(rewritten(function, best, tasks), record_of(function, tasks, best, costs))
 
@@ -98,7 +98,7 @@ def record_of(function: Function, tasks: int, division: Division, costs: Costs) 
 
 
 def expected_cycles(division: Division, per_thread: int, costs: Costs) -> float:
-    """Until the last thread is done, each with so many tasks."""
+    """Until the last thread is done, where each runs `per_thread` tasks."""
     barriers = costs.barrier_cycles * len(division.phases)
     task = division.cycles - barriers
     claims = costs.task_claim_cycles * len(division.phases) * (per_thread > 1)
@@ -143,7 +143,7 @@ class Division:
 
 
 def divide(function: Function, tasks: int, costs: Costs, best: Division | None = None) -> Function | None:
-    """The function for units of its work, to be run in so many tasks; None where its loops cannot be divided so that it
+    """The function for units of its work, to be run in `tasks` tasks; None where its loops cannot be divided so that it
     pays. Scratch of the result is there once for each task. `best` is how, where that is known."""
     best = best or Divider(function, costs).best(tasks)
     pays = best is not None and best.cycles <= MAX_LONGEST_FRACTION * cycles(function, costs)
@@ -164,7 +164,7 @@ class Divider:
                 self.filling.update(dict.fromkeys(writes, round(self.model.statement(stmt))))
 
     def best(self, tasks: int) -> Division | None:
-        """The loops whose longest task of so many is shortest."""
+        """The division into `tasks` tasks whose longest task is shortest."""
         found = [d for level in range(MAX_DIVIDED_DEPTH) if (d := self.division(level, tasks)) is not None]
         return min(found, key=lambda d: d.cycles, default=None)
 

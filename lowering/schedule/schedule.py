@@ -151,7 +151,7 @@ def describe(kernel: Kernel, target: Target, precision: Precision = "f32", findi
 # ---- one kernel for several threads ----------------------------------------------------------------------------------
 def divided(kernel: Kernel, request: Request, threads: int, cache: ScheduleCache | None = None
             ) -> tuple[Scheduled, Shared | None]:
-    """A kernel scheduled for so many threads, and its function divided into tasks; or for one thread, where dividing it does
+    """A kernel scheduled for `threads` threads, and its function divided into tasks; or for one thread, where dividing it does
     not pay."""
     schedule = (cache or ScheduleCache(scheduled)).schedule
     plain = None if work(kernel) >= MIN_SURELY_DIVIDED_TERMS else schedule(kernel, request)
@@ -196,7 +196,7 @@ def lower(kernels: Kernels, target: Target, rows: RowPolicy | None = None, threa
           precision: Precision = "f32", findings: Choices = (), asked: Sequence[KernelRecord] | None = None) -> Program:
     """Every kernel as loops. Kernels whose values in between are too large for the cache run together, some rows at a
     time; with `rows` "memory" those with which the least memory is needed, with "never" none. Steps with work enough are
-    divided among so many `threads`. `asked` is the schedule of each kernel, where a text gives it."""
+    divided among `threads` threads. `asked` is the schedule of each kernel, where a text gives it."""
     together = tile_by_rows(kernels, target, rows, threads)
     request = Request(target, precision, findings=findings)
     return Lowering(kernels, together, request, threads, ScheduleCache(scheduled), asked).program()

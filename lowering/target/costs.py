@@ -118,9 +118,9 @@ class Costs:
     out_of_order_single_vector_fraction: float = 0.05
     """The same on one that does. Chosen."""
     long_single_vector_fraction: float = 0.3
-    """The same on one that does, of so many operations that it does not. Chosen."""
+    """The same on one that does, for chains longer than `out_of_order_instructions`. Chosen."""
     out_of_order_instructions: int = 90
-    """So many instructions for a vector are not too many for that. Chosen."""
+    """Instructions of one vector beyond which such a processor still sees the next vector's, at most. Chosen."""
 
     # ---- threads (`schedule.parallelize`) ----------------------------------------------------------------------------
     task_grain_cycles: int = 15_000

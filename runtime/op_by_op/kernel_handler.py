@@ -99,7 +99,7 @@ class KernelOpHandler(OpHandler):
         self.registered[op_name] = operation
 
     def find(self, op_name: str, count: int) -> Operation | None:
-        """The operation of a name for so many arguments."""
+        """The operation of a name for `count` arguments."""
         found = self.registered.get(f"{op_name}/{count}") or self.registered.get(op_name) or self._compiled.get(op_name)
         if found is None and self.compiler is not None and self.compiler.knows(op_name):
             found = self._compiled[op_name] = CompiledOperation(op_name, self.compiler, self.kernels)

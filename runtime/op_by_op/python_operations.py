@@ -49,7 +49,7 @@ def register_all(runtime: CoreRuntime) -> None:
 
 
 def arguments_of(call: OpCall, count: int) -> Sequence[Any]:
-    """The arrays of a call that has so many."""
+    """The arrays of a call, of which there must be `count`."""
     if len(call.arguments) != count:
         raise Problem(f"{call.op_name} takes {count} arguments, not {len(call.arguments)}", kind="argument")
     return call.arrays

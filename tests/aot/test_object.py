@@ -61,7 +61,7 @@ int main(void) {
 
 
 def demo(weights: int = 8) -> Program:
-    """y = (x + c) * x + c[0], with a constant of so many elements."""
+    """y = (x + c) * x + c[0], with a constant of `weights` elements."""
     p = Programs("main")
     x, y, t, u = p.input("x"), p.output("y"), p.temporary("t"), p.temporary("u")
     c = p.constant("c", np.arange(8, dtype=np.float32) * 1.5)

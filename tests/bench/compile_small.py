@@ -126,7 +126,7 @@ def main() -> None:
     parser.add_argument("--filter", default="", help="only tests whose name has this regular expression")
     parser.add_argument("--repeats", type=int, default=5, help="of a compile that is too long (default: %(default)s)")
     parser.add_argument("--no-times", action="store_true")
-    parser.add_argument("--worst", type=int, default=20, help="so many graphs are shown (default: %(default)s)")
+    parser.add_argument("--worst", type=int, default=20, help="how many graphs are shown (default: %(default)s)")
     parser.add_argument("--json", type=pathlib.Path, help="write the figures of all graphs to this file")
     options = parser.parse_args()
     tests = graphs(options.suite, options.version, options.only, options.filter)

@@ -106,7 +106,7 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, help="each how manieth graph (default: all)")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--slowest", type=int, default=30)
-    parser.add_argument("--growth", type=int, default=0, metavar="COUNT", help="compile and drop so many graphs")
+    parser.add_argument("--growth", type=int, default=0, metavar="COUNT", help="compile and drop COUNT graphs")
     options = parser.parse_args()
     cases = list(chosen(options.only))[::options.every]
     compiled(next(every())[1])

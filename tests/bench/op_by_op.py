@@ -24,12 +24,12 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 Way = tuple[Callable[[int], float], int]
-"""What makes so many calls and says how many seconds they took, and how many operations a call is."""
+"""A function that makes a given number of calls and returns the seconds they took, and how many operations a call is."""
 BATCH = 200
 
 
 def timed(call: Callable[[], object]) -> Callable[[int], float]:
-    """The seconds that so many calls take."""
+    """The function from a number of calls to the seconds that they take."""
     def measure(count: int) -> float:
         start = time.perf_counter()
         for _ in range(count):

@@ -4,7 +4,7 @@
     python tests/bench/planner.py FILE.csv...              MiniMalloc's (id,lower,upper,size; google/minimalloc, benchmarks)
     python tests/bench/planner.py --algorithms exact --twice
     python tests/bench/planner.py --peer 30                CP-SAT beside ours, 30 s each (pip install ortools)
-    python tests/bench/planner.py --large 62000            one long program of so many buffers
+    python tests/bench/planner.py --large 62000            one long program of that number of buffers
 
 A star marks a size that is proved: the lower bound, or every smaller size ruled out. With --twice each plan is made again,
 and must be the same.
@@ -106,7 +106,7 @@ def main() -> None:
     parser.add_argument("files", nargs="*", type=pathlib.Path)
     parser.add_argument("--algorithms", nargs="*", default=sorted(ALGORITHMS), help="by name (default: all)")
     parser.add_argument("--seeds", type=int, default=3, help="generated instances of each shape")
-    parser.add_argument("--large", type=int, default=0, help="one instance of so many buffers instead")
+    parser.add_argument("--large", type=int, default=0, help="one instance of this number of buffers instead")
     parser.add_argument("--peer", type=float, default=0, metavar="SECONDS", help="CP-SAT too, for so long each")
     parser.add_argument("--twice", action="store_true", help="make each plan twice")
     options = parser.parse_args()

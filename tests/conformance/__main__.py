@@ -41,7 +41,7 @@ def options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--rotation", default="1/1", help="i/n: the i-th of n equal parts of the operators; no test of "
                         "others is written")
     parser.add_argument("--shard", default="1/1", help="i/n: the i-th of n equal parts")
-    parser.add_argument("--skip", type=int, default=0, help="so many tests of those: a run that was cut off goes on")
+    parser.add_argument("--skip", type=int, default=0, help="leave out this number of them: a run that was cut off goes on")
     parser.add_argument("--native", action="store_true", help="the native engine alone")
     parser.add_argument("--interpreter", action="store_true", help="the reference interpreter alone")
     parser.add_argument("--features", default="", help="of the machine that native code is made for, added to this one's: "

@@ -131,7 +131,7 @@ def counter(context: Context = process, name: str = "counter", initial: Any = 0)
 
 
 def slow(turns: int = 20_000_000) -> Executable:
-    """A call that takes a while: a loop of so many turns that carries a value."""
+    """A call that takes a while: a loop of that number of iterations that carries a value."""
     p = Programs("slow")
     x, result = p.input("x", (1,), "int64"), p.output("result", (1,), "int64")
     builder, axis = Builder("slow"), Axis("i", turns)

@@ -266,7 +266,7 @@ def test_long_runs_and_unknown_objects_are_called_the_ordinary_way(monkeypatch: 
 
 
 def test_a_run_that_vectors_make_short_is_called_directly() -> None:
-    """A product of 512 by 512 numbers and a vector has more terms than a short run, but not so many cycles."""
+    """A product of 512 by 512 numbers and a vector has more terms than a short run, but fewer cycles."""
     weights = np.ones((512, 512), np.float32)
 
     @tosaic.jit

@@ -79,7 +79,7 @@ def compiled(name: str, context: Context) -> Compiled:
 
 @contextmanager
 def signals(*delays: float) -> Iterator[None]:
-    """SIGINT comes after so many seconds; only for what does not end before."""
+    """SIGINT comes after each of these `delays` in seconds; only for what does not end before."""
     timers = [threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT)) for delay in delays]
     for timer in timers:
         timer.start()
@@ -160,7 +160,7 @@ def test_a_signal_between_calls_costs_no_call_its_result() -> None:
 
 
 def counted(limit: int) -> int:
-    """A loop of so many iterations."""
+    """A loop of `limit` iterations."""
     return int(counting()(np.array(limit, np.int32)))
 
 

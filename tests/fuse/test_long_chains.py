@@ -45,7 +45,7 @@ def agree(made: Case) -> Any:
 
 
 def with_little_stack(call: Callable[[], Any]) -> Any:
-    """A call that may take so many frames, not all that there are."""
+    """A call with a recursion limit of few frames beside those in use."""
     depth, frame = 0, sys._getframe()
     while (frame := frame.f_back) is not None:  # type: ignore[assignment]
         depth += 1

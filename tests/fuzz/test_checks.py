@@ -68,7 +68,7 @@ def same_failure(found: Case, right: Outcome) -> None:
 
 
 def native_state(found: Case, calls: int) -> dict[str, np.ndarray | None]:
-    """The variables of the compiled module after so many calls."""
+    """The variables of the compiled module after `calls` calls."""
     context = Context("before")
     compiled = Traced(found.module, "main").compile(context=context)
     for inputs in found.calls[:calls]:

@@ -9,7 +9,7 @@ from tosaic.lowering.native.process.load import native_text
 
 
 def sums(count: int) -> str:
-    """A chain of so many sums over rows, each of which is a kernel and an output."""
+    """A chain of `count` sums over rows, each of which is a kernel and an output."""
     lines, last = [], "%x"
     for i in range(count):
         lines += [f'  %s{i} = "tosa.reduce_sum"({last}) <{{axis = 1 : i32}}> : (tensor<3x4xf32>) -> tensor<3x1xf32>',

@@ -115,7 +115,7 @@ def test_integers_become_the_nearest_float(source: ElementType, target: ElementT
 
 
 def nearest(value: int, fraction: int) -> int:
-    """The nearest integer with so many bits, ties to even."""
+    """The nearest integer with `fraction` significant bits, ties to even."""
     drop = max(abs(value).bit_length() - fraction, 0)
     return round(Fraction(value, 1 << drop)) << drop
 

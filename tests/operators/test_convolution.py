@@ -51,7 +51,7 @@ def agree(op: Op, types: Types, arrays: list[Array], terms: int, constants: tupl
 
 def extents(places: tuple[int, ...], kernel: tuple[int, ...], pad: tuple[int, ...], stride: tuple[int, ...],
             dilation: tuple[int, ...]) -> tuple[int, ...]:
-    """Inputs that give so many places."""
+    """Extents of the input that give `places` outputs along each axis."""
     return tuple((o - 1) * s + (k - 1) * d + 1 - before - after for o, k, s, d, before, after in
                  zip(places, kernel, stride, dilation, pad[::2], pad[1::2]))
 

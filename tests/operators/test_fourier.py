@@ -183,7 +183,7 @@ def compiled(module: Module, *inputs: Array) -> Parts:
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_compiled_transforms_are_near_the_reference(shape: tuple[int, ...]) -> None:
-    """A tenth of what a sum of so many rounded products may be off."""
+    """Within a tenth of the error bound of a sum of as many rounded products."""
     x, y = random(shape), random(shape, 1)
     precise = x.astype(np.float64), y.astype(np.float64)
     for inverse in (False, True):

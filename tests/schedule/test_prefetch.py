@@ -162,7 +162,7 @@ def pattern_of(kernel: Kernel) -> Contraction:
 @given(st.integers(2, 9), st.integers(2, 9), st.integers(1, 40), st.integers(1, 9), st.sampled_from([16, 32, 64]))
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_all_tiles_of_a_panel_ask_for_the_next_one(height: int, width: int, channels: int, rows: int, columns: int) -> None:
-    """With tiles of so many rows at most each line of the next panel is asked for; a panel has depth times columns elements."""
+    """With tiles of at most `rows` rows each line of the next panel is prefetched; a panel has depth times columns elements."""
     pattern = pattern_of(
         convolution(Window(height, width, channels + 1, 2 * columns, 2, pad=0 if min(height, width) > 2 else 1))
     )

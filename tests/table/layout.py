@@ -53,7 +53,7 @@ def reshape(d: Draft, types: Types) -> Sequence[Value]:
 
 
 def redistributed(d: Draft, size: int, unit: int = 1) -> Dims:
-    """A shape of so many elements, its last extent a multiple of `unit`."""
+    """A shape of `size` elements, its last extent a multiple of `unit`."""
     primes = factors(size // unit)
     rank = d.rng.randint(0 if size == 1 else 1, 6)
     target = [1] * (rank - 1) + [unit] * (rank > 0)

@@ -62,7 +62,7 @@ def is_taken(name: str, types: Types) -> bool:
 
 
 def neighbours(name: str) -> Iterator[Types]:
-    """Every combination that differs in one place from one of the table: from one in so many, where there are hundreds."""
+    """Every combination that differs in one place from one of the table: from about MANY of them, where there are hundreds."""
     signature = TABLE[name]
     count, seen, rights = len(signature.variables), set[Types](), signature.combinations(*VERSIONS, "more")
     for right in rights[::max(1, len(rights) // MANY)]:

@@ -111,6 +111,6 @@ def written(value: Any) -> str:
 
 
 def numbered(*dims: int, dtype: Any = np.float32) -> Array:
-    """Numbers that are all different, where the type has so many."""
+    """Numbers that are all different, where the type has enough values."""
     values = np.arange(int(np.prod(dims))).reshape(dims)
     return values % 2 == 1 if np.dtype(dtype) == bool else (values + 1).astype(dtype)

@@ -55,7 +55,7 @@ def check_exactly(name: str, *operands: Any, **options: Any) -> None:
 
 
 def check_within(ulp: float, name: str, *operands: Any, exact: Any = None, **options: Any) -> None:
-    """Floats within so many units in the last place of the reference, or of `exact`, the results in 64 bits."""
+    """Floats within `ulp` units in the last place of the reference, or of `exact`, the results in 64 bits."""
     expected, *found = answers(name, *operands, **options)
     right = expected[0] if exact is None else exact
     for arrays in found:

@@ -1,5 +1,5 @@
-"""How many parts there are for so many threads: several for each where it costs little; and no more threads than were asked
-for."""
+"""How many tasks a function is divided into for a number of threads: several for each thread where it costs little; and no more
+threads than were asked for."""
 from __future__ import annotations
 
 from pathlib import Path
@@ -31,7 +31,7 @@ def function(rows: int) -> Function:
 
 
 def tasks(f: Function, number: int) -> int:
-    """Among so many threads."""
+    """How many tasks the function is divided into for `number` threads."""
     found = share(f, number, V4.costs)
     return found.tasks.count if found else 1
 

@@ -18,7 +18,7 @@ Operator = Callable[[Draft, Types], Value]
 FILTERS = (2, 3, 4, 7, 8, 9, 17)
 """Of a thin image."""
 MOST_HALO = 3
-"""So many times a thin image, windows read of it and its padding: then it is copied in most cases."""
+"""What windows read of a thin image and its padding, at most this many times the image: then it is copied in most cases."""
 PRODUCTS = 25_000
 """Multiplications of one convolution, at most."""
 
@@ -51,7 +51,7 @@ def convolution(name: str, spatial: int) -> Operator:
 
 
 def convolved(d: Draft, name: str, types: Types, x: Value, axes: Sequence[Line], filters: int, known: float = 0.7) -> Value:
-    """A convolution of `x` with so many filters, for each channel if it is depthwise."""
+    """A convolution of `x` with `filters` filters, for each channel if it is depthwise."""
     kernel, channels = tuple(a.kernel for a in axes), x.tensor.dims[-1]
     if name == "depthwise_conv2d":
         filters = filters % 4 + 1

@@ -37,7 +37,7 @@ Drawn = Callable[[Draft, int], Line]
 
 
 def sliding(d: Draft, extent: int) -> Line:
-    """A convolution's window over so many elements; some places of it may be padding alone."""
+    """A convolution's window over `extent` elements; some places of it may be padding alone."""
     kernel, dilation = d.choice(*KERNELS), d.choice(1, 1, 1, 2, 3)
     reach = (kernel - 1) * dilation + 1
     return padded(d, extent, kernel, dilation, reach + (d.integer(1, BEYOND) if d.chance(0.1) else 0))

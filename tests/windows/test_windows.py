@@ -2,7 +2,7 @@
 of a vector, padding up to the kernel and beyond, strides and dilations: many in one module, for each instruction set, with
 threads and by rows, against the interpreter.
 
-A longer sweep, of so many cases in each way to compile them, and one case alone in all ways, are
+A longer sweep, of the given number of cases in each way to compile them, and one case alone in all ways, are
 
     TOSAIC_WINDOW_CASES=2000 TOSAIC_WINDOW_SEED=1 pytest -m long tests/windows
     TOSAIC_WINDOW_CASE='conv2d:f32>f32>f32>f32:17' pytest -m long tests/windows

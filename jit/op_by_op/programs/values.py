@@ -28,7 +28,7 @@ class Register(AsyncValue):
         return cls(None, Waiting(), uses)
 
     def lend(self, uses: int) -> None:
-        """Let there be so many uses more, or fewer."""
+        """Add `uses` to the uses that are still to come; a negative number takes them away."""
         with TRANSITION:
             self.uses += uses
 

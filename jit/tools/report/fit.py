@@ -123,7 +123,7 @@ def fit(report: Report, limits: Sequence[Limit]) -> Fit:
 
 
 def fit_totals(report: Report, ram: int, flash: int | None) -> Fit:
-    """All that is written in so many bytes of RAM, all that is only read in so many of flash (None: any number)."""
+    """Whether all that is written fits in `ram` bytes, and all that is only read in `flash` bytes (None: any number)."""
     lines = [FitLine("RAM", "RAM", ram, tuple(written(report, set())))]
     if flash is not None:
         lines.append(FitLine("flash", "flash", flash, tuple(read_only(report, set()))))

@@ -181,4 +181,4 @@ def with_sticky_bit(x: Expr) -> Expr:
 
 
 UNITS = {"int32": ((1 << 24, 1 << 8),), "int64": ((1 << 24, 1 << 14), (1 << 37, 1 << 27), (1 << 50, 1 << 40))}
-"""From that size on, so many low bits become one: at least 10 and at most 24 are left."""
+"""(limit, unit): from `limit` on, the low bits below `unit` become one: at least 10 and at most 24 bits are left."""

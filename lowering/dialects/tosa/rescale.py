@@ -114,7 +114,7 @@ class Rescale(Op, name="tosa.rescale"):
 
 
 def limits(element: ElementType, unsigned: bool) -> tuple[int, int]:
-    """Least and greatest value of a type of so many bits."""
+    """Least and greatest value of an integer type, read as signed or unsigned."""
     return (0, (1 << element.bits) - 1) if unsigned else (element.minimum, element.maximum)
 
 

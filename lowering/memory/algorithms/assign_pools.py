@@ -23,11 +23,11 @@ Homes = dict[str, str]
 RETRIES = 20_000
 """For a buffer that first fit finds no room for, the search is asked; so often, divided by the number of buffers."""
 MOST_ASSIGNMENTS = 5000
-"""So many are tried one by one; where there are more, they are made by rules."""
+"""Up to this number, assignments are tried one by one; where there are more, they are made by rules."""
 
 
 def access_cost(pool: PoolInfo, nbytes: int) -> Fraction | None:
-    """Seconds (cycles where the clock is not known) to write so many bytes and to read them once; None where nothing is
+    """Seconds (cycles where the clock is not known) to write `nbytes` bytes and to read them once; None where nothing is
     known of the pool."""
     bandwidths = pool.write_bandwidth_bytes_per_cycle, pool.read_bandwidth_bytes_per_cycle
     if not any(bandwidths) and not pool.write_latency_cycles and not pool.read_latency_cycles:

@@ -64,8 +64,8 @@ def grown(near: Sequence[int], clique: int, candidates: int, wanted: int) -> int
 
 
 def heavy_cliques(near: Sequence[int], weights: Sequence[int], seeds_tried: int, visits: int) -> list[int]:
-    """Cliques of large sums of weights, grown around so many of the numbers with the heaviest neighbours; the first is the
-    heaviest of all, if branch and bound ends within so many visits."""
+    """Cliques of large sums of weights, grown around the `seeds_tried` numbers with the heaviest neighbours; the first is the
+    heaviest of all, if branch and bound ends within `visits` visits."""
     crowd = [weights[i] + sum(weights[j] for j in each(bits)) for i, bits in enumerate(near)]
     heavy = sorted(range(len(near)), key=lambda i: (-weights[i], -crowd[i], i))
     seeds = sorted(range(len(near)), key=lambda i: (-crowd[i], i))

@@ -89,7 +89,7 @@ def shrink(instance: Instance, below: int, goal: int, effort: Effort, visits: in
 
 
 def search_sizes(packing: Packing, below: int, goal: int, effort: Effort, visits: int, enough: int | None) -> Smallest:
-    """The smallest plan of less than `below` bytes, and not below `goal`, that is found with so many visits."""
+    """The smallest plan of less than `below` bytes, and not below `goal`, that is found with at most `visits` visits."""
     step, best, proved = packing.step, below, packing.bound
     offsets: Array | None = None
     left = min(visits, effort.visits)

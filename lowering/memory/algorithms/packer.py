@@ -50,7 +50,7 @@ class Packer:
         return self.bounds[names]
 
     def smallest(self, buffers: Sequence[BufferInfo], limit: int | None = None, questions: int = 1) -> Packed:
-        """The smallest plan that is found, with the effort that is left for so many `questions`; a plan of at most `limit`
+        """The smallest plan that is found, with the effort that is left, divided by `questions`; a plan of at most `limit`
         bytes matters more than others."""
         return self.ask(buffers, self.bound(buffers), limit, self.effort.visits // questions)
 

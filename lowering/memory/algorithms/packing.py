@@ -50,7 +50,7 @@ class Effort:
         return Effort(min(visits, self.visits), self.python)
 
     def spend(self, part: Effort, visits: int) -> None:
-        """Account for a part, of which so many visits were given."""
+        """Account for a search that was given `visits` visits; `part` is what it left of them."""
         self.visits -= visits - part.visits
         self.python, self.nodes = part.python, self.nodes + part.nodes
 
@@ -101,7 +101,7 @@ class Packing:
 
     # ---- one size ----------------------------------------------------------------------------------------------------
     def pack(self, capacity: int, visits: int, effort: Effort) -> int:
-        """Search for a plan within `capacity`: FOUND with `offsets` filled, NONE, or STOPPED after so many visits."""
+        """Search for a plan within `capacity`: FOUND with `offsets` filled, NONE, or STOPPED after `visits` visits."""
         if capacity < self.bound:
             return NONE
         for order, most, jump in self.orders():

@@ -35,7 +35,7 @@ SHOWN = 5
 """How many buffers a message lists."""
 
 FIRST_ATTEMPTS = 5
-"""So many static orders are tried before a search, and all of them where there is none."""
+"""Static orders that are tried before a search; where there is no search, all are tried."""
 ATTEMPT_VISITS = 60_000_000
 """Conflicts that static orders may look at, all together."""
 

@@ -10,7 +10,7 @@ from ..buffers import BufferInfo
 from .occupancy import Spacing
 
 NEAR_BOUND, MAX_USELESS_CHANGES_NEAR, MAX_USELESS_CHANGES = 1.03, 60, 400
-"""So many changes that do not help end the search: where the plan is at most so many times the bound, and elsewhere."""
+"""The search ends after 60 changes that do not help where the plan is at most 1.03 times the bound, and after 400 elsewhere."""
 
 
 class Climb:

@@ -61,7 +61,7 @@ that is no state of the model, constant pools that hold something else, a unit o
 @dataclass(frozen=True, slots=True)
 class Given:
     """Memory that the caller gives: pointer and size are members `2 * number` and `2 * number + 1` of a structure. It has
-    `nbytes` bytes, or at least so many where it is not `exact`; where that is 0 the pointer means nothing."""
+    `nbytes` bytes where it is `exact`, else at least `nbytes`; where that is 0 the pointer means nothing."""
     structure: str
     number: int
     nbytes: int

@@ -54,7 +54,7 @@ def lookup(writer: Writer, result: Type, values: list[str]) -> str:
 
 
 PACKED_BYTES = 16
-"""`pack` interleaves its operands by groups of so many bytes."""
+"""`pack` interleaves its operands by groups of this many bytes."""
 
 
 def pack(writer: Writer, result: Type, values: list[str]) -> str:

@@ -56,8 +56,8 @@ def native_code(program: Program, plan: Plan, target: Target | None = None,
                 elements: Mapping[Buffer, str] | None = None, text: str | None = None,
                 concurrent: ConcurrentCodegen | None = None, threads: int = MOST) -> tuple[Code, Image]:
     """The code that `load` binds to variables, and its image, from which another process can have it again; `text` is
-    another module with the same entry, `concurrent` has the functions that are compiled already. It runs on so many threads,
-    if it has as many tasks."""
+    another module with the same entry, `concurrent` has the functions that are compiled already. It runs on `threads`
+    threads, if it has as many tasks."""
     target = target or host()
     image = image_with(concurrent, native_text(program, plan, target, concurrent.emitted), target) if concurrent else None
     engine = Engine("", target, image=image) if image else Engine(text or native_text(program, plan, target), target)

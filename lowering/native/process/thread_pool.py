@@ -93,7 +93,7 @@ class PoolFunction(Function):
                     variadic=True)
 
     def wake(self, word: Value, count: Operand) -> None:
-        """End the sleep of so many."""
+        """Wake `count` of the threads that sleep at `word`."""
         number = count if isinstance(count, Value) else constant("i32", count)
         self.call_c("syscall", "i64", constant("i64", self.processor.futex), word, constant("i32", WAKE), number, variadic=True)
 
@@ -186,7 +186,7 @@ def worker(processor: Processor, declared: dict[str, str], work: Value) -> PoolF
 
 
 def starting(processor: Processor, declared: dict[str, str], worker: Value) -> PoolFunction:
-    """`start(pool, wanted)`: start workers until there are so many; they take no signals, which are for the threads of the
+    """`start(pool, wanted)`: start workers until there are `wanted`; they take no signals, which are for the threads of the
     program."""
     f = PoolFunction(processor, declared, "start", "void", {"pool": "ptr", "wanted": "i32"})
     pool, wanted = f.params

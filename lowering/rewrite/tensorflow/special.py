@@ -18,7 +18,7 @@ SPECIAL: dict[str, Special] = {}
 
 
 def special(*names: str, operands: int = 0, regions: int = 0, results: int = 0) -> Callable[[Special], Special]:
-    """The function translates these operations, which have so many operands, regions and results at least."""
+    """The function translates these operations, which have at least these numbers of operands, regions and results."""
     def add(function: Special) -> Special:
         def checked(t: Translation, operation: Operation, given: list[Datum], scope: Scope) -> Sequence[Datum]:
             if len(given) < operands:

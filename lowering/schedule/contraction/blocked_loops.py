@@ -28,7 +28,7 @@ from .pack_blocks import BlockPacking, Each, Lines, widened
 from .pattern import Contraction
 
 MAX_UNROLLED_TERMS = 8
-"""So many terms of one row are unrolled."""
+"""Terms of one row that are unrolled, at most."""
 COPIED_TILES = 8
 """Tiles whose rows are copied at a time where rows are neighbours in memory: these are then whole lines of a cache."""
 MAX_PREFETCHED_ROWS = 2

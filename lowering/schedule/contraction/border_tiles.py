@@ -21,7 +21,7 @@ MAX_SLOWDOWN_CYCLES, MAX_BORDER_SLOWDOWN_CYCLES = 4000, 30_000
 PACKED_TILE_LINES = 60
 """Lines of LLVM's text that pack the rows of a tile."""
 MAX_SUMS_OF_A_ROW = 6
-"""Sums of a single row that run beside each other: so many are enough to hide the latency of one."""
+"""Independent sums of a single row: this number is enough to hide the latency of one addition."""
 MAX_FEWER_ROWS = 3
 """Rows that overlapping tiles of one size may have less than the register tile."""
 MAX_ROW_VECTORS = 8
@@ -35,7 +35,7 @@ def heights(extent: int, inside: tuple[int, int], tile: Tile, single: bool, cut:
     rows in any case; `cut` is how these cut the columns, `passes` how often all is done. With `tested` some rows at the border
     are none, so that they are tested one by one; where rows may be computed `again`, all tiles may be alike. `parts` says which
     part of each row's window is inside. Where rows are `staged`, tiles may meet conditions wherever they are, as each row is
-    tested in so many cycles at each step."""
+    tested in that number of cycles at each step."""
     low, high = inside
     last = code.last if code else 1
 

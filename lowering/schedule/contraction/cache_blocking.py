@@ -16,8 +16,8 @@ from .register_tile import Tile
 MIN_RECOMPUTED_PANELS = 3
 """Panels for which a value of a is computed again and again."""
 MIN_UNPACKED_TERMS, UNPACKED_TERMS = 8, 32
-"""Where b is read as it lies, so many terms of it at a time, all columns of each: memory gives neighbours fastest. Fewer if
-nothing is read again."""
+"""Terms of K in a block where b is not packed: all columns of each are read, as memory gives neighbours fastest. The first
+where nothing is read again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def copied(pattern: Contraction, tile: Tile, costs: Costs) -> str | None:
 
 
 def most_in_a_set(stride: int, rows: int, costs: Costs) -> int:
-    """How many of the lines that rows so many bytes apart begin in are in one set."""
+    """Of the cache lines in which `rows` rows, `stride` bytes from one to the next, begin: the most that fall in one set."""
     lines = {r * stride // costs.cache_line_bytes for r in range(rows)}
     sets = [line % (costs.cache_set_stride_bytes // costs.cache_line_bytes) for line in lines]
     return max(sets.count(s) for s in sets)

@@ -33,7 +33,7 @@ MAX_PADDED_PLACES = 512
 MAX_TRIED_TILES = 5
 """Tiles that a measured search tries."""
 MIN_OUTER_ITERATIONS = 16
-"""So many iterations of the outer loops are enough to divide among threads."""
+"""Iterations of the outer loops that are enough to divide among threads."""
 MAX_UNDIVIDED_TERMS = 30_000
 """Terms, for a lane, of a product that no threads divide: two of `Costs.task_grain_cycles`."""
 MAX_TERMS_FOR_LESS_CODE, MAX_INT8_TERMS_FOR_LESS_CODE = 1 << 23, 1 << 25

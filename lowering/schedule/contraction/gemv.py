@@ -141,7 +141,7 @@ class Sums:
         return self.loop(extent % lanes, 1, extent - extent % lanes, totals, 1)
 
     def loop(self, iterations: int, each: int, start: int, sums: list[Operand], lanes: int) -> list[Operand]:
-        """The terms from `start` on, `each` an iteration, in vectors of so many lanes."""
+        """The terms from `start` on, `each` an iteration, in vectors of `lanes` lanes."""
         if not iterations:
             return sums
         axis, count = Axis(self.pattern.k.name, iterations), len(self.places)

@@ -26,7 +26,7 @@ from .prefetch import Prefetching
 from .register_tile import panels
 
 MIN_SUMS_OF_ONE_STEP = 6
-"""With so many sums a step of K hides what its loop costs; more than one step would only be more code."""
+"""With at least this number of sums one step of K hides the cost of its loop; unrolling more would only be more code."""
 
 
 class Step(Protocol):
@@ -52,7 +52,7 @@ class Step(Protocol):
         """What the sums of a vector, in a row of the tile, start from."""
 
     def row(self, at: At, row: int) -> Callable[[int], Operand]:
-        """The element of a (or a group of them) in so many lanes."""
+        """The element of a (or a group of them), broadcast to a number of lanes."""
 
     def accumulate(self, total: Operand, row: Operand, column: Operand) -> Operand: ...
 

@@ -46,7 +46,7 @@ class RowPacking:
     @staticmethod
     def of(b: Builder, pattern: Contraction, x: Load, zero_points: tuple[int, int], rows: int, depth: int, stride: int,
            flipped: bool, target: Target) -> RowPacking:
-        """With scratch for so many rows. `zero_points` are those of a and b."""
+        """With scratch for `rows` rows. `zero_points` are those of a and b."""
         name = pattern.nest.name
         dtype = "int8" if flipped or x.dtype == "int8" else "uint8"
         buffer = b.scratch(Buffer(f"{name}.rows", dtype, ((rows - 1) * stride + depth,), "scratch"))

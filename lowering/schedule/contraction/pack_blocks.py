@@ -97,7 +97,7 @@ class Lines:
 
     @staticmethod
     def size(rows: int, tiles: int, depth: int, lanes: int, together: bool) -> int:
-        """Elements of scratch for so many rows and terms."""
+        """Elements of scratch for `rows` rows of `depth` terms."""
         return rows * (tiles * depth if together else apart(depth, lanes))
 
     def fill(self, at: At, terms: Terms, rows: int, tiles: Each) -> None:

@@ -36,13 +36,13 @@ from .recognise import recognise as contraction_of
 from .strategies import ContractionStrategy, of_pattern
 
 COPY_L2_PART = 8
-"""The copy takes no more than one part of so many of the second-level cache."""
+"""The copy takes at most 1/8 of the second-level cache."""
 MAX_HALO_FACTOR = 3
-"""The copy may be so many times as large as what there is of the input."""
+"""The copy is at most this many times as large as what there is of the input."""
 MAX_TERMS = 1 << 24
 """Of more products the code of borders is a small part, and a copy that converts nothing takes time."""
 MIN_TILE_ROWS_WITHOUT_HALO = 9
-"""A tile of so many rows has so many conversions of narrow floats that a copy, which needs no halo, is less code."""
+"""From this number of rows on, a tile converts narrow floats in so much code that a copy, which needs no halo, is shorter."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ MIN_STEPS = 64
 
 
 def is_worthwhile(pattern: Contraction, rows: int, target: Target) -> bool:
-    """Whether panels of constants are prefetched: they are read by few tiles of so many rows, and by more than one row,
+    """Whether panels of constants are prefetched: they are read by few tiles of `rows` rows, and by more than one row,
     which would leave no time for it."""
     return target.has_cache and not pattern.batch and 1 < pattern.passes <= MAX_TILES_OF_PANEL * rows
 
@@ -41,11 +41,11 @@ class Prefetching:
 
     @staticmethod
     def of(b: Builder, pattern: Contraction, panels: Buffer | None, target: Target, group: int) -> Prefetching:
-        """For steps of so many terms."""
+        """For steps of `group` terms."""
         return Prefetching(b, pattern, panels, tuple(beside(pattern, target)), group, target.costs.cache_line_bytes)
 
     def panel(self, at: At, k: Affine, rows: int, vectors: tuple[Piece, ...]) -> None:
-        """For step `k` of a tile of so many rows: its share of what comes next."""
+        """In step `k` of a tile of `rows` rows: prefetch its share of what comes next."""
         if self.panels is None:
             return
         pattern, width = self.pattern, sum(piece.lanes for piece in vectors)

@@ -20,9 +20,9 @@ from .int8.vnni import bytes_of
 from .pattern import Contraction
 
 NEAR_L2_PART = 8
-"""A tensor of one part of so many of the second-level cache may be read by rows that lie apart."""
+"""A tensor of at most 1/8 of the second-level cache may be read by rows that are not adjacent."""
 COMPARED_SUMS, MAX_COMPARED_VECTORS = 12, 4
-"""Register tiles to compare ways of cutting by: about so many sums, and at most so many vectors."""
+"""The register tile by which ways of cutting are compared: its sums (about), and its vectors of columns (at most)."""
 BORDER_TILE_LINES = 150
 """Lines of LLVM's text that tiles of rows at a border have at least. Counted."""
 MIN_ROWS_EXTENT = 5

@@ -31,8 +31,8 @@ from ..vectorize.vectorize import NARROW, Vectorizer, together
 MAX_PREFETCHED_INPUTS = 4
 """Tensors that are prefetched."""
 LONG_OPERATIONS, MAX_INTERLEAVED_OPERATIONS = 16, 150
-"""Operations so many that those of the next vector wait too long for them, unless they alternate; and so many that one vector
-is code enough."""
+"""Above the first number of operations, those of the next vector wait too long unless two vectors are interleaved; above the
+second, one vector is code enough."""
 HEAVY_INSTRUCTIONS = 12
 """Instructions for a vector from which on it is asked how many vectors at a time are worth their code."""
 MAX_FREE_LINES = 50
@@ -137,7 +137,7 @@ def choose(nest: Nest, target: Target, rows: bool) -> MapChoice:
 
 
 def vectors_at_a_time(nest: Nest, axis: Axis, lanes: int, most: int, alone: float) -> int:
-    """So many vectors or fewer: where each is much code, and there are few; `alone` is how much longer one at a time takes."""
+    """Vectors to unroll by: `most`, or fewer where each is much code and they are few; `alone` is how much longer one takes."""
     each = weight(nest.value, axis)
     count, n = math.prod(a.extent for a in nest.axes) / lanes, axis.extent
 

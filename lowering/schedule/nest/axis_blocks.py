@@ -27,7 +27,7 @@ class Terms:
         return self.number * self.size
 
     def count(self, step: int = 1) -> Operand:
-        """How many whole steps of so many terms there are."""
+        """How many whole steps of `step` terms there are."""
         extent, size = self.axis.extent // step, self.size // step
         if extent == self.blocks * size or self.blocks == 1:
             return Literal(min(size, extent), INDEX)
@@ -36,7 +36,7 @@ class Terms:
 
     def loop(self, run: Callable[..., Sequence[Operand] | None], inits: Sequence[Operand] = (), step: int = 1,
              unrolled: bool = False) -> tuple[Operand, ...]:
-        """Run for the place in the block of each step of so many terms, and carried values. Without a loop where `unrolled`,
+        """Run for the place in the block of each step of `step` terms, and carried values. Without a loop where `unrolled`,
         if all blocks have as many terms."""
         count = self.count(step)
         known = int(count.value) if isinstance(count, Literal) else None
@@ -54,7 +54,7 @@ class Terms:
         return self.b.loop(axis, body, inits) if known else self.b.loop(axis, body, inits, Literal(0, INDEX), count)
 
     def tail(self, step: int, run: Callable[[int, int], None]) -> None:
-        """Run for what steps of so many terms leave over, in the last block: its place and how many."""
+        """Run for the remainder of steps of `step` terms, in the last block: its place and how many terms."""
         left = self.axis.extent % step
         if left:
             place = self.axis.extent - left - (self.blocks - 1) * self.size

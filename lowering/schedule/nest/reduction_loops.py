@@ -22,7 +22,7 @@ NOTHING: Runs = {}
 
 
 MAX_UNROLLED_EXTENT, MAX_UNROLLED_SUMS = 4, 64
-"""A last axis as short as this needs no loop, unless there are so many sums that its steps are much code."""
+"""A last axis as short as the first is unrolled, if its steps update at most the second number of sums: more is much code."""
 
 
 def unsettled(where: Iterable[Range], places: Sequence[At]) -> tuple[Range, ...]:

@@ -20,9 +20,9 @@ from .tile_axis import breaks, interior
 
 MAX_PIECES, MAX_PIECES_OF_FEW, FEW_ELEMENTS = 64, 16, 1 << 16
 """A nest is cut into no more pieces than the first, unless one axis alone needs more (a concatenation of many); into no more
-than the second, if it has less than so many elements."""
+than the second, if it has fewer elements than the third."""
 MAX_OWN_PHASES = 2
-"""So many phases of a transposed convolution may have code of their own in any case."""
+"""Phases of a transposed convolution that may have code of their own in any case."""
 MIN_CUT_ROW = 96
 """A row of fewer elements is not cut, too, but tested element by element."""
 MIN_VECTOR_TERMS = 4

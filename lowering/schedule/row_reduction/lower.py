@@ -144,7 +144,7 @@ def added(p: Pass, r: Reduce, v: Vectorizer, sum: Operand) -> Operand:
 
 
 def vectors_of(p: Pass, among: int) -> int:
-    """How many vectors at a time, of so many: a number that leaves none over, if there is one that is large enough."""
+    """How many of `among` vectors are done at a time: a divisor, so that there is no remainder, if one is large enough."""
     count = operations(p)
     most = min(8 if count <= SHORT_PASS_OPERATIONS else 4 if count <= MEDIUM_PASS_OPERATIONS else 2, max(1, among))
     least = most // 2 + 1 if count <= SHORT_PASS_OPERATIONS else 2

@@ -31,8 +31,8 @@ from .vectorize import Vectorizer
 @dataclass(frozen=True, slots=True)
 class LongEpilogue:
     """Where so much is done with the sums of a tile, a loop does it: from `loop_operations` on if a sum has `steps` enough to
-    make up for the loop; from `operations` on if it has so many steps of so many terms each, and there are not so many vectors,
-    each of which takes `cycles` longer, that code costs less."""
+    make up for the loop; from `operations` on if it has `steps` steps of all its terms, and the vectors are few enough that
+    the loop, in which each takes `cycles` longer, costs less than the code it saves."""
     operations: int
     loop_operations: int
     steps: int

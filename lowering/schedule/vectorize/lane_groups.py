@@ -119,5 +119,5 @@ def group_of(found: Repeats) -> int:
 
 
 def whole_groups(size: int, group: int) -> int:
-    """About so many lanes that groups begin anew after them."""
+    """A number of lanes near `size` that is a multiple of `group`: groups begin anew after them."""
     return max(size // group, 1) * group

@@ -13,7 +13,7 @@ from ..nest.loop_nest import Nest
 from ..nest.tile_axis import Piece
 
 GROUP_BYTES = 16
-"""Packing stays inside of groups of so many bytes of a vector."""
+"""Packing works within groups of this many bytes of a vector."""
 WORD_BYTES = 4
 """Bytes of an int32, and of a group's share of one vector where four are packed."""
 PACKED_VECTORS = (4, 2)
@@ -36,7 +36,7 @@ def packable(nest: Nest, target: Target) -> Expr | None:
 
 
 def units(pieces: Sequence[Piece], lanes: int) -> list[tuple[Piece, ...]]:
-    """Vectors that are stored at once: four or two full neighbours of so many lanes, else one."""
+    """Vectors that are stored at once: four or two full neighbours of `lanes` lanes, else one."""
     result: list[tuple[Piece, ...]] = []
     rest = list(pieces)
     while rest:

@@ -314,7 +314,7 @@ class Vectorizer:
         return self.b.gather(e.buffer, self.ramp(i, stride, "int64"), self.active, mask)
 
     def mask_of(self, lanes: int) -> Operand | None:
-        """The mask for an access of so many lanes."""
+        """The mask for an access of `lanes` lanes."""
         if self.mask is None:
             return None
         return self.b.splat(self.mask, lanes) if lanes > 1 else self.uniform_mask()

@@ -114,7 +114,7 @@ class OuterSums:
         return [Tiles(0, rows, 1), *(Tiles(t.start + rows, t.size, t.count) for t in chunks(k.extent - rows, rows))]
 
     def columns(self, size: int, run: Callable[[Affine, Sequence[Piece]], None]) -> None:
-        """Run for each tile of so many columns."""
+        """Run for each tile of `size` columns."""
         lanes = self.choice.lanes
         over(self.b, chunks(size, lanes * self.choice.vectors),
              lambda x, t: run(x, pieces(t.size, lanes, self.target.has_masked)))

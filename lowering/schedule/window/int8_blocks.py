@@ -38,7 +38,7 @@ it. Chosen."""
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """`count` blocks from column `start` on, of so many columns and `side` rows of a tile side by side. Slots are the places
+    """`count` blocks from column `start` on, each of `columns` columns and `side` rows of a tile. Slots are the places
     of sums in their own order."""
     start: int
     columns: int
@@ -86,7 +86,7 @@ def choose(nest: Nest, known: Expr, n: Axis, lines_of: Callable[[int], Sequence[
 
 
 def few(nest: Nest, size: int, rows: int) -> int:
-    """So many rows, if their sums, of vectors of so many bytes, need little memory beside the result; else 0."""
+    """`rows`, if their sums, of vectors of `size` bytes, need little memory compared with the result; else 0."""
     return rows if rows * size * ITEM_SIZES["int32"] <= MAX_SUM_BYTES_PER_RESULT_BYTE * nest.out.nbytes else 0
 
 

@@ -325,7 +325,7 @@ class Words:
         return [word for x, y in zip(first, second) for word in self.interleaved(x, y, 2)]
 
     def interleaved(self, x: Operand, y: Operand, size: int) -> list[Operand]:
-        """Elements of so many bytes of both interleaved: from the lower halves of each 16 bytes, from the upper halves."""
+        """Elements of `size` bytes of both interleaved: from the lower halves of each 16 bytes, from the upper halves."""
         type = Type(f"int{8 * size}", self.band.size // size)
         x, y = (z if z.type == type else self.b.op("bits", z, type=type) for z in (x, y))
         half = GROUP_BYTES // size // 2

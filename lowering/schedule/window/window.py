@@ -38,13 +38,13 @@ ROWS_OF_TWO_VECTORS = 8
 MAX_TERM_OPERATIONS = 8
 """Operations of a term, for tiles of the full size."""
 MIN_SHARED_COLUMNS = 256
-"""So many columns are enough to divide among threads."""
+"""Columns that are enough to divide among threads."""
 LITTLE_OUTPUT_PART = 8
-"""One part of so many of the outputs' memory is not worth much."""
+"""A tensor of at most 1/8 of the outputs' memory is not worth much."""
 MAX_ROW_VECTORS = 3
-"""Vectors of a row that is alone: with so many, sums hardly wait for themselves."""
+"""Vectors of a tile of one row, at most: with this number, sums hardly wait for their own last addition."""
 LESS_CODE = 2.5
-"""Code that is less by one part of so many is worth another form."""
+"""Tiles of one row are used where they save at least 1/2.5 of the code."""
 FLOAT8_LOAD_INSTRUCTIONS, WIDE_LOAD_INSTRUCTIONS = 7, 2
 """Instructions that load a float of a byte as float32, and those of a wider one. Counted."""
 MAX_UNROLLED_STEPS = 8
@@ -128,7 +128,7 @@ def recognise(nest: Nest, target: Target, rows: bool) -> WindowChoice | None:
 
 
 def fits(n: Axis, size: int) -> bool:
-    """Whether tiles of so many columns leave none, or few beside theirs: those are code of their own."""
+    """Whether tiles of `size` columns leave no remainder, which is code of its own, or one that is small beside the rest."""
     return n.extent >= 2 * size or n.extent % size == 0
 
 
@@ -187,7 +187,7 @@ def may_repeat(nest: Nest, r: Reduce, axis: Axis) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a window costs: cycles of one output vector, and of all; its code, in which columns have so many `shapes`."""
+    """What a window costs: cycles of one output vector, and of all; its code, in which tiles of columns have `shapes` sizes."""
     steps: int
     term: int
     result: int
@@ -214,7 +214,7 @@ class Work:
         return self.vectors * self.each
 
     def by_tiles(self, r: Reduce, m: Axis, rows: int) -> float:
-        """Cycles of a vector in a tile of so many rows, which share what they load."""
+        """Cycles of a vector in a tile of `rows` rows, which share what they load."""
         return self.steps * self.step(r, m, rows) + self.result / 2
 
     def step(self, r: Reduce, m: Axis, rows: int) -> float:
@@ -226,13 +226,13 @@ class Work:
         return max((loading * alone + 1) / 2, self.costs.addition_latency_cycles / rows)
 
     def by_rows(self, r: Reduce, vectors: int) -> float:
-        """Cycles of a vector in a single row of so many."""
+        """Cycles of a vector in a tile of one row and `vectors` vectors."""
         costs = self.costs
         return self.steps * max((loading_of(r) + 1) / 2 + costs.short_loop_iteration_cycles / vectors,
                                 costs.addition_latency_cycles / vectors) + self.result / 2
 
     def lines(self, rows: int, steps: int) -> int:
-        """Of a tile that takes so many steps at a time."""
+        """Of a tile that takes `steps` steps at a time."""
         return LOOP_LINES + rows * (SUM_LINES + 2 * self.result + steps * 2 * self.term)
 
     def lines_of(self, tiles: Sequence[Tiles]) -> int:
@@ -258,7 +258,7 @@ def loading_of(r: Reduce) -> int:
 
 
 def distinct(r: Reduce, m: Axis, rows: int) -> float:
-    """Which part of the elements that the windows of so many rows have are others."""
+    """The fraction of the elements of `rows` windows that are distinct."""
     last, k = r.axes[-1], r.axes[-1].extent
     step = next((abs(x.index[0].coefficient(m)) // c for x in loads(r.body) if (c := abs(x.index[0].coefficient(last)))), k)
     return ((rows - 1) * min(step, k) + k) / (rows * k)

@@ -69,7 +69,7 @@ class Maker(Graph):
         return self.rng.random() < probability
 
     def affordable(self, products: int) -> bool:
-        """Take so many multiplications from the budget, if they are left."""
+        """Take `products` multiplications from the budget, if they are left."""
         if products > self.program.budget:
             return False
         self.program.budget -= products

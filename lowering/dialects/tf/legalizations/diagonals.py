@@ -108,7 +108,7 @@ def set_diagonal(e: Emitter, x: Value, values: Value, k: int) -> Value:
 
 @legalization("tf.MatrixBandPart", "tf.BatchMatrixBandPart")
 def band(e: Emitter, operation: Operation, x: Value, lower: Value, upper: Value) -> Value:
-    """Zeros further from the main diagonal than so many below and above; negative: nothing on that side."""
+    """Zeros more than `lower` below and `upper` above the main diagonal; negative: no zeros on that side."""
     *_, rows, columns = x.tensor.dims
     (below,), (above,) = integers(lower, "how many are kept below"), integers(upper, "how many are kept above")
     i, j = np.indices((rows, columns))

@@ -233,7 +233,7 @@ def segment_sum(e: Emitter, operation: Operation, x: Value, segments: Value, cou
 
 @legalization("tf.ReverseSequence")
 def reverse_sequence(e: Emitter, operation: Operation, x: Value, lengths: Value) -> Value:
-    """Along one axis the first elements in reverse, so many as `lengths` says for each place of another axis."""
+    """Along one axis the first `lengths[i]` elements in reverse, for each place i of another axis."""
     at, batch = int(number(operation, "seq_dim")), int(number(operation, "batch_dim"))
     rank, dims = x.tensor.rank, x.tensor.dims
     order = [batch, at, *(d for d in range(rank) if d not in (at, batch))]

@@ -1,4 +1,4 @@
-"""Quantisation as training sees it: numbers that a scale of so many bits can hold, in single precision throughout.
+"""Quantisation as training sees it: numbers that a scale of a given number of bits can hold, in float32 throughout.
 
 The range is nudged so that zero is one of its steps. With a range that is known when compiling this is done here, with
 TensorFlow's own roundings; one that comes at run time is nudged by operators, where a quotient is a product by a reciprocal:

@@ -135,7 +135,7 @@ def mean(e: Emitter, operation: Operation, x: Value, axis: Value) -> Value:
 
 
 def type_of_sum(element: ElementType, count: int) -> ElementType:
-    """Where so many integers have a sum: the narrowest type in which TOSA adds."""
+    """The narrowest type in which TOSA adds that holds the sum of `count` integers of type `element`."""
     return I32 if element.bits < 32 and count << element.bits <= 1 << 31 else I64
 
 

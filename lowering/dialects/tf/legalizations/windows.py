@@ -21,7 +21,7 @@ Pads = list[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The order of axes of an operation with so many spatial axes."""
+    """The order of axes of an operation with `spatial` spatial axes."""
     operation: Operation
     spatial: int
     channels_first: bool
@@ -124,7 +124,7 @@ def fitted(e: Emitter, x: Value, pads: Pads, reach: Sequence[int], strides: Sequ
 
 
 def padded(e: Emitter, x: Value, pads: Pads, value: float) -> Value:
-    """x with so many elements of that value before and behind its spatial axes."""
+    """x with `pads` elements of `value` before and behind each of its spatial axes."""
     if not any(map(sum, pads)):
         return x
     element = x.tensor.element

@@ -76,6 +76,6 @@ def matrix_set_diagonal_at(operation: Operation, x: Array, values: Array, k: Arr
 
 @reference("tf.MatrixBandPart", "tf.BatchMatrixBandPart")
 def band(operation: Operation, x: Array, lower: Array, upper: Array) -> Array:
-    """Zeros further from the main diagonal than so many; negative: nothing on that side."""
+    """Zeros more than `lower` below and `upper` above the main diagonal; negative: no zeros on that side."""
     result = x if int(lower) < 0 else np.triu(x, -int(lower))
     return result if int(upper) < 0 else np.tril(result, int(upper))

@@ -1,4 +1,4 @@
-"""Quantisation as training sees it: numbers that a scale of so many bits can hold."""
+"""Quantisation as training sees it: numbers that a scale of a given number of bits can hold."""
 from __future__ import annotations
 
 import numpy as np

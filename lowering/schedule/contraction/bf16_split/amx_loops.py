@@ -30,7 +30,7 @@ MAX_SPLIT_L2_BLOCKS = 8
 """Times `Target.block_bytes` that the limbs of columns may fill which are split at run time."""
 
 Row = Callable[[Affine, Affine, int], Sequence[Operand]]
-"""So many terms of a row: those of a pair in a step of K."""
+"""Loads terms of one row: where, the row, and their number. They are those of a pair in a step of K."""
 
 
 def lower(b: Builder, pattern: Contraction, precision: str, target: Target, rows: Rows | None) -> None:
@@ -99,7 +99,7 @@ class LimbProduct:
             over(self.b, [t], lambda start, t: self.columns(at, axes, rows, start, t.size, cut))
 
     def columns(self, at: At, axes: tuple[Axis, ...], rows: Rows | None, first: Affine, extent: int, cut: Cut) -> None:
-        """All rows, for the panels of so many columns from `first` on."""
+        """All rows, for the panels of `extent` columns from `first` on."""
         if self.packed.flags:
             self.packed.fill(at, first, extent)
         nested(self.b, axes, at, lambda at: self.rows(at, first, cut), rows, self.pattern.nest.where)
@@ -130,7 +130,7 @@ class LimbProduct:
         return self.pattern.outer[-1] if self.shape.lines > 1 else None
 
     def group(self, at: At, lines: int, count: int, first: Affine, cut: Cut) -> None:
-        """So many blocks of rows, of so many lines: K block by block, for all panels."""
+        """`count` blocks of rows of `lines` lines each: K block by block, for all panels."""
         terms = Axis("terms", self.shape.blocks)
         if self.shape.blocks > 1:
             self.zero(count)

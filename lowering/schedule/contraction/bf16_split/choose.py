@@ -66,8 +66,8 @@ MAX_DEPTH = 1024
 @dataclass(frozen=True, slots=True)
 class Shape:
     """How a product is cut. `heights` are the rows of the tiles of a block of rows, `wide` how many tiles of columns go with
-    them; `depth` terms of K are done at a time (all of it, or a part without rest), for `together` blocks of rows, and for so
-    many values of the last outer axis: `lines`."""
+    them; `depth` terms of K are done at a time (all of it, or a part without rest), for `together` blocks of rows, and for
+    `lines` values of the last outer axis."""
     products: tuple[tuple[int, int], ...]
     heights: tuple[int, ...]
     wide: int
@@ -141,7 +141,7 @@ def even_part(depth: int) -> int:
 
 
 def even(count: int, most: int) -> int:
-    """So many at a time that nothing is left over, if that is not much less than the most."""
+    """The largest divisor of `count` that is at most `most`, if it is more than half of that; else `most`."""
     return next((n for n in range(most, most // 2, -1) if count % n == 0), most)
 
 
@@ -198,7 +198,7 @@ def cycles_of_limbs(pattern: Contraction, target: Target, precision: str) -> flo
 
 
 def from_afar(pattern: Contraction, nbytes: float, size: int, target: Target) -> float:
-    """What it takes to read so many bytes of columns for each row, of `size` bytes a number, where they are too many for the
+    """Cycles to read `nbytes` bytes of columns for each row, of `size` bytes a number, where they are too many for the
     second-level cache."""
     return (
         32 * nbytes / target.costs.l3_bytes_per_cycle if pattern.n.extent * pattern.depth * size > target.block_bytes else 0.0

@@ -121,7 +121,7 @@ class SplitRows:
         return outside
 
     def step(self, at: At, row: Affine, to: Affine, step: Affine, active: int, before: Sequence[Operand]) -> Seen:
-        """32 terms of a row, of which so many exist."""
+        """32 terms of a row, of which the first `active` exist."""
         found: Seen = (before[0], before[1])
         vectors = []
         for start in (0, LANES):

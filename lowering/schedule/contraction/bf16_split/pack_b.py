@@ -46,7 +46,7 @@ class LimbPanels:
 
     @staticmethod
     def at_run_time(b: Builder, pattern: Contraction, shape: Shape, power: int, columns: int, target: Target) -> LimbPanels:
-        """With scratch for so many columns at a time."""
+        """With scratch for `columns` columns at a time."""
         name, count = pattern.nest.name, -(-columns // LANES)
         size = count * shape.blocks * shape.steps * shape.parts * TILE
         buffer = b.scratch(Buffer(f"{name}.parts", "bfloat16", (size,), "scratch"))
@@ -92,7 +92,7 @@ class LimbPanels:
 
     # ---- filled while running ----------------------------------------------------------------------------------------
     def fill(self, at: At, first: Affine, extent: int) -> None:
-        """So many columns from `first` on, in all blocks of K: some at a time, since neighbours lie together in memory."""
+        """`extent` columns from `first` on, in all blocks of K: some at a time, since neighbours are adjacent in memory."""
         block = Axis("block", self.shape.blocks)
         at = {**at, self.pattern.n: first}
 
@@ -128,7 +128,7 @@ class LimbPanels:
 
     def step(self, at: At, column: Affine, step: Affine, vectors: Sequence[Piece], terms: int, found: Sequence[Operand]
              ) -> Sequence[Operand]:
-        """32 terms, of which so many exist."""
+        """32 terms, of which the first `terms` exist."""
         whole, odd = divmod(terms, 2)
         pairs = Axis("pair", whole)
 
@@ -200,6 +200,6 @@ def number_of(start: Affine, first: int) -> Affine:
 
 
 def cut_of(extent: int, width: int) -> Cut:
-    """Panels of so many columns, then what is left."""
+    """Panels of `width` columns, then the remainder."""
     return [(t, tuple(Piece(s, LANES, min(LANES, t.size - s)) for s in range(0, t.size, LANES)))
             for t in chunks(extent, width)]

@@ -33,7 +33,7 @@ MAX_ROWS = 2 * TILE_ROWS
 MAX_SETTLED_BLOCKS = 6
 """Blocks of rows whose conditions are settled one by one while compiling."""
 MIN_ALIGNED_COLUMNS, MIN_ALIGNED_TERMS = 8 * LANES, 4 * TILE_BYTES
-"""With so many, rows that lie across lines of the cache are worth a copy that does not."""
+"""With at least this number of columns and of terms, rows that cross cache lines are worth a copy that is aligned."""
 MAX_STEPS_OF_TWO_PANELS = 2
 """With so few steps of K, a panel has its sums before the outputs of the one before are made, which these wait for in the
 cache."""
@@ -196,7 +196,7 @@ def starts(extent: int, rows: int) -> list[int]:
 
 
 def blocks_of(extent: int, rows: int, apart: Sequence[int] = (), again: bool = False) -> list[Tiles]:
-    """Blocks of so many rows; those that are `apart` each on their own, and the last one, where it computes rows again, unless
+    """Blocks of `rows` rows; those that are `apart` each on their own, and the last one, where it computes rows again, unless
     that may be done in the iterations of one loop."""
     alone, result = set(apart), list[Tiles]()
     for start in starts(extent, rows):

@@ -31,7 +31,7 @@ from .vnni_pack_b import BytePanels, at_run_time, filled, of_constants
 
 START = Affine()
 MIN_SHARED_BLOCKS = 8
-"""So many threads can share evenly; with fewer, they share panels."""
+"""Blocks of rows that threads can divide evenly; where there are fewer, threads divide the panels."""
 
 
 def lower(b: Builder, pattern: Contraction, target: Target, rows: Rows | None) -> None:

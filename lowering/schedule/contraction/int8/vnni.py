@@ -25,7 +25,7 @@ from ..pattern import Contraction
 from .vnni_pack_b import GROUP, BytePanels, at_run_time, of_constants
 
 ALL_ROWS_L2_PART, GROUP_L2_PART = 2, 8
-"""One part of so many of the second-level cache may be taken by rows that are packed at a time: all of them, or a group."""
+"""Rows that are packed at a time take at most this fraction (1/2, 1/8) of the second-level cache: all of them, or a group."""
 MIN_TILES_OF_GROUP = 4
 """Register tiles of a group: with fewer, reading each panel for each tile is as well."""
 MIN_PASSES = 4
@@ -129,7 +129,7 @@ class Dot4:
     @staticmethod
     def of(b: Builder, pattern: Contraction, rows: int, target: Target, cut: Cut, are_together: bool = False,
            groups: Axis | None = None) -> Dot4:
-        """For tiles of so many rows."""
+        """For tiles of `rows` rows."""
         found = bytes_of(pattern)
         assert found
         stored = found.of_x + 128 if found.x.dtype == "int8" else found.of_x

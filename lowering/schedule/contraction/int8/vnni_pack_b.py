@@ -164,7 +164,7 @@ class Packing:
             self.interleaved(at, start, piece, piece.lanes, width)
 
     def several(self, at: At, t: Tiles, lanes: int, width: int) -> None:
-        """Whole panels of neighbours, so many at a time that they fill a vector of bytes."""
+        """Whole panels of neighbours, as many at a time as fill a vector of bytes."""
         each = max(1, self.target.vector_bytes // width)
         whole, single = divmod(t.count, each)
         for first, panels, count in ((0, each, whole), (whole * each, 1, single)):
@@ -243,7 +243,7 @@ class Packing:
 
     def four(self, at: At, start: Affine, piece: Piece, group: Affine, rows: int, width: int,
              totals: Sequence[Operand]) -> list[Operand]:
-        """One group, of which so many rows exist."""
+        """One group, of which the first `rows` rows exist."""
         *outer, last = self.pattern.reduce.axes
         flat = Affine()
         for axis in outer:
@@ -283,7 +283,7 @@ class Packing:
         return self.added(total, self.b.load(self.packed, self.place(start, group, piece.start, width), GROUP * piece.lanes))
 
     def zipped(self, rows: Sequence[Operand], lanes: int) -> list[Operand]:
-        """Four rows, column by column, in vectors of so many columns."""
+        """Four rows, column by column, in vectors of `lanes` columns."""
         width = rows[0].type.lanes
         by_two = tuple(i // 2 + width * (i % 2) for i in range(2 * width))
         first, second = (self.b.op("bits", self.b.shuffle(rows[i], rows[i + 1], by_two), type=Type("int16", width))
@@ -307,7 +307,7 @@ class Packing:
 
     def block(self, at: At, start: Affine, piece: Piece, first: Affine, width: int, number: Affine, active: int,
               total: Operand) -> Operand:
-        """One block of K, of which so many elements exist."""
+        """One block of K, of which the first `active` elements exist."""
         (k,) = self.pattern.reduce.axes
         words: list[Operand] = []
         for column in range(BLOCK):
