@@ -56,7 +56,7 @@ def empty(shape: Sequence[int], dtype: np.dtype[Any] | type[Any] | str, alignmen
     return np.ndarray(tuple(shape), dtype, raw, (offset - address(raw)) % alignment)
 
 
-def apart(shape: Sequence[int], dtype: np.dtype[Any] | type[Any] | str, others: Iterable[int]) -> Array:
+def without_store_conflicts(shape: Sequence[int], dtype: np.dtype[Any] | type[Any] | str, others: Iterable[int]) -> Array:
     """An array that can be written while arrays at the addresses `others` are read, element by element.
 
     A load waits for an earlier store whose address agrees with its own in the lower bits (on Intel's processors 12 of the

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .arena import Array, address, apart, empty
+from .arena import Array, address, empty, without_store_conflicts
 from .errors import Problem, printable
 from .records import dataclass
 
@@ -76,7 +76,7 @@ class Tensor:
     def new(self, inputs: Iterable[int] = ()) -> Array:
         """An array for a result of a run that reads from the addresses `inputs`; its contents are anything."""
         if self.nbytes >= VERY_LARGE:
-            return apart(self.shape, self.numpy_dtype, inputs)
+            return without_store_conflicts(self.shape, self.numpy_dtype, inputs)
         return np.empty(self.shape, self.numpy_dtype) if self.nbytes < LARGE else empty(self.shape, self.numpy_dtype)
 
     def fits(self, value: Any) -> bool:
@@ -189,7 +189,7 @@ class Signature:
         for tensor, value in zip(self.outputs, values):
             if not (tensor.fits(value) and value.flags.writeable):
                 self._check_output(tensor, value)
-        self._check_apart(inputs, [address(v) for v in values])
+        self._check_disjoint(inputs, [address(v) for v in values])
         return values
 
     def _check_output(self, tensor: Tensor, value: Any) -> None:
@@ -201,7 +201,7 @@ class Signature:
         if not value.flags.writeable:
             raise Problem(f"{what} is read-only", kind="argument", help="pass an array that may be written, or a copy")
 
-    def _check_apart(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
+    def _check_disjoint(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         spans = [(start, start + t.nbytes, "input", t) for start, t in zip(inputs, self.inputs)]
         for first, tensor in zip(outputs, self.outputs):
             end = first + tensor.nbytes

@@ -99,7 +99,7 @@ class Walk:
 
 
 def type_text(type: Any) -> str:
-    """A type as MLIR spells it, which tells all types apart."""
+    """A type as MLIR spells it, which distinguishes all types."""
     return str(type)
 
 

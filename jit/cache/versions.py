@@ -31,7 +31,7 @@ CPU_FIELDS = ("vendor_id", "cpu family", "model", "model name", "stepping", "fla
 
 @functools.cache
 def versions() -> tuple[str, ...] | None:
-    """tosaic's sources, LLVM and NumPy; None where they cannot be told, so that nothing is kept."""
+    """tosaic's sources, LLVM and NumPy; None where they are not known, so that nothing is kept."""
     own, llvm = source_digest(), llvm_version()
     return None if own is None or llvm is None else (own, llvm, np.__version__)
 
@@ -101,7 +101,7 @@ def llvm_version() -> str | None:
 
 @functools.cache
 def package_version(package: str, file: str | None = None, libraries: str = "") -> str | None:
-    """What tells two versions of an installed package apart, without importing it: its first file (or another one), and
+    """What distinguishes two versions of an installed package, without importing it: its first file (or another one), and
     names and sizes of what lies beside it in `libraries`."""
     try:
         spec = importlib.util.find_spec(package)

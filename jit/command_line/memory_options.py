@@ -79,7 +79,7 @@ def add_memory(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--precision", metavar="f32|bf16x6|bf16x3", help="of products of f32: each term exact and added in f32 "
                        "(the default); or, on a matrix unit, six products of bfloat16 parts, with an error like f32's, or "
                        "three, with about 2^-15 of the sum of absolute values")
-    group.add_argument("--rows", metavar="cache|memory|never", help="which kernels run in turns, some rows each: those whose "
+    group.add_argument("--rows", metavar="cache|memory|never", help="which kernels are tiled by rows together: those whose "
                        "tensors outgrow the cache, those that save memory (the default on microcontrollers), or none")
     group.add_argument("--planner", metavar="NAME", help="the planner's algorithm (default: portfolio)")
     group.add_argument("--alignment", metavar="BYTES", help="the most that a buffer is aligned to (default: a vector)")

@@ -1,5 +1,5 @@
 """Kernels that write their result over an argument: which arguments allow it, as the order of loads and stores shows, and the
-code for it. That is compiled again, because LLVM has been told that a result shares no bytes with what is read.
+code for it. That is compiled again, because its LLVM code promises that a result shares no bytes with what is read.
 """
 from __future__ import annotations
 

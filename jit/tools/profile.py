@@ -26,7 +26,7 @@ WARM_UP = 3
 """Calls before the first that counts."""
 
 LEAST_SECONDS = 0.05
-"""Calls go on for so long, so that a tick can be told from the clock."""
+"""Calls go on for so long, so that the counter's ticks can be compared with the clock."""
 
 
 @dataclass(frozen=True, slots=True)

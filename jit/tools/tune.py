@@ -78,8 +78,8 @@ class Tuning:
 
 def tune(lower: Lower, inputs: Sequence[Array], options: CompileOptions | None = None, calls: int = 5,
          told: Callable[[str], None] = lambda text: None) -> Tuning:
-    """Search among the programs that `lower` makes, with calls on these arrays. `told` hears what goes on. Raises a Problem
-    where the function cannot be compiled, or this processor's counter is not known."""
+    """Search among the programs that `lower` makes, with calls on these arrays. `told` is called with the progress. Raises a
+    Problem where the function cannot be compiled, or this processor's counter is not known."""
     from ...lowering.options import CompileOptions
     from ...lowering.target.presets import host
     options = dataclasses.replace(options or CompileOptions(), threads=1, target=host())

@@ -32,7 +32,7 @@ class Wrapped:
 
     @property
     def not_negative(self) -> Affine:
-        """The source, moved by as many whole turns as make it 0 or more: rows of padding have numbers below 0."""
+        """The source plus the multiple of the extent that makes it 0 or more: rows of padding have numbers below 0."""
         return self.source + -(min(self.source.bounds[0], 0) // self.extent) * self.extent
 
 

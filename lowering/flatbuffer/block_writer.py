@@ -1,7 +1,7 @@
 """Blocks of the graph -> regions of a .tosa file.
 
 A region of the file sees nothing of the blocks around it. Constants that it uses are written again inside it; other values
-become inputs of its operator and of its block, and a loop hands them on from one turn to the next.
+become inputs of its operator and of its block, and a loop hands them on from one iteration to the next.
 """
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def home_of(fuser: Fuser, value: Value, buffer: Buffer, carried: Sequence[Buffer
 
 def in_place(fuser: Fuser, value: Value, buffer: Buffer, carried: Sequence[Buffer]) -> set[Buffer] | None:
     """The other carried buffers that a new value reads, if each of its elements needs of the old value the one in its place
-    alone, as where one row of many is set; None if it must be computed apart, or is stored already."""
+    alone, as where one row of many is set; None if it must be computed separately, or is stored already."""
     tensor = fuser.tensor(value)
     if fuser.homes.get(value) is not None:
         return None

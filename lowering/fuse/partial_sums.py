@@ -1,4 +1,4 @@
-"""A reduction over a concatenation, taken apart where one operand ends and the next begins: the sum over each operand is
+"""A reduction over a concatenation, split where one operand ends and the next begins: the sum over each operand is
 stored by itself, and the last goes on from there, so that the concatenation is never stored.
 
 A streaming convolution reads its state and, behind it, what came in: its sum over the state is a few numbers, the two put
@@ -14,7 +14,7 @@ from ..elements.expression import Apply, Buffer, Expr, Guard, Load, Reduce
 from ..elements.traverse import free_axes, nodes, rewrite, substitute
 
 MOST_PIECES = 8
-"""Operands of a concatenation that are summed apart."""
+"""Operands of a concatenation that are summed separately."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,11 +29,11 @@ class PartialSums:
 
 
 def partial_sums(name: str, axes: tuple[Axis, ...], expression: Expr) -> PartialSums | None:
-    """`expression` with its one reduction taken apart so that no guard is left inside; None where that cannot be."""
+    """`expression` with its one reduction split so that no guard is left inside; None where that cannot be."""
     reductions = [e for e in nodes(expression) if isinstance(e, Reduce)]
     if len(reductions) != 1:
         return None
-    pieces = apart(reductions[0])
+    pieces = sums_of_operands(reductions[0])
     if pieces is None:
         return None
     own = tuple(a for a in axes if a in free_axes(reductions[0]))
@@ -45,7 +45,7 @@ def partial_sums(name: str, axes: tuple[Axis, ...], expression: Expr) -> Partial
     return PartialSums(rewrite(expression, lambda e: total if e is reductions[0] else None), sums)
 
 
-def apart(reduction: Reduce) -> list[Reduce] | None:
+def sums_of_operands(reduction: Reduce) -> list[Reduce] | None:
     """The reductions over the parts of one axis in which every guard of the body is known; None where there are none, or
     where guards depend on something else."""
     guards = [e for e in nodes(reduction.body) if isinstance(e, Guard)]

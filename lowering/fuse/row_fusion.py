@@ -264,10 +264,10 @@ def longest(kernel: Kernel, inner: Sequence[Axis]) -> int:
     """Elements of a row that may lie in the cache while it is walked along again; fewer, where neighbours in it lie so far
     apart that they share a few sets of it."""
     behind = kernel.axes[kernel.axes.index(inner[-1]) + 1:] if inner else ()
-    apart = math.prod(a.extent for a in behind) * ITEM_SIZES[kernel.out.dtype]
-    if apart == ITEM_SIZES[kernel.out.dtype]:
+    stride = math.prod(a.extent for a in behind) * ITEM_SIZES[kernel.out.dtype]
+    if stride == ITEM_SIZES[kernel.out.dtype]:
         return BESIDE
-    return SAME_SETS if apart % PAGE == 0 else ACROSS
+    return SAME_SETS if stride % PAGE == 0 else ACROSS
 
 
 def reads_again(value: Expr) -> bool:

@@ -3,8 +3,8 @@ something that is still wanted. What the planner's conflicts follow from.
 
 Steps are numbered in the order they are written: the parts of a branch one after the other, a loop's test, its
 condition, its body; parts that run at the same time are one step. Executing takes some of the steps in that order, and
-goes back only at the end of a loop's body. So a buffer lives from its first use to its last; only what a later turn of a
-loop may still read, or what is read after the loop, has to live over all of it.
+goes back only at the end of a loop's body. So a buffer lives from its first use to its last; only what a later iteration
+of a loop may still read, or what is read after the loop, has to live over all of it.
 """
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def access_of(function: Function) -> Access:
 
 
 def at_once(accesses: Iterable[Access]) -> Access:
-    """What kernels do together that run in turns, in parts: what one of them writes, the others find there."""
+    """What kernels access that are tiled by rows, in tasks: what one of them writes, the others find there."""
     every = list(dict.fromkeys(accesses))
     writes = dict.fromkeys(b for a in every for b in a.writes)
     return Access(tuple(dict.fromkeys(b for a in every for b in a.reads if b not in writes)), tuple(writes),

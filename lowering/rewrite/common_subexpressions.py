@@ -104,7 +104,7 @@ def is_pure(operation: Operation) -> bool:
 
 
 def bits_of(attribute: object) -> Hashable:
-    """What tells attributes apart: 0.0 and -0.0 are equal, and not the same. A long array is the same only as itself."""
+    """What distinguishes attributes: 0.0 and -0.0 are equal, and not the same. A long array is the same only as itself."""
     match attribute:
         case float():
             return struct.pack("<d", attribute)

@@ -95,8 +95,9 @@ class Folding:
         found = self.definitions.get(x)
         if found is None or found.op.name != "tosa.pad" or not x.tensor.element.is_float:
             return None
-        image, amounts, filling = (*found.operands, None)[:3]
-        if amounts is None or amounts.constant is None or (filling and (filling.constant is None or filling.constant.any())):
+        image, amounts, pad_value = (*found.operands, None)[:3]
+        if amounts is None or amounts.constant is None or (
+                pad_value and (pad_value.constant is None or pad_value.constant.any())):
             return None
         numbers = [int(n) for n in amounts.constant.reshape(-1)]
         if any(numbers[:2]) or any(numbers[-2:]) or min(numbers) < 0 or image is None:

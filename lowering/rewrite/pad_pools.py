@@ -39,8 +39,8 @@ def padded(operation: Operation, pool: MaxPool2D, definitions: Definitions) -> O
     border = definitions.get(operation.operands[0])
     if border is None or border.op.name != "tosa.pad" or pool.nan_mode != "PROPAGATE":
         return operation
-    image, amounts, filling = (*border.operands, None, None)[:3]
-    if image is None or amounts is None or amounts.constant is None or not never_greatest(filling, image, definitions):
+    image, amounts, pad_value = (*border.operands, None, None)[:3]
+    if image is None or amounts is None or amounts.constant is None or not never_greatest(pad_value, image, definitions):
         return operation
     numbers = [int(n) for n in amounts.constant.reshape(-1)]
     pad = tuple(a + b for a, b in zip(pool.pad, numbers[2:-2], strict=True))
@@ -50,11 +50,11 @@ def padded(operation: Operation, pool: MaxPool2D, definitions: Definitions) -> O
     return replace(operation, op=replace(pool, pad=pad), operands=(image,))
 
 
-def never_greatest(filling: Value | None, image: Value, definitions: Definitions) -> bool:
+def never_greatest(pad_value: Value | None, image: Value, definitions: Definitions) -> bool:
     """Whether no element of the image is less than what fills the border; a filling that is not there is zero."""
-    if filling is not None and filling.constant is None:
+    if pad_value is not None and pad_value.constant is None:
         return False
-    number = 0.0 if filling is None or filling.constant is None else float(filling.constant.reshape(-1)[0])
+    number = 0.0 if pad_value is None or pad_value.constant is None else float(pad_value.constant.reshape(-1)[0])
     maker, element = definitions.get(image), image.tensor.element
     lowest = -math.inf if element.is_float else float(np.iinfo(element.dtype).min)
     return number <= (maker.op.min_val if maker is not None and isinstance(maker.op, Clamp) else lowest)

@@ -60,7 +60,7 @@ def same_size(value: Value, operation: Operation) -> bool:
 
 
 def limit(variable: str, operations: list[Operation], start: int) -> int:
-    """The first operation behind `start` that a write must stay before: one that may see the variable, or many turns of
+    """The first operation behind `start` that a write must stay before: one that may see the variable, or many iterations of
     a region, which nothing inside may hold up."""
     for place in range(start + 1, len(operations)):
         operation = operations[place]

@@ -95,5 +95,5 @@ class Code:
         return rows * vectors + rows * (ROW_LINES + self.row) + VECTOR_LINES * vectors
 
     def border(self, rows: int, vectors: int) -> int:
-        """Of a tile at a border whose window is taken apart."""
+        """Of a tile at a border whose window is unrolled."""
         return self.lines(rows, vectors) + (self.taps - 1) * (self.step(rows, vectors) + 2 * rows * vectors)

@@ -214,13 +214,13 @@ class Fourier:
                  target: Buffer, plane: int) -> None:
         """The same as sums of n products. `place` says where vectors lie: the first, how far apart they are, and real from
         imaginary parts."""
-        b, v, (start, apart, between) = self.b, self.choice.lanes, place
+        b, v, (start, stride, between) = self.b, self.choice.lanes, place
         table = self.table(f"matrix{n}", np.stack(roots(n, np.outer(np.arange(kept), np.arange(n)), self.sign), 2))
         k, at = Axis("k", kept), Axis("at", n)
 
         def term(*sums: Operand) -> list[Operand]:
             turn = [b.splat(b.load(table, Affine.of(k) * (2 * n) + Affine.of(at) * 2 + q), v) for q in range(2)]
-            parts = self.load(source, start + Affine.of(at) * apart, between)
+            parts = self.load(source, start + Affine.of(at) * stride, between)
             factors = [(x, by) for x in parts for by in turn]
             return [b.op("fma", x, by, total) for (x, by), total in zip(factors, sums)]
 

@@ -97,5 +97,5 @@ def ring_of(buffer: Buffer, rings: Mapping[Buffer, Buffer]) -> Text | None:
 
 
 def bits(value: float | int) -> Hashable:
-    """What tells constants apart: 0.0 and -0.0 are equal, and not the same; a NaN is the same as itself."""
+    """What distinguishes constants: 0.0 and -0.0 are equal, and not the same; a NaN is the same as itself."""
     return struct.pack("<d", value) if isinstance(value, float) else value

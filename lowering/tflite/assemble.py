@@ -246,17 +246,18 @@ class SubgraphWriter:
             raise Problem(f"the body takes {len(body.inputs)} and gives {len(body.outputs)} values, the loop has "
                           f"{len(arguments)}", kind="type")
         carried = [i for i, v in enumerate(arguments) if isinstance(v, Value) and body.inputs[i] != body.outputs[i]]
-        (test, verdict), (turn, outputs) = (self.turn(index, operator, c, arguments, carried, here) for c in operator.callees)
+        (test, verdict), (body_builder, outputs) = (
+            self.callee_block(index, operator, c, arguments, carried, here) for c in operator.callees)
         check_handles(arguments, outputs)
         regions = (test.finish(*tensors(verdict), position=here),
-                   turn.finish(*tensors([outputs[i] for i in carried]), position=here))
+                   body_builder.finish(*tensors([outputs[i] for i in carried]), position=here))
         results, operands = list(arguments), tensors([arguments[i] for i in carried])
         for i, value in zip(carried, self.builder.add(WhileLoop(), *operands, regions=regions, position=here)):
             results[i] = value
         return results
 
-    def turn(self, index: int, operator: OperatorRecord, callee: int, arguments: Sequence[Bound], carried: Sequence[int],
-             here: FilePosition) -> tuple[BlockBuilder, Sequence[Bound]]:
+    def callee_block(self, index: int, operator: OperatorRecord, callee: int, arguments: Sequence[Bound],
+                     carried: Sequence[int], here: FilePosition) -> tuple[BlockBuilder, Sequence[Bound]]:
         """One subgraph of a loop in a block of its own, and its outputs."""
         builder, inside = BlockBuilder(), list(arguments)
         for i, value in zip(carried, tensors([arguments[i] for i in carried])):

@@ -125,7 +125,7 @@ class Division:
         return levels
 
     def variables(self) -> dict[int, str]:
-        """What tells the variables apart whose handles are made here, by tensor."""
+        """What distinguishes the variables whose handles are made here, by tensor."""
         return {t: repr(sorted(o.options.items())) for o in self.graph.operators if o.kind == "VAR_HANDLE" for t in o.outputs}
 
     def later(self, levels: list[int]) -> list[int]:

@@ -1,4 +1,4 @@
-"""Where an operation was called, and what a client is told of an error. A location is whatever the client passes; without one
+"""Where an operation was called, and what a client learns of an error. A location is whatever the client passes; without one
 it is the place in the client's Python code, of which only what identifies it is taken at first.
 """
 from __future__ import annotations

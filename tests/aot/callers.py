@@ -99,7 +99,7 @@ class Caller:
                 members = ", ".join(f"(void *){kind}{number}_{i}, sizeof {kind}{number}_{i}" for i in range(len(buffers)))
                 body.append(f"    const struct {name}_{kind} {kind} = {{{members}}};")
         if is_mapped:
-            body += self.filling(number, entry, inputs)
+            body += self.input_statements(number, entry, inputs)
         body.append(f"    if ({name}_run({', '.join(self.passed(entry, is_mapped))}) != TOSAIC_OK) return 2;")
         for p in used:
             size = f"{self.prefix.upper()}_{p.macro}_SIZE"
@@ -124,7 +124,7 @@ class Caller:
             else:
                 self.lines.append(f"static TOSAIC_ALIGNED(16) unsigned char outputs{number}_{i}[{size}];")
 
-    def filling(self, number: int, entry: Lowered, inputs: Sequence[Array]) -> list[str]:
+    def input_statements(self, number: int, entry: Lowered, inputs: Sequence[Array]) -> list[str]:
         """Statements that write the inputs to where they are mapped."""
         found = []
         for i, (buffer, array) in enumerate(zip(entry.program.inputs, inputs)):
@@ -148,7 +148,7 @@ def values(random: np.random.Generator, shape: Sequence[int], dtype: str) -> Arr
     kind = np.dtype(dtype)
     if kind.kind in "iu":
         limits = np.iinfo(kind)
-        low, high = (limits.min, limits.max) if kind.itemsize == 1 else (0, 20)  # wide ones may count the turns of a loop
+        low, high = (limits.min, limits.max) if kind.itemsize == 1 else (0, 20)  # wide ones may count the iterations of a loop
         return random.integers(low, high, shape, kind, endpoint=True)
     return random.random(shape) < 0.5 if kind.kind == "b" else random.standard_normal(shape).astype(kind)
 

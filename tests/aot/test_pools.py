@@ -68,7 +68,7 @@ def test_pools_that_are_too_small_for_all_entry_functions_are_a_problem() -> Non
     with pytest.raises(Problem) as caught:
         Interface("demo", [(p, plan(p, memory)) for p in programs], target("x86-64"))
     assert str(caught.value) == ("error[memory]: pool flash may hold 64 bytes, and the entry functions of the model need 96 "
-                                 "together\n  help: make the pool larger, or compile the entry functions apart")
+                                 "together\n  help: make the pool larger, or compile the entry functions separately")
 
 
 def test_an_output_that_another_one_is_made_of_lasts_until_the_run_ends() -> None:

@@ -1,4 +1,4 @@
-"""An object with tiles asks for their use itself: a C program need not, and is told where it may not."""
+"""An object with tiles asks for their use itself: a C program need not, and learns where it may not."""
 from __future__ import annotations
 
 import subprocess

@@ -1,4 +1,4 @@
-"""What looking at the interrupt flag costs: nanoseconds of an iteration of small loops, with and without, in turns.
+"""What looking at the interrupt flag costs: nanoseconds of an iteration of small loops, with and without, alternately.
 
     python tests/bench/interrupts.py [iterations]
 """

@@ -134,7 +134,7 @@ def tensorflow_ways(a: np.ndarray, b: np.ndarray) -> dict[str, Way]:
 PEERS = {"torch": torch_ways, "tensorflow": tensorflow_ways}
 
 
-# ---- peers of other environments: a process that is told `WAY COUNT` and answers with seconds ------------------------------
+# ---- peers of other environments: a process that reads `WAY COUNT` and answers with seconds ------------------------------
 
 def interpreters(named: list[str]) -> Iterator[str]:
     """The Python interpreters that may have a peer: those that are named, and those of the comparison's environments."""

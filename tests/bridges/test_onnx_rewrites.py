@@ -200,10 +200,10 @@ def test_the_first_node_that_differs_is_named(monkeypatch: pytest.MonkeyPatch) -
     from tosaic.jit.models.onnx.from_onnx import Conversion
     right = Conversion.graph
 
-    def wrong(self: Any, shapes: Any, told: Any) -> Any:
+    def wrong(self: Any, shapes: Any, metadata: Any) -> Any:
         def operation(o: Any) -> Any:
             return replace(o, op=replace(o.op, max_val=0.5)) if o.op.name == "tosa.clamp" else o
-        module = right(self, shapes, told)
+        module = right(self, shapes, metadata)
         return replace(module, functions=tuple(
             replace(f, body=replace(f.body, operations=tuple(map(operation, f.body.operations)))) for f in module.functions))
 

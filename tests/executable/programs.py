@@ -130,11 +130,11 @@ def counter(context: Context = process, name: str = "counter", initial: Any = 0)
     return p.load(*steps, p.compute(result, copy, variable), context=context)
 
 
-def slow(turns: int = 20_000_000) -> Executable:
+def slow(iterations: int = 20_000_000) -> Executable:
     """A call that takes a while: a loop of that number of iterations that carries a value."""
     p = Programs("slow")
     x, result = p.input("x", (1,), "int64"), p.output("result", (1,), "int64")
-    builder, axis = Builder("slow"), Axis("i", turns)
+    builder, axis = Builder("slow"), Axis("i", iterations)
 
     def body(total: Operand) -> tuple[Operand, ...]:
         again = builder.op("mul", builder.op("xor", total, builder.index(Affine.of(axis))), Literal(3, INDEX))

@@ -64,15 +64,15 @@ def test_a_check_behind_a_write_that_fails_changes_no_variable(where: str) -> No
     p = Programs()
     x, go, c, r = p.input("x"), p.input("go", (), "bool"), p.temporary("c", (), "bool"), p.output("r")
     kept, fresh, first = p.variable("kept", initial=X * 7), p.variable("fresh"), p.constant("first", np.ones((), np.float32))
-    turn = p.variable("turn", (), initial=0.0)
+    other = p.variable("turn", (), initial=0.0)
     write = (*p.write(kept, copy, x), *p.write(fresh, copy, x))
     check = p.check_true(c, "it fails")
     false, last = p.compute(c, below(0.0), first), p.compute(r, copy, kept)
     again = p.temporary("again", (), "bool")
     steps: tuple[Step, ...] = {
         "behind": (false, *write, check, last), "in a branch": (false, *write, Branch(go, (check,), ()), last),
-        "in a loop, before the write": (*p.write(turn, plus(0.0), first), Loop((p.compute(again, below(3.0), turn),), again, (
-            p.compute(c, below(2.0), turn), check, *write, *p.write(turn, add, turn, first))), last)}[where]
+        "in a loop, before the write": (*p.write(other, plus(0.0), first), Loop((p.compute(again, below(3.0), other),), again, (
+            p.compute(c, below(2.0), other), check, *write, *p.write(other, add, other, first))), last)}[where]
     assert rollback_of(p.program(*steps)).always
     executable = p.load(*steps, context=Context("test"))
     assert "it fails" in fails(executable, X, TRUE)
@@ -115,9 +115,9 @@ def test_calls_that_fail_and_calls_that_do_not_run_side_by_side() -> None:
 
     def calls(number: int) -> int:
         failed = 0
-        for turn in range(200):
+        for other in range(200):
             try:
-                assert np.array_equal(executable(X, np.array((turn + number) % 2 == 0))[0], X + 1)
+                assert np.array_equal(executable(X, np.array((other + number) % 2 == 0))[0], X + 1)
             except Problem:
                 failed += 1
         return failed

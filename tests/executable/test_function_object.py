@@ -110,14 +110,14 @@ def test_a_wrong_call_is_the_ordinary_calls_error(case: str) -> None:
 def test_out_may_neither_overlap_nor_be_read_only() -> None:
     counted, room, fixed = Counted(two()), np.zeros(24, np.float32), np.zeros(8, np.float32)
     fixed.flags.writeable = False
-    first, overlapping, apart = room[:8], room[4:12], room[8:16]
+    first, overlapping, disjoint = room[:8], room[4:12], room[8:16]
     for arguments, out, reason in (
             ((X, Y), (first, overlapping), "shares memory with output r"), ((X, Y), (first, first), "shares memory"),
             ((first, Y), (overlapping, X), "shares memory with input x"), ((X, Y), (first, fixed), "read-only")):
         with pytest.raises(Problem, match=reason):
             counted.call(*arguments, out=out)
-    assert counted.ways == 4 and counted.call(X, Y, out=(first, apart))[1] is apart and counted.ways == 4
-    assert np.array_equal(apart, X * Y)
+    assert counted.ways == 4 and counted.call(X, Y, out=(first, disjoint))[1] is disjoint and counted.ways == 4
+    assert np.array_equal(disjoint, X * Y)
 
 
 def test_no_reference_is_lost_or_kept() -> None:

@@ -74,9 +74,9 @@ def test_random_changes_are_a_problem_or_a_module(seed: int) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 4, 7, 8, 9, 12, 16, 64])
-@pytest.mark.parametrize("filling", [0, 1, 4, 0x7F, 0xFF])
-def test_headers_of_nonsense_are_problems(size: int, filling: int) -> None:
-    assert attempt((bytes([filling]) * 4 + b"TOSA" + bytes([filling]) * size)[:size + 8]) is None
+@pytest.mark.parametrize("fill_byte", [0, 1, 4, 0x7F, 0xFF])
+def test_headers_of_nonsense_are_problems(size: int, fill_byte: int) -> None:
+    assert attempt((bytes([fill_byte]) * 4 + b"TOSA" + bytes([fill_byte]) * size)[:size + 8]) is None
 
 
 def test_a_table_that_refers_to_itself_ends() -> None:

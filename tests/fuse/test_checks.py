@@ -87,7 +87,7 @@ def test_a_check_in_a_branch_that_would_always_fail_fails_only_there() -> None:
 
 
 def test_checks_of_variables_do_not_overtake_checks_of_the_graph() -> None:
-    """The first one that fails is the one that is told; behind the graph's own check they come before a write."""
+    """The first one that fails is the one that is reported; behind the graph's own check they come before a write."""
     g = Graph()
     c, x = g.input(dtype="bool"), g.input(1, 6)
     check(g, c)

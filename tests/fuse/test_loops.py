@@ -13,7 +13,7 @@ Y = np.array([3, 1, 2, 0], np.int32)
 
 
 def repeated(step: Callable[..., Any], *state: Any) -> Any:
-    """Four turns of a step: (i, values) -> values."""
+    """Four iterations of a step: (i, values) -> values."""
     def f(*given: Any) -> Any:
         return tosaic.while_loop(lambda i, *values: i < 4, lambda i, *values: (i + 1, *step(i, *values)), 0, *given)[1:]
     return tosaic.jit(f).trace(*state)

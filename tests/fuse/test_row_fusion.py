@@ -1,4 +1,4 @@
-"""Kernels over the same rows become one where a row would be read again, and stay apart where that would compute more."""
+"""Kernels over the same rows become one where a row would be read again, and are not fused where that would compute more."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -119,7 +119,7 @@ def test_what_leaves_the_function_is_stored() -> None:
     assert {k.out for k in kernels.kernels} == set(kernels.outputs)
 
 
-def test_rows_that_are_no_rows_of_the_result_stay_apart() -> None:
+def test_rows_that_are_no_rows_of_the_result_are_not_fused() -> None:
     """The largest of each column, taken from elements that are summed by rows: together they would be summed again and
     again."""
     g = Graph()
@@ -129,7 +129,7 @@ def test_rows_that_are_no_rows_of_the_result_stay_apart() -> None:
     assert count(kernels) > 1
 
 
-def test_what_is_the_same_for_several_rows_stays_apart() -> None:
+def test_what_is_the_same_for_several_rows_is_not_fused() -> None:
     """A tensor of exponentials that every row is divided by, and that comes from sums along another axis."""
     g = Graph()
     x, y = g.input(3, 5, 7), g.input(5, 7)
@@ -138,7 +138,7 @@ def test_what_is_the_same_for_several_rows_stays_apart() -> None:
     assert all(k.out.shape != (3, 5, 7) or "exp exp" not in k.origin for k in kernels.kernels)
 
 
-def test_one_long_row_stays_apart() -> None:
+def test_one_long_row_is_not_fused() -> None:
     """So that it can be shared out to threads."""
     g = Graph()
     assert count(agree(g.module(softmax(g, g.input(1, 1, 1 << 10), 2)))) == 1
@@ -153,8 +153,8 @@ def test_elements_that_share_sets_of_the_cache_are_not_walked_along_again(shape:
     assert count(fuse(module, module.function("main"))) == kernels
 
 
-def test_rows_that_are_the_outermost_axis_stay_apart() -> None:
-    """So that rows of the result can be computed in turns."""
+def test_rows_that_are_the_outermost_axis_are_not_fused() -> None:
+    """So that the result can be tiled by rows."""
     g = Graph()
     assert count(agree(g.module(softmax(g, g.input(5, 4, 6), 0)))) == 4
 
@@ -168,7 +168,7 @@ def test_a_read_stays_before_a_write() -> None:
     agree(g.module(g.op("sub", x, most), variables=[("s", state, np.ones((3, 4, 5), "f"))]), calls=3)
 
 
-def test_independent_sums_of_different_tensors_stay_apart() -> None:
+def test_independent_sums_of_different_tensors_are_not_fused() -> None:
     g = Graph()
     x, y = g.input(3, 4, 5), g.input(3, 4, 5)
     kernels = agree(g.module(g.op("exp", g.op("add", g.op("reduce_sum", x, axis=2), g.op("reduce_max", y, axis=2)))))

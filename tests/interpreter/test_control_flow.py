@@ -116,7 +116,7 @@ def test_loops_nest_and_use_values_from_all_around() -> None:
         assert run(number(size), number(offset))[0].item() == sum(i * (i + offset) for i in range(size))
 
 
-def test_a_branch_in_a_loop_sees_the_values_of_its_turn() -> None:
+def test_a_branch_in_a_loop_sees_the_values_of_its_iteration() -> None:
     body, graph = Graph(), Graph()
     i, total = body.take([NUMBER, NUMBER])
     then, otherwise = Graph(), Graph()

@@ -111,9 +111,9 @@ def test_an_observer_sees_every_operation_and_its_results() -> None:
     seen: list[tuple[str, list[Any]]] = []
     interpret(module(graph.finish(last)), None, [],
               observe=lambda operation, results: seen.append((operation.op.name, [r.tolist() for r in results])))
-    turn = [("tosa.const", [2]), ("tosa.greater", [True])]
-    assert seen == [("tosa.const", [0]), *turn, ("tosa.const", [1]), ("tosa.add", [1]), *turn, ("tosa.const", [1]),
-                    ("tosa.add", [2]), turn[0], ("tosa.greater", [False]), ("tosa.while_loop", [2]),
+    iteration = [("tosa.const", [2]), ("tosa.greater", [True])]
+    assert seen == [("tosa.const", [0]), *iteration, ("tosa.const", [1]), ("tosa.add", [1]), *iteration, ("tosa.const", [1]),
+                    ("tosa.add", [2]), iteration[0], ("tosa.greater", [False]), ("tosa.while_loop", [2]),
                     ("tosa.const", [True]), ("tosa.cond_if", [2])]
 
 

@@ -136,7 +136,7 @@ def test_a_write_above_the_declaration_is_a_fault_in_every_run() -> None:
         interpret(above, None, [], variables)
 
 
-def test_a_loop_that_declares_is_a_fault_in_its_second_turn() -> None:
+def test_a_loop_that_declares_is_a_fault_in_its_second_iteration() -> None:
     body = Graph()
     step, = body.take([NUMBER])
     body.declare("inner", initial=0, line=30)
@@ -209,7 +209,7 @@ def test_a_dead_branch_writes_no_variable() -> None:
     assert run.variables.snapshot()["count"] == 7
 
 
-def test_a_loop_writes_in_every_turn() -> None:
+def test_a_loop_writes_in_every_iteration() -> None:
     body = Graph()
     step, = body.take([NUMBER])
     body.write("count", body.plus(body.read("count"), step))

@@ -45,7 +45,7 @@ def test_no_variable_changes_in_a_call_that_fails() -> None:
     assert accumulate(X / 3).tolist() == pytest.approx([4 / 3, 8 / 3, 4])
 
 
-def test_a_branch_checks_only_where_it_runs_and_a_loop_in_each_turn() -> None:
+def test_a_branch_checks_only_where_it_runs_and_a_loop_in_each_iteration() -> None:
     @tosaic.jit
     def guarded(x: Any, go: Any) -> Any:
         def never() -> Any:

@@ -186,7 +186,7 @@ def test_a_function_without_arguments_compiles() -> None:
     assert int(step()) == 1
 
 
-def test_a_context_keeps_variables_apart() -> None:
+def test_a_context_keeps_variables_separate() -> None:
     total = tosaic.Variable("decorator.total", initial=0.0)
 
     def add(x: Any) -> Any:

@@ -1,4 +1,5 @@
-"""`memory=` from Python: compiled code works in several pools as it does in one, and memories that are too small are told."""
+"""`memory=` from Python: compiled code works in several pools as it does in one, and memories that are too small are
+reported."""
 from __future__ import annotations
 
 from pathlib import Path

@@ -64,7 +64,7 @@ def test_cond_calls_one_of_two_functions() -> None:
     assert results(text) == ["'f' returned 41,82"]
 
 
-def test_repeat_hands_what_it_returns_to_the_next_turn() -> None:
+def test_repeat_hands_what_it_returns_to_the_next_iteration() -> None:
     text = """func.func @f() { %n = tfrt.constant.i32 4 %c = tfrt.new.chain %v = tfrt.constant.i32 1
  %r:2 = tfrt.repeat.i32 %n, %c, %v : !tfrt.chain, i32 {
    %d = tfrt.print.i32 %v, %c

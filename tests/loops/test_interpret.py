@@ -41,7 +41,7 @@ def rejects(f: Function, data: dict[Buffer, Array], message: str) -> None:
 @pytest.mark.parametrize("op", sorted(PRIMITIVES.keys() - {
     "select", "fma", "scaleb", "multiply_high", "multiply_high_nudged"}))
 def test_operations_mean_what_the_primitives_of_expressions_mean(op: str, dtype: str) -> None:
-    """Two tables written apart; for values where both must agree, without zeros of two signs."""
+    """Two tables written independently; for values where both must agree, without zeros of two signs."""
     unary = op in ("rint", "floor", "ceil", "sqrt", "abs", "clz")
     if dtype == "bool" and op not in ("and", "or", "xor", "eq", "lt", "le"):
         return

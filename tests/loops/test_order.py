@@ -36,7 +36,7 @@ def aliased(function: Function, read: Buffer, written: Buffer, data: np.ndarray)
     return memory.arrays[written].copy()
 
 
-def apart(function: Function, read: Buffer, written: Buffer, data: np.ndarray) -> np.ndarray:
+def disjoint(function: Function, read: Buffer, written: Buffer, data: np.ndarray) -> np.ndarray:
     memory = Memory()
     memory.add(read, data)
     run_function(function, memory)
@@ -50,7 +50,7 @@ def test_a_shift_towards_the_start_may_be_done_in_place(extent: int, by: int, ma
     function = schedule(kernel, machine)  # type: ignore[arg-type]
     assert may_overwrite(function, x, out)
     data = np.arange(x.size, dtype=np.float32)
-    assert np.array_equal(aliased(function, x, out, data), apart(function, x, out, data))
+    assert np.array_equal(aliased(function, x, out, data), disjoint(function, x, out, data))
 
 
 @pytest.mark.parametrize("machine", TARGETS, ids=["avx2", "sse", "avx512"])
@@ -83,7 +83,7 @@ def test_whatever_is_said_to_go_in_place_does(data: st.DataObject) -> None:
     function = schedule(Kernel(out, (i, j), value), data.draw(st.sampled_from(TARGETS)))
     numbers = np.random.default_rng(1).standard_normal((rows + 2) * (columns + 2)).astype(np.float32)
     if may_overwrite(function, x, out):
-        assert np.array_equal(aliased(function, x, out, numbers), apart(function, x, out, numbers))
+        assert np.array_equal(aliased(function, x, out, numbers), disjoint(function, x, out, numbers))
 
 
 def test_times_of_single_accesses() -> None:

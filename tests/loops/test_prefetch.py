@@ -1,4 +1,4 @@
-"""Asking for memory ahead of its use: it reads and changes nothing, may point outside, and is left out where a machine
+"""Prefetching memory before its use: it reads and changes nothing, may point outside, and is left out where a machine
 cannot."""
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .test_verify import rejects
 X, Y = argument("x", 8), result("y", 8)
 
 
-def ahead(distance: int, near: bool = False) -> Function:
+def prefetching(distance: int, near: bool = False) -> Function:
     """y = abs(x), with what is `distance` further on asked for."""
     b, i = Builder("y"), Axis("i", 8)
 
@@ -38,7 +38,7 @@ def ahead(distance: int, near: bool = False) -> Function:
 
 @pytest.mark.parametrize("distance", [1, -100, 1 << 40])
 def test_it_changes_no_value_wherever_it_points(distance: int) -> None:
-    f = ahead(distance)
+    f = prefetching(distance)
     assert verify(f).accesses == 2
     memory = Memory()
     memory.add(X, np.arange(-4, 4, dtype=np.float32))
@@ -48,13 +48,13 @@ def test_it_changes_no_value_wherever_it_points(distance: int) -> None:
 
 @pytest.mark.parametrize(("near", "line"), [(False, "prefetch @x[%0 + 3]"), (True, "prefetch @x[%0 + 3] near")])
 def test_its_text_reads_back(near: bool, line: str) -> None:
-    written = print_program(program([ahead(3, near)], [X], [Y]))
+    written = print_program(program([prefetching(3, near)], [X], [Y]))
     assert f"    {line}\n" in written
     assert print_program(read_program(written)) == written
 
 
 def test_a_buffer_of_nobody_is_refused() -> None:
-    f = ahead(3)
+    f = prefetching(3)
     other = Prefetch(Address(Buffer("other", "float32", (8,), "argument"), Literal(0, Type("int64")), 0))
     rejects(replace(f, body=[other, *f.body]), "other is prefetched, and is no parameter")
 
@@ -70,7 +70,7 @@ def test_it_is_no_read() -> None:
 
 def lines_of(name: str, near: bool = False) -> list[str]:
     t = target(name)
-    emitted = emit_functions([ahead(64, near)], t)
+    emitted = emit_functions([prefetching(64, near)], t)
     text = "\n".join([f'target triple = "{t.triple}"', *emitted.declarations, *emitted.definitions, *emitted.attributes,
                       "define void @run(ptr %p, ptr %q) { call void @y(ptr %p, ptr %q) ret void }"])
     return assembly(text, t).splitlines()

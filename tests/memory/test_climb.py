@@ -34,9 +34,9 @@ def faults(buffers: tuple[BufferInfo, ...], spacings: dict[tuple[str, str], Spac
         assert offsets[b.name] % b.alignment == 0 and offsets[b.name] >= 0
         for other in buffers:
             if other.name in b.conflicts:
-                apart = both.get((other.name, b.name), ((-b.size_bytes, other.size_bytes),))
+                refused = both.get((other.name, b.name), ((-b.size_bytes, other.size_bytes),))
                 distance = offsets[b.name] - offsets[other.name]
-                if any(low < distance < high for low, high in apart):
+                if any(low < distance < high for low, high in refused):
                     found.append(f"{b.name} lies {distance} bytes behind {other.name}")
     return found
 

@@ -117,7 +117,7 @@ def test_what_is_read_after_a_loop_lives_over_all_of_it(sketch: Sketch) -> None:
 
 
 def test_what_the_next_turn_reads_lives_over_the_whole_loop(sketch: Sketch) -> None:
-    """The first use of `carried` in a turn is a read."""
+    """The first use of `carried` in an iteration is a read."""
     flag, carried, t = (sketch.buffer(n) for n in ("flag", "carried", "t"))
     program = sketch.program(Loop((sketch.step([], [flag]),), flag, (
         sketch.step([carried], [t]), sketch.step([t], []), sketch.step([], [carried]))))
@@ -126,7 +126,7 @@ def test_what_the_next_turn_reads_lives_over_the_whole_loop(sketch: Sketch) -> N
 
 
 def test_what_a_turn_may_leave_unwritten_is_kept_from_the_turn_before(sketch: Sketch) -> None:
-    """Only one part of the branch writes `kept`, so the read after it may see the last turn's value."""
+    """Only one arm of the branch writes `kept`, so the read after it may see the last iteration's value."""
     flag, kept, t = (sketch.buffer(n) for n in ("flag", "kept", "t"))
     program = sketch.program(Loop((sketch.step([], [flag]),), flag, (
         Branch(flag, (sketch.step([], [kept]),), ()), sketch.step([kept], []), sketch.step([], [t]))))
@@ -134,7 +134,7 @@ def test_what_a_turn_may_leave_unwritten_is_kept_from_the_turn_before(sketch: Sk
     assert "kept t" in conflicts(program)
 
 
-def test_what_both_parts_write_in_a_turn_stays_in_the_turn(sketch: Sketch) -> None:
+def test_what_both_branches_write_in_an_iteration_stays_in_it(sketch: Sketch) -> None:
     flag, x, t = (sketch.buffer(n) for n in ("flag", "x", "t"))
     program = sketch.program(Loop((sketch.step([], [flag]),), flag, (
         Branch(flag, (sketch.step([], [x]),), (sketch.step([], [x]),)), sketch.step([x], []), sketch.step([], [t]))))
@@ -143,7 +143,7 @@ def test_what_both_parts_write_in_a_turn_stays_in_the_turn(sketch: Sketch) -> No
 
 
 def test_what_a_loop_without_turns_leaves_unwritten_is_kept(sketch: Sketch) -> None:
-    """The inner loop may run no body, so the read after it may see the last turn's value of the outer one."""
+    """The inner loop may run no body, so the read after it may see the last iteration's value of the outer one."""
     outer, inner, kept, t = (sketch.buffer(n) for n in ("outer", "inner", "kept", "t"))
     program = sketch.program(Loop((sketch.step([], [outer]),), outer, (
         Loop((sketch.step([], [inner]),), inner, (sketch.step([], [kept]),)),
@@ -151,7 +151,7 @@ def test_what_a_loop_without_turns_leaves_unwritten_is_kept(sketch: Sketch) -> N
     assert live(program)["kept"] == ((0, 6),)
 
 
-def test_what_each_turn_writes_anew_need_not_outlive_the_turn(sketch: Sketch) -> None:
+def test_what_each_iteration_writes_anew_need_not_outlive_it(sketch: Sketch) -> None:
     """The value from before the loop is never read."""
     flag, a, t = (sketch.buffer(n) for n in ("flag", "a", "t"))
     program = sketch.program(sketch.step([], [a]), Loop((sketch.step([], [flag]),), flag, (

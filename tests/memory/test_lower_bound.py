@@ -1,4 +1,4 @@
-"""The lower bound is never above the optimum, and where it can be told it is the optimum."""
+"""The lower bound is never above the optimum, and where that can be known it is the optimum."""
 from __future__ import annotations
 
 import dataclasses

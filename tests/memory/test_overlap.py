@@ -1,6 +1,5 @@
-"""Buffers that share bytes while both are live: what is occupied when, how far apart that keeps them, and that plans which
-use it stand the test of running.
-"""
+"""Buffers that share bytes while both are live: what is occupied when, what distance that keeps between them, and that plans
+which use it stand the test of running. """
 from __future__ import annotations
 
 from dataclasses import replace

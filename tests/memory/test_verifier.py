@@ -61,11 +61,11 @@ def test_an_overlap_of_one_byte_is_caught() -> None:
     found = plan(program)
     places = {b.name: b for b in found.buffers}
     low, high = sorted((places["a"], places["b"]), key=lambda b: b.byte_offset)
-    apart = changed(changed(found, high.name, byte_offset=low.end, alignment=1), low.name, alignment=1)
-    apart = dataclasses.replace(apart, pools=(dataclasses.replace(found.pools[0], size_bytes=1 << 20),))
-    close = changed(apart, high.name, byte_offset=low.end - 1)
+    distant = changed(changed(found, high.name, byte_offset=low.end, alignment=1), low.name, alignment=1)
+    distant = dataclasses.replace(distant, pools=(dataclasses.replace(found.pools[0], size_bytes=1 << 20),))
+    close = changed(distant, high.name, byte_offset=low.end - 1)
     pair = f"kernel_1 uses {places['a'].name} and {places['b'].name} at once, which share bytes"
-    assert pair not in plan_faults(apart, program)
+    assert pair not in plan_faults(distant, program)
     assert pair in plan_faults(close, program)
 
 

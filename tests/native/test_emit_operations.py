@@ -139,7 +139,7 @@ def test_upper_halves_of_products_agree_with_the_interpreter(op: str, name: str)
 @pytest.mark.parametrize("factor", [1 << 30, 1, -5, -(1 << 31), (1 << 31) - 1])
 @pytest.mark.parametrize("op", ["multiply_high", "multiply_high_nudged"])
 def test_upper_halves_of_products_by_numbers_agree_with_the_interpreter(op: str, factor: int) -> None:
-    """Where a factor, or all but one operand, are numbers of which LLVM is told the lanes."""
+    """Where a factor, or all but one operand, are numbers of which LLVM knows the lanes."""
     functions, inputs = [], {}
     for lanes, place in itertools.product((4, 16), (0, 1)):
         b, axis = Builder(f"{op}_{lanes}_{place}"), Axis("i", 512 // lanes)

@@ -9,7 +9,7 @@ import tosaic
 
 @pytest.fixture
 def diagnostics() -> list[object]:
-    """What the runtime `rt` has told its client."""
+    """What the runtime `rt` has reported to its client."""
     return []
 
 

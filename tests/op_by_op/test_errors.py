@@ -1,4 +1,4 @@
-"""Metadata and errors: what is known at once, where an error goes, and who is told."""
+"""Metadata and errors: what is known at once, where an error goes, and who learns of it."""
 from __future__ import annotations
 
 import threading

@@ -119,7 +119,7 @@ def test_arrays_are_borrowed_and_not_copied(rt):
     assert not np.shares_memory(rt.tensor(array, copy=True).get(), array)
 
 
-def test_an_array_whose_elements_lie_apart_is_copied(rt):
+def test_a_strided_array_is_copied(rt):
     assert np.array_equal((rt.tensor(X.T) + rt.tensor(X.T)).get(), 2 * X.T)
 
 

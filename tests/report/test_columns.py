@@ -33,7 +33,7 @@ def test_a_long_stretch_by_rows_takes_few_columns() -> None:
     assert found.stretches == (((2, 13), 3000),)
 
 
-def test_groups_by_rows_are_apart() -> None:
+def test_groups_by_rows_are_separate() -> None:
     timeline = steps([0, 1] * 50 + [2, 3] * 50, True)
     assert [count for _, count in columns(timeline, 600).stretches] == [100, 100]
 

@@ -63,10 +63,10 @@ def test_steps_of_a_loop_are_counted_as_they_run() -> None:
       }
       return %r : tensor<i32>
     }""").main.lower()
-    for turns in (0, 7):
-        profile = lowered.profile([np.array(turns, np.int32)], 3)
+    for iterations in (0, 7):
+        profile = lowered.profile([np.array(iterations, np.int32)], 3)
         test = next(k for k in profile.kernels if "greater" in k.origin)
-        assert test.steps == turns + 1
+        assert test.steps == iterations + 1
 
 
 def test_what_finds_no_room_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:

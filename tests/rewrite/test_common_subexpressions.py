@@ -38,7 +38,7 @@ def test_other_operands_or_another_operator_are_no_duplicate(second: str) -> Non
     assert count(model, "tosa.reduce_sum") == 2
 
 
-def test_attributes_that_are_equal_and_not_the_same_are_told_apart() -> None:
+def test_attributes_that_are_equal_and_not_the_same_are_distinguished() -> None:
     """The reciprocals of 0.0 and -0.0."""
     body = f"""  %a = tosa.clamp %x {{min_val = 0.0 : f32, max_val = 1.0 : f32}} : ({T}) -> {T}
   %b = tosa.clamp %x {{min_val = -0.0 : f32, max_val = 1.0 : f32}} : ({T}) -> {T}

@@ -75,8 +75,8 @@ def test_constants_on_the_left_fold_too_unless_the_convolution_is_taken_from_the
 
 
 def test_zeros_around_the_input_become_padding() -> None:
-    def padded(e: Emitter, x: Value, amounts: list[int], filling: float = 0) -> Value:
-        wide = e("pad", x, e.shape(amounts), e.constant(np.full(1, filling, np.float32)))
+    def padded(e: Emitter, x: Value, amounts: list[int], pad_value: float = 0) -> Value:
+        wide = e("pad", x, e.shape(amounts), e.constant(np.full(1, pad_value, np.float32)))
         return convolution(e, wide, pad=(0, 0, 1, 0)) if not any(amounts[-2:]) else wide
     assert folded(lambda e, x: padded(e, x, [0, 0, 1, 2, 0, 3, 0, 0])) == ["conv2d"]
     assert folded(lambda e, x: padded(e, x, [1, 0, 1, 2, 0, 3, 0, 0])) == ["pad", "conv2d"]

@@ -15,10 +15,10 @@ from tosaic.runtime.interpreter import Interpreter
 EVEN, ROWS = (1, 7, 6, 5), (0, 0, 1, 0, 0, 1, 0, 0)
 
 
-def pooled(e: Emitter, x: Value, amounts: tuple[int, ...], filling: float, pad: tuple[int, ...] = (0, 0, 0, 0),
+def pooled(e: Emitter, x: Value, amounts: tuple[int, ...], pad_value: float, pad: tuple[int, ...] = (0, 0, 0, 0),
            nan_mode: str = "PROPAGATE") -> Value:
     element = x.tensor.element
-    border = e("pad", x, e.shape(amounts), e.constant(np.full(1, filling, element.dtype), element))
+    border = e("pad", x, e.shape(amounts), e.constant(np.full(1, pad_value, element.dtype), element))
     return e("max_pool2d", border, kernel=(2, 3), stride=(1, 1), pad=pad, nan_mode=nan_mode)
 
 

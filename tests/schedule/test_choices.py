@@ -140,7 +140,7 @@ def test_an_output_past_the_caches_is_streamed() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
-def test_what_a_streamed_output_needs_is_asked_for_a_thousand_bytes_ahead(dtype: str) -> None:
+def test_what_a_streamed_output_needs_is_prefetched_a_thousand_bytes_early(dtype: str) -> None:
     """Line by line, if it comes from memory."""
     i, j, size = Axis("i", 1 << 4), Axis("j", 1 << 15), ITEM_SIZES[dtype]
     x = Load(Buffer("x", dtype, (1 << 4, 1 << 15), "argument"), (Affine.of(i), Affine.of(j)))

@@ -55,9 +55,9 @@ def test_the_loop_over_overlapping_tiles_starts_where_they_do() -> None:
 
 def test_tiles_are_alike_where_rows_may_be_computed_again() -> None:
     tile, code = Tile(14, 2), Code(passes=1000, row=0, result=2)
-    apart = heights(53, (0, 53), tile, False, columns(32, tile), 1000, WIDE, code=code)
+    separate = heights(53, (0, 53), tile, False, columns(32, tile), 1000, WIDE, code=code)
     alike = heights(53, (0, 53), tile, False, columns(32, tile), 1000, WIDE, code=code, again=True)
-    assert [t.size for t in apart] == [14, 13] and alike == [Tiles(0, 14, 4, 3)]
+    assert [t.size for t in separate] == [14, 13] and alike == [Tiles(0, 14, 4, 3)]
 
 
 @given(st.integers(3, 60), st.integers(0, 12), st.integers(0, 12), st.integers(1, 9))

@@ -61,7 +61,7 @@ def test_there_is_one_part_beside_that_with_sums() -> None:
     assert ".background [" in lines[0]
 
 
-def test_a_thin_border_of_much_work_is_written_apart() -> None:
+def test_a_thin_border_of_much_work_is_written_separately() -> None:
     """The whole would take longer than the border does."""
     k = padded((1, 1, 1, 1), (1, 60, 60, 4), 16, 1)
     assert len(describe(k, V4).splitlines()) > 1
@@ -89,7 +89,7 @@ def test_all_threads_have_written_the_background_before_sums_are_stored(monkeypa
     assert CostModel(whole, V4.costs).stored([first], k.out) >= k.out.size
 
 
-def test_parts_that_keep_apart_do_not_wait() -> None:
+def test_independent_pieces_do_not_wait() -> None:
     """What stores only a part of the result is followed by the next in the same phase."""
     k = padded((1, 1, 1, 1), (1, 60, 60, 4), 16, 1)
     found = divide(schedule(k, V4, keeps=MAX_DIVIDED_DEPTH), 2, V4.costs)

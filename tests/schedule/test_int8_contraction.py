@@ -168,17 +168,17 @@ CONVOLUTIONS: dict[str, Callable[[Graph], Value]] = {
 }
 
 
-STAGED: dict[str, Callable[[Graph], Value]] = {
+PACKED_ROWS: dict[str, Callable[[Graph], Value]] = {
     "wide border": window(13, 9, (3, 3), (5, 44), -7, pad=(0, 0, 9, 0), dilation=(1, 2)),
     "both borders": window(8, 12, (2, 2), (7, 22), pad=(1, 2, 9, 9), dilation=(3, 1)),
     "all around": window(5, 3, (3, 3), (7, 21), 100, 2, pad=(2, 2, 2, 2), stride=(2, 1)),
 }
 
 
-@pytest.mark.parametrize("name", STAGED)
+@pytest.mark.parametrize("name", PACKED_ROWS)
 def test_small_convolutions_of_bytes_have_one_code_for_border_and_inside(name: str) -> None:
     g = Graph()
-    kernels = kernels_of(g, STAGED[name](g))
+    kernels = kernels_of(g, PACKED_ROWS[name](g))
     assert "dot4" in describe(kernels[0], DOT4)
     read = [s for s in walk(schedule(kernels[0], DOT4).body) if isinstance(s, LoadFrom)]
     assert sum(s.address.buffer.name.endswith(".initial") for s in read) == 1
@@ -194,12 +194,12 @@ def test_a_convolution_by_tiles_is_exact(name: str) -> None:
     check(kernels, targets={"512 bits, dot4": TILES}, interpret=kernels[-1].out.size < 2000)
 
 
-def test_rows_of_tiles_that_fall_into_the_same_sets_of_the_cache_are_staged() -> None:
+def test_rows_of_tiles_that_fall_into_the_same_sets_of_the_cache_are_packed() -> None:
     packed_rows, direct = (schedule(product(64, 64, k, "int8", (0, 0)), TILES) for k in (4096, 4032))
     assert ["y.rows" in [b.name for b in f.scratch] for f in (packed_rows, direct)] == [True, False]
 
 
-def test_rows_that_may_lie_across_lines_of_the_cache_are_staged_where_they_are_read_often() -> None:
+def test_rows_that_may_cross_cache_lines_are_packed_where_they_are_read_often() -> None:
     often, seldom = (schedule(product(64, n, 320, "int8", (0, 0)), TILES) for n in (128, 64))
     assert ["y.rows" in [b.name for b in f.scratch] for f in (often, seldom)] == [True, False]
 

@@ -137,8 +137,8 @@ def test_a_quotient_and_its_remainder_are_what_was_divided() -> None:
     q, r = parts(Affine.of(i), 5, 6)
     whole = Affine.of(k) * 30 + q * 10 + r * 2 + 7
     assert put_together(whole.terms, whole.const) == Affine.of(k) * 30 + Affine.of(i) * 2 + 7
-    apart = q * 9 + r
-    assert put_together(apart.terms, apart.const) == apart
+    divided = q * 9 + r
+    assert put_together(divided.terms, divided.const) == divided
 
 
 def test_a_quotient_that_is_clamped_stays() -> None:

@@ -111,7 +111,7 @@ def test_random_windows_give_what_the_expression_means(seed: int) -> None:
     check([conv((r.randint(1, 6), height, width, channels), weights, pad, stride, dilation, dtype)], interpret=False)
 
 
-def test_what_is_copied_of_an_image_one_pixel_wide_lies_apart_in_the_copy() -> None:
+def test_what_is_copied_of_an_image_one_pixel_wide_is_strided_in_the_copy() -> None:
     """Its columns beside their halo; or it is a single number."""
     narrow = [conv((2, 6, 1, 1), small((3, 3, 2, 1)), (0, 1, 0, 2), (2, 1)),
               conv((2, 7, 1, 1), small((3, 2, 2, 1)), (1, 1, 1, 1)),

@@ -94,7 +94,7 @@ def test_convolutions_are_right(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [n for n in CASES if n != "doubles"])
-def test_the_cases_ask_ahead(name: str) -> None:
+def test_the_cases_prefetch(name: str) -> None:
     assert describe(CASES[name], SMALL["512 bits"]).endswith("panels prefetched")
     assert any(n.endswith(".packed") for n in asked(schedule(CASES[name], SMALL["512 bits"])))
 
@@ -161,7 +161,7 @@ def pattern_of(kernel: Kernel) -> Contraction:
 
 @given(st.integers(2, 9), st.integers(2, 9), st.integers(1, 40), st.integers(1, 9), st.sampled_from([16, 32, 64]))
 @settings(max_examples=60, deadline=None, derandomize=True)
-def test_all_tiles_of_a_panel_ask_for_the_next_one(height: int, width: int, channels: int, rows: int, columns: int) -> None:
+def test_all_tiles_of_a_panel_prefetch_the_next_one(height: int, width: int, channels: int, rows: int, columns: int) -> None:
     """With tiles of at most `rows` rows each line of the next panel is prefetched; a panel has depth times columns elements."""
     pattern = pattern_of(
         convolution(Window(height, width, channels + 1, 2 * columns, 2, pad=0 if min(height, width) > 2 else 1))

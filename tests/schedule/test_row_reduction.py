@@ -155,7 +155,7 @@ def test_sums_of_a_row_count_once_for_all_its_elements() -> None:
 
 
 def test_a_row_that_comes_from_memory_is_asked_for_early() -> None:
-    """In one pass, a whole row ahead; where the tensor stays in the cache, and where there is none, not at all."""
+    """In one pass, a whole row before its use; where the tensor stays in the cache, and where there is none, not at all."""
     f = schedule(softmax(1024, 4096), V4)
     early = [s.address for s in walk(f.body) if isinstance(s, Prefetch)]
     read = [s.address for s in walk(f.body) if isinstance(s, LoadFrom)]

@@ -146,7 +146,7 @@ def kernels_of(make: Case) -> Kernels:
     return fuse(module, module.functions[0])
 
 
-def test_rows_that_need_all_of_what_lies_before_do_not_run_in_turns() -> None:
+def test_rows_that_need_all_of_what_lies_before_are_not_tiled() -> None:
     def transposed(g: Graph) -> Value:
         x = convolution(g, g.input(1, 12, 12, 4), 8)
         return convolution(g, g.op("transpose", x, perms=(0, 2, 1, 3)), 4)
@@ -154,7 +154,7 @@ def test_rows_that_need_all_of_what_lies_before_do_not_run_in_turns() -> None:
     assert not tile_by_rows(kernels_of(transposed), tiny(target("x86-64-v4"))).by_rows
 
 
-def test_a_tensor_that_each_turn_would_read_whole_keeps_its_reader_out_of_turns() -> None:
+def test_a_tensor_that_each_tile_would_read_whole_keeps_its_reader_out_of_the_tiles() -> None:
     """The first product has its columns in rows of the second: each of these needs all of x again."""
     def scores(g: Graph) -> Value:
         x = convolution(g, g.input(1, 40, 1, 64), 48, 1)

@@ -1,4 +1,4 @@
-"""Strided transposed convolutions: their phases run in turns through one body of code."""
+"""Strided transposed convolutions: their phases are iterations of a loop with one body of code."""
 from __future__ import annotations
 
 import dataclasses
@@ -177,7 +177,7 @@ def test_a_window_that_steps_over_its_input_reads_none_of_it() -> None:
     check(list(fuse(module, module.function("main")).kernels))
 
 
-def test_a_window_at_the_border_is_taken_apart_only_where_it_leaves_the_input() -> None:
+def test_a_window_at_the_border_is_unrolled_only_where_it_leaves_the_input() -> None:
     """All but the places outside of the input share a loop, so a larger window is not more code."""
     def size(extent: int) -> int:
         g = Graph()

@@ -48,7 +48,7 @@ def branch(d: Draft, prefix: str, values: Sequence[Value], captured: bool) -> Bl
 
 
 def loop(d: Draft, types: Types) -> Sequence[Value]:
-    """A counter up to a number that is data, and tensors that change places in each turn."""
+    """A counter up to a number that is data, and tensors that change places in each iteration."""
     values = listed(d, types)
     dims = (1,) * d.rng.randint(0, 6)
     count, limit = (d.tensor(I32, dims, span, 0.3) for span in ((0, 1), (-1, 4)))

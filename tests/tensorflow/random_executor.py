@@ -150,7 +150,7 @@ class Writer:
         self.last_effect = trigger
 
     def loop(self, outer: Frame, depth: int) -> list[Number]:
-        """A frame that turns a few times: a counter and some other values."""
+        """A frame of a few iterations: a counter and some other values."""
         name, live_values = f"frame{self.count}", [n for n in outer.numbers if n.live != FALSE]
         first = self.random.choice(live_values)
         entered = [first, *(n for n in live_values if n is not first and n.live == first.live)][:self.random.randint(1, 3)]

@@ -12,7 +12,7 @@ from tosaic.runtime.errors import Problem
 
 from .corpus import CASES, DATA
 
-SEEDS, TURNS = range(30), 10
+SEEDS, ROUNDS = range(30), 10
 CHANGES = [(r"(?<=[ x<\[,])-?\d+(?=[ x>\],:])", ("-1", "0", "1", "2", "3", "7", "100")),
            (r"\w+ = [^,<>{}\[\]]+, ", ("",)),
            (r"\b(?:f32|i32|i64|i1|f16|f64)\b", ("f32", "i32", "i64", "i1", "f64", "i8")),
@@ -34,12 +34,12 @@ def damaged(text: str, source: random.Random) -> str:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_damaged_text_is_a_graph_or_a_problem(seed: int) -> None:
     source = random.Random(seed)
-    for turn in range(TURNS):
+    for round_number in range(ROUNDS):
         path = DATA / source.choice(CASES) / "executor.mlir"
         functional = path.with_name("functional.mlir")
-        text = damaged((functional if turn % 2 and functional.exists() else path).read_text(), source)
+        text = damaged((functional if round_number % 2 and functional.exists() else path).read_text(), source)
         try:
-            module = read_module(text, f"seed {seed}, turn {turn}")
+            module = read_module(text, f"seed {seed}, turn {round_number}")
             verify(module)
             for name in entries(module):
                 verify(graph_of(module, name, {}, None))

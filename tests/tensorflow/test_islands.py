@@ -33,12 +33,12 @@ def graph_of(seed: int) -> Module:
 def check(seed: int) -> int:
     """How many runs of a random graph were the same in all ways."""
     module = graph_of(seed)
-    apart = split(module)
-    verify(apart)
-    tosa, other = translated(module), translated(apart)
+    separate = split(module)
+    verify(separate)
+    tosa, other = translated(module), translated(separate)
     for inputs in INPUTS:
         expected = in_executor(module, inputs)
-        assert in_executor(apart, inputs) == expected, f"one operation an island, {inputs}"
+        assert in_executor(separate, inputs) == expected, f"one operation an island, {inputs}"
         assert in_tosa(tosa, inputs) == expected, f"as branches and loops, {inputs}"
         assert in_tosa(other, inputs) == expected, f"one operation an island, as branches and loops, {inputs}"
     return len(INPUTS)

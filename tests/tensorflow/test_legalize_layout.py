@@ -82,9 +82,9 @@ def test_pack_and_unpack(axis: int) -> None:
     g = Graph()
     parts = [g.argument(numbered(2, 3)) for _ in range(3)]
     whole = g("Pack", *parts, axis=axis)
-    apart = g("Unpack", whole, axis=axis, num=3, result=["tensor<*xf32>"] * 3)
+    separate = g("Unpack", whole, axis=axis, num=3, result=["tensor<*xf32>"] * 3)
     other = g("Unpack", parts[0], axis=-1, num=3, result=["tensor<*xf32>"] * 3)
-    g.check(whole, *apart, *other)
+    g.check(whole, *separate, *other)
 
 
 def test_concat_leaves_out_what_has_no_elements() -> None:

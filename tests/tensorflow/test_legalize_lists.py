@@ -139,13 +139,13 @@ def test_arrays_of_tensors(shape: str) -> None:
 
 
 # ---- loops -----------------------------------------------------------------------------------------------------------
-def loop(before: str, state: str, types: str, body: str, after: str, turns: int = 4) -> str:
+def loop(before: str, state: str, types: str, body: str, after: str, iterations: int = 4) -> str:
     """A loop over %i with a list or a flow beside it, which is %l in the body and %w#1 behind it."""
     return f"""
 func.func @main(%x: tensor<4x2x3xf32>) -> tensor<*xf32> {{
   %zero = "tf.Const"() <{{value = dense<0> : tensor<i32>}}> : () -> tensor<i32>
   %one = "tf.Const"() <{{value = dense<1> : tensor<i32>}}> : () -> tensor<i32>
-  %count = "tf.Const"() <{{value = dense<{turns}> : tensor<i32>}}> : () -> tensor<i32>
+  %count = "tf.Const"() <{{value = dense<{iterations}> : tensor<i32>}}> : () -> tensor<i32>
   %places = "tf.Const"() <{{value = dense<[0, 1, 2, 3]> : tensor<4xi32>}}> : () -> tensor<4xi32>
   %any = "tf.Const"() <{{value = dense<-1> : tensor<i32>}}> : () -> tensor<i32>
   %half = "tf.Const"() <{{value = dense<[-1, 3]> : tensor<2xi32>}}> : () -> tensor<2xi32>

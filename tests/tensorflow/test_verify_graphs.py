@@ -117,7 +117,7 @@ def test_every_operator_is_in_the_dialects_own_table() -> None:
     assert not set(EXECUTOR_OPERATORS) & set(OPERATORS)
 
 
-def test_parts_of_an_operation_are_told_apart() -> None:
+def test_parts_of_an_operation_are_distinguished() -> None:
     text = in_graph('%s, %c = tf_executor.island wraps "tf.Neg"(%x) : (tensor<3xf32>) -> tensor<3xf32>\n'
                     "%m, %k, %d = tf_executor.Merge %x, %s, %c : tensor<3xf32>\n"
                     '%u = tf_executor.Send %m, %d {tensor_name = "a"} : tensor<3xf32>')

@@ -118,15 +118,15 @@ def test_scalars_of_older_writers_are_scalars() -> None:
 def loop(test: str, body: str) -> bytes:
     """`while n < 1000: n = n * 3` over a variable; the subgraphs of the loop have no values of their own."""
     v, n, m = Tensor("v", (), "resource"), Tensor("n"), Tensor("m")
-    turn = {"reads": [Operator("READ_VARIABLE", "v", "n"), Operator("LESS", "n k", "t")],
+    iteration = {"reads": [Operator("READ_VARIABLE", "v", "n"), Operator("LESS", "n k", "t")],
             "multiplies": [Operator("READ_VARIABLE", "v", "n"), Operator("MUL", "n k", "m", ints(0)),
                            Operator("ASSIGN_VARIABLE", "v m")]}
     return file(
         Graph("", "n", [v, Tensor("w", (), "resource"), n],
               [Operator("CALL_ONCE", options=ints(3)), Operator("VAR_HANDLE", "", "v", (None, "loop.n")),
                Operator("WHILE", "v", "w", ints(1, 2)), Operator("READ_VARIABLE", "w", "n")]),
-        Graph("v", "t", [v, n, constant("k", 1000), Tensor("t", (), "i1")], turn[test], "test"),
-        Graph("v", "v", [v, n, m, constant("k", 3)], turn[body], "body"),
+        Graph("v", "t", [v, n, constant("k", 1000), Tensor("t", (), "i1")], iteration[test], "test"),
+        Graph("v", "v", [v, n, m, constant("k", 3)], iteration[body], "body"),
         Graph("", "", [v, constant("k", 2)], [Operator("VAR_HANDLE", "", "v", (None, "loop.n")),
                                               Operator("ASSIGN_VARIABLE", "v k")], "NoOp"))
 

@@ -23,7 +23,7 @@ from ..schedule.kernels import meaning, random_data, same
 from .cases import CASES, TARGETS, THREADS, V4, fine, lowered, most_parts  # noqa: F401  `fine` is a fixture
 
 UNDIVIDED = {"gather"}
-"""Cases with too little work in a turn of their loops; they come out right as they are."""
+"""Cases with too little work in an iteration of their loops; they come out right as they are."""
 
 
 @pytest.mark.parametrize("machine", TARGETS)

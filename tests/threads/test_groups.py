@@ -1,5 +1,5 @@
-"""Kernels that run in turns are cut into parts, each with rows and rings of its own: the same bits for any number of threads,
-and whole models."""
+"""Kernels that are tiled by rows are cut into tasks, each with rows and rings of its own: the same bits for any number of
+threads, and whole models."""
 from __future__ import annotations
 
 from collections.abc import Callable

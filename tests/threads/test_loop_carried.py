@@ -101,7 +101,7 @@ def test_iterations_that_read_what_earlier_ones_stored_are_not(name: str, fine: 
 
 
 def test_sums_of_an_earlier_loop_stay_with_their_iteration(fine: None) -> None:  # noqa: F811
-    """What is read first was stored by an earlier loop, each turn reads and stores a place of its own."""
+    """What is read first was stored by an earlier loop, each iteration reads and stores a place of its own."""
     first = """for %0 in 0 to 99 {
   %1: int64 = mul %0, 40
   %2: float32x8 = load @x[%1]

@@ -28,7 +28,7 @@ floats are, which have the most forms of code; and how often these are of thin i
 CHAINS = 3
 """Of each family that are tried in each way."""
 LATER = 1 << 20
-"""Seeds of the longer sweep are apart from those here."""
+"""Seeds of the longer sweep are not those here."""
 WHOLE = tuple(Way(name) for name in TARGETS)
 BY_ROWS = (Way("host by rows"), Way("host", rows="memory"), Way("host", rows="never"), Way("scalar by rows"),
            Way("16 bytes", rows="memory"))

@@ -58,16 +58,16 @@ class Conversion:
 
     def model(self, shapes: Shapes) -> Model:
         """The model. With open extents that torch-mlir cannot lower, its graph is made anew for each set of shapes."""
-        told: dict[str, Any] = {}
+        metadata: dict[str, Any] = {}
         try:
-            found = self.graph(shapes, told)
+            found = self.graph(shapes, metadata)
             return model_of(lambda: found, None, imported=self.imported)
         except Problem:
-            if "problem" in told or not is_open(told):
+            if "problem" in metadata or not is_open(metadata):
                 raise
         from ..open_model import open_model
-        inputs, results = typed(told["inputs"]), typed(told["results"])
-        names = dict(zip(inputs, (name for name, _, _ in told["inputs"]), strict=True))
+        inputs, results = typed(metadata["inputs"]), typed(metadata["results"])
+        names = dict(zip(inputs, (name for name, _, _ in metadata["inputs"]), strict=True))
         return open_model(inputs, list(results.values()), "onnx.graph",
                           lambda given: self.graph({names[key]: shape for key, shape in given.items()}, {}), self.imported)
 
@@ -81,24 +81,24 @@ class Conversion:
         from .first_difference import first_node
         return first_node(self.source, arrays, lambda data, shapes: Conversion(data, self.name).graph(shapes, {}))
 
-    def graph(self, shapes: Shapes, told: dict[str, Any]) -> Module:
+    def graph(self, shapes: Shapes, metadata: dict[str, Any]) -> Module:
         """The graph for these shapes of inputs."""
         if isinstance(self.source, Path):
-            return named(lowered(Request("onnx", self.source, self.name, shapes), told), told)
+            return named(lowered(Request("onnx", self.source, self.name, shapes), metadata), metadata)
         with tempfile.TemporaryDirectory(prefix="tosaic-") as folder:
             path = Path(folder, "model.onnx")
             with temporary_file():
                 path.write_bytes(self.source)
-            return named(lowered(Request("onnx", path, self.name, shapes), told), told)
+            return named(lowered(Request("onnx", path, self.name, shapes), metadata), metadata)
 
 
-def named(module: Module, told: Mapping[str, Any]) -> Module:
-    return with_names(module, [name for name, _, _ in told["inputs"]])
+def named(module: Module, metadata: Mapping[str, Any]) -> Module:
+    return with_names(module, [name for name, _, _ in metadata["inputs"]])
 
 
-def is_open(told: Mapping[str, Any]) -> bool:
+def is_open(metadata: Mapping[str, Any]) -> bool:
     """Whether an input has an extent that is not known."""
-    return any(None in extents for _, extents, _ in told.get("inputs", ()))
+    return any(None in extents for _, extents, _ in metadata.get("inputs", ()))
 
 
 def typed(described: Sequence[tuple[str, Sequence[int | None], str]]) -> dict[str, TensorType]:

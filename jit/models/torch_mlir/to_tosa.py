@@ -67,20 +67,20 @@ def package_folder(package: str) -> str:
     return (places[0] if places else f"<no {package}>") + os.sep
 
 
-def lowered(request: Request, told: dict[str, Any] | None = None, seconds: float = SECONDS) -> Module:
-    """The verified module of a model, of f32 where torch-mlir computes in f64 between; `told` learns what was said of the
-    model, even where it is refused. Raises a Problem where torch-mlir cannot lower it, ends abnormally, or takes longer than
-    `seconds`, and where its result has something else than TOSA."""
+def lowered(request: Request, metadata: dict[str, Any] | None = None, seconds: float = SECONDS) -> Module:
+    """The verified module of a model, of f32 where torch-mlir computes in f64 between; `metadata` receives what the child
+    says of the model, even where it refuses it. Raises a Problem where torch-mlir cannot lower it, ends abnormally, or takes
+    longer than `seconds`, and where its result has something else than TOSA."""
     from ....lowering.bytecode.binary import Unreadable
     from ....lowering.bytecode.reader import read_module
-    told = {} if told is None else told
+    metadata = {} if metadata is None else metadata
     with tempfile.TemporaryDirectory(prefix="tosaic-") as folder:
         result = Path(folder, "module.mlir")
-        run(request, request.command(result, False), folder, told, seconds)
+        run(request, request.command(result, False), folder, metadata, seconds)
         try:
             return finished(read_module(mapped(result), request.name))
         except (Unreadable, Problem):
-            run(request, request.command(result, True), folder, told, seconds)
+            run(request, request.command(result, True), folder, metadata, seconds)
             text = result.read_text(encoding="utf-8")
     from ....lowering.text.reader import read_module as read_text
     return finished(read_text(text, f"{request.name} (as MLIR)"))
@@ -94,8 +94,8 @@ def finished(module: Module) -> Module:
     return verified(open_bounds(narrow_doubles(module)))
 
 
-def run(request: Request, command: Sequence[str], folder: str, told: dict[str, Any], seconds: float) -> None:
-    """Run the child, while the compiler is imported here; `told` learns what it says. A Problem where that is nothing good."""
+def run(request: Request, command: Sequence[str], folder: str, metadata: dict[str, Any], seconds: float) -> None:
+    """Run the child, while the compiler is imported here; `metadata` receives its answer. A Problem if that is one."""
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           cwd=folder) as process:
         try:
@@ -109,7 +109,7 @@ def run(request: Request, command: Sequence[str], folder: str, told: dict[str, A
     answer = parsed(output)
     if answer is None:
         raise aborted(request, process.returncode, log)
-    told.update(answer)
+    metadata.update(answer)
     if "problem" in answer:
         message, kind, remedy = answer["problem"]
         raise Problem(f"{request.name}: {message.replace(str(request.source), request.name)}", kind=kind, help=remedy)

@@ -105,7 +105,7 @@ def read_ordered(reader: ProgramReader, named: int, position: Position) -> Parts
 
 
 def split(given: Dictionary) -> Dictionary:
-    """An operation's attributes as pairs, those that are functions apart."""
+    """An operation's attributes as pairs, those that are functions separately."""
     functions = tuple((key, value) for key, value in given.items() if isinstance(value, Symbol))
     others = tuple((key, value) for key, value in given.items() if not isinstance(value, Symbol))
     return {"op_attrs": others, "op_func_attrs": functions}

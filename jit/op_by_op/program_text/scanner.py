@@ -1,4 +1,4 @@
-"""The text of a kernel program, taken apart from left to right; what is not there as expected is a Problem at its place.
+"""The text of a kernel program, scanned from left to right; what is not there as expected is a Problem at its place.
 
 Names, strings, numbers and the punctuation between them; white space and comments are skipped. Every regular expression
 scans what it takes once, so reading takes linear time.

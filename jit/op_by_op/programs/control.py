@@ -88,7 +88,7 @@ def case(execution: Execution, kernel: Kernel, operands: Registers, results: Reg
 
 
 def repeat(execution: Execution, kernel: Kernel, operands: Registers, results: Registers) -> Steps:
-    """A number of turns, each with what the one before has returned; the next begins when that is there."""
+    """A number of iterations, each with what the one before has returned; the next begins when that is there."""
     count, *values = operands
     yield [count]
     if stop(execution, results, count):

@@ -2,7 +2,7 @@
 
     operands      an error among them becomes the results', and the kernel is not run
     side effects  are ordered by chains alone
-    errors        are told once, with the place of the kernel where they begin
+    errors        are reported once, with the place of the kernel where they begin
     cancellation  turns all that has not run yet into the error `Cancelled`, until the function is over
 """
 from __future__ import annotations

@@ -79,7 +79,7 @@ RUNGS: tuple[tuple[str, str, Callable[[LoweredData], Size]], ...] = (
     ("fusion", "only what kernels store", fusion),
     ("order", "the kernels in the order that needs least", order),
     ("scratch", "and what kernels need inside", scratch),
-    ("rows", "kernels in turns, some rows each, and only the rows kept that are read again", rows),
+    ("rows", "kernels tiled by rows, and only the rows kept that are read again", rows),
     ("plan", "as planned, with bytes that buffers share while both are live", plan))
 """Name, meaning, bytes and lower bound of each rung."""
 

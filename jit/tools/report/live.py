@@ -71,7 +71,8 @@ def alive_at(buffer: BufferLine, tick: int) -> bool:
 
 
 def sharing(buffers: Sequence[BufferLine]) -> dict[str, list[str]]:
-    """For each buffer the names of those that hold some of its bytes at a time when it is live, in the order of meeting."""
+    """For each buffer the names of those that hold some of its bytes at a time when it is live, in the order in which they are
+    found."""
     found: dict[str, dict[str, None]] = {}
     planned = [b for b in buffers if b.nbytes and b.live]
     count = max((last for b in planned for _, last in b.live), default=-1) + 1

@@ -64,15 +64,15 @@ class Unfused:
         yield from self.step(region.yields, operation.results)
 
     def loop(self, operation: Operation) -> Iterator[Step]:
-        """The results hold the carried values from turn to turn."""
+        """The results hold the carried values from iteration to iteration."""
         yield from self.step(operation.operands, operation.results)
         test, body = operation.regions
         for region in (test, body):
             self.homes.update(zip(region.arguments, map(self.home, operation.results)))
         tested = tuple(self.block(test))
-        turn = (*self.block(body), *self.step(body.yields, operation.results))
+        iteration = (*self.block(body), *self.step(body.yields, operation.results))
         condition = self.home(test.yields[0])
-        yield from tested if condition is None else (Loop(tested, condition, turn),)
+        yield from tested if condition is None else (Loop(tested, condition, iteration),)
 
     def step(self, reads: Iterable[Value], writes: Iterable[Value]) -> Iterator[Step]:
         """One operator, or the copy of values to their places."""

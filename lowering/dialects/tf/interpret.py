@@ -22,7 +22,7 @@ from .types import is_resource, variable_type
 from .values import Datum, Handle
 
 Scope = dict[Value, Datum]
-MOST_TURNS = 1 << 24
+MAX_ITERATIONS = 1 << 24
 """Of one loop: more are taken for a loop without end."""
 NUMPY_ERRORS = (ValueError, IndexError, TypeError, ZeroDivisionError, OverflowError)
 DEPTH = 200
@@ -207,17 +207,17 @@ def branch_of(index: Array, count: int) -> int:
 
 def while_(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:
     condition, body = (environment.function(functions_of(operation, name)[0]) for name in ("cond", "body"))
-    return turns(operation, operands, lambda state: call(environment, condition, state)[0],
+    return iterate(operation, operands, lambda state: call(environment, condition, state)[0],
                  lambda state: call(environment, body, state))
 
 
-def turns(operation: Operation, state: Sequence[Datum], condition: Callable[[Sequence[Datum]], Datum],
+def iterate(operation: Operation, state: Sequence[Datum], condition: Callable[[Sequence[Datum]], Datum],
           body: Callable[[Sequence[Datum]], Sequence[Datum]]) -> Sequence[Datum]:
-    for _ in range(MOST_TURNS):
+    for _ in range(MAX_ITERATIONS):
         if not is_true(condition(state)):
             return state
         state = body(state)
-    raise Problem(f"a loop of more than {MOST_TURNS} turns", operation.position, kind="unsupported")
+    raise Problem(f"a loop of more than {MAX_ITERATIONS} iterations", operation.position, kind="unsupported")
 
 
 def if_region(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:
@@ -232,7 +232,7 @@ def while_region(environment: Environment, operation: Operation, operands: Seque
     def inside(block: Block, state: Sequence[Datum]) -> Sequence[Datum]:
         return run_block(environment, block, {**scope, **dict(zip(block.arguments, state, strict=True))})
     condition, body = operation.regions
-    return turns(operation, operands, lambda state: inside(condition, state)[0], lambda state: inside(body, state))
+    return iterate(operation, operands, lambda state: inside(condition, state)[0], lambda state: inside(body, state))
 
 
 def call_function(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:

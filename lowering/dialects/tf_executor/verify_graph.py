@@ -17,7 +17,7 @@ from .types import CONTROL, TOKEN, is_data
 from .verify import verify_node, wrong
 
 ADDRESS = ("send_device", "recv_device", "send_device_incarnation")
-"""What tells messages of one name apart."""
+"""What distinguishes messages of one name."""
 
 
 def verify_graph(graph: Operation) -> None:

@@ -43,7 +43,7 @@ PLAIN_CONVOLUTIONS: Table = {
     **{(e, e, F32): (F32,) for e in BYTES},
     (F16, F16, F16): (F16, F32), (BF16, BF16, BF16): (F32,), (F32, F32, F32): (F32,), (F64, F64, F64): (F64,),
 }
-"""DEPTHWISE_CONV2D: factors of one type (i4 weights apart)."""
+"""DEPTHWISE_CONV2D: factors of one type (except i4 weights)."""
 CONVOLUTIONS: Table = {
     **{(a, b, F32): (F32,) for a, b in product((*NARROW, F32), repeat=2)},
     **{(a, b, F16): (BF16, F32) if BF16 in (a, b) else (F16, BF16, F32) for a, b in product(NARROW, repeat=2)},

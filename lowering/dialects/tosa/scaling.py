@@ -87,10 +87,10 @@ class Constants:
         product = cast(value, "int64") * self.tables["multiplier"](channel) + rounding
         return product >> self.tables["shift"](channel)
 
-    def for_upper_half(self, ahead: int, offset: int) -> tuple[Table, Table, Table]:
+    def for_upper_half(self, preshift: int, offset: int) -> tuple[Table, Table, Table]:
         """Multiplier, rounding with the offset, and what is left to shift, of products that have 2**ahead in them."""
-        shift = self.shift + ahead
-        addend = np.left_shift(self.up, ahead) + np.left_shift(offset, shift)
+        shift = self.shift + preshift
+        addend = np.left_shift(self.up, preshift) + np.left_shift(offset, shift)
         return Table(self.multiplier, "int32"), Table(addend, "int64"), Table(shift - 32, "int32")
 
     def as_float(self, value: Expr, channel: Affine) -> Expr:
@@ -126,16 +126,16 @@ class Scaling:
     def by_upper_half(self, value: Expr, factors: Constants, channel: Affine) -> Expr | None:
         """The upper half of product and rounding, shifted by what is left: where all shifts are 32 or more, or become it by
         shifting operands that have the bits to spare. The offset goes into the rounding where there is room."""
-        ahead = max(0, 32 - int(factors.shift.min()))
-        last = int(factors.shift.max()) + ahead
-        room = not ahead or max(map(abs, self.domain)) << ahead + 1 < 1 << 31
+        preshift = max(0, 32 - int(factors.shift.min()))
+        last = int(factors.shift.max()) + preshift
+        room = not preshift or max(map(abs, self.domain)) << preshift + 1 < 1 << 31
         if not room or last > 62 or (self.is_nudged(factors) and not (factors.shift > 31).all()):
             return None
         is_short = self.high - self.low <= 0xFFFF
         folded = self.offset if is_short and isinstance(self.offset, int) and abs(self.offset) << last < 1 << 60 else 0
-        multiplier, addend, shift = factors.for_upper_half(ahead, folded)
+        multiplier, addend, shift = factors.for_upper_half(preshift, folded)
         primitive = "multiply_high_nudged" if self.is_nudged(factors) else "multiply_high"
-        x = value << ahead if ahead else value
+        x = value << preshift if preshift else value
         high = Apply(primitive, (x, multiplier(channel), addend(channel)), "int32")
         result = high >> shift(channel) if last > 32 else high
         if not is_short:

@@ -16,7 +16,7 @@ from ..tosa.elementwise import broadcast_shape, tensor
 
 class RescaledSum(Op, name="tosaic.rescaled_sum"):
     """a * first + b * second + addend, rounded to an integer and clipped to i8, as the operands are. Whether the two sums are
-    rounded apart from the products (`fma`) is left open."""
+    rounded separately from the products (`fma`) is left open."""
     first: float = attribute("f32")
     second: float = attribute("f32")
     addend: float = attribute("f32")

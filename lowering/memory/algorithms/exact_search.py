@@ -1,6 +1,6 @@
 """The smallest arena for the buffers of one pool, as far as a given effort goes: the exact search at the lower bound first,
 and then at sizes between what is ruled out and the best plan so far. Buffers that have nothing to do with one another
-are searched apart.
+are searched separately.
 """
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def top(instance: Instance, offsets: Array, chosen: Array) -> int:
 
 
 def components(sections: Rows, count: int) -> list[Array]:
-    """The buffers, taken apart where no conflict joins them."""
+    """The connected components of the buffers, joined by conflicts."""
     label, before = np.arange(count), np.full(count, -1)
     turned = sections.turned(count)
     while not np.array_equal(label, before):
@@ -65,7 +65,7 @@ def components(sections: Rows, count: int) -> list[Array]:
 
 def shrink(instance: Instance, below: int, goal: int, effort: Effort, visits: int, enough: int | None) -> Smallest:
     """The smallest plan of less than `below` bytes. Buffers that conflict with all others can as well lie at the bottom; what
-    is left may fall apart then."""
+    is left may have several components then."""
     if len(instance) == 1:
         return Smallest(np.zeros(1, np.int64), int(instance.size[0]), int(instance.size[0]))
     grain = int(instance.alignment.max())

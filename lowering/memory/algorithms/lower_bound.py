@@ -1,4 +1,4 @@
-"""The least size that any plan in one pool can have, as far as it can be told quickly: the bytes of buffers that are all
+"""The least size that any plan in one pool can have, as far as it can be computed quickly: the bytes of buffers that are all
 live together, padded where alignment forces it. Printed beside every plan, and where a search stops.
 """
 from __future__ import annotations

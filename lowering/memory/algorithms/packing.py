@@ -123,12 +123,12 @@ class Packing:
         yield plain[0], 2 * short, False
         yield from ((order, 2 * short, True) for order in plain)
         draw = random.Random(SEED)
-        for turn in itertools.count(1):
-            yield plain[turn % len(plain)], 8 * short * luby(turn), False
+        for restart in itertools.count(1):
+            yield plain[restart % len(plain)], 8 * short * luby(restart), False
             for name, learnt in itertools.product(LEARNING_ORDERS, (None, Rows.greatest, Rows.sums)):
                 keys = [self.keys[c] + NOISE * np.array([draw.random() for _ in self.kinds]) for c in name]
                 yield (self.order(([learnt(self.sections_of, self.weight)] if learnt else []) + keys),
-                       short * luby(turn), True)
+                       short * luby(restart), True)
 
     @staticmethod
     def order(keys: list[Array]) -> Array:
@@ -210,12 +210,12 @@ class Packing:
         return twin
 
 
-def luby(turn: int) -> int:
-    """1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ...: how long to try in a turn where nobody knows how long it takes (Luby, Sinclair and
-    Zuckerman 1993). Turns count from 1."""
-    while turn & turn + 1:
-        turn -= (1 << turn.bit_length() - 1) - 1
-    return (turn + 1) // 2
+def luby(restart: int) -> int:
+    """1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ...: how long to try in a restart where nobody knows how long it takes (Luby, Sinclair and
+    Zuckerman 1993). Restarts count from 1."""
+    while restart & restart + 1:
+        restart -= (1 << restart.bit_length() - 1) - 1
+    return (restart + 1) // 2
 
 
 def put(target: Any, values: Array) -> None:

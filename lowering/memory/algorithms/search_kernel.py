@@ -60,10 +60,10 @@ def search(s: Search, buffers: int, sections: int, capacity: int, most_nodes: in
                 return STOPPED
             s.now[NODES] += 1
             frame, after, after_rank = open_frame(s, i, part, parent), s.offset[i], s.rank[i]
-            apart = place(s, i, frame)
+            separates = place(s, i, frame)
             if fits(s, frame, capacity):
                 parent = frame
-                if apart or s.now[SCANNED] > 2 * s.now[OPEN]:
+                if separates or s.now[SCANNED] > 2 * s.now[OPEN]:
                     part = divide(s, part, frame)
             else:
                 go_back(s, frame)
@@ -152,7 +152,7 @@ def open_frame(s: Search, i: int, part: int, parent: int) -> int:
 
 def place(s: Search, i: int, frame: int) -> int:
     """Place a buffer where it is, and raise what conflicts with it. Whether nothing open crosses some boundary now."""
-    top, trail, free, apart = s.offset[i] + s.size[i], s.now[TRAIL], 1, 0
+    top, trail, free, separates = s.offset[i] + s.size[i], s.now[TRAIL], 1, 0
     s.placed[i] = 1
     for p in range(s.conflict_start[i], s.conflict_start[i + 1]):
         j = s.conflict[p]
@@ -170,8 +170,8 @@ def place(s: Search, i: int, frame: int) -> int:
     for k in range(s.low[i] + 1, s.high[i]):
         s.crossing[k] -= 1
         if s.crossing[k] == 0:
-            apart = 1
-    return apart
+            separates = 1
+    return separates
 
 
 def fits(s: Search, frame: int, capacity: int) -> int:

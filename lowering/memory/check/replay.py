@@ -76,7 +76,7 @@ class Replay:
                     pass
 
     def loop(self, loop: Loop) -> None:
-        """Each turn starts with what is certain after any number of turns; that only shrinks, so it ends."""
+        """Each iteration starts with what is certain after any number of iterations; that only shrinks, so it ends."""
         while True:
             start = self.now.copy()
             self.run(loop.test)

@@ -82,7 +82,8 @@ class StepUses:
         return self.whole_known[kernel]
 
     def together(self, kernels: Sequence[int]) -> Touched:
-        """What kernels touch that run in turns, in parts at the same time: what one of them writes, it is not said to read."""
+        """What kernels touch that are tiled by rows, in tasks at the same time: what one of them writes, it is not said to
+        read."""
         found = [self.whole_known.get(k) or self.whole(k) for k in kernels]
         writes, scratch = ({u.buffer: u for u in uses} for uses in (
             [u for t in found for u in t.writes], [u for t in found for u in t.scratch]))

@@ -85,7 +85,7 @@ class Growing:
         if limit is not None and nbytes > limit:
             raise Problem(f"pool {self.planned.name} may hold {limit} bytes, and the entry functions of the model need "
                           f"{nbytes} together", kind="memory",
-                          help="make the pool larger, or compile the entry functions apart")
+                          help="make the pool larger, or compile the entry functions separately")
         self.nbytes, self.alignment = max(self.nbytes, nbytes), max(self.alignment, alignment)
 
     def put(self, data: bytes, offset: int) -> None:

@@ -70,7 +70,7 @@ EVERYBODY = (1 << 31) - 1
 JOIN_SPIN = 20_000
 """Pauses that a caller makes before it sleeps until the last worker has left."""
 SET_SIGNALS, SIGNALS_BYTES = 2, 128
-"""How pthread_sigmask is told to set a mask, and the size of one."""
+"""The argument with which pthread_sigmask sets a mask, and the size of one."""
 
 
 def is_supported() -> bool:

@@ -126,7 +126,7 @@ def halved(t: Translation, index: Value, branches: Sequence[Branch], first: int 
 
 # ---- loops -----------------------------------------------------------------------------------------------------------
 State = list[Datum]
-"""What a loop carries; None for what has no value before the first turn has given it one."""
+"""What a loop carries; None for what has no value before the first iteration has given it one."""
 Test = Callable[[State], Datum]
 Body = Callable[[State], Sequence[Datum]]
 
@@ -179,11 +179,12 @@ def check_carried(number: int, before: Datum, after: Datum) -> None:
     """A loop of TOSA carries values of one type."""
     given, found = [v.type for v in leaves(before)], [v.type for v in leaves(after)]
     if isinstance(before, ListOfTensors) and isinstance(after, ListOfTensors) and before.count != after.count:
-        raise Problem(f"value {number} that a loop carries is {described(before)} at first, one of {after.count} after a turn",
+        raise Problem(f"value {number} that a loop carries is {described(before)} at first, one of "
+                      f"{after.count} after an iteration",
                       kind="unsupported", help="a list that a loop carries must keep its length: reserve all of it before")
     if given != found or not given:
         shown = [", ".join(map(str, types)) or described(x) for types, x in ((given, before), (found, after))]
-        raise Problem(f"value {number} that a loop carries is {shown[0]} at first and {shown[1]} after a turn",
+        raise Problem(f"value {number} that a loop carries is {shown[0]} at first and {shown[1]} after an iteration",
                       kind="unsupported", help="what a loop carries must keep its type, and be a tensor")
 
 

@@ -55,7 +55,7 @@ class Group:
 class Copies:
     """What of the operands is copied for a block, and where sums wait; `panels` are those packed while compiling."""
     panels: Panels | None
-    filling: BlockPacking | None
+    packing: BlockPacking | None
     lines: Lines | None
     sums: Buffer | None
 
@@ -90,7 +90,7 @@ class Blocked:
 
     def scratch(self, choice: ContractionChoice, cut: list[tuple[Tiles, tuple[Piece, ...]]]) -> Copies:
         b, pattern, depth, name = self.b, self.pattern, self.blocks.depth, self.pattern.nest.name
-        panels = filling = lines = sums = None
+        panels = packing = lines = sums = None
         if choice.packing == "compiling":
             panels = packed(b, name, pattern.b, pattern.n, pattern.reduce.axes, pattern.batch, cut, self.dtype)
         elif choice.packing == "never":
@@ -98,14 +98,14 @@ class Blocked:
         else:
             source = narrow(pattern.b)
             to = b.scratch(Buffer(f"{name}.packed", source.dtype, (self.width * depth,), "scratch"))
-            filling = BlockPacking(b, self.target, to, source, self.n, self.k, self.lanes)
+            packing = BlockPacking(b, self.target, to, source, self.n, self.k, self.lanes)
         if self.m and (along := self.blocks.copied):
             size = Lines.size(self.heights[0].size, self.tiles, depth, self.lanes, along == "m")
             to = b.scratch(Buffer(f"{name}.rows", pattern.a.dtype, (size,), "scratch"))
             lines = Lines(b, self.target, to, pattern.a, self.m, self.k, self.lanes, along == "m")
         if depth < self.k.extent:
             sums = b.scratch(Buffer(f"{name}.sums", self.dtype, (pattern.rows * self.width,), "scratch"))
-        return Copies(panels, filling, lines, sums)
+        return Copies(panels, packing, lines, sums)
 
     # ---- loops over blocks -------------------------------------------------------------------------------------------
     def batch(self, at: At) -> None:
@@ -119,8 +119,8 @@ class Blocked:
 
     def block(self, at: At, panels: Terms, terms: Terms) -> None:
         """A block of columns and of K."""
-        if filling := self.copies.filling:
-            self.groups(panels, lambda group, each: filling.fill(
+        if packing := self.copies.packing:
+            self.groups(panels, lambda group, each: packing.fill(
                 self.column(at, panels, group), terms, each, group.size, group.vectors, group.offset))
         for t in self.heights:
             tiles = Terms(self.b, Axis("tile", t.count), self.tiles, Affine())
@@ -219,9 +219,9 @@ class Blocked:
         group = tile.group
         if self.copies.panels:
             return self.copies.panels.load(self.b, self.target, place, group.vectors, group.size, place[self.k])
-        assert self.copies.filling
+        assert self.copies.packing
         start = (tile.number * group.width + group.offset) * self.blocks.depth + term * group.width
-        found = [self.b.load(self.copies.filling.scratch, start + piece.start, piece.lanes) for piece in group.vectors]
+        found = [self.b.load(self.copies.packing.scratch, start + piece.start, piece.lanes) for piece in group.vectors]
         return [widened(self.b, x, self.dtype) for x in found]
 
     def element(self, tile: Tile, place: At, row: int, term: Affine) -> Operand:

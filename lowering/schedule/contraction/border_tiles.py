@@ -1,6 +1,6 @@
 """How the rows of a contraction are cut into tiles where its window leaves the input at the border.
 
-Either the tiles at the border have their windows taken apart, which is much code; or the rows at the border are computed one
+Either the tiles at the border have their windows unrolled, which is much code; or the rows at the border are computed one
 by one, where loops' bounds say what of the window is inside. For these, several panels are taken together, because one
 row of few vectors waits for its own sums.
 """
@@ -34,7 +34,7 @@ def heights(extent: int, inside: tuple[int, int], tile: Tile, single: bool, cut:
     """The tiles of `extent` rows, of which those `inside` meet no condition. With `single` the border goes by single
     rows in any case; `cut` is how these cut the columns, `passes` how often all is done. With `tested` some rows at the border
     are none, so that they are tested one by one; where rows may be computed `again`, all tiles may be alike. `parts` says which
-    part of each row's window is inside. Where rows are `staged`, tiles may meet conditions wherever they are, as each row is
+    part of each row's window is inside. Where rows are packed, tiles may meet conditions wherever they are, as each row is
     tested in that number of cycles at each step."""
     low, high = inside
     last = code.last if code else 1
@@ -54,13 +54,13 @@ def heights(extent: int, inside: tuple[int, int], tile: Tile, single: bool, cut:
         return cheap([whole, repeating(extent, tile.rows)]) if again and len(whole) > 1 else whole
     if low == high:
         return whole
-    share, apart = code.share if code else SLOWDOWN_FRACTION, one_by_one(extent, inside, tile, cheap, again)
+    share, rowwise = code.share if code else SLOWDOWN_FRACTION, one_by_one(extent, inside, tile, cheap, again)
     if code and not single and max(low, extent - high) <= tile.rows:
         whole = cheap([whole, *at_ends(extent, inside, tile, again)])
-    fewest, more = cycles(whole), cycles(apart)
-    less = lines(whole, inside, cut, code) - lines(apart, inside, cut, code) if code else 0
+    fewest, more = cycles(whole), cycles(rowwise)
+    less = lines(whole, inside, cut, code) - lines(rowwise, inside, cut, code) if code else 0
     few = max(MAX_SLOWDOWN_CYCLES, min(price_of(share) * less, tolerated(fewest * passes, share, MAX_BORDER_SLOWDOWN_CYCLES)))
-    best = apart if (more - fewest) * passes <= few else whole
+    best = rowwise if (more - fewest) * passes <= few else whole
     if packed_rows is None or code is None:
         return best
     (first, *others) = balanced(extent, tile.rows)
@@ -81,8 +81,8 @@ def lines(tiles: Sequence[Tiles], inside: tuple[int, int], cut: Cut, code: Code)
     """Lines of the code of tiles: each size once, and each at the border that is no single row."""
     vectors = max(len(pieces) for _, pieces in cut)
     alike = {t.size for t in tiles if t.size == 1 or inside[0] <= t.start <= t.end <= inside[1]}
-    apart = [t.size for t in tiles if t.size > 1 and not inside[0] <= t.start <= t.end <= inside[1]]
-    return sum(code.lines(n, vectors) for n in alike) + sum(code.border(n, vectors) for n in apart)
+    at_border = [t.size for t in tiles if t.size > 1 and not inside[0] <= t.start <= t.end <= inside[1]]
+    return sum(code.lines(n, vectors) for n in alike) + sum(code.border(n, vectors) for n in at_border)
 
 
 def one_by_one(extent: int, inside: tuple[int, int], tile: Tile,

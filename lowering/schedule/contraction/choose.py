@@ -22,7 +22,7 @@ from ..vectorize.epilogue import operations
 from .bf16_split.choose import choose_by_limbs
 from .cache_blocking import Blocks, choose_blocks
 from .int8.amx_choose import choose_tiles
-from .int8.vnni import bytes_of, can_stage_all, prefixes, rows_of_group
+from .int8.vnni import bytes_of, can_pack_all_rows, prefixes, rows_of_group
 from .pattern import Contraction
 from .prefetch import is_worthwhile
 from .recognise import contiguous, recognise
@@ -53,7 +53,7 @@ class ContractionChoice:
     blocks: Blocks | None = None
     prefetching: bool = False
     group: int | None = None
-    """Rows of a product of bytes that are staged together; None: all, where columns come first, else those of a tile."""
+    """Rows of a product of bytes that are packed together; None: all, where columns come first, else those of a tile."""
 
     def __str__(self) -> str:
         when = {"compiling": "packed while compiling", "running": "packed while running", "never": "not packed"}
@@ -87,7 +87,7 @@ def choose_vnni(pattern: Contraction, target: Target) -> ContractionChoice | Non
         pattern.rows, pattern.n.extent, lanes, seen, aliased(pattern, target), prices, code, may_repeat(pattern, lanes)
     )
     large = pattern.n.extent * pattern.depth > target.l2_bytes // 3
-    if large and not can_stage_all(pattern, target):
+    if large and not can_pack_all_rows(pattern, target):
         group = rows_of_group(pattern, tile.rows, target)
         return ContractionChoice(tile, lanes, "dot4", packing, group is not None, group=group)
     soon = packing == "compiling" and is_worthwhile(pattern, tile.rows, target)
@@ -176,7 +176,7 @@ def code_of(pattern: Contraction, group: int = 1) -> Code:
 
 
 def places_with_conditions(pattern: Contraction) -> int:
-    """How many places of K "dot4" tells apart at most, each with code of its own."""
+    """How many places of K "dot4" distinguishes at most, each with code of its own."""
     return math.prod(a.extent for a in pattern.reduce.axes if any(w.index.coefficient(a) for w in pattern.reduce.where))
 
 

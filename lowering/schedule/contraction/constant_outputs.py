@@ -23,15 +23,15 @@ LOOP_LINES, BOUND_LINES, VECTOR_LINES = 6, 16, 4
 
 
 def with_background(nest: Nest, pieces: Sequence[Nest], target: Target) -> Sequence[Nest]:
-    """The parts of a nest; instead of those without sums, one of all outputs at the beginning, where that is less code."""
+    """The pieces of a nest; instead of those without sums, one of all outputs at the beginning, where that is less code."""
     if len(pieces) < 2 or (value := without_sum(nest)) is None:
         return pieces
-    apart = [piece for piece in pieces if is_same(piece.value, value)]
-    others = [piece for piece in pieces if piece not in apart]
-    if not (apart and others):
+    constant = [piece for piece in pieces if is_same(piece.value, value)]
+    others = [piece for piece in pieces if piece not in constant]
+    if not (constant and others):
         return pieces
     whole = collapse(Nest(f"{nest.name}.background", nest.out, nest.axes, nest.index, value))
-    return [whole, *others] if is_better(whole, apart, others, target) else pieces
+    return [whole, *others] if is_better(whole, constant, others, target) else pieces
 
 
 def sums_of(value: Expr) -> list[Reduce | Guard]:
@@ -54,16 +54,16 @@ def without_sum(nest: Nest) -> Expr | None:
 
 
 def is_same(value: Expr, background: Expr) -> bool:
-    """Whether the value of a part is that without a sum: a term has a load, or an operation, of its own."""
+    """Whether the value of a piece is that without a sum: a term has a load, or an operation, of its own."""
     if sums_of(value) or len(list(nodes(value))) != len(list(nodes(background))):
         return False
     return {x.buffer for x in loads(value)} == {x.buffer for x in loads(background)}
 
 
-def is_better(whole: Nest, apart: Sequence[Nest], others: Sequence[Nest], target: Target) -> bool:
+def is_better(whole: Nest, constant: Sequence[Nest], others: Sequence[Nest], target: Target) -> bool:
     """Whether the lines that are saved are worth the outputs that are written twice; without sums it must not be slower."""
-    saved, share = sum(map(lines, apart)) - lines(whole), share_of(others[0].value)
-    before, beside = (sum(cycles(piece, target) for piece in pieces) for pieces in (apart, others))
+    saved, share = sum(map(lines, constant)) - lines(whole), share_of(others[0].value)
+    before, beside = (sum(cycles(piece, target) for piece in pieces) for pieces in (constant, others))
     slower = cycles(whole, target) - before
     if not any(isinstance(e, Reduce) for piece in others for e in sums_of(piece.value)):
         return saved > 0 and slower <= 0

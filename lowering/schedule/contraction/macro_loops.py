@@ -53,8 +53,8 @@ def counts_of_rows(m: Axis, tested: Sequence[Range]) -> set[int]:
 
 @dataclass(frozen=True, slots=True)
 class Loops:
-    """With `columns_first` a panel passes all rows before the next one comes, and they are all staged before, where they are
-    staged; with `groups`, those of one group. `lines` are the tiles of rows, but where there are others (`alike`); `widths`
+    """With `columns_first` a panel passes all rows before the next one comes, and if rows are packed, all are packed before;
+    with `groups`, those of one group. `lines` are the tiles of rows, but where there are others (`alike`); `widths`
     those of columns, `wide` those beside a single row."""
     b: Builder
     pattern: Contraction
@@ -92,7 +92,7 @@ class Loops:
 
     def row_major(self, at: At) -> None:
         def line(at: At, m: Tiles) -> None:
-            self.product.step.stage(at, m.size)
+            self.product.step.pack(at, m.size)
             self.over_columns(at, lambda at, vectors, panel: self.product.tile(at, m, vectors, panel),
                               self.wide if m.size == 1 else self.widths)
         self.over_rows(at, line)
@@ -100,7 +100,7 @@ class Loops:
     def column_major(self, axes: tuple[Axis, ...], at: At, rows: Rows | None) -> None:
         step, where = self.product.step, self.pattern.nest.where
         if step.packs_rows:
-            nested(self.b, axes, at, lambda at: self.over_rows(at, lambda at, m: step.stage(at, m.size)))
+            nested(self.b, axes, at, lambda at: self.over_rows(at, lambda at, m: step.pack(at, m.size)))
         self.over_columns(at, lambda at, vectors, panel: nested(self.b, axes, at, lambda at: self.over_rows(
             at, lambda at, m: self.product.tile(at, m, vectors, panel)), rows, where), self.widths)
 
@@ -164,7 +164,7 @@ def lower(b: Builder, pattern: Contraction, choice: ContractionChoice, target: T
 @dataclass(frozen=True, slots=True)
 class Operands:
     """The step of K and the panels; `fill` packs these for the batch at a place, if that is not done while compiling. `known`
-    is what the sums are in the value of the nest, `test_cycles` what a test costs where rows are staged."""
+    is what the sums are in the value of the nest, `test_cycles` what a test costs where rows are packed."""
     step: Step
     panels: Panels
     fill: Callable[[At], None] | None

@@ -45,7 +45,7 @@ class Step(Protocol):
     def packs_rows(self) -> bool:
         """Whether rows are prepared."""
 
-    def stage(self, at: At, rows: int) -> None:
+    def pack(self, at: At, rows: int) -> None:
         """Prepare a tile of rows."""
 
     def initial(self, at: At, row: int, piece: Piece) -> Operand:
@@ -71,7 +71,7 @@ class Multiply:
     def axes(self) -> tuple[Axis, ...]:
         return self.pattern.reduce.axes
 
-    def stage(self, at: At, rows: int) -> None:
+    def pack(self, at: At, rows: int) -> None:
         pass
 
     def initial(self, at: At, row: int, piece: Piece) -> Operand:
@@ -113,7 +113,7 @@ class Product:
         failing = unsettled(conditions.rows, (places[0], places[-1]))
         single = line.size == 1  # then the loops' bounds hold them
         bounds = (*conditions.bounds, *failing) if single else conditions.bounds
-        apart = alike(conditions.tapped, failing, places) if failing and not single else {}
+        unrolled = alike(conditions.tapped, failing, places) if failing and not single else {}
         inits = [self.step.initial(block.place(row, piece.start), row, piece) for row, piece in block.vectors]
         many = len(inits) >= MIN_SUMS_OF_ONE_STEP
         last, group = self.step.axes[-1], self.step.group
@@ -127,7 +127,7 @@ class Product:
 
         zeros = [Literal(0, x.type) for x in inits] * (beside - 1)
         sums = reduce_loops(
-            self.b, self.step.axes, bounds, at, [*inits, *zeros], products, apart, 1 if many else 2, group * beside)
+            self.b, self.step.axes, bounds, at, [*inits, *zeros], products, unrolled, 1 if many else 2, group * beside)
         self.writer.write(block, [self.added(sums[i::n]) for i in range(n)])
 
     def added(self, sums: Sequence[Operand]) -> Operand:

@@ -53,7 +53,7 @@ class RowPacking:
         terms = b.scratch(Buffer(f"{name}.terms", "int32", (rows,), "scratch")) if zero_points[1] else None
         return RowPacking(b, target, pattern, x, zero_points[0], buffer, depth, stride, flipped, -zero_points[1], terms)
 
-    def stage(self, at: At, rows: int) -> None:
+    def pack(self, at: At, rows: int) -> None:
         """buffer[r, k] = a[m + r, k]; the zero point where a condition fails. Rows whose conditions hold for all of K
         are copied in longer runs than those around."""
         where = [w for w in self.pattern.reduce.where if w not in self.pattern.inside and any(
@@ -79,16 +79,16 @@ class RowPacking:
                 self.lines(at, part, conditions)
 
     def lines(self, at: At, rows: range, where: Sequence[Range]) -> None:
-        """These rows. Axes of K in conditions on them are taken apart, so that these are settled when compiling; others are
+        """These rows. Axes of K in conditions on them are unrolled, so that these are settled when compiling; others are
         tested once for many elements."""
         axes = self.pattern.reduce.axes
-        apart = [a for a in axes if any(w.index.coefficient(a) for w in where if self.on_rows(w))]
+        unrolled = [a for a in axes if any(w.index.coefficient(a) for w in where if self.on_rows(w))]
         run = self.run_of([a for a in axes if any(w.index.coefficient(a) for w in where)])
-        looped = [a for a in axes[:len(axes) - len(run)] if a not in apart]
-        runs = alike(apart, where, [self.row_at(at, r) for r in rows], tested=True)
-        for position in itertools.product(*(runs[a] for a in apart)):
-            loops = [Axis(a.name, len(values)) for a, values in zip(apart, position)]
-            here = {**at, **{a: Affine.of(loop) + values.start for a, loop, values in zip(apart, loops, position)},
+        looped = [a for a in axes[:len(axes) - len(run)] if a not in unrolled]
+        runs = alike(unrolled, where, [self.row_at(at, r) for r in rows], tested=True)
+        for position in itertools.product(*(runs[a] for a in unrolled)):
+            loops = [Axis(a.name, len(values)) for a, values in zip(unrolled, position)]
+            here = {**at, **{a: Affine.of(loop) + values.start for a, loop, values in zip(unrolled, loops, position)},
                     **{a: Affine() for a in run}}
             for members, condition in self.cases(here, rows, where):
                 nested(self.b, tuple(loops), {}, lambda _: self.part(here, members, condition, looped, run))
@@ -103,9 +103,9 @@ class RowPacking:
     def on_rows(self, w: Range) -> bool:
         return self.pattern.m is not None and bool(w.index.coefficient(self.pattern.m))
 
-    def run_of(self, apart: Sequence[Axis]) -> tuple[Axis, ...]:
-        """The last axes of K, as many as lie in memory as one run; none of those `apart`."""
-        return run_of(self.x, self.pattern.reduce.axes, apart)
+    def run_of(self, excluded: Sequence[Axis]) -> tuple[Axis, ...]:
+        """The last axes of K, as many as lie in memory as one run; none of the `excluded`."""
+        return run_of(self.x, self.pattern.reduce.axes, excluded)
 
     def cases(self, at: At, rows: range, where: Sequence[Range]) -> list[tuple[range, tuple[Range, ...] | None]]:
         """Neighbouring rows with the conditions that must be tested for them; None where one fails for sure."""
@@ -203,11 +203,11 @@ class RowPacking:
         return {**at, self.pattern.m: at[self.pattern.m] + row} if self.pattern.m else at
 
 
-def run_of(x: Load, axes: tuple[Axis, ...], apart: Sequence[Axis]) -> tuple[Axis, ...]:
-    """The last axes of K, as many as lie in memory as one run; none of those `apart`."""
+def run_of(x: Load, axes: tuple[Axis, ...], excluded: Sequence[Axis]) -> tuple[Axis, ...]:
+    """The last axes of K, as many as lie in memory as one run; none of the `excluded`."""
     i = x.index[0]
-    first = len(axes) if axes[-1] in apart else len(axes) - 1
-    while 0 < first < len(axes) and axes[first - 1] not in apart and (
+    first = len(axes) if axes[-1] in excluded else len(axes) - 1
+    while 0 < first < len(axes) and axes[first - 1] not in excluded and (
             i.coefficient(axes[first - 1]) == i.coefficient(axes[first]) * axes[first].extent):
         first -= 1
     return axes[first:]

@@ -98,7 +98,7 @@ class Lines:
     @staticmethod
     def size(rows: int, tiles: int, depth: int, lanes: int, together: bool) -> int:
         """Elements of scratch for `rows` rows of `depth` terms."""
-        return rows * (tiles * depth if together else apart(depth, lanes))
+        return rows * (tiles * depth if together else row_stride(depth, lanes))
 
     def fill(self, at: At, terms: Terms, rows: int, tiles: Each) -> None:
         """Copy the rows from at[m] on."""
@@ -121,7 +121,7 @@ class Lines:
 
     def along(self, at: At, terms: Terms, row: Affine) -> None:
         """All terms of one row."""
-        here, start = {**at, self.m: at[self.m] + row}, row * apart(terms.size, self.lanes)
+        here, start = {**at, self.m: at[self.m] + row}, row * row_stride(terms.size, self.lanes)
 
         def part(term: Affine, piece: Piece) -> None:
             v = Vectorizer(self.b, self.target, {**here, self.k: terms.start + term}, self.k, piece.lanes, piece.active)
@@ -138,11 +138,11 @@ class Lines:
         """One element."""
         if self.together:
             return self.b.load(self.scratch, (tile * terms.size + term) * rows + row)
-        index = term + row * apart(terms.size, self.lanes)
+        index = term + row * row_stride(terms.size, self.lanes)
         return self.b.load(self.scratch, index)
 
 
-def apart(depth: int, lanes: int) -> int:
+def row_stride(depth: int, lanes: int) -> int:
     """From one row to the next: not a multiple of many lines of a cache."""
     return (depth // lanes | 1) * lanes + (2 * lanes if depth // lanes % 2 else 0)
 

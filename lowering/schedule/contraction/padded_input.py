@@ -270,7 +270,7 @@ def filled(b: Builder, nest: Nest, target: Target) -> None:
         lower_map(b, nest, ONE_BY_ONE, target, None)
         return
     *outer, n = nest.axes
-    cut = repeating if outer else chunks  # threads divide a loop whose iterations keep apart
+    cut = repeating if outer else chunks  # threads divide a loop whose iterations are independent
     lanes, writer = target.lanes(ITEM_SIZES[nest.out.dtype]), Writer(b, target, nest)
 
     def line(at: At) -> None:

@@ -26,7 +26,7 @@ COMPARED_SUMS, MAX_COMPARED_VECTORS = 12, 4
 BORDER_TILE_LINES = 150
 """Lines of LLVM's text that tiles of rows at a border have at least. Counted."""
 MIN_ROWS_EXTENT = 5
-"""Of an axis that is not the innermost, and is worth the tiles of rows that lie apart."""
+"""Of an axis that is not the innermost, and is worth the tiles of rows that are not adjacent."""
 
 
 def recognise(nest: Nest, rows: bool, target: Target | None = None) -> Contraction | None:
@@ -40,7 +40,7 @@ def recognise(nest: Nest, rows: bool, target: Target | None = None) -> Contracti
 
 
 def are_plain_rows(pattern: Contraction, first: Contraction, target: Target) -> bool:
-    """Whether rows that lie apart meet no condition, and take hardly more cycles than those of the first form."""
+    """Whether rows that are not adjacent meet no condition, and take hardly more cycles than those of the first form."""
     if pattern.tested or Conditions.of(pattern.reduce, pattern.m, pattern.n).rows or (target.dot_product and bytes_of(pattern)):
         return False
     if any(x.buffer.nbytes > target.l2_bytes // NEAR_L2_PART for x in loads(pattern.a)):

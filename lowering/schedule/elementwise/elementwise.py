@@ -165,9 +165,9 @@ def weight(value: Expr, axis: Axis) -> int:
     """About how many instructions a vector takes; a term of a short sum counts for each time."""
     every = list(nodes(value))
     terms = math.prod(a.extent for e in every if isinstance(e, Reduce) for a in e.axes[-1:] if a.extent <= MAX_UNROLLED_EXTENT)
-    apart = sum(3 * min(abs(e.index[0].coefficient(axis)), MAX_SHUFFLED_STRIDE) for e in every if isinstance(e, Load)
-                and abs(e.index[0].coefficient(axis)) > 1)
-    return (sum(instructions(e) for e in every if isinstance(e, (Apply, Cast, Load))) + apart) * terms
+    shuffles = sum(3 * min(abs(e.index[0].coefficient(axis)), MAX_SHUFFLED_STRIDE) for e in every if isinstance(e, Load)
+                   and abs(e.index[0].coefficient(axis)) > 1)
+    return (sum(instructions(e) for e in every if isinstance(e, (Apply, Cast, Load))) + shuffles) * terms
 
 
 def streams(nest: Nest, lanes: int, target: Target) -> bool:
@@ -214,9 +214,9 @@ def by_terms(nest: Nest, axis: Axis, target: Target) -> bool:
 
 
 def loads_under_masks(nest: Nest, axis: Axis) -> bool:
-    """Whether little work has sums of small elements that neighbouring outputs read apart, and conditions tell neighbours apart
-    without which an index may leave its buffer: then each is loaded alone, under a mask, which is much code and no faster than
-    one sum at a time, whose loop has bounds."""
+    """Whether little work has sums of small elements that neighbouring outputs read with a stride, and conditions that differ
+    between neighbours, without which an index may leave its buffer: then each is loaded alone, under a mask, which is much code
+    and no faster than one sum at a time, whose loop has bounds."""
     for r in (e for e in nodes(nest.value) if isinstance(e, Reduce)):
         bounds, _ = bounds_and_tests(r)
         little = math.prod(a.extent for a in (*nest.axes, *r.axes)) <= MAX_SINGLE_TERMS

@@ -1,6 +1,6 @@
 """A kernel as a loop nest over flat memory: one index for each access, no axis of extent 1, as few axes as possible.
 
-`flatten` makes a nest of a kernel; `parts` cuts it up and merges axes. After that, what a nest computes can be told by
+`flatten` makes a nest of a kernel; `parts` cuts it up and merges axes. After that, what a nest computes can be recognised by
 its form.
 """
 from __future__ import annotations

@@ -12,7 +12,7 @@ from ...elements.traverse import computed, loads
 from .tile_axis import interior
 
 MAX_UNROLLED_PLACES = 16
-"""A window that is taken apart at a border has no more places than this."""
+"""A window that is unrolled at a border has no more places than this."""
 
 
 def bounds_and_tests(r: Reduce, *lanes: Axis | None) -> tuple[list[Range], list[Range]]:

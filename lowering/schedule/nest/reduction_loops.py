@@ -17,7 +17,7 @@ from .loop_nest import At
 Accumulators = Sequence[Operand]
 Step = Callable[[At, Accumulators], Accumulators]
 Runs = Mapping[Axis, Sequence[range]]
-"""Values of axes that are taken apart: a run of one is a constant, a longer one a loop."""
+"""Values of axes that are unrolled: a run of one is a constant, a longer one a loop."""
 NOTHING: Runs = {}
 
 
@@ -52,8 +52,8 @@ def alike(axes: Iterable[Axis], where: Sequence[Range], places: Sequence[At], te
 
 
 def reduce_loops(b: Builder, axes: tuple[Axis, ...], where: Sequence[Range], at: At, inits: Accumulators, step: Step,
-                 apart: Runs = NOTHING, unroll: int = 2, group: int = 1, short: int = MAX_UNROLLED_EXTENT) -> Accumulators:
-    """Run `step` for all values of the reduction axes for which the conditions `where` hold; those `apart` have a run of
+                 unrolled: Runs = NOTHING, unroll: int = 2, group: int = 1, short: int = MAX_UNROLLED_EXTENT) -> Accumulators:
+    """Run `step` for all values of the reduction axes for which the conditions `where` hold; those in `unrolled` have a run of
     values at a time; the last axis goes in steps of `group` elements, with no loop if it is as `short`."""
     homes = [next(a for a in reversed(axes) if w.index.coefficient(a)) for w in where]
 
@@ -87,9 +87,9 @@ def reduce_loops(b: Builder, axes: tuple[Axis, ...], where: Sequence[Range], at:
         size = group if last else 1
         mine = [w for w, home in zip(where, homes) if home is axis]
         few = axis.extent // size <= short and axis.extent // size * len(inits) <= MAX_UNROLLED_SUMS
-        if axis in apart or (last and not mine and few):
-            whole = axis in apart and not last and not mine
-            for run in apart[axis] if whole else [range(i, i + 1) for i in range(0, axis.extent, size)]:
+        if axis in unrolled or (last and not mine and few):
+            whole = axis in unrolled and not last and not mine
+            for run in unrolled[axis] if whole else [range(i, i + 1) for i in range(0, axis.extent, size)]:
                 acc = values(depth, run, at, acc, mine)
             return acc
         if mine:

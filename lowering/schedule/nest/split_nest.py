@@ -45,18 +45,19 @@ def split(nest: Nest, by_rows: bool, target: Target, uses: PhaseUses) -> list[Ne
     parts in which a quotient of an axis is affine: the phases of a transposed convolution. With `by_rows` the first
     axis stays, even with an extent of 1."""
     nest = repeating(nest, by_rows, target)
-    if not by_rows and nest.axes and sums_along_terms(nest) and (together := iterations(nest, 0)) is not nest:
-        return cut(together, by_rows)
+    if not by_rows and nest.axes and sums_along_terms(nest) and (looped := iterations(nest, 0)) is not nest:
+        return cut(looped, by_rows)
     for last in () if by_rows else (1, 2):
-        if (together := iterations(nest, last)) is not nest:
-            pieces = phases(together, by_rows)
+        if (looped := iterations(nest, last)) is not nest:
+            pieces = phases(looped, by_rows)
             if uses.share_contraction([collapse(piece) for piece in pieces]):
                 return pieces
-    apart = phases(nest, by_rows)
-    if not by_rows and len(apart) > MAX_OWN_PHASES and (together := iterations(nest, 1)) is not nest and are_maps(apart, uses):
-        pieces = phases(together, by_rows)
-        return pieces if len(pieces) < len(apart) and are_maps(pieces, uses) else apart
-    return apart
+    separate = phases(nest, by_rows)
+    many = not by_rows and len(separate) > MAX_OWN_PHASES
+    if many and (looped := iterations(nest, 1)) is not nest and are_maps(separate, uses):
+        pieces = phases(looped, by_rows)
+        return pieces if len(pieces) < len(separate) and are_maps(pieces, uses) else separate
+    return separate
 
 
 def sums_along_terms(nest: Nest) -> bool:
@@ -192,7 +193,7 @@ def phase(nest: Nest, name: str, starts: tuple[int, ...], steps: Mapping[Axis, i
 
 
 def cut(nest: Nest, by_rows: bool) -> list[Nest]:
-    """Parts in which guards on one output axis are settled."""
+    """Pieces in which guards on one output axis are settled."""
     nest = shortened(nest)
     where = [*deciding(nest.value), *nest.where]
     cuts = {a: len(breaks(a, where)) for a in nest.axes}
@@ -200,30 +201,30 @@ def cut(nest: Nest, by_rows: bool) -> list[Nest]:
     chosen = sorted((a for a in nest.axes if cuts[a] > 2), key=lambda a: -cuts[a])
     if len(chosen) > 1 and nest.axes[-1].extent < MIN_CUT_ROW and not any(isinstance(e, Reduce) for e in nodes(nest.value)):
         chosen = [a for a in chosen if a is not nest.axes[-1]]
-    pieces = apart(nest, chosen, by_rows)
+    pieces = cut_along(nest, chosen, by_rows)
     while len(pieces) > most and len(chosen) > 1:
         chosen.pop()
-        pieces = apart(nest, chosen, by_rows)
+        pieces = cut_along(nest, chosen, by_rows)
     if pieces == [nest]:
         return pieces
     return [dataclasses.replace(piece, name=f"{nest.name}.{number}") for number, piece in enumerate(pieces)]
 
 
-def apart(nest: Nest, chosen: Sequence[Axis], by_rows: bool) -> list[Nest]:
-    """Parts along the chosen axes, outermost first. What a cut has settled is not cut again along the others: of a padding
-    there are two parts for each axis, and what is inside."""
+def cut_along(nest: Nest, chosen: Sequence[Axis], by_rows: bool) -> list[Nest]:
+    """Pieces along the chosen axes, outermost first. What a cut has settled is not cut again along the others: of a padding
+    there are two pieces for each axis, and what is inside."""
     if any(r.known is False for r in nest.where):
         return []
     where = [*deciding(nest.value), *nest.where]
     for a in nest.axes:
         if a in chosen and len(cuts := breaks(a, where)) > 2:
-            return [piece for low, high in itertools.pairwise(cuts) for piece in apart(
+            return [piece for low, high in itertools.pairwise(cuts) for piece in cut_along(
                 part(nest, a, low, high, by_rows), chosen, by_rows)]
     return [nest]
 
 
 def deciding(value: Expr) -> list[Range]:
-    """Conditions that decide about the form: those of and around reductions; all, where there is no reduction."""
+    """Conditions that decide how a nest is cut: those of and around reductions; all, where there is no reduction."""
     every = list(nodes(value))
     reductions = any(isinstance(e, Reduce) for e in every)
     return [r for e in every if isinstance(e, Reduce) or (isinstance(e, Guard) and (not reductions or any(
@@ -231,7 +232,7 @@ def deciding(value: Expr) -> list[Range]:
 
 
 def part(nest: Nest, axis: Axis, low: int, high: int, by_rows: bool) -> Nest:
-    """The part where the axis is in [low, high)."""
+    """The piece where the axis is in [low, high)."""
     shorter = Axis(axis.name, high - low)
     rewriter = Rewriter({axis: Affine.of(shorter) + low})
     axes = tuple(shorter if a is axis else a for a in nest.axes)

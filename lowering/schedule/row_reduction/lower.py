@@ -189,7 +189,7 @@ class Along:
     writer: Writer
     scratch: Scratch
     early: Mapping[Pass, Mapping[Load, int]]
-    """Loads of a pass that ask for what the next row needs, and how far ahead that is."""
+    """Loads of a pass that prefetch what the next row needs, and how many elements before its use."""
 
     def row(self, at: At) -> None:
         v = Vectorizer(self.b, self.target, at)

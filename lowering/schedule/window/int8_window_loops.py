@@ -344,15 +344,15 @@ class Words:
         conditions = self.places.conditions(found is None)
         outside = [any(w.substitute(place).known is False for w in conditions) for place in here]
         if all(outside):
-            return self.filling(self.band.size)
+            return self.fill_value(self.band.size)
         columns = self.band.columns
-        loaded = [self.filling(columns) if out else self.places.byte(place, found, columns)
+        loaded = [self.fill_value(columns) if out else self.places.byte(place, found, columns)
                   for place, out in zip(here, outside)]
         if any(outside):
             return self.joined([x if out else self.unsigned(x, found) for x, out in zip(loaded, outside)])
         return self.unsigned(self.joined(loaded), found)
 
-    def filling(self, lanes: int) -> Operand:
+    def fill_value(self, lanes: int) -> Operand:
         return Literal(to_int8(self.places.pattern.fill), Type("int8", lanes))
 
     def unsigned(self, x: Operand, found: tuple[Affine, Operand] | None) -> Operand:

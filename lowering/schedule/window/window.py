@@ -52,7 +52,7 @@ MAX_UNROLLED_STEPS = 8
 MAX_UNROLLED_OPERATIONS = 60
 """Operations of a step that hide what a loop over the steps costs, even a short one."""
 UNROLLED_STEPS = 2
-"""Steps of a window that are unrolled where it is not taken apart."""
+"""Steps of a window that are unrolled where not all of it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +294,7 @@ def lower(b: Builder, nest: Nest, choice: WindowChoice, target: Target, rows: Ro
 
 def heights(nest: Nest, r: Reduce, target: Target, inside: tuple[int, int], choice: WindowChoice, conditions: Conditions,
             shared_out: bool) -> list[Tiles]:
-    """How the rows are cut: tiles at the border have their windows taken apart, or single rows are there; all costs its cycles
+    """How the rows are cut: tiles at the border have their windows unrolled, or single rows are there; all costs its cycles
     and its code. Tiles may be all alike, some rows computed twice, where their outputs could not lie where something is that is
     read with the sums, and they need not be shared out among threads."""
     extent = nest.axes[-2].extent
@@ -312,8 +312,8 @@ def heights(nest: Nest, r: Reduce, target: Target, inside: tuple[int, int], choi
 
     def lines(tiles: Sequence[Tiles]) -> int:
         whole = {t.size for t in tiles if t.size == 1 or low <= t.start <= t.end <= high}
-        apart = [t.size for t in tiles if t.size > 1 and not low <= t.start <= t.end <= high]
-        return work.shapes * (sum(work.lines(n, UNROLLED_STEPS) for n in whole) + sum(work.lines(n, taps) for n in apart))
+        unrolled = [t.size for t in tiles if t.size > 1 and not low <= t.start <= t.end <= high]
+        return work.shapes * (sum(work.lines(n, UNROLLED_STEPS) for n in whole) + sum(work.lines(n, taps) for n in unrolled))
 
     def cheap(found: Sequence[list[Tiles]]) -> list[Tiles]:
         return cheapest(found, cycles, lines, share=share)
@@ -348,7 +348,7 @@ class WindowTile:
         single = line.size == 1  # then the loops' bounds hold them
         tests = self.conditions.tests if single else (*self.conditions.tests, *failing)
         bounds = (*self.conditions.bounds, *failing) if single else self.conditions.bounds
-        apart = alike(self.conditions.tapped, failing, places) if failing and not single else {}
+        unrolled = alike(self.conditions.tapped, failing, places) if failing and not single else {}
 
         def step(here: At, acc: Sequence[Operand]) -> list[Operand]:
             return [add(Vectorizer(self.b, self.target, {**here, **place}, self.n, piece.lanes, piece.active,
@@ -361,7 +361,7 @@ class WindowTile:
         short = MAX_UNROLLED_EXTENT
         if unroll == 2 and operations(self.reduce.body) * len(inits) * self.reduce.axes[-1].extent > MAX_UNROLLED_OPERATIONS:
             unroll, short = 1, 1
-        self.writer.write(block, reduce_loops(self.b, self.reduce.axes, bounds, at, inits, step, apart, unroll, short=short))
+        self.writer.write(block, reduce_loops(self.b, self.reduce.axes, bounds, at, inits, step, unrolled, unroll, short=short))
 
 
 def shares(r: Reduce, m: Axis | None) -> bool:

@@ -76,9 +76,9 @@ def difference(actual: list[np.ndarray], expected: list[np.ndarray]) -> float:
 
 
 def _difference(actual: np.ndarray, expected: np.ndarray) -> float:
-    apart = np.abs(actual.astype(np.float64) - expected.astype(np.float64)).max()
+    difference = np.abs(actual.astype(np.float64) - expected.astype(np.float64)).max()
     largest = 1.0 if expected.dtype.kind in "iu" else max(float(np.abs(expected).max()), 1e-30)
-    return float("inf") if np.isnan(apart) else float(apart) / largest
+    return float("inf") if np.isnan(difference) else float(difference) / largest
 
 
 def tolerance(case: Case) -> float:

@@ -1,7 +1,7 @@
 """One row: every peer's worker loads the case, the results are compared with tosaic's, then batches of calls go round.
 
 A round is one batch of each worker; `machine`, the unit that bounds the case, is one of them. So a peak and a time come from
-the same second, whatever else the machine does. Each round has another order, drawn by lot, but the same in every run: what
+the same second, whatever else the machine does. Each round has another order, drawn at random, but the same in every run: what
 comes after a batch that has used up the machine, as `machine` does, is slower for it, and must not always be the same.
 """
 from __future__ import annotations

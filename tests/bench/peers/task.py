@@ -1,4 +1,4 @@
-"""What a worker is told, and what an engine gives back. Imported in every environment: needs NumPy alone."""
+"""What a worker receives, and what an engine gives back. Imported in every environment: needs NumPy alone."""
 from __future__ import annotations
 
 import functools

@@ -182,7 +182,7 @@ def convolved_bytes(g: Graph, x: Value) -> Value:
                             stride=(1, 1), dilation=(1, 1), acc_type=I32))
 
 
-def convolved_apart(g: Graph, x: Value) -> Value:
+def convolved_depthwise(g: Graph, x: Value) -> Value:
     channels = x.tensor.dims[-1]
     weight = np.zeros((3, 3, channels, 1), np.float32)
     weight[1, 0] = 1
@@ -287,7 +287,8 @@ CHAINS: dict[str, Chain] = {
     "reduce_max": Chain(reduced, MATRIX), "reduce_sum": Chain(summed, MATRIX), "softmax": Chain(normalized, MATRIX),
     "matmul": Chain(multiplied, ROWS), "matmul of bytes": Chain(multiplied_bytes, BYTE_ROWS),
     "conv2d": Chain(convolved, IMAGE), "conv2d of bytes": Chain(convolved_bytes, BYTE_IMAGE),
-    "depthwise_conv2d": Chain(convolved_apart, IMAGE), "max_pool2d": Chain(pooled, IMAGE), "avg_pool2d": Chain(averaged, IMAGE),
+    "depthwise_conv2d": Chain(convolved_depthwise, IMAGE),
+    "max_pool2d": Chain(pooled, IMAGE), "avg_pool2d": Chain(averaged, IMAGE),
     "gather": Chain(gathered, ROWS, (PLACES,)), "gather of indices": Chain(followed, PLACES, (PLACES,)),
     "scatter": Chain(scattered, ROWS, (PLACES,)), "cond_if": Chain(branched, MATRIX, (CONDITION,)),
     "while_loop": Chain(looped, f32(1)), "one variable": Chain(remembered, MATRIX, state=True),

@@ -69,7 +69,7 @@ def loop(m: Maker) -> None:
 
 
 def bounded(m: Maker, counter: TensorType) -> Value:
-    """A number of turns that comes from data: at most 4."""
+    """A number of iterations that comes from data: at most 4."""
     x = m.exactly(counter, constant=0.1)
     low, high = (m.constant(np.full(counter.dims, n, np.int32)) for n in (-1, 4))
     return m.op("minimum", m.op("maximum", x, low), high)

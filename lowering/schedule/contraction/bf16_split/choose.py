@@ -181,7 +181,7 @@ def packs_rows(pattern: Contraction) -> bool:
     """Whether rows can be copied first, so that K lies in one run and conditions are settled."""
     x = pattern.a
     return (isinstance(x, Load) and x.dtype == "float32" and not computed(x.index)
-            and x.index[0].coefficient(pattern.reduce.axes[-1]) == 1 and len(apart(pattern)) <= MAX_SETTLED_BLOCKS)
+            and x.index[0].coefficient(pattern.reduce.axes[-1]) == 1 and len(border_blocks(pattern)) <= MAX_SETTLED_BLOCKS)
 
 
 def cycles_of_limbs(pattern: Contraction, target: Target, precision: str) -> float:
@@ -244,7 +244,7 @@ def choose_by_limbs(pattern: Contraction, target: Target, precision: str) -> Til
 
 
 # ---- how rows are cut ------------------------------------------------------------------------------------------------
-def apart(pattern: Contraction) -> list[int]:
+def border_blocks(pattern: Contraction) -> list[int]:
     """Starts of blocks of which some rows meet conditions, and some do not."""
     if pattern.m is None:
         return []
@@ -263,4 +263,4 @@ def row_groups(pattern: Contraction, shape: Shape) -> list[Tiles]:
 
 def row_blocks(pattern: Contraction, rows: int) -> list[Tiles]:
     """Blocks of rows: those that meet conditions each on their own."""
-    return blocks_of(pattern.rows, rows, apart(pattern))
+    return blocks_of(pattern.rows, rows, border_blocks(pattern))

@@ -59,7 +59,7 @@ def out_of_range(b: Builder, found: Seen, power: int) -> Operand:
 @dataclass(frozen=True, slots=True)
 class SplitRows:
     """Rows of a in parts: those of all blocks of a group in `buffer`. `flags` has a 1 for each row out of range, then for each
-    block with such a row. Where rows are copied before, `staging` is for those of one block."""
+    block with such a row. Where rows are copied before, `row_packing` is for those of one block."""
     b: Builder
     target: Target
     pattern: Contraction
@@ -93,7 +93,7 @@ class SplitRows:
     def fill(self, at: At, block: Affine) -> None:
         """A block of rows, which begins where `at` is; K from at[k] on where K is one axis."""
         if self.row_packing:
-            self.row_packing.stage(at, self.shape.rows)
+            self.row_packing.pack(at, self.shape.rows)
         unsafe: Operand = Literal(0, Type("int32"))
         for first, tile, height in self.shape.halves:
             row = Axis("row", height)

@@ -108,7 +108,7 @@ def chunk_of(count: int, most: int) -> int:
 
 
 def lines_of(pattern: Contraction, found: Bytes, outer: tuple[Axis, ...]) -> int:
-    """How many places of the last of these axes fill the rows of a block: where a is staged, and its rows are few."""
+    """How many places of the last of these axes fill the rows of a block: where a is packed, and its rows are few."""
     few = pattern.rows <= TILE_ROWS and outer and not pattern.nest.where and not is_direct(pattern, found)
     if not few or outer[-1] in pattern.batch or any(w.index.hidden for w in pattern.reduce.where):
         return 1
@@ -120,7 +120,7 @@ def choose_tiles(pattern: Contraction, target: Target) -> Tile | None:
     found = bytes_of(pattern)
     if "int8" not in target.matrix_unit or found is None or pattern.m is None or pattern.inside:
         return None
-    if not is_direct(pattern, found) and len(apart(pattern)) > MAX_SETTLED_BLOCKS:
+    if not is_direct(pattern, found) and len(border_blocks(pattern)) > MAX_SETTLED_BLOCKS:
         return None
     faster = cycles_of_tiles(pattern, found, target) < cycles_of_dot4(pattern, target)
     return Tile(Shape.of(pattern, found, target, pattern.outer).rows, 1) if faster else None
@@ -177,7 +177,7 @@ def is_plain(pattern: Contraction, found: Bytes, known: Expr) -> bool:
 
 
 # ---- how rows and columns are cut ------------------------------------------------------------------------------------
-def apart(pattern: Contraction) -> list[int]:
+def border_blocks(pattern: Contraction) -> list[int]:
     """Starts of blocks of which some rows meet conditions, and some do not."""
     assert pattern.m
     rows = rows_of(pattern)
@@ -195,10 +195,10 @@ def starts(extent: int, rows: int) -> list[int]:
     return [*range(0, extent - rows, rows), extent - rows]
 
 
-def blocks_of(extent: int, rows: int, apart: Sequence[int] = (), again: bool = False) -> list[Tiles]:
-    """Blocks of `rows` rows; those that are `apart` each on their own, and the last one, where it computes rows again, unless
-    that may be done in the iterations of one loop."""
-    alone, result = set(apart), list[Tiles]()
+def blocks_of(extent: int, rows: int, border: Sequence[int] = (), again: bool = False) -> list[Tiles]:
+    """Blocks of `rows` rows; those that begin at `border` each on their own, and the last one, where it computes rows again,
+    unless that may be done in the iterations of one loop."""
+    alone, result = set(border), list[Tiles]()
     for start in starts(extent, rows):
         last = result[-1] if result else None
         if last and start not in alone and last.start not in alone and (again or start == last.end):

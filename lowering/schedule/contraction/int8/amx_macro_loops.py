@@ -1,7 +1,7 @@
 """Products of bytes on a matrix unit (AMX): a block of up to 32 rows by panels of 16 columns, 64 elements of K at a step.
 `tile_shape` says when, and in which shapes; `tile_panels` writes what is done with one panel.
 
-Rows of a are read where they lie, if K is one run of memory there, else they are staged; b is packed as for `dot`. Panels are
+Rows of a are read where they lie, if K is one run of memory there, else they are packed; b is packed as for `dot`. Panels are
 taken as many at a time as stay in the second-level cache, and of a long K as much as stays in the first-level one: sums of
 the chunks before wait in scratch. What is done with the sums of a panel, a loop over rows of vectors, is written between the
 steps of the panel after it, so that both units work at the same time.
@@ -24,7 +24,7 @@ from ...nest.tile_axis import Cut, Piece, Tiles, over
 from ...vectorize.epilogue import Writer
 from ..pack_a import RowPacking
 from ..pattern import Contraction
-from .amx_choose import LANES, Shape, apart, blocks_of, columns, groups, is_direct, is_plain
+from .amx_choose import LANES, Shape, blocks_of, border_blocks, columns, groups, is_direct, is_plain
 from .amx_micro_kernel import Panel, TilePanels
 from .vnni import Bytes, bytes_of
 from .vnni_pack_b import BytePanels, at_run_time, filled, of_constants
@@ -42,8 +42,8 @@ def lower(b: Builder, pattern: Contraction, target: Target, rows: Rows | None) -
 
 @dataclass(frozen=True, slots=True)
 class TileProduct:
-    """The product. `staging` is none where a is read as it lies; `line` is the axis around m of which blocks take in more than
-    one place."""
+    """The product. `row_packing` is None where a is read as it lies; `line` is the axis around m of which blocks take in more
+    than one place."""
     b: Builder
     pattern: Contraction
     shape: Shape
@@ -103,7 +103,8 @@ class TileProduct:
             over(self.b, blocks_of(line.extent, self.shape.lines, again=again), lambda start, _: self.block(
                 {**at, line: start, m: Affine()}, first, cut))
         else:
-            over(self.b, blocks_of(self.pattern.rows, self.shape.rows, apart(self.pattern), again), lambda start, _: self.block(
+            tiles = blocks_of(self.pattern.rows, self.shape.rows, border_blocks(self.pattern), again)
+            over(self.b, tiles, lambda start, _: self.block(
                 {**at, m: start}, first, cut))
 
     @property
@@ -115,7 +116,7 @@ class TileProduct:
     def block(self, at: At, first: Affine, cut: Cut) -> None:
         """A block of rows: all of its chunks of K but the last, then that, which makes outputs of the sums."""
         if self.row_packing:
-            self.stage(self.row_packing, at)
+            self.pack(self.row_packing, at)
         before, size = self.shape.chunks - 1, self.shape.chunk
         if before:
             self.chunk(at, first, cut, Affine(), True)
@@ -125,15 +126,15 @@ class TileProduct:
         for t, (piece,) in cut:
             self.last(at, first, t, piece)
 
-    def stage(self, row_packing: RowPacking, at: At) -> None:
+    def pack(self, row_packing: RowPacking, at: At) -> None:
         """Copy the rows of a block."""
         line, width = self.line, self.shape.width
         if line is None:
-            row_packing.stage(at, width)
+            row_packing.pack(at, width)
             return
         number = Axis("line", self.shape.lines)
         place = {**at, line: at[line] + number}
-        self.b.loop(number, lambda: dataclasses.replace(row_packing, first=Affine.of(number) * width).stage(place, width))
+        self.b.loop(number, lambda: dataclasses.replace(row_packing, first=Affine.of(number) * width).pack(place, width))
 
     def panel(self, at: At, first: Affine, start: Affine, piece: Piece, number: Affine = START) -> Panel:
         """The panel of columns from first + start on; `number` counts those that are finished one after the other."""

@@ -1,6 +1,6 @@
 """Products of bytes, four at a time (VNNI): sum of u8 * s8 into i32.
 
-The rows of a tile are staged as unsigned bytes, the sign bit of signed ones flipped, which adds 128. What that and the zero
+The rows of a tile are packed as unsigned bytes, the sign bit of signed ones flipped, which adds 128. What that and the zero
 points add to a sum depends on its column, and is in the sums' initial values, or on its row, where b has a zero point.
 """
 from __future__ import annotations
@@ -73,15 +73,15 @@ def can_pack(pattern: Contraction, y: Load) -> bool:
     return whole and not pattern.inside and not computed(y.index) and pattern.passes >= MIN_PASSES
 
 
-def can_stage_all(pattern: Contraction, target: Target) -> bool:
-    """Whether the rows of a product with constants can be staged all together, and stay in the second-level cache beside a
+def can_pack_all_rows(pattern: Contraction, target: Target) -> bool:
+    """Whether the rows of a product with constants can be packed all at once, and stay in the second-level cache beside a
     panel: so that a panel that is read once passes all of them."""
     plain = is_constant(pattern.b) and not (pattern.batch or pattern.inside or pattern.nest.where)
     return plain and pattern.passes * pattern.depth <= target.l2_bytes // ALL_ROWS_L2_PART
 
 
 def rows_of_group(pattern: Contraction, tile: int, target: Target) -> int | None:
-    """How many rows, of which all groups have as many, are staged together where all cannot be, so that a panel, once read,
+    """How many rows, of which all groups have as many, are packed together where all cannot be, so that a panel, once read,
     passes that many; None where they are too few, or not all alike."""
     if pattern.m is None or pattern.outer or pattern.reduce.where or pattern.nest.where:
         return None
@@ -113,7 +113,7 @@ def prefixes(pattern: Contraction, flat: Axis) -> tuple[Range, ...] | None:
 
 @dataclass(frozen=True, slots=True)
 class Dot4:
-    """One step of K: total += dot product of four staged bytes with four of b, in each lane."""
+    """One step of K: total += dot product of four packed bytes with four of b, in each lane."""
     b: Builder
     pattern: Contraction
     cut: Cut
@@ -122,12 +122,12 @@ class Dot4:
     conditions: Conditions
     group: int = GROUP
     packs_rows: bool = True
-    are_together: bool = False
-    """Whether all rows, or those of a group, are staged, one after the other; else those of a tile are."""
+    packs_many_rows: bool = False
+    """Whether all rows, or those of a group, are packed, one after the other; else those of a tile are."""
     groups: Axis | None = None
 
     @staticmethod
-    def of(b: Builder, pattern: Contraction, rows: int, target: Target, cut: Cut, are_together: bool = False,
+    def of(b: Builder, pattern: Contraction, rows: int, target: Target, cut: Cut, packs_many_rows: bool = False,
            groups: Axis | None = None) -> Dot4:
         """For tiles of `rows` rows."""
         found = bytes_of(pattern)
@@ -137,11 +137,11 @@ class Dot4:
         packed = of_constants(b, pattern, found.y, zero_points, cut) if is_constant(found.y) else at_run_time(
             b, pattern, found.y, zero_points, cut, target)
         (k,), costs = packed.panels.axes, target.costs
-        packed_rows = pattern.passes // (groups.extent if groups else 1) if are_together else rows
-        stride = k.extent + costs.cache_line_bytes * (are_together and k.extent % costs.few_sets_stride_bytes == 0)
+        packed_rows = pattern.passes // (groups.extent if groups else 1) if packs_many_rows else rows
+        stride = k.extent + costs.cache_line_bytes * (packs_many_rows and k.extent % costs.few_sets_stride_bytes == 0)
         row_packing = RowPacking.of(b, pattern, found.x, (found.of_x, found.of_y), packed_rows, k.extent, stride, True, target)
         conditions = Conditions((), prefixes(pattern, k) or (), (), frozenset())
-        return Dot4(b, pattern, cut, packed, row_packing, conditions, are_together=are_together, groups=groups)
+        return Dot4(b, pattern, cut, packed, row_packing, conditions, packs_many_rows=packs_many_rows, groups=groups)
 
     @property
     def panels(self) -> Panels:
@@ -158,13 +158,13 @@ class Dot4:
         """K, flat and filled up to a multiple of four."""
         return self.panels.axes
 
-    def stage(self, at: At, rows: int) -> None:
-        replace(self.rows, first=self.packed_rows(at, 0)).stage(at, rows)
+    def pack(self, at: At, rows: int) -> None:
+        replace(self.rows, first=self.packed_rows(at, 0)).pack(at, rows)
 
     def packed_rows(self, at: At, row: int) -> Affine:
-        """Where a row of the tile at a place is among those that are staged."""
+        """Where a row of the tile at a place is among those that are packed."""
         number = Affine()
-        if self.are_together:
+        if self.packs_many_rows:
             for axis in (*self.pattern.outer, *([self.pattern.m] if self.pattern.m else [])):
                 number = number * axis.extent + at[axis]
         if self.groups:
@@ -174,7 +174,7 @@ class Dot4:
     def initial(self, at: At, row: int, piece: Piece) -> Operand:
         value = self.b.load(self.packed.initial, self.packed.start(at, at[self.pattern.n]), piece.lanes)
         if self.rows.terms:
-            term = self.b.load(self.rows.terms, self.packed_rows(at, 0 if self.are_together else row))
+            term = self.b.load(self.rows.terms, self.packed_rows(at, 0 if self.packs_many_rows else row))
             value = self.b.op("add", value, self.b.splat(term, piece.lanes))
         return value
 

@@ -1,4 +1,4 @@
-"""Products of bytes with large weights: all rows are staged, and each panel passes all of them; what is done with the sums is a
+"""Products of bytes with large weights: all rows are packed, and each panel passes all of them; what is done with the sums is a
 function of its own where its constants and the sums do not fit the registers together."""
 from __future__ import annotations
 
@@ -85,13 +85,13 @@ def test_a_convolution_is_exact_where_the_cache_is_small(name: str) -> None:
     check([kernel_of(g, CONVOLUTIONS[name](g))], targets=SMALL, interpret=False)
 
 
-def test_rows_that_do_not_fit_the_cache_are_staged_tile_by_tile() -> None:
+def test_rows_that_do_not_fit_the_cache_are_packed_tile_by_tile() -> None:
     k = product(199, 96, 67, "int8", (0, 0))
     assert "rows outermost" in describe(k, DOT4)
     assert max(b.size for b in schedule(k, DOT4).scratch) < 199 * 67
 
 
-def test_panels_are_asked_for_ahead() -> None:
+def test_panels_are_prefetched() -> None:
     k = product(49, 96, 67, "int8", (0, 0))
     asked = {s.address.buffer.name for s in walk(schedule(k, DOT4).body) if isinstance(s, Prefetch)}
     assert "y.packed" in asked
