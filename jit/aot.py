@@ -15,7 +15,7 @@ from ..lowering.loops.program import Program
 from ..lowering.machine_code.codegen import object_file, undefined_symbols
 from ..lowering.memory.plan import Plan
 from ..lowering.native.c_object.archive import archive
-from ..lowering.native.c_object.data import Constants
+from ..lowering.native.c_object.data_symbols import Constants
 from ..lowering.native.c_object.example_main import constant_assembly, skeleton
 from ..lowering.native.c_object.header import header, header_checksum
 from ..lowering.native.c_object.header_sections import constant_file

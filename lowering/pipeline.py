@@ -27,7 +27,7 @@ from .loops.schedule_record import KernelRecord
 from .loops.verify import verify_program
 from .memory.plan import Plan
 from .memory.planner import smallest_plan
-from .native.c_object.data import alignment_of
+from .native.c_object.data_symbols import alignment_of
 from .options import CompileOptions
 from .rewrite.branches import inline_branches
 from .rewrite.common_subexpressions import eliminate_common_subexpressions

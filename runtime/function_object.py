@@ -1,5 +1,5 @@
 """Built-in function objects for compiled programs: a call goes from CPython straight to native code, which checks the
-arguments by a table and runs the program (`lowering/native/process/function_object.py` has that code).
+arguments by a table and runs the program (`lowering/native/process/function_object_code.py` has that code).
 
 It does so while it holds the interpreter's lock, so only programs whose runs are short are called like this. All else (a
 wrong argument, a keyword, another thread in the same workspace or variable) is left to a slow callable, which is the ordinary

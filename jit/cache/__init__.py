@@ -15,7 +15,7 @@ A traced function is traced again, and found by its graph. What depends on a use
 algorithms) is never kept.
 
 Damage: a file is written under another name and renamed when it is whole, and holds a SHA-256 of its contents and its own key
-(`entry`). What does not agree is as if it were not there, and is written again. Poison: machine code is taken only from a
+(`entry_file`). What does not agree is as if it were not there, and is written again. Poison: machine code is taken only from a
 folder and files that belong to this user and that nobody else may write (`folder`); nothing in them is unpickled or evaluated.
 Who can write there as you can run code as you. Any error of the file system means going on without the cache.
 

@@ -1,6 +1,6 @@
 """Machine code that a process has once for all programs, kept like that of a program: what stands behind quick calls
-(`lowering.native.process.function_object`), the pool of threads (`lowering.native.process.thread_pool`), and the interrupt flag
-(`lowering.native.process.interrupt_flag`). Where they come from the cache, a process has them without LLVM."""
+(`lowering.native.process.function_object_code`), the pool of threads (`lowering.native.process.thread_pool`), and the interrupt
+flag (`lowering.native.process.interrupt_flag`). Where they come from the cache, a process has them without LLVM."""
 from __future__ import annotations
 
 import functools
@@ -32,16 +32,16 @@ def caller() -> int:
     where = folder()
     if where is not None:
         keep_caller(where)
-    from ...lowering.native.process import function_object
-    return function_object.caller()
+    from ...lowering.native.process import function_object_code
+    return function_object_code.caller()
 
 
 @functools.cache
 def keep_caller(where: Folder) -> None:
     """Write the code, where it is not there; it is made, which every quick call would do."""
     if is_known() and lacks(where, CALLER):
-        from ...lowering.native.process import function_object
-        write(where, CALLER, function_object.engine().image)
+        from ...lowering.native.process import function_object_code
+        write(where, CALLER, function_object_code.engine().image)
 
 
 # ---- threads ---------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from ...runtime.machine_code import Image, LoadedCode, MappedCode, function_at
 from ...runtime.threads import PoolCode
 from ...runtime.tiles import may_use_tiles
 from ...runtime.variables import Declaration
-from .entry import Entry, Fields
+from .entry_file import Entry, Fields
 
 ENTRY = "program.run"
 

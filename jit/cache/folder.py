@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from ...runtime.arena import Array
 from ...runtime.errors import printable
-from .entry import Entry, Fields, packed, unpacked
+from .entry_file import Entry, Fields, deserialised, serialised
 
 Kind = Literal["code", "entry", "model", "file", "tuning", "known"]
 LIMIT = 1 << 30
@@ -67,7 +67,7 @@ class Folder(NamedTuple):
                 return None
             data, status = mapped(path)
             is_known = status.st_size >= LARGE and self.knows(key, status)
-            found = unpacked(data, key, is_known)
+            found = deserialised(data, key, is_known)
         except (OSError, ValueError):
             return None
         if found is not None:
@@ -99,7 +99,7 @@ class Folder(NamedTuple):
     def write(self, kind: Kind, key: bytes, fields: Fields, arrays: Sequence[Array] = ()) -> bool:
         """Keep an entry; whether it could be. Other entries go where there is no room: looked for at every large entry, and
         at one in 64 of the others, because it takes longer than to write one."""
-        parts = packed(key, fields, arrays)
+        parts = serialised(key, fields, arrays)
         if sum(map(len, parts)) > self.limit:
             return False
         partial = os.path.join(self.path, f"{PARTIAL}{os.getpid()}-{os.urandom(8).hex()}")

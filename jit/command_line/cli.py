@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ...runtime.errors import Problem, printable, printable_text, unwritten
-from .interrupts import forget_interrupt, is_interrupt, repeated_interrupts
+from .keyboard_interrupt import forget_interrupt, is_interrupt, repeated_interrupts
 from .memory_options import add_memory, plain
 
 USAGE, BAD_MODEL, INTERNAL, INTERRUPTED = 2, 3, 4, 130

@@ -117,7 +117,7 @@ def run(options: argparse.Namespace) -> Answer:
     from ...runtime.variables import Context
     from .inputs import gather_inputs, save_arrays
     if (program := program_of(options)) is not None:
-        from ..op_by_op.programs.command import run_text
+        from ..op_by_op.programs.run_program import run_text
         succeeded, text, found = run_text(*program, options.entry)
         return Answer(YES if succeeded else NO, text, found)
     with Progress("reading") as progress:
@@ -145,7 +145,7 @@ def run(options: argparse.Namespace) -> Answer:
 
 def program_of(options: argparse.Namespace) -> tuple[bytes, str] | None:
     """The text and the name of a kernel program, where the model is one."""
-    from ..op_by_op.programs.command import program_text
+    from ..op_by_op.programs.run_program import program_text
     found = program_text(options.model, lambda: standard_input(options))
     if found is not None:
         check_unused(options)
@@ -289,7 +289,7 @@ def resumed(options: argparse.Namespace) -> str:
 
 def report(options: argparse.Namespace) -> Answer:
     """Memory and time of an entry; exit code 1 where it does not fit into what --fit says."""
-    from ..tools.report.command import find
+    from ..tools.report.report_command import find
 
     def lower(path: str) -> Lowered:
         named = argparse.Namespace(**{**vars(options), "model": path})

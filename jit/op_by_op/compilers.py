@@ -14,8 +14,8 @@ from ...runtime.arena import Array
 from ...runtime.errors import Problem
 from ...runtime.interpreter import Interpreter
 from ...runtime.op_by_op.attributes import FrozenOpAttrs
-from ...runtime.op_by_op.kernels import Kernel
-from ...runtime.op_by_op.kernels import Traced as TracedOperation
+from ...runtime.op_by_op.compiled_kernels import Kernel
+from ...runtime.op_by_op.compiled_kernels import Traced as TracedOperation
 from ...runtime.op_by_op.metadata import TensorMetadata
 from ...runtime.op_by_op.tensor_kinds import STRINGS
 from ..decorator import Jit, TensorSpec

@@ -18,7 +18,7 @@ import numpy as np
 from ...runtime.arena import Array
 from ...runtime.errors import Problem
 from ...runtime.op_by_op.attributes import FrozenOpAttrs
-from ...runtime.op_by_op.kernels import Kernel
+from ...runtime.op_by_op.compiled_kernels import Kernel
 from ...runtime.op_by_op.metadata import TensorMetadata
 from . import operations
 

@@ -18,7 +18,7 @@ LISTS = frozenset({"parts", "arrays"})
 
 STATEFUL = frozenset({"tosa.variable", "tosa.variable_read", "tosa.variable_write", "tosa.variable.read",
                       "tosa.variable.write"})
-"""Operators that are no functions of tensors: `runtime.op_by_op.variable_operations` registers them."""
+"""Operators that are no functions of tensors: `runtime.op_by_op.stateful_operations` registers them."""
 
 CONSTANTS = frozenset({"shift", "multiplier", "pad_const", "table", "row_count"})
 """Operands of TOSA's operators that are known when compiling, beside shapes and zero points."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ...lowering.dialects.tosaic.check import Assert
+from ...lowering.dialects.tosaic.assertion import Assert
 from ...lowering.graph.types import I1
 from .conversion import tensor
 from .trace import is_tracing, problem, record

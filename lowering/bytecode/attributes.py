@@ -13,7 +13,7 @@ from ..text.attributes import Attribute, Dense, Dictionary, FunctionType, Number
 from ..text.elements import check_size, from_bytes, from_raw, read_only, stored_bytes
 from ..text.syntax import Fault
 from ..text.types import TypeReader
-from .binary import Cursor, Unreadable
+from .sections import Cursor, Unreadable
 
 SIGNS = ("i", "si", "ui")
 FLOATS = {3: BF16, 4: F16, 5: F32, 6: F64}

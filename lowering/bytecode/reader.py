@@ -24,7 +24,8 @@ from ..text.attributes import Attribute, Dense, Dictionary, Text
 from ..text.fields import make_operator
 from ..text.operations import CAST, RETURNS, YIELDS, converts_nothing
 from .attributes import Table
-from .binary import (
+from .operation_records import Record, Region, read_ir
+from .sections import (
     ATTRIBUTES,
     DIALECT,
     IR,
@@ -39,7 +40,6 @@ from .binary import (
     sections,
     strings,
 )
-from .operations import Record, Region, read_ir
 
 MODULE, FUNCTION = "builtin.module", "func.func"
 FUNCTION_PROPERTIES = ("arg_attrs?", "function_type", "no_inline?", "res_attrs?", "sym_name", "sym_visibility?")

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from .expression import Expr, apply, cast, clamp, literal, select
-from .functions import signed_power
+from .float_functions import signed_power
 
 ROUNDER = 1.5 * 2.0**52
 """Added to a number below 2^51, it leaves the nearest integer in the low bits."""

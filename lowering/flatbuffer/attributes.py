@@ -10,7 +10,7 @@ from ..graph.graph import Operation
 from ..graph.operator import UnknownOp
 from ..graph.types import TensorType
 from ..text.fields import fields_of
-from .packing import ALIGNMENT, pack
+from .element_encoding import ALIGNMENT, encode
 from .schema import BY_OPERATOR, ENUMERATIONS, SIGN_AGNOSTIC, Code, Field
 from .tensors import element_code
 
@@ -83,7 +83,7 @@ def bound_bytes(value: float, operation: Operation) -> bytes:
     assert isinstance(type, TensorType)
     with np.errstate(all="ignore"):
         one = np.array([value]).astype(type.element.dtype)
-    return pack(one, type.element).tobytes().ljust(ALIGNMENT, b"\0")
+    return encode(one, type.element).tobytes().ljust(ALIGNMENT, b"\0")
 
 
 def check_signs(operation: Operation, code: Code) -> None:

@@ -15,9 +15,9 @@ from ..dialects.tosa.data import Const, ConstShape
 from ..graph.graph import Block, Function, Operation, Value, captures
 from ..graph.types import Array, TensorType
 from .attributes import attribute_fields, check_signs, code_of
-from .names import NAME_ATTRIBUTE, Names
 from .records import BlockRecord, OperatorRecord, RegionRecord, ShapeRecord, TensorRecord
 from .schema import BY_NAME, REGIONS
+from .tensor_names import NAME_ATTRIBUTE, Names
 from .tensors import record_of, tensor_record
 
 EFFECTS = {"read": "VARIABLE_READ", "write": "VARIABLE_WRITE"}

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...runtime.errors import Problem
 from ..graph.types import Array
-from .binary import Binary, Table, broken
+from .bounds_checked import Binary, Table, broken
 from .position import FilePosition
 from .records import BlockRecord, FileRecord, OperatorRecord, RegionRecord, ShapeRecord, TensorRecord
 from .schema import IDENTIFIER, KNOWN_FEATURES, OPERATOR_CODES, Code

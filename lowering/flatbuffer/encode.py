@@ -12,9 +12,9 @@ import numpy as np
 from ...runtime.errors import Problem
 from ...runtime.records import dataclass
 from ..graph.types import Array
-from .builder import EMPTY, MAXIMUM_SIZE, Builder, Data, Node, Scalar, TableNode
 from .records import BlockRecord, FileRecord, OperatorRecord, RegionRecord, ShapeRecord, TensorRecord
 from .schema import IDENTIFIER
+from .table_builder import EMPTY, MAXIMUM_SIZE, Builder, Data, Node, Scalar, TableNode
 
 ALIGNMENT = 8
 

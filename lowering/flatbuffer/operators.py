@@ -14,7 +14,7 @@ from ..graph.operator import OPERATORS, Op, UnknownOp
 from ..graph.types import F32, I32, Array, ElementType, Type
 from ..text.attributes import Attribute, Number, Numbers
 from ..text.fields import declared, element_of, fields_of
-from .packing import unpack
+from .element_encoding import decode
 from .records import OperatorRecord
 from .schema import ENUMERATIONS, REGIONS, Field
 from .tensors import element_type
@@ -74,7 +74,7 @@ def bound(data: bytes, operands: Sequence[Type], what: str) -> Any:
     if found is None:
         raise Problem(f"{what} is a number, but there is no tensor to bound", kind="type")
     try:
-        one = unpack(np.frombuffer(data, np.uint8), found, (1,))[0]
+        one = decode(np.frombuffer(data, np.uint8), found, (1,))[0]
     except Problem as problem:
         raise Problem(f"{what}: {problem.message}", kind="attribute") from None
     return float(one) if found.is_float else int(one)

@@ -19,14 +19,14 @@ from ..graph.operator import Op
 from ..graph.types import Array, ShapeType, TensorType, Type
 from ..graph.verify import MAXIMUM_NESTING, symbol_of
 from ..text.printer import IDENTIFIER
-from .constants import Constants
+from .constant_cache import Constants
 from .decode import decode
-from .names import NAME_ATTRIBUTE
 from .operators import make_operator
 from .order import Cycle, in_order
 from .position import FilePosition, location_of, shown, whole
 from .records import BlockRecord, FileRecord, OperatorRecord, RegionRecord, ShapeRecord, TensorRecord
 from .schema import REGIONS
+from .tensor_names import NAME_ATTRIBUTE
 from .tensors import UNKNOWN_EXTENT, type_of
 
 SHARED_PARTS = 20_000

@@ -6,7 +6,7 @@ import numpy as np
 from ...runtime.errors import Problem, require
 from ..graph.types import Array, BlockScaled, ElementType, ShapeType, TensorType, Type, block_scaled
 from ..graph.verify import MOST_EXTENTS
-from .packing import pack, pack_scaled, unpack, unpack_scaled
+from .element_encoding import decode, decode_scaled, encode, encode_scaled
 from .position import shown
 from .records import ShapeRecord, TensorRecord
 from .schema import BLOCK_SHAPE, ELEMENT_CODES, ELEMENTS, SIGNLESS
@@ -62,10 +62,10 @@ def data_of(record: TensorRecord | ShapeRecord, type: TensorType | ShapeType) ->
         raise Problem(f"{shown(record.name)} has no data", kind="shape")
     require(all(n > 0 for n in type.dims), f"{shown(record.name)} has an extent below 1: {list(type.dims)}", kind="shape")
     if not isinstance(type.element, BlockScaled):
-        return unpack(record.data, type.element, type.dims)
+        return decode(record.data, type.element, type.dims)
     if record.scale_data is None:
         raise Problem(f"{shown(record.name)} has no scales", kind="shape")
-    return unpack_scaled(record.data, record.scale_data, type.element, type.dims)
+    return decode_scaled(record.data, record.scale_data, type.element, type.dims)
 
 
 def extents(record: ShapeRecord) -> Array:
@@ -108,7 +108,7 @@ def tensor_record(name: str, type: TensorType, data: Array | None = None) -> Ten
     require(max(shape, default=1) < 1 << 31, f"{name} is {type}, a .tosa file has 32 bits for an extent", kind="unsupported")
     element = type.element
     if isinstance(element, BlockScaled):
-        values, scales = (None, None) if data is None else pack_scaled(data, element)
+        values, scales = (None, None) if data is None else encode_scaled(data, element)
         return TensorRecord(name, shape, element_code(element.value), values, scale=element_code(element.scale),
                             scale_data=scales, block=BLOCK_SHAPE)
-    return TensorRecord(name, shape, element_code(element), None if data is None else pack(data, element))
+    return TensorRecord(name, shape, element_code(element), None if data is None else encode(data, element))

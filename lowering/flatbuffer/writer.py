@@ -24,8 +24,8 @@ from ..rewrite.strip_quantized import strip_quantized
 from .block_writer import RegionWriter, used_variables
 from .encode import encode
 from .records import FileRecord
+from .required_version import has_new_type, is_block_scaled, needs_1_1
 from .schema import BLOCK_SCALED_FEATURE
-from .versions import has_new_type, is_block_scaled, needs_1_1
 
 VERSION_1_0, VERSION_1_1 = (1, 0, 2), (1, 1, 0)
 ENTRY = "main"

@@ -37,7 +37,7 @@ from .ir import (
     Var,
     ZeroTile,
 )
-from .operations import apply, converted
+from .lane_operations import apply, converted
 from .tile_products import multiply_float_tiles, multiply_tiles
 
 POISON = 0xA5

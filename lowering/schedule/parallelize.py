@@ -40,7 +40,7 @@ from ..loops.ir import (
     walk,
 )
 from ..loops.schedule_record import TaskRecord
-from ..loops.substitute import substituted
+from ..loops.substitute_buffers import substituted
 from ..row_tiling.ring_buffers import copied
 from ..target.costs import Costs
 

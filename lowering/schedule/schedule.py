@@ -20,7 +20,7 @@ from ..loops.dependence.access_order import may_overwrite
 from ..loops.ir import Function, buffers_read
 from ..loops.program import Program
 from ..loops.schedule_record import ChainRecord, KernelRecord, NestRecord, RowRecord, TaskRecord
-from ..loops.substitute import substituted
+from ..loops.substitute_buffers import substituted
 from ..row_tiling.ring_buffers import copied
 from ..row_tiling.row_access import row_dimension
 from ..row_tiling.row_chains import Chain
@@ -29,8 +29,8 @@ from ..target.target import Target
 from .contraction import recognise as contraction
 from .contraction.bf16_split import choose as limbs
 from .contraction.constant_outputs import with_background
+from .contraction.contraction_strategies import ContractionStrategy
 from .contraction.padded_input import PaddedInput
-from .contraction.strategies import ContractionStrategy
 from .fft import FourierTransform
 from .nest.loop_nest import Nest, flatten
 from .nest.row_range import Rows

@@ -14,7 +14,7 @@ from ..graph.types import Array
 from ..kernels.kernel import Kernel
 from ..loops.ir import Function, note_alike
 from ..loops.schedule_record import KernelRecord, NestRecord
-from ..loops.substitute import substituted
+from ..loops.substitute_buffers import substituted
 from ..target.target import Target
 from .derived_constants import Derived, constant_buffer
 from .kernel_signature import Text, signature_of

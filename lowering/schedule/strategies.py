@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from ...runtime.records import dataclass
 from .contraction.choose import run_interleaved
+from .contraction.contraction_strategies import ContractionStrategy
 from .contraction.gemv import Gemv
 from .contraction.padded_input import PaddedInput
-from .contraction.strategies import ContractionStrategy
 from .elementwise.elementwise import Elementwise
 from .elementwise.transpose import Transpose
 from .fft import FourierTransform
@@ -23,8 +23,8 @@ from .window.window import Window
 KERNEL_STRATEGIES = (FourierTransform, PaddedInput)
 """Of whole kernels."""
 STRATEGIES = (RowReduction, ContractionStrategy, ColumnReduction, Gemv, Int8Window, Window, Transpose, Elementwise)
-"""Of nests. `ContractionStrategy` has variants by the unit that does the work (`contraction.strategies`); the last one fits
-every nest."""
+"""Of nests. `ContractionStrategy` has variants by the unit that does the work (`contraction.contraction_strategies`); the last
+one fits every nest."""
 
 
 def choose(nest: Nest, constraints: Constraints) -> Strategy:

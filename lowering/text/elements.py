@@ -26,7 +26,7 @@ from ..graph.types import (
     ElementType,
     TensorType,
 )
-from .lists import decode_list
+from .number_lists import decode_list
 from .scalars import bits_of, from_bits
 from .syntax import Fault
 
@@ -101,8 +101,8 @@ def decode_hex(text: str, start: int, end: int, type: TensorType) -> Array:
     data, one = hexadecimal(text[start + 3:end - 1], start + 3), stored_bytes(type.element)
     found = from_raw(data, type)
     if found is None:
-        packed = f", or {packed_bytes(type)} of eight elements each" if type.element == I1 else ""
-        raise Fault(f"{len(data)} bytes of data, but {type} takes {one * type.size} (or {one} for all elements alike{packed})",
+        bits = f", or {bitmap_bytes(type)} of eight elements each" if type.element == I1 else ""
+        raise Fault(f"{len(data)} bytes of data, but {type} takes {one * type.size} (or {one} for all elements alike{bits})",
                     start, kind="shape")
     return found
 
@@ -118,13 +118,13 @@ def from_raw(data: bytes | memoryview, type: TensorType) -> Array | None:
     if len(data) == one * type.size:
         return from_bytes(data, type.element).reshape(type.dims)
     alike = len(data) == one
-    if type.element == I1 and len(data) == packed_bytes(type) and not (alike and data[0] in (0x00, 0xFF)):
+    if type.element == I1 and len(data) == bitmap_bytes(type) and not (alike and data[0] in (0x00, 0xFF)):
         bits = np.unpackbits(np.frombuffer(data, np.uint8), count=type.size, bitorder="little")
         return bits.astype(bool).reshape(type.dims)
     return splat(from_bytes(data, type.element), type) if alike else None
 
 
-def packed_bytes(type: TensorType) -> int:
+def bitmap_bytes(type: TensorType) -> int:
     """Bytes of booleans of which eight are in a byte."""
     return -(-type.size // 8)
 

@@ -42,7 +42,7 @@ def table_of(parser: Lark, grammar: str) -> str:
     from lark.lexer import TerminalDef
     data, memo = parser.memo_serialize([TerminalDef, Rule])
     data["options"] = {name: None if name in OWN else value for name, value in data["options"].items()}
-    data["parser"]["parser"] = packed(data["parser"]["parser"])
+    data["parser"]["parser"] = table_as_lists(data["parser"]["parser"])
     table = {"for": origin(grammar), "data": data, "memo": in_order(memo)}
     return json.dumps(table, separators=(",", ":")) + "\n"
 
@@ -53,7 +53,7 @@ def origin(grammar: str) -> list[str]:
     return [lark.__version__, hashlib.sha256(grammar.encode()).hexdigest()]
 
 
-def packed(parser: Mapping[str, Any]) -> dict[str, Any]:
+def table_as_lists(parser: Mapping[str, Any]) -> dict[str, Any]:
     """Lark's table of states as lists, by number: an action, where it goes (a state's number, or a rule's instead of its mark),
     and the tokens that it follows. Tokens are in the order of their names, states in that in which they are reached: Lark's own
     order is another in each process."""

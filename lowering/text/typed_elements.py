@@ -14,7 +14,7 @@ import numpy as np
 from ..graph.block_scaled_arrays import joined, split
 from ..graph.types import I8, MXINT8, Array, BlockScaled, ElementType, TensorType
 from .elements import check_size, decode, read_only
-from .lists import decode_list
+from .number_lists import decode_list
 from .syntax import Fault
 
 SCALES = re.compile(r",\s*\{([^{}]*)\}")

@@ -19,11 +19,11 @@ from ..rewrite.specialize import specialized
 from .bindings import Bound, Handle, Scope, check_handles, symbol_of, tensors
 from .constants import array_of, type_of
 from .divide import Part
-from .inline import Places, copies, place_of
-from .plan import MAIN, Plan
+from .import_plan import MAIN, Plan
 from .records import OperatorRecord, SignatureRecord, SubgraphRecord
 from .resizes import write_resize
 from .settle import settle
+from .splice_converted import Places, copies, place_of
 from .write_kernels import WRITE, write_kernel
 from .write_slices import write_slice
 

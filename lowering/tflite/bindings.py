@@ -8,8 +8,8 @@ from ...runtime.errors import Problem
 from ...runtime.records import dataclass
 from ..flatbuffer.position import FilePosition
 from ..graph.graph import Value
-from .inline import place_of
 from .records import OperatorRecord
+from .splice_converted import place_of
 
 LARGEST_DEPTH = 64
 """Subgraphs run each other no deeper than this."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 from math import prod
 
 from ...runtime.errors import Problem
-from ..flatbuffer.packing import packed_size, unpack
+from ..flatbuffer.element_encoding import decode, encoded_size
 from ..flatbuffer.position import shown
 from ..graph.types import I32, I64, Array, ElementType, TensorType
 from .records import TensorRecord
@@ -30,11 +30,11 @@ def array_of(tensor: TensorRecord) -> Array:
     """A constant's data."""
     assert tensor.data is not None
     element, shape = element_of(tensor), tuple(n or 0 for n in tensor.shape)
-    expected = packed_size(element, prod(shape))
+    expected = encoded_size(element, prod(shape))
     if tensor.data.size != expected:
         raise Problem(f"the constant {shown(tensor.name)} has {tensor.data.size} bytes, {TensorType(shape, element)} takes "
                       f"{expected}", kind="shape")
-    return unpack(tensor.data, element, shape)
+    return decode(tensor.data, element, shape)
 
 
 def integers(tensor: TensorRecord | None) -> tuple[int, ...] | None:

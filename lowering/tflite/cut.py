@@ -11,7 +11,7 @@ from dataclasses import field
 import numpy as np
 
 from ...runtime.records import dataclass
-from ..flatbuffer.builder import Builder, Data, Node, Reference, Scalar, TableNode
+from ..flatbuffer.table_builder import Builder, Data, Node, Reference, Scalar, TableNode
 from .divide import Part
 from .records import ModelRecord
 from .schema import BUFFER, IDENTIFIER, MODEL, SIGNATURE, SUBGRAPH

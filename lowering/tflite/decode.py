@@ -1,8 +1,7 @@
 """The bytes of a .tflite file -> records. Whatever is wrong with a file is a Problem at its place in it.
 
-Nothing is trusted: offsets and lengths are checked by `flatbuffer.binary`, numbers of tensors, buffers, operator codes and
-subgraphs here, and that each tensor has one origin that lies before its uses.
-"""
+Nothing is trusted: offsets and lengths are checked by `flatbuffer.bounds_checked`, numbers of tensors, buffers, operator codes
+and subgraphs here, and that each tensor has one origin that lies before its uses. """
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ import numpy as np
 
 from ...runtime.errors import Problem
 from ...runtime.records import dataclass
-from ..flatbuffer.binary import Binary, Table
+from ..flatbuffer.bounds_checked import Binary, Table
 from ..flatbuffer.position import FilePosition, shown, whole
 from ..graph.types import Array
 from .records import ModelRecord, OperatorRecord, Options, SignatureRecord, SubgraphRecord, TensorRecord

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...runtime.errors import Label, Position, Problem
-from ..bytecode.binary import Unreadable
 from ..bytecode.reader import read_module
+from ..bytecode.sections import Unreadable
 from ..graph.operator import UnknownOp
 from ..rewrite.infer_shapes import verified
 from ..rewrite.legalize import legalize
@@ -18,7 +18,7 @@ from ..rewrite.prune import prune
 from .cut import cut, part_name
 from .decode import decode
 from .divide import Part, part_of
-from .plan import Plan, plan_of
+from .import_plan import Plan, plan_of
 
 if TYPE_CHECKING:
     from ..flatbuffer.position import FilePosition

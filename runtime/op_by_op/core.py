@@ -13,16 +13,16 @@ from ..errors import Position, Problem
 from ..variables import Context, checked_context, process
 from .asynchronous import AsyncValue, raised
 from .attributes import EMPTY, FrozenOpAttrs, OpAttrs
-from .buffers import HANDLE
+from .buffer_reuse import HANDLE
 from .callbacks import hold, release, run_callbacks
 from .chain import Chain
+from .compiled_kernels import Compiler, Entry, Known
 from .deferred import DeferredCall, is_deferrable
 from .effects import Effects, Link
 from .forks import follow_forks
 from .handle import TensorHandle, TensorResolver, borrow
 from .handler import NullOpHandler, OpHandler, OpInvocation, run_handler
 from .kernel_handler import DispatchFunction, KernelOpHandler, MetadataFunction, PythonOperation
-from .kernels import Compiler, Entry, Known
 from .location import CodeLocation, Diagnostic, Place, caller, line_of
 from .metadata import TensorMetadata
 from .operands import operands_of

@@ -12,8 +12,8 @@ from ..arena import Array
 from ..errors import Problem
 from .asynchronous import TRANSITION, AsyncValue, Waiting
 from .callbacks import with_row
+from .compiled_kernels import Entry
 from .handle import TensorHandle, given_away, keep_settled
-from .kernels import Entry
 from .metadata import TensorMetadata
 from .operation import Stage, lost_thread
 from .reporting import INTERRUPTS, problem_of

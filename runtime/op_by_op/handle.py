@@ -1,7 +1,7 @@
 """Tensor handles: what a client has of a tensor, now or later. Metadata (dtype and shape) is known no later than the contents.
 
 A handle is a value: what it stands for never changes once it is ready. The array inside belongs to the runtime (then it may be
-written, once nobody else refers to it: `buffers`), or is a read-only view of the client's.
+written, once nobody else refers to it: `buffer_reuse`), or is a read-only view of the client's.
 """
 from __future__ import annotations
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..arena import Array
 from .attributes import FrozenOpAttrs
+from .compiled_kernels import Compiler, Entry, Kernels, Known
 from .handle import TensorHandle
 from .handler import OpHandler, OpInvocation
-from .kernels import Compiler, Entry, Kernels, Known
 from .metadata import TensorMetadata
 from .operation import OpCall, Operation
 from .stealing import steal

@@ -23,8 +23,8 @@ from .attributes import FrozenOpAttrs
 from .logging_handler import tensor_text
 from .metadata import TensorMetadata
 from .operation import OpCall
+from .stateful_operations import register_variables
 from .tensor_kinds import STRINGS
-from .variable_operations import register_variables
 
 if TYPE_CHECKING:
     from .core import CoreRuntime

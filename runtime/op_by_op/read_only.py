@@ -2,7 +2,7 @@
 
 A read-only view of a NumPy array can be made writable again as long as the array behind it is. So there is none behind it, as
 far as NumPy knows: the memory belongs to an object of ours that offers it for reading alone. That object refers to the array,
-which is thereby seen to be in use (`buffers`).
+which is thereby seen to be in use (`buffer_reuse`).
 """
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Running a kernel over the buffer of an argument that nobody else refers to any more (`buffers` says when that is so)."""
+"""Running a kernel over the buffer of an argument that nobody else refers to any more (`buffer_reuse` says when that is so)."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ..arena import Array
-from .buffers import alone
+from .buffer_reuse import alone
+from .compiled_kernels import Entry
 from .handle import TensorHandle
-from .kernels import Entry
 
 if TYPE_CHECKING:
     from .core import CoreRuntime

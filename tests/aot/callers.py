@@ -8,7 +8,7 @@ import numpy as np
 from tosaic.jit.aot import Artifact, Form
 from tosaic.jit.stages import Lowered
 from tosaic.lowering.graph.types import Array
-from tosaic.lowering.native.c_object.names import c_name, macro
+from tosaic.lowering.native.c_object.c_names import c_name, macro
 from tosaic.lowering.native.c_object.pools import Pool
 
 GUARD = 64

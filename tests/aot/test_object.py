@@ -17,7 +17,7 @@ from tosaic.lowering.loops.program import Program
 from tosaic.lowering.machine_code.codegen import undefined_symbols
 from tosaic.lowering.memory.buffers import PoolInfo
 from tosaic.lowering.memory.planner import Memory, plan
-from tosaic.lowering.native.c_object.data import INLINE_BYTES
+from tosaic.lowering.native.c_object.data_symbols import INLINE_BYTES
 from tosaic.lowering.native.process.load import load
 from tosaic.lowering.target.presets import target
 from tosaic.runtime.errors import Problem

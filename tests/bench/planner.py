@@ -19,8 +19,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from tosaic.lowering.memory.algorithms.capacity_search import Effort
 from tosaic.lowering.memory.algorithms.lower_bound import lower_bound
-from tosaic.lowering.memory.algorithms.packing import Effort
 from tosaic.lowering.memory.algorithms.portfolio import EXACT_VISITS, PORTFOLIO_VISITS, TRIFLE, planned
 from tosaic.lowering.memory.algorithms.run import ALGORITHMS, run_algorithm
 from tosaic.lowering.memory.buffers import BufferInfo, PoolAllocation, PoolInfo, with_conflicts

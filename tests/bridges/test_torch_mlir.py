@@ -16,7 +16,7 @@ from tosaic.jit.models.open_model import open_model
 from tosaic.jit.models.torch_mlir import to_tosa
 from tosaic.lowering.graph.graph import Module
 from tosaic.lowering.graph.types import F32, TensorType
-from tosaic.lowering.rewrite.interface import State, bind_state, rename_inputs
+from tosaic.lowering.rewrite.function_interface import State, bind_state, rename_inputs
 from tosaic.lowering.rewrite.narrow_doubles import narrow_doubles
 from tosaic.lowering.rewrite.open_bounds import open_bounds
 from tosaic.lowering.text.reader import read_module

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tosaic.jit.models.tflite import from_tflite
 from tosaic.lowering.bytecode import attributes
-from tosaic.lowering.bytecode.binary import Cursor, Unreadable
 from tosaic.lowering.bytecode.reader import read_module
+from tosaic.lowering.bytecode.sections import Cursor, Unreadable
 from tosaic.lowering.graph.graph import Module
 from tosaic.lowering.graph.operator import UnknownOp
 from tosaic.lowering.graph.types import I1, TensorType

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import tosaic
 from tosaic.lowering.bytecode import attributes
-from tosaic.lowering.bytecode.binary import Unreadable
 from tosaic.lowering.bytecode.reader import read_module
+from tosaic.lowering.bytecode.sections import Unreadable
 from tosaic.lowering.graph.graph import Module
 from tosaic.lowering.text.printer import print_module
 from tosaic.lowering.text.reader import read_module as read_text

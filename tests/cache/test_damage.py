@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import tosaic
 from tosaic.jit.cache import folder as folder_module
-from tosaic.jit.cache.entry import packed, unpacked
+from tosaic.jit.cache.entry_file import deserialised, serialised
 from tosaic.jit.cache.folder import ABANDONED, Folder
 from tosaic.jit.cache.keys import digest
 
@@ -45,19 +45,19 @@ def test_fields_and_arrays_come_back_at_aligned_places(cache: Folder) -> None:
 
 
 def test_every_damaged_byte_is_found() -> None:
-    whole = b"".join(packed(KEY, {"name": "x"}, ARRAYS))
-    assert unpacked(whole, KEY) is not None and unpacked(whole, OTHER) is None
+    whole = b"".join(serialised(KEY, {"name": "x"}, ARRAYS))
+    assert deserialised(whole, KEY) is not None and deserialised(whole, OTHER) is None
     for at in range(len(whole)):
         for flip in (1, 0x80, 0xFF):
             damaged = bytearray(whole)
             damaged[at] ^= flip
-            assert unpacked(bytes(damaged), KEY) is None, at
+            assert deserialised(bytes(damaged), KEY) is None, at
 
 
 def test_every_shorter_or_longer_file_is_found() -> None:
-    whole = b"".join(packed(KEY, {"name": "x"}, ARRAYS))
-    assert all(unpacked(whole[:n], KEY) is None for n in range(len(whole)))
-    assert unpacked(whole + b"\0", KEY) is None and unpacked(b"", KEY) is None
+    whole = b"".join(serialised(KEY, {"name": "x"}, ARRAYS))
+    assert all(deserialised(whole[:n], KEY) is None for n in range(len(whole)))
+    assert deserialised(whole + b"\0", KEY) is None and deserialised(b"", KEY) is None
 
 
 def test_a_damaged_entry_is_compiled_again_and_replaced(code: Path) -> None:
@@ -67,7 +67,7 @@ def test_a_damaged_entry_is_compiled_again_and_replaced(code: Path) -> None:
         damaged[at] ^= 0x55
         code.write_bytes(damaged)
         assert tosaic.load(ADD)(X).tolist() == [2, 3, 4, 5]
-        assert unpacked(code.read_bytes(), bytes.fromhex(code.name.split(".")[0])) is not None
+        assert deserialised(code.read_bytes(), bytes.fromhex(code.name.split(".")[0])) is not None
 
 
 @pytest.mark.parametrize("length", [0, 1, 95, 96, 500])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tosaic.jit.cache import entry as entry_module
+from tosaic.jit.cache import entry_file as entry_module
 from tosaic.jit.cache import folder as folder_module
 from tosaic.jit.cache import versions
 from tosaic.jit.cache.folder import LARGE, Folder

@@ -14,7 +14,7 @@ from tosaic.jit.command_line.cli import main
 from tosaic.jit.models.source import Evaluator
 from tosaic.jit.stages import Traced
 from tosaic.jit.tools.check.import_check import check_import
-from tosaic.lowering.flatbuffer.builder import Scalar
+from tosaic.lowering.flatbuffer.table_builder import Scalar
 
 from ..tflite.files import Graph, Operator, Signature, Tensor, constant, file
 

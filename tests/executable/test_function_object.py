@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tosaic
 from tosaic.lowering.machine_code.codegen import parse
-from tosaic.lowering.native.process import function_object as native
+from tosaic.lowering.native.process import function_object_code as native
 from tosaic.runtime import function_object as runtime
 from tosaic.runtime import python_layout
 from tosaic.runtime.errors import Problem

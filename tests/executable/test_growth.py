@@ -12,7 +12,7 @@ import pytest
 import tosaic
 from tosaic.jit.stages import Compiled
 from tosaic.lowering.machine_code.codegen import Engine
-from tosaic.lowering.native.process.function_object import caller
+from tosaic.lowering.native.process.function_object_code import caller
 from tosaic.lowering.target.target import Target
 from tosaic.runtime.interpreter import interpret
 

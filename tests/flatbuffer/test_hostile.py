@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tosaic.lowering.flatbuffer.binary import Binary
+from tosaic.lowering.flatbuffer.bounds_checked import Binary
 from tosaic.lowering.flatbuffer.reader import read_module
 from tosaic.lowering.flatbuffer.writer import write_module
 from tosaic.lowering.graph.graph import Module

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tosaic.lowering.dialects.tosaic.check import Assert
+from tosaic.lowering.dialects.tosaic.assertion import Assert
 from tosaic.lowering.fuse.fuse import fuse
 from tosaic.lowering.graph.graph import Block, Module, Value
 from tosaic.lowering.graph.types import F32, I1, TensorType

@@ -52,7 +52,7 @@ def test_inputs_in_the_workspace_stay_the_callers_arrays_here() -> None:
 
 
 def test_buffers_are_aligned_as_the_machine_needs_it_unless_it_is_said() -> None:
-    from tosaic.lowering.native.c_object.data import alignment_of
+    from tosaic.lowering.native.c_object.data_symbols import alignment_of
     from tosaic.lowering.target.presets import host, target
     entry = tosaic.load(DATA / "corpus" / "f_mlp_int8.mlir").main
     for lowered, most in ((entry.lower(), alignment_of(host())), (entry.lower(tosaic.CompileOptions(target("thumbv7em"))), 8),

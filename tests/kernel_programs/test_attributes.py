@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 from tosaic.jit.op_by_op.program_text.reader import read_program
-from tosaic.jit.op_by_op.programs.attributes import attributes_lines, operation_attributes
+from tosaic.jit.op_by_op.programs.attribute_conversion import attributes_lines, operation_attributes
 from tosaic.runtime.errors import Problem
 
 from .programs import run

@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 import pytest
-from tosaic.jit.op_by_op.program_text.kernels import OPEN, SIGNATURES
+from tosaic.jit.op_by_op.program_text.kernel_program import Program
+from tosaic.jit.op_by_op.program_text.kernel_table import OPEN, SIGNATURES
 from tosaic.jit.op_by_op.program_text.printer import print_program
-from tosaic.jit.op_by_op.program_text.program import Program
 from tosaic.jit.op_by_op.program_text.reader import is_program, read_program
 
 from .test_operations import DOCUMENT

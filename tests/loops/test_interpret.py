@@ -16,7 +16,7 @@ from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.interpret import Memory, run_function
 from tosaic.lowering.loops.interpret_steps import run_program
 from tosaic.lowering.loops.ir import INDEX, Function, Literal, Type
-from tosaic.lowering.loops.operations import OPERATIONS, apply, converted
+from tosaic.lowering.loops.lane_operations import OPERATIONS, apply, converted
 from tosaic.runtime.errors import Problem
 
 from .functions import F32, argument, blurred, everything, guarded, program, result, temporary, unary

@@ -7,8 +7,8 @@ import random
 from collections.abc import Sequence
 
 import pytest
+from tosaic.lowering.memory.algorithms.capacity_search import Effort
 from tosaic.lowering.memory.algorithms.lower_bound import lower_bound
-from tosaic.lowering.memory.algorithms.packing import Effort
 from tosaic.lowering.memory.algorithms.portfolio import planned
 from tosaic.lowering.memory.algorithms.run import allocate
 from tosaic.lowering.memory.buffers import BufferInfo, PoolInfo, symmetric, with_conflicts

@@ -15,7 +15,7 @@ from tosaic.lowering.elements.expression import Buffer, Expr, Load, reduce
 from tosaic.lowering.kernels.kernel import Compute, Kernel
 from tosaic.lowering.loops.ir import INDEX, Address, Function, Literal, LoadFrom, StoreTo, Type, Var
 from tosaic.lowering.loops.program import Program
-from tosaic.lowering.memory.check.layout import Layout, Use
+from tosaic.lowering.memory.check.placed_buffers import Layout, Use
 from tosaic.lowering.memory.check.step_uses import StepUses
 from tosaic.lowering.memory.plan import PlannedBuffer
 

@@ -9,7 +9,7 @@ import pytest
 import tosaic
 from tosaic import OpAttrs, Problem
 from tosaic.jit.op_by_op import compilers
-from tosaic.runtime.op_by_op.kernels import LONG
+from tosaic.runtime.op_by_op.compiled_kernels import LONG
 from tosaic.runtime.op_by_op.metadata import TensorMetadata
 
 SMALL, LARGE = 8, 768

@@ -33,7 +33,7 @@ from tosaic.lowering.rewrite.infer_shapes import infer_shapes
 from tosaic.lowering.rewrite.narrow_doubles import narrow_doubles
 from tosaic.lowering.rewrite.open_bounds import open_bounds
 from tosaic.lowering.rewrite.tensorflow.translate import to_tosa
-from tosaic.lowering.schedule.contraction.strategies import ContractionStrategy
+from tosaic.lowering.schedule.contraction.contraction_strategies import ContractionStrategy
 from tosaic.lowering.schedule.schedule_text import print_schedule
 from tosaic.lowering.schedule.strategies import KERNEL_STRATEGIES, STRATEGIES
 from tosaic.lowering.text.printer import print_module

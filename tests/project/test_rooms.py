@@ -21,7 +21,7 @@ CIRCLES = {
     "lowering.rewrite.tensorflow": ("special", "translate", "variables"),
     "jit.tracing": ("arithmetic", "conversion", "functions", "indexing", "layout", "ops", "reduction", "tensor", "trace"),
     "jit.op_by_op.programs": ("control", "execution", "handlers", "kernels"),
-    "runtime.op_by_op": ("asynchronous", "buffers", "chain", "core", "deferred", "effects", "handle", "handler",
+    "runtime.op_by_op": ("asynchronous", "buffer_reuse", "chain", "core", "deferred", "effects", "handle", "handler",
                          "kernel_handler", "operands", "operation", "recording", "stealing")}
 """The circles of imports, each inside one room. Data that refers to each other: an index may be computed by an expression,
 whose loads have indices; an operation has an operator, whose rules look at operations. One object in several files, each of

@@ -10,7 +10,7 @@ import tosaic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tosaic.jit.tools.report import report
-from tosaic.jit.tools.report.gather import planned_lines, ticks
+from tosaic.jit.tools.report.build_report import planned_lines, ticks
 from tosaic.jit.tools.report.live import live_bytes, peak_of, sharing
 from tosaic.lowering.elements.traverse import loads
 from tosaic.lowering.kernels.kernel import Compute, walk

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tosaic.lowering.elements.affine import Affine, Axis, Range
 from tosaic.lowering.elements.expression import Buffer, Cast, Const, Expr, Load, Reduce, apply, cast, guard, reduce
-from tosaic.lowering.elements.functions import exponential, tanh
+from tosaic.lowering.elements.float_functions import exponential, tanh
 from tosaic.lowering.graph.types import ITEM_SIZES
 from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.ir import For, Function, If, Let, Literal, LoadFrom, Prefetch, StoreTo, walk

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Buffer, Cast, Expr, Load, apply, cast, reduce
-from tosaic.lowering.elements.functions import exponential, number
+from tosaic.lowering.elements.float_functions import exponential, number
 from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.ir import Address, For, LoadFrom, Prefetch, StoreTo, walk
 from tosaic.lowering.loops.text import print_function

@@ -16,7 +16,7 @@ from tosaic.lowering.graph.types import Array
 from tosaic.lowering.kernels.kernel import Compute, Kernel
 from tosaic.lowering.loops.ir import Function, first_of, note_alike
 from tosaic.lowering.loops.program import Program
-from tosaic.lowering.loops.substitute import substituted
+from tosaic.lowering.loops.substitute_buffers import substituted
 from tosaic.lowering.loops.text import print_function
 from tosaic.lowering.loops.verify import verify, verify_program
 from tosaic.lowering.native.llvm.emit import emit_functions

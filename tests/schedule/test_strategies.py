@@ -13,14 +13,14 @@ from tosaic.lowering.fuse.fuse import fuse
 from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.pipeline import rewritten
-from tosaic.lowering.schedule.contraction.padded_input import PaddedInput
-from tosaic.lowering.schedule.contraction.strategies import (
+from tosaic.lowering.schedule.contraction.contraction_strategies import (
     Bf16LimbTiles,
     ContractionStrategy,
     Int8DotTiles,
     Int8MatrixTiles,
     VectorTiles,
 )
+from tosaic.lowering.schedule.contraction.padded_input import PaddedInput
 from tosaic.lowering.schedule.schedule import strategies_of
 from tosaic.lowering.schedule.schedule_cache import Request
 from tosaic.lowering.schedule.search_space import alternatives

@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from tosaic.lowering.rewrite.functionalize.bits import FALSE, TRUE, Atom, Bit, Bits
+from tosaic.lowering.rewrite.functionalize.decision_diagrams import FALSE, TRUE, Atom, Bit, Bits
 
 RESOURCE = "tensor<!tf_type.resource<tensor<i32>>>"
 

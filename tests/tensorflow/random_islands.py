@@ -6,7 +6,7 @@ and a graph of its own, which take values that only one branch reads.
 """
 from __future__ import annotations
 
-from tosaic.lowering.rewrite.functionalize.bits import FALSE, Bit
+from tosaic.lowering.rewrite.functionalize.decision_diagrams import FALSE, Bit
 
 from .random_executor import RESOURCE, Frame, Number, Writer, random_graph
 

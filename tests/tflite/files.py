@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from tosaic.lowering.flatbuffer.builder import Builder, Data, Node, Scalar, TableNode
+from tosaic.lowering.flatbuffer.table_builder import Builder, Data, Node, Scalar, TableNode
 from tosaic.lowering.tflite.schema import BUILTINS, IDENTIFIER
 
 TYPES = {"f32": 0, "f16": 1, "i32": 2, "ui8": 3, "i64": 4, "string": 5, "i1": 6, "i16": 7, "i8": 9, "resource": 13}

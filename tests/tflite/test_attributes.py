@@ -14,7 +14,7 @@ import pytest
 import tosaic
 from tosaic.jit.stages import prepared
 from tosaic.jit.tools.check.import_check import check_import
-from tosaic.lowering.flatbuffer.builder import Scalar
+from tosaic.lowering.flatbuffer.table_builder import Scalar
 
 from .files import Graph, Operator, Signature, Tensor, constant, file
 

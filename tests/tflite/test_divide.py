@@ -9,7 +9,7 @@ from ai_edge_litert.interpreter import Interpreter
 from tosaic.lowering.tflite.cut import cut
 from tosaic.lowering.tflite.decode import decode
 from tosaic.lowering.tflite.divide import Part
-from tosaic.lowering.tflite.plan import Plan, plan_of
+from tosaic.lowering.tflite.import_plan import Plan, plan_of
 
 from .files import Graph, Operator, Signature, Tensor, constant, file, ints
 

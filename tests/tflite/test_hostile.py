@@ -10,7 +10,7 @@ import pytest
 import tosaic
 from tosaic.lowering.tflite.cut import cut
 from tosaic.lowering.tflite.decode import decode
-from tosaic.lowering.tflite.plan import plan_of
+from tosaic.lowering.tflite.import_plan import plan_of
 
 from .files import Graph, Operator, Signature, Tensor, constant, file, ints
 

@@ -8,7 +8,7 @@ import pytest
 import tosaic
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from tosaic.jit.stages import prepared
-from tosaic.lowering.flatbuffer.builder import Scalar
+from tosaic.lowering.flatbuffer.table_builder import Scalar
 from tosaic.runtime import interpreter
 
 from .files import Graph, Operator, Tensor, constant, file, ints

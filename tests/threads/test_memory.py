@@ -10,7 +10,7 @@ from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Apply, Buffer, Load
 from tosaic.lowering.kernels.kernel import Compute, Kernel, Kernels, Parallel
 from tosaic.lowering.loops.program import Program
-from tosaic.lowering.loops.substitute import substituted
+from tosaic.lowering.loops.substitute_buffers import substituted
 from tosaic.lowering.loops.verify import verify_program
 from tosaic.lowering.memory.check.verify import plan_faults
 from tosaic.lowering.memory.plan import Plan, names_of

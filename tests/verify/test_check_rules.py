@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tosaic.lowering.dialects.tosaic.check import Assert
+from tosaic.lowering.dialects.tosaic.assertion import Assert
 from tosaic.lowering.graph.verify import verify
 from tosaic.lowering.rewrite.prune import prune
 from tosaic.lowering.text.printer import print_module

@@ -111,8 +111,8 @@ class Conversion:
 # ---- state -----------------------------------------------------------------------------------------------------------------
 def with_state(module: Module, interface: Interface, name: str) -> Module:
     """The module, its first inputs and results as variables."""
+    from ....lowering.rewrite.function_interface import State, bind_state
     from ....lowering.rewrite.infer_shapes import verified
-    from ....lowering.rewrite.interface import State, bind_state
     state = [State(f"{name}.{buffer}", array_of(value)) for buffer, value in zip(interface.buffers, interface.values)]
     return verified(bind_state(module, module.function("main"), state))
 

@@ -71,8 +71,8 @@ def lowered(request: Request, metadata: dict[str, Any] | None = None, seconds: f
     """The verified module of a model, of f32 where torch-mlir computes in f64 between; `metadata` receives what the child
     says of the model, even where it refuses it. Raises a Problem where torch-mlir cannot lower it, ends abnormally, or takes
     longer than `seconds`, and where its result has something else than TOSA."""
-    from ....lowering.bytecode.binary import Unreadable
     from ....lowering.bytecode.reader import read_module
+    from ....lowering.bytecode.sections import Unreadable
     metadata = {} if metadata is None else metadata
     with tempfile.TemporaryDirectory(prefix="tosaic-") as folder:
         result = Path(folder, "module.mlir")
@@ -188,7 +188,7 @@ def help_of(request: Request) -> str:
 
 def with_names(module: Module, names: Sequence[str]) -> Module:
     """The module, its entry's inputs named so."""
-    from ....lowering.rewrite.interface import rename_inputs
+    from ....lowering.rewrite.function_interface import rename_inputs
     return rename_inputs(module, module.function("main"), spelled_names(names))
 
 

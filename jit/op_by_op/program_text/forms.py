@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from ....lowering.graph.types import ELEMENT_TYPES, I64
 from ....lowering.text.attributes import Dictionary, Number, Symbol
 from ....runtime.errors import Position, Problem
-from .kernels import SIGNATURES
-from .program import CHAIN, HANDLE, Body, Value
+from .kernel_program import CHAIN, HANDLE, Body, Value
+from .kernel_table import SIGNATURES
 from .program_reader import Parts
 from .scanner import COUNT
 

@@ -17,8 +17,8 @@ from ....lowering.text.attribute_printer import (
     symbol,
 )
 from ....lowering.text.attributes import Attribute, Number
-from .kernels import RETURN
-from .program import Body, Function, Kernel, Program, Value, pairs_of
+from .kernel_program import Body, Function, Kernel, Program, Value, pairs_of
+from .kernel_table import RETURN
 
 NAME = re.compile(r"[0-9]+|[A-Za-z_$.][A-Za-z0-9_$.]*(?:-[A-Za-z0-9_$.]+)*")
 LISTED = ("tfrt.new.chain", "tfrt.merge.chains", "tfrt.print.", "tfrt.add.", "corert.tensorhandle_to_int32")

@@ -11,8 +11,8 @@ from ....lowering.text.attributes import Attribute, Dictionary
 from ....runtime.errors import Label, Position, Problem, Source
 from ....runtime.records import dataclass
 from .attribute_reader import AttributeReader
-from .kernels import RETURN
-from .program import CHAIN, DIALECT_TYPES, SCALARS, Body, Function, Kernel, Program, Value
+from .kernel_program import CHAIN, DIALECT_TYPES, SCALARS, Body, Function, Kernel, Program, Value
+from .kernel_table import RETURN
 from .scanner import COUNT, NAME, SYMBOL, TYPE, USE, Scanner
 
 MAXIMUM_DEPTH = 32

@@ -7,7 +7,7 @@ import re
 from ....lowering.text.reader import decoded
 from ....runtime.errors import Source
 from .forms import read_form
-from .program import Program
+from .kernel_program import Program
 from .program_reader import ProgramReader
 from .verify import verify_program
 

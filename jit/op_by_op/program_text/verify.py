@@ -10,8 +10,8 @@ from ....lowering.graph.types import ElementType
 from ....lowering.text.attributes import Attribute, Dense, Number, Numbers, Symbol
 from ....runtime.errors import Label, Position, Problem
 from ....runtime.records import dataclass
-from .kernels import OPEN, RETURN, SIGNATURES, Signature
-from .program import CHAIN, COMPOSITE, HANDLE, HANDLER, Body, Function, Kernel, Program, pairs_of
+from .kernel_program import CHAIN, COMPOSITE, HANDLE, HANDLER, Body, Function, Kernel, Program, pairs_of
+from .kernel_table import OPEN, RETURN, SIGNATURES, Signature
 
 MAXIMUM_ELEMENTS = 1 << 28
 """Elements of a tensor that attributes describe."""
@@ -344,7 +344,7 @@ def is_of(value: Attribute, type: str) -> bool:
         case "aggregate":
             return isinstance(value, tuple)
         case "shape":
-            from .shapes import is_shape
+            from .shape_attributes import is_shape
             return is_shape(value)
         case "dtype":
             return isinstance(value, ElementType)

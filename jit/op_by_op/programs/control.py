@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ....runtime.errors import Problem
 from ....runtime.op_by_op.asynchronous import AsyncValue
 from ....runtime.op_by_op.handle import TensorHandle
-from ..program_text.program import Body, Function, Kernel
-from .tensors import is_true
-from .values import Register, first_error
+from ..program_text.kernel_program import Body, Function, Kernel
+from .registers import Register, first_error
+from .tensor_printing import is_true
 
 if TYPE_CHECKING:
     from .execution import Execution

@@ -22,11 +22,11 @@ from ....runtime.op_by_op.handle import TensorHandle
 from ....runtime.op_by_op.handler import OpHandler
 from ....runtime.op_by_op.reporting import INTERRUPTS, is_sound, problem_of
 from ....runtime.op_by_op.tensor_kinds import SCALARS
-from ..program_text.program import Body, Function, Kernel, Program, Value
-from .attributes import operation_attributes
+from ..program_text.kernel_program import Body, Function, Kernel, Program, Value
+from .attribute_conversion import operation_attributes
 from .control import CONTROL, Steps
 from .kernels import KERNELS
-from .values import Register, first_error, when_settled
+from .registers import Register, first_error, when_settled
 from .work import Work
 
 MAXIMUM_CALLS = 64

@@ -8,7 +8,7 @@ from ....runtime.op_by_op.core import CoreRuntime
 from ....runtime.op_by_op.handle import TensorHandle
 from ....runtime.op_by_op.handler import OpHandler, OpInvocation
 from ....runtime.op_by_op.logging_handler import LoggingOpHandler
-from .tensors import tensor_text
+from .tensor_printing import tensor_text
 
 if TYPE_CHECKING:
     from .execution import Execution

@@ -20,12 +20,12 @@ from ....runtime.op_by_op.handle import TensorHandle
 from ....runtime.op_by_op.handler import NullOpHandler, OpHandler
 from ....runtime.op_by_op.metadata import TensorMetadata
 from ....runtime.op_by_op.tensor_kinds import STRINGS
-from ..program_text.kernels import ARRAY_TYPES, ATTRIBUTE_TYPES, DENSE_TYPES
-from ..program_text.program import CHAIN, SCALARS, Function
-from .attributes import aggregate, attributes_lines, plain, set_attribute
+from ..program_text.kernel_program import CHAIN, SCALARS, Function
+from ..program_text.kernel_table import ARRAY_TYPES, ATTRIBUTE_TYPES, DENSE_TYPES
+from .attribute_conversion import aggregate, attributes_lines, plain, set_attribute
 from .handlers import CpuOpHandler, ProgramLoggingOpHandler
-from .tensors import integer_of, number_text, shape_text, tensor_text
-from .values import Register
+from .registers import Register
+from .tensor_printing import integer_of, number_text, shape_text, tensor_text
 
 if TYPE_CHECKING:
     from .execution import Call
@@ -273,7 +273,7 @@ def set_one(call: Call) -> None:
 
 def put(attributes: OpAttrs, key: str, value: Any, is_array: bool, type: str) -> bool:
     if type == "shape":
-        from ..program_text.shapes import shape_of
+        from ..program_text.shape_attributes import shape_of
         return attributes.set_array(key, [shape_of(v) for v in value], "shape") if is_array else attributes.set(
             key, shape_of(value), "shape")
     if type == "aggregate":

@@ -14,12 +14,12 @@ from ....lowering.graph.types import ELEMENT_TYPES
 from ....runtime.errors import Position, Problem
 from ....runtime.op_by_op.core import CoreRuntime
 from ....runtime.op_by_op.location import Diagnostic
-from ..program_text.program import Function, Program
+from ..program_text.kernel_program import Function, Program
 from ..program_text.reader import read_program
 from .execution import CANCELLED, Execution, Report
-from .operations import register_operations
-from .tensors import number_text
-from .values import Register
+from .registers import Register
+from .tensor_printing import number_text
+from .tfrt_test_operations import register_operations
 
 Write = Callable[[str], object]
 

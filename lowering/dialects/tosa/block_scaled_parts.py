@@ -11,7 +11,7 @@ import numpy as np
 from ....runtime.errors import require
 from ...elements.affine import Affine, Axis
 from ...elements.expression import Const, Expr, apply, cast, clamp, reduce, select
-from ...elements.functions import bits
+from ...elements.float_functions import bits
 from ...elements.tensor import Element, Tensor
 from ...graph.operator import Op, Operand, attribute
 from ...graph.types import F8E4M3, F8E8M0, MXINT8, Array, ElementType, TensorType

@@ -13,7 +13,7 @@ import numpy as np
 from ....runtime.records import dataclass
 from ...elements.affine import Affine
 from ...elements.expression import Apply, Const, Expr, apply, cast, clamp, select
-from ...elements.functions import ROUNDER, ROUNDER_BITS, SIGN
+from ...elements.float_functions import ROUNDER, ROUNDER_BITS, SIGN
 from ...elements.tensor import Table, Tensor
 from ...graph.types import Array
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...elements.affine import Affine
 from ...elements.expression import Expr, apply, cast, clamp
-from ...elements.functions import ROUNDER, ROUNDER_BITS
+from ...elements.float_functions import ROUNDER, ROUNDER_BITS
 from ...elements.tensor import Element, Tensor
 from ...graph.operator import Op, Operand, attribute
 from ...graph.types import I8, Array, TensorType

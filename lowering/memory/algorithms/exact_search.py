@@ -7,8 +7,8 @@ from __future__ import annotations
 import numpy as np
 
 from ....runtime.records import dataclass
+from .capacity_search import CapacitySearch, Effort
 from .instance import Instance
-from .packing import Effort, Packing
 from .ragged_arrays import Array, Rows, distinct
 from .search_state import FOUND, NONE
 
@@ -71,7 +71,7 @@ def shrink(instance: Instance, below: int, goal: int, effort: Effort, visits: in
     grain = int(instance.alignment.max())
     everywhere = (instance.conflicts.lengths == len(instance) - 1) & (instance.size % grain == 0)
     if everywhere.all() or not everywhere.any():
-        return search_sizes(Packing(instance), below, goal, effort, visits, enough)
+        return search_sizes(CapacitySearch(instance), below, goal, effort, visits, enough)
     offsets = np.zeros(len(instance), np.int64)
     base = int(instance.size[everywhere].sum())
     offsets[everywhere] = np.cumsum(instance.size[everywhere]) - instance.size[everywhere]
@@ -88,19 +88,19 @@ def shrink(instance: Instance, below: int, goal: int, effort: Effort, visits: in
     return Smallest(offsets, base + max(f.size for f in found), bound)
 
 
-def search_sizes(packing: Packing, below: int, goal: int, effort: Effort, visits: int, enough: int | None) -> Smallest:
+def search_sizes(search: CapacitySearch, below: int, goal: int, effort: Effort, visits: int, enough: int | None) -> Smallest:
     """The smallest plan of less than `below` bytes, and not below `goal`, that is found with at most `visits` visits."""
-    step, best, proved = packing.step, below, packing.bound
+    step, best, proved = search.step, below, search.bound
     offsets: Array | None = None
     left = min(visits, effort.visits)
     stop = effort.visits - left
 
     def attempt(capacity: int, share: int) -> bool:
         nonlocal best, proved, offsets
-        result = packing.pack(capacity, min(share, effort.visits - stop), effort)
+        result = search.search_plan(capacity, min(share, effort.visits - stop), effort)
         if result == FOUND:
-            offsets = packing.offsets
-            best = int((offsets + packing.instance.size).max())
+            offsets = search.offsets
+            best = int((offsets + search.instance.size).max())
         if result == NONE:
             proved = max(proved, capacity + step)
         return result == FOUND

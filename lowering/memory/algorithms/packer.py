@@ -9,13 +9,13 @@ import numpy as np
 from ....runtime.errors import Problem
 from ....runtime.records import dataclass
 from ..buffers import BufferInfo, PoolInfo
+from .capacity_search import Effort
 from .exact_search import smallest
 from .first_fit import Placement
 from .first_fit_compiled import Method, Placer
 from .instance import Instance
 from .lower_bound import lower_bound
 from .orders import Key, conflicts_first, ordered, size_first
-from .packing import Effort
 
 SHARE = 8
 """A question about some of the buffers may take this part of the effort that is left."""

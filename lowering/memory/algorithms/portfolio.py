@@ -16,12 +16,12 @@ from ....runtime.errors import Label, Problem
 from ....runtime.records import dataclass
 from ..buffers import BufferInfo, PoolAllocation, PoolInfo
 from .assign_pools import Assignment, allocated, cheapest, costs_of
+from .capacity_search import PYTHON_VISITS, Effort
 from .first_fit import no_room
 from .first_fit_compiled import Method, Placer
 from .lower_bound import lower_bound
 from .orders import Key, area_first, birth_first, conflicts_first, crowd_first, death_last, lifetime_first, ordered, size_first
 from .packer import Packer
-from .packing import PYTHON_VISITS, Effort
 from .registry import algorithm
 
 PORTFOLIO_VISITS = 16_000_000

@@ -6,7 +6,7 @@ from dataclasses import field
 
 from ....runtime.records import dataclass
 from ...elements.expression import Buffer
-from .layout import Layout, Use
+from .placed_buffers import Layout, Use
 
 Gone = tuple[int, int, str]
 """Bytes of a buffer, from one to before another, and the name of the one that has overwritten them."""

@@ -13,7 +13,7 @@ from ...kernels.kernel import Branch, CheckTrue, CheckWritten, Compute, Loop, Ma
 from ...loops.dependence.access_order import may_overwrite
 from ...loops.program import Program
 from .contents import Contents
-from .layout import Layout, Use
+from .placed_buffers import Layout, Use
 from .step_uses import StepUses, Touched
 
 if TYPE_CHECKING:

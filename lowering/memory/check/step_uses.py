@@ -18,7 +18,7 @@ from ...elements.traverse import loads
 from ...kernels.kernel import Kernel
 from ...loops.ir import buffers_read, buffers_written
 from ...loops.program import Program
-from .layout import Layout, Use
+from .placed_buffers import Layout, Use
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from ...machine_code.llvm_writer import NULL, Function, Value, Writer, symbol
 from . import interface as codes
 from .amx_permission import refused, uses_tiles
-from .data import ObjectVariable
+from .data_symbols import ObjectVariable
 from .interface import THREAD_POOL, Entry, Given, Interface
 
 

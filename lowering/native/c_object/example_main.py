@@ -4,9 +4,9 @@ assembler file that makes a constant pool an array.
 from __future__ import annotations
 
 from ...elements.expression import Buffer
+from .c_names import c_type, macro
 from .header_sections import constant_file, pool_macro
 from .interface import THREAD_POOL, Entry, Interface
-from .names import c_type, macro
 from .pools import Pool
 
 

@@ -12,8 +12,8 @@ from ...elements.expression import Buffer
 from ...graph.quantized import Quantized, real
 from ..driver.parallel_steps import is_parallel, most_tasks
 from .amx_permission import uses_tiles
+from .c_names import c_type, macro, size_member
 from .interface import MACHINE, THREAD_POOL, Entry, Interface
-from .names import c_type, macro, size_member
 from .pools import Pool
 from .state import state_of
 

@@ -41,8 +41,8 @@ from ...loops.program import Program
 from ...memory.plan import Plan
 from ...target.target import Target
 from ..driver.parallel_steps import is_parallel
-from .data import ObjectVariable, variables_of
-from .names import by_own_name, c_name, c_type, distinct, macro, members
+from .c_names import by_own_name, c_name, c_type, distinct, macro, members
+from .data_symbols import ObjectVariable, variables_of
 from .pools import At, Memories, Pool, memories
 
 __all__ = ["Entry", "Given", "Interface", "c_name", "c_type", "macro"]

@@ -5,7 +5,7 @@ from ...elements.expression import Buffer
 from ..driver.buffer_addresses import Place, Places, Slot, Symbol
 from ..driver.module import PlacedProgram, constants_read, module_text
 from ..driver.parallel_steps import is_parallel
-from .data import Constants, workspace_lines
+from .data_symbols import Constants, workspace_lines
 from .entry import entry_lines
 from .interface import Entry, Interface
 from .pools import At

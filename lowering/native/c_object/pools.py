@@ -17,8 +17,8 @@ from ...loops.program import Program
 from ...memory.buffers import PoolKind, aligned
 from ...memory.plan import Plan, PlannedPool, names_of
 from ..driver.variable_rollback import rollback_of
-from .data import bytes_of
-from .names import macro, members
+from .c_names import macro, members
+from .data_symbols import bytes_of
 
 ROLLBACK_ALIGNMENT = 8
 REMEDY = "rename one of the pools"

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from ....runtime.records import dataclass
 from ...machine_code.llvm_writer import NULL, Function, Value, Writer, constant, data, symbol
 from . import interface as codes
-from .data import Constants, ObjectVariable
+from .data_symbols import Constants, ObjectVariable
 from .entry import checked, refuse, refuse_other_types
 from .interface import Given, Interface
 

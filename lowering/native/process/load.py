@@ -31,7 +31,7 @@ from ..driver.timed_driver import COUNTERS
 from ..driver.variable_rollback import rollback_of
 from ..llvm.emit import EmittedEarlier
 from . import interrupt_flag
-from .function_object import caller
+from .function_object_code import caller
 from .thread_pool import thread_pool
 
 if TYPE_CHECKING:

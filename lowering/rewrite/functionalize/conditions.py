@@ -11,7 +11,7 @@ from ...dialects.tf.legalizations.data import Datum, VariableHandle, described, 
 from ...elements.traverse import post_order
 from ...graph.graph import Value
 from ..tensorflow.special import Scope
-from .bits import FALSE, TRUE, Atom, Bit, Bits
+from .decision_diagrams import FALSE, TRUE, Atom, Bit, Bits
 
 if TYPE_CHECKING:
     from ..tensorflow.translate import Translation

@@ -33,8 +33,8 @@ from ...dialects.tf_executor.operators import (
 from ...graph.graph import Operation, Value, captures
 from ..tensorflow.control_flow import branch
 from ..tensorflow.special import Scope
-from .bits import FALSE, TRUE, Bit
 from .conditions import Conditions, Known
+from .decision_diagrams import FALSE, TRUE, Bit
 from .items import Item, Loop, canonical, is_free, message_of
 from .liveness import Liveness, needs
 

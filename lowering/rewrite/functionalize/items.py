@@ -26,7 +26,7 @@ from ...dialects.tf_executor.operators import (
 )
 from ...graph.foreign import find
 from ...graph.graph import Operation, Value
-from .bits import Bit
+from .decision_diagrams import Bit
 
 
 class Effect(NamedTuple):

@@ -30,7 +30,7 @@ from ...dialects.tf_executor.operators import (
     token_of,
 )
 from ...graph.graph import Module, Operation, Value
-from .bits import FALSE, TRUE, Atom, Bit, Bits
+from .decision_diagrams import FALSE, TRUE, Atom, Bit, Bits
 from .items import Effect, Item, Loop, Message, canonical, merge_of, message_of
 from .touching import Touching
 

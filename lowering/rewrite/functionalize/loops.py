@@ -17,7 +17,7 @@ from ...dialects.tf.legalizations.data import Datum
 from ...dialects.tf_executor.operators import Island, Merge, Switch, data_operands
 from ...graph.graph import Operation, Value
 from ..tensorflow.control_flow import loop as while_loop
-from .bits import FALSE, TRUE, Atom, Bit
+from .decision_diagrams import FALSE, TRUE, Atom, Bit
 from .items import Effect, Item, Loop, canonical
 
 if TYPE_CHECKING:

@@ -32,8 +32,8 @@ from ..nest.split_nest import collapse, iterations
 from ..nest.tile_axis import chunks, over, pieces, repeating
 from ..strategy import Constraints, Strategy
 from ..vectorize.epilogue import Block, Writer
+from .contraction_strategies import ContractionStrategy, of_pattern
 from .recognise import recognise as contraction_of
-from .strategies import ContractionStrategy, of_pattern
 
 COPY_L2_PART = 8
 """The copy takes at most 1/8 of the second-level cache."""

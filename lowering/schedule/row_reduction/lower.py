@@ -22,8 +22,8 @@ from ..nest.row_range import Rows, nested
 from ..nest.tile_axis import Piece, Tiles, chunks, over, pieces
 from ..strategy import Constraints, Strategy
 from ..vectorize.epilogue import Block, Writer
-from ..vectorize.reduction import combine, first_lanes
-from ..vectorize.reduction import together as total
+from ..vectorize.vector_reduction import combine, first_lanes
+from ..vectorize.vector_reduction import together as total
 from ..vectorize.vectorize import Vectorizer, together
 from .recognise import Pass, RowPattern, position
 from .recognise import recognise as row_pattern

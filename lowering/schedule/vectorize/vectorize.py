@@ -17,9 +17,9 @@ from ..derived_constants import Made, derive
 from ..nest.index_arithmetic import value_bounds
 from ..nest.loop_nest import At, operands
 from .lane_groups import NOTHING, Repeated, Repeats
-from .reduction import reduced
 from .strided_load import gathered, spread
 from .table_lookup import look_up, looked_up
+from .vector_reduction import reduced
 
 Vectors = list[tuple[Operand, int, int]]
 """Parts of an index that differ between lanes in no regular way: a vector of int64, its coefficient, its extent."""

@@ -23,7 +23,7 @@ from ..nest.tile_axis import Piece, Tiles, chunks, over, pieces
 from ..row_reduction.recognise import plain
 from ..strategy import Constraints, Strategy
 from ..vectorize.epilogue import Block, Writer
-from ..vectorize.reduction import combine
+from ..vectorize.vector_reduction import combine
 from ..vectorize.vectorize import Vectorizer
 
 ROWS_AT_A_TIME, VECTORS_OF_A_ROW = 8, 2

@@ -30,7 +30,7 @@ from ..nest.tile_axis import Piece, Tiles, balanced, chunks, even, interior, ove
 from ..strategy import Constraints, Strategy
 from ..vectorize.epilogue import Block, Writer, operations
 from ..vectorize.lane_groups import Repeats, group_of, repeats, whole_groups
-from ..vectorize.reduction import add
+from ..vectorize.vector_reduction import add
 from ..vectorize.vectorize import Vectorizer
 
 ROWS_OF_TWO_VECTORS = 8

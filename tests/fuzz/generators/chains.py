@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from tosaic.lowering.dialects.tosaic.check import Assert
+from tosaic.lowering.dialects.tosaic.assertion import Assert
 from tosaic.lowering.graph.graph import Value
 from tosaic.lowering.graph.types import BF16, F16, F32, I1, I8, I16, I32, Array, ElementType, TensorType
 

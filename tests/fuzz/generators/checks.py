@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 from tosaic.lowering.dialects.tosa.control_flow import CondIf
-from tosaic.lowering.dialects.tosaic.check import Assert
+from tosaic.lowering.dialects.tosaic.assertion import Assert
 from tosaic.lowering.graph.graph import Block, BlockBuilder, Operation, Value
 from tosaic.lowering.graph.operator import OPERATORS
 from tosaic.lowering.graph.types import I1, I32, TensorType

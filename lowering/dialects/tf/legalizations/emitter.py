@@ -21,7 +21,7 @@ from ....graph.operator import OPERATORS, Op
 from ....graph.types import BY_STORAGE, F32, I1, I16, I32, UI8, Array, ElementType, ShapeType, TensorType
 from ...tosa.control_flow import LARGEST_DEPTH
 from ...tosa.data import Const, ConstShape
-from ...tosaic.check import Assert
+from ...tosaic.assertion import Assert
 
 LARGEST_FOLD = 1 << 20
 """Bytes of a folded result that may be more than its operands have."""

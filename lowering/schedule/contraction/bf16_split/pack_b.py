@@ -40,7 +40,7 @@ class LimbPanels:
 
     @staticmethod
     def of_constants(b: Builder, pattern: Contraction, shape: Shape, power: int, target: Target) -> LimbPanels:
-        data = packed(constants(pattern), shape.parts)
+        data = limb_tiles(constants(pattern), shape.parts)
         buffer = Buffer(f"{pattern.nest.name}.parts", "bfloat16", (data.size,), "constant", data)
         return LimbPanels(b, target, pattern, shape, power, buffer, None)
 
@@ -179,8 +179,8 @@ class LimbPanels:
             column, block * self.shape.steps + Affine.of(steps), Affine.of(pairs))))
 
 
-def packed(data: Array, parts: int) -> Array:
-    """[batch, n, k] of float32 in parts."""
+def limb_tiles(data: Array, parts: int) -> Array:
+    """[batch, n, k] of float32 as tiles of bfloat16 limbs."""
     import ml_dtypes
     batch, n, k = data.shape
     rest = np.pad(data, ((0, 0), (0, -n % LANES), (0, -k % STEP)))

@@ -33,7 +33,7 @@ class Entry(NamedTuple):
     arrays: tuple[Array, ...] = ()
 
 
-def packed(key: bytes, fields: Fields, arrays: Sequence[Array] = ()) -> list[bytes | memoryview]:
+def serialised(key: bytes, fields: Fields, arrays: Sequence[Array] = ()) -> list[bytes | memoryview]:
     """The parts of an entry's file."""
     data: list[memoryview] = [np.ascontiguousarray(a).reshape(-1).view(np.uint8).data for a in arrays]
     places, end = [], 0
@@ -57,7 +57,7 @@ def digest_of(parts: Sequence[bytes | memoryview]) -> bytes:
     return found.digest()
 
 
-def unpacked(file: Any, key: bytes, is_known: bool = False) -> Entry | None:
+def deserialised(file: Any, key: bytes, is_known: bool = False) -> Entry | None:
     """The entry in a file's bytes (an object with the buffer protocol, which the arrays keep); None where it is damaged, cut
     off, or another key's. Of one that `is_known` to be what was written, only what runs is looked at again."""
     view = memoryview(file)

@@ -14,18 +14,18 @@ from ..graph.types import Array, BlockScaled, ElementType
 ALIGNMENT = 8
 
 
-def packed_size(element: ElementType, count: int) -> int:
+def encoded_size(element: ElementType, count: int) -> int:
     """Bytes of `count` elements: a bool takes one, others their bits."""
     return count if element.kind == "bool" else -(-count * element.bits // 8)
 
 
-def unpack(data: Array, element: ElementType, shape: tuple[int, ...]) -> Array:
+def decode(data: Array, element: ElementType, shape: tuple[int, ...]) -> Array:
     """An array of `element.dtype` from packed bytes; read-only, a view where the bytes are what memory holds.
 
     Some writers fill the bytes up with zeros to a multiple of eight.
     """
     count = math.prod(shape)
-    expected = packed_size(element, count)
+    expected = encoded_size(element, count)
     if not expected <= data.size <= -(-expected // ALIGNMENT) * ALIGNMENT or data[expected:].any():
         raise Problem(f"the data are {data.size} bytes, {count} elements of {element} take {expected}", kind="shape")
     result = elements(data[:expected], element, count).reshape(shape)
@@ -63,8 +63,8 @@ def sixes(data: Array, count: int) -> Array:
     return np.packbits(bits, axis=-1, bitorder="little").reshape(-1)
 
 
-def pack(array: Array, element: ElementType) -> Array:
-    """The bytes of an array, as `unpack` takes them; a view where nothing has to be moved."""
+def encode(array: Array, element: ElementType) -> Array:
+    """The bytes of an array, as `decode` takes them; a view where nothing has to be moved."""
     flat = np.ascontiguousarray(array).reshape(-1)
     match element:
         case ElementType(name="i48"):
@@ -80,17 +80,17 @@ def pack(array: Array, element: ElementType) -> Array:
             return flat.view(np.uint8)
 
 
-def unpack_scaled(data: Array, scales: Array, element: BlockScaled, shape: tuple[int, ...]) -> Array:
+def decode_scaled(data: Array, scales: Array, element: BlockScaled, shape: tuple[int, ...]) -> Array:
     """A block-scaled array: a record of value and scale for each element."""
     if not shape or shape[-1] % element.block:
         raise Problem(f"{element.block} elements share a scale, but the shape is {list(shape)}", kind="shape")
-    factors = unpack(scales, element.scale, (*shape[:-1], shape[-1] // element.block))
-    result = joined(unpack(data, element.value, shape), factors, element)
+    factors = decode(scales, element.scale, (*shape[:-1], shape[-1] // element.block))
+    result = joined(decode(data, element.value, shape), factors, element)
     result.flags.writeable = False
     return result
 
 
-def pack_scaled(array: Array, element: BlockScaled) -> tuple[Array, Array]:
+def encode_scaled(array: Array, element: BlockScaled) -> tuple[Array, Array]:
     """The bytes of the values and of the scales of a block-scaled array."""
     values, scales = split(array, element)
-    return pack(values, element.value), pack(scales, element.scale)
+    return encode(values, element.value), encode(scales, element.scale)

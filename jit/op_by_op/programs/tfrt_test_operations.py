@@ -17,7 +17,7 @@ from ....runtime.op_by_op.metadata import TensorMetadata
 from ....runtime.op_by_op.operation import OpCall
 from .execution import Execution
 from .kernels import filled
-from .tensors import tensor_text
+from .tensor_printing import tensor_text
 
 Metadata = Sequence[TensorMetadata]
 PREFIXES = ("tfrt_test.", "test.")

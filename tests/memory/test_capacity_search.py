@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tosaic.lowering.memory.algorithms import packing as packing_module
+from tosaic.lowering.memory.algorithms import capacity_search as module
+from tosaic.lowering.memory.algorithms.capacity_search import CapacitySearch, Effort, luby
 from tosaic.lowering.memory.algorithms.compiled_python import compiled
 from tosaic.lowering.memory.algorithms.exact_search import components, search_sizes
 from tosaic.lowering.memory.algorithms.instance import Instance
 from tosaic.lowering.memory.algorithms.lower_bound import lower_bound
-from tosaic.lowering.memory.algorithms.packing import Effort, Packing, luby
 from tosaic.lowering.memory.algorithms.portfolio import planned
 from tosaic.lowering.memory.algorithms.run import allocate
 from tosaic.lowering.memory.algorithms.search_kernel import search
@@ -54,17 +54,17 @@ def test_python_and_machine_code_agree_node_for_node() -> None:
         instance = random_instance(draw)
         if not len(instance):
             continue
-        packing = Packing(instance)
+        solver = CapacitySearch(instance)
         order = np.array(draw.sample(range(len(instance)), len(instance)))
-        capacity = packing.bound + draw.choice([0, 0, 1, 5, 50]) * packing.step
+        capacity = solver.bound + draw.choice([0, 0, 1, 5, 50]) * solver.step
         nodes = 4000 if len(instance) < 9 else draw.choice([5, 60, 200])
-        packing.lists = Search(**{f.name: Checked(getattr(packing.lists, f.name)) for f in dataclasses.fields(Search)})
+        solver.lists = Search(**{f.name: Checked(getattr(solver.lists, f.name)) for f in dataclasses.fields(Search)})
         for jump in (False, True):
-            one = packing.start(search, packing.lists, order, capacity, nodes, jump)
-            other = packing.start(code, packing.arrays, order, capacity, nodes, jump)
+            one = solver.start(search, solver.lists, order, capacity, nodes, jump)
+            other = solver.start(code, solver.arrays, order, capacity, nodes, jump)
             assert one == other, f"seed {seed}"
             for f in dataclasses.fields(Search):
-                assert getattr(packing.lists, f.name) == getattr(packing.arrays, f.name).tolist(), f"seed {seed}: {f.name}"
+                assert getattr(solver.lists, f.name) == getattr(solver.arrays, f.name).tolist(), f"seed {seed}: {f.name}"
             ends.append(one)
     assert min(ends.count(FOUND), ends.count(NONE), ends.count(STOPPED)) > 5
 
@@ -73,7 +73,7 @@ def test_python_and_machine_code_agree_node_for_node() -> None:
 def test_a_plan_does_not_depend_on_what_is_compiled(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     buffers, plans, efforts = make(), [], []
     for python, is_there in ((0, True), (10_000, False), (1 << 60, False)):
-        monkeypatch.setattr(packing_module, "is_compiled", lambda entry, is_there=is_there: is_there)
+        monkeypatch.setattr(module, "is_compiled", lambda entry, is_there=is_there: is_there)
         effort = Effort(3_000_000, python)
         plans.append(planned(buffers, ARENA, effort))
         efforts.append((effort.visits, effort.nodes))
@@ -83,8 +83,8 @@ def test_a_plan_does_not_depend_on_what_is_compiled(make: Any, monkeypatch: pyte
 def test_without_machine_code_the_answer_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     buffers = cut(2, 40)
     plan = planned(buffers, ARENA, Effort(1_000_000))
-    monkeypatch.setattr(packing_module, "compiled", lambda entry, record: None)
-    monkeypatch.setattr(packing_module, "is_compiled", lambda entry: False)
+    monkeypatch.setattr(module, "compiled", lambda entry, record: None)
+    monkeypatch.setattr(module, "is_compiled", lambda entry: False)
     assert planned(buffers, ARENA, Effort(1_000_000, 0)) == plan
 
 
@@ -100,28 +100,28 @@ def test_what_the_search_rules_out_does_not_exist() -> None:
         instance = Instance.of((intervals if seed % 2 else graph)(draw, 6))
         if not len(instance):
             continue
-        packing, best = Packing(instance), optimum(instance.buffers)
+        solver, best = CapacitySearch(instance), optimum(instance.buffers)
         order = np.array(draw.sample(range(len(instance)), len(instance)))
-        for capacity in range(packing.bound, best + 2):
-            result, _ = packing.run(order, capacity, 1 << 30, False, Effort(0))
+        for capacity in range(solver.bound, best + 2):
+            result, _ = solver.run(order, capacity, 1 << 30, False, Effort(0))
             assert result == (FOUND if capacity >= best else NONE), f"seed {seed}: {capacity} of {best}"
-        assert packing.bound <= best
+        assert solver.bound <= best
 
 
 def test_a_run_that_jumps_back_finds_only_plans_that_are_right() -> None:
     found = 0
     for seed in range(60):
         instance = Instance.of(cut(seed, 60))
-        packing = Packing(instance)
-        for order, nodes, _ in (next(iter(packing.orders())) for _ in range(1)):
-            result, _ = packing.run(order, packing.bound, nodes, True, Effort(0))
+        solver = CapacitySearch(instance)
+        for order, nodes, _ in (next(iter(solver.orders())) for _ in range(1)):
+            result, _ = solver.run(order, solver.bound, nodes, True, Effort(0))
         if result == FOUND:
             found += 1
             plan = allocate(instance.buffers, ARENA)
             assert not overlaps(instance.buffers, plan)
-            ends = packing.offsets + instance.size
+            ends = solver.offsets + instance.size
             one, other = instance.conflicts.owners, instance.conflicts.items
-            assert ((ends[one] <= packing.offsets[other]) | (ends[other] <= packing.offsets[one])).all()
+            assert ((ends[one] <= solver.offsets[other]) | (ends[other] <= solver.offsets[one])).all()
     assert found > 10
 
 
@@ -163,14 +163,14 @@ def test_a_size_between_the_sizes_that_a_part_can_have_is_no_plan_of_it() -> Non
     """A part whose sizes are all even stands below an odd bound of another part, with an effort of nothing."""
     instance = Instance.of(with_conflicts([BufferInfo("a", 222, 4, live=((0, 1),)), BufferInfo("b", 100, 4, live=((1, 2),)),
                                            BufferInfo("c", 222, 4, live=((2, 3),))]))
-    packing = Packing(instance)
-    assert packing.step == 2
+    solver = CapacitySearch(instance)
+    assert solver.step == 2
     for visits in (0, 10_000, 1_000_000):
-        for below in range(packing.bound, packing.bound + 9):
-            for goal in range(packing.bound - 3, below):
-                found = search_sizes(packing, below, goal, Effort(visits), visits, below - 1)
+        for below in range(solver.bound, solver.bound + 9):
+            for goal in range(solver.bound - 3, below):
+                found = search_sizes(solver, below, goal, Effort(visits), visits, below - 1)
                 assert found.offsets is None or found.size < below
-                assert found.offsets is not None or not visits or below == packing.bound
+                assert found.offsets is not None or not visits or below == solver.bound
 
 
 # ---- what the search is made of --------------------------------------------------------------------------------------
@@ -221,6 +221,6 @@ def test_the_universal_strategy_of_luby() -> None:
 
 
 def test_the_nodes_of_a_run_are_counted() -> None:
-    packing = Packing(Instance.of(cut(0, 100)))
-    result, nodes = packing.run(np.arange(len(packing.instance)), packing.bound, 17, False, Effort(0))
-    assert (result, nodes) == (STOPPED, 17) == (STOPPED, int(packing.arrays.now[NODES]))
+    solver = CapacitySearch(Instance.of(cut(0, 100)))
+    result, nodes = solver.run(np.arange(len(solver.instance)), solver.bound, 17, False, Effort(0))
+    assert (result, nodes) == (STOPPED, 17) == (STOPPED, int(solver.arrays.now[NODES]))

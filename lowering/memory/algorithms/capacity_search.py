@@ -55,7 +55,7 @@ class Effort:
         self.python, self.nodes = part.python, self.nodes + part.nodes
 
 
-class Packing:
+class CapacitySearch:
     """Buffers of one pool that conflict with one another, as the search needs them. `bound` is the least size that they can
     have, `step` what every size is a multiple of."""
 
@@ -100,7 +100,7 @@ class Packing:
         return {name: (k - k.min()) / max(1, k.max() - k.min()) for name, k in keys.items()}
 
     # ---- one size ----------------------------------------------------------------------------------------------------
-    def pack(self, capacity: int, visits: int, effort: Effort) -> int:
+    def search_plan(self, capacity: int, visits: int, effort: Effort) -> int:
         """Search for a plan within `capacity`: FOUND with `offsets` filled, NONE, or STOPPED after `visits` visits."""
         if capacity < self.bound:
             return NONE

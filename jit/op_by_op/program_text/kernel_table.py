@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from ....runtime.records import dataclass
-from .program import SCALARS
+from .kernel_program import SCALARS
 
 DENSE_TYPES = (*SCALARS, "f16", "bf16")
 """What `corert.create_dense_tensor.<type>` makes."""

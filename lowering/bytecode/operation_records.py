@@ -6,7 +6,7 @@ regions inside an operation from where those of the region around it end.
 from __future__ import annotations
 
 from ...runtime.records import dataclass
-from .binary import IR, Cursor, Unreadable, read_section
+from .sections import IR, Cursor, Unreadable, read_section
 
 ATTRIBUTES, RESULTS, OPERANDS, SUCCESSORS, REGIONS, USE_ORDER, PROPERTIES = (1 << i for i in range(7))
 """What an operation's mask says it has."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ....runtime.errors import Problem
 from ...models.model import read_bytes
 from . import saved
-from .gather import report
+from .build_report import report
 from .text import Report
 
 if TYPE_CHECKING:

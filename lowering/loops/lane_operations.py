@@ -26,7 +26,7 @@ def apply(op: str, lanes: int, args: Sequence[Array]) -> Array:
         case "lookup":
             return entries(*args)
         case "pack":
-            return packed(*args)
+            return saturated_interleaved(*args)
         case "any_false":
             return np.array([not args[0].all()])
     if op.startswith("reduce_"):
@@ -66,7 +66,7 @@ def dot4(total: Array, x: Array, y: Array) -> Array:
     return (total + (unsigned * signed).reshape(-1, 4).sum(axis=1)).astype(np.int32)
 
 
-def packed(x: Array, y: Array) -> Array:
+def saturated_interleaved(x: Array, y: Array) -> Array:
     """Both clipped to half the size, alternating: 16 bytes of x, then 16 of y."""
     half, group = np.dtype(f"i{x.dtype.itemsize // 2}"), 16 // x.dtype.itemsize
     info = np.iinfo(half)

@@ -13,8 +13,8 @@ from ....lowering.text.attributes import Attribute, Dense, Number, Numbers, Symb
 from ....runtime.errors import Problem
 from ....runtime.op_by_op.attributes import Attribute as Entry
 from ....runtime.op_by_op.attributes import Attributes, FrozenOpAttrs, OpAttrs
-from ..program_text.program import pairs_of
-from ..program_text.shapes import is_shape, shape_of
+from ..program_text.kernel_program import pairs_of
+from ..program_text.shape_attributes import is_shape, shape_of
 
 MOST_PRINTED = 5
 """Entries of an array that are printed."""
