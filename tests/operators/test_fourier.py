@@ -23,6 +23,7 @@ from tosaic.lowering.text.reader import read_module
 from tosaic.runtime.errors import Problem
 from tosaic.runtime.interpreter import interpret
 
+from ..fuse.graphs import Graph
 from .harness import given, unknown
 
 Parts = tuple[Array, Array]
@@ -360,3 +361,18 @@ def test_python_functions_may_transform() -> None:
     x = random((1, 8, 16))
     expected = np.abs(np.fft.rfft2(x.astype(np.float64))) ** 2
     assert np.allclose(power(x), expected, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("value", ["2.0", "-0.0", "random"])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (1, 1, 4), (2, 4, 8)])
+@pytest.mark.parametrize("name", ["fft2d", "rfft2d"])
+def test_a_transform_of_constants_is_that_of_inputs(name: str, shape: tuple[int, ...], value: str) -> None:
+    """A constant of one number is a literal where others read it."""
+    x = random(shape) if value == "random" else np.full(shape, float(value), np.float32)
+    g = Graph()
+    constants = [g.constant(x)] * (2 if name == "fft2d" else 1)
+    results = g.ops(name, *constants, local_bound=False, **({"inverse": False} if name == "fft2d" else {}))
+    found = Traced(g.module(*results), "main").compile()()
+    right = sums(x, x) if name == "fft2d" else real_sums(x)
+    for mine, wanted in zip(found, right, strict=True):
+        np.testing.assert_allclose(mine, wanted, rtol=1e-6, atol=1e-5)

@@ -71,10 +71,10 @@ class Case:
         return sum(sizes) + products
 
 
-def case(name: str, types: Types, seed: int, most: int = 3000, hostile: bool = False) -> Case:
-    """The case of that seed; `hostile` data may be what the specification leaves open."""
+def case(name: str, types: Types, seed: int, most: int = 3000, hostile: bool = False, kind: type[Draft] = Draft) -> Case:
+    """The case of that seed; `hostile` data may be what the specification leaves open; `kind` says how operands are drawn."""
     rng = random.Random(f"{name} {written(types)} {seed} {hostile}")
-    draft = Draft(rng, most, hostile)
+    draft = kind(rng, most, hostile)
     module = draft.module(*GENERATORS[name](draft, types), variables=draft.variables)
     calls = (tuple(draft.data),) * (3 if name in SEQUELS else 1)
     return Case(name, types, seed, module, calls)

@@ -16,14 +16,21 @@ import traceback
 from collections.abc import Iterator
 
 import pytest
+from tosaic.lowering.graph.graph import Value
+from tosaic.lowering.graph.types import Array, ElementType
 
 from ..fuzz.oracles.native import USABLE
 from .combinations import TABLE, Types
+from .draft import Draft
 from .property import check
 from .signatures import Case, case, replayed
 
 MANY = 10
 """Combinations of one operator beyond specification 1.0 of which one seed is tried here; of more, every so manieth."""
+
+
+FEW = 3
+"""Combinations of which operators of constants are tried."""
 
 
 def targets(made: Case, count: int = 1) -> list[str]:
@@ -47,6 +54,25 @@ def test_an_operator_means_the_same_at_every_stage(name: str) -> None:
             check(made, targets(made))
         except Exception as error:
             raise AssertionError(f"TOSAIC_TABLE_CASE='{made}': {error}") from error
+
+
+class Known(Draft):
+    """A draft whose operands are constants."""
+
+    def given(self, data: Array, element: ElementType | None = None, constant: float = 0.15) -> Value:
+        return self.constant(data, element)
+
+
+@pytest.mark.parametrize("name", sorted(set(TABLE) - {"while_loop"}))
+def test_an_operator_of_constants_is_what_it_is_of_inputs(name: str) -> None:
+    """A loop may need an input to end."""
+    combinations = TABLE[name].combinations("1.0") or TABLE[name].combinations("1.1", "more")
+    for types in combinations[:: max(1, len(combinations) // FEW)]:
+        made = case(name, types, 0, kind=Known)
+        try:
+            check(made, targets(made))
+        except Exception as error:
+            raise AssertionError(f"TOSAIC_TABLE_CASE='{made}', of constants: {error}") from error
 
 
 def everything() -> Iterator[tuple[str, Types]]:

@@ -10,9 +10,9 @@ import numpy as np
 
 from ....runtime.errors import require
 from ...elements.affine import Affine, Axis, Computed
-from ...elements.expression import Expr, IndexValue, Load, reduce
+from ...elements.expression import Buffer, Expr, IndexValue, Load, reduce
 from ...elements.roots import roots_buffer
-from ...elements.tensor import Element, NotAffine, Tensor
+from ...elements.tensor import Element, NotAffine, Tensor, viewed
 from ...graph.operator import Op, Operand, attribute
 from ...graph.types import F32, Array, TensorType
 from ..tosa.fourier import FFT2D, transformed
@@ -44,7 +44,7 @@ class Fourier2D(Op, name="tosaic.fourier2d"):
 
         def element(n: Affine, part: Affine, ky: Affine, kx: Affine) -> Expr:
             y, x = Axis("y", height), Axis("x", width)
-            read = [p[n, y, x] for p in parts]
+            read = [in_memory(p)[n, y, x] for p in parts]
             if not all(isinstance(e, Load) for e in read):
                 raise NotAffine
             angle = product(ky, y) * (turn // height) + product(kx, x) * (turn // width)
@@ -53,6 +53,13 @@ class Fourier2D(Op, name="tosaic.fourier2d"):
             return reduce("add", (y, x), first + others[0] if others else first)
 
         return element
+
+
+def in_memory(x: Tensor) -> Tensor:
+    """An operand that is read from memory also where it is a constant of one number, of which a literal would be made."""
+    if x.constant is None or isinstance(x[(0,) * len(x.type.dims)], Load):
+        return x
+    return viewed(x.type, Buffer("constant", x.type.element.storage, (x.type.size,), "constant", x.constant.reshape(-1)))
 
 
 def product(k: Affine, at: Axis) -> Expr:
