@@ -38,7 +38,7 @@ class Code:
 
     `run` takes a frame's address: pointers to the inputs, the outputs, the variables' data, the variables' written
     flags, then `pools` (offsets in an arena of `arena_nbytes` bytes) and `constants`. It returns 0, 1 + the number
-    of a failure, or INTERRUPTED. With `parts` above 1, which is how many threads a run may use, the pools are followed by a
+    of a failure, or INTERRUPTED. With `tasks` above 1, the most that run at the same time, the pools are followed by a
     pool of threads, whose code `thread_pool` gives; where its loops look at the interrupt flag, then by the address that
     `interrupts` gives.
     `release` gives the code's memory back. `run_address` is where `run` starts, `steps` bounds how much one
@@ -56,7 +56,7 @@ class Code:
     run_address: int = 0
     steps: float = float("inf")
     caller: Callable[[], int] = int
-    parts: int = 1
+    tasks: int = 1
     thread_pool: Callable[[], PoolCode | None] | None = None
     interrupts: Callable[[], int] | None = None
 
@@ -64,7 +64,7 @@ class Code:
         """The address of the pool of threads for a call with that many at most; 0 where it runs without."""
         if self.thread_pool is None:
             return 0
-        return threads.structure(self.thread_pool, self.parts if most is None else min(most, self.parts))
+        return threads.structure(self.thread_pool, self.tasks if most is None else min(most, self.tasks))
 
 
 class Workspaces:
@@ -74,7 +74,7 @@ class Workspaces:
     def __init__(self, code: Code) -> None:
         self._code = code
         self._bound = len(code.signature.inputs) + len(code.signature.outputs) + 2 * len(code.variables)
-        threads = (code.threads(),) if code.parts > 1 else ()
+        threads = (code.threads(),) if code.tasks > 1 else ()
         flag = () if code.interrupts is None else (code.interrupts(),)
         self._fixed = (*threads, *flag, *(address(c) for c in code.constants))
         self.threads_at = self._bound + len(code.pools)
@@ -229,7 +229,7 @@ class Executable:
 
     def limit(self, workspace: Workspace, threads: int | None) -> None:
         """Let what runs in a workspace use `threads` threads; None: as many as it is compiled for."""
-        if self.code.parts > 1:
+        if self.code.tasks > 1:
             workspace.frame[self.workspaces.threads_at] = self.code.threads(threads)
 
     def bind(self, context: Context) -> Executable:

@@ -21,7 +21,7 @@ from .errors import Problem
 from .public_names import public
 
 MOST = 64
-"""Threads that a program may use at most; of the pool's words, one has a bit for each part of a job."""
+"""Threads that a program may use at most; of the pool's words, one has a bit for each task of a job."""
 
 POOL_BYTES = 4096
 SPIN_WORD, SPIN = 52, 4000
@@ -104,7 +104,7 @@ class Threads:
         return self.number
 
     def structure(self, code: Callable[[], PoolCode | None], most: int) -> int:
-        """The address of the structure for a program with steps in `most` parts; 0 where there is no pool."""
+        """The address of the structure for a program with steps in `most` tasks; 0 where there is no pool."""
         with self.lock:
             if self.pool is None and (found := code()) is not None:
                 self.pool = Pool(found)

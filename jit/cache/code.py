@@ -54,7 +54,7 @@ def fields_of(code: Code, image: Image) -> tuple[Fields, list[Array]]:
         "variables": [[tensor_fields(v.tensor), v.initial is not None, position_fields(v.position), v.external]
                       for v in code.variables],
         "failures": [[f.message, f.help, f.kind, position_fields(f.position)] for f in code.failures],
-        "parts": code.parts,
+        "parts": code.tasks,
         "interrupts": code.interrupts is not None,
         "steps": None if math.isinf(code.steps) else code.steps,
     }

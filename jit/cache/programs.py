@@ -137,7 +137,7 @@ def keep(key: bytes, code: Code, image: Image) -> bool:
         return False
     if code.steps <= LONGEST:
         keep_caller(where)
-    if code.parts > 1:
+    if code.tasks > 1:
         keep_pool(where)
     if code.interrupts is not None:
         keep_interrupts(where)

@@ -67,7 +67,7 @@ def overwritable(lowered: LoweredData) -> tuple[int, ...]:
     if len(program.functions) != 1 or len(program.steps) != 1 or len(program.outputs) != 1 or program.variables:
         return ()
     step, kernel, function, out = program.steps[0], program.kernels[0], program.functions[0], program.outputs[0]
-    if not isinstance(step, Compute) or step.rows is not None or step.parts > 1 or kernel.out is not out:
+    if not isinstance(step, Compute) or step.rows is not None or step.tasks > 1 or kernel.out is not out:
         return ()
     return tuple(n for n, b in enumerate(program.inputs) if b in function.params and may_write_over(kernel, function, b))
 

@@ -22,10 +22,10 @@ SIGN = -1 << 63
 ONE = 1023 << 52
 """The bits of 1.0."""
 Pair = tuple[Expr, Expr]
-"""A number as a sum, the second part below the rounding of the first."""
+"""A number as a sum, the second limb below the rounding of the first."""
 
 
-def parts(text: str, bits: int, count: int) -> tuple[float, ...]:
+def limbs(text: str, bits: int, count: int) -> tuple[float, ...]:
     """A number as the sum of `count` floats of `bits` bits each, rounded down, and a last one, the nearest to the rest."""
     rest, found = Fraction(text), list[float]()
     for _ in range(count):
@@ -35,10 +35,10 @@ def parts(text: str, bits: int, count: int) -> tuple[float, ...]:
     return (*found, float(rest))
 
 
-LN2 = parts("0.693147180559945309417232121458176568075500134360255254120680", 42, 1)
-"""ln 2; a multiple of the first part by an exponent is exact."""
-HALF_PI = parts("1.570796326794896619231321691639751442098584699687552910487472296153908203143", 23, 5)
-"""pi / 2; a multiple of any part but the last by less than 2^30 is exact."""
+LN2 = limbs("0.693147180559945309417232121458176568075500134360255254120680", 42, 1)
+"""ln 2; a multiple of the first limb by an exponent is exact."""
+HALF_PI = limbs("1.570796326794896619231321691639751442098584699687552910487472296153908203143", 23, 5)
+"""pi / 2; a multiple of any limb but the last by less than 2^30 is exact."""
 TWO_THIRDS = (2 / 3, float(Fraction(2, 3) - Fraction(2 / 3)))
 
 EXP = tuple(1 / math.factorial(k) for k in range(2, 14))
@@ -83,7 +83,7 @@ def from_bits(x: Expr) -> Expr:
 
 
 def halves(x: Expr) -> Pair:
-    """The upper 26 bits and the others: products of two such parts are exact."""
+    """The upper 26 bits and the others: products of two such limbs are exact."""
     upper = from_bits(bits(x) & -1 << 27)
     return upper, x - upper
 
@@ -191,7 +191,7 @@ def beyond_logarithm(x: Expr, ordinary: Expr) -> Expr:
 
 
 def logarithm(x: Expr) -> Pair:
-    """log(x) as a pair for x > 0, with a relative error below 2^-63; for other x the first part is as `log` has it."""
+    """log(x) as a pair for x > 0, with a relative error below 2^-63; for other x the first limb is as `log` has it."""
     e, f = exponent_and_fraction(x)
     (s, s_low), (cube, cube_low) = atanh_terms(f)
     square = s * s
@@ -243,8 +243,8 @@ def circular(x: Expr, quadrants: int) -> Expr:
     inside = clamp(x, -2.0**30, 2.0**30)
     real, integer = nearest_integer(inside, 2 / math.pi)
     r, low = inside, literal(0.0, "float64")
-    for part in HALF_PI:
-        r, lost = total(r, real * -part)
+    for limb in HALF_PI:
+        r, lost = total(r, real * -limb)
         low = low + lost
     r, low = total(r, low)
     square = r * r

@@ -19,9 +19,9 @@ ROUNDER_BITS = int(np.float32(ROUNDER).view(np.int32))
 SIGN = -1 << 31
 LOG2_E = math.log2(math.e)
 LN2_HIGH, LN2_LOW = 0.693145751953125, 1.428606765330187e-06
-"""ln 2 in two parts; a multiple of the first by an exponent is exact."""
+"""ln 2 in two limbs; a multiple of the first by an exponent is exact."""
 HALF_PI = (1.5703125, 0.0004837512969970703, 7.549533620476723e-08, 2.5633440682570896e-12)
-"""pi / 2 in four parts, each what the ones before leave, rounded down: none is negative, so that sin(-0) is -0, and the
+"""pi / 2 in four limbs, each what the ones before leave, rounded down: none is negative, so that sin(-0) is -0, and the
 first three have 12 bits, so that a multiple by less than 2^12 is exact without a fused instruction too."""
 
 EXP = (0.49999997, 0.16666542, 0.04166743, 0.008366877, 0.0013871879)
@@ -129,7 +129,7 @@ def erf(x: Expr) -> Expr:
 
 
 def logarithm(x: Expr) -> tuple[Expr, Expr]:
-    """log(x) in two parts for x > 0, the second below the rounding of the first; other x give a first part as `log`."""
+    """log(x) in two limbs for x > 0, the second below the rounding of the first; other x give a first limb as `log`."""
     is_subnormal = x < 2.0**-126
     scaled = bits(select(is_subnormal, x * 2.0**23, x))
     exponent = (scaled - int(np.float32(math.sqrt(0.5)).view(np.int32))) >> 23
@@ -137,7 +137,7 @@ def logarithm(x: Expr) -> tuple[Expr, Expr]:
     e = cast(exponent + select(is_subnormal, Const(-23, "int32"), Const(0, "int32")), "float32")
     square = f * f
     half, cube = square * 0.5, f * square
-    # f - f^2/2 and e * ln 2 are summed exactly: what rounding loses is kept, and goes into the second part
+    # f - f^2/2 and e * ln 2 are summed exactly: what rounding loses is kept, and goes into the second limb
     near = f - half
     near_rest = (f - near) - half - fma(f, f, square * -1.0) * 0.5
     total = fma(e, LN2_HIGH, near)
@@ -189,8 +189,8 @@ def circular(x: Expr, quadrants: int) -> Expr:
     float32 are then up to a period apart, and TOSA's bound is wider than the range of the result."""
     real, integer = nearest_integer(clamp(x, -2.0**22, 2.0**22), 2 / math.pi)
     r = clamp(x, -2.0**22, 2.0**22)
-    for part in HALF_PI:
-        r = fma(real, -part, r)
+    for limb in HALF_PI:
+        r = fma(real, -limb, r)
     square = r * r
     sin = r * fma(polynomial(square, SIN), square, 1.0)
     cos = fma(polynomial(square, COS), square * square, fma(square, -0.5, 1.0))

@@ -59,14 +59,14 @@ def conditional(fuser: Fuser, operation: Operation) -> None:
 def either(fuser: Fuser, operation: Operation, condition: Buffer, results: Sequence[Buffer]) -> None:
     """Both regions, and the step that runs one of them."""
     known = set(fuser.variables.written)
-    parts: list[tuple[Step, ...]] = []
+    branches: list[tuple[Step, ...]] = []
     after: list[set[Buffer]] = []
     for region in operation.regions:
         fuser.variables.written = set(known)
-        parts.append(run(fuser, region, operation.operands[1:], results))
+        branches.append(run(fuser, region, operation.operands[1:], results))
         after.append(fuser.variables.written)
     fuser.variables.written = after[0] & after[1]
-    fuser.step(Branch(condition, parts[0], parts[1]))
+    fuser.step(Branch(condition, branches[0], branches[1]))
 
 
 def run(fuser: Fuser, region: Block, operands: Sequence[Value], results: Sequence[Buffer]) -> tuple[Step, ...]:

@@ -276,7 +276,7 @@ class Fuser:
             self.materialize(value, value.position)
 
     def inside(self, *values: Value) -> list[Value]:
-        """The values that are computed as a part of unstored ones, operands first."""
+        """The values that are computed inside unstored ones, operands first."""
         return post_order(filter(self.is_unstored, values), self.unstored_operands)
 
     def is_unstored(self, value: Value) -> bool:
@@ -288,8 +288,8 @@ class Fuser:
 
     def renew(self, value: Value) -> None:
         """Compute an unstored value from its operands as they are read now."""
-        for part in self.inside(value):
-            self.compute_again(part)
+        for inner in self.inside(value):
+            self.compute_again(inner)
 
     def compute_again(self, value: Value) -> None:
         operation = self.definitions[value]
@@ -306,11 +306,11 @@ class Fuser:
 
     def refresh(self, value: Value) -> None:
         """Read an unstored value through its operands as they are read now: one of them may have been stored since."""
-        for part in self.inside(value):
-            reads = self.read_by(self.definitions[part])
-            if reads != self.reads[part]:
-                self.compute_again(part)
-                self.reads[part] = reads
+        for inner in self.inside(value):
+            reads = self.read_by(self.definitions[inner])
+            if reads != self.reads[inner]:
+                self.compute_again(inner)
+                self.reads[inner] = reads
 
     def read_by(self, operation: Operation) -> frozenset[Buffer]:
         """Variables in whose memory an inlined operation looks."""

@@ -46,7 +46,7 @@ def partial_sums(name: str, axes: tuple[Axis, ...], expression: Expr) -> Partial
 
 
 def sums_of_operands(reduction: Reduce) -> list[Reduce] | None:
-    """The reductions over the parts of one axis in which every guard of the body is known; None where there are none, or
+    """The reductions over the segments of one axis in which every guard of the body is known; None where there are none, or
     where guards depend on something else."""
     guards = [e for e in nodes(reduction.body) if isinstance(e, Guard)]
     terms = {t for g in guards for r in g.where for t, _ in r.index.terms}
@@ -66,8 +66,8 @@ def sums_of_operands(reduction: Reduce) -> list[Reduce] | None:
 
 def piece(reduction: Reduce, axis: Axis, low: int, high: int) -> Reduce:
     """The reduction over `axis` from low to high."""
-    part = Axis(axis.name, high - low)
-    at = {axis: Affine.of(part) + low}
-    axes = tuple(part if a is axis else a for a in reduction.axes)
+    segment = Axis(axis.name, high - low)
+    at = {axis: Affine.of(segment) + low}
+    axes = tuple(segment if a is axis else a for a in reduction.axes)
     where = tuple(r.substitute(at) for r in reduction.where)
     return Reduce(reduction.primitive, axes, substitute(reduction.body, at), tuple(r for r in where if r.known is not True))

@@ -49,11 +49,11 @@ def execute(kernels: Kernels, steps: Sequence[Step], data: dict[Buffer, Array], 
                     data[kernel.out] = np.array(values)
                 else:
                     axis = next(d for d, n in enumerate(kernel.out.shape) if n > 1)
-                    part = (slice(None),) * axis + (slice(*rows),)
-                    data.setdefault(kernel.out, np.zeros(kernel.out.shape, values.dtype))[part] = values[part]
-            case Parallel(parts):
-                for part in parts:
-                    execute(kernels, part, data, state)
+                    chosen = (slice(None),) * axis + (slice(*rows),)
+                    data.setdefault(kernel.out, np.zeros(kernel.out.shape, values.dtype))[chosen] = values[chosen]
+            case Parallel(tasks):
+                for task in tasks:
+                    execute(kernels, task, data, state)
             case Branch(condition, then, otherwise):
                 execute(kernels, then if data[condition].reshape(-1)[0] else otherwise, data, state)
             case Loop(test, condition, body):

@@ -24,18 +24,18 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """Run kernel number `kernel`, all of it or rows low to high of its outermost axis. With `parts` above 1 its loops are
+    """Run kernel number `kernel`, all of it or rows low to high of its outermost axis. With `tasks` above 1 its loops are
     divided into that number of tasks, which may run at the same time."""
     kernel: int
     rows: tuple[int, int] | None = None
-    parts: int = 1
+    tasks: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Parallel:
-    """Run all parts, at the same time or in any order; each runs its steps one after the other. Buffers with `copies` are
-    there once for each part."""
-    parts: tuple[tuple[Compute, ...], ...]
+    """Run all tasks, at the same time or in any order; each runs its steps one after the other. Buffers with `copies` are
+    there once for each task."""
+    tasks: tuple[tuple[Compute, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Kernels:
 
 
 def rebuilt(steps: tuple[Step, ...], change: Callable[[Step], Step]) -> tuple[Step, ...]:
-    """The steps with each one, those inside branches and loops too (not those of parts), replaced by what `change` makes of
+    """The steps with each one, those inside branches and loops too (not those of tasks), replaced by what `change` makes of
     it."""
     def one(step: Step) -> Step:
         match step:
@@ -133,9 +133,9 @@ def walk(steps: tuple[Step, ...]) -> Iterator[Step]:
     for step in steps:
         yield step
         match step:
-            case Parallel(parts):
-                for part in parts:
-                    yield from part
+            case Parallel(tasks):
+                for task in tasks:
+                    yield from task
             case Branch(_, then, otherwise):
                 yield from walk(then)
                 yield from walk(otherwise)

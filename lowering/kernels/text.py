@@ -132,14 +132,14 @@ def print_kernel(number: int, kernel: Kernel, labels: Labels, whole: bool = Fals
 def print_steps(steps: Sequence[Step], indent: str, labels: Labels) -> Iterator[str]:
     for step in steps:
         match step:
-            case Compute(kernel, rows, parts):
+            case Compute(kernel, rows, tasks):
                 yield (f"{indent}compute {kernel}" + (f" rows {rows[0]} to {rows[1]}" if rows else "")
-                       + (f" in {parts} parts" if parts > 1 else ""))
+                       + (f" in {tasks} parts" if tasks > 1 else ""))
             case Parallel(own):
                 yield f"{indent}parallel"
-                for part in own:
+                for task in own:
                     yield f"{indent}  part"
-                    yield from print_steps(part, indent + "    ", labels)
+                    yield from print_steps(task, indent + "    ", labels)
             case Branch(condition, then, otherwise):
                 yield f"{indent}if {labels.of(condition)}"
                 yield from print_steps(then, indent + "  ", labels)
@@ -208,10 +208,10 @@ class Names:
                     if self.uses[id(e)] > 1 and not isinstance(e, self.alone):
                         texts.append([])
                         stack.append(EndOfShared(e))
-                    stack += reversed(list(self.parts(e)))
+                    stack += reversed(list(self.pieces_of(e)))
         return "".join(texts[0])
 
-    def parts(self, e: Expr) -> Iterable[Piece]:
+    def pieces_of(self, e: Expr) -> Iterable[Piece]:
         """What the text of a node is made of, from left to right."""
         match e:
             case Const(value, dtype):

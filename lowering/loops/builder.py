@@ -166,14 +166,14 @@ class Builder:
 
     def holds(self, where: Sequence[Range]) -> Operand:
         """Whether all conditions hold here."""
-        parts: list[Operand] = []
+        conditions: list[Operand] = []
         for r in where:
             i, (low, high) = self.index(r.index), r.index.bounds
             if low < r.low:
-                parts.append(self.op("lt", Literal(r.low - 1, INDEX), i))
+                conditions.append(self.op("lt", Literal(r.low - 1, INDEX), i))
             if high >= r.high:
-                parts.append(self.op("lt", i, Literal(r.high, INDEX)))
-        return functools.reduce(lambda x, y: self.op("and", x, y), parts) if parts else Literal(1, BOOL)
+                conditions.append(self.op("lt", i, Literal(r.high, INDEX)))
+        return functools.reduce(lambda x, y: self.op("and", x, y), conditions) if conditions else Literal(1, BOOL)
 
     # ---- memory ------------------------------------------------------------------------------------------------------
     def _address(self, buffer: Buffer, i: Affine) -> Address:

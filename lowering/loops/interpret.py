@@ -73,7 +73,7 @@ class Memory:
 
 def run_function(function: Function, memory: Memory, rows: tuple[int, int] | None = None, keep: bool = False) -> None:
     """Run a function over the memory of its parameters. Scratch is made anew, so that nothing is kept between calls (unless
-    one is to `keep` what all parts share); so are parameters that `memory` lacks: constants from their data, others with
+    one is to `keep` what all tasks share); so are parameters that `memory` lacks: constants from their data, others with
     nothing written."""
     for b in function.params:
         if b not in memory.arrays:

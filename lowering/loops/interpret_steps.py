@@ -46,13 +46,13 @@ def load_variable(memory: Memory, buffer: Buffer, initial: Buffer | None, state:
 def execute(program: Program, steps: Sequence[Step], memory: Memory, state: State) -> None:
     for step in steps:
         match step:
-            case Compute(kernel, _, parts) if parts > 1:
-                run_parts(program.functions[kernel], parts, memory)
-            case Parallel(parts):
-                for part in reversed(parts):  # any order is right
-                    for own in {b for s in part for b in program.functions[s.kernel].params if b.copies > 1}:
+            case Compute(kernel, _, tasks) if tasks > 1:
+                run_tasks(program.functions[kernel], tasks, memory)
+            case Parallel(tasks):
+                for task in reversed(tasks):  # any order is right
+                    for own in {b for s in task for b in program.functions[s.kernel].params if b.copies > 1}:
                         memory.arrays.pop(own, None)
-                    execute(program, part, memory, state)
+                    execute(program, task, memory, state)
             case Compute(kernel, rows):
                 function = program.functions[kernel]
                 if rows is None and function.rows is not None:
@@ -75,12 +75,12 @@ def execute(program: Program, steps: Sequence[Step], memory: Memory, state: Stat
                 state.written.add(variable.name)
 
 
-def run_parts(function: Function, parts: int, memory: Memory) -> None:
-    """Each phase in parts, the last one first: any order is right."""
+def run_tasks(function: Function, tasks: int, memory: Memory) -> None:
+    """Each phase in tasks, the last one first: any order is right."""
     for number, (start, end) in enumerate(itertools.pairwise((0, *function.phases))):
-        for i in reversed(range(parts)):
-            low, high = (start + (end - start) * n // parts for n in (i, i + 1))
-            run_function(function, memory, (low, high), keep=number > 0 or i < parts - 1)
+        for i in reversed(range(tasks)):
+            low, high = (start + (end - start) * n // tasks for n in (i, i + 1))
+            run_function(function, memory, (low, high), keep=number > 0 or i < tasks - 1)
 
 
 def holds(memory: Memory, condition: Buffer) -> bool:

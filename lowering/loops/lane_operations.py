@@ -110,9 +110,9 @@ def fused_double(x: float, y: float, z: float) -> float:
         return float("inf") if exact > 0 else float("-inf")
 
 
-def entries(x: Array, *parts: Array) -> Array:
-    """The entries of a table in parts, counted from -128."""
-    return np.concatenate(parts)[x.astype(np.int64) + 128]
+def entries(x: Array, *quarters: Array) -> Array:
+    """The entries of a table in quarters, counted from -128."""
+    return np.concatenate(quarters)[x.astype(np.int64) + 128]
 
 
 def scaled(x: Array, n: Array) -> Array:

@@ -22,9 +22,9 @@ class NestRecord:
 
 @dataclass(frozen=True, slots=True)
 class RowRecord:
-    """A kernel that is tiled by rows with others; in `parts` tasks that run at the same time. Of its result only the
+    """A kernel that is tiled by rows with others; divided into `tasks` that run at the same time. Of its result only the
     last `kept` of all rows stay, where that is not None."""
-    parts: int = 1
+    tasks: int = 1
     kept: int | None = None
     position: Position | None = field(default=None, compare=False)
 

@@ -112,8 +112,8 @@ def multiply_high(result: Type, x: Type, y: Type, z: Type) -> str | None:
     return None if right else "two int32 and an int64 are needed, and int32 is the result"
 
 
-def lookup(result: Type, x: Type, *parts: Type) -> str | None:
-    right = x == result and x.dtype == "int8" and all(t == Type("int8", 64) for t in parts)
+def lookup(result: Type, x: Type, *quarters: Type) -> str | None:
+    right = x == result and x.dtype == "int8" and all(t == Type("int8", 64) for t in quarters)
     return None if right else "int8 and a table of four times 64 int8 are needed, and int8 is the result"
 
 

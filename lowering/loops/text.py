@@ -229,14 +229,14 @@ class Names:
     def steps(self, steps: Sequence[Step], indent: str) -> Iterator[str]:
         for step in steps:
             match step:
-                case Compute(kernel, rows, parts):
+                case Compute(kernel, rows, tasks):
                     yield (f"{indent}compute {kernel}" + (f" rows {rows[0]} to {rows[1]}" if rows else "")
-                           + (f" parts {parts}" if parts > 1 else ""))
+                           + (f" parts {tasks}" if tasks > 1 else ""))
                 case Parallel(own):
                     yield f"{indent}parallel {{"
-                    for part in own:
+                    for task in own:
                         yield f"{indent}  part {{"
-                        yield from self.steps(part, indent + "    ")
+                        yield from self.steps(task, indent + "    ")
                         yield f"{indent}  }}"
                     yield f"{indent}}}"
                 case Branch(condition, then, otherwise):

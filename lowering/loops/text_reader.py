@@ -162,12 +162,12 @@ class Reader(FunctionReader):
 
     def parallel(self) -> Parallel:
         self.expect("{")
-        parts: list[tuple[Compute, ...]] = []
+        tasks: list[tuple[Compute, ...]] = []
         while not self.accept("}"):
             self.expect("part")
             steps = self.steps()
             own = tuple(s for s in steps if isinstance(s, Compute))
             if len(own) < len(steps) or not own:
-                raise self.problem("a part computes, and nothing else")
-            parts.append(own)
-        return Parallel(tuple(parts))
+                raise self.problem("a task computes, and nothing else")
+            tasks.append(own)
+        return Parallel(tuple(tasks))

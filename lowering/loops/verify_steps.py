@@ -17,7 +17,7 @@ from .ranges import Interval
 FILLED = frozenset({"argument", "constant", "variable"})
 """Roles of buffers that hold something before the first step."""
 
-MOST_PARTS = 64
+MAX_TASKS = 64
 """Of a step: a pool notes in one word which of them have begun."""
 
 
@@ -37,12 +37,12 @@ def rows_of(program: Program) -> dict[int, Interval]:
     asked: dict[int, set[Interval]] = {}
     for step in walk(program.steps):
         if isinstance(step, Parallel):
-            check_parts(program, step)
+            check_tasks(program, step)
         if isinstance(step, Compute):
             rows = checked(program, step)
             if program.functions[step.kernel].rows and not program.functions[step.kernel].phases:
                 asked.setdefault(step.kernel, set()).add(rows)
-    return {k: (0, without_gap(program, k, parts)) for k, parts in asked.items()}
+    return {k: (0, without_gap(program, k, ranges)) for k, ranges in asked.items()}
 
 
 def checked(program: Program, step: Compute) -> Interval:
@@ -50,11 +50,11 @@ def checked(program: Program, step: Compute) -> Interval:
     if not 0 <= step.kernel < len(program.functions):
         fail(program, f"step computes kernel {step.kernel} of {len(program.functions)}")
     function, count = program.functions[step.kernel], row_count(program.kernels[step.kernel])
-    if not 1 <= step.parts <= MOST_PARTS:
-        fail(program, f"{function.name} runs in {step.parts} parts")
-    if bool(function.phases) != (step.parts > 1):
-        fail(program, f"{function.name} runs in {step.parts} parts, and is {'' if function.phases else 'not '}divided")
-    if step.parts > 1:
+    if not 1 <= step.tasks <= MAX_TASKS:
+        fail(program, f"{function.name} runs in {step.tasks} tasks")
+    if bool(function.phases) != (step.tasks > 1):
+        fail(program, f"{function.name} runs in {step.tasks} tasks, and is {'' if function.phases else 'not '}divided")
+    if step.tasks > 1:
         check_division(program, function, step)
     if step.rows is None:
         return 0, count
@@ -67,51 +67,51 @@ def checked(program: Program, step: Compute) -> Interval:
 
 
 def check_division(program: Program, function: Function, step: Compute) -> None:
-    """Scratch of a divided function is there for each part, or filled in a phase of its own; phases rise."""
+    """Scratch of a divided function is there for each task, or filled in a phase of its own; phases rise."""
     if step.rows is not None or any(a >= b for a, b in itertools.pairwise((0, *function.phases))):
         fail(program, f"{function.name} is divided into phases that end at {function.phases}")
     for b in function.scratch:
-        if b.copies not in (1, step.parts) or (b.copies == 1 and len(function.phases) == 1):
-            fail(program, f"{function.name} runs in {step.parts} parts, and has {b.copies} copies of {b!r}")
+        if b.copies not in (1, step.tasks) or (b.copies == 1 and len(function.phases) == 1):
+            fail(program, f"{function.name} runs in {step.tasks} tasks, and has {b.copies} copies of {b!r}")
 
 
-def check_parts(program: Program, step: Parallel) -> None:
+def check_tasks(program: Program, step: Parallel) -> None:
     """Parts share no rows of what one of them writes, unless each has its own copy; and read nothing that another one
     writes."""
     rows: dict[Buffer, list[Interval]] = {}
     read: set[Buffer] = set()
-    if not 2 <= len(step.parts) <= MOST_PARTS:
-        fail(program, f"{len(step.parts)} parts run at the same time")
-    for part in step.parts:
-        for own in part:
+    if not 2 <= len(step.tasks) <= MAX_TASKS:
+        fail(program, f"{len(step.tasks)} tasks run at the same time")
+    for task in step.tasks:
+        for own in task:
             if not 0 <= own.kernel < len(program.functions):
                 fail(program, f"step computes kernel {own.kernel} of {len(program.functions)}")
             function = program.functions[own.kernel]
-            if own.rows is None or own.parts > 1:
-                fail(program, f"{function.name} runs as a whole in a part")
-            if function.scratch and any(b.copies < len(step.parts) for b in function.scratch):
-                fail(program, f"{len(step.parts)} parts run {function.name}, and share its scratch")
+            if own.rows is None or own.tasks > 1:
+                fail(program, f"{function.name} runs as a whole in a task")
+            if function.scratch and any(b.copies < len(step.tasks) for b in function.scratch):
+                fail(program, f"{len(step.tasks)} tasks run {function.name}, and share its scratch")
             read |= buffers_read(function)
-        for b, spans in written_rows(program, part).items():
+        for b, spans in written_rows(program, task).items():
             rows.setdefault(b, []).extend(spans)
     for b, spans in rows.items():
-        if b.copies < len(step.parts) and (b in read or any(x[1] > y[0] for x, y in itertools.pairwise(sorted(spans)))):
-            fail(program, f"parts that run at the same time meet in {b!r}")
+        if b.copies < len(step.tasks) and (b in read or any(x[1] > y[0] for x, y in itertools.pairwise(sorted(spans)))):
+            fail(program, f"tasks that run at the same time meet in {b!r}")
 
 
-def written_rows(program: Program, part: Sequence[Compute]) -> dict[Buffer, list[Interval]]:
+def written_rows(program: Program, task: Sequence[Compute]) -> dict[Buffer, list[Interval]]:
     found: dict[Buffer, list[Interval]] = {}
-    for step in part:
+    for step in task:
         for b in buffers_written(program.functions[step.kernel]):
             if step.rows is not None and b.role != "scratch":
                 found.setdefault(b, []).append(step.rows)
     return found
 
 
-def without_gap(program: Program, kernel: int, parts: Collection[Interval]) -> int:
+def without_gap(program: Program, kernel: int, ranges: Collection[Interval]) -> int:
     """The end of rows that lie side by side, or over each other, from 0 to the last."""
     end = 0
-    for low, high in sorted(parts):
+    for low, high in sorted(ranges):
         if low > end:
             break
         end = max(end, high)
@@ -132,8 +132,8 @@ def verify_steps(program: Program, needs: Sequence[Collection[Buffer]]) -> None:
                     for b in needs[kernel]:
                         present(b, full, program.functions[kernel].name)
                     full |= writes[kernel]
-                case Parallel(parts):
-                    full = frozenset().union(*(run(part, full) for part in parts))
+                case Parallel(tasks):
+                    full = frozenset().union(*(run(task, full) for task in tasks))
                 case Branch(condition, then, otherwise):
                     present(condition, full, "a branch")
                     full = run(then, full) & run(otherwise, full)

@@ -1,8 +1,8 @@
 """When each buffer of a program is in use: the steps in one line, and the spans of that line in which a buffer holds
 something that is still wanted. What the planner's conflicts follow from.
 
-Steps are numbered in the order they are written: the parts of a branch one after the other, a loop's test, its
-condition, its body; parts that run at the same time are one step. Executing takes some of the steps in that order, and
+Steps are numbered in the order they are written: the arms of a branch one after the other, a loop's test, its
+condition, its body; tasks that run at the same time are one step. Executing takes some of the steps in that order, and
 goes back only at the end of a loop's body. So a buffer lives from its first use to its last; only what a later iteration
 of a loop may still read, or what is read after the loop, has to live over all of it.
 """
@@ -77,8 +77,8 @@ class Timeline:
         match step:
             case Compute(kernel, rows):
                 return self.compute(self.accesses[kernel], continues=rows is not None and rows[0] > 0)
-            case Parallel(parts):
-                return self.compute(at_once([self.accesses[s.kernel] for part in parts for s in part]), continues=False)
+            case Parallel(tasks):
+                return self.compute(at_once([self.accesses[s.kernel] for task in tasks for s in task]), continues=False)
             case Branch(condition, then, otherwise):
                 tested, first, second = self.read(condition), self.run(then), self.run(otherwise)
                 return tested.then(Flow(first.exposed | second.exposed, first.written & second.written))

@@ -17,8 +17,8 @@ import numpy as np
 from ...runtime.errors import Position, Problem
 from ...runtime.records import dataclass
 from ..dialects.tosa.block_scaled import CastFromBlockScaled, CastToBlockScaled, Conv2DBlockScaled, MatMulTBlockScaled
+from ..dialects.tosa.block_scaled_halves import BLOCK, BlockScale, BlockValues
 from ..dialects.tosa.block_scaled_layout import ReshapeBlockScaled, RowGatherBlockScaled
-from ..dialects.tosa.block_scaled_parts import BLOCK, BlockScale, BlockValues
 from ..dialects.tosa.control_flow import CondIf, WhileLoop
 from ..dialects.tosa.conversion import Cast
 from ..dialects.tosa.convolution import Conv2D, Conv3D, TransposeConv2D
@@ -152,12 +152,12 @@ class Decomposer:
             case Const():
                 self.constant(op, results[0])
             case Identity() | Concat() | Reverse() | Tile() | Transpose() | RowGather() | Resize():
-                for part, result in enumerate(self.paired(results[0])):
-                    self.add(op, *self.part(operands, part), result=result)
+                for member, result in enumerate(self.paired(results[0])):
+                    self.add(op, *self.member(operands, member), result=result)
             case Reshape() | Slice():
                 self.resized(op, operands, self.paired(results[0]))
             case Dim():
-                self.add(op, *self.part(operands, 0), result=results[0])
+                self.add(op, *self.member(operands, 0), result=results[0])
             case Cast() if is_composite(results[0].type):
                 pair = self.paired(results[0])
                 self.quantized(operands[0], pair.data, pair.scale)
@@ -211,15 +211,15 @@ class Decomposer:
 
     def resized(self, op: Op, operands: tuple[Value, ...], pair: Pair) -> None:
         """RESHAPE and SLICE: what is said of the last extent holds for scales by the block."""
-        self.add(op, *self.part(operands, 0), result=pair.data)
+        self.add(op, *self.member(operands, 0), result=pair.data)
         numbers = []
         for operand in operands[1:]:
             *rest, last = map(int, known(operand).reshape(-1)) if isinstance(op, Slice) else extents(pair.data)
             numbers.append(self.shape((*rest, last // BLOCK)))
-        self.add(op, *self.part(operands[:1], 1), *numbers, result=pair.scale)
+        self.add(op, *self.member(operands[:1], 1), *numbers, result=pair.scale)
 
-    def part(self, operands: Sequence[Value], number: int) -> list[Value]:
-        """The operands with one part of each that is block-scaled."""
+    def member(self, operands: Sequence[Value], number: int) -> list[Value]:
+        """The operands, of each block-scaled one its values (0) or its scales (1)."""
         return [self.pairs[v][number] if is_composite(v.type) else v for v in operands]
 
     # ---- arithmetic --------------------------------------------------------------------------------------------------

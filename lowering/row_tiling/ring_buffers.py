@@ -50,10 +50,10 @@ def reading(program: Kernels) -> tuple[dict[Buffer, dict[int, None]], set[Buffer
 def sequences(steps: tuple[Step, ...]) -> Iterator[list[Compute]]:
     """The steps that run one after the other: those of each task, and all others."""
     groups = [s for s in walk(steps) if isinstance(s, Parallel)]
-    inside = {id(s) for group in groups for part in group.parts for s in part}
+    inside = {id(s) for group in groups for task in group.tasks for s in task}
     yield [s for s in walk(steps) if isinstance(s, Compute) and id(s) not in inside]
     for group in groups:
-        yield from map(list, group.parts)
+        yield from map(list, group.tasks)
 
 
 def most_rows(writer: int, readers: Sequence[tuple[int, RowAccess | None]], out: Buffer, order: Sequence[Compute]) -> int:
@@ -77,11 +77,11 @@ def copies(program: Kernels, steps: tuple[Step, ...], rings: Mapping[Buffer, Buf
     result: dict[Buffer, Buffer] = {}
     for step in walk(steps):
         if isinstance(step, Parallel):
-            last = step.parts[0][-1].kernel
-            for number in dict.fromkeys(s.kernel for part in step.parts for s in part if s.kernel != last):
+            last = step.tasks[0][-1].kernel
+            for number in dict.fromkeys(s.kernel for task in step.tasks for s in task if s.kernel != last):
                 out = program.kernels[number].out
                 small = rings.get(out, out)
-                result[small] = copied(small, len(step.parts))
+                result[small] = copied(small, len(step.tasks))
     return result
 
 

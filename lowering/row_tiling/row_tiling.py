@@ -203,7 +203,7 @@ def readers_of(program: Kernels) -> dict[Buffer, set[int]]:
 
 
 def separate(program: Kernels, group: Sequence[int], readers: Mapping[Buffer, Set[int]]) -> Iterator[list[int]]:
-    """Chains of the group in which all but the last write what nobody outside of the chain reads, so that each part can have
+    """Chains of the group in which all but the last write what nobody outside of the chain reads, so that each task can have
     its own."""
     outside = {*program.outputs, *conditions(program.steps)}
     chain: list[int] = []

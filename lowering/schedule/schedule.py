@@ -247,7 +247,7 @@ class Lowering:
                 self.ready(made.function)
         schedules = tuple([replace(r, nests=tuple(chained.get(i, r.nests))) for i, r in enumerate(records)])
         counts = [record.tasks.count if record.tasks else 1 for record in schedules]
-        steps = rebuilt(self.together.steps, lambda step: replace(step, parts=counts[step.kernel]) if isinstance(
+        steps = rebuilt(self.together.steps, lambda step: replace(step, tasks=counts[step.kernel]) if isinstance(
             step, Compute) and counts[step.kernel] > 1 else step)
         return Program(k.name, k.inputs, k.outputs, k.kernels, tuple(functions), steps, k.variables, k.faults, schedules)
 
@@ -266,7 +266,7 @@ class Lowering:
         return (replace(made, function=shared.function), shared.tasks) if shared else (made, None)
 
     def own_copies(self, number: int, function: Function) -> Function:
-        """The function of a kernel that runs by rows, with memory of its own for each part that runs beside others."""
+        """The function of a kernel that runs by rows, with memory of its own for each task that runs beside others."""
         if self.threads == 1:
             return function
         beside = beside_each_other(self.together)
@@ -314,9 +314,9 @@ class Lowering:
 
 
 def beside_each_other(together: TiledByRows) -> dict[int, int]:
-    """Of kernels whose rows are in parts that run beside each other: in how many."""
-    return {s.kernel: len(group.parts) for group in walk(together.steps) if isinstance(group, Parallel)
-            for part in group.parts for s in part}
+    """Of kernels whose rows are divided into tasks: how many."""
+    return {s.kernel: len(group.tasks) for group in walk(together.steps) if isinstance(group, Parallel)
+            for task in group.tasks for s in task}
 
 
 def row_records(kernels: Kernels, together: TiledByRows) -> list[KernelRecord]:

@@ -46,7 +46,7 @@ def print_schedule(schedules: Sequence[KernelRecord]) -> str:
 def lines_of(number: int, record: KernelRecord) -> Iterator[str]:
     yield f"kernel {number}: {record.origin}".rstrip()
     if rows := record.rows:
-        beside = f", {rows.parts} parts beside each other" if rows.parts > 1 else ""
+        beside = f", {rows.tasks} parts beside each other" if rows.tasks > 1 else ""
         kept = "" if rows.kept is None else f", the last {rows.kept} kept"
         yield f"  rows: a range at a time{beside}{kept}"
     if chain := record.chain:

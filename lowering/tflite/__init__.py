@@ -1,1 +1,2 @@
-"""TensorFlow Lite files (`.tflite`): their graphs, the parts of them that a converter is given, and the whole put together."""
+"""TensorFlow Lite files (`.tflite`): their graphs, the partitions of them that a converter is given, and the whole put
+together."""

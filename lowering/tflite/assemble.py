@@ -1,4 +1,4 @@
-"""The steps of a .tflite file and its converted parts -> a module: a function for each signature, control flow as regions,
+"""The steps of a .tflite file and its converted partitions -> a module: a function for each signature, control flow as regions,
 variables as declarations. Every subgraph is written out where it is run.
 """
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..graph.verify import compatible
 from ..rewrite.specialize import specialized
 from .bindings import Bound, Handle, Scope, check_handles, symbol_of, tensors
 from .constants import array_of, type_of
-from .divide import Part
+from .divide import Partition
 from .import_plan import MAIN, Plan
 from .records import OperatorRecord, SignatureRecord, SubgraphRecord
 from .resizes import write_resize
@@ -28,13 +28,13 @@ from .write_kernels import WRITE, write_kernel
 from .write_slices import write_slice
 
 SHARED_OPERATIONS = 100_000
-"""Operations that a module may have besides those of the parts, because subgraphs are run in several places."""
+"""Operations that a module may have besides those of the partitions, because subgraphs are run in several places."""
 
 
 class Assembler:
-    """Builds the module. `functions` are the converted parts."""
+    """Builds the module. `functions` are the converted partitions."""
 
-    def __init__(self, plan: Plan, functions: Mapping[Part, Function]) -> None:
+    def __init__(self, plan: Plan, functions: Mapping[Partition, Function]) -> None:
         self.plan, self.functions, self.model = plan, functions, plan.model
         self.variables: dict[str, tuple[TensorType, FilePosition]] = {}
         self.initialisers: dict[int, FilePosition] = {}
@@ -93,8 +93,8 @@ class Assembler:
                           kind="type")
         writer = SubgraphWriter(self, builder, graph, scope, dict(zip(graph.inputs, arguments)))
         for step in self.plan.steps[number]:
-            if isinstance(step, Part):
-                writer.part(step)
+            if isinstance(step, Partition):
+                writer.partition(step)
             else:
                 writer.operator(step, graph.operators[step])
         try:
@@ -155,15 +155,15 @@ class SubgraphWriter:
     def inside(self, index: int, operator: OperatorRecord, callee: int) -> Scope:
         return self.scope.inside(index, operator, callee, self.assembler.model.subgraphs[callee].name)
 
-    # ---- parts -------------------------------------------------------------------------------------------------------
-    def part(self, part: Part) -> None:
-        """Append the operations of a converted part."""
-        function = self.assembler.functions[part]
+    # ---- partitions --------------------------------------------------------------------------------------------------
+    def partition(self, partition: Partition) -> None:
+        """Append the operations of a converted partition."""
+        function = self.assembler.functions[partition]
         self.assembler.spend(len(function.body.operations), self.scope.position)
-        places = Places(self.graph, part, self.scope.position)
+        places = Places(self.graph, partition, self.scope.position)
         here = places.whole
         try:
-            operands = [self.value(t) for t in part.inputs]
+            operands = [self.value(t) for t in partition.inputs]
         except Problem as problem:
             raise problem.at(here) from None
         try:
@@ -172,7 +172,7 @@ class SubgraphWriter:
             raise problem.at(here) from None
         inlined = dict(zip(function.arguments, operands))
         self.builder.operations += copies(function.body, inlined, places)
-        self.values.update((t, inlined[v]) for t, v in zip(part.outputs, function.body.yields))
+        self.values.update((t, inlined[v]) for t, v in zip(partition.outputs, function.body.yields))
 
     # ---- operators that are understood here --------------------------------------------------------------------------
     def operator(self, index: int, operator: OperatorRecord) -> None:
@@ -267,14 +267,14 @@ class SubgraphWriter:
 
 
 def fitting(function: Function, operands: Sequence[Value]) -> Function:
-    """The function of a part for these operands: files of older writers do not tell scalars from tensors of unknown rank, and
-    the converter takes them for the latter."""
+    """The function of a partition for these operands: files of older writers do not tell scalars from tensors of unknown rank,
+    and the converter takes them for the latter."""
     if all(a.type == o.type for a, o in zip(function.arguments, operands)):
         return function
     return specialized(function, [o.tensor for o in operands])
 
 
-def assemble(plan: Plan, functions: Mapping[Part, Function]) -> tuple[Module, Module | None]:
+def assemble(plan: Plan, functions: Mapping[Partition, Function]) -> tuple[Module, Module | None]:
     """The module, and the one that initialises its variables, if it has any that begin with a value."""
     assembler = Assembler(plan, functions)
     module = assembler.module()

@@ -44,8 +44,8 @@ def tensors(values: Sequence[Bound]) -> list[Value]:
 
 def symbol_of(operator: OperatorRecord) -> str:
     """The name of a variable: its container's before its own."""
-    parts = (str(operator.options["container"]), str(operator.options["shared_name"]))
-    return "/".join(p for p in parts if p) or "variable"
+    names = (str(operator.options["container"]), str(operator.options["shared_name"]))
+    return "/".join(p for p in names if p) or "variable"
 
 
 def check_handles(first: Sequence[Bound], second: Sequence[Bound]) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...runtime.records import dataclass
 from ..flatbuffer.table_builder import Builder, Data, Node, Reference, Scalar, TableNode
-from .divide import Part
+from .divide import Partition
 from .records import ModelRecord
 from .schema import BUFFER, IDENTIFIER, MODEL, SIGNATURE, SUBGRAPH
 
@@ -38,43 +38,43 @@ class Prefix(Builder):
             Builder.refer(self, reference, node)
 
 
-def part_name(number: int) -> str:
+def partition_name(number: int) -> str:
     return f"part_{number}"
 
 
-def cut(data: bytes, model: ModelRecord, parts: Sequence[Part]) -> bytes:
-    """The file of these parts."""
-    prefix = chunks(model, parts, 0)[1]  # the size does not depend on where the old file begins
-    return b"".join((chunks(model, parts, len(prefix))[1], data))
+def cut(data: bytes, model: ModelRecord, partitions: Sequence[Partition]) -> bytes:
+    """The file of these partitions."""
+    prefix = chunks(model, partitions, 0)[1]  # the size does not depend on where the old file begins
+    return b"".join((chunks(model, partitions, len(prefix))[1], data))
 
 
-def chunks(model: ModelRecord, parts: Sequence[Part], start: int) -> tuple[Prefix, bytes]:
+def chunks(model: ModelRecord, partitions: Sequence[Partition], start: int) -> tuple[Prefix, bytes]:
     """What lies before the old file, if that begins at byte `start`."""
     builder = Prefix()
-    builder.file(root(model, parts, start), IDENTIFIER)
+    builder.file(root(model, partitions, start), IDENTIFIER)
     builder.put(b"", ALIGNMENT)
     for reference, place in builder.old:
         reference.to(builder.size + place)
     return builder, b"".join(builder.chunks)
 
 
-def root(model: ModelRecord, parts: Sequence[Part], start: int) -> TableNode:
+def root(model: ModelRecord, partitions: Sequence[Partition], start: int) -> TableNode:
     return table({MODEL["version"]: Scalar("I", model.version), MODEL["operator_codes"]: Old((), model.code_vector),
-                  MODEL["subgraphs"]: tuple(subgraph(model, part, i) for i, part in enumerate(parts)),
+                  MODEL["subgraphs"]: tuple(subgraph(model, partition, i) for i, partition in enumerate(partitions)),
                   MODEL["buffers"]: buffers(model, start),
-                  MODEL["signature_defs"]: tuple(signature(part, i) for i, part in enumerate(parts))})
+                  MODEL["signature_defs"]: tuple(signature(partition, i) for i, partition in enumerate(partitions))})
 
 
 def table(slots: dict[int, object]) -> TableNode:
     return TableNode(tuple(slots.get(i) for i in range(max(slots) + 1)))  # type: ignore[misc]
 
 
-def subgraph(model: ModelRecord, part: Part, number: int) -> TableNode:
-    graph = model.subgraphs[part.subgraph]
-    return table({SUBGRAPH["tensors"]: Old((), graph.tensor_vector), SUBGRAPH["inputs"]: numbers(part.inputs),
-                  SUBGRAPH["outputs"]: numbers(part.outputs),
-                  SUBGRAPH["operators"]: tuple(Old((), graph.operators[i].table) for i in part.operators),
-                  SUBGRAPH["name"]: part_name(number)})
+def subgraph(model: ModelRecord, partition: Partition, number: int) -> TableNode:
+    graph = model.subgraphs[partition.subgraph]
+    return table({SUBGRAPH["tensors"]: Old((), graph.tensor_vector), SUBGRAPH["inputs"]: numbers(partition.inputs),
+                  SUBGRAPH["outputs"]: numbers(partition.outputs),
+                  SUBGRAPH["operators"]: tuple(Old((), graph.operators[i].table) for i in partition.operators),
+                  SUBGRAPH["name"]: partition_name(number)})
 
 
 def numbers(values: Sequence[int]) -> Data:
@@ -90,8 +90,8 @@ def buffers(model: ModelRecord, start: int) -> Old | tuple[TableNode, ...]:
     return tuple(moved.get(i) or Old((), place) for i, place in enumerate(model.buffer_tables))
 
 
-def signature(part: Part, number: int) -> TableNode:
+def signature(partition: Partition, number: int) -> TableNode:
     sides = [tuple(table({0: f"{what}{i}", 1: Scalar("I", tensor)}) for i, tensor in enumerate(tensors))
-             for what, tensors in (("in", part.inputs), ("out", part.outputs))]
-    return table({SIGNATURE["inputs"]: sides[0], SIGNATURE["outputs"]: sides[1], SIGNATURE["key"]: part_name(number),
+             for what, tensors in (("in", partition.inputs), ("out", partition.outputs))]
+    return table({SIGNATURE["inputs"]: sides[0], SIGNATURE["outputs"]: sides[1], SIGNATURE["key"]: partition_name(number),
                   SIGNATURE["subgraph"]: Scalar("I", number)})

@@ -1,10 +1,9 @@
-"""A subgraph -> the order in which it is put together: parts for the converter, and operators that are understood here.
+"""A subgraph -> the order in which it is put together: partitions for the converter, and operators that are understood here.
 
-Control flow, variables and what the converter gets wrong are understood here (`OWN`). All other operators go into parts, as
-few as there can be: operators of one level, which is one more than that of the operators understood here on whose results
-they depend. An operator goes as late as its users allow, so that a part is not cut where nothing asks for it. Effects on a
-variable keep their order.
-"""
+Control flow, variables and what the converter gets wrong are understood here (`OWN`). All other operators go into partitions,
+as few as there can be: operators of one level, which is one more than that of the operators understood here on whose results
+they depend. An operator goes as late as its users allow, so that a partition is not cut where nothing asks for it. Effects on a
+variable keep their order. """
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +22,7 @@ OWN = frozenset({*CALLEES, "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"})
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Partition:
     """Operators of one subgraph that become a model of their own, by number; its inputs and outputs are tensors' numbers."""
     subgraph: int
     operators: tuple[int, ...]
@@ -31,8 +30,8 @@ class Part:
     outputs: tuple[int, ...]
 
 
-Step: TypeAlias = Part | int
-"""A part, or the number of an operator that is understood here."""
+Step: TypeAlias = Partition | int
+"""A partition, or the number of an operator that is understood here."""
 
 
 def is_ours(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
@@ -51,7 +50,7 @@ def divide(model: ModelRecord, number: int, effects: frozenset[int]) -> tuple[St
 
 
 def check_for_converter(graph: SubgraphRecord, index: int, operator: OperatorRecord) -> None:
-    """A Problem for what a converter of parts would do wrong in silence."""
+    """A Problem for what a converter of partitions would do wrong in silence."""
     tensors = [graph.tensors[t] for t in (*operator.inputs, *operator.outputs) if t >= 0]
     if operator.kind in OTHER_CALLERS:
         raise Problem(f"{operator.kind} runs another subgraph, which is not supported", graph.place(index), kind="unsupported")
@@ -101,8 +100,8 @@ class Division:
         found: list[Step] = []
         for level in range(max(levels, default=-1) + 1):
             here = [i for i, n in enumerate(levels) if n == level]
-            part = tuple(i for i in here if not self.ours[i])
-            found += [part_of(self.graph, self.number, part)] if part else []
+            partition = tuple(i for i in here if not self.ours[i])
+            found += [partition_of(self.graph, self.number, partition)] if partition else []
             found += [i for i in here if self.ours[i]]
         return tuple(found)
 
@@ -145,15 +144,15 @@ class Division:
         return found
 
 
-def part_of(graph: SubgraphRecord, number: int, operators: Sequence[int]) -> Part:
-    """These operators of a subgraph as a part, with the inputs and outputs that the others leave it."""
+def partition_of(graph: SubgraphRecord, number: int, operators: Sequence[int]) -> Partition:
+    """These operators of a subgraph as a partition, with the inputs and outputs that the others leave it."""
     chosen = set(operators)
     made = {t for i in operators for t in graph.operators[i].outputs}
     elsewhere = {*graph.inputs, *(t for i, o in enumerate(graph.operators) if i not in chosen for t in o.outputs)}
     used = {t for i, o in enumerate(graph.operators) if i not in chosen for t in o.inputs} | set(graph.outputs)
     inputs = unique(t for i in operators for t in graph.operators[i].inputs if t in elsewhere)
     outputs = unique(t for i in operators for t in graph.operators[i].outputs if t in made & used)
-    return Part(number, tuple(operators), inputs, outputs)
+    return Partition(number, tuple(operators), inputs, outputs)
 
 
 def unique(numbers: Iterable[int]) -> tuple[int, ...]:

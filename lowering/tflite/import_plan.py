@@ -1,12 +1,11 @@
-"""A .tflite file's records -> what is to be put together: its entries, the subgraphs that they reach, and the parts of these
-that a converter is given.
-"""
+"""A .tflite file's records -> what is to be put together: its entries, the subgraphs that they reach, and the partitions of
+these that a converter is given. """
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from ...runtime.records import dataclass
-from .divide import Part, Step, divide
+from .divide import Partition, Step, divide
 from .records import ModelRecord, SignatureRecord
 
 MAIN = "main"
@@ -14,14 +13,14 @@ MAIN = "main"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`steps` are those of each subgraph that an entry reaches; `parts` all parts in them, in order."""
+    """`steps` are those of each subgraph that an entry reaches; `partitions` all that are in them, in order."""
     model: ModelRecord
     entries: tuple[SignatureRecord, ...]
     steps: Mapping[int, tuple[Step, ...]]
 
     @property
-    def parts(self) -> tuple[Part, ...]:
-        return tuple(s for steps in self.steps.values() for s in steps if isinstance(s, Part))
+    def partitions(self) -> tuple[Partition, ...]:
+        return tuple(s for steps in self.steps.values() for s in steps if isinstance(s, Partition))
 
 
 def plan_of(model: ModelRecord) -> Plan:

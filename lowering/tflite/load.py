@@ -1,7 +1,6 @@
-"""A .tflite file's bytes -> a verified module: what the whole folder does, in one call. What is not read here, parts of the
-model without signatures, branches, loops and variables, goes through a converter, which the caller brings: all parts in one
-file, in one run; and where it fails or leaves something that is not TOSA, the operator is found that it was.
-"""
+"""A .tflite file's bytes -> a verified module: what the whole folder does, in one call. What is not read here, partitions of
+the model without signatures, branches, loops and variables, goes through a converter, which the caller brings: all partitions
+in one file, in one run; and where it fails or leaves something that is not TOSA, the operator is found that it was. """
 from __future__ import annotations
 
 import re
@@ -15,9 +14,9 @@ from ..graph.operator import UnknownOp
 from ..rewrite.infer_shapes import verified
 from ..rewrite.legalize import legalize
 from ..rewrite.prune import prune
-from .cut import cut, part_name
+from .cut import cut, partition_name
 from .decode import decode
-from .divide import Part, part_of
+from .divide import Partition, partition_of
 from .import_plan import Plan, plan_of
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ def module_of_tflite(data: bytes, name: str, converter: Converter,
     `evaluated` gives what variables hold after a function that initialises them. Raises a Problem at the operator that is wrong
     or not supported, and as the converter does."""
     plan = plan_of(decode(data, name))
-    functions = convert_parts(data, plan, name, converter)
+    functions = convert_partitions(data, plan, name, converter)
     from .assemble import assemble, initialised  # while the converter works, what comes before it is enough
     module, initialiser = assemble(plan, functions)
     if initialiser is not None:
@@ -52,19 +51,19 @@ def module_of_tflite(data: bytes, name: str, converter: Converter,
     return found
 
 
-def convert_parts(data: bytes, plan: Plan, name: str, converter: Converter) -> dict[Part, Function]:
-    """The function of each part. Raises a Problem at the operator that the converter does not take."""
-    if not plan.parts:
+def convert_partitions(data: bytes, plan: Plan, name: str, converter: Converter) -> dict[Partition, Function]:
+    """The function of each partition. Raises a Problem at the operator that the converter does not take."""
+    if not plan.partitions:
         return {}
     try:
-        module = convert(cut(data, plan.model, plan.parts), name, converter)
+        module = convert(cut(data, plan.model, plan.partitions), name, converter)
     except Problem as problem:
         raise blamed(data, plan, name, converter, problem) from None
-    return functions_of(module, plan.parts, plan.model.position)
+    return functions_of(module, plan.partitions, plan.model.position)
 
 
 def convert(data: bytes, name: str, converter: Converter) -> Module:
-    """The module of a file of parts: of bytecode, or text where that is not understood."""
+    """The module of a file of partitions: of bytecode, or text where that is not understood."""
     bytecode = converter.bytecode(data, name)
     try:
         return read_module(bytecode, name)
@@ -74,39 +73,39 @@ def convert(data: bytes, name: str, converter: Converter) -> Module:
     return read_text(converter.text(data, name), f"{name} (as MLIR)")
 
 
-def functions_of(module: Module, parts: Sequence[Part], position: FilePosition) -> dict[Part, Function]:
-    """The functions by their parts; a single one is called main."""
+def functions_of(module: Module, partitions: Sequence[Partition], position: FilePosition) -> dict[Partition, Function]:
+    """The functions by their partitions; a single one is called main."""
     names = {f.name: f for f in module.functions}
-    found = {p: names.get(part_name(i)) or (names.get("main") if i == 0 else None) for i, p in enumerate(parts)}
+    found = {p: names.get(partition_name(i)) or (names.get("main") if i == 0 else None) for i, p in enumerate(partitions)}
     result = {p: f for p, f in found.items() if f is not None
               and (len(f.arguments), len(f.body.yields)) == (len(p.inputs), len(p.outputs))}
-    if len(result) != len(parts):
-        raise Problem("the converter has not given back all parts of the model", position, kind="file")
+    if len(result) != len(partitions):
+        raise Problem("the converter has not given back all partitions of the model", position, kind="file")
     return result
 
 
 # ---- whose fault it is -----------------------------------------------------------------------------------------------
 def blamed(data: bytes, plan: Plan, name: str, converter: Converter, problem: Problem) -> Problem:
     """The converter's problem at the first operator with which it has it; as it is, where that cannot be found."""
-    def fails(part: Part) -> Problem | None:
+    def fails(partition: Partition) -> Problem | None:
         try:
-            convert(cut(data, plan.model, [part]), name, converter)
+            convert(cut(data, plan.model, [partition]), name, converter)
         except Problem as found:
             return found
         return None
 
     if problem.kind == "file" and problem.help is not None and "pip install" in problem.help:
         return problem
-    for part in plan.parts:
-        reason = fails(part)
+    for partition in plan.partitions:
+        reason = fails(partition)
         if reason is None:
             continue
-        graph, first, count = plan.model.subgraphs[part.subgraph], 0, len(part.operators)
+        graph, first, count = plan.model.subgraphs[partition.subgraph], 0, len(partition.operators)
         while count - first > 1:
             middle = (first + count) // 2
-            found = fails(part_of(graph, part.subgraph, part.operators[:middle]))
+            found = fails(partition_of(graph, partition.subgraph, partition.operators[:middle]))
             first, count, reason = (middle, count, reason) if found is None else (first, middle, found)
-        index = part.operators[first]
+        index = partition.operators[first]
         kind = graph.operators[index].kind
         return Problem(f"{kind} cannot be converted to TOSA", graph.place(index), kind="unsupported",
                        labels=reason.labels or (Label(None, reason.message),),

@@ -1,6 +1,5 @@
-"""The function that a converter made of a part -> its operations among those of a subgraph, each at the operator of the file
-that it comes from: the converter says which tensor an operation stands for.
-"""
+"""The function that a converter made of a partition -> its operations among those of a subgraph, each at the operator of the
+file that it comes from: the converter says which tensor an operation stands for. """
 from __future__ import annotations
 
 import re
@@ -18,7 +17,7 @@ from ..flatbuffer.position import FilePosition
 from ..graph.graph import Block, BlockBuilder, Operation, Value
 from ..graph.operator import Op
 from ..text.attribute_printer import quoted
-from .divide import Part
+from .divide import Partition
 from .records import OperatorRecord, SubgraphRecord
 from .write_kernels import unbounded
 
@@ -31,23 +30,23 @@ def place_of(position: FilePosition, index: int, operator: OperatorRecord) -> Fi
 
 @dataclass(slots=True)
 class Places:
-    """Where the operations of a part come from. `position` is that of the subgraph."""
+    """Where the operations of a partition come from. `position` is that of the subgraph."""
     graph: SubgraphRecord
-    part: Part
+    partition: Partition
     position: FilePosition
     whole: FilePosition = field(init=False)
     by_tensor: dict[str, FilePosition] = field(init=False)
 
     def __post_init__(self) -> None:
-        first, last = self.part.operators[0], self.part.operators[-1]
+        first, last = self.partition.operators[0], self.partition.operators[-1]
         kinds = [self.graph.operators[i].kind for i in (first, last)]
         several = f"operators {first} {kinds[0]} to {last} {kinds[1]}"
         self.whole = self.position.inside(f"operator {first} {kinds[0]}" if first == last else several)
         self.by_tensor = {quoted(self.graph.tensors[tensor].name): place_of(self.position, i, self.graph.operators[i])
-                          for i in self.part.operators for tensor in self.graph.operators[i].outputs}
+                          for i in self.partition.operators for tensor in self.graph.operators[i].outputs}
 
     def of(self, operation: Operation) -> FilePosition:
-        """The place of an operation's operator; of the whole part where the converter does not say it."""
+        """The place of an operation's operator; of the whole partition where the converter does not say it."""
         for name in QUOTED.findall(operation.location or ""):
             found = self.by_tensor.get(name) or self.by_tensor.get(f'{name.split(";")[0]}"')
             if found is not None:

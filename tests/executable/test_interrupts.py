@@ -225,7 +225,7 @@ def test_loops_whose_kernels_run_in_threads() -> None:
     text = FUNCTION.replace("BEFORE", "").replace("BODY", INSIDE).replace("AFTER", "").replace("4xi32", f"{size}xi32")
     context = Context("threads")
     run = Traced(read_module(text), "main").lower(tosaic.CompileOptions(threads=2)).compile(context)
-    assert run.executable.code.parts == 2
+    assert run.executable.code.tasks == 2
     x = np.arange(size, dtype=np.int32)
     for _ in range(3):
         interrupted(run, x, TRUE)

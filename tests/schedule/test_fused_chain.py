@@ -94,7 +94,7 @@ def test_parts_for_threads_give_the_bits_of_the_whole(name: str, monkeypatch: py
     inputs = [random_data(b.shape, b.dtype, np.random.default_rng(1)) for b in kernels.inputs]
     whole, parts = lower(kernels, t), lower(kernels, t, threads=3)
     verify_program(parts)
-    assert any(isinstance(s, Compute) and s.parts > 1 for s in parts.steps)
+    assert any(isinstance(s, Compute) and s.tasks > 1 for s in parts.steps)
     np.testing.assert_array_equal(run_program(parts, inputs)[0], run_program(whole, inputs)[0])
 
 

@@ -135,7 +135,7 @@ def test_tasks_are_those_of_the_steps() -> None:
     for step in program.steps:
         assert isinstance(step, Compute)
         tasks, function = program.schedules[step.kernel].tasks, program.functions[step.kernel]
-        assert step.parts == (tasks.count if tasks else 1) and len(function.phases) == (tasks.phases if tasks else 0)
+        assert step.tasks == (tasks.count if tasks else 1) and len(function.phases) == (tasks.phases if tasks else 0)
         assert tasks is None or 0 < tasks.cycles < tasks.whole
     assert any(record.tasks for record in program.schedules)
 
@@ -175,7 +175,7 @@ def test_a_text_says_how_many_tasks_there_are() -> None:
     text = print_schedule(lower(kernels, V4, threads=4).schedules)
 
     def parts(text: str) -> set[int]:
-        return {s.parts for s in lower(kernels, V4, threads=4, asked=read_schedule(text)).steps if isinstance(s, Compute)}
+        return {s.tasks for s in lower(kernels, V4, threads=4, asked=read_schedule(text)).steps if isinstance(s, Compute)}
 
     assert 5 in parts(changed(text, r"tasks: \d+ ", "tasks: 5 "))
     assert parts(re.sub(r"\n  tasks: .*", "", text)) == {1}

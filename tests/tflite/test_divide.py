@@ -8,7 +8,7 @@ import pytest
 from ai_edge_litert.interpreter import Interpreter
 from tosaic.lowering.tflite.cut import cut
 from tosaic.lowering.tflite.decode import decode
-from tosaic.lowering.tflite.divide import Part
+from tosaic.lowering.tflite.divide import Partition
 from tosaic.lowering.tflite.import_plan import Plan, plan_of
 
 from .files import Graph, Operator, Signature, Tensor, constant, file, ints
@@ -20,28 +20,28 @@ def plan(data: bytes) -> Plan:
     return plan_of(decode(data, "m.tflite"))
 
 
-@pytest.mark.parametrize(("name", "parts"), [
+@pytest.mark.parametrize(("name", "partitions"), [
     ("f_mlp", 1), ("f_mobilenet_block_int8", 1), ("v_lstm", 1), ("v_counter", 1), ("v_assign_in_cond", 2), ("f_while", 2),
     ("f_lstm_keras", 4), ("v_counter_three_functions", 2), ("f_strided_slice", 1)])
-def test_there_are_as_few_parts_as_can_be(name: str, parts: int) -> None:
-    assert len(plan((CORPUS / f"{name}.tflite").read_bytes()).parts) == parts
+def test_there_are_as_few_partitions_as_can_be(name: str, partitions: int) -> None:
+    assert len(plan((CORPUS / f"{name}.tflite").read_bytes()).partitions) == partitions
 
 
-def test_a_plain_model_is_one_part_with_all_its_operators() -> None:
+def test_a_plain_model_is_one_partition_with_all_its_operators() -> None:
     found = plan((CORPUS / "f_shape_ops.tflite").read_bytes())
     graph = found.model.subgraphs[0]
-    (part,) = found.parts
-    assert part.operators == tuple(range(len(graph.operators))) and set(part.inputs) == set(graph.inputs)
+    (partition,) = found.partitions
+    assert partition.operators == tuple(range(len(graph.operators))) and set(partition.inputs) == set(graph.inputs)
 
 
 def test_an_operator_waits_for_its_users() -> None:
-    """x is negated at the beginning and used behind a variable: one part."""
+    """x is negated at the beginning and used behind a variable: one partition."""
     v, names = Tensor("v", (), "resource"), "n r s"
     graph = Graph("x", "s", [v, Tensor("x"), *map(Tensor, names.split())],
                   [Operator("VAR_HANDLE", "", "v", (None, "v")), Operator("NEG", "x", "n"), Operator("READ_VARIABLE", "v", "r"),
                    Operator("ADD", "n r", "s", ints(0))])
     found = plan(file(graph))
-    assert found.steps[0] == (0, 2, Part(0, (1, 3), (1, 3), (4,)))
+    assert found.steps[0] == (0, 2, Partition(0, (1, 3), (1, 3), (4,)))
 
 
 def test_what_no_entry_reaches_is_left_out() -> None:
@@ -56,20 +56,20 @@ def test_the_file_of_parts_is_a_model_of_its_own() -> None:
     """LiteRT reads it, and gives for each part what the whole gives."""
     data = (CORPUS / "f_lstm_keras.tflite").read_bytes()
     found = plan(data)
-    lite = Interpreter(model_content=cut(data, found.model, found.parts))
+    lite = Interpreter(model_content=cut(data, found.model, found.partitions))
     assert list(lite.get_signature_list()) == [f"part_{i}" for i in range(4)]
     x = np.arange(60, dtype=np.float32).reshape(2, 5, 6)
     (result,) = lite.get_signature_runner("part_0")(in0=x).values()
     np.testing.assert_array_equal(result, x.transpose(1, 0, 2))
 
 
-def test_constants_behind_the_flatbuffer_are_found_by_the_parts() -> None:
+def test_constants_behind_the_flatbuffer_are_found_by_the_partitions() -> None:
     tensors = [Tensor("x", (3,)), constant("c", [1, 2, 3]), Tensor("y", (3,)), constant("d", [4, 5]), Tensor("z", (3,))]
     graph = Graph("x", "y", tensors,
                   [Operator("ADD", "x c", "z", ints(0)), Operator("ADD", "z c", "y", ints(0))])
     data = file(graph, outside=True)
     found = plan(data)
-    for model in (found.model, decode(cut(data, found.model, found.parts))):
+    for model in (found.model, decode(cut(data, found.model, found.partitions))):
         constants = [t.data for t in model.subgraphs[0].tensors if t.data is not None]
         assert [c.view(np.float32).tolist() for c in constants] == [[1, 2, 3], [4, 5]]
-    assert found.model.outside and len(found.parts) == 1
+    assert found.model.outside and len(found.partitions) == 1

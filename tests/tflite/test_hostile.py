@@ -33,7 +33,7 @@ def test_a_damaged_file_is_a_problem_or_a_plan(name: str) -> None:
         data = damaged(name, seed)
         with suppress(tosaic.Problem):
             plan = plan_of(decode(data, name))
-            assert plan_of(decode(cut(data, plan.model, plan.parts), name)).parts or not plan.parts
+            assert plan_of(decode(cut(data, plan.model, plan.partitions), name)).partitions or not plan.partitions
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -55,7 +55,7 @@ def test_a_damaged_file_is_a_problem_or_a_model(name: str) -> None:
 @pytest.mark.parametrize("name", ["set", "loop", "branch", "slice"])
 def test_a_damaged_file_without_parts_is_a_problem_or_a_model(name: str) -> None:
     """What is put together here needs no converter, so that there is time for many."""
-    data = WITHOUT_PARTS[name]
+    data = WITHOUT_PARTITIONS[name]
     tosaic.from_tflite(data)
     rng = random.Random(name)
     for _ in range(400):
@@ -64,13 +64,13 @@ def test_a_damaged_file_without_parts_is_a_problem_or_a_model(name: str) -> None
             changed[rng.randrange(len(data))] = rng.choice((0, 1, 2, 3, 0xFF, rng.randrange(256)))
         with suppress(tosaic.Problem):
             plan = plan_of(decode(bytes(changed), name))
-            if not plan.parts:
+            if not plan.partitions:
                 tosaic.from_tflite(bytes(changed), name)
 
 
 V, X, Y, P = Tensor("v", (), "resource"), Tensor("x", (2,)), Tensor("y", (2,)), Tensor("p", (), "i1")
 HANDLE = Operator("VAR_HANDLE", "", "v", ("box", "n"))
-WITHOUT_PARTS = {
+WITHOUT_PARTITIONS = {
     "set": file(Graph("x", "y", [V, X, Y], [Operator("CALL_ONCE", options=ints(1)), HANDLE, Operator("ASSIGN_VARIABLE", "v x"),
                                             Operator("READ_VARIABLE", "v", "y")]),
                 Graph("", "", [V, constant("c", [1, 2])], [HANDLE, Operator("ASSIGN_VARIABLE", "v c")]),

@@ -43,7 +43,7 @@ def lowered(case: Callable[[Graph], Value], t: Target, threads: int) -> tuple[Ke
 
 
 def most_parts(program: Program) -> int:
-    return max((len(s.parts) if isinstance(s, Parallel) else s.parts for s in walk(program.steps)
+    return max((len(s.tasks) if isinstance(s, Parallel) else s.tasks for s in walk(program.steps)
                 if isinstance(s, Compute | Parallel)), default=1)
 
 

@@ -26,7 +26,7 @@ def test_a_check_between_kernels_in_parts_ends_the_call(number: int) -> None:
     small = (a * 1e-4, b)
     program = product.lower(*small).program
     assert any(isinstance(s, CheckTrue) for s in program.steps)
-    assert (number > 1) == any(isinstance(s, Compute) and s.parts > 1 for s in program.steps)
+    assert (number > 1) == any(isinstance(s, Compute) and s.tasks > 1 for s in program.steps)
     for iteration in range(3):
         found = product(*small)
         np.testing.assert_allclose(found, np.exp(np.tanh(small[0] @ b)) @ b, rtol=1e-3, atol=1e-3)

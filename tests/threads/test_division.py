@@ -9,7 +9,7 @@ from tosaic.lowering.graph.types import Array
 from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.cost import cycles
 from tosaic.lowering.loops.interpret import Memory
-from tosaic.lowering.loops.interpret_steps import run_parts, run_program
+from tosaic.lowering.loops.interpret_steps import run_program, run_tasks
 from tosaic.lowering.loops.text import print_program, read_program
 from tosaic.lowering.loops.verify import verify, verify_program
 from tosaic.lowering.memory.planner import plan
@@ -93,7 +93,7 @@ def in_parts(kernel: Kernel, data: dict[Buffer, Array], parts: int) -> Array | N
     for b in function.params:
         if b in data and b is not kernel.out:
             memory.add(b, data[b])
-    run_parts(function, parts, memory)
+    run_tasks(function, parts, memory)
     return memory.array(kernel.out)
 
 
@@ -101,7 +101,7 @@ def in_parts(kernel: Kernel, data: dict[Buffer, Array], parts: int) -> Array | N
 @given(kernels())
 def test_parts_of_any_expression_give_what_it_means(fine: None, example: tuple[Kernel, dict[Buffer, Array]]  # noqa: F811
                                                     ) -> None:
-    check_parts(*example)
+    check_tasks(*example)
 
 
 @settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -110,10 +110,10 @@ def test_parts_of_any_window_give_what_it_means(fine: None, example: tuple[Kerne
                                                 ) -> None:
     kernel, data = example
     if kernel.out.size < 400:
-        check_parts(kernel, data)
+        check_tasks(kernel, data)
 
 
-def check_parts(kernel: Kernel, data: dict[Buffer, Array]) -> None:
+def check_tasks(kernel: Kernel, data: dict[Buffer, Array]) -> None:
     for parts in (2, 5):
         found = in_parts(kernel, data, parts)
         if found is not None:

@@ -93,7 +93,7 @@ def test_each_part_reads_only_rows_that_it_has_computed(name: str) -> None:
 def test_parts_keep_rings_of_their_own() -> None:
     _, program = lowered(blocks, replace(V4, l2_bytes=1 << 8), 2)
     (step,) = [s for s in program.steps if isinstance(s, Parallel)][:1]
-    inner = {s.kernel for part in step.parts for s in part} - {step.parts[0][-1].kernel}
+    inner = {s.kernel for task in step.tasks for s in task} - {step.tasks[0][-1].kernel}
     written = [b for f in (program.functions[k] for k in inner) for b in f.params if b.role == "temporary"]
     assert inner and all(b.copies == 2 and b.nbytes // 2 % 64 == 0 for b in written if b.copies > 1)
     assert sum(b.copies > 1 for b in set(written)) == len(inner)

@@ -59,7 +59,7 @@ def planted(program: Program) -> list[tuple[str, str]]:
     names, found = names_of(program), []
     for step in program.steps:
         if isinstance(step, Parallel):
-            kernels = dict.fromkeys(s.kernel for part in step.parts for s in part)
+            kernels = dict.fromkeys(s.kernel for task in step.tasks for s in task)
             own = [b for k in kernels for b in (*program.functions[k].params, *program.functions[k].scratch)
                    if b in program.temporaries]
             found += [(names[a], names[b]) for a, b in itertools.pairwise(own) if a is not b]
@@ -91,7 +91,7 @@ def test_a_plan_in_place_under_parts_is_found(fine: None) -> None:  # noqa: F811
     """What is right for one thread, by the order of its loops, is not for several."""
     whole, program = (lower(chain(), V4, threads=n) for n in (1, 2))
     assert plan(whole).size_bytes == 4000 and plan(program).size_bytes > 2 * 4000
-    assert all(isinstance(s, Compute) and s.parts == 2 for s in program.steps)
+    assert all(isinstance(s, Compute) and s.tasks == 2 for s in program.steps)
     assert plan_faults(plan(whole), whole) == plan_faults(plan(program), program) == []
     found = plan_faults(moved(plan(program), "two", "one"), program)
     assert any("two uses one and two at once" in fault for fault in found)
@@ -117,9 +117,9 @@ def test_parts_that_share_scratch_or_rings_are_found(fine: None) -> None:  # noq
 def test_parts_that_overlap_in_rows_are_found() -> None:
     _, program = lowered(blocks, NEAR, 2)
     index, step = next((i, s) for i, s in enumerate(program.steps) if isinstance(s, Parallel))
-    last = step.parts[0][-1]
+    last = step.tasks[0][-1]
     assert last.rows is not None
-    longer = replace(step, parts=((*step.parts[0], replace(last, rows=(last.rows[1], last.rows[1] + 1))), *step.parts[1:]))
+    longer = replace(step, tasks=((*step.tasks[0], replace(last, rows=(last.rows[1], last.rows[1] + 1))), *step.tasks[1:]))
     with pytest.raises(Problem, match="meet in"):
         verify_program(replace(program, steps=(*program.steps[:index], longer, *program.steps[index + 1:])))
 

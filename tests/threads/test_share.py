@@ -73,7 +73,7 @@ def test_a_run_uses_as_many_threads_as_it_was_compiled_for(monkeypatch: pytest.M
     for _ in range(2):
         f = tosaic.jit(lambda a, b: tosaic.ops.tanh(a) * tosaic.ops.tanh(b), options=tosaic.CompileOptions(threads=2))
         compiled = f.compile(a, b)
-        assert compiled.executable.code.parts == 2
+        assert compiled.executable.code.tasks == 2
         result = f(a, b)
         assert fresh.pool is not None and fresh.pool.started == 1
     assert "parts 4" in f.lower(a, b).show("loops")

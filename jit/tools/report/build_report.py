@@ -47,8 +47,8 @@ def ticks(steps: Sequence[Step]) -> Iterator[StepLine]:
         match step:
             case Compute(kernel, rows):
                 yield StepLine("compute", kernel, rows)
-            case Parallel(parts):  # one step, named after the kernel that the others are for
-                yield StepLine("compute", parts[0][-1].kernel)
+            case Parallel(tasks):  # one step, named after the kernel that the others are for
+                yield StepLine("compute", tasks[0][-1].kernel)
             case Branch(_, then, otherwise):
                 yield StepLine("test")
                 yield from ticks((*then, *otherwise))

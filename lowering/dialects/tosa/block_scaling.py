@@ -1,5 +1,5 @@
 """Numbers that share a scale, in NumPy: what block-scaled arrays mean as real numbers, and which block-scaled array is
-nearest to real numbers. For the references alone; compiled code has its own arithmetic (`block_scaled_parts.py`). TOSA 1.1,
+nearest to real numbers. For the references alone; compiled code has its own arithmetic (`block_scaled_halves.py`). TOSA 1.1,
 "Numeric conversion helpers"; the formats are those of the OCP's Microscaling specification 1.0.
 """
 from __future__ import annotations

@@ -45,14 +45,14 @@ class Effort:
     python: int = PYTHON_VISITS
     nodes: int = 0
 
-    def part(self, visits: int) -> Effort:
+    def share(self, visits: int) -> Effort:
         """Some of it, for one question."""
         return Effort(min(visits, self.visits), self.python)
 
-    def spend(self, part: Effort, visits: int) -> None:
-        """Account for a search that was given `visits` visits; `part` is what it left of them."""
-        self.visits -= visits - part.visits
-        self.python, self.nodes = part.python, self.nodes + part.nodes
+    def spend(self, share: Effort, visits: int) -> None:
+        """Account for a search that was given `visits` visits; `share` is what it left of them."""
+        self.visits -= visits - share.visits
+        self.python, self.nodes = share.python, self.nodes + share.nodes
 
 
 class CapacitySearch:
@@ -174,16 +174,17 @@ class CapacitySearch:
     def fields(self) -> dict[str, Array]:
         """The arrays of a search: what never changes, and room for the rest."""
         instance, count, sections = self.instance, len(self.instance), len(self.sections)
-        parts = count * (count.bit_length() + 3) + 10
+        components = count * (count.bit_length() + 3) + 10
         given = {"size": instance.size, "alignment": instance.alignment, "conflict_start": instance.conflicts.start,
                  "conflict": instance.conflicts.items, "section_start": self.sections_of.start,
                  "section": self.sections_of.items, "low": self.low, "high": self.high,
                  "member_start": self.sections.start, "member": self.sections.items, "grain": self.grain}
-        sizes = dict.fromkeys(("rank", "twin", "offset", "placed", "chosen", "parent", "free", "frame_trail", "frame_part",
-                               "frame_pending", "frame_parts", "frame_listed"), count)
+        sizes = dict.fromkeys(("rank", "twin", "offset", "placed", "chosen", "parent", "free", "frame_trail", "frame_component",
+                               "frame_pending", "frame_components", "frame_listed"), count)
         sizes |= dict.fromkeys(("total", "limit", "crossing", "hint", "blame", "piece", "piece_size", "piece_low",
-                                "piece_part"), sections + 1)
-        sizes |= dict.fromkeys(("part_first", "part_last", "part_low", "part_high", "part_frame", "part_next", "listed"), parts)
+                                "piece_component"), sections + 1)
+        sizes |= dict.fromkeys(("component_first", "component_last", "component_low", "component_high", "component_frame",
+                                "component_next", "listed"), components)
         sizes |= {"trail_buffer": len(instance.conflicts.items) // 2 + 1, "now": 9}
         sizes["trail_offset"] = sizes["trail_buffer"]
         return given | {name: np.zeros(size, np.int64) for name, size in sizes.items()}

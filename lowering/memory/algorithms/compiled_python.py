@@ -1,7 +1,7 @@
-"""Functions over arrays of integers, as machine code: the planner's inner loops are written once, in a small part of
+"""Functions over arrays of integers, as machine code: the planner's inner loops are written once, in a small subset of
 Python, run as they stand where there is little to do, and are compiled where there is much. Both give the same answer.
 
-The part: functions of a record and integers that return an integer; a record's fields are arrays of integers. `if`,
+The subset: functions of a record and integers that return an integer; a record's fields are arrays of integers. `if`,
 `while`, `for` over `range`, `break`, `continue`, `return`; assignment; `+ - * & | ^ << >>`, `//` and `%` of what is not
 negative, comparisons, `and or not`, `min` and `max` of two; calls of one another, but no recursion. Every integer has 64
 bits.

@@ -1,4 +1,4 @@
-"""The planner's inner loops as LLVM IR: from the part of Python that `compiled` describes, by its syntax tree."""
+"""The planner's inner loops as LLVM IR: from the subset of Python that `compiled` describes, by its syntax tree."""
 from __future__ import annotations
 
 import ast

@@ -17,7 +17,7 @@ NEAR = 1.03
 
 
 LESS = 64
-"""With what is left of the effort, plans are looked for that are smaller by this part, by half of it, and so on."""
+"""With what is left of the effort, plans are looked for that are smaller by this fraction (1/64), by half of it, and so on."""
 
 MOST_EDGES = 100_000
 """Of conflicts that do not come from lifetimes, more take too long to cover with sections."""
@@ -37,12 +37,12 @@ def smallest(instance: Instance, offsets: Array, goal: int, effort: Effort, enou
     if not instance.is_intervals and len(instance.conflicts.items) > MOST_EDGES:
         return Smallest(offsets, top(instance, offsets, np.arange(len(instance))), goal)
     offsets, bound = offsets.copy(), goal
-    parts = [(top(instance, offsets, part), part) for part in components(instance.sections, len(instance))]
-    for size, part in sorted(parts, key=lambda p: -p[0]):
+    sized = [(top(instance, offsets, members), members) for members in components(instance.sections, len(instance))]
+    for size, members in sorted(sized, key=lambda p: -p[0]):
         if size > goal:
-            found = shrink(instance.take(part), size, goal, effort, effort.visits, enough)
+            found = shrink(instance.take(members), size, goal, effort, effort.visits, enough)
             if found.offsets is not None:
-                offsets[part] = found.offsets
+                offsets[members] = found.offsets
             goal, bound = max(goal, found.size), max(bound, found.bound)
     return Smallest(offsets, top(instance, offsets, np.arange(len(instance))), bound)
 
@@ -77,14 +77,14 @@ def shrink(instance: Instance, below: int, goal: int, effort: Effort, visits: in
     offsets[everywhere] = np.cumsum(instance.size[everywhere]) - instance.size[everywhere]
     ids = np.flatnonzero(~everywhere)
     rest = instance.take(ids)
-    parts = components(rest.sections, len(rest))
+    separate = components(rest.sections, len(rest))
     left = None if enough is None else enough - base
-    found = [shrink(rest.take(p), below - base, goal - base, effort, visits // len(parts), left) for p in parts]
+    found = [shrink(rest.take(p), below - base, goal - base, effort, visits // len(separate), left) for p in separate]
     bound = base + max(f.bound for f in found)
-    for part, plan in zip(parts, found):
+    for members, plan in zip(separate, found):
         if plan.offsets is None:
             return Smallest(None, below, bound)
-        offsets[ids[part]] = base + plan.offsets
+        offsets[ids[members]] = base + plan.offsets
     return Smallest(offsets, base + max(f.size for f in found), bound)
 
 
@@ -115,8 +115,8 @@ def search_sizes(search: CapacitySearch, below: int, goal: int, effort: Effort, 
             low = low if attempt(middle, left // 16) else middle + step
         if proved <= aim and best <= NEAR * aim:
             attempt(aim, left)
-        part = LESS
-        while max(aim, proved) < best and best // part >= step and effort.visits > stop:
-            if not attempt(max(aim, proved, (best - best // part) // step * step), left // 16):
-                part *= 2
+        divisor = LESS
+        while max(aim, proved) < best and best // divisor >= step and effort.visits > stop:
+            if not attempt(max(aim, proved, (best - best // divisor) // step * step), left // 16):
+                divisor *= 2
     return Smallest(offsets, best, min(proved, best))

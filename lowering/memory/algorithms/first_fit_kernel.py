@@ -1,4 +1,4 @@
-"""Placing buffers one by one, in the part of Python that `compiled` takes: each at the lowest aligned offset where a gap
+"""Placing buffers one by one, in the subset of Python that `compiled` takes: each at the lowest aligned offset where a gap
 between the buffers that it conflicts with is large enough, in the first of its pools that can take it.
 """
 from __future__ import annotations

@@ -18,7 +18,7 @@ VISITS = 60_000_000
 """Conflicts that all tries together may look at."""
 SEED = 0
 WORSE = 0.06
-"""Larger by this part, a try is never taken; by less, the more often the less (by a third of it, three in ten). The best is
+"""Larger by this fraction, a try is never taken; by less, the more often the less (by a third of it, three in ten). The best is
 kept."""
 
 

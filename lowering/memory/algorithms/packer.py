@@ -18,7 +18,7 @@ from .lower_bound import lower_bound
 from .orders import Key, conflicts_first, ordered, size_first
 
 SHARE = 8
-"""A question about some of the buffers may take this part of the effort that is left."""
+"""A question about some of the buffers may take this fraction of the effort that is left."""
 
 SEARCHABLE = 3_000_000
 """Conflicts of an instance that the exact search is tried on."""
@@ -74,10 +74,10 @@ class Packer:
         if best.size <= goal or (names, goal) in self.asked or edges > SEARCHABLE or len(buffers) ** 2 + edges > visits:
             return best
         self.asked.add((names, goal))
-        instance, part = Instance.of(buffers), self.effort.part(visits)
-        given = part.visits
-        found = smallest(instance, np.array([best.offsets[b.name] for b in instance.buffers], np.int64), goal, part, limit)
-        self.effort.spend(part, given)
+        instance, share = Instance.of(buffers), self.effort.share(visits)
+        given = share.visits
+        found = smallest(instance, np.array([best.offsets[b.name] for b in instance.buffers], np.int64), goal, share, limit)
+        self.effort.spend(share, given)
         assert found.offsets is not None
         offsets = dict.fromkeys((b.name for b in buffers), 0)
         offsets |= dict(zip((b.name for b in instance.buffers), found.offsets.tolist()))

@@ -67,7 +67,7 @@ def planned(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], effort: Ef
     best, refused = task.attempts(effort)
     if best is not None and best.score[0] == task.least[0]:
         is_little = sum(best.score[1]) - sum(task.least[1]) <= trifle
-        return task.tightened(best, Packer(effort.part(PYTHON_VISITS) if is_little else effort))
+        return task.tightened(best, Packer(effort.share(PYTHON_VISITS) if is_little else effort))
     packer = Packer(effort)
     found = cheapest(buffers, pools, task.costs, packer)
     if not found.homeless:

@@ -1,4 +1,4 @@
-"""The exact search's inner loop, in the part of Python that `compiled` takes: place the buffers of one pool, bottom up,
+"""The exact search's inner loop, in the subset of Python that `compiled` takes: place the buffers of one pool, bottom up,
 within a given size, or find that it cannot be done. Canonical depth-first placement after Moffitt's MiniMalloc
 (doi 10.1145/3623278.3624752).
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from .search_state import (
     COMPLETE,
+    COMPONENTS,
     DEPTH,
     EXHAUSTED,
     FOUND,
@@ -19,7 +20,6 @@ from .search_state import (
     NODES,
     NONE,
     OPEN,
-    PARTS,
     PENDING,
     SCANNED,
     STOPPED,
@@ -33,18 +33,18 @@ def search(s: Search, buffers: int, sections: int, capacity: int, most_nodes: in
     """Place every buffer within `capacity` bytes: FOUND with `offset` filled, NONE, or STOPPED after `most_nodes`. With
     `jump` it goes back at once to the last decision that bears on where it got stuck; it may then miss plans, and NONE is
     no proof."""
-    s.part_first[0], s.part_last[0], s.part_low[0], s.part_high[0] = 0, buffers, 0, sections
-    s.now[PARTS], s.now[LISTED], s.now[PENDING] = 1, buffers, -1
+    s.component_first[0], s.component_last[0], s.component_low[0], s.component_high[0] = 0, buffers, 0, sections
+    s.now[COMPONENTS], s.now[LISTED], s.now[PENDING] = 1, buffers, -1
     divide(s, 0, -1)
-    part, parent, after, after_rank = -1, -1, -1, -1
+    component, parent, after, after_rank = -1, -1, -1, -1
     while True:
         s.now[STUCK] = -1
-        i = COMPLETE if part < 0 else choose(s, part, after, after_rank, capacity)
+        i = COMPLETE if component < 0 else choose(s, component, after, after_rank, capacity)
         if i == COMPLETE:
-            part = s.now[PENDING]
-            if part < 0:
+            component = s.now[PENDING]
+            if component < 0:
                 return FOUND
-            s.now[PENDING], parent = s.part_next[part], s.part_frame[part]
+            s.now[PENDING], parent = s.component_next[component], s.component_frame[component]
             after = s.offset[s.chosen[parent]] if parent >= 0 else -1
             after_rank = s.rank[s.chosen[parent]] if parent >= 0 else -1
         elif i == EXHAUSTED:
@@ -52,19 +52,19 @@ def search(s: Search, buffers: int, sections: int, capacity: int, most_nodes: in
                 parent = s.parent[parent]
             if parent < 0:
                 return NONE
-            part, after, after_rank = s.frame_part[parent], s.offset[s.chosen[parent]], s.rank[s.chosen[parent]]
+            component, after, after_rank = s.frame_component[parent], s.offset[s.chosen[parent]], s.rank[s.chosen[parent]]
             go_back(s, parent)
             parent = s.parent[parent]
         else:
             if s.now[NODES] == most_nodes:
                 return STOPPED
             s.now[NODES] += 1
-            frame, after, after_rank = open_frame(s, i, part, parent), s.offset[i], s.rank[i]
+            frame, after, after_rank = open_frame(s, i, component, parent), s.offset[i], s.rank[i]
             separates = place(s, i, frame)
             if fits(s, frame, capacity):
                 parent = frame
                 if separates or s.now[SCANNED] > 2 * s.now[OPEN]:
-                    part = divide(s, part, frame)
+                    component = divide(s, component, frame)
             else:
                 go_back(s, frame)
 
@@ -83,13 +83,13 @@ def bears_on(s: Search, frame: int) -> int:
     return 0
 
 
-def choose(s: Search, part: int, after: int, after_rank: int, capacity: int) -> int:
-    """The next buffer of a part to try: the first by (offset, rank) behind the last one tried. EXHAUSTED where it would
+def choose(s: Search, component: int, after: int, after_rank: int, capacity: int) -> int:
+    """The next buffer of a component to try: the first by (offset, rank) behind the last one tried. EXHAUSTED where it would
     lie no lower than the top of another that could be moved below it (the roof), or there is no plan with the ones before
     it passed over."""
     best, least, roof, tallest, open_ = COMPLETE, HUGE, HUGE, 0, 0
-    low, high = s.part_low[part], s.part_high[part]
-    for p in range(s.part_first[part], s.part_last[part]):
+    low, high = s.component_low[component], s.component_high[component]
+    for p in range(s.component_first[component], s.component_last[component]):
         i = s.listed[p]
         if s.placed[i] or s.low[i] < low or s.low[i] >= high:
             continue
@@ -101,7 +101,7 @@ def choose(s: Search, part: int, after: int, after_rank: int, capacity: int) -> 
                 best, least = i, offset
         else:
             tallest = max(tallest, s.size[i])
-    s.now[OPEN], s.now[SCANNED] = open_, s.part_last[part] - s.part_first[part]
+    s.now[OPEN], s.now[SCANNED] = open_, s.component_last[component] - s.component_first[component]
     if open_ == 0:
         return COMPLETE
     if least >= roof or roof + tallest > capacity:
@@ -140,13 +140,13 @@ def lies_low(s: Search, section: int, room: int, after: int, after_rank: int, ro
     return -1
 
 
-def open_frame(s: Search, i: int, part: int, parent: int) -> int:
+def open_frame(s: Search, i: int, component: int, parent: int) -> int:
     """Note what is to be restored when this decision is taken back."""
     frame = s.now[DEPTH]
     s.now[DEPTH] = frame + 1
-    s.chosen[frame], s.parent[frame], s.frame_part[frame] = i, parent, part
+    s.chosen[frame], s.parent[frame], s.frame_component[frame] = i, parent, component
     s.frame_trail[frame], s.frame_pending[frame] = s.now[TRAIL], s.now[PENDING]
-    s.frame_parts[frame], s.frame_listed[frame] = s.now[PARTS], s.now[LISTED]
+    s.frame_components[frame], s.frame_listed[frame] = s.now[COMPONENTS], s.now[LISTED]
     return frame
 
 
@@ -197,14 +197,14 @@ def go_back(s: Search, frame: int) -> int:
         at = s.now[TRAIL] - 1 - t
         s.offset[s.trail_buffer[at]] = s.trail_offset[at]
     s.now[DEPTH], s.now[TRAIL], s.now[PENDING] = frame, s.frame_trail[frame], s.frame_pending[frame]
-    s.now[PARTS], s.now[LISTED] = s.frame_parts[frame], s.frame_listed[frame]
+    s.now[COMPONENTS], s.now[LISTED] = s.frame_components[frame], s.frame_listed[frame]
     return 0
 
 
-def divide(s: Search, part: int, frame: int) -> int:
-    """Cut a part where nothing open crosses a boundary, into parts that are pending. -1: the part itself is done with."""
-    pieces, first, last = 0, s.part_first[part], s.part_last[part]
-    low, high = s.part_low[part], s.part_high[part]
+def divide(s: Search, component: int, frame: int) -> int:
+    """Cut a component where nothing open crosses a boundary, into ones that are pending. -1: it itself is done with."""
+    pieces, first, last = 0, s.component_first[component], s.component_last[component]
+    low, high = s.component_low[component], s.component_high[component]
     for k in range(low, high):
         if k == low or s.crossing[k] == 0:
             s.piece_size[pieces], s.piece_low[pieces] = 0, k
@@ -217,27 +217,27 @@ def divide(s: Search, part: int, frame: int) -> int:
             s.piece_size[s.piece[s.low[i]]] += 1
     for q in range(pieces):
         if s.piece_size[q] > 0:
-            new_part(s, q, frame, first, last)
+            new_component(s, q, frame, first, last)
     for p in range(first, last):
         i = s.listed[p]
         if not s.placed[i] and low <= s.low[i] and s.low[i] < high:
-            new = s.piece_part[s.piece[s.low[i]]]
-            if s.part_first[new] != first:
-                s.listed[s.part_last[new]] = i
-                s.part_last[new] += 1
+            new = s.piece_component[s.piece[s.low[i]]]
+            if s.component_first[new] != first:
+                s.listed[s.component_last[new]] = i
+                s.component_last[new] += 1
     return -1
 
 
-def new_part(s: Search, piece: int, frame: int, first: int, last: int) -> int:
-    """A piece as a part. It has a list of its own, still empty, unless that would be most of the old one."""
-    new = s.now[PARTS]
-    s.now[PARTS], s.piece_part[piece] = new + 1, new
-    s.part_low[new], s.part_high[new] = s.piece_low[piece], s.piece_low[piece + 1]
-    s.part_frame[new], s.part_next[new] = frame, s.now[PENDING]
+def new_component(s: Search, piece: int, frame: int, first: int, last: int) -> int:
+    """A piece as a component. It has a list of its own, still empty, unless that would be most of the old one."""
+    new = s.now[COMPONENTS]
+    s.now[COMPONENTS], s.piece_component[piece] = new + 1, new
+    s.component_low[new], s.component_high[new] = s.piece_low[piece], s.piece_low[piece + 1]
+    s.component_frame[new], s.component_next[new] = frame, s.now[PENDING]
     s.now[PENDING] = new
     if 2 * s.piece_size[piece] > last - first:
-        s.part_first[new], s.part_last[new] = first, last
+        s.component_first[new], s.component_last[new] = first, last
     else:
-        s.part_first[new], s.part_last[new] = s.now[LISTED], s.now[LISTED]
+        s.component_first[new], s.component_last[new] = s.now[LISTED], s.now[LISTED]
         s.now[LISTED] += s.piece_size[piece]
     return new

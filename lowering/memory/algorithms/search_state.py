@@ -10,15 +10,15 @@ NONE, FOUND, STOPPED = 0, 1, 2
 EXHAUSTED, COMPLETE = -1, -2
 HUGE = 1 << 60
 
-DEPTH, TRAIL, PARTS, LISTED, PENDING, OPEN, SCANNED, STUCK, NODES = 0, 1, 2, 3, 4, 5, 6, 7, 8
-"""What `Search.now` holds: the sizes of the stacks, the first part that is pending, what the last choice has seen of its
-part, the section that it found no room in (-1: it was not that), and the nodes so far."""
+DEPTH, TRAIL, COMPONENTS, LISTED, PENDING, OPEN, SCANNED, STUCK, NODES = 0, 1, 2, 3, 4, 5, 6, 7, 8
+"""What `Search.now` holds: the sizes of the stacks, the first component that is pending, what the last choice has seen of
+its component, the section that it found no room in (-1: it was not that), and the nodes so far."""
 
 
 @dataclass(slots=True)
 class Search:
-    """What the search knows. Buffers, sections and parts have numbers; a buffer is open until it is placed. A frame is one
-    decision: which buffer comes next. A part is a set of open buffers that conflict among themselves only."""
+    """What the search knows. Buffers, sections and components have numbers; a buffer is open until it is placed. A frame is one
+    decision: which buffer comes next. A component is a set of open buffers that conflict among themselves only."""
     # buffers
     size: Ints
     alignment: Ints
@@ -59,24 +59,24 @@ class Search:
     free: Ints
     """Whether nothing can lie on top of the chosen buffer: no other choice is better."""
     frame_trail: Ints
-    frame_part: Ints
+    frame_component: Ints
     frame_pending: Ints
-    frame_parts: Ints
+    frame_components: Ints
     frame_listed: Ints
-    # parts
-    part_first: Ints
-    """The members are among `listed[part_first:part_last]`, by rank: those whose first section is in part_low ..
-    part_high - 1."""
-    part_last: Ints
-    part_low: Ints
-    part_high: Ints
-    part_frame: Ints
+    # components
+    component_first: Ints
+    """The members are among `listed[component_first:component_last]`, by rank: those whose first section is in
+    component_low .. component_high - 1."""
+    component_last: Ints
+    component_low: Ints
+    component_high: Ints
+    component_frame: Ints
     """The decision that made it; -1 for none."""
-    part_next: Ints
+    component_next: Ints
     listed: Ints
-    # one division of a part
+    # one division of a component
     piece: Ints
     piece_size: Ints
     piece_low: Ints
-    piece_part: Ints
+    piece_component: Ints
     now: Ints

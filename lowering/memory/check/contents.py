@@ -80,6 +80,6 @@ class Contents:
         self.present.add(buffer)
         spans = self.gone.pop(buffer, None)
         if spans:
-            parts = [part for first, end, by in spans for part in ((first, min(end, low), by), (max(first, high), end, by))]
-            if rest := [part for part in parts if part[0] < part[1]]:
+            pieces = [piece for first, end, by in spans for piece in ((first, min(end, low), by), (max(first, high), end, by))]
+            if rest := [piece for piece in pieces if piece[0] < piece[1]]:
                 self.gone[buffer] = rest

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Replay:
-    """Runs the steps on contents instead of numbers: both parts of each branch, each loop until nothing changes."""
+    """Runs the steps on contents instead of numbers: both arms of each branch, each loop until nothing changes."""
 
     def __init__(self, program: Program, placed: Mapping[Buffer, PlannedBuffer]) -> None:
         self.program, self.layout = program, Layout(placed)
@@ -57,8 +57,8 @@ class Replay:
     def run(self, steps: Iterable[Step]) -> None:
         for step in steps:
             match step:
-                case Compute(kernel, rows, parts):
-                    self.compute(kernel, rows, parts)
+                case Compute(kernel, rows, tasks):
+                    self.compute(kernel, rows, tasks)
                 case Parallel():
                     self.parallel(step)
                 case Branch(condition, then, otherwise):
@@ -89,17 +89,17 @@ class Replay:
                 return
             self.now = met
 
-    def compute(self, kernel: int, rows: tuple[int, int] | None, parts: int) -> None:
+    def compute(self, kernel: int, rows: tuple[int, int] | None, tasks: int) -> None:
         step = self.known.get((kernel, rows))
         if step is None:
             step = self.known[kernel, rows] = self.uses.touched(kernel, rows)
-            self.check_at_once(step, None if rows is not None or parts > 1 else kernel)
+            self.check_at_once(step, None if rows is not None or tasks > 1 else kernel)
         self.take(step)
 
     def parallel(self, parallel: Parallel) -> None:
-        """Parts that run at the same time: one step, in which no two buffers share a byte. What the parts write for each other
+        """Tasks that run at the same time: one step, in which no two buffers share a byte. What the tasks write for each other
         to read, each has its own of."""
-        step = self.uses.together(tuple(dict.fromkeys(s.kernel for part in parallel.parts for s in part)))
+        step = self.uses.together(tuple(dict.fromkeys(s.kernel for task in parallel.tasks for s in task)))
         self.check_at_once(step, None)
         self.take(step)
 

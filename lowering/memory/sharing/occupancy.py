@@ -142,7 +142,7 @@ def in_place(program: Program, live: Mapping[Buffer, tuple[Ticks, ...]]) -> Iter
     """Pairs (operand, result) that may lie on the same bytes: a kernel reads the one for the last time and writes the other
     for the first, each element after it has been read."""
     for tick, step in timed(program.steps) if program.kernels else ():
-        if step.rows is not None or step.parts > 1:  # another task may read what one has overwritten
+        if step.rows is not None or step.tasks > 1:  # another task may read what one has overwritten
             continue
         kernel, function = program.kernels[step.kernel], program.functions[step.kernel]
         out = kernel.out

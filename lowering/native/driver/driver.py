@@ -142,7 +142,7 @@ class Driver:
     def steps(self, w: Writer, steps: tuple[Step, ...]) -> None:
         run: list[Compute] = []
         for step in steps:
-            if isinstance(step, Compute) and step.parts == 1:
+            if isinstance(step, Compute) and step.tasks == 1:
                 run.append(step)
                 continue
             self.run(w, run)
@@ -170,9 +170,9 @@ class Driver:
 
     def step(self, w: Writer, step: Step) -> None:
         match step:
-            case Compute(kernel, _, parts):
+            case Compute(kernel, _, tasks):
                 for low, high in itertools.pairwise((0, *self.program.functions[kernel].phases)):
-                    edges = [low + (high - low) * i // parts for i in range(parts + 1)]
+                    edges = [low + (high - low) * i // tasks for i in range(tasks + 1)]
                     self.fork(w, [[(kernel, *span)] for span in itertools.pairwise(edges)])
             case Parallel(own):
                 self.fork(w, [[(s.kernel, *self.rows(s)) for s in task] for task in own])

@@ -16,7 +16,7 @@ JOB_FRAME, JOB_FIRST = Field(0), Field(8, "i64")
 
 def most_tasks(program: Program) -> int:
     """The most tasks that a step is divided into, which a pool of threads may run."""
-    return max((len(s.parts) if isinstance(s, Parallel) else s.parts for s in walk(program.steps)
+    return max((len(s.tasks) if isinstance(s, Parallel) else s.tasks for s in walk(program.steps)
                 if isinstance(s, Parallel | Compute)), default=1)
 
 

@@ -88,8 +88,8 @@ def changed(program: Program, step: Step) -> tuple[Buffer, ...]:
         case Compute(kernel):
             function = program.functions[kernel]
             return tuple(b for b in function.params if b.role == "variable" and b in buffers_written(function))
-        case Parallel(parts):
-            return tuple(b for part in parts for own in part for b in changed(program, own))
+        case Parallel(tasks):
+            return tuple(b for task in tasks for own in task for b in changed(program, own))
         case MarkWritten(variable):
             return (variable,)
     return ()
