@@ -2,7 +2,7 @@
 (`lowering/native/driver/timed_driver.py`), as a table, as JSON, and as a trace for Chrome's viewer.
 
 A profile is of code that is the function's own but for the notes; each kernel's time has a few nanoseconds of them in it. Steps
-in parts run one part after the other.
+in tasks run one task after the other.
 """
 from __future__ import annotations
 

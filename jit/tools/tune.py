@@ -94,15 +94,15 @@ def tune(lower: Lower, inputs: Sequence[Array], options: CompileOptions | None =
             texts = findings.get(name)
             if texts is not None and ratio > max(CLEARLY, best.get(name, (0.0,))[0]):
                 best[name] = ratio, texts, kernel
-    together: Choices = tuple((name, texts) for name, (_, texts, _) in best.items())
+    combined: Choices = tuple((name, texts) for name, (_, texts, _) in best.items())
     told("trying what was faster together")
-    before, after = search.whole(together)
-    if not together or before < AT_ALL * after:
+    before, after = search.whole(combined)
+    if not combined or before < AT_ALL * after:
         return Tuning((), (), before, before, len(rounds))
     origins = plain.kernels.kernels
     changes = [Change(kernel, origins[kernel].origin, search.texts[kernel], texts, ratio)
                for ratio, texts, kernel in best.values()]
-    return Tuning(together, tuple(sorted(changes, key=lambda c: c.number)), before, after, len(rounds))
+    return Tuning(combined, tuple(sorted(changes, key=lambda c: c.number)), before, after, len(rounds))
 
 
 def candidates(lowered: LoweredData) -> Sequence[Mapping[str, tuple[str, ...]]]:

@@ -16,7 +16,7 @@ def check(condition: Any, message: str = "a check fails") -> None:
 
     No variable changes in a call that fails. The first check that fails in the order of the program is the one that is
     reported; in a branch or a loop it is made when that runs. Outside of traced functions it is made at once. Raises a Problem,
-    when tracing, for a condition that is not one bool, and when compiling for one that is false in every call. """
+    when tracing, for a condition that is not one bool, and when compiling for one that is false in every call."""
     if not isinstance(message, str):
         raise problem(f"the message of check is a {type(message).__name__}, not a string", "argument")
     if not is_tracing():

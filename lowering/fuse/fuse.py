@@ -4,8 +4,8 @@ There is one mechanism, inlining. A contraction inlined into the elementwise ope
 an epilogue; a pad inlined into a convolution *is* a guarded load; a slice is an offset. What is stored is what more than
 one consumer computes with, what control flow or a write to a variable must not see change, and what leaves the function.
 
-`Fuser` walks one function; `folding.py` says what is computed while compiling, `form.py` which inlined values spoil an
-expression, `variables.py` holds the rules of stateful operators, `control_flow.py` those of regions, `checks.py` those of
+`Fuser` walks one function; `folding.py` says what is computed while compiling, `kernel_pattern.py` which inlined values spoil
+an expression, `variables.py` holds the rules of stateful operators, `control_flow.py` those of regions, `checks.py` those of
 checks.
 """
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The form that a kernel's expression must have, and which of the values inlined in it spoil it: one reduction, or products of
-which the last is computed with the others' sums; no guard that stays inside a reduction.
+"""The pattern that a kernel's expression must have, and which of the values inlined in it spoil it: one reduction, or products
+of which the last is computed with the others' sums; no guard that stays inside a reduction.
 """
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .values import axes_of
 
 
 def troublesome(expression: Expr, inlined: Sequence[Tensor]) -> list[int]:
-    """Which of the inlined operands (their numbers) spoil the form of an operator's expression, and are to be stored before it:
-    a second reduction (of several products, all but the last), a guard that stays inside a reduction."""
+    """Which of the inlined operands (their numbers) spoil the pattern of an operator's expression, and are to be stored before
+    it: a second reduction (of several products, all but the last), a guard that stays inside a reduction."""
     every = nodes(expression)
     reductions = [e for e in every if isinstance(e, Reduce)]
     result = containing(inlined, Reduce) if len(reductions) > 1 else []

@@ -145,7 +145,7 @@ class Merger:
 
     def next(self, kernel: Kernel, value: Expr, last: int, run: Run, gone: set[int], read: list[Index]
              ) -> tuple[int, Expr] | None:
-        """A kernel that can be put into `value` next, and what `value` is then: one that makes a form of rows of it, else one
+        """A kernel that can be put into `value` next, and what `value` is then: one that makes a row pattern of it, else one
         that leads to such a kernel. `read` collects where the group reads what it now computes."""
         way: tuple[int, Expr, list[Index]] | None = None
         for buffer in dict.fromkeys(x.buffer for x in loads(value)):
@@ -235,7 +235,7 @@ def inlined(value: Expr, producer: Kernel) -> tuple[Expr | None, list[Index]]:
 
 
 def has_rows(kernel: Kernel, value: Expr, read: Sequence[Index]) -> bool:
-    """Whether a value of the kernel's axes has the form of rows, and what it computes instead of reading it, at the places
+    """Whether a value of the kernel's axes has the row pattern, and what it computes instead of reading it, at the places
     `read`, is not the same for several rows."""
     outer = rows_of(kernel, value)
     return outer is not None and all(outer <= frozenset().union(*(i.axes for i in index)) for index in read)

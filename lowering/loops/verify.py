@@ -337,11 +337,11 @@ class Verifier:
         """The least and greatest of base + step * lane where these facts hold beside what is known here."""
         ranges = self.ranges
         facts = [*facts, *self.accessed(lanes, active)]
-        together = by_newest(facts, self.facts) if facts else self.facts
+        all_facts = by_newest(facts, self.facts) if facts else self.facts
         form = ranges.form(base)
         if step and lanes > 1:
             form = form.plus(ranges.lane(lanes))
-        return ranges.least(form, together), -ranges.least(form.times(-1), together)
+        return ranges.least(form, all_facts), -ranges.least(form.times(-1), all_facts)
 
     def prove(self, buffer: Buffer, low: int, high: int, mask: Operand | None, cases: Callable[[], list[Interval]]) -> None:
         """That an access from low to high is in range; one that a condition guards may be outside, but not for sure

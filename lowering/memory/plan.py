@@ -141,8 +141,8 @@ def make_plan(name: str, algorithm: str, buffers: Sequence[BufferInfo], pools: S
         return PlannedBuffer(b.name, place.pool, place.byte_offset, b.size_bytes, b.alignment, b.kind, b.live or ())
 
     found, workspace = tuple(map(planned, (*pools, *constant_pools))), [b for b in buffers if b.kind != "constant"]
-    together = next((p.lower_bound for p in found if held[p.name] == workspace), None)  # they lie in one pool
-    return Plan(name, algorithm, least(workspace) if together is None else together, found, tuple(map(placed, buffers)))
+    shared_bound = next((p.lower_bound for p in found if held[p.name] == workspace), None)  # they lie in one pool
+    return Plan(name, algorithm, least(workspace) if shared_bound is None else shared_bound, found, tuple(map(placed, buffers)))
 
 
 POOL = ("pool", "kind", "bytes", "limit", "alignment", "lower-bound")

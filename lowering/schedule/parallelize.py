@@ -45,7 +45,7 @@ from ..row_tiling.ring_buffers import copied
 from ..target.costs import Costs
 
 MAX_LONGEST_FRACTION = 0.8
-"""The longest task must take no more than this part of what all take."""
+"""The longest task must take no more than this fraction of what all take."""
 MAX_DIVIDED_DEPTH = 3
 """Levels of nested loops among which the one to divide is looked for."""
 WORK_UNITS = 1 << 20

@@ -197,9 +197,9 @@ def lower(kernels: Kernels, target: Target, rows: RowPolicy | None = None, threa
     """Every kernel as loops. Kernels whose values in between are too large for the cache run together, some rows at a
     time; with `rows` "memory" those with which the least memory is needed, with "never" none. Steps with work enough are
     divided among `threads` threads. `asked` is the schedule of each kernel, where a text gives it."""
-    together = tile_by_rows(kernels, target, rows, threads)
+    tiled = tile_by_rows(kernels, target, rows, threads)
     request = Request(target, precision, findings=findings)
-    return Lowering(kernels, together, request, threads, ScheduleCache(scheduled), asked).program()
+    return Lowering(kernels, tiled, request, threads, ScheduleCache(scheduled), asked).program()
 
 
 def lower_each_way(kernels: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1,
@@ -219,7 +219,7 @@ def lower_each_way(kernels: Kernels, target: Target, rows: RowPolicy | None = No
 class Lowering:
     """The kernels of a program on their way to loops, in an order of the steps. `asked` are the schedules that a text gives."""
     kernels: Kernels
-    together: TiledByRows
+    tiled: TiledByRows
     request: Request
     threads: int
     cache: ScheduleCache
@@ -232,14 +232,14 @@ class Lowering:
         if self.asked is not None and len(self.asked) != len(k.kernels):
             raise differs(self.asked[0] if self.asked else None,
                           f"the schedule has {len(self.asked)} kernels, and the function {len(k.kernels)}")
-        rows = row_records(k, self.together)
+        rows = row_records(k, self.tiled)
         for record, other in zip(rows, self.asked or ()):
             check_rows(record, other)
         functions: list[Function] = []
         records: list[KernelRecord] = []
         chained: dict[int, Sequence[NestRecord]] = {}
         for i, kernel in enumerate(k.kernels):
-            chain = self.together.chain(i)
+            chain = self.tiled.chain(i)
             made, tasks = self.of_chain(i, chain, chained) if chain else self.alone(i, kernel)
             functions.append(made.function)
             records.append(replace(rows[i], nests=made.nests, tasks=tasks, in_floats=made.in_floats))
@@ -247,14 +247,14 @@ class Lowering:
                 self.ready(made.function)
         schedules = tuple([replace(r, nests=tuple(chained.get(i, r.nests))) for i, r in enumerate(records)])
         counts = [record.tasks.count if record.tasks else 1 for record in schedules]
-        steps = rebuilt(self.together.steps, lambda step: replace(step, tasks=counts[step.kernel]) if isinstance(
+        steps = rebuilt(self.tiled.steps, lambda step: replace(step, tasks=counts[step.kernel]) if isinstance(
             step, Compute) and counts[step.kernel] > 1 else step)
         return Program(k.name, k.inputs, k.outputs, k.kernels, tuple(functions), steps, k.variables, k.faults, schedules)
 
     def alone(self, number: int, kernel: Kernel) -> tuple[Scheduled, TaskRecord | None]:
         """A kernel with a function of its own."""
         record = self.asked[number] if self.asked is not None else None
-        by_rows, rings = number in self.together.by_rows, self.together.rings
+        by_rows, rings = number in self.tiled.by_rows, self.tiled.rings
         request = replace(self.request, asked=record)
         if self.threads == 1 or by_rows:
             if record and record.tasks:
@@ -269,9 +269,9 @@ class Lowering:
         """The function of a kernel that runs by rows, with memory of its own for each task that runs beside others."""
         if self.threads == 1:
             return function
-        beside = beside_each_other(self.together)
+        beside = beside_each_other(self.tiled)
         own = {b: copied(b, beside[number]) for b in function.scratch if number in beside}
-        return substituted(function, {**self.together.copies, **own})
+        return substituted(function, {**self.tiled.copies, **own})
 
     # ---- kernels whose loops are inside those of another -------------------------------------------------------------
     def of_chain(self, number: int, chain: Chain, chained: dict[int, Sequence[NestRecord]]
@@ -313,26 +313,26 @@ class Lowering:
         return function
 
 
-def beside_each_other(together: TiledByRows) -> dict[int, int]:
+def beside_each_other(tiled: TiledByRows) -> dict[int, int]:
     """Of kernels whose rows are divided into tasks: how many."""
-    return {s.kernel: len(group.tasks) for group in walk(together.steps) if isinstance(group, Parallel)
+    return {s.kernel: len(group.tasks) for group in walk(tiled.steps) if isinstance(group, Parallel)
             for task in group.tasks for s in task}
 
 
-def row_records(kernels: Kernels, together: TiledByRows) -> list[KernelRecord]:
+def row_records(kernels: Kernels, tiled: TiledByRows) -> list[KernelRecord]:
     """The records of all kernels, of which only the rows that run at a time are known."""
-    beside, result = beside_each_other(together), []
+    beside, result = beside_each_other(tiled), []
     for i, kernel in enumerate(kernels.kernels):
-        ring, chain = together.rings.get(kernel.out), together.chain(i)
+        ring, chain = tiled.rings.get(kernel.out), tiled.chain(i)
         rows = RowRecord(beside.get(i, 1), ring.shape[row_dimension(kernel.out)[0]] if ring else None)
-        result.append(KernelRecord(printable(kernel.origin), (), rows if i in together.by_rows else None,
+        result.append(KernelRecord(printable(kernel.origin), (), rows if i in tiled.by_rows else None,
                                    ChainRecord(chain.kernels[-1], chain.block) if chain else None))
     return result
 
 
-def has_rows(kernels: Kernels, together: TiledByRows, asked: Sequence[KernelRecord]) -> bool:
+def has_rows(kernels: Kernels, tiled: TiledByRows, asked: Sequence[KernelRecord]) -> bool:
     """Whether the rows that run at a time are those that a text says."""
-    found = row_records(kernels, together)
+    found = row_records(kernels, tiled)
     return len(found) == len(asked) and all((a.rows, a.chain) == (b.rows, b.chain) for a, b in zip(found, asked))
 
 

@@ -1,7 +1,8 @@
 """The bytes of a .tflite file -> records. Whatever is wrong with a file is a Problem at its place in it.
 
 Nothing is trusted: offsets and lengths are checked by `flatbuffer.bounds_checked`, numbers of tensors, buffers, operator codes
-and subgraphs here, and that each tensor has one origin that lies before its uses. """
+and subgraphs here, and that each tensor has one origin that lies before its uses.
+"""
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -3,7 +3,8 @@
 Control flow, variables and what the converter gets wrong are understood here (`OWN`). All other operators go into partitions,
 as few as there can be: operators of one level, which is one more than that of the operators understood here on whose results
 they depend. An operator goes as late as its users allow, so that a partition is not cut where nothing asks for it. Effects on a
-variable keep their order. """
+variable keep their order.
+"""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence

@@ -1,5 +1,6 @@
 """A .tflite file's records -> what is to be put together: its entries, the subgraphs that they reach, and the partitions of
-these that a converter is given. """
+these that a converter is given.
+"""
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -1,6 +1,7 @@
 """A .tflite file's bytes -> a verified module: what the whole folder does, in one call. What is not read here, partitions of
 the model without signatures, branches, loops and variables, goes through a converter, which the caller brings: all partitions
-in one file, in one run; and where it fails or leaves something that is not TOSA, the operator is found that it was. """
+in one file, in one run; and where it fails or leaves something that is not TOSA, the operator is found that it was.
+"""
 from __future__ import annotations
 
 import re

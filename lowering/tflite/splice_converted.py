@@ -1,5 +1,6 @@
 """The function that a converter made of a partition -> its operations among those of a subgraph, each at the operator of the
-file that it comes from: the converter says which tensor an operation stands for. """
+file that it comes from: the converter says which tensor an operation stands for.
+"""
 from __future__ import annotations
 
 import re

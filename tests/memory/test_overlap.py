@@ -1,5 +1,6 @@
 """Buffers that share bytes while both are live: what is occupied when, what distance that keeps between them, and that plans
-which use it stand the test of running. """
+which use it stand the test of running.
+"""
 from __future__ import annotations
 
 from dataclasses import replace

@@ -132,7 +132,7 @@ def test_products_in_native_code(is_constant: bool, target: Any) -> None:
 
 
 def test_the_element_is_one_sum_of_products() -> None:
-    """The form that schedules know as a contraction."""
+    """The pattern that schedules know as a contraction."""
     types = TensorType((2, 8, 16), I8), TensorType((1, 32, 16), I8), TensorType((1,), I8), TensorType((1,), I8)
     tensors = [stored(t, Buffer("x", t.element.storage, t.dims, "constant" if t.dims == (1,) else "argument",
                                 np.zeros(1, np.int8) if t.dims == (1,) else None)) for t in types]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tosaic
 from tosaic.lowering.schedule.code_size_model import Code
-from tosaic.lowering.schedule.contraction.border_tiles import MAX_ROW_VECTORS, grouped, heights, together
+from tosaic.lowering.schedule.contraction.border_tiles import MAX_ROW_VECTORS, grouped, grouped_panels, heights
 from tosaic.lowering.schedule.contraction.register_tile import Tile, panels
 from tosaic.lowering.schedule.nest.tile_axis import Cut, Piece, Tiles, pieces
 from tosaic.lowering.target.presets import target
@@ -25,7 +25,7 @@ def rows_of(tiles: list[Tiles]) -> list[int]:
 
 def test_border_rows_go_one_by_one_where_that_takes_little_longer() -> None:
     tile = Tile(14, 2)
-    cut = together(columns(128, tile))
+    cut = grouped_panels(columns(128, tile))
     first, inside, last = heights(128, (1, 127), tile, False, cut, 2000, WIDE, code=Code(2000, 0, 2, taps=3))
     assert (first, last, inside.size * inside.count) == (Tiles(0, 1, 1), Tiles(127, 1, 1), 126)
 
@@ -72,7 +72,7 @@ def test_columns_taken_together_are_the_same_columns(columns_: int, width: int) 
                 for lane in range(p.active)]
 
     cut = columns(columns_, Tile(4, width))
-    wide = together(cut)
+    wide = grouped_panels(cut)
     assert lanes(wide) == lanes(cut) == list(range(columns_))
     assert all(len(vectors) <= max(MAX_ROW_VECTORS, width) for _, vectors in wide)
 

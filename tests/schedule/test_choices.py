@@ -1,4 +1,4 @@
-"""Which form and which numbers a kernel gets: by the form of its expression and the target."""
+"""Which strategy and which numbers a kernel gets: by the pattern of its expression and the target."""
 from __future__ import annotations
 
 from dataclasses import replace

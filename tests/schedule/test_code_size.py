@@ -70,8 +70,8 @@ def test_single_rows_at_the_ends_leave_no_row_out(extent: int, low: int, after: 
 def test_rows_whose_windows_are_outside_cost_nothing() -> None:
     row, k = Axis("row", 10), Axis("k", 4)
     conditions = Conditions((Range(Affine.of(row) + k - 6, 0, 6),), (), (), frozenset({k}))
-    assert conditions.parts(row) == [0, 0, 0, 0.25, 0.5, 0.75, 1, 1, 1, 0.75]
-    assert mean(conditions.parts(row), Tiles(2, 2, 2)) == 0.375
+    assert conditions.fractions(row) == [0, 0, 0, 0.25, 0.5, 0.75, 1, 1, 1, 0.75]
+    assert mean(conditions.fractions(row), Tiles(2, 2, 2)) == 0.375
 
 
 def test_a_conversion_counts_as_what_it_is() -> None:

@@ -13,7 +13,7 @@ from tosaic.lowering.graph.graph import Value
 from tosaic.lowering.graph.types import I32
 from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.interpret import Memory
-from tosaic.lowering.loops.interpret_steps import run_parts
+from tosaic.lowering.loops.interpret_steps import run_tasks
 from tosaic.lowering.loops.ir import Let, LoadFrom, MultiplyTiles, ShapeTiles, walk
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.loops.text import print_program, read_program
@@ -255,7 +255,7 @@ def test_parts_of_a_product_by_tiles_give_what_it_means(shape: tuple[int, int, i
         memory = Memory()
         for b, array in data.items():
             memory.add(b, array)
-        run_parts(function, parts, memory)
+        run_tasks(function, parts, memory)
         same(memory.array(kernel.out), meaning(kernel, data), f"{parts} parts")
 
 

@@ -1,4 +1,4 @@
-"""The kernels of operators and short chains, by every form, against the meaning of their expressions."""
+"""The kernels of operators and short chains, by every strategy, against the meaning of their expressions."""
 from __future__ import annotations
 
 from collections.abc import Callable

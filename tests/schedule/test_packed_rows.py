@@ -13,7 +13,7 @@ from tosaic.lowering.graph.graph import Value
 from tosaic.lowering.graph.types import I8, I32
 from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.interpret import Memory
-from tosaic.lowering.loops.interpret_steps import run_parts
+from tosaic.lowering.loops.interpret_steps import run_tasks
 from tosaic.lowering.loops.ir import For, Let, LoadFrom, Prefetch, walk
 from tosaic.lowering.loops.verify import verify
 from tosaic.lowering.native.llvm.emit import emit_functions
@@ -117,7 +117,7 @@ def check_divided(kernel: Kernel, target: Target, phases: int) -> None:
     for b, array in data.items():
         if b is not kernel.out:
             memory.add(b, array)
-    run_parts(function, 2, memory)
+    run_tasks(function, 2, memory)
     same(memory.array(kernel.out), meaning(kernel, data), "2 parts")
 
 

@@ -1,4 +1,4 @@
-"""Graphs whose kernels have all forms of loops, and what belongs to running them in parts."""
+"""Graphs whose kernels have all kinds of loops, and what belongs to running them in tasks."""
 from __future__ import annotations
 
 from collections.abc import Callable

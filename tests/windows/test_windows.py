@@ -24,7 +24,7 @@ SHEET = 100
 """Cases that are compiled together."""
 OTHERS, FLOATS, THINS = 20, 2, 1
 """Combinations of element types beyond specification 1.0 that are tried in each way; how often more those of convolutions of
-floats are, which have the most forms of code; and how often these are of thin images, which they padded copy."""
+floats are, which have the most kinds of code; and how often these are of thin images, which they padded copy."""
 CHAINS = 3
 """Of each family that are tried in each way."""
 LATER = 1 << 20

@@ -46,10 +46,10 @@ def broadcast_shape(a: Shape | None, b: Shape | None) -> Shape | None:
         return None
     require(len(a) == len(b), f"operands of shapes {written(a)} and {written(b)} have ranks {len(a)} and {len(b)}",
             kind="shape", help="reshape one of them to the rank of the other; an axis of extent 1 is broadcast")
-    return tuple(together(m, n, a, b) for m, n in zip(a, b))
+    return tuple(broadcast_extent(m, n, a, b) for m, n in zip(a, b))
 
 
-def together(m: int | None, n: int | None, a: Shape, b: Shape) -> int | None:
+def broadcast_extent(m: int | None, n: int | None, a: Shape, b: Shape) -> int | None:
     """One extent of `broadcast_shape`."""
     require(None in (m, n) or m == n or 1 in (m, n),
             f"shapes {written(a)} and {written(b)} do not broadcast: {m} and {n}", kind="shape",

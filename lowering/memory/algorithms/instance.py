@@ -77,12 +77,12 @@ class Instance:
         """Whether the conflicts are exactly those of buffers that are live together."""
         owner, first, last = spans
         if len(distinct(owner)) < len(owner):  # several spans of one buffer
-            together = [0] * len(self)
+            covered = [0] * len(self)
             for row in map(np.ndarray.tolist, live):
                 clique = as_set(row)
                 for i in row:
-                    together[i] |= clique ^ 1 << i
-            return together == adjacency(self.conflicts.start.tolist(), self.conflicts.items.tolist())
+                    covered[i] |= clique ^ 1 << i
+            return covered == adjacency(self.conflicts.start.tolist(), self.conflicts.items.tolist())
         one, other = self.conflicts.owners, self.conflicts.items
         begin, end = np.full(len(self), 1), np.full(len(self), 0)
         begin[owner], end[owner] = first, last

@@ -50,8 +50,8 @@ class Layout:
     def meets(self, one: Buffer, other: Buffer) -> bool:
         """Whether two buffers have bytes in common at some time."""
         a, b = self.placed.get(one), self.placed.get(other)
-        together = a is not None and b is not None and one is not other and a.pool == b.pool
-        return together and overlap(self.at[one], self.at[other])
+        same_pool = a is not None and b is not None and one is not other and a.pool == b.pool
+        return same_pool and overlap(self.at[one], self.at[other])
 
     def near(self, buffer: Buffer, among: Set[Buffer]) -> Iterable[Buffer]:
         """Those of some buffers that have bytes in common with this one."""

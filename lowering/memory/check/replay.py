@@ -99,7 +99,7 @@ class Replay:
     def parallel(self, parallel: Parallel) -> None:
         """Tasks that run at the same time: one step, in which no two buffers share a byte. What the tasks write for each other
         to read, each has its own of."""
-        step = self.uses.together(tuple(dict.fromkeys(s.kernel for task in parallel.tasks for s in task)))
+        step = self.uses.at_once(tuple(dict.fromkeys(s.kernel for task in parallel.tasks for s in task)))
         self.check_at_once(step, None)
         self.take(step)
 

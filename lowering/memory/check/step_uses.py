@@ -81,7 +81,7 @@ class StepUses:
         self.whole_known[kernel] = Touched(function.name, reads, writes, scratch, self.pairs(reads, writes + scratch))
         return self.whole_known[kernel]
 
-    def together(self, kernels: Sequence[int]) -> Touched:
+    def at_once(self, kernels: Sequence[int]) -> Touched:
         """What kernels touch that are tiled by rows, in tasks at the same time: what one of them writes, it is not said to
         read."""
         found = [self.whole_known.get(k) or self.whole(k) for k in kernels]

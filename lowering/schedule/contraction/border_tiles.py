@@ -29,18 +29,18 @@ MAX_ROW_VECTORS = 8
 
 
 def heights(extent: int, inside: tuple[int, int], tile: Tile, single: bool, cut: Cut, passes: int, target: Target,
-            tested: bool = False, code: Code | None = None, again: bool = False, parts: Sequence[float] = (),
+            tested: bool = False, code: Code | None = None, again: bool = False, fractions: Sequence[float] = (),
             packed_rows: float | None = None) -> list[Tiles]:
     """The tiles of `extent` rows, of which those `inside` meet no condition. With `single` the border goes by single
     rows in any case; `cut` is how these cut the columns, `passes` how often all is done. With `tested` some rows at the border
-    are none, so that they are tested one by one; where rows may be computed `again`, all tiles may be alike. `parts` says which
-    part of each row's window is inside. Where rows are packed, tiles may meet conditions wherever they are, as each row is
+    are none, so that they are tested one by one; where rows may be computed `again`, all tiles may be alike. `fractions` says
+    how much of each row's window is inside. Where rows are packed, tiles may meet conditions wherever they are, as each row is
     tested in that number of cycles at each step."""
     low, high = inside
     last = code.last if code else 1
 
     def cycles(tiles: Sequence[Tiles]) -> float:
-        return sum(lasting(t, tile, cut, target, last) * mean(parts, t) for t in tiles)
+        return sum(lasting(t, tile, cut, target, last) * mean(fractions, t) for t in tiles)
 
     def cheap(found: Sequence[list[Tiles]]) -> list[Tiles]:
         """What costs least, its cycles and its code."""
@@ -71,9 +71,9 @@ def heights(extent: int, inside: tuple[int, int], tile: Tile, single: bool, cut:
                     MAX_BORDER_SLOWDOWN_CYCLES)
 
 
-def mean(parts: Sequence[float], tiles: Tiles) -> float:
-    """Which part of the windows of these rows is inside."""
-    rows = parts[tiles.start:tiles.end]
+def mean(fractions: Sequence[float], tiles: Tiles) -> float:
+    """The fraction of the windows of these rows that is inside."""
+    rows = fractions[tiles.start:tiles.end]
     return sum(rows) / len(rows) if rows else 1
 
 
@@ -159,7 +159,7 @@ def sums_beside(vectors: int, last: int) -> int:
     return max(n for n in range(1, 6) if last % n == 0 and (n == 1 or n * vectors <= MAX_SUMS_OF_A_ROW))
 
 
-def together(cut: Cut) -> Cut:
+def grouped_panels(cut: Cut) -> Cut:
     """The columns of single rows: several panels at a time."""
     return [grouped(t, vectors) for t, vectors in cut]
 

@@ -70,9 +70,9 @@ def contiguous(pattern: Contraction) -> bool:
 
 
 def even(extent: int, most: int, step: int) -> int:
-    """The size, a multiple of `step`, of as few parts as there must be of at most about `most`."""
-    parts = -(-extent // most)
-    size = -(-extent // parts)
+    """The size, a multiple of `step`, of as few blocks as there must be of at most about `most`."""
+    count = -(-extent // most)
+    size = -(-extent // count)
     return -(-size // step) * step
 
 

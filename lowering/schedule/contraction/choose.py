@@ -1,5 +1,5 @@
-"""How a contraction is done: the tile, the step of K, when b is packed, the order of loops, blocks. It follows from the form,
-the machine and what code costs.
+"""How a contraction is done: the tile, the step of K, when b is packed, the order of loops, blocks. It follows from the
+pattern, the machine and what code costs.
 """
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def bytes_read(pattern: Contraction, x: Load) -> int:
 
 
 def run_interleaved(nests: Sequence[Nest], target: Target) -> bool:
-    """Whether the parts of a nest are contractions that can run over the places where conditions on their outer axes and their
+    """Whether the pieces of a nest are contractions that can run over the places where conditions on their outer axes and their
     rows hold, and over just the values of K that these leave; others may be without sums."""
     sums = [nest for nest in nests if any(isinstance(e, Reduce) for e in nodes(nest.value))]
     return all(runs_interleaved(nest, target) for nest in sums)

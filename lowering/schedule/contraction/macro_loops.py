@@ -18,7 +18,7 @@ from ..nest.padding_conditions import Conditions
 from ..nest.row_range import Rows, nested, over_tested
 from ..nest.tile_axis import Cut, Piece, Tiles, balanced, interior, over
 from ..vectorize.epilogue import Writer
-from .border_tiles import heights, over_both_ends, together
+from .border_tiles import grouped_panels, heights, over_both_ends
 from .choose import ContractionChoice, code_of, machine, may_repeat
 from .int8.vnni import Dot4
 from .micro_kernel import Multiply, Product, Step, columns
@@ -134,7 +134,7 @@ def lower(b: Builder, pattern: Contraction, choice: ContractionChoice, target: T
         choice = replace(choice, columns_first=False, prefetching=False, group=None)
     groups = Axis("group", pattern.rows // choice.group) if choice.group else None
     conditions, widths = Conditions.of(pattern.reduce, pattern.m, pattern.n), columns(pattern, choice, target)
-    wide = widths if choice.columns_first or choice.tile.rows == 1 else together(widths)
+    wide = widths if choice.columns_first or choice.tile.rows == 1 else grouped_panels(widths)
     found = operands(b, pattern, choice, target, conditions, widths, groups)
     largest = max(count * sum(p.lanes for p in vectors) for count, cut in ((choice.tile.rows, widths), (1, wide))
                   for _, vectors in cut)
@@ -146,7 +146,7 @@ def lower(b: Builder, pattern: Contraction, choice: ContractionChoice, target: T
         free = (0, choice.group) if choice.group else interior(pattern.m, (*conditions.rows, *pattern.tested))
         lines = heights(choice.group or pattern.rows, free, choice.tile, conditions.by_single_rows, wide, steps,
                         machine(pattern, choice.step, target), bool(pattern.tested), code_of(pattern, found.step.group),
-                        may_repeat(pattern, choice.lanes), conditions.parts(pattern.m), found.test_cycles)
+                        may_repeat(pattern, choice.lanes), conditions.fractions(pattern.m), found.test_cycles)
     loops = Loops(
         b,
         pattern,

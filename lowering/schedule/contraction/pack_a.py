@@ -58,14 +58,14 @@ class RowPacking:
         are copied in longer runs than those around."""
         where = [w for w in self.pattern.reduce.where if w not in self.pattern.inside and any(
             w.substitute(self.row_at(at, r)).known is not True for r in (0, rows - 1))]
-        self.parts(at, rows, where)
+        self.pack_rows(at, rows, where)
         if rest := self.depth - self.pattern.depth:
             over(self.b, [Tiles(0, 1, rows)], lambda start, _: self.vectors(
                 Affine(), (self.first + start) * self.stride + self.pattern.depth, rest, 0))
         if self.terms:
             over(self.b, [Tiles(0, 1, rows)], lambda start, _: self.term(self.first + start))
 
-    def parts(self, at: At, rows: int, where: Sequence[Range]) -> None:
+    def pack_rows(self, at: At, rows: int, where: Sequence[Range]) -> None:
         """Rows that meet conditions, and those between; one by one where it is not known which do."""
         if rows > 1 and self.pattern.m and at[self.pattern.m].terms and any(map(self.on_rows, where)):
             over(self.b, [Tiles(0, 1, rows)], lambda start, _: replace(self, first=self.first + start).lines(
@@ -74,9 +74,9 @@ class RowPacking:
         free = [r for r in range(rows) if all(w.substitute(self.row_at(at, r)).known for w in where if self.on_rows(w))]
         low, high = (free[0], free[-1] + 1) if free else (0, 0)
         around = [w for w in where if not self.on_rows(w)]
-        for part, conditions in ((range(low), where), (range(low, high), around), (range(high, rows), where)):
-            if part:
-                self.lines(at, part, conditions)
+        for span, conditions in ((range(low), where), (range(low, high), around), (range(high, rows), where)):
+            if span:
+                self.lines(at, span, conditions)
 
     def lines(self, at: At, rows: range, where: Sequence[Range]) -> None:
         """These rows. Axes of K in conditions on them are unrolled, so that these are settled when compiling; others are
@@ -91,7 +91,7 @@ class RowPacking:
             here = {**at, **{a: Affine.of(loop) + values.start for a, loop, values in zip(unrolled, loops, position)},
                     **{a: Affine() for a in run}}
             for members, condition in self.cases(here, rows, where):
-                nested(self.b, tuple(loops), {}, lambda _: self.part(here, members, condition, looped, run))
+                nested(self.b, tuple(loops), {}, lambda _: self.pack_axes(here, members, condition, looped, run))
 
     @property
     def test_cycles(self) -> float:
@@ -122,8 +122,8 @@ class RowPacking:
                 result.append((range(r, r + 1), condition))
         return result
 
-    def part(self, at: At, rows: range, condition: tuple[Range, ...] | None, looped: Sequence[Axis],
-             run: tuple[Axis, ...]) -> None:
+    def pack_axes(self, at: At, rows: range, condition: tuple[Range, ...] | None, looped: Sequence[Axis],
+                  run: tuple[Axis, ...]) -> None:
         """Copy, or fill, these rows for all values of the axes `looped`."""
         if looped:
             axis, *rest = looped
@@ -131,7 +131,7 @@ class RowPacking:
             inside = {**at, axis: Affine.of(loop)}
             if mine := [w.substitute(inside) for w in self.pattern.inside if w.index.coefficient(axis)]:
                 low, high = bounds(self.b, loop, mine)
-            self.b.loop(loop, lambda: self.part(inside, rows, condition, rest, run), (), low, high)
+            self.b.loop(loop, lambda: self.pack_axes(inside, rows, condition, rest, run), (), low, high)
             return
         copy = functools.partial(self.copy, at, rows, math.prod(a.extent for a in run))
         if condition:

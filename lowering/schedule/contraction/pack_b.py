@@ -96,9 +96,9 @@ def in_panels(b: Expr, n: Axis, axes: tuple[Axis, ...], batch: tuple[Axis, ...],
         width, active = sum(p.lanes for p in vectors), sum(p.active for p in vectors)
         rows = filled[:, t.start:t.start + t.count * active].reshape(len(filled), t.count, active, -1, group)
         start, end = end, end + t.count * width * filled.shape[2]
-        part = flat[:, start:end].reshape(len(filled), t.count, -1, width, group)
-        part[:, :, :, :active] = rows.transpose(0, 1, 3, 2, 4)  # each weight is written once
-        part[:, :, :, active:] = 0
+        panel_view = flat[:, start:end].reshape(len(filled), t.count, -1, width, group)
+        panel_view[:, :, :, :active] = rows.transpose(0, 1, 3, 2, 4)  # each weight is written once
+        panel_view[:, :, :, active:] = 0
     return Made((flat.reshape(-1),))
 
 

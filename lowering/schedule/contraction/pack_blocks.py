@@ -85,7 +85,7 @@ class BlockPacking:
 @dataclass(frozen=True, slots=True)
 class Lines:
     """The rows of a tile of `source`, [row][term] in `scratch`, or those of some tiles, [tile][term][row], where rows are
-    `together`; `m` are its rows, `k` its terms."""
+    `interleaved`; `m` are its rows, `k` its terms."""
     b: Builder
     target: Target
     scratch: Buffer
@@ -93,16 +93,16 @@ class Lines:
     m: Axis
     k: Axis
     lanes: int
-    together: bool
+    interleaved: bool
 
     @staticmethod
-    def size(rows: int, tiles: int, depth: int, lanes: int, together: bool) -> int:
+    def size(rows: int, tiles: int, depth: int, lanes: int, interleaved: bool) -> int:
         """Elements of scratch for `rows` rows of `depth` terms."""
-        return rows * (tiles * depth if together else row_stride(depth, lanes))
+        return rows * (tiles * depth if interleaved else row_stride(depth, lanes))
 
     def fill(self, at: At, terms: Terms, rows: int, tiles: Each) -> None:
         """Copy the rows from at[m] on."""
-        if self.together:
+        if self.interleaved:
             terms.loop(lambda term: self.across(at, terms, term, rows, tiles))
         else:
             row = Axis("row", rows)
@@ -123,20 +123,20 @@ class Lines:
         """All terms of one row."""
         here, start = {**at, self.m: at[self.m] + row}, row * row_stride(terms.size, self.lanes)
 
-        def part(term: Affine, piece: Piece) -> None:
+        def copy_vector(term: Affine, piece: Piece) -> None:
             v = Vectorizer(self.b, self.target, {**here, self.k: terms.start + term}, self.k, piece.lanes, piece.active)
             self.b.store(self.scratch, start + term, v.vector(self.source), piece.active)
 
         def rest(first: int, count: int) -> None:
             for piece in pieces(count, self.lanes, self.target.has_masked):
-                part(Affine.of(first + piece.start), piece)
+                copy_vector(Affine.of(first + piece.start), piece)
 
-        terms.loop(lambda term: part(term, Piece(0, self.lanes, self.lanes)), step=self.lanes)
+        terms.loop(lambda term: copy_vector(term, Piece(0, self.lanes, self.lanes)), step=self.lanes)
         terms.tail(self.lanes, rest)
 
     def load(self, terms: Terms, tile: Affine, row: int, rows: int, term: Affine) -> Operand:
         """One element."""
-        if self.together:
+        if self.interleaved:
             return self.b.load(self.scratch, (tile * terms.size + term) * rows + row)
         index = term + row * row_stride(terms.size, self.lanes)
         return self.b.load(self.scratch, index)

@@ -1,4 +1,4 @@
-"""The pattern of a contraction, the sum over K of a[m, k] * b[n, k]: which factor and which axis of a nest plays which part.
+"""The pattern of a contraction, the sum over K of a[m, k] * b[n, k]: which factor and which axis of a nest plays which role.
 `recognise.py` finds it."""
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..nest.loop_nest import Nest, free_axes
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contraction:
-    """The pattern: which factor and which axis plays which part."""
+    """The pattern: which factor and which axis plays which role."""
     nest: Nest
     reduce: Reduce
     a: Expr

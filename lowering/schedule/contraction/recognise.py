@@ -1,4 +1,4 @@
-"""Sum over K of a[m, k] * b[n, k], recognised: which factor and which axis of a nest plays which part. `contraction_choice.py`
+"""Sum over K of a[m, k] * b[n, k], recognised: which factor and which axis of a nest plays which role. `contraction_choice.py`
 says how it is done, `contraction.py` writes its loops.
 """
 from __future__ import annotations
@@ -40,7 +40,7 @@ def recognise(nest: Nest, rows: bool, target: Target | None = None) -> Contracti
 
 
 def are_plain_rows(pattern: Contraction, first: Contraction, target: Target) -> bool:
-    """Whether rows that are not adjacent meet no condition, and take hardly more cycles than those of the first form."""
+    """Whether rows that are not adjacent meet no condition, and take hardly more cycles than those of the first pattern."""
     if pattern.tested or Conditions.of(pattern.reduce, pattern.m, pattern.n).rows or (target.dot_product and bytes_of(pattern)):
         return False
     if any(x.buffer.nbytes > target.l2_bytes // NEAR_L2_PART for x in loads(pattern.a)):
@@ -82,8 +82,8 @@ def tiled(axes: tuple[Axis, ...]) -> Sequence[Axis | None]:
 
 
 def fits(pattern: Contraction) -> bool:
-    """Whether the parts are what the tile needs: b does not change from row to row, nor a from column to column, and no column
-    is left out."""
+    """Whether the factors are what the tile needs: b does not change from row to row, nor a from column to column, and no
+    column is left out."""
     in_a, in_b = free_axes(pattern.a), free_axes(pattern.b)
     if any(pattern.n in w.index.axes for w in pattern.nest.where):
         return False

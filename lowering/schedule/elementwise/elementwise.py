@@ -26,7 +26,7 @@ from ..vectorize.epilogue import Block, Writer
 from ..vectorize.lane_groups import NOTHING, group_of, repeats, whole_groups
 from ..vectorize.strided_load import MAX_SHUFFLED_STRIDE
 from ..vectorize.table_lookup import looked_up
-from ..vectorize.vectorize import NARROW, Vectorizer, together
+from ..vectorize.vectorize import NARROW, Vectorizer, interleaved_values
 
 MAX_PREFETCHED_INPUTS = 4
 """Tensors that are prefetched."""
@@ -285,17 +285,17 @@ def lower(b: Builder, nest: Nest, choice: MapChoice, target: Target, rows: Rows 
     def vectors(axis: Axis, at: At, outer: Vectorizer | None) -> None:
         def tile(start: Affine, t: Tiles) -> None:
             here = {**at, axis: start}
-            parts = pieces(t.size, lanes, target.has_masked)
+            vectors = pieces(t.size, lanes, target.has_masked)
             for e in early:
                 distance = target.costs.prefetch_distance_bytes
                 for line in range(0, t.size, target.costs.cache_line_bytes // ITEM_SIZES[e.dtype]):
                     b.prefetch(e.buffer, e.index[0].substitute(here) + (line + distance // ITEM_SIZES[e.dtype]), near=True)
-            if len(parts) == 1 or not choice.interleaved:
-                writer.write(Block(here, None, 1, axis, parts), outer=outer)
+            if len(vectors) == 1 or not choice.interleaved:
+                writer.write(Block(here, None, 1, axis, vectors), outer=outer)
                 return
             places = [Vectorizer(b, target, {**here, axis: start + p.start}, axis, p.lanes, p.active, outer=outer,
-                                 repeats=shared) for p in parts]
-            for piece, value in zip(parts, together(places, nest.value)):
+                                 repeats=shared) for p in vectors]
+            for piece, value in zip(vectors, interleaved_values(places, nest.value)):
                 writer.write(Block(here, None, 1, axis, (piece,)), outer=outer, given={nest.value: value})
 
         over(b, columns(nest, axis, choice.columns, choice.group), tile, choice.group)

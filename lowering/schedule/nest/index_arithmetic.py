@@ -18,8 +18,8 @@ def arithmetic(primitive: str, args: tuple[Expr, ...], dtype: str) -> Expr | Non
             return position(x - y, dtype)
         case "mul" if not y.terms:
             return position(x * y.const, dtype)
-        case "div" if not y.terms and y.const > 0 and x.bounds[0] >= 0 and (parts := x.divide(y.const)):
-            return position(parts[0], dtype)
+        case "div" if not y.terms and y.const > 0 and x.bounds[0] >= 0 and (found := x.divide(y.const)):
+            return position(found[0], dtype)
     return None
 
 

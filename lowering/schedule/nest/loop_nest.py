@@ -1,7 +1,7 @@
 """A kernel as a loop nest over flat memory: one index for each access, no axis of extent 1, as few axes as possible.
 
-`flatten` makes a nest of a kernel; `parts` cuts it up and merges axes. After that, what a nest computes can be recognised by
-its form.
+`flatten` makes a nest of a kernel; `split_nest` cuts it up and merges axes. After that, what a nest computes can be recognised
+by its pattern.
 """
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def flat_index(buffer: Buffer, index: tuple[Affine, ...], rings: Mapping[Buffer,
     return Affine.sum(terms, const)
 
 
-# ---- forms -------------------------------------------------------------------------------------------------------
+# ---- patterns ----------------------------------------------------------------------------------------------------
 def free_axes(e: Expr) -> frozenset[Axis]:
     """Axes on which the value depends; those that its reductions run over are not among them."""
     free: set[Axis] = set()

@@ -80,16 +80,16 @@ class Conditions:
         """Whether border rows are better computed one by one, because unrolling their windows is too much code."""
         return math.prod(a.extent for a in self.tapped) > MAX_UNROLLED_PLACES
 
-    def parts(self, m: Axis) -> list[float]:
-        """Which part of the window of each row the conditions let pass."""
+    def fractions(self, m: Axis) -> list[float]:
+        """The fraction of the window of each row that the conditions let pass."""
         low, high = interior(m, self.rows)
-        return [1.0 if low <= row < high else self.part({m: Affine.of(row)}) for row in range(m.extent)]
+        return [1.0 if low <= row < high else self.fraction({m: Affine.of(row)}) for row in range(m.extent)]
 
-    def part(self, row: Mapping[Axis, Affine]) -> float:
-        part = 1.0
+    def fraction(self, row: Mapping[Axis, Affine]) -> float:
+        fraction = 1.0
         for w in (w.substitute(row) for w in self.rows):
             match w.index.terms:
                 case ((Axis() as a, _),):
                     low, high = interior(a, (w,))
-                    part *= (high - low) / a.extent
-        return part
+                    fraction *= (high - low) / a.extent
+        return fraction

@@ -1,4 +1,4 @@
-"""The loops over reduction axes, shared by all forms.
+"""The loops over reduction axes, shared by all strategies.
 
 A condition that mentions the tiled axis is settled when compiling (its reduction axis is unrolled, the tiles at the
 border sit at constant positions); any other becomes the bounds of the loop over the last axis that it mentions. So
@@ -47,7 +47,7 @@ def alike(axes: Iterable[Axis], where: Sequence[Range], places: Sequence[At], te
     for axis in axes:
         groups = [list(run) for _, run in itertools.groupby(range(axis.extent), lambda i: ways(axis, Affine.of(i)))]
         runs = [range(group[0], group[-1] + 1) for group in groups]
-        result[axis] = [part for run in runs for part in ([run] if settled(axis, run) else [range(i, i + 1) for i in run])]
+        result[axis] = [piece for run in runs for piece in ([run] if settled(axis, run) else [range(i, i + 1) for i in run])]
     return result
 
 

@@ -1,4 +1,4 @@
-"""The part of its outermost axis that a function computes, and plain loops."""
+"""The range of its outermost axis that a function computes, and plain loops."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

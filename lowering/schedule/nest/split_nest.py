@@ -1,4 +1,4 @@
-"""The parts of a nest, each with a form of its own: cut where guards change and where quotients of an axis become affine,
+"""The pieces of a nest, each with a pattern of its own: cut where guards change and where quotients of an axis become affine,
 then with as few axes as possible.
 """
 from __future__ import annotations
@@ -41,8 +41,8 @@ class PhaseUses(Protocol):
 
 
 def split(nest: Nest, by_rows: bool, target: Target, uses: PhaseUses) -> list[Nest]:
-    """Parts in which guards on one output axis are settled: a padding, its border; a concatenation, its operands. And
-    parts in which a quotient of an axis is affine: the phases of a transposed convolution. With `by_rows` the first
+    """Pieces in which guards on one output axis are settled: a padding, its border; a concatenation, its operands. And
+    pieces in which a quotient of an axis is affine: the phases of a transposed convolution. With `by_rows` the first
     axis stays, even with an extent of 1."""
     nest = repeating(nest, by_rows, target)
     if not by_rows and nest.axes and sums_along_terms(nest) and (looped := iterations(nest, 0)) is not nest:
@@ -76,7 +76,7 @@ def are_maps(nests: Sequence[Nest], uses: PhaseUses) -> bool:
 
 
 def phases(nest: Nest, by_rows: bool) -> list[Nest]:
-    """The phases of axes with a quotient, one part or several for each."""
+    """The phases of axes with a quotient, one piece or several for each."""
     steps = {a: index.divisor for a, index in quotients(nest, nest.axes[:-1]).items() if not (by_rows and a is nest.axes[0])}
     if not steps or math.prod(steps.values()) > MAX_PIECES:
         return cut(nest, by_rows)
@@ -184,7 +184,7 @@ def quotients(nest: Nest, axes: Sequence[Axis]) -> dict[Axis, Quotient]:
 
 
 def phase(nest: Nest, name: str, starts: tuple[int, ...], steps: Mapping[Axis, int]) -> Nest:
-    """The part at every `steps[axis]`-th place of these axes, beginning at `starts`."""
+    """The piece at every `steps[axis]`-th place of these axes, beginning at `starts`."""
     axes = [Axis(a.name, -(-(a.extent - s) // steps[a])) if a in steps else a for a, s in zip(nest.axes, starts)]
     rewriter = Rewriter({a: Affine.of(b) * steps[a] + s for a, b, s in zip(nest.axes, axes, starts) if a in steps})
     kept = tuple(b for d, (a, b) in enumerate(zip(nest.axes, axes)) if b.extent > 1 or a not in steps)
@@ -219,7 +219,7 @@ def cut_along(nest: Nest, chosen: Sequence[Axis], by_rows: bool) -> list[Nest]:
     for a in nest.axes:
         if a in chosen and len(cuts := breaks(a, where)) > 2:
             return [piece for low, high in itertools.pairwise(cuts) for piece in cut_along(
-                part(nest, a, low, high, by_rows), chosen, by_rows)]
+                piece_of(nest, a, low, high, by_rows), chosen, by_rows)]
     return [nest]
 
 
@@ -231,7 +231,7 @@ def deciding(value: Expr) -> list[Range]:
         isinstance(inner, Reduce) for inner in nodes(e)))) for r in e.where]
 
 
-def part(nest: Nest, axis: Axis, low: int, high: int, by_rows: bool) -> Nest:
+def piece_of(nest: Nest, axis: Axis, low: int, high: int, by_rows: bool) -> Nest:
     """The piece where the axis is in [low, high)."""
     shorter = Axis(axis.name, high - low)
     rewriter = Rewriter({axis: Affine.of(shorter) + low})

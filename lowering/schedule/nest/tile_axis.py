@@ -39,8 +39,8 @@ def balanced(extent: int, largest: int) -> list[Tiles]:
     """As few tiles as possible, as equal as possible."""
     count = -(-extent // largest)
     size, longer = divmod(extent, count)
-    parts = [Tiles(0, size + 1, longer), Tiles(longer * (size + 1), size, count - longer)]
-    return [t for t in parts if t.count]
+    found = [Tiles(0, size + 1, longer), Tiles(longer * (size + 1), size, count - longer)]
+    return [t for t in found if t.count]
 
 
 def repeating(extent: int, size: int) -> list[Tiles]:
@@ -51,8 +51,8 @@ def repeating(extent: int, size: int) -> list[Tiles]:
 
 def chunks(extent: int, size: int) -> list[Tiles]:
     """Whole tiles of one size, and what is left."""
-    parts = [Tiles(0, size, extent // size), Tiles(extent // size * size, extent % size, 1)]
-    return [t for t in parts if t.count and t.size]
+    found = [Tiles(0, size, extent // size), Tiles(extent // size * size, extent % size, 1)]
+    return [t for t in found if t.count and t.size]
 
 
 def pieces(size: int, lanes: int, masked: bool, least: int = 1) -> tuple[Piece, ...]:
@@ -124,7 +124,7 @@ def interior(axis: Axis, where: Iterable[Range]) -> tuple[int, int]:
 
 
 def breaks(axis: Axis, where: Iterable[Range]) -> list[int]:
-    """Where to cut an axis so that conditions on it alone do not change within a part: 0, ..., extent."""
+    """Where to cut an axis so that conditions on it alone do not change within a range: 0, ..., extent."""
     cuts = {0, axis.extent}
     for r in where:
         if len(r.index.terms) == 1 and r.index.terms[0][0] is axis:

@@ -22,9 +22,8 @@ from ..nest.row_range import Rows, nested
 from ..nest.tile_axis import Piece, Tiles, chunks, over, pieces
 from ..strategy import Constraints, Strategy
 from ..vectorize.epilogue import Block, Writer
-from ..vectorize.vector_reduction import combine, first_lanes
-from ..vectorize.vector_reduction import together as total
-from ..vectorize.vectorize import Vectorizer, together
+from ..vectorize.vector_reduction import combine, first_lanes, reduce_pairwise
+from ..vectorize.vectorize import Vectorizer, interleaved_values
 from .recognise import Pass, RowPattern, position
 from .recognise import recognise as row_pattern
 
@@ -211,7 +210,7 @@ class Along:
                  for lanes in [self.lanes] * count * bool(whole or not scalars) + [1] * scalars]
         found = self.outer_loops(p, p.axes, v, inits)
         each = len(inits) // len(p.reductions)
-        return [self.together(r, found[i * each:(i + 1) * each]) for i, r in enumerate(p.reductions)]
+        return [self.reduced(r, found[i * each:(i + 1) * each]) for i, r in enumerate(p.reductions)]
 
     def outer_loops(self, p: Pass, axes: tuple[Axis, ...], v: Vectorizer, sums: Sums) -> Sums:
         if len(axes) == 1:
@@ -244,7 +243,7 @@ class Along:
         """A vector at each of these places of the last axis, for the sums of each reduction from the `first` on."""
         places = [self.at(p, v, s, piece) for s in starts]
         for e in needed(p):
-            together(places, e)
+            interleaved_values(places, e)
         result, each = list(sums), len(sums) // len(p.reductions)
         for i, place in enumerate(places):
             self.scratch.store(p, place, 0)
@@ -265,14 +264,14 @@ class Along:
             self.b.prefetch(e.buffer, here.place(e.index[0])[0] + prefetching, near)
         return here
 
-    def together(self, r: Reduce, sums: Sums) -> Operand:
+    def reduced(self, r: Reduce, sums: Sums) -> Operand:
         """One scalar of all sums of a reduction."""
         vectors = [s for s in sums if s.type.lanes > 1]
         scalars = [s for s in sums if s.type.lanes == 1]
         if vectors:
-            whole = total(self.b, r.primitive, vectors)
+            whole = reduce_pairwise(self.b, r.primitive, vectors)
             scalars.insert(0, self.b.op(f"reduce_{r.primitive}", whole, type=Type(r.dtype)))
-        return total(self.b, r.primitive, scalars)
+        return reduce_pairwise(self.b, r.primitive, scalars)
 
     # ---- the outputs -------------------------------------------------------------------------------------------------
     def outputs(self, p: Pass, v: Vectorizer) -> None:
@@ -284,10 +283,10 @@ class Along:
 
         def line(at: At) -> None:
             def tile(start: Affine, t: Tiles) -> None:
-                parts = pieces(t.size, self.lanes, self.target.has_masked)
-                places = [self.at(p, here, start + part.start, part) for part in parts]
-                for part, result in zip(parts, together(places, value)):
-                    self.writer.write(Block({**at, n: start}, None, 1, n, (part,)), outer=v, given={value: result})
+                row_vectors = pieces(t.size, self.lanes, self.target.has_masked)
+                places = [self.at(p, here, start + piece.start, piece) for piece in row_vectors]
+                for piece, result in zip(row_vectors, interleaved_values(places, value)):
+                    self.writer.write(Block({**at, n: start}, None, 1, n, (piece,)), outer=v, given={value: result})
 
             here = Vectorizer(self.b, self.target, at, outer=v)
             over(self.b, chunks(n.extent, vectors_of(p, n.extent // self.lanes) * self.lanes), tile)
@@ -302,8 +301,8 @@ def lower_across(b: Builder, pattern: RowPattern, choice: RowChoice, target: Tar
 
     def block(at: At) -> None:
         def tile(start: Affine, t: Tiles) -> None:
-            parts = pieces(t.size, choice.lanes, target.has_masked)
-            Across(b, target, pattern, n, {**at, n: start}, parts, writer, scratch).run()
+            row_vectors = pieces(t.size, choice.lanes, target.has_masked)
+            Across(b, target, pattern, n, {**at, n: start}, row_vectors, writer, scratch).run()
 
         over(b, chunks(n.extent, choice.lanes * VECTORS_OF_ROWS), tile)
 
@@ -312,22 +311,22 @@ def lower_across(b: Builder, pattern: RowPattern, choice: RowChoice, target: Tar
 
 @dataclass(frozen=True, slots=True)
 class Across:
-    """A tile of rows, `parts` of them a vector each."""
+    """A tile of rows, which `row_vectors` divide into vectors."""
     b: Builder
     target: Target
     pattern: RowPattern
     n: Axis
     start: At
-    parts: tuple[Piece, ...]
+    row_vectors: tuple[Piece, ...]
     writer: Writer
     scratch: Scratch
 
     def run(self) -> None:
         places = [Vectorizer(self.b, self.target, {**self.start, self.n: self.start[self.n] + p.start}, self.n, p.lanes,
-                             p.active) for p in self.parts]
+                             p.active) for p in self.row_vectors]
         for p in self.pattern.passes:
             for e in p.uniform:
-                together(places, e)
+                interleaved_values(places, e)
             if p.reductions:
                 places = self.reduced(p, places)
             else:
@@ -347,9 +346,9 @@ class Across:
             return self.b.loop(axes[0], lambda *sums: self.loops(p, axes[1:], self.moved(places, axes[0]), sums), sums)
         here = self.loaded(p, places)
         for e in needed(p):
-            together(here, e)
-        for v, part in zip(here, self.parts):
-            self.scratch.store(p, v, part.start)
+            interleaved_values(here, e)
+        for v, piece in zip(here, self.row_vectors):
+            self.scratch.store(p, v, piece.start)
         terms = [(r, v) for r in p.reductions for v in here]
         return [added(p, r, v, x) for (r, v), x in zip(terms, sums)]
 
@@ -359,7 +358,7 @@ class Across:
     def loaded(self, p: Pass, places: Sequence[Vectorizer]) -> list[Vectorizer]:
         """The places, where what earlier passes have stored is known."""
         return [Vectorizer(self.b, self.target, v.at, self.n, v.lanes, v.active, self.scratch.load(
-            p, v.at, part.start, part.lanes, part.active), outer=v) for v, part in zip(places, self.parts)]
+            p, v.at, piece.start, piece.lanes, piece.active), outer=v) for v, piece in zip(places, self.row_vectors)]
 
     def outputs(self, p: Pass, axes: tuple[Axis, ...], places: Sequence[Vectorizer]) -> None:
         if axes:
@@ -367,6 +366,6 @@ class Across:
             return
         here = self.loaded(p, places)
         value, = p.roots
-        for v, part, result in zip(here, self.parts, together(here, value)):
-            self.writer.write(Block(v.at, None, 1, self.n, (Piece(0, part.lanes, part.active),)), outer=v,
+        for v, piece, result in zip(here, self.row_vectors, interleaved_values(here, value)):
+            self.writer.write(Block(v.at, None, 1, self.n, (Piece(0, piece.lanes, piece.active),)), outer=v,
                               given={value: result})

@@ -46,7 +46,7 @@ class Grouped(Rewriter):
 
 
 def repeats(value: Expr, axis: Axis) -> Repeats:
-    """The largest parts of a value that depend on an axis by one quotient alone."""
+    """The largest subexpressions of a value that depend on an axis by one quotient alone."""
     if not any(isinstance(t, Computed) for e in nodes(value) for i in indices_of(e) for t, _ in i.terms):
         return NOTHING
     found = Dependence(axis)
@@ -114,8 +114,8 @@ def operands(e: Expr) -> tuple[Expr, ...]:
 
 def group_of(found: Repeats) -> int:
     """Lanes after which all groups begin anew; 1 where these are none, or too many."""
-    together = math.lcm(*{r.by.by for r in found.values()})
-    return together if together <= MAX_GROUP_LANES else 1
+    common = math.lcm(*{r.by.by for r in found.values()})
+    return common if common <= MAX_GROUP_LANES else 1
 
 
 def whole_groups(size: int, group: int) -> int:

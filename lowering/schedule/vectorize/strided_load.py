@@ -36,8 +36,8 @@ def spread(b: Builder, buffer: Buffer, i: Affine, stride: int, lanes: int, activ
 
 def gathered(b: Builder, buffer: Buffer, i: Affine, stride: int, lanes: int, active: int) -> Operand:
     """Lane by lane, then pairs joined: slow, always right."""
-    parts: list[Operand] = [b.load(buffer, i + min(n, active - 1) * stride) for n in range(lanes)]
-    while len(parts) > 1:
-        both = tuple(range(2 * parts[0].type.lanes))
-        parts = [b.shuffle(x, y, both) for x, y in zip(parts[::2], parts[1::2])]
-    return parts[0]
+    vectors: list[Operand] = [b.load(buffer, i + min(n, active - 1) * stride) for n in range(lanes)]
+    while len(vectors) > 1:
+        both = tuple(range(2 * vectors[0].type.lanes))
+        vectors = [b.shuffle(x, y, both) for x, y in zip(vectors[::2], vectors[1::2])]
+    return vectors[0]

@@ -9,12 +9,12 @@ from ...loops.builder import Builder
 from ...loops.ir import Operand
 from ...target.target import Target
 
-ENTRIES, PARTS = 256, 4
+ENTRIES, QUARTERS = 256, 4
 
 
 def looked_up(e: Expr, target: Target) -> Expr | None:
     """The int8 whose entry `e` is, counted from -128; None where it is not looked up in registers."""
-    if "avx512vbmi" not in target.enabled or target.vector_bytes < ENTRIES // PARTS:
+    if "avx512vbmi" not in target.enabled or target.vector_bytes < ENTRIES // QUARTERS:
         return None
     match e:
         case Load(buffer, (Affine(((Computed(Apply("add", (Cast(x, "int32", False), Const(128)))), 1),), 0),)) if (
@@ -25,6 +25,6 @@ def looked_up(e: Expr, target: Target) -> Expr | None:
 
 def look_up(b: Builder, e: Load, x: Operand) -> Operand:
     """The entries of a vector of bytes."""
-    size = ENTRIES // PARTS
-    parts = [b.load(e.buffer, Affine.of(i * size), size) for i in range(PARTS)]
-    return b.op("lookup", x, *parts, type=x.type)
+    size = ENTRIES // QUARTERS
+    quarters = [b.load(e.buffer, Affine.of(i * size), size) for i in range(QUARTERS)]
+    return b.op("lookup", x, *quarters, type=x.type)

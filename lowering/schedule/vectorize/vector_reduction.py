@@ -108,8 +108,8 @@ def along_terms(v: Place, r: Reduce, lanes: int) -> Operand:
 
             acc = list(b.loop(loop, body, acc))
         if tail and v.target.has_masked:
-            part = v.along({**at, k: Affine.of(whole)}, k, lanes, tail)
-            acc[0] = b.op("select", first_lanes(b, lanes, tail), add(part, r, acc[0], rest), acc[0])
+            tail_values = v.along({**at, k: Affine.of(whole)}, k, lanes, tail)
+            acc[0] = b.op("select", first_lanes(b, lanes, tail), add(tail_values, r, acc[0], rest), acc[0])
         elif tail:
             acc[-1] = ends(at, acc[-1])
         return acc
@@ -123,11 +123,11 @@ def along_terms(v: Place, r: Reduce, lanes: int) -> Operand:
         inits.append(Literal(r.identity, Type(r.dtype)))
     *sums, last = reduce_loops(b, tuple(outer), bound, v.at, inits, row)
     vectors = [*sums, last] if last.type.lanes == lanes else sums
-    total = b.op(f"reduce_{r.primitive}", together(b, r.primitive, vectors), type=Type(r.dtype))
+    total = b.op(f"reduce_{r.primitive}", reduce_pairwise(b, r.primitive, vectors), type=Type(r.dtype))
     return total if last.type.lanes == lanes else b.op(r.primitive, total, last)
 
 
-def together(b: Builder, primitive: str, sums: Sequence[Operand]) -> Operand:
+def reduce_pairwise(b: Builder, primitive: str, sums: Sequence[Operand]) -> Operand:
     while len(sums) > 1:
         pairs = [b.op(primitive, x, y) for x, y in zip(sums[::2], sums[1::2])]
         sums = pairs + list(sums[len(pairs) * 2:])

@@ -97,10 +97,10 @@ class Vectorizer:
             return None
         found = self.repeats[id(e)]
         i, stride, vectors = self.place(found.by.source)
-        parts = i.divide(found.by.by)
-        if stride != 1 or vectors or parts is None or parts[1].terms:
+        divided = i.divide(found.by.by)
+        if stride != 1 or vectors or divided is None or divided[1].terms:
             return None
-        return self.of_groups(found, parts[0], tuple((parts[1].const + n) // found.by.by for n in range(self.active)))
+        return self.of_groups(found, divided[0], tuple((divided[1].const + n) // found.by.by for n in range(self.active)))
 
     def of_groups(self, found: Repeated, first: Affine, groups: tuple[int, ...]) -> Operand:
         """The value of each active lane, of which it is known in which group from the first on it is."""
@@ -144,8 +144,8 @@ class Vectorizer:
 
     def choose(self, condition: Operand, yes: Operand, no: Operand) -> Operand:
         lanes = max(condition.type.lanes, yes.type.lanes, no.type.lanes)
-        parts = [self.b.splat(x, lanes) for x in (condition, yes, no)]
-        return self.b.op("select", *parts, type=Type(yes.type.dtype, lanes))
+        operands = [self.b.splat(x, lanes) for x in (condition, yes, no)]
+        return self.b.op("select", *operands, type=Type(yes.type.dtype, lanes))
 
     def negation(self, condition: Operand) -> Operand:
         return self.b.op("xor", condition, Literal(1, condition.type))
@@ -163,7 +163,7 @@ class Vectorizer:
 
     def holds(self, where: Iterable[Range]) -> Operand | bool:
         """Whether all conditions hold: known, or a bool, or a bool for each lane."""
-        parts: list[Operand] = []
+        tests: list[Operand] = []
         for r in where:
             i, stride, vectors = self.place(r.index)
             low, high = i.bounds
@@ -174,14 +174,14 @@ class Vectorizer:
             if low >= r.low and high < r.high:
                 continue
             if stride or vectors:
-                parts += self.compare(i, stride, vectors, r, low, high)
+                tests += self.compare(i, stride, vectors, r, low, high)
             else:
-                parts.append(self.b.holds((Range(i, r.low, r.high),)))
-        if not parts:
+                tests.append(self.b.holds((Range(i, r.low, r.high),)))
+        if not tests:
             return True
-        lanes = max(p.type.lanes for p in parts)
-        result = parts[0]
-        for p in parts[1:]:
+        lanes = max(p.type.lanes for p in tests)
+        result = tests[0]
+        for p in tests[1:]:
             result = self.b.op("and", self.b.splat(result, lanes), self.b.splat(p, lanes))
         return result
 
@@ -189,12 +189,12 @@ class Vectorizer:
         """The sides of r that can fail, lane by lane."""
         small = not vectors and min(low, r.low) > -1 << 31 and max(high, r.high, stride * self.lanes) < 1 << 31
         x = self.ramp(i, stride, "int32") if small else self.index_vector(i, stride, vectors)
-        parts: list[Operand] = []
+        tests: list[Operand] = []
         if low < r.low:
-            parts.append(self.b.op("lt", Literal(r.low - 1, x.type), x))
+            tests.append(self.b.op("lt", Literal(r.low - 1, x.type), x))
         if high >= r.high:
-            parts.append(self.b.op("lt", x, Literal(r.high, x.type)))
-        return parts
+            tests.append(self.b.op("lt", x, Literal(r.high, x.type)))
+        return tests
 
     # ---- indices -----------------------------------------------------------------------------------------------------
     def place(self, i: Affine) -> tuple[Affine, int, Vectors]:
@@ -213,13 +213,13 @@ class Vectorizer:
                 for t, k in moved.terms:
                     total[t] = total.get(t, 0) + k * c
                 continue
-            part = self.special(term)
-            if isinstance(part, Affine):
-                const += part.const * c
-                for t, k in part.terms:
+            value = self.special(term)
+            if isinstance(value, Affine):
+                const += value.const * c
+                for t, k in value.terms:
                     total[t] = total.get(t, 0) + k * c
             else:
-                vectors.append((part, c, term.extent))
+                vectors.append((value, c, term.extent))
         return Affine(tuple([(t, k) for t, k in total.items() if k]), const), stride, vectors
 
     def special(self, term: Wrapped | Computed) -> Affine | Operand:
@@ -272,8 +272,8 @@ class Vectorizer:
         """An index of each lane, as a vector of int64."""
         total = self.ramp(i, stride, "int64") if stride else self.b.splat(self.b.index(i), self.lanes, hoist=True)
         for x, c, _ in vectors:
-            part = x if c == 1 else self.b.op("mul", x, Literal(c, x.type))
-            total = part if total == Literal(0, total.type) else self.b.op("add", total, part)
+            product = x if c == 1 else self.b.op("mul", x, Literal(c, x.type))
+            total = product if total == Literal(0, total.type) else self.b.op("add", total, product)
         return total
 
     def position(self, index: Affine, dtype: str) -> Operand:
@@ -320,7 +320,7 @@ class Vectorizer:
         return self.b.splat(self.mask, lanes) if lanes > 1 else self.uniform_mask()
 
 
-def together(places: Sequence[Vectorizer], e: Expr) -> list[Operand]:
+def interleaved_values(places: Sequence[Vectorizer], e: Expr) -> list[Operand]:
     """The value of e at each place, operation by operation: none waits for the one before. What is known of all places is not
     computed, nor what only that is made of."""
     order: list[Expr] = []

@@ -103,10 +103,10 @@ class OuterSums:
 
     def run(self, at: At, size: int) -> None:
         first, *others = self.blocks()
-        self.columns(size, lambda x, parts: self.terms(at, x, parts, Affine(), first.size, is_first=True))
+        self.columns(size, lambda x, vectors: self.terms(at, x, vectors, Affine(), first.size, is_first=True))
         over(self.b, others, lambda row, t: self.columns(
-            size, lambda x, parts: self.terms(at, x, parts, row, t.size)))
-        self.columns(size, lambda x, parts: self.outputs(at, x, parts))
+            size, lambda x, vectors: self.terms(at, x, vectors, row, t.size)))
+        self.columns(size, lambda x, vectors: self.outputs(at, x, vectors))
 
     def blocks(self) -> list[Tiles]:
         """Of terms: the first rows alone, which begin the sums."""
@@ -119,14 +119,14 @@ class OuterSums:
         over(self.b, chunks(size, lanes * self.choice.vectors),
              lambda x, t: run(x, pieces(t.size, lanes, self.target.has_masked)))
 
-    def terms(self, at: At, x: Affine, parts: Sequence[Piece], row: Affine, rows: int, is_first: bool = False) -> None:
+    def terms(self, at: At, x: Affine, vectors: Sequence[Piece], row: Affine, rows: int, is_first: bool = False) -> None:
         """Add rows of terms to the sums of a tile."""
-        (k,), total = self.reduce.axes, [self.begun(p) if is_first else self.waiting(x, p) for p in parts]
+        (k,), total = self.reduce.axes, [self.begun(p) if is_first else self.waiting(x, p) for p in vectors]
         for i in range(rows):
             places = [Vectorizer(self.b, self.target, {**at, self.n: at[self.n] + x + p.start, k: row + i}, self.n, p.lanes,
-                                 p.active) for p in parts]
+                                 p.active) for p in vectors]
             total = [combine(v, self.reduce, sum) for v, sum in zip(places, total)]
-        for p, sum in zip(parts, total):
+        for p, sum in zip(vectors, total):
             self.b.store(self.sums, x + p.start, sum, p.active)
 
     def begun(self, p: Piece) -> Operand:
@@ -135,6 +135,6 @@ class OuterSums:
     def waiting(self, x: Affine, p: Piece) -> Operand:
         return self.b.load(self.sums, x + p.start, p.lanes, p.active)
 
-    def outputs(self, at: At, x: Affine, parts: Sequence[Piece]) -> None:
-        for p in parts:
+    def outputs(self, at: At, x: Affine, vectors: Sequence[Piece]) -> None:
+        for p in vectors:
             self.writer.write(Block({**at, self.n: at[self.n] + x}, None, 1, self.n, (p,)), [self.waiting(x, p)])

@@ -69,7 +69,7 @@ class Band:
 def choose(nest: Nest, known: Expr, n: Axis, lines_of: Callable[[int], Sequence[Tiles] | None], target: Target
            ) -> tuple[int, tuple[Band, ...]] | None:
     """The rows of a tile, and the blocks of the columns, from the first one on; None where outputs are not packed sums.
-    `lines_of` cuts rows into tiles, `known` is what sums are the values of. Blocks of one form take all columns, or there is
+    `lines_of` cuts rows into tiles, `known` is what sums are the values of. Blocks of one shape take all columns, or there is
     work enough for other code, too."""
     size = target.vector_bytes
     if size < 2 * GROUP_BYTES or narrow(nest, known, n) is None or nest.index.coefficient(n) != 1 or n in nest.index.hidden:
@@ -91,7 +91,7 @@ def few(nest: Nest, size: int, rows: int) -> int:
 
 
 def least_code(lines_of: Callable[[int], Sequence[Tiles] | None], side: int) -> int:
-    """Rows of a tile, `side` of them side by side, of which all forms of tiles together have the fewest; of as few, the
+    """Rows of a tile, `side` of them side by side, of which all shapes of tiles together have the fewest lines; of as few, the
     largest tiles. 0 where there are no such tiles."""
     cut = [(rows, lines) for rows in range(MIN_ROWS * side, MAX_ROWS * side + 1) if (lines := lines_of(rows))]
     found = [(sum(t.size for t in lines), -rows) for rows, lines in cut if not any(t.size % side for t in lines)]

@@ -80,7 +80,7 @@ class ByteWindowChoice:
         return f"window: dot4, tiles of {self.rows} rows by 1 vectors of {self.lanes}, {self.words} words a place{blocks}"
 
 
-# ---- the form --------------------------------------------------------------------------------------------------------
+# ---- the pattern -----------------------------------------------------------------------------------------------------
 def recognise(nest: Nest, target: Target, rows: bool) -> ByteWindowChoice | None:
     inner = nest.axes[1:] if rows else nest.axes
     if not target.dot_product or not inner or nest.where:

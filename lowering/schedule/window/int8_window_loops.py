@@ -302,8 +302,8 @@ class Blocks:
         for side in range(band.side):
             place = self.nest.index.substitute(row_of_tile(places, at, row + steps * side))
             first = side * band.columns
-            part = outputs if band.side == 1 else self.b.shuffle(outputs, outputs, tuple(range(first, first + band.columns)))
-            self.b.store(self.nest.out, place, part)
+            stored = outputs if band.side == 1 else self.b.shuffle(outputs, outputs, tuple(range(first, first + band.columns)))
+            self.b.store(self.nest.out, place, stored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,10 +365,10 @@ class Words:
         x = self.b.op("and", x, self.b.splat(kept, x.type.lanes, hoist=True))
         return self.b.op("xor", x, self.b.splat(changed, x.type.lanes, hoist=True))
 
-    def joined(self, parts: Sequence[Operand]) -> Operand:
-        while len(parts) > 1:
-            parts = [self.b.shuffle(x, y, tuple(range(2 * x.type.lanes))) for x, y in zip(parts[::2], parts[1::2])]
-        return parts[0]
+    def joined(self, pieces: Sequence[Operand]) -> Operand:
+        while len(pieces) > 1:
+            pieces = [self.b.shuffle(x, y, tuple(range(2 * x.type.lanes))) for x, y in zip(pieces[::2], pieces[1::2])]
+        return pieces[0]
 
 
 @functools.cache

@@ -303,7 +303,7 @@ def heights(nest: Nest, r: Reduce, target: Target, inside: tuple[int, int], choi
     work, m, share = Work.of(nest, r, choice.lanes, target, choice.group), nest.axes[-2], share_of(nest.value)
     low, high = inside
     taps = math.prod(a.extent for a in conditions.tapped)
-    inner = conditions.parts(m)
+    inner = conditions.fractions(m)
     step = functools.cache(lambda size: work.step(r, m, size))
 
     def cycles(tiles: Sequence[Tiles]) -> float:

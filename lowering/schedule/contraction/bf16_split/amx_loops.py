@@ -1,4 +1,4 @@
-"""Products of float32 by parts of bfloat16 on a matrix unit (`float_parts`): rows of a are split as they are needed, some
+"""Products of float32 by limbs of bfloat16 on a matrix unit: rows of a are split as they are needed, some
 blocks of rows at a time, which stay in the second-level cache while all columns pass. Sums go to scratch, or straight to the
 output where nothing is done with them. What is out of range is computed in float32 afterwards.
 """
@@ -64,8 +64,8 @@ class LimbProduct:
     def of(b: Builder, pattern: Contraction, shape: Shape, target: Target) -> LimbProduct:
         power, name = power_of(pattern), pattern.nest.name
         assert power is not None
-        together = groups(pattern, shape, target)
-        most = max(t.size for t, _ in together)
+        panel_groups = groups(pattern, shape, target)
+        most = max(t.size for t, _ in panel_groups)
         panels = (LimbPanels.of_constants(b, pattern, shape, power, target) if is_constant(pattern.b)
                   else LimbPanels.at_run_time(b, pattern, shape, power, most, target))
         row_packing = None
@@ -75,11 +75,11 @@ class LimbProduct:
         if shape.blocks > 1:
             stride = -(-most // LANES) * LANES
         if shape.blocks > 1 or not is_plain(pattern):
-            size = shape.rows * stride * (shape.together if shape.blocks > 1 else 1)
+            size = shape.rows * stride * (shape.grouped_blocks if shape.blocks > 1 else 1)
             sums = b.scratch(Buffer(f"{name}.tiles", "float32", (size,), "scratch"))
         rows = SplitRows.of(b, pattern, shape, power, row_packing, target)
         writer = Writer(b, target, pattern.nest, pattern.reduce, shape.wide * LANES)
-        return LimbProduct(b, pattern, target, shape, together, panels, rows, sums, stride, writer)
+        return LimbProduct(b, pattern, target, shape, panel_groups, panels, rows, sums, stride, writer)
 
     def lower(self, rows: Rows | None) -> None:
         """All of it: for each batch of b, some columns at a time where b is split while running."""
@@ -112,7 +112,7 @@ class LimbProduct:
             self.group(at, 1, 1, first, cut)
             return
 
-        alone = self.split.row_packing and self.shape.together == 1
+        alone = self.split.row_packing and self.shape.grouped_blocks == 1
         tiles = row_blocks(self.pattern, self.shape.rows) if alone else row_groups(self.pattern, self.shape)
 
         def group(at: At, lines: int) -> None:
@@ -147,9 +147,9 @@ class LimbProduct:
             panel, lines, count, lambda panel, block: self.block(panel, block, terms)))
 
     def fill(self, at: At, line: Affine, count: int) -> None:
-        """The parts of all blocks of a line."""
-        m, rows, before = self.pattern.m, self.shape.rows, line * self.shape.together
-        if not (m and self.split.row_packing and self.shape.together > 1):
+        """Split all blocks of a line into limbs."""
+        m, rows, before = self.pattern.m, self.shape.rows, line * self.shape.grouped_blocks
+        if not (m and self.split.row_packing and self.shape.grouped_blocks > 1):
             block = Axis("block", count)
             self.b.loop(block, lambda: self.split.fill(self.row_at(at, Affine.of(block) * rows), before + Affine.of(block)))
             return
@@ -164,7 +164,7 @@ class LimbProduct:
 
         def one() -> None:
             at = self.row_at(self.line_at(panel.at, Affine.of(line)), Affine.of(block) * self.shape.rows)
-            run(replace(panel, at=at), Affine.of(line) * self.shape.together + Affine.of(block))
+            run(replace(panel, at=at), Affine.of(line) * self.shape.grouped_blocks + Affine.of(block))
 
         self.b.loop(line, lambda: self.b.loop(block, one))
 
@@ -201,21 +201,21 @@ class LimbProduct:
         return i * self.shape.wide + j
 
     def step(self, panel: Panel, block: Affine, number: Affine, step: Affine) -> None:
-        """One step of K: all products of parts. Of few rows there is one tile, and there are more tiles of columns than can
+        """One step of K: all products of limbs. Of few rows there is one tile, and there are more tiles of columns than can
         stay, so that these are loaded for each product."""
         loaded: dict[int, int] = {}
         rows, columns, stays = 4, 4 + len(self.shape.heights), len(self.shape.heights) > 1
-        for a, part in self.shape.products:
+        for a, limb in self.shape.products:
             for _, i, _ in self.shape.halves:
                 if loaded.get(rows + i) != a:
                     self.b.load_tile(rows + i, self.split.buffer, self.split.place(block, step, a, i), STEP)
                     loaded[rows + i] = a
                 for j, piece in enumerate(panel.vectors):
                     tile = columns + j % (4 - len(self.shape.heights))
-                    if loaded.get(tile) != part or not stays:
-                        place = self.packed.place(panel.at, panel.column + piece.start, number, part)
+                    if loaded.get(tile) != limb or not stays:
+                        place = self.packed.place(panel.at, panel.column + piece.start, number, limb)
                         self.b.load_tile(tile, self.packed.buffer, place, STEP)
-                        loaded[tile] = part
+                        loaded[tile] = limb
                     self.b.multiply_float_tiles(self.total(i, j), rows + i, tile)
 
     def sum_place(self, panel: Panel, block: Affine, i: int, column: int) -> tuple[Buffer, Affine, int]:
@@ -242,7 +242,7 @@ class LimbProduct:
 
     # ---- out of range ------------------------------------------------------------------------------------------------
     def out_of_range(self, panel: Panel, block: Affine, terms: Affine) -> None:
-        """Rows, and columns, whose parts are zeros."""
+        """Rows, and columns, whose limbs are zeros."""
         flags = self.split.flags
         columns: Operand = Literal(0, Type("int32"))
         if self.packed.flags:
@@ -316,7 +316,7 @@ class LimbProduct:
         return result
 
     def terms_of(self, panel: Panel, piece: Piece, terms: Affine, step: Affine, pair: Affine, count: int) -> Sequence[Operand]:
-        """Two terms of columns, or one: from their parts, or, since these may be zeros, as they are."""
+        """Two terms of columns, or one: from their limbs, or, since these may be zeros, as they are."""
         if not self.packed.flags:
             number = terms * self.shape.steps + step
             return self.packed.pair(panel.at, panel.column + piece.start, number, pair)
@@ -365,7 +365,7 @@ def is_plain(pattern: Contraction) -> bool:
 def groups(pattern: Contraction, shape: Shape, target: Target) -> list[tuple[Tiles, Cut]]:
     """The columns in groups, and the panels of each; one group where b is constant, or fits."""
     width = shape.wide * LANES
-    each = width * shape.blocks * shape.steps * shape.parts * 2 * STEP
+    each = width * shape.blocks * shape.steps * shape.limbs * 2 * STEP
     most = max(1, int(MAX_SPLIT_L2_BLOCKS * target.block_bytes / each))
     if is_constant(pattern.b) or pattern.n.extent <= most * width:
         return [(Tiles(0, pattern.n.extent, 1), cut_of(pattern.n.extent, width))]

@@ -1,22 +1,22 @@
 """When a contraction of float32 is done by products of bfloat16 on a matrix unit, where the user allows it
 and in which shapes: a choice by pattern and machine. `amx_loops` writes the loops.
 
-A number is the sum of its parts: it rounded to 8 bits, what is left rounded to 8 bits, and what is left then: three parts hold
-all 24 bits of a float32. Of the nine products of three parts by three the six largest are summed, "bf16x6"; of two parts by two
+A number is the sum of its limbs: it rounded to 8 bits, what is left rounded to 8 bits, and what is left then: three limbs hold
+all 24 bits of a float32. Of the nine products of three limbs by three the six largest are summed, "bf16x6"; of two limbs by two
 the three largest, "bf16x3". With u = 2^-24, K terms of which 32 are done in a step, s = ceil(K / 32) steps, and S the sum of
 |a| |b|, a result differs from the exact one by at most
 
     bf16x6: (17 + 6.2 s) u S + 224 s 2^-126        bf16x3: (528 + 3.1 s) u S + 112 s 2^-126
 
 What is left out is u S (512 u S); a product goes through 15 roundings in its step, and one for each product of tiles in its own
-step and later ones; the products of parts together are 1.016 S at most. A chain of fused multiply-adds has K u S, which is more
+step and later ones; the products of limbs together are 1.016 S at most. A chain of fused multiply-adds has K u S, which is more
 than bf16x6 from K = 29 on. The last term is for sums below 2^-126, which the unit makes zeros.
 
-In range is 0, and what has three parts that are normal numbers and sums that cannot overflow. A row of a, or 16 columns of b,
+In range is 0, and what has three limbs that are normal numbers and sums that cannot overflow. A row of a, or 16 columns of b,
 with anything else (subnormal, nearly infinite, infinite, NaN) are found while they are split, and computed in float32.
 
-Whether parts are taken is a choice for a whole kernel, by what is the same however its rows are cut, so that results do not
-depend on that or on the number of threads.
+Whether a kernel is done by limbs is a choice for a whole kernel, by what is the same however its rows are cut, so that results
+do not depend on that or on the number of threads.
 """
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ PRODUCTS: Mapping[str, tuple[tuple[int, int], ...]] = {
     "bf16x6": ((2, 0), (1, 0), (1, 1), (0, 1), (0, 2), (0, 0)),
     "bf16x3": ((1, 0), (0, 1), (0, 0)),
 }
-"""Parts of a and b that are multiplied: small products first, and in steps that change one part each."""
+"""Limbs of a and b that are multiplied: small products first, and in steps that change one limb each."""
 STEP = 32
 """Terms of K in a row of a tile."""
 LANES = 16
@@ -52,7 +52,7 @@ LANES = 16
 TILE = TILE_ROWS * STEP
 """Elements of a tile in scratch."""
 MIN_EXPONENT = -103
-"""No bit of a number from 2^-103 on is below 2^-126, so that all parts are normal."""
+"""No bit of a number from 2^-103 on is below 2^-126, so that all limbs are normal."""
 MIN_RUN_TIME_EXPONENT = 16
 """The range of a run time's values goes up to this power of two at least."""
 MAX_SETTLED_BLOCKS = 6
@@ -66,18 +66,18 @@ MAX_DEPTH = 1024
 @dataclass(frozen=True, slots=True)
 class Shape:
     """How a product is cut. `heights` are the rows of the tiles of a block of rows, `wide` how many tiles of columns go with
-    them; `depth` terms of K are done at a time (all of it, or a part without rest), for `together` blocks of rows, and for
-    `lines` values of the last outer axis."""
+    them; `depth` terms of K are done at a time (all of it, or a divisor of it), for `grouped_blocks` blocks of rows, and
+    for `lines` values of the last outer axis."""
     products: tuple[tuple[int, int], ...]
     heights: tuple[int, ...]
     wide: int
     depth: int
     blocks: int
-    together: int
+    grouped_blocks: int
     lines: int = 1
 
     @property
-    def parts(self) -> int:
+    def limbs(self) -> int:
         return 1 + max(i for i, _ in self.products)
 
     @property
@@ -109,16 +109,16 @@ class Shape:
     def of(pattern: Contraction, target: Target, precision: str, by_rows: bool = False) -> Shape:
         """With `by_rows` the first outer axis is not cut."""
         products = PRODUCTS[precision]
-        parts, blocks = 1 + max(i for i, _ in products), -(-pattern.rows // (2 * TILE_ROWS))
+        limbs, blocks = 1 + max(i for i, _ in products), -(-pattern.rows // (2 * TILE_ROWS))
         rows = -(-pattern.rows // blocks)
         heights = (rows,) if rows <= TILE_ROWS else (-(-rows // 2), rows // 2)
-        depth = even_part(pattern.depth) if is_direct(pattern) else pattern.depth
+        depth = even_depth(pattern.depth) if is_direct(pattern) else pattern.depth
         regular = pattern.rows // rows
-        most = max(1, target.block_bytes * 3 // 4 // (-(-depth // STEP) * parts * 2 * STEP * rows))
-        together, lines = even(regular, min(most, regular)) if is_direct(pattern) else 1, 1
+        most = max(1, target.block_bytes * 3 // 4 // (-(-depth // STEP) * limbs * 2 * STEP * rows))
+        grouped_blocks, lines = even(regular, min(most, regular)) if is_direct(pattern) else 1, 1
         if depth == pattern.depth and (last := last_outer(pattern, by_rows)) and pattern.rows % rows == 0 and regular <= most:
-            together, lines = regular, even(last.extent, min(last.extent, most // regular))
-        return Shape(products, heights, 4 // len(heights), depth, pattern.depth // depth, together, lines)
+            grouped_blocks, lines = regular, even(last.extent, min(last.extent, most // regular))
+        return Shape(products, heights, 4 // len(heights), depth, pattern.depth // depth, grouped_blocks, lines)
 
 
 def last_outer(pattern: Contraction, by_rows: bool) -> Axis | None:
@@ -131,13 +131,13 @@ def last_outer(pattern: Contraction, by_rows: bool) -> Axis | None:
     return last
 
 
-def even_part(depth: int) -> int:
-    """All of K, or the largest part of it without rest that is not too deep."""
+def even_depth(depth: int) -> int:
+    """All of K, or its largest divisor, in steps, that is not too deep."""
     steps = depth // STEP
     if depth <= MAX_DEPTH or depth % STEP:
         return depth
-    part = next(n for n in range(MAX_DEPTH // STEP, 0, -1) if steps % n == 0)
-    return part * STEP if 2 * part * STEP > MAX_DEPTH // 2 else depth
+    each = next(n for n in range(MAX_DEPTH // STEP, 0, -1) if steps % n == 0)
+    return each * STEP if 2 * each * STEP > MAX_DEPTH // 2 else depth
 
 
 def even(count: int, most: int) -> int:
@@ -147,14 +147,14 @@ def even(count: int, most: int) -> int:
 
 # ---- whether ---------------------------------------------------------------------------------------------------------
 def refusal(pattern: Contraction, target: Target, precision: str) -> str | None:
-    """Why a contraction is done in float32 though parts are allowed; None where it is done by parts."""
+    """Why a contraction is done in float32 though limbs are allowed; None where it is done by limbs."""
     if "bfloat16" not in target.matrix_unit:
         return "this machine has no tiles of bfloat16"
     if not is_possible(pattern):
         return "its operands are not read along rows"
     if pattern.passes < MIN_PASSES:
         return "it has few rows"
-    if TILE * 2 * 6 * -(-even_part(pattern.depth) // STEP) > target.block_bytes:
+    if TILE * 2 * 6 * -(-even_depth(pattern.depth) // STEP) > target.block_bytes:
         return "its rows are long"
     if cycles_of_limbs(pattern, target, precision) > cycles_of_floats(pattern, target):
         return "that is faster"
@@ -192,9 +192,9 @@ def cycles_of_limbs(pattern: Contraction, target: Target, precision: str) -> flo
     if not is_direct(pattern):
         run = math.prod(a.extent for a in run_of(cast(Load, pattern.a), pattern.reduce.axes, ()))
         split += pattern.depth / run * (-(-run // LANES) * 4 + 12) * 32
-    far = pattern.n.extent * pattern.depth * 2 * shape.parts / (shape.rows * shape.together * shape.lines)
+    far = pattern.n.extent * pattern.depth * 2 * shape.limbs / (shape.rows * shape.grouped_blocks * shape.lines)
     packed = 0.0 if is_constant(pattern.b) else 32 / pattern.passes * pattern.depth * pattern.n.extent / LANES * 22
-    return max(steps * panels * products, from_afar(pattern, far, 2 * shape.parts, target)) + split + packed + panels * 250
+    return max(steps * panels * products, from_afar(pattern, far, 2 * shape.limbs, target)) + split + packed + panels * 250
 
 
 def from_afar(pattern: Contraction, nbytes: float, size: int, target: Target) -> float:
@@ -257,7 +257,7 @@ def row_groups(pattern: Contraction, shape: Shape) -> list[Tiles]:
     """Groups of blocks of rows that are done together: how many rows each has, how many groups. The last block may compute some
     rows again."""
     rows = shape.rows
-    whole = chunks(pattern.rows // rows * rows, shape.together * rows)
+    whole = chunks(pattern.rows // rows * rows, shape.grouped_blocks * rows)
     return whole + ([Tiles(pattern.rows - rows, rows, 1)] if pattern.rows % rows else [])
 
 

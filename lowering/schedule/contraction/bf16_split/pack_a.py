@@ -1,4 +1,4 @@
-"""Splits float32 into parts of bfloat16, and copies the rows of a block so, as tiles are loaded: [block][step of K][part]
+"""Splits float32 into limbs of bfloat16, and copies the rows of a block so, as tiles are loaded: [block][step of K][limb]
 [tile of rows][row][term]. A row with a value that is out of range (`float_parts`) becomes zeros, and is noted.
 """
 from __future__ import annotations
@@ -26,15 +26,15 @@ Seen = tuple[Operand, Operand]
 NOTHING: Seen = (Literal(0xFFFF_FFFF, SIZES), Literal(0, SIZES))
 
 
-def split(b: Builder, x: Operand, parts: int) -> list[Operand]:
-    """The parts of a vector of float32, as int32: each in the upper half. Each is rounded, ties away from zero."""
+def split(b: Builder, x: Operand, limbs: int) -> list[Operand]:
+    """The limbs of a vector of float32, as int32: each in the upper half. Each is rounded, ties away from zero."""
     result: list[Operand] = []
-    for i in range(parts):
+    for i in range(limbs):
         bits: Operand = b.op("bits", x, type=BITS)
-        if i < 2:  # what a third part has to hold fits
+        if i < 2:  # what a third limb has to hold fits
             bits = b.op("and", b.op("add", bits, Literal(HALF, BITS)), Literal(UPPER, BITS))
         result.append(bits)
-        if i < parts - 1:
+        if i < limbs - 1:
             x = b.op("sub", x, b.op("bits", bits, type=FLOATS))
     return result
 
@@ -58,7 +58,7 @@ def out_of_range(b: Builder, found: Seen, power: int) -> Operand:
 
 @dataclass(frozen=True, slots=True)
 class SplitRows:
-    """Rows of a in parts: those of all blocks of a group in `buffer`. `flags` has a 1 for each row out of range, then for each
+    """Rows of a in limbs: those of all blocks of a group in `buffer`. `flags` has a 1 for each row out of range, then for each
     block with such a row. Where rows are copied before, `row_packing` is for those of one block."""
     b: Builder
     target: Target
@@ -73,22 +73,22 @@ class SplitRows:
     def of(
         b: Builder, pattern: Contraction, shape: Shape, power: int, row_packing: RowPacking | None, target: Target
     ) -> SplitRows:
-        name, blocks = pattern.nest.name, shape.together * shape.lines
-        size = blocks * shape.steps * shape.parts * len(shape.heights) * TILE
+        name, blocks = pattern.nest.name, shape.grouped_blocks * shape.lines
+        size = blocks * shape.steps * shape.limbs * len(shape.heights) * TILE
         buffer = b.scratch(Buffer(f"{name}.rows", "bfloat16", (size,), "scratch"))
         flags = b.scratch(Buffer(f"{name}.flags", "int32", (blocks * (shape.rows + 1),), "scratch"))
         return SplitRows(b, target, pattern, shape, power, buffer, flags, row_packing)
 
-    def place(self, block: Affine, step: Affine, part: int, tile: int) -> Affine:
+    def place(self, block: Affine, step: Affine, limb: int, tile: int) -> Affine:
         """Where a tile begins."""
         shape = self.shape
-        return ((block * shape.steps + step) * shape.parts + part) * (len(shape.heights) * TILE) + tile * TILE
+        return ((block * shape.steps + step) * shape.limbs + limb) * (len(shape.heights) * TILE) + tile * TILE
 
     def flag(self, block: Affine, row: Affine) -> Affine:
         return block * self.shape.rows + row
 
     def block_flag(self, block: Affine) -> Affine:
-        return block + self.shape.together * self.shape.lines * self.shape.rows
+        return block + self.shape.grouped_blocks * self.shape.lines * self.shape.rows
 
     def fill(self, at: At, block: Affine) -> None:
         """A block of rows, which begins where `at` is; K from at[k] on where K is one axis."""
@@ -127,12 +127,12 @@ class SplitRows:
         for start in (0, LANES):
             x = self.vector(at, row, step * STEP + start, min(max(active - start, 0), LANES))
             found = seen(self.b, x, found)
-            vectors.append(split(self.b, x, self.shape.parts))
-        for part, (one, other) in enumerate(zip(*vectors)):
+            vectors.append(split(self.b, x, self.shape.limbs))
+        for limb, (one, other) in enumerate(zip(*vectors)):
             halves = [self.b.op("bits", x, type=Type("int16", 2 * LANES)) for x in (one, other)]
             packed = self.b.shuffle(halves[0], halves[1], ODD)
             value = self.b.op("bits", packed, type=Type("bfloat16", STEP))
-            self.b.store(self.buffer, to + part * len(self.shape.heights) * TILE, value)
+            self.b.store(self.buffer, to + limb * len(self.shape.heights) * TILE, value)
         return found
 
     def vector(self, at: At, row: Affine, k: Affine, active: int) -> Operand:
@@ -156,11 +156,11 @@ class SplitRows:
         whole, rest = divmod(self.shape.depth, STEP)
 
         def one(step: Affine, active: int) -> None:
-            halves: list[Operand] = [Literal(0.0, Type("bfloat16", STEP))] * self.shape.parts
+            halves: list[Operand] = [Literal(0.0, Type("bfloat16", STEP))] * self.shape.limbs
             if self.row_packing:
                 halves[:2] = self.halves(row + first, step * STEP, active)
-            for part, value in enumerate(halves):
-                self.b.store(self.buffer, self.place(block, step, part, tile) + row * STEP, value)
+            for limb, value in enumerate(halves):
+                self.b.store(self.buffer, self.place(block, step, limb, tile) + row * STEP, value)
 
         if not self.row_packing:
             self.b.loop(steps, lambda: one(Affine.of(steps), STEP))
@@ -185,7 +185,7 @@ class SplitRows:
         """A term of a row out of range as it is, for what is computed in float32. `at` is where the block begins, `row` counts
         from its tile's first one."""
         if self.row_packing:
-            upper, lower = (self.half(self.place(block, step, part, tile) + row * STEP + term) for part in range(2))
+            upper, lower = (self.half(self.place(block, step, limb, tile) + row * STEP + term) for limb in range(2))
             both = self.b.op("or", self.b.op("shl", upper, Literal(16, Type("int32"))), lower)
             return self.b.op("bits", both, type=Type("float32"))
         (axis,) = self.pattern.reduce.axes

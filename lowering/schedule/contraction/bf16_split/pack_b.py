@@ -1,4 +1,4 @@
-"""The columns of b in parts of bfloat16, as tiles are loaded: [block of 16 columns][step of K][part][pair of terms][column]
+"""The columns of b in limbs of bfloat16, as tiles are loaded: [block of 16 columns][step of K][limb][pair of terms][column]
 [term], filled up with zeros. Constants are split while compiling; other data by loops, where columns with a value that is out
 of range (`float_parts`) become zeros, block by block, and are noted.
 """
@@ -40,7 +40,7 @@ class LimbPanels:
 
     @staticmethod
     def of_constants(b: Builder, pattern: Contraction, shape: Shape, power: int, target: Target) -> LimbPanels:
-        data = limb_tiles(constants(pattern), shape.parts)
+        data = limb_tiles(constants(pattern), shape.limbs)
         buffer = Buffer(f"{pattern.nest.name}.parts", "bfloat16", (data.size,), "constant", data)
         return LimbPanels(b, target, pattern, shape, power, buffer, None)
 
@@ -48,15 +48,15 @@ class LimbPanels:
     def at_run_time(b: Builder, pattern: Contraction, shape: Shape, power: int, columns: int, target: Target) -> LimbPanels:
         """With scratch for `columns` columns at a time."""
         name, count = pattern.nest.name, -(-columns // LANES)
-        size = count * shape.blocks * shape.steps * shape.parts * TILE
+        size = count * shape.blocks * shape.steps * shape.limbs * TILE
         buffer = b.scratch(Buffer(f"{name}.parts", "bfloat16", (size,), "scratch"))
         flags = b.scratch(Buffer(f"{name}.columns", "int32", (count * shape.blocks,), "scratch"))
         return LimbPanels(b, target, pattern, shape, power, buffer, flags)
 
-    def place(self, at: At, column: Affine, step: Affine, part: int) -> Affine:
+    def place(self, at: At, column: Affine, step: Affine, limb: int) -> Affine:
         """Where a tile begins, of columns from a multiple of 16 on; steps are counted from the beginning of K."""
-        each = self.shape.blocks * self.shape.steps * self.shape.parts * STEP
-        return self.batch(at) + column * each + (step * self.shape.parts + part) * TILE
+        each = self.shape.blocks * self.shape.steps * self.shape.limbs * STEP
+        return self.batch(at) + column * each + (step * self.shape.limbs + limb) * TILE
 
     def batch(self, at: At) -> Affine:
         """Where the columns of a batch begin."""
@@ -64,7 +64,7 @@ class LimbPanels:
         if not self.flags:
             for a in self.pattern.batch:
                 which = which * a.extent + at[a]
-        return which * (-(-self.pattern.n.extent // LANES) * self.shape.blocks * self.shape.steps * self.shape.parts * TILE)
+        return which * (-(-self.pattern.n.extent // LANES) * self.shape.blocks * self.shape.steps * self.shape.limbs * TILE)
 
     # ---- read --------------------------------------------------------------------------------------------------------
     def flag(self, column: Affine, block: Affine) -> Operand:
@@ -78,14 +78,14 @@ class LimbPanels:
 
     def pair(self, at: At, column: Affine, step: Affine, pair: Affine) -> tuple[Operand, Operand]:
         """Two terms of 16 columns, as they were."""
-        words = [self.b.op("bits", self.b.load(self.buffer, self.place(at, column, step, part) + pair * STEP, STEP), type=BITS)
-                 for part in range(self.shape.parts)]
+        words = [self.b.op("bits", self.b.load(self.buffer, self.place(at, column, step, limb) + pair * STEP, STEP), type=BITS)
+                 for limb in range(self.shape.limbs)]
         return self.sum([self.b.op("shl", w, Literal(16, BITS)) for w in words]), self.sum(
             [self.b.op("and", w, Literal(UPPER, BITS)) for w in words])
 
-    def sum(self, parts: Sequence[Operand]) -> Operand:
-        """The number that has these parts, the least first: each sum is exact."""
-        *others, total = [self.b.op("bits", x, type=FLOATS) for x in parts]
+    def sum(self, limbs: Sequence[Operand]) -> Operand:
+        """The number that has these limbs, the least first: each sum is exact."""
+        *others, total = [self.b.op("bits", x, type=FLOATS) for x in limbs]
         for x in reversed(others):
             total = self.b.op("add", total, x)
         return total
@@ -152,7 +152,7 @@ class LimbPanels:
     def two(self, at: At, column: Affine, step: Affine, pair: Affine, piece: Piece, terms: int, found: Seen) -> Seen:
         """A pair of terms of a vector of columns, or one and 0."""
         (*_, k), n, active = self.pattern.reduce.axes, self.pattern.n, piece.active
-        at, column, parts = {**at, n: at[n] + piece.start}, column + piece.start, []
+        at, column, limbs = {**at, n: at[n] + piece.start}, column + piece.start, []
         for i in range(terms):
             place = {**at, k: step * STEP + pair * 2 + i}
             x = Vectorizer(self.b, self.target, place, n, LANES, active).vector(self.pattern.b)
@@ -160,17 +160,17 @@ class LimbPanels:
                 number = self.b.op("lanes", Literal(0, Type("int32")), type=BITS, hoist=True)
                 x = self.b.op("select", self.b.op("lt", number, Literal(active, BITS)), x, Literal(0.0, FLOATS))
             found = seen(self.b, x, found)
-            parts.append(split(self.b, x, self.shape.parts))
-        for part, values in enumerate(zip(*parts)):
+            limbs.append(split(self.b, x, self.shape.limbs))
+        for limb, values in enumerate(zip(*limbs)):
             low = self.b.op("lshr", values[0], Literal(16, BITS))
             both = self.b.op("or", low, self.b.op("and", values[1], Literal(UPPER, BITS))) if terms == 2 else low
             value = self.b.op("bits", both, type=Type("bfloat16", STEP))
-            self.b.store(self.buffer, self.place(at, column, step, part) + pair * STEP, value)
+            self.b.store(self.buffer, self.place(at, column, step, limb) + pair * STEP, value)
         return found
 
     def zeros(self, column: Affine, step: Affine, pair: Affine) -> None:
-        for part in range(self.shape.parts):
-            self.b.store(self.buffer, self.place({}, column, step, part) + pair * STEP, Literal(0.0, Type("bfloat16", STEP)))
+        for limb in range(self.shape.limbs):
+            self.b.store(self.buffer, self.place({}, column, step, limb) + pair * STEP, Literal(0.0, Type("bfloat16", STEP)))
 
     def clear(self, column: Affine, block: Affine) -> None:
         """Zeros for a block of columns and of K."""
@@ -179,17 +179,17 @@ class LimbPanels:
             column, block * self.shape.steps + Affine.of(steps), Affine.of(pairs))))
 
 
-def limb_tiles(data: Array, parts: int) -> Array:
+def limb_tiles(data: Array, limbs: int) -> Array:
     """[batch, n, k] of float32 as tiles of bfloat16 limbs."""
     import ml_dtypes
     batch, n, k = data.shape
     rest = np.pad(data, ((0, 0), (0, -n % LANES), (0, -k % STEP)))
     found = []
-    for _ in range(parts):
-        part = ((rest.view(np.uint32) + HALF) & np.uint32(0xFFFF_0000)).view(np.float32)
-        found.append((part.view(np.uint32) >> 16).astype(np.uint16))
-        rest = rest - part
-    shape = batch, parts, rest.shape[1] // LANES, LANES, rest.shape[2] // STEP, PAIRS, 2
+    for _ in range(limbs):
+        limb = ((rest.view(np.uint32) + HALF) & np.uint32(0xFFFF_0000)).view(np.float32)
+        found.append((limb.view(np.uint32) >> 16).astype(np.uint16))
+        rest = rest - limb
+    shape = batch, limbs, rest.shape[1] // LANES, LANES, rest.shape[2] // STEP, PAIRS, 2
     return np.ascontiguousarray(np.stack(found, 1).reshape(shape).transpose(0, 2, 4, 1, 5, 3, 6)).reshape(-1).view(
         ml_dtypes.bfloat16)
 

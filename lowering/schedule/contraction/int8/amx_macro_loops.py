@@ -56,11 +56,11 @@ class TileProduct:
     @staticmethod
     def of(b: Builder, pattern: Contraction, found: Bytes, target: Target, outer: tuple[Axis, ...]) -> TileProduct:
         shape, cut, direct = Shape.of(pattern, found, target, outer), columns(pattern.n.extent), is_direct(pattern, found)
-        zero_points, together = (found.of_x, found.of_y), groups(pattern, shape, cut, target)
+        zero_points, panel_groups = (found.of_x, found.of_y), groups(pattern, shape, cut, target)
         if is_constant(found.y):
             packed = of_constants(b, pattern, found.y, zero_points, cut, shape.step, direct and pattern.depth > shape.step)
         else:
-            largest = max((panels for _, panels in together), key=filled)
+            largest = max((panels for _, panels in panel_groups), key=filled)
             packed = at_run_time(b, pattern, found.y, zero_points, largest, target, shape.step)
         row_packing = None
         if not direct:
@@ -69,9 +69,9 @@ class TileProduct:
         line = outer[-1] if shape.lines > 1 else None
         plain, writer = is_plain(pattern, found, packed.known), Writer(
             b, target, pattern.nest, pattern.reduce, LANES, known=packed.known)
-        sums = sums_of(b, pattern, shape, together, plain)
+        sums = sums_of(b, pattern, shape, panel_groups, plain)
         panels = TilePanels(b, pattern, found, target, shape, packed, row_packing, line, sums, plain, writer)
-        return TileProduct(b, pattern, shape, together, packed, row_packing, line, panels)
+        return TileProduct(b, pattern, shape, panel_groups, packed, row_packing, line, panels)
 
     def lower(self, rows: Rows | None) -> None:
         """All of it: for each batch of b, for as many panels at a time as stay in the second-level cache."""
@@ -173,9 +173,10 @@ class TileProduct:
         self.panels.finish(panel(Affine.of(t.count - 1)))
 
 
-def sums_of(b: Builder, pattern: Contraction, shape: Shape, together: list[tuple[Tiles, Cut]], plain: bool) -> Buffer | None:
+def sums_of(b: Builder, pattern: Contraction, shape: Shape, panel_groups: list[tuple[Tiles, Cut]],
+            plain: bool) -> Buffer | None:
     """Scratch for the sums of a panel, or of as many as there are in a group, where K is done in chunks."""
     if plain and shape.chunks == 1:
         return None
-    panels = max(sum(t.count for t, _ in cut) for _, cut in together) if shape.chunks > 1 else shape.slots
+    panels = max(sum(t.count for t, _ in cut) for _, cut in panel_groups) if shape.chunks > 1 else shape.slots
     return b.scratch(Buffer(f"{pattern.nest.name}.tiles", "int32", (panels * shape.rows * LANES,), "scratch"))

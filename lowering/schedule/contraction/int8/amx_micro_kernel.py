@@ -184,8 +184,8 @@ class TilePanels:
 
 
 def unchanging(value: Expr, around: frozenset[Axis | None], known: Expr) -> Iterator[Expr]:
-    """The largest parts of a value, under arithmetic, that are the same for all places of the axes `around`, where `known` is
-    known."""
+    """The largest subexpressions of a value, under arithmetic, that are the same for all places of the axes `around`, where
+    `known` is known."""
     stack, seen = [value], set[int]()
     while stack:
         e = stack.pop()

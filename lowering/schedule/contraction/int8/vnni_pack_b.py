@@ -109,13 +109,13 @@ def in_steps(data: Array, step: int, overlap: bool) -> Array:
 
 def in_panels(data: Array, cut: Cut) -> Array:
     """[batch, n, k] as panels, one after the other."""
-    parts = []
+    panels = []
     for t, vectors in cut:
         width, active = sum(p.lanes for p in vectors), sum(p.active for p in vectors)
         columns = data[:, t.start:t.start + t.count * active].reshape(len(data), t.count, active, -1, GROUP)
         columns = np.pad(columns, ((0, 0), (0, 0), (0, width - active), (0, 0), (0, 0)))
-        parts.append(columns.transpose(0, 1, 3, 2, 4).reshape(len(data), -1))
-    return np.concatenate(parts, axis=1)
+        panels.append(columns.transpose(0, 1, 3, 2, 4).reshape(len(data), -1))
+    return np.concatenate(panels, axis=1)
 
 
 def at_run_time(b: Builder, pattern: Contraction, y: Load, zero_points: tuple[int, int], cut: Cut, target: Target,
@@ -169,8 +169,8 @@ class Packing:
         whole, single = divmod(t.count, each)
         for first, panels, count in ((0, each, whole), (whole * each, 1, single)):
             if count:
-                over(self.b, [Tiles(t.start + first * width, panels * width, count)], lambda start, parts: self.interleaved(
-                    at, start, Piece(0, parts.size, parts.size), lanes, width))
+                over(self.b, [Tiles(t.start + first * width, panels * width, count)], lambda start, tile: self.interleaved(
+                    at, start, Piece(0, tile.size, tile.size), lanes, width))
 
     @property
     def is_along_k(self) -> bool:
