@@ -75,7 +75,7 @@ OUT_NAME = sys.intern("out")
 _definitions: dict[int, Definition] = {}
 
 
-class Table(np.ndarray[Any, np.dtype[np.int64]]):
+class CallWords(np.ndarray[Any, np.dtype[np.int64]]):
     """The words, and what must live as long as they do."""
     kept: tuple[Any, ...]
     variables: tuple[Any, ...]
@@ -104,7 +104,7 @@ def function_object(executable: Executable, slow: Callable[..., Any], in_tuple: 
     return built_in(caller, table)
 
 
-def renewing(slow: Callable[..., Any], executable: Executable, table: weakref.ref[Table]) -> Callable[..., Any]:
+def renewing(slow: Callable[..., Any], executable: Executable, table: weakref.ref[CallWords]) -> Callable[..., Any]:
     """The ordinary call; when the executable has found its variables anew, the table uses these, too."""
     def call(*arguments: Any, **named: Any) -> Any:
         try:
@@ -117,12 +117,12 @@ def renewing(slow: Callable[..., Any], executable: Executable, table: weakref.re
     return call
 
 
-def words(executable: Executable, in_tuple: bool, gate: ctypes.c_int64) -> Table:
+def words(executable: Executable, in_tuple: bool, gate: ctypes.c_int64) -> CallWords:
     """The table of an executable."""
     code, signature = executable.code, executable.signature
     workspace, generation = executable.workspaces.reserve(), executable.context.generation_word
     tensors = (*signature.inputs, *signature.outputs)
-    table = np.zeros(Word.TENSORS + TENSOR_WORDS * len(tensors), np.int64).view(Table)
+    table = np.zeros(Word.TENSORS + TENSOR_WORDS * len(tensors), np.int64).view(CallWords)
     extents = np.array([n for t in tensors for n in t.shape], np.int64)
     fault = executable.fault
     table[:Word.TENSORS] = [code.run_address, workspace.frame_address, len(signature.inputs), len(signature.outputs), 0,
@@ -147,7 +147,7 @@ def tensor_words(tensors: Sequence[Tensor], extents: int) -> list[int]:
     return found
 
 
-def built_in(caller: int, table: Table) -> Callable[..., Any]:
+def built_in(caller: int, table: CallWords) -> Callable[..., Any]:
     """The function object: native code, with the table as its `self`."""
     if caller not in _definitions:
         _definitions[caller] = Definition(b"tosaic", caller, FASTCALL_WITH_KEYWORDS, None)

@@ -1,7 +1,7 @@
 """The reference interpreter: a function of the tensor graph, run operator by operator with each operator's `reference`.
 
 It checks everything that is compiled, so it shares nothing with the compiler. The runtime does not import the graph:
-what it is handed only has to look like one (`Program`, `Procedure`, `Region`, `Node`, `Name`). `Interpreter` turns a
+what it is handed only has to look like one (`GraphModule`, `Procedure`, `GraphBlock`, `Node`, `Name`). `Interpreter` turns a
 function into a list of instructions over numbered slots once; each run then works through that list.
 """
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Node(Protocol):
     def position(self) -> Position | None: ...
 
 
-class Region(Protocol):
+class GraphBlock(Protocol):
     """A block of the graph."""
     @property
     def arguments(self) -> Sequence[Any]: ...
@@ -62,7 +62,7 @@ class Procedure(Protocol):
     def __hash__(self) -> int: ...
 
 
-class Program(Protocol):
+class GraphModule(Protocol):
     """A module of the graph."""
     @property
     def declarations(self) -> Sequence[Any]: ...
@@ -71,14 +71,14 @@ class Program(Protocol):
 
 
 @dataclass(slots=True)
-class Run:
+class GraphRun:
     """What one run changes, and who looks at it."""
     slots: list[Any]
     variables: RunVariables
     observe: Observer | None
 
 
-Execute = Callable[[Run], None]
+Execute = Callable[[GraphRun], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Sequel:
     instructions: tuple[Instruction, ...]
     yields: tuple[int, ...]
 
-    def run(self, run: Run) -> None:
+    def run(self, run: GraphRun) -> None:
         for instruction in self.instructions:
             if not instruction.is_constant:
                 try:
@@ -107,7 +107,7 @@ class Sequel:
             if run.observe is not None:
                 run.observe(instruction.node, [run.slots[r] for r in instruction.results])
 
-    def call(self, run: Run, values: Sequence[Array]) -> list[Array]:
+    def call(self, run: GraphRun, values: Sequence[Array]) -> list[Array]:
         """Run it on these arguments; what it yields."""
         for slot, value in zip(self.arguments, values):
             run.slots[slot] = value
@@ -116,7 +116,7 @@ class Sequel:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ReadyFunction:
     """A function, ready to run: the module's declarations, its body, and the slots with the constants in them."""
     declarations: Sequel
     body: Sequel
@@ -127,7 +127,7 @@ class Interpreter:
     """A function of a module, ready to be run many times. `function` is one of the module's, its name, or None for the
     module's entry."""
 
-    def __init__(self, module: Program, function: Procedure | str | None = None,
+    def __init__(self, module: GraphModule, function: Procedure | str | None = None,
                  variables: InterpreterVariables | None = None) -> None:
         self.variables = InterpreterVariables() if variables is None else variables
         self.function = module.function(function) if function is None or isinstance(function, str) else function
@@ -139,7 +139,7 @@ class Interpreter:
         if len(inputs) != len(arguments):
             raise Problem(f"{self.function.name} takes {len(arguments)} inputs, not {len(inputs)}", kind="argument")
         values = [checked_input(x, argument) for x, argument in zip(inputs, arguments)]
-        run = Run(self._plan.initial.copy(), RunVariables(self.variables), observe)
+        run = GraphRun(self._plan.initial.copy(), RunVariables(self.variables), observe)
         with np.errstate(all="ignore"):
             self._plan.declarations.run(run)
             results = self._plan.body.call(run, values)
@@ -147,22 +147,22 @@ class Interpreter:
         return tuple(np.array(r, order="C") for r in results)
 
 
-def interpret(module: Program, function: Procedure | str | None, inputs: Sequence[Array],
+def interpret(module: GraphModule, function: Procedure | str | None, inputs: Sequence[Array],
               variables: InterpreterVariables | None = None, observe: Observer | None = None) -> tuple[Array, ...]:
     """Run a function. Without `variables`, they live as long as this run."""
     return Interpreter(module, function, variables)(*inputs, observe=observe)
 
 
-_plans: WeakKeyDictionary[Program, dict[Procedure, Plan]] = WeakKeyDictionary()
+_plans: WeakKeyDictionary[GraphModule, dict[Procedure, ReadyFunction]] = WeakKeyDictionary()
 
 
-def planned(module: Program, function: Procedure) -> Plan:
+def planned(module: GraphModule, function: Procedure) -> ReadyFunction:
     """The plan of a function, kept as long as the module is, so that running it again and again plans it once."""
     plans = _plans.setdefault(module, {})
     if function not in plans:
-        builder = Builder()
+        builder = PlanBuilder()
         declarations = builder.sequence((), module.declarations, ())
-        plans[function] = Plan(declarations, builder.block(function.body), builder.initial)
+        plans[function] = ReadyFunction(declarations, builder.block(function.body), builder.initial)
     return plans[function]
 
 
@@ -183,7 +183,7 @@ def checked_input(x: Any, argument: Name) -> Array:
     return array
 
 
-class Builder:
+class PlanBuilder:
     """Gives every value a slot, and turns blocks into instructions."""
 
     def __init__(self) -> None:
@@ -199,7 +199,7 @@ class Builder:
     def places(self, values: Sequence[Name]) -> tuple[int, ...]:
         return tuple(map(self.slot, values))
 
-    def block(self, region: Region) -> Sequel:
+    def block(self, region: GraphBlock) -> Sequel:
         return self.sequence(region.arguments, region.operations, region.yields)
 
     def sequence(self, arguments: Sequence[Name], operations: Sequence[Node], yields: Sequence[Name]) -> Sequel:
@@ -236,7 +236,7 @@ class Builder:
     def call(self, node: Node, results: tuple[int, ...]) -> Execute:
         reference, operands, values = node.op.reference, self.places(node.operands), tuple(node.results)
 
-        def execute(run: Run) -> None:
+        def execute(run: GraphRun) -> None:
             found = reference(*[run.slots[o] for o in operands])
             store(run, results, map(checked_result, found if isinstance(found, tuple) else (found,), values))
 
@@ -246,7 +246,7 @@ class Builder:
         condition, *operands = self.places(node.operands)
         then, otherwise = map(self.block, node.regions)
 
-        def execute(run: Run) -> None:
+        def execute(run: GraphRun) -> None:
             region = then if run.slots[condition].item() else otherwise
             store(run, results, region.call(run, [run.slots[o] for o in operands]))
 
@@ -256,7 +256,7 @@ class Builder:
         operands = self.places(node.operands)
         test, body = map(self.block, node.regions)
 
-        def execute(run: Run) -> None:
+        def execute(run: GraphRun) -> None:
             values = [run.slots[o] for o in operands]
             while test.call(run, values)[0].item():
                 values = body.call(run, values)
@@ -265,7 +265,7 @@ class Builder:
         return execute
 
 
-def store(run: Run, slots: Sequence[int], values: Any) -> None:
+def store(run: GraphRun, slots: Sequence[int], values: Any) -> None:
     for slot, value in zip(slots, values):
         run.slots[slot] = value
 

@@ -37,7 +37,7 @@ class Declaration(NamedTuple):
         return self.tensor.name
 
 
-class State(NamedTuple):
+class VariableStatus(NamedTuple):
     """How a variable stands, for a list of them."""
     name: str
     type: str
@@ -223,9 +223,9 @@ class Context:
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._variables))
 
-    def list(self) -> tuple[State, ...]:
+    def list(self) -> tuple[VariableStatus, ...]:
         """All variables, by name."""
-        return tuple(State(v.name, v.tensor.type, v.tensor.nbytes, v.is_written) for v in self._all())
+        return tuple(VariableStatus(v.name, v.tensor.type, v.tensor.nbytes, v.is_written) for v in self._all())
 
     def read(self, name: str) -> Array:
         """A copy of the value; a Problem where the variable is not known or not written."""

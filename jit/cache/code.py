@@ -16,7 +16,7 @@ from ...runtime.machine_code import Image, LoadedCode, MappedCode, function_at
 from ...runtime.threads import PoolCode
 from ...runtime.tiles import may_use_tiles
 from ...runtime.variables import Declaration
-from .entry_file import Entry, Fields
+from .entry_file import CacheEntry, Fields
 
 ENTRY = "program.run"
 
@@ -78,7 +78,7 @@ def position_fields(position: Position | None) -> list[Any] | None:
 
 
 # ---- from an entry -----------------------------------------------------------------------------------------------
-def code_of(entry: Entry, own: Source, caller: Callable[[], int], pool: Callable[[], PoolCode | None],
+def code_of(entry: CacheEntry, own: Source, caller: Callable[[], int], pool: Callable[[], PoolCode | None],
             interrupts: Callable[[], int]) -> Code:
     """The code in this process; positions in the model's own text are in `own`. Raises OSError where the system lets no
     process make code."""

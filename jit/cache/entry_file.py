@@ -27,7 +27,7 @@ KEY, DIGEST, LENGTHS_AT, TEXT = 16, 48, 80, 96
 Fields = Mapping[str, Any]
 
 
-class Entry(NamedTuple):
+class CacheEntry(NamedTuple):
     """What an entry holds; the arrays are read-only bytes."""
     fields: Fields
     arrays: tuple[Array, ...] = ()
@@ -57,7 +57,7 @@ def digest_of(parts: Sequence[bytes | memoryview]) -> bytes:
     return found.digest()
 
 
-def deserialised(file: Any, key: bytes, is_known: bool = False) -> Entry | None:
+def deserialised(file: Any, key: bytes, is_known: bool = False) -> CacheEntry | None:
     """The entry in a file's bytes (an object with the buffer protocol, which the arrays keep); None where it is damaged, cut
     off, or another key's. Of one that `is_known` to be what was written, only what runs is looked at again."""
     view = memoryview(file)
@@ -80,7 +80,7 @@ def deserialised(file: Any, key: bytes, is_known: bool = False) -> Entry | None:
     if not is_known and rest != digest_of([view[end:]]):
         return None
     everything = np.frombuffer(file, np.uint8)
-    return Entry(found["fields"], tuple(everything[first + at:first + at + size] for at, size in found["arrays"]))
+    return CacheEntry(found["fields"], tuple(everything[first + at:first + at + size] for at, size in found["arrays"]))
 
 
 def padded(nbytes: int) -> int:

@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from ...runtime.arena import Array
 from ...runtime.errors import printable
-from .entry_file import Entry, Fields, deserialised, serialised
+from .entry_file import CacheEntry, Fields, deserialised, serialised
 
 Kind = Literal["code", "entry", "model", "file", "tuning", "known"]
 LIMIT = 1 << 30
@@ -59,7 +59,7 @@ class Folder(NamedTuple):
     path: str
     limit: int = LIMIT
 
-    def read(self, kind: Kind, key: bytes) -> Entry | None:
+    def read(self, kind: Kind, key: bytes) -> CacheEntry | None:
         """The entry of that key, mapped from its file; None where there is none that is whole and this user's own."""
         path = self.file(kind, key)
         try:

@@ -40,7 +40,7 @@ class Step:
     results: tuple[int, ...]
 
 
-class Region:
+class CapturedRegion:
     """The operations of one `with` block. `inputs` are the handles from outside that they use, in the order of first use."""
 
     def __init__(self, runtime: CoreRuntime) -> None:
@@ -53,7 +53,7 @@ class Region:
         self._known: set[int] = set()
         """Values that an operation must know when it is compiled: constants of the region's program."""
 
-    def __enter__(self) -> Region:
+    def __enter__(self) -> CapturedRegion:
         self.runtime.begin_recording(self)
         begin(self.runtime, self)
         return self
@@ -80,12 +80,12 @@ class Region:
         for handle in results:
             handle._fail(problem)
 
-    def _waits_for(self) -> Region | None:
+    def _waits_for(self) -> CapturedRegion | None:
         """The innermost region around this one, of this thread, that has yet to compute an input."""
         open_regions, sources = recorders(), sources_of(self.inputs)
-        return next((r for r in reversed(open_regions) if r in sources and isinstance(r, Region)), None)
+        return next((r for r in reversed(open_regions) if r in sources and isinstance(r, CapturedRegion)), None)
 
-    def adopt(self, inner: Region) -> None:
+    def adopt(self, inner: CapturedRegion) -> None:
         """Take over the operations of a region inside this one, whose inputs this one computes: they run when this one ends."""
         numbers: dict[int, int] = {n: self._number(h) for n, h in zip(inner._input_numbers, inner.inputs)}
         for step in inner.steps:

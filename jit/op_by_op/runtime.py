@@ -16,7 +16,7 @@ from ...runtime.op_by_op.tensor_kinds import SCALARS
 from ...runtime.variables import Context, process
 from ..tracing.conversion import element_type
 from ..tracing.trace import place
-from .capture import Region
+from .capture import CapturedRegion
 from .compilers import cpu, reference
 
 
@@ -36,6 +36,6 @@ class CoreRuntime(Core):
         array = SCALARS.make(tuple(shape), value, element.dtype)
         return TensorHandle(self, TensorMetadata.of(array), array)
 
-    def capture(self) -> Region:
+    def capture(self) -> CapturedRegion:
         """A region whose operations, in this thread, are recorded and compiled as one graph: `with rt.capture() as region:`."""
-        return Region(self)
+        return CapturedRegion(self)

@@ -17,7 +17,7 @@ from .tensor import Tensor
 from .trace import Scope, caller, current, operator, problem, record
 
 
-class Region:
+class TracedRegion:
     """A Python function that has been run to record its operations; its results are not yet tensors of one type."""
 
     def __init__(self, label: str, name: str, function: Callable[..., Any], structure: Structure,
@@ -54,8 +54,8 @@ def cond(predicate: Any, then: Callable[..., Any], otherwise: Callable[..., Any]
     leaves: list[Any] = []
     structure = flatten(arguments, leaves)
     state = [tensor(leaf) for leaf in leaves]
-    first = Region("then", "the function for true", then, structure, state)
-    second = Region("else", "the function for false", otherwise, structure, state)
+    first = TracedRegion("then", "the function for true", then, structure, state)
+    second = TracedRegion("else", "the function for false", otherwise, structure, state)
     if first.structure != second.structure:
         raise problem(f"the functions of cond return {first.structure} and {second.structure}", "argument",
                       help="both must return as many tensors, nested alike")
@@ -81,8 +81,8 @@ def while_loop(test: Callable[..., Any], body: Callable[..., Any], *state: Any) 
     leaves: list[Any] = []
     structure = flatten(state, leaves)
     values = [tensor(leaf) for leaf in leaves]
-    condition = Region("while", "the test of while_loop", test, structure, values)
-    step = Region("do", "the body of while_loop", body, structure, values)
+    condition = TracedRegion("while", "the test of while_loop", test, structure, values)
+    step = TracedRegion("do", "the body of while_loop", body, structure, values)
     single = structure.children[0] if len(state) == 1 else None
     if step.structure not in (structure, single):
         raise problem(f"the body of while_loop returns {step.structure}, its state is {single or structure}",

@@ -26,7 +26,7 @@ BUILTIN = b"builtin"
 AnyType = Type | ElementType
 
 
-class Table:
+class AttributeTable:
     """The types and attributes of a file, each read when it is first asked for."""
 
     def __init__(self, strings: list[bytes], dialects: list[bytes], data: memoryview, offsets: memoryview,

@@ -23,11 +23,11 @@ class Record:
     properties: int | None
     results: tuple[int, ...]
     operands: tuple[int, ...]
-    regions: tuple[Region, ...]
+    regions: tuple[BytecodeRegion, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class BytecodeRegion:
     """The one block of a region: numbers of its arguments' types, its operations. Its values have the numbers from `first`
     on; in one that is `isolated`, they are all that is visible."""
     isolated: bool
@@ -65,7 +65,7 @@ def numbers(cursor: Cursor) -> tuple[int, ...]:
     return tuple([cursor.number() for _ in range(cursor.number())])
 
 
-def read_regions(cursor: Cursor, visible: int, depth: int) -> tuple[Region, ...]:
+def read_regions(cursor: Cursor, visible: int, depth: int) -> tuple[BytecodeRegion, ...]:
     count, isolated = cursor.flagged()
     if depth > MOST_DEPTH:
         raise Unreadable("regions nested too deeply")
@@ -77,14 +77,14 @@ def read_regions(cursor: Cursor, visible: int, depth: int) -> tuple[Region, ...]
     return tuple(read_region(cursor, isolated, visible, depth + 1) for _ in range(count))
 
 
-def read_region(cursor: Cursor, isolated: bool, visible: int, depth: int) -> Region:
+def read_region(cursor: Cursor, isolated: bool, visible: int, depth: int) -> BytecodeRegion:
     if cursor.number() != 1:
         raise Unreadable("a region without a block, or with several")
     values = cursor.number()
     count, has_arguments = cursor.flagged()
     arguments = read_arguments(cursor) if has_arguments else ()
     operations = tuple([read_operation(cursor, visible + values, depth) for _ in range(count)])
-    return Region(isolated, visible, arguments, operations)
+    return BytecodeRegion(isolated, visible, arguments, operations)
 
 
 def read_arguments(cursor: Cursor) -> tuple[int, ...]:

@@ -23,8 +23,8 @@ from ..text.attribute_printer import quoted
 from ..text.attributes import Attribute, Dense, Dictionary, Text
 from ..text.fields import make_operator
 from ..text.operations import CAST, RETURNS, YIELDS, converts_nothing
-from .attributes import Table
-from .operation_records import Record, Region, read_ir
+from .attributes import AttributeTable
+from .operation_records import BytecodeRegion, Record, read_ir
 from .sections import (
     ATTRIBUTES,
     DIALECT,
@@ -74,7 +74,7 @@ class ModuleReader:
         texts = strings(found[STRING])
         dialects, self.operators = operator_names(found[DIALECT], texts)
         blobs = resources(found[RESOURCE_OFFSETS], found[RESOURCES]) if RESOURCE_OFFSETS in found else []
-        self.table = Table(texts, dialects, found[ATTRIBUTES], found[OFFSETS], blobs)
+        self.table = AttributeTable(texts, dialects, found[ATTRIBUTES], found[OFFSETS], blobs)
         self.properties = property_places(found[PROPERTIES])
         self.records = read_ir(found[IR])
         self.locations: dict[int, str | None] = {}
@@ -114,7 +114,7 @@ class ModuleReader:
         return {} if record.attributes is None else self.table.dictionary(record.attributes)
 
     # ---- blocks and operations ---------------------------------------------------------------------------------------
-    def block(self, region: Region, names: Names, terminators: Sequence[str], position: FilePosition) -> Block:
+    def block(self, region: BytecodeRegion, names: Names, terminators: Sequence[str], position: FilePosition) -> Block:
         """The block of a region. Its arguments and results are named first, then those of the regions inside."""
         types = [self.table.value_type(t) for t in region.arguments]
         arguments = tuple(Value(f"arg{names.arguments + i}", t, position) for i, t in enumerate(types))
@@ -252,7 +252,7 @@ def typed_variable(op: type[Op], given: Dictionary, results: Sequence[Type]) -> 
     return given
 
 
-def only_region(record: Record) -> Region:
+def only_region(record: Record) -> BytecodeRegion:
     if len(record.regions) != 1:
         raise Unreadable("one region is expected")
     return record.regions[0]

@@ -72,7 +72,7 @@ def viewed(type: TensorType, buffer: Buffer) -> Tensor:
     return Tensor(type, element, None if buffer.data is None else buffer.data.reshape(type.dims))
 
 
-class Table:
+class ConstantTable:
     """A constant vector that an operator derives from its attributes and constant operands: `table(i)` is entry i."""
 
     def __init__(self, values: Array, dtype: str) -> None:

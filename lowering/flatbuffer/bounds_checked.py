@@ -43,12 +43,12 @@ class Binary:
     def size(self) -> int:
         return len(self.data)
 
-    def root(self) -> Table:
+    def root(self) -> FlatbufferTable:
         if self.size < 8:
             raise broken(f"the file has {self.size} bytes, too few for a flatbuffer")
         return self.table(0)
 
-    def table(self, place: int) -> Table:
+    def table(self, place: int) -> FlatbufferTable:
         """The table that the offset at `place` refers to."""
         self.visited += 1
         if self.visited * LEAST_TABLE > self.size:
@@ -60,7 +60,7 @@ class Binary:
             slots = self.vtables[vtable] = self.vtable(vtable)
         if start + slots[1] > self.size:
             raise broken(f"the table at byte {start} has {slots[1]} bytes, the file ends at {self.size}")
-        return Table(self, start, slots)
+        return FlatbufferTable(self, start, slots)
 
     def vtable(self, start: int) -> tuple[int, ...]:
         """Its own size, the size of the table, and the places of the fields in the table."""
@@ -126,7 +126,7 @@ class Binary:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class FlatbufferTable:
     """A table. Fields are found by their slot (the number in the schema); `what` names them in problems."""
     binary: Binary
     start: int
@@ -164,11 +164,11 @@ class Table:
         start, count = self.binary.vector(place, dtype.itemsize, what)
         return np.frombuffer(self.binary.data, dtype, count, start)
 
-    def table(self, slot: int, what: str) -> Table | None:
+    def table(self, slot: int, what: str) -> FlatbufferTable | None:
         place = self.place(slot, 4, what)
         return self.binary.table(place) if place else None
 
-    def tables(self, slot: int, what: str, read: Callable[[int, Table], Any]) -> tuple[Any, ...]:
+    def tables(self, slot: int, what: str, read: Callable[[int, FlatbufferTable], Any]) -> tuple[Any, ...]:
         """What `read` makes of the number and the table of each entry of a vector."""
         place = self.place(slot, 4, what)
         if not place:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...runtime.errors import Problem
 from ..graph.types import Array
-from .bounds_checked import Binary, Table, broken
+from .bounds_checked import Binary, FlatbufferTable, broken
 from .position import FilePosition
 from .records import BlockRecord, FileRecord, OperatorRecord, RegionRecord, ShapeRecord, TensorRecord
 from .schema import IDENTIFIER, KNOWN_FEATURES, OPERATOR_CODES, Code
@@ -28,10 +28,10 @@ def decode(data: bytes, position: FilePosition) -> FileRecord:
     return FileRecord(version, entries(root, 1, "region", position, read_region), features)
 
 
-def entries(table: Table, slot: int, what: str, position: FilePosition,
-            read: Callable[[Table, FilePosition], Any]) -> tuple[Any, ...]:
+def entries(table: FlatbufferTable, slot: int, what: str, position: FilePosition,
+            read: Callable[[FlatbufferTable, FilePosition], Any]) -> tuple[Any, ...]:
     """The entries of a vector of tables, each read with its own position."""
-    def entry(number: int, entry: Table) -> Any:
+    def entry(number: int, entry: FlatbufferTable) -> Any:
         here = position.inside(f"{what} {number}")
         try:
             return read(entry, here)
@@ -44,7 +44,7 @@ def entries(table: Table, slot: int, what: str, position: FilePosition,
         raise problem.at(position) from None
 
 
-def read_version(root: Table) -> tuple[int, int, int]:
+def read_version(root: FlatbufferTable) -> tuple[int, int, int]:
     table = root.table(0, "the version")
     if table is None:
         raise broken("the file says no version of TOSA")
@@ -55,7 +55,7 @@ def read_version(root: Table) -> tuple[int, int, int]:
     return major, minor, patch
 
 
-def read_features(root: Table) -> int:
+def read_features(root: FlatbufferTable) -> int:
     """What a reader has to know to understand the file."""
     compatibility = root.table(3, "the compatibility")
     features = compatibility.scalar(1, "uint64", "the features") if compatibility else 0
@@ -65,7 +65,7 @@ def read_features(root: Table) -> int:
     return features
 
 
-def read_region(table: Table, position: FilePosition) -> RegionRecord:
+def read_region(table: FlatbufferTable, position: FilePosition) -> RegionRecord:
     name = table.text(0, "the name")
     return RegionRecord(name, entries(table, 1, "block", named(position, "region", name), read_block))
 
@@ -75,7 +75,7 @@ def named(position: FilePosition, what: str, name: str) -> FilePosition:
     return FilePosition(position.source, 0, 0, 1, (*position.path[:-1], f"{what} {name}")) if name else position
 
 
-def read_block(table: Table, position: FilePosition) -> BlockRecord:
+def read_block(table: FlatbufferTable, position: FilePosition) -> BlockRecord:
     name = table.text(0, "the name")
     position = named(position, "block", name)
     try:
@@ -87,7 +87,7 @@ def read_block(table: Table, position: FilePosition) -> BlockRecord:
                        part(5, "shape", read=read_shape), inputs, outputs)
 
 
-def read_operator(table: Table, position: FilePosition) -> OperatorRecord:
+def read_operator(table: FlatbufferTable, position: FilePosition) -> OperatorRecord:
     found = code_of(table.scalar(0, "uint32", "the operator's code"), "operator")
     number = table.scalar(1, "ubyte", "the type of the attributes")
     attributes = table.table(2, "the attributes")
@@ -108,7 +108,7 @@ def code_of(number: int, what: str) -> Code:
     return OPERATOR_CODES[number]
 
 
-def read_field(table: Table, slot: int, kind: str, what: str) -> Any:
+def read_field(table: FlatbufferTable, slot: int, kind: str, what: str) -> Any:
     """An attribute as the file has it: a number, a tuple, a string, or bytes."""
     match kind:
         case "int32" | "bool":
@@ -128,7 +128,7 @@ def numbers(array: Array | None) -> tuple[int, ...]:
     return () if array is None else tuple(array.tolist())
 
 
-def read_tensor(table: Table, position: FilePosition) -> TensorRecord:
+def read_tensor(table: FlatbufferTable, position: FilePosition) -> TensorRecord:
     name = table.text(0, "the name")
     return TensorRecord(
         name, numbers(table.array(1, "int32", "the shape")), table.scalar(2, "uint32", "the type"),
@@ -138,7 +138,7 @@ def read_tensor(table: Table, position: FilePosition) -> TensorRecord:
         table.scalar(11, "uint32", "the block's shape"))
 
 
-def read_data(table: Table, slots: tuple[int, int, int], what: str) -> Array | None:
+def read_data(table: FlatbufferTable, slots: tuple[int, int, int], what: str) -> Array | None:
     """The bytes of a constant, in the flatbuffer or behind it; None where there are none."""
     data = table.array(slots[0], "ubyte", what)
     offset, size = (table.scalar(slot, "uint64", what) for slot in slots[1:])
@@ -149,5 +149,5 @@ def read_data(table: Table, slots: tuple[int, int, int], what: str) -> Array | N
     return data if data is not None and data.size else None
 
 
-def read_shape(table: Table, position: FilePosition) -> ShapeRecord:
+def read_shape(table: FlatbufferTable, position: FilePosition) -> ShapeRecord:
     return ShapeRecord(table.text(0, "the name"), table.scalar(1, "uint32", "the rank"), table.array(2, "ubyte", "the data"))

@@ -14,7 +14,7 @@ from ...runtime.records import dataclass
 from ..graph.types import Array
 from .records import BlockRecord, FileRecord, OperatorRecord, RegionRecord, ShapeRecord, TensorRecord
 from .schema import IDENTIFIER
-from .table_builder import EMPTY, MAXIMUM_SIZE, Builder, Data, Node, Scalar, TableNode
+from .table_builder import EMPTY, MAXIMUM_SIZE, Data, FlatbufferBuilder, Node, Scalar, TableNode
 
 ALIGNMENT = 8
 
@@ -51,7 +51,7 @@ def flatbuffer(file: FileRecord, behind: Behind | None) -> tuple[list[bytearray 
     """The chunks of the flatbuffer and their size; data that are not `behind` it are in it."""
     regions = tuple(region_table(region, behind) for region in file.regions)
     root = TableNode((version_table(file), regions, None, compatibility_table(file.features) if file.features else None))
-    builder = Builder()
+    builder = FlatbufferBuilder()
     try:
         return builder.file(root, IDENTIFIER), builder.size
     except UnicodeEncodeError as error:

@@ -46,7 +46,7 @@ SIZES = {"B": 1, "i": 4, "I": 4, "Q": 8}
 
 
 @dataclass(slots=True)
-class Builder:
+class FlatbufferBuilder:
     """The chunks of a file in the making; references to strings and data are filled in at the end."""
     chunks: list[bytearray | bytes | memoryview] = field(default_factory=list)
     size: int = 0

@@ -71,8 +71,8 @@ def either(fuser: Fuser, operation: Operation, condition: Buffer, results: Seque
 
 def run(fuser: Fuser, region: Block, operands: Sequence[Value], results: Sequence[Buffer]) -> tuple[Step, ...]:
     """The steps of a branch; its yields end in `results`."""
-    from .fuse import Scope
-    fuser.scopes.append(Scope())
+    from .fuse import StepScope
+    fuser.scopes.append(StepScope())
     for argument, operand in zip(region.arguments, operands):
         fuser.tensors[argument] = fuser.tensor(operand)
         fuser.homes[argument] = fuser.homes[operand]
@@ -113,8 +113,8 @@ def arguments(fuser: Fuser, block: Block, carried: Sequence[Buffer]) -> None:
 def advance(fuser: Fuser, body: Block, carried: Sequence[Buffer]) -> tuple[Step, ...]:
     """One iteration: the new values first, then the carried buffers take them. What can be written over the old value in its
     place (`in_place`) is, in an order in which the others still find what they read."""
-    from .fuse import Scope
-    fuser.scopes.append(Scope())
+    from .fuse import StepScope
+    fuser.scopes.append(StepScope())
     fuser.block(body)
     changed = {buffer: value for value, argument, buffer in zip(body.yields, body.arguments, carried) if value is not argument}
     reads = {buffer: found for buffer, value in changed.items()

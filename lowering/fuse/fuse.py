@@ -42,7 +42,7 @@ def fuse(module: Module, function: Function) -> Kernels:
 
 
 @dataclass(slots=True)
-class Scope:
+class StepScope:
     """A block being walked: its steps so far."""
     steps: list[Step] = field(default_factory=list)
 
@@ -69,7 +69,7 @@ class Fuser:
         self.remaining = {v: len(u) for v, u in self.uses.items()}
         self.names: dict[str, int] = {}
         self.known_axes: dict[tuple[int, ...], tuple[Axis, ...]] = {}
-        self.scopes: list[Scope] = [Scope()]
+        self.scopes: list[StepScope] = [StepScope()]
         self.variables = Variables(self, module)
         self.results: dict[Value, Buffer] = {}
         self.inputs = tuple(self._input(v) for v in function.arguments)

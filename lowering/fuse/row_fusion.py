@@ -57,7 +57,7 @@ Index = tuple[Affine, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class KernelRun:
     """Kernels that run one after the other: their numbers, the place of each, those that are `left`, and those that read what
     is computed from reductions of the same run."""
     numbers: Sequence[int]
@@ -66,8 +66,8 @@ class Run:
     behind_sums: frozenset[int]
 
     @staticmethod
-    def of(numbers: Sequence[int], behind_sums: frozenset[int]) -> Run:
-        return Run(numbers, {number: i for i, number in enumerate(numbers)}, set(numbers), behind_sums)
+    def of(numbers: Sequence[int], behind_sums: frozenset[int]) -> KernelRun:
+        return KernelRun(numbers, {number: i for i, number in enumerate(numbers)}, set(numbers), behind_sums)
 
     def behind(self, number: int, last: int) -> list[int]:
         """What is left behind a kernel, up to `last`."""
@@ -110,7 +110,7 @@ class Merger:
 
     def run(self, numbers: Sequence[int]) -> list[int]:
         """What is left of kernels that run one after the other: the last of each group, from the end on."""
-        run = Run.of(numbers, self.behind_sums(numbers))
+        run = KernelRun.of(numbers, self.behind_sums(numbers))
         for number in reversed(numbers):
             if number in run.left:
                 run.left.difference_update(self.group(number, run))
@@ -127,7 +127,7 @@ class Merger:
             stack += further & known
         return frozenset(found)
 
-    def group(self, last: int, run: Run) -> set[int]:
+    def group(self, last: int, run: KernelRun) -> set[int]:
         """The kernels that become a part of kernel `last`."""
         kernel = self.kernels.kernels[last]
         if not plain(kernel.value) or any(contracts(r) for r in reductions(kernel.value)):
@@ -143,7 +143,7 @@ class Merger:
             return gone
         return set()
 
-    def next(self, kernel: Kernel, value: Expr, last: int, run: Run, gone: set[int], read: list[Index]
+    def next(self, kernel: Kernel, value: Expr, last: int, run: KernelRun, gone: set[int], read: list[Index]
              ) -> tuple[int, Expr] | None:
         """A kernel that can be put into `value` next, and what `value` is then: one that makes a row pattern of it, else one
         that leads to such a kernel. `read` collects where the group reads what it now computes."""
@@ -167,14 +167,14 @@ class Merger:
         read += way[2]
         return way[:2]
 
-    def producer(self, buffer: Buffer, group: set[int], run: Run) -> int | None:
+    def producer(self, buffer: Buffer, group: set[int], run: KernelRun) -> int | None:
         """The kernel that writes a buffer which nothing but the group reads."""
         writers = self.writers.get(buffer, [])
         if buffer.role != "temporary" or buffer in self.needed or len(writers) != 1 or writers[0] not in run.left:
             return None
         return writers[0] if self.readers[buffer] <= group else None
 
-    def may_move(self, number: int, last: int, run: Run) -> bool:
+    def may_move(self, number: int, last: int, run: KernelRun) -> bool:
         """Whether nothing that a kernel reads is written between it and `last`."""
         kernel = self.kernels.kernels[number]
         between = run.behind(number, last)

@@ -57,7 +57,7 @@ def check(module: Module) -> None:
             new_symbol(symbols, name, operation.position)
     for function in module.functions:
         new_symbol(symbols, function.name, function.position)
-    top = Scope(variables, levels=levels)
+    top = BlockVerifier(variables, levels=levels)
     for operation in module.declarations:
         top.operation(operation, 0)
     inside: dict[str, Operation] = {}
@@ -112,7 +112,7 @@ def verify_function(function: Function, variables: Mapping[str, Operation], insi
                     levels: bool = True) -> None:
     """`variables` are declared at module level; `inside` collects those that functions declare; `levels`: whether TOSA's
     hold."""
-    scope = Scope(dict(variables), {}, inside, levels)
+    scope = BlockVerifier(dict(variables), {}, inside, levels)
     scope.block(function.body, 0)
     for value in function.arguments:
         if isinstance(value.type, ShapeType) and not function.is_private:
@@ -134,7 +134,7 @@ def verify_function(function: Function, variables: Mapping[str, Operation], insi
 
 
 @dataclass(slots=True)
-class Scope:
+class BlockVerifier:
     """Checks operations in order; knows the variables and values that they may use."""
     variables: dict[str, Operation]
     values: dict[Value, None] = field(default_factory=dict)

@@ -13,7 +13,7 @@ from ..graph.types import Array
 from .kernel import Branch, CheckTrue, CheckWritten, Compute, Kernels, Loop, MarkWritten, Parallel, Step
 
 
-class State:
+class VariableContents:
     """Variables between runs: data and whether it was written, by symbol."""
 
     def __init__(self) -> None:
@@ -21,9 +21,9 @@ class State:
         self.written: set[str] = set()
 
 
-def run(kernels: Kernels, inputs: Sequence[Array], state: State | None = None) -> tuple[Array, ...]:
+def run(kernels: Kernels, inputs: Sequence[Array], state: VariableContents | None = None) -> tuple[Array, ...]:
     """The outputs for these inputs; raises the Problem of a fault."""
-    state = state or State()
+    state = state or VariableContents()
     data: dict[Buffer, Array] = dict(zip(kernels.inputs, inputs))
     for variable in kernels.variables:
         name, buffer = variable.buffer.name, variable.buffer
@@ -39,7 +39,7 @@ def run(kernels: Kernels, inputs: Sequence[Array], state: State | None = None) -
     return tuple(data[b] for b in kernels.outputs)
 
 
-def execute(kernels: Kernels, steps: Sequence[Step], data: dict[Buffer, Array], state: State) -> None:
+def execute(kernels: Kernels, steps: Sequence[Step], data: dict[Buffer, Array], state: VariableContents) -> None:
     for step in steps:
         match step:
             case Compute(number, rows):

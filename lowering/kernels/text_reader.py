@@ -39,10 +39,10 @@ KERNEL = re.compile(r"kernel (\d{1,9}): ?(.*)")
 
 def read_kernels(text: str, source: str = "kernels") -> Kernels:
     """The kernels that a text says. Raises a Problem, with the place, for anything else."""
-    return Reader(text, source).kernels()
+    return KernelsReader(text, source).kernels()
 
 
-class Reader(Tokens):
+class KernelsReader(Tokens):
     """Reads kernels and the steps that run them."""
 
     def __init__(self, text: str, source: str) -> None:

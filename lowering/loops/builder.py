@@ -42,7 +42,7 @@ from .ir import (
 
 
 @dataclass(slots=True)
-class Scope:
+class BuilderScope:
     """An open block, and the values known in it."""
     block: Block = field(default_factory=list)
     known: dict[tuple, Var] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Builder:
     def __init__(self, name: str, by_rows: bool = False, keeps: int = 0) -> None:
         self.name, self.keeps = name, keeps
         self._ids = itertools.count()
-        self._scopes = [Scope()]
+        self._scopes = [BuilderScope()]
         self.rows: tuple[Var, Var] | None = (self._var(INDEX), self._var(INDEX)) if by_rows else None
         self._index: dict[Axis, Operand] = {}
         self._computed: dict[Computed, Operand] = {}
@@ -239,7 +239,7 @@ class Builder:
 
     # ---- control -----------------------------------------------------------------------------------------------------
     def when(self, condition: Operand, body: Callable[[], None], likely: bool | None = None) -> None:
-        self._scopes.append(Scope())
+        self._scopes.append(BuilderScope())
         body()
         block = self._scopes.pop().block
         self._scopes[-1].block.append(If(condition, block, likely))
@@ -250,7 +250,7 @@ class Builder:
         if axis.extent == 1 and low is None and (inits or self.depth >= self.keeps):
             self._index[axis] = Literal(0, INDEX)
             return tuple(body(*inits) or ())
-        self._scopes.append(Scope())
+        self._scopes.append(BuilderScope())
         index = self._index[axis] = self._var(INDEX)
         params = tuple(self._var(i.type) for i in inits)
         yields = tuple(body(*params) or ())

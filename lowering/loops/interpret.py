@@ -81,7 +81,7 @@ def run_function(function: Function, memory: Memory, rows: tuple[int, int] | Non
     for b in function.scratch:
         if not keep or b.copies > 1:
             memory.add(b)
-    run = Run(function.name, memory)
+    run = FunctionRun(function.name, memory)
     if function.rows:
         if rows is None:
             run.fail("it needs the rows to compute")
@@ -91,7 +91,7 @@ def run_function(function: Function, memory: Memory, rows: tuple[int, int] | Non
 
 
 @dataclass(slots=True)
-class Run:
+class FunctionRun:
     """One call of a function."""
     name: str
     memory: Memory

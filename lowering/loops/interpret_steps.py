@@ -9,7 +9,7 @@ import numpy as np
 from ...runtime.errors import Problem
 from ..elements.expression import Buffer
 from ..graph.types import Array
-from ..kernels.interpret import State
+from ..kernels.interpret import VariableContents
 from ..kernels.kernel import Branch, CheckTrue, CheckWritten, Compute, Loop, MarkWritten, Parallel, Step
 from .interpret import Memory, dtype_of, run_function
 from .ir import Function
@@ -17,10 +17,10 @@ from .program import Program
 from .verify_steps import row_count
 
 
-def run_program(program: Program, inputs: Sequence[Array], state: State | None = None) -> tuple[Array, ...]:
+def run_program(program: Program, inputs: Sequence[Array], state: VariableContents | None = None) -> tuple[Array, ...]:
     """The outputs for these inputs. Raises Problem: that of a fault, or of kind "internal" where the program accesses
     what it must not, or reads what nothing has written."""
-    memory, state = Memory(), state or State()
+    memory, state = Memory(), state or VariableContents()
     for buffer, data in zip(program.inputs, inputs, strict=True):
         memory.add(buffer, data)
     for variable in program.variables:
@@ -31,7 +31,7 @@ def run_program(program: Program, inputs: Sequence[Array], state: State | None =
     return tuple(memory.array(b).copy() for b in program.outputs)
 
 
-def load_variable(memory: Memory, buffer: Buffer, initial: Buffer | None, state: State) -> None:
+def load_variable(memory: Memory, buffer: Buffer, initial: Buffer | None, state: VariableContents) -> None:
     """A variable as the run before left it; the first run has its initial value, or zeros."""
     if buffer.name in state.data:
         memory.add(buffer, state.data[buffer.name])
@@ -43,7 +43,7 @@ def load_variable(memory: Memory, buffer: Buffer, initial: Buffer | None, state:
         memory.add(buffer, np.zeros(buffer.shape, dtype_of(buffer.dtype)))
 
 
-def execute(program: Program, steps: Sequence[Step], memory: Memory, state: State) -> None:
+def execute(program: Program, steps: Sequence[Step], memory: Memory, state: VariableContents) -> None:
     for step in steps:
         match step:
             case Compute(kernel, _, tasks) if tasks > 1:

@@ -74,8 +74,8 @@ SHORT = 32
 def read_program(text: str, source: str = "program") -> Program:
     """Read what `print_program` wrote, with all constants; the program is not verified. Raises Problem, with the place,
     for anything else. Its kernels have no expressions: the value of each is the element of its output."""
-    from .text_reader import Reader
-    return Reader(text, source).program()
+    from .text_reader import LoopsReader
+    return LoopsReader(text, source).program()
 
 
 def print_program(program: Program, constants: bool = False) -> str:

@@ -29,7 +29,7 @@ from .program import Program
 from .text_functions import FunctionReader
 
 
-class Reader(FunctionReader):
+class LoopsReader(FunctionReader):
     """Reads a program."""
 
     def program(self) -> Program:

@@ -177,10 +177,10 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 def parse_plan(text: str, source: str = "plan") -> Plan:
     """Read what `print_plan` wrote; a Problem with the line where it is something else. The plan is not verified."""
-    return Reader(Source(source, text)).plan()
+    return PlanReader(Source(source, text)).plan()
 
 
-class Reader:
+class PlanReader:
     """The lines of a text, as words."""
 
     def __init__(self, source: Source) -> None:

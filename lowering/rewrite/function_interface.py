@@ -17,7 +17,7 @@ from .substitute import Substitution
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class State:
+class PersistentTensor:
     """A tensor that outlives calls: the name of its variable, its initial value (read-only)."""
     name: str
     initial: Array
@@ -30,7 +30,7 @@ def rename_inputs(module: Module, function: Function, names: Sequence[str]) -> M
     return replace(module, functions=tuple(new if f is function else f for f in module.functions))
 
 
-def bind_state(module: Module, function: Function, state: Sequence[State]) -> Module:
+def bind_state(module: Module, function: Function, state: Sequence[PersistentTensor]) -> Module:
     """The module in which the first inputs and the first results of `function`, one of each for each state, are variables."""
     if not state:
         return module
@@ -40,7 +40,7 @@ def bind_state(module: Module, function: Function, state: Sequence[State]) -> Mo
                    declarations=(*module.declarations, *declarations))
 
 
-def declaration(state: State, old: Value) -> Operation:
+def declaration(state: PersistentTensor, old: Value) -> Operation:
     type = old.tensor
     if (type.shape, type.element.dtype) != (state.initial.shape, state.initial.dtype):
         raise Problem(f"{state.name} is {type}, its initial value has shape {list(state.initial.shape)} of "
@@ -48,7 +48,7 @@ def declaration(state: State, old: Value) -> Operation:
     return Operation(Variable(symbol=state.name, type=type, initial=state.initial), (), (), position=old.position)
 
 
-def stateful(function: Function, state: Sequence[State]) -> Function:
+def stateful(function: Function, state: Sequence[PersistentTensor]) -> Function:
     """The function with reads first, so that every operation sees the old values, and writes last."""
     body, count = function.body, len(state)
     reads = [Operation(VariableRead(symbol=s.name, type=old.tensor), (), (old,), position=old.position)

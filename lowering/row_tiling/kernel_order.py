@@ -65,7 +65,7 @@ def block(kernels: Kernels, steps: Sequence[Step], outside: Mapping[Buffer, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class KernelNode:
     """A kernel of a run: what it must come after, the bytes that begin to live with it, and the buffers that it uses."""
     after: int
     born: int
@@ -73,9 +73,9 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class OrderProblem:
     """The kernels of a run as numbers; `sizes` and `uses` are of the buffers that live and die within it."""
-    tasks: tuple[Task, ...]
+    tasks: tuple[KernelNode, ...]
     sizes: tuple[int, ...]
     users: tuple[int, ...]
     """Of each buffer, the tasks that use it, as bits."""
@@ -112,7 +112,7 @@ def best_order(kernels: Kernels, run: Sequence[int], outside: Mapping[Buffer, in
     return [run[i] for i in order] if order is not None else list(run)
 
 
-def run_of(kernels: Sequence[Kernel], outside: Mapping[Buffer, int]) -> Run:
+def run_of(kernels: Sequence[Kernel], outside: Mapping[Buffer, int]) -> OrderProblem:
     """The tasks of a run, and what lives only within it."""
     uses = [touched(k) for k in kernels]
     count: dict[Buffer, int] = {}
@@ -128,10 +128,10 @@ def run_of(kernels: Sequence[Kernel], outside: Mapping[Buffer, int]) -> Run:
     for i, kernel in enumerate(kernels):
         fresh = kernel.out in number and kernel.out not in born
         born.add(kernel.out)
-        tasks.append(Task(before(kernels, uses, i), kernel.out.nbytes if fresh else 0,
+        tasks.append(KernelNode(before(kernels, uses, i), kernel.out.nbytes if fresh else 0,
                           tuple(number[b] for b in uses[i] if b in number)))
     users = tuple(sum(1 << i for i, used in enumerate(uses) if b in used) for b in inner)
-    return Run(tuple(tasks), tuple(b.nbytes for b in inner), users)
+    return OrderProblem(tuple(tasks), tuple(b.nbytes for b in inner), users)
 
 
 def before(kernels: Sequence[Kernel], uses: Sequence[frozenset[Buffer]], i: int) -> int:
@@ -140,7 +140,7 @@ def before(kernels: Sequence[Kernel], uses: Sequence[frozenset[Buffer]], i: int)
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class PartialOrder:
     """Kernels that have run, as bits; the bytes live now, the most that were at a time; the order."""
     done: int
     live: int
@@ -148,12 +148,12 @@ class State:
     order: tuple[int, ...]
 
 
-def search(problem: Run, now: int) -> tuple[int, ...] | None:
+def search(problem: OrderProblem, now: int) -> tuple[int, ...] | None:
     """An order with a peak below `now`, the lowest found; None without one."""
-    states = [State(0, 0, 0, ())]
+    states = [PartialOrder(0, 0, 0, ())]
     count = len(problem.tasks)
     for _ in range(count):
-        found: dict[int, State] = {}
+        found: dict[int, PartialOrder] = {}
         for state in states:
             for nxt in following(problem, state, now):
                 known = found.get(nxt.done)
@@ -163,7 +163,7 @@ def search(problem: Run, now: int) -> tuple[int, ...] | None:
     return states[0].order if states else None
 
 
-def following(problem: Run, state: State, now: int) -> Iterator[State]:
+def following(problem: OrderProblem, state: PartialOrder, now: int) -> Iterator[PartialOrder]:
     """The states one kernel further that stay below `now`."""
     for number, task in enumerate(problem.tasks):
         if state.done >> number & 1 or task.after & ~state.done:
@@ -172,4 +172,4 @@ def following(problem: Run, state: State, now: int) -> Iterator[State]:
         peak = max(state.peak, live)
         if peak < now:
             done = state.done | 1 << number
-            yield State(done, live - problem.dead(number, done), peak, (*state.order, number))
+            yield PartialOrder(done, live - problem.dead(number, done), peak, (*state.order, number))

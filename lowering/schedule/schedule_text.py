@@ -68,10 +68,10 @@ def axes_of(nest: NestRecord) -> str:
 
 def read_schedule(text: str, name: str = "schedule") -> tuple[KernelRecord, ...]:
     """The schedules that a text says; positions are in a source of this name."""
-    return Reader(text, name).schedules()
+    return ScheduleReader(text, name).schedules()
 
 
-class Reader:
+class ScheduleReader:
     """Reads a schedule line by line."""
 
     def __init__(self, text: str, name: str) -> None:

@@ -16,7 +16,7 @@ from ..graph.graph import BlockBuilder, Function, Module, Operation, Value
 from ..graph.types import Array, TensorType
 from ..graph.verify import compatible
 from ..rewrite.specialize import specialized
-from .bindings import Bound, Handle, Scope, check_handles, symbol_of, tensors
+from .bindings import Bound, Handle, SubgraphScope, check_handles, symbol_of, tensors
 from .constants import array_of, type_of
 from .divide import Partition
 from .import_plan import MAIN, Plan
@@ -62,7 +62,7 @@ class Assembler:
             done += 1
             if self.model.subgraphs[number].inputs:
                 raise Problem(f"subgraph {number} initialises variables and has inputs", position, kind="unsupported")
-            self.run(builder, number, [], Scope(position.inside(f"subgraph {number}"), (number,)))
+            self.run(builder, number, [], SubgraphScope(position.inside(f"subgraph {number}"), (number,)))
         body = builder.finish()
         return Module((Function(MAIN, body, ()),), self.declarations(), position=self.model.position) if done else None
 
@@ -73,7 +73,7 @@ class Assembler:
         builder = BlockBuilder()
         try:
             arguments = [builder.argument(type_of(graph.tensors[t]), signature.inputs.get(t), here) for t in graph.inputs]
-            found = self.run(builder, signature.subgraph, arguments, Scope(here, (signature.subgraph,)))
+            found = self.run(builder, signature.subgraph, arguments, SubgraphScope(here, (signature.subgraph,)))
         except Problem as problem:
             raise problem.at(here) from None
         if any(isinstance(v, Handle) for v in found):
@@ -85,7 +85,7 @@ class Assembler:
                         position=here)
 
     # ---- subgraphs ---------------------------------------------------------------------------------------------------
-    def run(self, builder: BlockBuilder, number: int, arguments: Sequence[Bound], scope: Scope) -> list[Bound]:
+    def run(self, builder: BlockBuilder, number: int, arguments: Sequence[Bound], scope: SubgraphScope) -> list[Bound]:
         """Append what a subgraph does; its outputs."""
         graph = self.model.subgraphs[number]
         if len(arguments) != len(graph.inputs):
@@ -124,7 +124,7 @@ class SubgraphWriter:
     assembler: Assembler
     builder: BlockBuilder
     graph: SubgraphRecord
-    scope: Scope
+    scope: SubgraphScope
     values: dict[int, Bound] = field(default_factory=dict)
 
     # ---- tensors -----------------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ class SubgraphWriter:
             raise Problem("the operand is a tensor, where a variable is needed", kind="type")
         return found
 
-    def inside(self, index: int, operator: OperatorRecord, callee: int) -> Scope:
+    def inside(self, index: int, operator: OperatorRecord, callee: int) -> SubgraphScope:
         return self.scope.inside(index, operator, callee, self.assembler.model.subgraphs[callee].name)
 
     # ---- partitions --------------------------------------------------------------------------------------------------

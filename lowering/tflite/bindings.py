@@ -25,17 +25,17 @@ Bound: TypeAlias = Value | Handle
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class SubgraphScope:
     """Where a subgraph is run: its place, and the subgraphs that run it."""
     position: FilePosition
     running: tuple[int, ...] = ()
 
-    def inside(self, index: int, operator: OperatorRecord, callee: int, name: str) -> Scope:
+    def inside(self, index: int, operator: OperatorRecord, callee: int, name: str) -> SubgraphScope:
         place = place_of(self.position, index, operator)
         if callee in self.running or len(self.running) >= LARGEST_DEPTH:
             raise Problem(f"subgraph {callee} runs itself, or subgraphs run each other deeper than {LARGEST_DEPTH}", place,
                           kind="unsupported")
-        return Scope(place.inside(f"subgraph {callee} {name}".rstrip()), (*self.running, callee))
+        return SubgraphScope(place.inside(f"subgraph {callee} {name}".rstrip()), (*self.running, callee))
 
 
 def tensors(values: Sequence[Bound]) -> list[Value]:

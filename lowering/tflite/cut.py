@@ -11,7 +11,7 @@ from dataclasses import field
 import numpy as np
 
 from ...runtime.records import dataclass
-from ..flatbuffer.table_builder import Builder, Data, Node, Reference, Scalar, TableNode
+from ..flatbuffer.table_builder import Data, FlatbufferBuilder, Node, Reference, Scalar, TableNode
 from .divide import Partition
 from .records import ModelRecord
 from .schema import BUFFER, IDENTIFIER, MODEL, SIGNATURE, SUBGRAPH
@@ -27,7 +27,7 @@ class Old(TableNode):
 
 
 @dataclass(slots=True)
-class Prefix(Builder):
+class Prefix(FlatbufferBuilder):
     """The tables before the old file; references into it are filled in when it is known where it begins."""
     old: list[tuple[Reference, int]] = field(default_factory=list)
 
@@ -35,7 +35,7 @@ class Prefix(Builder):
         if isinstance(node, Old):
             self.old.append((reference, node.start))
         else:
-            Builder.refer(self, reference, node)
+            FlatbufferBuilder.refer(self, reference, node)
 
 
 def partition_name(number: int) -> str:

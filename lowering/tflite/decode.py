@@ -12,7 +12,7 @@ import numpy as np
 
 from ...runtime.errors import Problem
 from ...runtime.records import dataclass
-from ..flatbuffer.bounds_checked import Binary, Table
+from ..flatbuffer.bounds_checked import Binary, FlatbufferTable
 from ..flatbuffer.position import FilePosition, shown, whole
 from ..graph.types import Array
 from .records import ModelRecord, OperatorRecord, Options, SignatureRecord, SubgraphRecord, TensorRecord
@@ -63,7 +63,7 @@ def wrong(message: str) -> NoReturn:
 class Decoder:
     """Decodes one file. Buffers and kinds of operators come first, as tensors and operators name them by number."""
     binary: Binary
-    root: Table
+    root: FlatbufferTable
     position: FilePosition
     buffers: tuple[tuple[Array | None, int, int, int], ...] = ()
     kinds: tuple[str, ...] = ()
@@ -85,13 +85,13 @@ class Decoder:
                            self.vector(self.root, MODEL["operator_codes"]), self.vector(self.root, MODEL["buffers"]), outside,
                            tuple(table for _, _, _, table in self.buffers), self.position)
 
-    def vector(self, table: Table, slot: int) -> int:
+    def vector(self, table: FlatbufferTable, slot: int) -> int:
         """The byte at which a vector of tables begins, its length before it; 0 where there is none."""
         place = table.place(slot, 4, "a vector")
         return self.binary.vector(place, 4, "a vector")[0] - 4 if place else 0
 
     # ---- subgraphs ---------------------------------------------------------------------------------------------------
-    def subgraph(self, number: int, table: Table) -> SubgraphRecord:
+    def subgraph(self, number: int, table: FlatbufferTable) -> SubgraphRecord:
         name = table.text(SUBGRAPH["name"], f"the name of subgraph {number}")
         here = self.position.inside(f"subgraph {number} {name}".rstrip())
         try:
@@ -104,7 +104,7 @@ class Decoder:
             raise problem.at(here) from None
         return record
 
-    def tensor(self, number: int, table: Table) -> TensorRecord:
+    def tensor(self, number: int, table: FlatbufferTable) -> TensorRecord:
         what = f"tensor {number}"
         shape = numbers(table, TENSOR["shape"], f"the shape of {what}")
         open_shape = numbers(table, TENSOR["shape_signature"], f"the shape of {what}")
@@ -120,7 +120,7 @@ class Decoder:
                             table.scalar(TENSOR["type"], "ubyte", f"the type of {what}"), data,
                             bool(table.scalar(TENSOR["is_variable"], "bool", what)), scale, zero_point)
 
-    def operator(self, number: int, table: Table) -> OperatorRecord:
+    def operator(self, number: int, table: FlatbufferTable) -> OperatorRecord:
         what = f"operator {number}"
         index = table.scalar(OPERATOR["opcode_index"], "uint32", f"the code of {what}")
         if index >= len(self.kinds):
@@ -131,7 +131,7 @@ class Decoder:
         callees = tuple(options.scalar(slot, "int32", "a subgraph") if options else 0 for slot in CALLEES.get(name, ()))
         return OperatorRecord(name, inputs, outputs, table.start, callees, read_options(name, options))
 
-    def options(self, table: Table, name: str, what: str) -> Table | None:
+    def options(self, table: FlatbufferTable, name: str, what: str) -> FlatbufferTable | None:
         """The table of options, for the operators whose options matter here."""
         if name not in OPTION_TYPES:
             return None
@@ -141,7 +141,7 @@ class Decoder:
             wrong(f"{what} are of type {found}, not {OPTION_TYPES[name]}")
         return table.table(OPERATOR[which], what) if found else None
 
-    def signature(self, number: int, table: Table, graphs: Sequence[SubgraphRecord]) -> SignatureRecord:
+    def signature(self, number: int, table: FlatbufferTable, graphs: Sequence[SubgraphRecord]) -> SignatureRecord:
         key = table.text(SIGNATURE["key"], f"the name of signature {number}")
         index = table.scalar(SIGNATURE["subgraph"], "uint32", f"the subgraph of signature {number}")
         if index >= len(graphs):
@@ -156,7 +156,7 @@ class Decoder:
         return SignatureRecord(key, index, *sides)
 
 
-def buffer(number: int, table: Table) -> tuple[Array | None, int, int, int]:
+def buffer(number: int, table: FlatbufferTable) -> tuple[Array | None, int, int, int]:
     """A buffer's bytes, None where it is empty; where they begin and how many there are if they lie behind the flatbuffer
     (else 0); and where the table is."""
     what = f"the data of buffer {number}"
@@ -167,7 +167,7 @@ def buffer(number: int, table: Table) -> tuple[Array | None, int, int, int]:
     return (data if data is not None and data.size else None), 0, 0, table.start
 
 
-def kind(number: int, table: Table) -> str:
+def kind(number: int, table: FlatbufferTable) -> str:
     """The name of an operator code; a custom one's own name is what tells it from others."""
     what = f"operator code {number}"
     code = max(table.scalar(CODE["deprecated_builtin_code"], "ubyte", what), table.scalar(CODE["builtin_code"], "int32", what))
@@ -176,17 +176,17 @@ def kind(number: int, table: Table) -> str:
     return BUILTINS[code] if code < len(BUILTINS) else f"BUILTIN {code}"
 
 
-def named(number: int, table: Table) -> tuple[int, str]:
+def named(number: int, table: FlatbufferTable) -> tuple[int, str]:
     """A tensor of a signature and its name."""
     return table.scalar(NAMED["tensor"], "uint32", "a tensor"), table.text(NAMED["name"], "the name of a tensor")
 
 
-def numbers(table: Table, slot: int, what: str) -> tuple[int, ...]:
+def numbers(table: FlatbufferTable, slot: int, what: str) -> tuple[int, ...]:
     found = table.array(slot, "int32", what)
     return () if found is None else tuple(found.tolist())
 
 
-def quantization(table: Table | None) -> tuple[np.float32 | None, int]:
+def quantization(table: FlatbufferTable | None) -> tuple[np.float32 | None, int]:
     """The one scale and zero point of a tensor; no scale where there are several, or one that makes no sense."""
     if table is None:
         return None, 0
@@ -198,7 +198,7 @@ def quantization(table: Table | None) -> tuple[np.float32 | None, int]:
     return (np.float32(scales[0]), point) if -(1 << 15) <= point < 1 << 16 else (None, 0)
 
 
-def vector_of(table: Table, slot: int, dtype: np.dtype[Any], what: str) -> Array:
+def vector_of(table: FlatbufferTable, slot: int, dtype: np.dtype[Any], what: str) -> Array:
     place = table.place(slot, 4, what)
     if not place:
         return np.empty(0, dtype)
@@ -206,7 +206,7 @@ def vector_of(table: Table, slot: int, dtype: np.dtype[Any], what: str) -> Array
     return np.frombuffer(table.binary.data, dtype, count, start)
 
 
-def read_options(name: str, table: Table | None) -> Options:
+def read_options(name: str, table: FlatbufferTable | None) -> Options:
     match name:
         case "STRIDED_SLICE" if table:
             found = {key: table.scalar(slot, "int32", key) for key, slot in MASKS.items()}

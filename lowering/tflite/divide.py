@@ -47,7 +47,7 @@ def divide(model: ModelRecord, number: int, effects: frozenset[int]) -> tuple[St
     for index, operator in enumerate(graph.operators):
         if not is_ours(graph, operator):
             check_for_converter(graph, index, operator)
-    return Division(graph, number, effects).steps()
+    return SubgraphDivider(graph, number, effects).steps()
 
 
 def check_for_converter(graph: SubgraphRecord, index: int, operator: OperatorRecord) -> None:
@@ -85,7 +85,7 @@ class Order:
 
 
 @dataclass(slots=True)
-class Division:
+class SubgraphDivider:
     """Divides one subgraph."""
     graph: SubgraphRecord
     number: int

@@ -71,7 +71,7 @@ class Traced(Protocol):
     def compile(self) -> Kernel: ...
 
 
-class Entry:
+class TypedOperation:
     """One operation for one set of types. `is_long` says that the caller does not wait for its kernel. `inputs` are the numbers
     of the arguments that its kernel takes, `fitting` of those whose buffers its only result could have."""
     __slots__ = ("__weakref__", "_kernel", "_lock", "_traced", "fitting", "inputs", "is_long", "metadata")
@@ -100,7 +100,7 @@ class Entry:
         return self._kernel
 
 
-Known = tuple[TensorMetadata, Callable[..., Any] | None, Entry]
+Known = tuple[TensorMetadata, Callable[..., Any] | None, TypedOperation]
 """What is known of an operation with one result: the result's metadata, the code (None where it is long, and not run by the
 caller), and the entry that both are from."""
 
@@ -111,7 +111,7 @@ class Kernels:
     def __init__(self, size: int) -> None:
         self.size = size
         self.compiles = 0
-        self._entries: OrderedDict[Key, Entry] = OrderedDict()
+        self._entries: OrderedDict[Key, TypedOperation] = OrderedDict()
         self._making: dict[Key, threading.Event] = {}
         self._lock = threading.RLock()
         _live.add(self)
@@ -119,7 +119,7 @@ class Kernels:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def get(self, key: Key, make: Callable[[], Entry]) -> Entry:
+    def get(self, key: Key, make: Callable[[], TypedOperation]) -> TypedOperation:
         """The entry of a key, made now where there is none. Of several threads one makes it; where that fails, each tries."""
         while True:
             mine: threading.Event | None = None
@@ -141,11 +141,11 @@ class Kernels:
                     mine.set()
             making.wait()
 
-    def known(self, key: Key) -> Entry | None:
+    def known(self, key: Key) -> TypedOperation | None:
         """The entry of a key, if there is one."""
         return self._entries.get(key)
 
-    def _put(self, key: Key, entry: Entry) -> Entry:
+    def _put(self, key: Key, entry: TypedOperation) -> TypedOperation:
         with self._lock:
             self._entries[key] = entry
             self.compiles += 1

@@ -16,7 +16,7 @@ from .attributes import EMPTY, FrozenOpAttrs, OpAttrs
 from .buffer_reuse import HANDLE
 from .callbacks import hold, release, run_callbacks
 from .chain import Chain
-from .compiled_kernels import Compiler, Entry, Known
+from .compiled_kernels import Compiler, Known, TypedOperation
 from .deferred import DeferredCall, is_deferrable
 from .effects import Effects, Link
 from .forks import follow_forks
@@ -166,7 +166,7 @@ class CoreRuntime:
         return True
 
     def _execute_later(self, op_name: str, location: object, arguments: list[TensorHandle | None], metadata: TensorMetadata,
-                       entry: Entry, results: list[TensorHandle | None]) -> bool:
+                       entry: TypedOperation, results: list[TensorHandle | None]) -> bool:
         """Let a kernel that is known wait for arguments that are pending, or for the queue if it is long; False where there is
         no such reason."""
         given: list[Any] = arguments

@@ -12,7 +12,7 @@ from ..arena import Array
 from ..errors import Problem
 from .asynchronous import TRANSITION, AsyncValue, Waiting
 from .callbacks import with_row
-from .compiled_kernels import Entry
+from .compiled_kernels import TypedOperation
 from .handle import TensorHandle, given_away, keep_settled
 from .metadata import TensorMetadata
 from .operation import Stage, lost_thread
@@ -28,7 +28,7 @@ class DeferredCall:
     __slots__ = ("arguments", "done", "entry", "is_long", "location", "metadata", "op_name", "runtime", "stage", "stolen",
                  "thread")
 
-    def __init__(self, runtime: CoreRuntime, op_name: str, location: object, metadata: TensorMetadata, entry: Entry,
+    def __init__(self, runtime: CoreRuntime, op_name: str, location: object, metadata: TensorMetadata, entry: TypedOperation,
                  arguments: list[TensorHandle]) -> None:
         self.runtime, self.op_name, self.location, self.entry = runtime, op_name, location, entry
         self.metadata, self.arguments, self.stage = metadata, arguments, Stage.WAITING
@@ -140,7 +140,7 @@ def type_of(array: Array | None) -> object:
     return None if array is None else True
 
 
-def is_deferrable(arguments: Sequence[Any], entry: Entry) -> bool:
+def is_deferrable(arguments: Sequence[Any], entry: TypedOperation) -> bool:
     """Whether all are handles with metadata that are ready or pending, and there is a reason to wait."""
     pending = 0
     for argument in arguments:

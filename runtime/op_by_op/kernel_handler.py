@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..arena import Array
 from .attributes import FrozenOpAttrs
-from .compiled_kernels import Compiler, Entry, Kernels, Known
+from .compiled_kernels import Compiler, Kernels, Known, TypedOperation
 from .handle import TensorHandle
 from .handler import OpHandler, OpInvocation
 from .metadata import TensorMetadata
@@ -70,12 +70,14 @@ class CompiledOperation:
         metadata: tuple[TensorMetadata, ...] = call.entry.metadata
         return metadata
 
-    def make(self, attributes: FrozenOpAttrs, inputs: Sequence[TensorMetadata], constants: Mapping[int, Array]) -> Entry:
+    def make(
+        self, attributes: FrozenOpAttrs, inputs: Sequence[TensorMetadata], constants: Mapping[int, Array]
+    ) -> TypedOperation:
         traced = self.compiler.trace(self.name, attributes, inputs, constants)
-        return Entry(traced, [None if n in constants else metadata for n, metadata in enumerate(inputs)])
+        return TypedOperation(traced, [None if n in constants else metadata for n, metadata in enumerate(inputs)])
 
     def dispatch(self, call: OpCall) -> Any:
-        entry: Entry = call.entry
+        entry: TypedOperation = call.entry
         taken = steal(call.runtime, entry, call.arguments) if entry.fitting else None
         if taken is None:
             return entry.kernel().call(*[call.arguments[n]._array for n in entry.inputs])

@@ -13,7 +13,7 @@ import numpy as np
 from ..arena import Array, address
 
 
-class Memory:
+class ArrayMemory:
     """The memory of an array, for NumPy to read."""
     __slots__ = ("__array_interface__", "_array")
 
@@ -35,7 +35,7 @@ def read_only(array: Array) -> Array:
         copy = array.copy()
         copy.flags.writeable = False
         return copy
-    seen: Array = np.asarray(Memory(array))
+    seen: Array = np.asarray(ArrayMemory(array))
     return seen if seen.dtype is dtype or seen.dtype == dtype else seen.view(dtype)
 
 
@@ -43,7 +43,7 @@ def owner_of(array: Array) -> Any:
     """The array whose memory this one shows."""
     while array.base is not None:
         base: Any = array.base
-        array = base._array if type(base) is Memory else base
+        array = base._array if type(base) is ArrayMemory else base
         if not isinstance(array, np.ndarray):
             break
     return array

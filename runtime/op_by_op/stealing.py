@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 
 from ..arena import Array
 from .buffer_reuse import alone
-from .compiled_kernels import Entry
+from .compiled_kernels import TypedOperation
 from .handle import TensorHandle
 
 if TYPE_CHECKING:
     from .core import CoreRuntime
 
 
-def steal(runtime: CoreRuntime, entry: Entry, arguments: list[TensorHandle]) -> tuple[int, Array] | None:
+def steal(runtime: CoreRuntime, entry: TypedOperation, arguments: list[TensorHandle]) -> tuple[int, Array] | None:
     """Run the kernel with its only result in the buffer of the first argument that fits and is free: its number, and the array.
     None where there is none."""
     in_place = entry.kernel().in_place

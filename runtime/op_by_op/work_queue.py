@@ -33,9 +33,9 @@ class WorkQueue:
 
     def __init__(self, threads: int, size: int) -> None:
         self.most, self.size = threads, size
-        self.state = State(threads)
+        self.state = QueueState(threads)
         _live.add(self)
-        self._close = weakref.finalize(self, State.close, self.state)
+        self._close = weakref.finalize(self, QueueState.close, self.state)
         self._close.atexit = False
 
     def add(self, task: Task) -> bool:
@@ -84,7 +84,7 @@ class WorkQueue:
                 self.state.wake()
 
 
-class State:
+class QueueState:
     """What the threads of a queue share; they do not keep the queue itself alive. Those that wait in a task for other tasks,
     for the locks in `waits`, do not count. `taken` tasks have been begun; None among the tasks is for one thread to look
     whether it is to end.
@@ -200,7 +200,7 @@ class State:
         self.waits = set()
 
 
-def work(state: State) -> None:
+def work(state: QueueState) -> None:
     """What a thread does."""
     this.crew = state
     while (task := state.take()) is not None:

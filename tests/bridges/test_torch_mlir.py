@@ -16,7 +16,7 @@ from tosaic.jit.models.open_model import open_model
 from tosaic.jit.models.torch_mlir import to_tosa
 from tosaic.lowering.graph.graph import Module
 from tosaic.lowering.graph.types import F32, TensorType
-from tosaic.lowering.rewrite.function_interface import State, bind_state, rename_inputs
+from tosaic.lowering.rewrite.function_interface import PersistentTensor, bind_state, rename_inputs
 from tosaic.lowering.rewrite.narrow_doubles import narrow_doubles
 from tosaic.lowering.rewrite.open_bounds import open_bounds
 from tosaic.lowering.text.reader import read_module
@@ -142,7 +142,7 @@ SUM = """func.func @main(%arg0: tensor<2xf32>, %arg1: tensor<2xf32>) -> (tensor<
 
 def test_inputs_and_results_become_state() -> None:
     module = read(SUM)
-    bound = bind_state(module, module.function("main"), [State("sum.total", np.array([1, 2], np.float32))])
+    bound = bind_state(module, module.function("main"), [PersistentTensor("sum.total", np.array([1, 2], np.float32))])
     model, context = model_of(lambda: bound, None), tosaic.Context("bind")
     assert model.main.inputs == ("arg1: tensor<2xf32>",) and model.main.outputs == ("tensor<2xf32>",)
     x = np.array([1, 10], np.float32)
@@ -154,7 +154,7 @@ def test_inputs_and_results_become_state() -> None:
 def test_state_of_another_type_is_refused() -> None:
     module = read(SUM)
     with pytest.raises(tosaic.Problem, match=r"total is tensor<2xf32>, its initial value has shape \[2\] of int32"):
-        bind_state(module, module.function("main"), [State("total", np.array([1, 2], np.int32))])
+        bind_state(module, module.function("main"), [PersistentTensor("total", np.array([1, 2], np.int32))])
 
 
 def test_inputs_are_named() -> None:

@@ -7,7 +7,7 @@ from tosaic.lowering.dialects.tosaic.assertion import Assert
 from tosaic.lowering.fuse.fuse import fuse
 from tosaic.lowering.graph.graph import Block, Module, Value
 from tosaic.lowering.graph.types import F32, I1, TensorType
-from tosaic.lowering.kernels.interpret import State, run
+from tosaic.lowering.kernels.interpret import VariableContents, run
 from tosaic.lowering.kernels.kernel import CheckTrue, CheckWritten, Kernels, walk
 from tosaic.lowering.text.reader import read_module
 from tosaic.runtime.errors import Problem
@@ -95,9 +95,9 @@ def test_checks_of_variables_do_not_overtake_checks_of_the_graph() -> None:
     kernels = fused(g.module(g.read("b", STATE), variables=[("a", STATE, None), ("b", STATE, None)]))
     assert kinds(kernels) == ["CheckTrue", "CheckWritten", "Compute", "MarkWritten", "Compute"]
     with pytest.raises(Problem, match="it fails"):
-        run(kernels, [np.array(False), np.ones((1, 6), np.float32)], State())
+        run(kernels, [np.array(False), np.ones((1, 6), np.float32)], VariableContents())
     with pytest.raises(Problem, match="@b is read before"):
-        run(kernels, [np.array(True), np.ones((1, 6), np.float32)], State())
+        run(kernels, [np.array(True), np.ones((1, 6), np.float32)], VariableContents())
     assert [s.fault for s in kernels.steps if isinstance(s, (CheckTrue, CheckWritten))] == [0, 1]
 
 

@@ -8,7 +8,7 @@ from tosaic.lowering.elements.traverse import nodes
 from tosaic.lowering.fuse.fuse import fuse
 from tosaic.lowering.graph.graph import Module
 from tosaic.lowering.graph.types import F32, I8, I32, TensorType
-from tosaic.lowering.kernels.interpret import State, run
+from tosaic.lowering.kernels.interpret import VariableContents, run
 from tosaic.lowering.kernels.kernel import Kernels
 from tosaic.lowering.kernels.text import print_kernels
 from tosaic.runtime.errors import Problem
@@ -20,7 +20,7 @@ from .graphs import Graph, conv, random, rescale, zero
 def agree(module: Module, calls: int = 1, seed: int = 0, name: str = "main") -> Kernels:
     """Kernels give the interpreter's answers and state, on random inputs."""
     rng, function = np.random.default_rng(seed), module.function(name)
-    kernels, state, variables = fuse(module, function), State(), InterpreterVariables()
+    kernels, state, variables = fuse(module, function), VariableContents(), InterpreterVariables()
     for _ in range(calls):
         inputs = [random(rng, v) for v in function.arguments]
         expected = interpret(module, function, inputs, variables=variables)

@@ -10,7 +10,7 @@ import pytest
 from tosaic.lowering.elements.affine import Affine, Axis, Range
 from tosaic.lowering.elements.expression import PRIMITIVES, Buffer
 from tosaic.lowering.graph.types import Array
-from tosaic.lowering.kernels.interpret import State
+from tosaic.lowering.kernels.interpret import VariableContents
 from tosaic.lowering.kernels.kernel import Branch, CheckTrue, CheckWritten, Compute, Fault, Loop, MarkWritten, VariableUse
 from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.interpret import Memory, run_function
@@ -263,7 +263,7 @@ def test_variables_are_kept_between_runs_and_checked() -> None:
     p = type(p)(p.name, p.inputs, p.outputs, p.kernels, p.functions, p.steps, (VariableUse(v, "f32", None),))
     read = type(p)(p.name, (), p.outputs, p.kernels, p.functions, (CheckWritten(v, 0), Compute(1)), p.variables, (
         Fault("state is read before it is written"),))
-    state = State()
+    state = VariableContents()
     with pytest.raises(Problem, match="read before it is written"):
         run_program(read, [], state)
     run_program(p, [DATA], state)

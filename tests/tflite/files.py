@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from tosaic.lowering.flatbuffer.table_builder import Builder, Data, Node, Scalar, TableNode
+from tosaic.lowering.flatbuffer.table_builder import Data, FlatbufferBuilder, Node, Scalar, TableNode
 from tosaic.lowering.tflite.schema import BUILTINS, IDENTIFIER
 
 TYPES = {"f32": 0, "f16": 1, "i32": 2, "ui8": 3, "i64": 4, "string": 5, "i1": 6, "i16": 7, "i8": 9, "resource": 13}
@@ -68,11 +68,11 @@ def constant(name: str, values: object, type: str = "f32") -> Tensor:
 
 def file(*graphs: Graph, signatures: Sequence[Signature] = (), outside: bool = False) -> bytes:
     """The bytes of a file; `outside`: its constants lie behind the flatbuffer, as in files of more than two gigabytes."""
-    plain = b"".join(Builder().file(model(graphs, signatures, None), IDENTIFIER))
+    plain = b"".join(FlatbufferBuilder().file(model(graphs, signatures, None), IDENTIFIER))
     if not outside:
         return plain
     start = len(plain) + 256  # more than the tables of such buffers take in addition
-    tables = b"".join(Builder().file(model(graphs, signatures, start), IDENTIFIER))
+    tables = b"".join(FlatbufferBuilder().file(model(graphs, signatures, start), IDENTIFIER))
     return tables.ljust(start, b"\0") + b"".join(a.tobytes() for a in arrays(graphs))
 
 

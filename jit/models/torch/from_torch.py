@@ -111,9 +111,12 @@ class Conversion:
 # ---- state -----------------------------------------------------------------------------------------------------------------
 def with_state(module: Module, interface: Interface, name: str) -> Module:
     """The module, its first inputs and results as variables."""
-    from ....lowering.rewrite.function_interface import State, bind_state
+    from ....lowering.rewrite.function_interface import PersistentTensor, bind_state
     from ....lowering.rewrite.infer_shapes import verified
-    state = [State(f"{name}.{buffer}", array_of(value)) for buffer, value in zip(interface.buffers, interface.values)]
+
+    state = [
+        PersistentTensor(f"{name}.{buffer}", array_of(value)) for buffer, value in zip(interface.buffers, interface.values)
+    ]
     return verified(bind_state(module, module.function("main"), state))
 
 

@@ -63,8 +63,8 @@ class Samples:
 
     def __init__(self, module: Module, function: Function, calls: Sequence[Sequence[Array]], errors: Errors = COMPILED) -> None:
         self.calls = calls
-        def make(n: int) -> Run:
-            return Run(module, function.name, errors, *SAMPLES[n])
+        def make(n: int) -> PerturbedRun:
+            return PerturbedRun(module, function.name, errors, *SAMPLES[n])
         self.runs = [Later(make, n) for n in range(len(SAMPLES))]
 
     def pairs(self, call: int) -> Iterator[list[Outcome | None]]:
@@ -78,9 +78,9 @@ class Samples:
 class Later:
     """A run that is made, and goes on, when its outcome is asked for."""
 
-    def __init__(self, make: Callable[[int], Run], number: int) -> None:
+    def __init__(self, make: Callable[[int], PerturbedRun], number: int) -> None:
         self.make, self.number = make, number
-        self.run: Run | None = None
+        self.run: PerturbedRun | None = None
         self.outcomes: list[Outcome | None] = []
 
     def after(self, calls: Sequence[Sequence[Array]], call: int) -> Outcome | None:
@@ -114,7 +114,7 @@ def rounds(operation: Operation, element: ElementType) -> bool:
     return operation.op.name.startswith("tosa.") and operation.op.name.removeprefix("tosa.") not in EXACT and element.is_float
 
 
-class Run:
+class PerturbedRun:
     """One erring run, call after call."""
 
     def __init__(self, module: Module, name: str, errors: Errors, seed: int, sign: int, wild: float) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from ....runtime.errors import require
 from ...elements.affine import Affine, Axis, Range
 from ...elements.expression import Expr, cast, clamp, extreme, guard, reduce
-from ...elements.tensor import Element, Table, Tensor
+from ...elements.tensor import ConstantTable, Element, Tensor
 from ...graph.operator import Op, Operand, attribute
 from ...graph.types import BF16, F8E4M3, F8E5M2, F16, F32, F64, I8, I16, I32, Array, ElementType, TensorType
 from .binary import check_nan_mode
@@ -139,12 +139,12 @@ def in_range(extent: int, places: int, kernel: int, stride: int, before: int) ->
 def placed(values: Array, dtype: str) -> Callable[[Affine, Affine], Expr]:
     """A table over rows and columns of places, over rows or columns alone where that is enough."""
     if (values == values[:, :1]).all():
-        rows = Table(values[:, 0], dtype)
+        rows = ConstantTable(values[:, 0], dtype)
         return lambda oh, ow: rows(oh)
     if (values == values[:1]).all():
-        columns = Table(values[0], dtype)
+        columns = ConstantTable(values[0], dtype)
         return lambda oh, ow: columns(ow)
-    table, width = Table(values, dtype), values.shape[1]
+    table, width = ConstantTable(values, dtype), values.shape[1]
     return lambda oh, ow: table(oh * width + ow)
 
 

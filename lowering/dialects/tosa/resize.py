@@ -8,7 +8,7 @@ import numpy as np
 from ....runtime.errors import require
 from ...elements.affine import Affine
 from ...elements.expression import Expr, cast
-from ...elements.tensor import Element, Table, Tensor, gathered
+from ...elements.tensor import ConstantTable, Element, Tensor, gathered
 from ...graph.operator import Op, Operand, attribute
 from ...graph.types import (
     BF16,
@@ -119,11 +119,11 @@ def output_extent(extent: int | None, n: int | None, d: int | None, offset: int 
 class Line(NamedTuple):
     """Per row (or column) of the output: the two of the input around it, how near it is to each, and the nearest."""
     extent: int
-    first: Table
-    second: Table
-    near: Table
-    far: Table
-    closest: Table
+    first: ConstantTable
+    second: ConstantTable
+    near: ConstantTable
+    far: ConstantTable
+    closest: ConstantTable
 
     @staticmethod
     def of(extent: int, places: int, n: int, d: int, offset: int, dtype: str) -> Line:
@@ -132,8 +132,14 @@ class Line(NamedTuple):
         first, second = np.maximum(whole, 0), np.minimum(whole + 1, extent - 1)
         unit = n if dtype != "float32" else 1
         far = rest if dtype != "float32" else (rest / n).astype("f4")
-        return Line(extent, Table(first, "int32"), Table(second, "int32"), Table(unit - far, dtype), Table(far, dtype),
-                    Table(np.where(2 * rest >= n, second, first), "int32"))
+        return Line(
+            extent,
+            ConstantTable(first, "int32"),
+            ConstantTable(second, "int32"),
+            ConstantTable(unit - far, dtype),
+            ConstantTable(far, dtype),
+            ConstantTable(np.where(2 * rest >= n, second, first), "int32"),
+        )
 
     def pair(self, place: Affine) -> tuple[Affine, Affine]:
         return self.at(self.first, place), self.at(self.second, place)
@@ -141,7 +147,7 @@ class Line(NamedTuple):
     def nearest(self, place: Affine) -> Affine:
         return self.at(self.closest, place)
 
-    def at(self, table: Table, place: Affine) -> Affine:
+    def at(self, table: ConstantTable, place: Affine) -> Affine:
         """Entry `place` as an index: affine where the entries rise evenly, computed elsewhere."""
         values = table.buffer.data
         assert values is not None

@@ -14,7 +14,7 @@ from ....runtime.records import dataclass
 from ...elements.affine import Affine
 from ...elements.expression import Apply, Const, Expr, apply, cast, clamp, select
 from ...elements.float_functions import ROUNDER, ROUNDER_BITS, SIGN
-from ...elements.tensor import Table, Tensor
+from ...elements.tensor import ConstantTable, Tensor
 from ...graph.types import Array
 
 NUDGE = 1 << 30
@@ -53,7 +53,7 @@ class Constants:
     up: Array
     """What rounds values that are not negative."""
     is_double: bool
-    tables: dict[str, Table]
+    tables: dict[str, ConstantTable]
 
     @staticmethod
     def of(multiplier: Array, shift: Array, is_double: bool) -> Constants:
@@ -62,10 +62,10 @@ class Constants:
         half = np.where(amount > 0, np.left_shift(1, np.maximum(amount, 1) - 1), 0)
         nudge = np.where(is_double & (amount > 31), NUDGE, 0)
         powers = np.ldexp(1.0, -amount)
-        tables = {"multiplier": Table(factor, "int64"), "shift": Table(amount, "int64"),
-                  "up": Table(half + nudge, "int64"), "down": Table(half - nudge, "int64"),
-                  "scale": Table(factor * powers, "float32"),
-                  "nudge": Table((nudge * powers).astype(np.float32).view(np.int32), "int32")}
+        tables = {"multiplier": ConstantTable(factor, "int64"), "shift": ConstantTable(amount, "int64"),
+                  "up": ConstantTable(half + nudge, "int64"), "down": ConstantTable(half - nudge, "int64"),
+                  "scale": ConstantTable(factor * powers, "float32"),
+                  "nudge": ConstantTable((nudge * powers).astype(np.float32).view(np.int32), "int32")}
         return Constants(factor, amount, half + nudge, is_double and bool(nudge.any()), tables)
 
     @property
@@ -87,11 +87,11 @@ class Constants:
         product = cast(value, "int64") * self.tables["multiplier"](channel) + rounding
         return product >> self.tables["shift"](channel)
 
-    def for_upper_half(self, preshift: int, offset: int) -> tuple[Table, Table, Table]:
+    def for_upper_half(self, preshift: int, offset: int) -> tuple[ConstantTable, ConstantTable, ConstantTable]:
         """Multiplier, rounding with the offset, and what is left to shift, of products that have 2**ahead in them."""
         shift = self.shift + preshift
         addend = np.left_shift(self.up, preshift) + np.left_shift(offset, shift)
-        return Table(self.multiplier, "int32"), Table(addend, "int64"), Table(shift - 32, "int32")
+        return ConstantTable(self.multiplier, "int32"), ConstantTable(addend, "int64"), ConstantTable(shift - 32, "int32")
 
     def as_float(self, value: Expr, channel: Affine) -> Expr:
         """value * scale + nudge in float32: each rounding is off by at most 2^-24 of the result."""

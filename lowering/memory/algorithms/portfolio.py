@@ -63,7 +63,7 @@ def planned(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], effort: Ef
             trifle: int = 0) -> Outcome:
     """The best plan that is found with this effort, or with very little where it could save `trifle` bytes at most; a Problem
     where none is."""
-    task = Task(buffers, pools)
+    task = PlanningProblem(buffers, pools)
     best, refused = task.attempts(effort)
     if best is not None and best.score[0] == task.least[0]:
         is_little = sum(best.score[1]) - sum(task.least[1]) <= trifle
@@ -90,7 +90,7 @@ class Scored:
     score: Score
 
 
-class Task:
+class PlanningProblem:
     """Buffers and pools, and what the best plan could be."""
 
     def __init__(self, buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]) -> None:
@@ -158,7 +158,7 @@ def static_orders(buffers: Sequence[BufferInfo]) -> Iterator[tuple[Method, list[
             yield method, order
 
 
-def explained(refused: Problem, task: Task, found: Assignment, packer: Packer) -> Problem:
+def explained(refused: Problem, task: PlanningProblem, found: Assignment, packer: Packer) -> Problem:
     """Why there is no plan: what did not fit, and for one pool how small it can be."""
     names = list(found.homeless)
     shown = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")

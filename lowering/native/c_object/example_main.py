@@ -6,7 +6,7 @@ from __future__ import annotations
 from ...elements.expression import Buffer
 from .c_names import c_type, macro
 from .header_sections import constant_file, pool_macro
-from .interface import THREAD_POOL, Entry, Interface
+from .interface import THREAD_POOL, CEntry, Interface
 from .pools import Pool
 
 
@@ -61,7 +61,7 @@ def pool_arrays(interface: Interface) -> list[str]:
     return sections
 
 
-def caller(interface: Interface, entry: Entry) -> list[str]:
+def caller(interface: Interface, entry: CEntry) -> list[str]:
     """A function that calls an entry."""
     declared: list[str] = []
     body: list[str] = []
@@ -79,6 +79,6 @@ def caller(interface: Interface, entry: Entry) -> list[str]:
     return ["\n".join(declared)] * bool(declared) + ["\n".join(function)]
 
 
-def array(entry: Entry, kind: str, name: str, held: str, buffer: Buffer) -> str:
+def array(entry: CEntry, kind: str, name: str, held: str, buffer: Buffer) -> str:
     size = f"{entry.name.upper()}_{kind[:-1].upper()}_{macro(name)}_SIZE"
     return f"static {c_type(buffer.dtype)} {held}[{size} / sizeof({c_type(buffer.dtype)})];"

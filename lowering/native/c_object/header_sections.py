@@ -13,7 +13,7 @@ from ...graph.quantized import Quantized, real
 from ..driver.parallel_steps import is_parallel, most_tasks
 from .amx_permission import uses_tiles
 from .c_names import c_type, macro, size_member
-from .interface import MACHINE, THREAD_POOL, Entry, Interface
+from .interface import MACHINE, THREAD_POOL, CEntry, Interface
 from .pools import Pool
 from .state import state_of
 
@@ -43,7 +43,7 @@ def structure(name: str, members: Sequence[str]) -> list[str]:
 
 
 # ---- tensors ---------------------------------------------------------------------------------------------------------
-def tensor_sections(interface: Interface, entry: Entry) -> list[str]:
+def tensor_sections(interface: Interface, entry: CEntry) -> list[str]:
     """Macros and structures of an entry function's inputs and outputs."""
     prefix = entry.name.upper()
     lines = [f"/* {comment(entry.program.name)}: sizes in bytes, shapes and strides in elements */"]
@@ -55,7 +55,7 @@ def tensor_sections(interface: Interface, entry: Entry) -> list[str]:
             *tensor_structure(entry, "outputs", entry.outputs, "")]
 
 
-def tensor_macros(interface: Interface, entry: Entry, buffer: Buffer, name: str) -> list[str]:
+def tensor_macros(interface: Interface, entry: CEntry, buffer: Buffer, name: str) -> list[str]:
     shape = buffer.shape
     strides = [1]
     for extent in reversed(shape[1:]):
@@ -80,7 +80,7 @@ def quantization(name: str, element: Quantized | None) -> list[str]:
             f"#define {name}_ZERO_POINTS {listed(zeros)}"]
 
 
-def tensor_structure(entry: Entry, kind: str, names: Mapping[Buffer, str], qualifier: str) -> list[str]:
+def tensor_structure(entry: CEntry, kind: str, names: Mapping[Buffer, str], qualifier: str) -> list[str]:
     members = []
     for buffer, name in names.items():
         size = f"{entry.name.upper()}_{kind[:-1].upper()}_{macro(name)}_SIZE"
@@ -142,7 +142,7 @@ def constant_file(interface: Interface, pool: Pool) -> str:
 
 
 # ---- entry functions -------------------------------------------------------------------------------------------------
-def functions(interface: Interface, entry: Entry) -> list[str]:
+def functions(interface: Interface, entry: CEntry) -> list[str]:
     """The function that runs an entry, with its faults."""
     faults = "".join(f"#define {entry.name.upper()}_FAULT_{i} {i} /* {comment(f.message)} */\n"
                      for i, f in enumerate(entry.program.faults, 1))
@@ -156,13 +156,13 @@ def declaration(start: str, parameters: Sequence[str]) -> str:
     return line if len(line) <= COLUMNS else f"{start}(" + ",".join(f"\n    {p}" for p in parameters) + ")"
 
 
-def parameters(interface: Interface, entry: Entry) -> list[str]:
+def parameters(interface: Interface, entry: CEntry) -> list[str]:
     given = [f"const struct {interface.prefix if s.endswith('_pools') else entry.name}_{s} *{s}"
              for s in interface.structures(entry)]
     return given + [f"const struct tosaic_{THREAD_POOL} *{THREAD_POOL}"] * (THREAD_POOL in interface.arguments(entry))
 
 
-def maps(interface: Interface, entry: Entry) -> list[str]:
+def maps(interface: Interface, entry: CEntry) -> list[str]:
     """Functions that say where in the workspace inputs and outputs lie; they are in the header, so that no rule of how a
     structure is returned has to be kept."""
     if not entry.is_mapped:
@@ -179,7 +179,7 @@ def maps(interface: Interface, entry: Entry) -> list[str]:
     return sections
 
 
-def mapped(interface: Interface, entry: Entry, kind: str, buffer: Buffer, name: str) -> list[str]:
+def mapped(interface: Interface, entry: CEntry, kind: str, buffer: Buffer, name: str) -> list[str]:
     pool = interface.memories.pools[entry.places[buffer].number]
     base = interface.pool_symbol(pool) if interface.self_contained else f"(unsigned char *)workspace_pools->{pool.name}"
     prefix = f"{entry.name.upper()}_{kind[:-1].upper()}_{macro(name)}"

@@ -45,7 +45,7 @@ from .c_names import by_own_name, c_name, c_type, distinct, macro, members
 from .data_symbols import ObjectVariable, variables_of
 from .pools import At, Memories, Pool, memories
 
-__all__ = ["Entry", "Given", "Interface", "c_name", "c_type", "macro"]
+__all__ = ["CEntry", "Given", "Interface", "c_name", "c_type", "macro"]
 
 VERSION = 1
 """Of the interface that this module describes; headers state it."""
@@ -70,7 +70,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class CEntry:
     """A program as C sees it. `name` begins all its names; `places` says which buffers lie in the model's pools, `rollback`
     where copies of variables are kept; `elements` says element types that no dtype says, `quantized` what integers stand for.
     """
@@ -129,9 +129,9 @@ class Interface:
         self._check_symbols()
 
     def _entries(self, programs: Sequence[Program], memories: Memories, elements: Mapping[Buffer, str],
-                 quantized: Mapping[Buffer, Quantized]) -> tuple[Entry, ...]:
+                 quantized: Mapping[Buffer, Quantized]) -> tuple[CEntry, ...]:
         names = [self.prefix] if len(programs) == 1 else [f"{self.prefix}_{c_name(p.name)}" for p in programs]
-        return tuple(Entry(name, program, places, rollback, elements, quantized) for name, program, places, rollback in
+        return tuple(CEntry(name, program, places, rollback, elements, quantized) for name, program, places, rollback in
                      zip(names, programs, memories.places, memories.rollbacks, strict=True))
 
     def _variables(self) -> dict[str, ObjectVariable]:
@@ -164,15 +164,15 @@ class Interface:
         return [Given(f"{kind}_pools", i, pool.nbytes, pool.alignment, False) for kind in ("workspace", "constant")
                 for i, pool in enumerate(self.memories.of_kind(kind))]
 
-    def given(self, entry: Entry) -> list[Given]:
+    def given(self, entry: CEntry) -> list[Given]:
         """The memory that a run of `entry` is given, in the order of its frame."""
         return [*entry.given(), *self.pools_given]
 
-    def structures(self, entry: Entry) -> list[str]:
+    def structures(self, entry: CEntry) -> list[str]:
         """The arguments of a run: pointers to structures."""
         return list(dict.fromkeys(g.structure for g in self.given(entry)))
 
-    def arguments(self, entry: Entry) -> list[str]:
+    def arguments(self, entry: CEntry) -> list[str]:
         """All arguments of a run."""
         return [*self.structures(entry), *([THREAD_POOL] if is_parallel(entry.program) else [])]
 

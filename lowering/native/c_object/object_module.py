@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 from ...elements.expression import Buffer
-from ..driver.buffer_addresses import Place, Places, Slot, Symbol
+from ..driver.buffer_addresses import Place, Places, Slot, SymbolAddress
 from ..driver.module import PlacedProgram, constants_read, module_text
 from ..driver.parallel_steps import is_parallel
 from .data_symbols import Constants, workspace_lines
 from .entry import entry_lines
-from .interface import Entry, Interface
+from .interface import CEntry, Interface
 from .pools import At
 from .state import model_lines
 
@@ -31,23 +31,23 @@ def own_pools(interface: Interface, constants: Constants) -> list[str]:
             for line in workspace_lines(interface.pool_symbol(pool), pool.nbytes, pool.alignment, interface.target)]
 
 
-def places(interface: Interface, entry: Entry, constants: Constants) -> Places:
+def places(interface: Interface, entry: CEntry, constants: Constants) -> Places:
     """The frame holds what is given; everything else is a symbol."""
     program, given = entry.program, entry.given()
     arguments = [*program.inputs, *program.outputs] if given else []
     buffers: dict[Buffer, Place] = {b: Slot(i) for i, b in enumerate(arguments)}
     buffers |= {b: place_of(interface, at, len(given)) for b, at in entry.places.items()}
-    buffers |= {b: Symbol(constants.symbol(b.data)) for b in constants_read(program)
+    buffers |= {b: SymbolAddress(constants.symbol(b.data)) for b in constants_read(program)
                 if b.data is not None and b not in buffers}
     own = {use.buffer: interface.variables[use.buffer.name] for use in program.variables}
-    buffers |= {b: Symbol(v.symbol) for b, v in own.items()}
+    buffers |= {b: SymbolAddress(v.symbol) for b, v in own.items()}
     rollback = place_of(interface, entry.rollback, len(given)) if entry.rollback else None
     pool = Slot(len(interface.given(entry))) if is_parallel(program) else None
-    return Places(buffers, {b: Symbol(v.flag) for b, v in own.items()}, rollback, pool)
+    return Places(buffers, {b: SymbolAddress(v.flag) for b, v in own.items()}, rollback, pool)
 
 
 def place_of(interface: Interface, at: At, first: int) -> Place:
     """Bytes of a pool: of a symbol, or behind a pointer of the frame, where pools begin at `first`."""
     if interface.self_contained:
-        return Symbol(interface.pool_symbol(interface.memories.pools[at.number]), at.offset)
+        return SymbolAddress(interface.pool_symbol(interface.memories.pools[at.number]), at.offset)
     return Slot(first + at.number, at.offset)

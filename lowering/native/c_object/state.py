@@ -26,7 +26,7 @@ POLYNOMIAL = -306674912
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class StateLayout:
     """How a saved state is laid out: pairs of a symbol and its bytes, one behind the other from `HEAD` on."""
     members: tuple[tuple[str, int], ...]
     checksum: int
@@ -43,12 +43,12 @@ class State:
             offset += nbytes
 
 
-def state_of(variables: Sequence[ObjectVariable]) -> State:
+def state_of(variables: Sequence[ObjectVariable]) -> StateLayout:
     """The layout of the state of these variables."""
     ordered = sorted(variables, key=lambda v: v.symbol)
     text = "\n".join(f"{v.symbol} {v.use.element} {list(v.use.buffer.shape)}" for v in ordered)
     members = [(v.symbol, v.use.buffer.nbytes) for v in ordered] + [(v.flag, 1) for v in ordered]
-    return State(tuple(members), zlib.crc32(text.encode()))
+    return StateLayout(tuple(members), zlib.crc32(text.encode()))
 
 
 def model_lines(interface: Interface, constants: Constants, checksum: int, declared: dict[str, str]) -> list[str]:
@@ -110,7 +110,7 @@ def state_function(interface: Interface, name: str, declared: dict[str, str]) ->
     return w
 
 
-def contents_checksum(w: Function, interface: Interface, layout: State) -> Value:
+def contents_checksum(w: Function, interface: Interface, layout: StateLayout) -> Value:
     return crc32_of(w, interface, w.address(w.params[0], HEAD), layout.nbytes - HEAD)
 
 

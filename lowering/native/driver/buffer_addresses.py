@@ -22,13 +22,13 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
-class Symbol:
+class SymbolAddress:
     """Memory `offset` bytes behind what has a name in the module."""
     name: str
     offset: int = 0
 
 
-Place = Slot | Symbol
+Place = Slot | SymbolAddress
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Places:
 def address_of(w: Writer, place: Place, frame: Value) -> Value:
     """The address of a place."""
     match place:
-        case Symbol(name, offset):
+        case SymbolAddress(name, offset):
             return w.address(symbol(name), offset)
         case Slot(index, offset):
             pool = w.load(w.address(frame, index, "ptr"), "ptr")

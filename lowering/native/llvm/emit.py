@@ -45,7 +45,7 @@ from .llvm_text import SCALARS, lane_numbers, literal, llvm_type, spelled
 from .memory_accesses import Accesses
 from .narrow_indices import NarrowIndices
 from .outline_loops import outlined_loops
-from .pointers import Entry, Pointers
+from .pointers import BlockEntry, Pointers
 
 POINTER = re.compile(r"%p\d+\b")
 """The pointer to a buffer, in a function's text."""
@@ -359,7 +359,7 @@ class Emitter:
         inner = Emitter(self.target, self.declared)
         inner.pointers.buffers, inner.alone = self.pointers.buffers, self.alone
         inner.writer.lines += ["entry:", ""]
-        inner.pointers.entries += [Entry(1)] * len(self.pointers.entries)
+        inner.pointers.entries += [BlockEntry(1)] * len(self.pointers.entries)
         inner.loop(f)
         self.accesses.streams |= inner.accesses.streams
         lines = [*filter(None, inner.writer.finished()), " ret void", "}"]

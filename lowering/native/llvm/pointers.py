@@ -23,7 +23,7 @@ OPAQUE = "llvm.strip.invariant.group.p0"
 
 
 @dataclass(slots=True)
-class Entry:
+class BlockEntry:
     """The line of a block behind which an inner one begins, and the pointers that stand there."""
     line: int
     pointers: dict[tuple[Buffer, Operand], str] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Pointers:
     index: Index
     value: Callable[[Operand], str]
     buffers: dict[Buffer, str] = field(default_factory=dict)
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[BlockEntry] = field(default_factory=list)
     sums: dict[Var, tuple[Var, Var]] = field(default_factory=dict)
     vectors: dict[Operand, Let] = field(default_factory=dict)
     made: dict[tuple[Buffer, Operand], str] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Pointers:
 
     def enter(self) -> None:
         """An inner block begins behind the line written next, which is empty for now."""
-        self.entries.append(Entry(len(self.writer.lines)))
+        self.entries.append(BlockEntry(len(self.writer.lines)))
         self.writer.lines.append("")
 
     def leave(self) -> None:

@@ -19,7 +19,7 @@ from ..nest.loop_nest import At
 from ..nest.padding_conditions import Conditions
 from ..nest.row_range import Rows, nested
 from ..nest.tile_axis import Piece, Tiles, balanced
-from ..vectorize.epilogue import Block, Writer
+from ..vectorize.epilogue import EpilogueWriter, OutputBlock
 from .cache_blocking import Blocks
 from .choose import ContractionChoice
 from .micro_kernel import Multiply, columns
@@ -84,7 +84,7 @@ class Blocked:
             self.width += self.rest.width
         self.heights = balanced(pattern.rows, choice.tile.rows)
         self.tiles = COPIED_TILES if blocks.copied == "m" else 1
-        self.writer = Writer(b, target, pattern.nest, pattern.reduce, choice.tile.rows * self.main.width)
+        self.writer = EpilogueWriter(b, target, pattern.nest, pattern.reduce, choice.tile.rows * self.main.width)
         self.multiply = Multiply(b, target, pattern, Conditions.of(pattern.reduce, pattern.m, pattern.n))
         self.copies = self.scratch(choice, cut)
 
@@ -147,7 +147,7 @@ class Blocked:
 
         def of_group(tile: Affine, group: Group, each: Each) -> None:
             here = self.column(place(tile), panels, group)
-            each(lambda number: self.tile(Tile(
+            each(lambda number: self.tile(BlockedTile(
                 {**here, self.n: here[self.n] + number * group.size}, terms, t.size, group, number, tile)))
 
         if self.copies.lines:
@@ -155,14 +155,14 @@ class Blocked:
         tiles.loop(row)
 
     # ---- one tile ----------------------------------------------------------------------------------------------------
-    def tile(self, tile: Tile) -> None:
-        block = Block(tile.at, self.m, tile.rows, self.n, tile.group.vectors)
+    def tile(self, tile: BlockedTile) -> None:
+        block = OutputBlock(tile.at, self.m, tile.rows, self.n, tile.group.vectors)
         sums = tile.terms.loop(lambda term, *acc: self.products(tile, term, list(acc)), self.initial(tile),
                                unrolled=self.blocks.depth <= MAX_UNROLLED_TERMS and tile.rows == 1)
         tile.terms.when_last(lambda: self.writer.write(block, sums))
         tile.terms.when_more(lambda: self.keep(tile, sums))
 
-    def initial(self, tile: Tile) -> list[Operand]:
+    def initial(self, tile: BlockedTile) -> list[Operand]:
         """The sums of the block of K before; zeros, which are stored first where there is none."""
         types = [Type(self.dtype, piece.lanes) for piece in tile.group.vectors] * tile.rows
         if self.copies.sums is None:
@@ -170,19 +170,19 @@ class Blocked:
         tile.terms.when_first(lambda: self.keep(tile, [Literal(0, t) for t in types]))
         return [self.b.load(self.copies.sums, self.waiting(tile, v), t.lanes) for v, t in enumerate(types)]
 
-    def keep(self, tile: Tile, sums: list[Operand] | tuple[Operand, ...]) -> None:
+    def keep(self, tile: BlockedTile, sums: list[Operand] | tuple[Operand, ...]) -> None:
         assert self.copies.sums is not None
         for v, x in enumerate(sums):
             self.b.store(self.copies.sums, self.waiting(tile, v), x)
 
-    def waiting(self, tile: Tile, vector: int) -> Affine:
+    def waiting(self, tile: BlockedTile, vector: int) -> Affine:
         """Where the sums of a vector wait: those of a tile are neighbours, and so are a row of tiles."""
         group = tile.group
         row, piece = divmod(vector, len(group.vectors))
         panel = (tile.number * group.width + group.offset) * tile.rows
         return (tile.at[self.m] if self.m else Affine()) * self.width + panel + row * group.width + group.vectors[piece].start
 
-    def products(self, tile: Tile, term: Affine, sums: list[Operand]) -> list[Operand]:
+    def products(self, tile: BlockedTile, term: Affine, sums: list[Operand]) -> list[Operand]:
         """One step of K for all sums of a tile."""
         place, vectors = {**tile.at, self.k: tile.terms.start + term}, tile.group.vectors
         self.prefetching(tile, place, term)
@@ -195,7 +195,7 @@ class Blocked:
                 result.append(self.multiply.accumulate(total, self.b.splat(row, piece.lanes), columns[v]))
         return result
 
-    def prefetching(self, tile: Tile, place: At, term: Affine) -> None:
+    def prefetching(self, tile: BlockedTile, place: At, term: Affine) -> None:
         """Ask for what comes next: term by term, so evenly that nothing waits for it. For the rows of the next tile, a row or
         two beside each panel; for the sums of the next panel."""
         if tile.group is not self.main or not self.blocks.filled:
@@ -208,13 +208,13 @@ class Blocked:
             size = tile.rows * tile.group.width
             self.b.prefetch(self.copies.sums, self.waiting(tile, 0) + size + term * -(-size // self.blocks.depth))
 
-    def rows_prefetched(self, tile: Tile, stride: int) -> list[Affine]:
+    def rows_prefetched(self, tile: BlockedTile, stride: int) -> list[Affine]:
         """Rows of the next tile; where rows are neighbours in memory the first is enough."""
         if stride in (0, 1):
             return [Affine()]
         return [tile.number + i * self.each for i in range(min(-(-tile.rows // self.each), MAX_PREFETCHED_ROWS))]
 
-    def columns(self, tile: Tile, place: At, term: Affine) -> list[Operand]:
+    def columns(self, tile: BlockedTile, place: At, term: Affine) -> list[Operand]:
         """One term of all vectors of a panel."""
         group = tile.group
         if self.copies.panels:
@@ -224,7 +224,7 @@ class Blocked:
         found = [self.b.load(self.copies.packing.scratch, start + piece.start, piece.lanes) for piece in group.vectors]
         return [widened(self.b, x, self.dtype) for x in found]
 
-    def element(self, tile: Tile, place: At, row: int, term: Affine) -> Operand:
+    def element(self, tile: BlockedTile, place: At, row: int, term: Affine) -> Operand:
         """One term of a row."""
         if self.copies.lines:
             return self.copies.lines.load(tile.terms, tile.among, row, tile.rows, term)
@@ -232,7 +232,7 @@ class Blocked:
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class BlockedTile:
     """`rows` rows of panel `number` of those of one shape in a block, which begins where `at` is; for some of K. Rows are
     tile `among` those copied together."""
     at: At

@@ -18,7 +18,7 @@ from ..nest.loop_nest import At, Nest, free_axes, is_dense, main_reduction
 from ..nest.row_range import Rows, nested
 from ..nest.tile_axis import Piece, balanced, over
 from ..strategy import Constraints, Strategy
-from ..vectorize.epilogue import Block, Writer
+from ..vectorize.epilogue import EpilogueWriter, OutputBlock
 from ..vectorize.vectorize import Vectorizer
 
 MAX_ROWS, VECTORS_OF_A_ROW = 8, 2
@@ -108,11 +108,11 @@ def recognise(nest: Nest, target: Target, rows: bool) -> MatrixVectorChoice | No
 def lower(b: Builder, nest: Nest, choice: MatrixVectorChoice, target: Target, rows: Rows | None) -> None:
     pattern, (*outer, m) = pattern_of(nest), nest.axes
     assert pattern is not None
-    writer = Writer(b, target, nest, pattern.reduce, choice.rows)
+    writer = EpilogueWriter(b, target, nest, pattern.reduce, choice.rows)
 
     def tile(at: At, count: int) -> None:
         sums = Sums(b, target, pattern, choice, at, [{**at, m: at[m] + r} for r in range(count)]).all()
-        writer.write(Block(at, m, count, None, (Piece(0, 1, 1),)), sums)
+        writer.write(OutputBlock(at, m, count, None, (Piece(0, 1, 1),)), sums)
 
     nested(b, tuple(outer), {}, lambda at: over(b, balanced(m.extent, choice.rows), lambda start, t: tile(
         {**at, m: start}, t.size)), rows)

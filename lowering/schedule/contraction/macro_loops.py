@@ -17,11 +17,11 @@ from ..nest.loop_nest import At
 from ..nest.padding_conditions import Conditions
 from ..nest.row_range import Rows, nested, over_tested
 from ..nest.tile_axis import Cut, Piece, Tiles, balanced, interior, over
-from ..vectorize.epilogue import Writer
+from ..vectorize.epilogue import EpilogueWriter
 from .border_tiles import grouped_panels, heights, over_both_ends
 from .choose import ContractionChoice, code_of, machine, may_repeat
 from .int8.vnni import Dot4
-from .micro_kernel import Multiply, Product, Step, columns
+from .micro_kernel import MicroKernel, Multiply, Step, columns
 from .pack_b import Panels, depth_of_panels, pack_at_run_time, packed, unpacked
 from .pattern import Contraction
 from .prefetch import Prefetching
@@ -58,7 +58,7 @@ class Loops:
     those of columns, `wide` those beside a single row."""
     b: Builder
     pattern: Contraction
-    product: Product
+    product: MicroKernel
     columns_first: bool
     lines: Sequence[Tiles]
     alike: Tiles | None
@@ -139,7 +139,7 @@ def lower(b: Builder, pattern: Contraction, choice: ContractionChoice, target: T
     largest = max(count * sum(p.lanes for p in vectors) for count, cut in ((choice.tile.rows, widths), (1, wide))
                   for _, vectors in cut)
     prefetching = Prefetching.of(b, pattern, found.panels.buffer if choice.prefetching else None, target, found.step.group)
-    writer = Writer(b, target, pattern.nest, pattern.reduce, largest, known=found.known)
+    writer = EpilogueWriter(b, target, pattern.nest, pattern.reduce, largest, known=found.known)
     lines = [Tiles(0, 1, 1)]
     if pattern.m:
         steps = pattern.depth * pattern.iterations * math.prod(a.extent for a in pattern.outer)
@@ -150,7 +150,7 @@ def lower(b: Builder, pattern: Contraction, choice: ContractionChoice, target: T
     loops = Loops(
         b,
         pattern,
-        Product(b, pattern, found.step, found.panels, target, writer, prefetching),
+        MicroKernel(b, pattern, found.step, found.panels, target, writer, prefetching),
         choice.columns_first,
         lines,
         alike_in_each(pattern, choice, conditions),

@@ -16,7 +16,7 @@ from ..nest.loop_nest import At
 from ..nest.padding_conditions import Conditions
 from ..nest.reduction_loops import alike, reduce_loops, unsettled
 from ..nest.tile_axis import Cut, Piece, Tiles, pieces
-from ..vectorize.epilogue import Block, Writer
+from ..vectorize.epilogue import EpilogueWriter, OutputBlock
 from ..vectorize.vectorize import Vectorizer
 from .border_tiles import sums_beside
 from .choose import ContractionChoice
@@ -95,19 +95,19 @@ def columns(pattern: Contraction, choice: ContractionChoice, target: Target) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class MicroKernel:
     """The body: the loops over K, and what is done with the sums of one tile."""
     b: Builder
     pattern: Contraction
     step: Step
     panels: Panels
     target: Target
-    writer: Writer
+    writer: EpilogueWriter
     prefetching: Prefetching
 
     def tile(self, at: At, line: Tiles, vectors: tuple[Piece, ...], panel: int) -> None:
         """One tile of rows, for vectors of panels that are `panel` columns each."""
-        block = Block(at, self.pattern.m, line.size, self.pattern.n, vectors)
+        block = OutputBlock(at, self.pattern.m, line.size, self.pattern.n, vectors)
         conditions = self.step.conditions
         places = [block.place(row, 0) for row in range(line.size)]
         failing = unsettled(conditions.rows, (places[0], places[-1]))

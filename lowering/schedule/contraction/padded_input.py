@@ -31,7 +31,7 @@ from ..nest.row_range import Rows, nested
 from ..nest.split_nest import collapse, iterations
 from ..nest.tile_axis import chunks, over, pieces, repeating
 from ..strategy import Constraints, Strategy
-from ..vectorize.epilogue import Block, Writer
+from ..vectorize.epilogue import EpilogueWriter, OutputBlock
 from .contraction_strategies import ContractionStrategy, of_pattern
 from .recognise import recognise as contraction_of
 
@@ -86,7 +86,7 @@ class Dimension:
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class SumOfProducts:
     """The sum of products of a nest whose loads have an index for each dimension; `a` reads the input, `b` the weights."""
     nest: Nest
     reduce: Reduce
@@ -95,14 +95,14 @@ class Product:
     b: Expr
 
     @staticmethod
-    def of(nest: Nest) -> Product | None:
+    def of(nest: Nest) -> SumOfProducts | None:
         match main_reduction(nest, nest.axes[-1]):
             case Reduce("add", _, Apply("mul", factors)) as r if is_float(r.dtype):
                 for a, b in (factors, factors[::-1]):
                     match a:
                         case (Load() as read) | Cast(Load() as read, bits=False):
                             if nest.axes[-1] not in free_axes(a) and is_plain(read):
-                                return Product(nest, r, a, read, b)
+                                return SumOfProducts(nest, r, a, read, b)
         return None
 
     @property
@@ -142,13 +142,13 @@ def recognise(kernel: Kernel, constraints: Constraints) -> PaddedInput | None:
         return None
     rewriter = Rewriter(units(kernel))
     index = rewriter.index(flat_index(kernel.out, tuple(map(Affine.of, kernel.axes)), {}))
-    product = Product.of(iterations(Nest(kernel.out.name, kernel.out, axes, index, rewriter.value(kernel.value)), 1))
+    product = SumOfProducts.of(iterations(Nest(kernel.out.name, kernel.out, axes, index, rewriter.value(kernel.value)), 1))
     if product is None or len(product.nest.axes) < 2 or not is_worthwhile(product):
         return None
     return of_product(flatten(kernel), product, constraints) if not product.haloed() or is_finite(product.b) else None
 
 
-def is_worthwhile(p: Product) -> bool:
+def is_worthwhile(p: SumOfProducts) -> bool:
     """Whether rows meet conditions; or narrow floats are converted again at each place of a window."""
     summed = set(p.reduce.axes)
     if p.read.dtype == p.reduce.dtype and math.prod(a.extent for a in (*p.nest.axes, *p.reduce.axes)) > MAX_TERMS:
@@ -158,7 +158,7 @@ def is_worthwhile(p: Product) -> bool:
     return p.read.dtype != p.reduce.dtype and any(i.axes & summed and i.axes - summed for i in p.read.index)
 
 
-def of_product(nest: Nest, p: Product, constraints: Constraints) -> PaddedInput | None:
+def of_product(nest: Nest, p: SumOfProducts, constraints: Constraints) -> PaddedInput | None:
     """The same for a sum of products, of a kernel that is a nest."""
     target = constraints.target
     where = [w for w in p.reduce.where if w not in p.haloed()]
@@ -180,14 +180,14 @@ def of_product(nest: Nest, p: Product, constraints: Constraints) -> PaddedInput 
     return PaddedInput(nest, target, p.b, outer, copy, (*zeros(p, copy), collapse(copied(p, copy, dimensions, held))), inner)
 
 
-def is_outer(p: Product, axis: Axis) -> bool:
+def is_outer(p: SumOfProducts, axis: Axis) -> bool:
     """Whether all that is read moves on with this axis alone."""
     moved = [i for i in p.read.index if axis in i.axes]
     return len(moved) == 1 and moved[0].terms == ((axis, 1),) and not any(
         axis in w.index.axes for w in (*p.reduce.where, *p.nest.where))
 
 
-def dimension(p: Product, number: int) -> Dimension:
+def dimension(p: SumOfProducts, number: int) -> Dimension:
     index, extent = p.read.index[number], p.read.buffer.shape[number]
     if any(p.dimension_of(w) == number for w in p.reduce.where if w not in p.haloed()):
         return Dimension(index, extent, 0, extent)
@@ -195,13 +195,13 @@ def dimension(p: Product, number: int) -> Dimension:
     return Dimension(index, extent, low, high + 1)
 
 
-def zeros(p: Product, copy: Buffer) -> tuple[Nest, ...]:
+def zeros(p: SumOfProducts, copy: Buffer) -> tuple[Nest, ...]:
     """The whole copy made zero, where it has a halo."""
     place = Axis("place", copy.size)
     return (Nest(f"{p.nest.name}.zeros", copy, (place,), Affine.of(place), Const(0.0, copy.dtype)),) if p.haloed() else ()
 
 
-def copied(p: Product, copy: Buffer, dimensions: Sequence[Dimension], held: Sequence[Dimension]) -> Nest:
+def copied(p: SumOfProducts, copy: Buffer, dimensions: Sequence[Dimension], held: Sequence[Dimension]) -> Nest:
     """What is inside of the input, as the sum sees it."""
     axes = {id(d): Axis(f"x{number}", len(d.inside)) for number, d in enumerate(held)}
     place = [Affine.of(axes[id(d)]) + d.inside.start for d in held]
@@ -212,7 +212,7 @@ def copied(p: Product, copy: Buffer, dimensions: Sequence[Dimension], held: Sequ
     return Nest(f"{p.nest.name}.copy", copy, tuple(a for a in axes.values() if a.extent > 1), there, value)
 
 
-def reading(p: Product, read: Load, where: Sequence[Range], outer: tuple[Axis, ...]) -> Nest | None:
+def reading(p: SumOfProducts, read: Load, where: Sequence[Range], outer: tuple[Axis, ...]) -> Nest | None:
     """The nest that reads the copy. Where nothing stands against it, weights are turned round that go against the input, so
     that both are one run of memory."""
     r = p.reduce
@@ -241,7 +241,7 @@ def bounding(w: Range, axes: tuple[Axis, ...]) -> Range:
     return Range((w.index - w.low) * n + axes[0], 0, (w.high - w.low) * n)
 
 
-def weights(p: Product, b: Expr, axes: tuple[Axis, ...]) -> Load:
+def weights(p: SumOfProducts, b: Expr, axes: tuple[Axis, ...]) -> Load:
     """The weights as they are used."""
     flat = Rewriter({}, lambda x: (x.buffer, x.index[0] if x.is_flat else flat_index(x.buffer, x.index, {})))
     data = empty(tuple(a.extent for a in axes), numpy_dtype(b.dtype))
@@ -271,10 +271,10 @@ def filled(b: Builder, nest: Nest, target: Target) -> None:
         return
     *outer, n = nest.axes
     cut = repeating if outer else chunks  # threads divide a loop whose iterations are independent
-    lanes, writer = target.lanes(ITEM_SIZES[nest.out.dtype]), Writer(b, target, nest)
+    lanes, writer = target.lanes(ITEM_SIZES[nest.out.dtype]), EpilogueWriter(b, target, nest)
 
     def line(at: At) -> None:
         over(b, cut(n.extent, min(lanes, n.extent)), lambda start, t: writer.write(
-            Block({**at, n: start}, None, 1, n, pieces(t.size, lanes, target.has_masked))))
+            OutputBlock({**at, n: start}, None, 1, n, pieces(t.size, lanes, target.has_masked))))
 
     nested(b, tuple(outer), {}, line)

@@ -45,7 +45,7 @@ def choose_tile(rows: int, columns: int, lanes: int, target: Target, few: bool, 
     """The tile with the fewest cycles for one step of K over the whole matrix. The prices of loads say that rows are in
     the first-level cache and panels in the second; a further shape of tile is code that must pay for itself, and so is, with
     `code`, a larger tile. Rows may be computed `again`, so that tiles are alike."""
-    product = Product(rows, columns, lanes, target, prices or target.costs.tile_prices)
+    product = OutputMatrix(rows, columns, lanes, target, prices or target.costs.tile_prices)
     tiles = product.tiles(few)
     if code is None:
         return min(tiles, key=product.cycles)
@@ -57,12 +57,12 @@ def choose_tile(rows: int, columns: int, lanes: int, target: Target, few: bool, 
 
 def ranked_tiles(rows: int, columns: int, lanes: int, target: Target, few: bool) -> list[Tile]:
     """Tiles by their cycles for one step of K over the whole matrix, the fewest first."""
-    product = Product(rows, columns, lanes, target, target.costs.tile_prices)
+    product = OutputMatrix(rows, columns, lanes, target, target.costs.tile_prices)
     return sorted(product.tiles(few), key=product.cycles)
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class OutputMatrix:
     """A matrix of sums, `rows` by `columns`."""
     rows: int
     columns: int

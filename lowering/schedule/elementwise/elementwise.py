@@ -22,7 +22,7 @@ from ..nest.reduction_loops import MAX_UNROLLED_EXTENT
 from ..nest.row_range import Rows, nested
 from ..nest.tile_axis import Tiles, chunks, over, pieces, repeating
 from ..strategy import Constraints, Strategy
-from ..vectorize.epilogue import Block, Writer
+from ..vectorize.epilogue import EpilogueWriter, OutputBlock
 from ..vectorize.lane_groups import NOTHING, group_of, repeats, whole_groups
 from ..vectorize.strided_load import MAX_SHUFFLED_STRIDE
 from ..vectorize.table_lookup import looked_up
@@ -260,14 +260,14 @@ def lower(b: Builder, nest: Nest, choice: MapChoice, target: Target, rows: Rows 
     """Loops over all axes but the last, which goes by vectors; `rows` bounds the first."""
     lanes = choice.lanes
     shared = repeats(nest.value, nest.axes[-1]) if nest.axes and choice.lanes > 1 else NOTHING
-    writer = Writer(b, target, nest, streaming=choice.streaming, repeats=shared)
+    writer = EpilogueWriter(b, target, nest, streaming=choice.streaming, repeats=shared)
     reductions = bool(exposed(nest.value))
     early = large_inputs(nest, target) if choice.streaming else []
 
     def level(axes: tuple[Axis, ...], at: At, outer: Vectorizer | None, first: bool = False) -> None:
         outer = hoisted(at, outer) if reductions else None
         if not axes:
-            writer.write(Block(at, None, 1, None, pieces(1, 1, True)), outer=outer)
+            writer.write(OutputBlock(at, None, 1, None, pieces(1, 1, True)), outer=outer)
         elif len(axes) == 1 and not (first and rows) and not any(axes[0] in w.index.axes for w in nest.where):
             vectors(axes[0], at, outer)
         else:
@@ -291,12 +291,12 @@ def lower(b: Builder, nest: Nest, choice: MapChoice, target: Target, rows: Rows 
                 for line in range(0, t.size, target.costs.cache_line_bytes // ITEM_SIZES[e.dtype]):
                     b.prefetch(e.buffer, e.index[0].substitute(here) + (line + distance // ITEM_SIZES[e.dtype]), near=True)
             if len(vectors) == 1 or not choice.interleaved:
-                writer.write(Block(here, None, 1, axis, vectors), outer=outer)
+                writer.write(OutputBlock(here, None, 1, axis, vectors), outer=outer)
                 return
             places = [Vectorizer(b, target, {**here, axis: start + p.start}, axis, p.lanes, p.active, outer=outer,
                                  repeats=shared) for p in vectors]
             for piece, value in zip(vectors, interleaved_values(places, nest.value)):
-                writer.write(Block(here, None, 1, axis, (piece,)), outer=outer, given={nest.value: value})
+                writer.write(OutputBlock(here, None, 1, axis, (piece,)), outer=outer, given={nest.value: value})
 
         over(b, columns(nest, axis, choice.columns, choice.group), tile, choice.group)
 

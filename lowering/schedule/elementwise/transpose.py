@@ -16,7 +16,7 @@ from ..nest.loop_nest import At, Nest, indices_of, is_dense
 from ..nest.row_range import Rows, nested
 from ..nest.tile_axis import Piece, chunks, over
 from ..strategy import Constraints, Strategy
-from ..vectorize.epilogue import Block, Writer
+from ..vectorize.epilogue import EpilogueWriter, OutputBlock
 
 MAX_BLOCK_LINES = 16
 """Lines of a block: more would not stay in registers."""
@@ -86,14 +86,14 @@ def block_size(nest: Nest, height: int, width: int, most: int) -> int:
 def lower(b: Builder, nest: Nest, choice: TransposeChoice, target: Target, rows: Rows | None) -> None:
     i, j, size = nest.axes[choice.turned], nest.axes[-1], choice.size
     source = next(x for x in nodes(nest.value) if isinstance(x, Load) and abs(x.index[0].coefficient(j)) > 1)
-    writer = Writer(b, target, nest)
+    writer = EpilogueWriter(b, target, nest)
 
     def block(at: At, height: int, width: int) -> None:
         x, step = source.index[0].substitute(at), source.index[0].coefficient(j)
         lines = [b.load(source.buffer, x + min(c, width - 1) * step, size, height) for c in range(size)]
         for r, line in enumerate(iteration(b, lines)[:height]):
             place = {**at, i: at[i] + r}
-            writer.write(Block(place, None, 1, j, (Piece(0, size, width),)), given={source: line})
+            writer.write(OutputBlock(place, None, 1, j, (Piece(0, size, width),)), given={source: line})
 
     def blocks(at: At) -> None:
         over(b, chunks(i.extent, size), lambda si, ti: over(b, chunks(j.extent, size), lambda sj, tj: block(

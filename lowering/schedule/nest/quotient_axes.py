@@ -14,7 +14,7 @@ from ...elements.expression import Apply, Const, Expr, IndexValue
 
 
 @dataclass(frozen=True, slots=True)
-class Division:
+class DividedPosition:
     """A position that is not negative, and what it is divided by."""
     source: Affine
     by: int
@@ -25,14 +25,14 @@ class Division:
         return self.source.bounds[1] // self.by
 
 
-def divided(e: Expr) -> Division | None:
+def divided(e: Expr) -> DividedPosition | None:
     match e:
         case Apply("div", (IndexValue(index), Const(by))) if by > 0 and index.bounds[0] >= 0:
-            return Division(index, int(by))
+            return DividedPosition(index, int(by))
     return None
 
 
-def divided_with_rest(e: Expr) -> Division | None:
+def divided_with_rest(e: Expr) -> DividedPosition | None:
     """The division of which an expression is the remainder."""
     match e:
         case Apply("sub", (IndexValue(index), Apply("mul", (quotient, Const(by))))):
@@ -41,13 +41,13 @@ def divided_with_rest(e: Expr) -> Division | None:
     return None
 
 
-def division(term: Term) -> Division | None:
+def division(term: Term) -> DividedPosition | None:
     """The division of which a term is the quotient, never clamped."""
     found = divided(term.value) if isinstance(term, Computed) else None
     return found if found and isinstance(term, Computed) and found.most < term.extent else None
 
 
-def division_of_rest(term: Term) -> Division | None:
+def division_of_rest(term: Term) -> DividedPosition | None:
     """The division of which a term is the remainder, never clamped."""
     found = divided_with_rest(term.value) if isinstance(term, Computed) else None
     return found if found and isinstance(term, Computed) and found.by <= term.extent else None
@@ -68,9 +68,9 @@ def put_together(terms: Sequence[tuple[Term, int]], const: int) -> Affine:
     return result
 
 
-def shared_by(index: Affine, axis: Axis) -> Division | None:
+def shared_by(index: Affine, axis: Axis) -> DividedPosition | None:
     """The division by which alone an index depends on an axis that grows by one: neighbours read the same, some at a time."""
-    found: set[Division] = set()
+    found: set[DividedPosition] = set()
     for term, _ in index.terms:
         if axis in Affine(((term, 1),)).axes:
             by = division(term)

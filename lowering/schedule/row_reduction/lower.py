@@ -21,10 +21,10 @@ from ..nest.loop_nest import At, Nest, is_dense
 from ..nest.row_range import Rows, nested
 from ..nest.tile_axis import Piece, Tiles, chunks, over, pieces
 from ..strategy import Constraints, Strategy
-from ..vectorize.epilogue import Block, Writer
+from ..vectorize.epilogue import EpilogueWriter, OutputBlock
 from ..vectorize.vector_reduction import combine, first_lanes, reduce_pairwise
 from ..vectorize.vectorize import Vectorizer, interleaved_values
-from .recognise import Pass, RowPattern, position
+from .recognise import RowPass, RowPattern, position
 from .recognise import recognise as row_pattern
 
 SHORT_PASS_OPERATIONS, MEDIUM_PASS_OPERATIONS = 4, 24
@@ -83,7 +83,7 @@ def lower(b: Builder, nest: Nest, choice: RowChoice, target: Target, rows: Rows 
     pattern = row_pattern(nest)
     assert pattern is not None
     scratch = Scratch(b, nest, pattern, choice.lanes * VECTORS_OF_ROWS if choice.across else 1)
-    writer = Writer(b, target, nest, streaming=choice.streaming)
+    writer = EpilogueWriter(b, target, nest, streaming=choice.streaming)
     if choice.across:
         lower_across(b, pattern, choice, target, writer, scratch, rows)
     else:
@@ -106,20 +106,20 @@ class Scratch:
                 name = f"{nest.name}.row{len(self.buffers)}"
                 self.buffers[number] = b.scratch(Buffer(name, e.dtype, (pattern.extent * width,), "scratch"))
 
-    def place(self, p: Pass, at: At, start: int) -> Affine:
+    def place(self, p: RowPass, at: At, start: int) -> Affine:
         return position(p.axes).substitute(at) * self.width + start
 
-    def load(self, p: Pass, at: At, start: int, lanes: int, active: int) -> dict[Expr, Operand]:
+    def load(self, p: RowPass, at: At, start: int, lanes: int, active: int) -> dict[Expr, Operand]:
         """What earlier passes have stored."""
         i = self.place(p, at, start)
         return {e: self.b.load(self.buffers[n], i, lanes, active) for e, n in p.loaded.items()}
 
-    def store(self, p: Pass, v: Vectorizer, start: int) -> None:
+    def store(self, p: RowPass, v: Vectorizer, start: int) -> None:
         for e, number in p.stored.items():
             self.b.store(self.buffers[number], self.place(p, v.at, start), v.vector(e), v.active)
 
 
-def needed(p: Pass) -> list[Expr]:
+def needed(p: RowPass) -> list[Expr]:
     """What a pass computes for each element, in order."""
     result = list(p.stored)
     for r in p.reductions:
@@ -131,18 +131,18 @@ def needed(p: Pass) -> list[Expr]:
     return result
 
 
-def is_kept(p: Pass, e: Expr) -> bool:
+def is_kept(p: RowPass, e: Expr) -> bool:
     return e in p.stored or e in p.loaded
 
 
-def added(p: Pass, r: Reduce, v: Vectorizer, sum: Operand) -> Operand:
+def added(p: RowPass, r: Reduce, v: Vectorizer, sum: Operand) -> Operand:
     """The sum with the element at the place of v."""
     if is_kept(p, r.body):
         return v.b.op(r.primitive, sum, v.b.splat(v.value(r.body), sum.type.lanes), type=sum.type)
     return combine(v, r, sum)
 
 
-def vectors_of(p: Pass, among: int) -> int:
+def vectors_of(p: RowPass, among: int) -> int:
     """How many of `among` vectors are done at a time: a divisor, so that there is no remainder, if one is large enough."""
     count = operations(p)
     most = min(8 if count <= SHORT_PASS_OPERATIONS else 4 if count <= MEDIUM_PASS_OPERATIONS else 2, max(1, among))
@@ -150,23 +150,23 @@ def vectors_of(p: Pass, among: int) -> int:
     return next((n for n in range(most, least - 1, -1) if among % n == 0), most)
 
 
-def operations(p: Pass) -> int:
+def operations(p: RowPass) -> int:
     return sum(isinstance(e, (Apply, Cast)) for e in p.computed)
 
 
-def results(pattern: RowPattern, p: Pass, sums: Sequence[Operand]) -> dict[Expr, Operand]:
+def results(pattern: RowPattern, p: RowPass, sums: Sequence[Operand]) -> dict[Expr, Operand]:
     """The reductions that are known once a pass has run."""
     known = dict(zip(p.reductions, sums))
     return {r: known[twin] for r, twin in pattern.twins.items() if twin in known}
 
 
-def early(pattern: RowPattern, target: Target) -> dict[Pass, dict[Load, int]]:
+def early(pattern: RowPattern, target: Target) -> dict[RowPass, dict[Load, int]]:
     """Memory is slow while a row is computed, and idle while the next one waits for it: so the longest pass over what is
     read from memory asks for the next row of it."""
-    result: dict[Pass, dict[Load, int]] = {}
+    result: dict[RowPass, dict[Load, int]] = {}
     if not (pattern.outer and target.has_cache):
         return result
-    where: dict[Buffer, Pass] = {}
+    where: dict[Buffer, RowPass] = {}
     for p in sorted(pattern.passes, key=operations):
         where |= {e.buffer: p for e in p.computed if isinstance(e, Load) and p.axes}
     for buffer, p in where.items():
@@ -185,9 +185,9 @@ class Along:
     target: Target
     pattern: RowPattern
     lanes: int
-    writer: Writer
+    writer: EpilogueWriter
     scratch: Scratch
-    early: Mapping[Pass, Mapping[Load, int]]
+    early: Mapping[RowPass, Mapping[Load, int]]
     """Loads of a pass that prefetch what the next row needs, and how many elements before its use."""
 
     def row(self, at: At) -> None:
@@ -201,7 +201,7 @@ class Along:
                 self.outputs(p, v)
 
     # ---- a pass with reductions --------------------------------------------------------------------------------------
-    def reduce(self, p: Pass, v: Vectorizer) -> list[Operand]:
+    def reduce(self, p: RowPass, v: Vectorizer) -> list[Operand]:
         k = p.axes[-1]
         whole = k.extent // self.lanes
         count = vectors_of(p, whole)
@@ -212,13 +212,13 @@ class Along:
         each = len(inits) // len(p.reductions)
         return [self.reduced(r, found[i * each:(i + 1) * each]) for i, r in enumerate(p.reductions)]
 
-    def outer_loops(self, p: Pass, axes: tuple[Axis, ...], v: Vectorizer, sums: Sums) -> Sums:
+    def outer_loops(self, p: RowPass, axes: tuple[Axis, ...], v: Vectorizer, sums: Sums) -> Sums:
         if len(axes) == 1:
             return self.line(p, v, sums)
         return self.b.loop(axes[0], lambda *sums: self.outer_loops(p, axes[1:], Vectorizer(
             self.b, self.target, {**v.at, axes[0]: Affine.of(axes[0])}, outer=v), sums), sums)
 
-    def line(self, p: Pass, v: Vectorizer, sums: Sums) -> Sums:
+    def line(self, p: RowPass, v: Vectorizer, sums: Sums) -> Sums:
         """All terms of the last axis."""
         k, lanes, b = p.axes[-1], self.lanes, self.b
         whole, tail = k.extent // lanes * lanes, k.extent % lanes
@@ -239,7 +239,7 @@ class Along:
                 p, v, [Affine.of(loop) + whole], Piece(0, 1, 1), sums, last), sums)
         return sums
 
-    def step(self, p: Pass, v: Vectorizer, starts: Sequence[Affine], piece: Piece, sums: Sums, first: int = 0) -> Sums:
+    def step(self, p: RowPass, v: Vectorizer, starts: Sequence[Affine], piece: Piece, sums: Sums, first: int = 0) -> Sums:
         """A vector at each of these places of the last axis, for the sums of each reduction from the `first` on."""
         places = [self.at(p, v, s, piece) for s in starts]
         for e in needed(p):
@@ -255,7 +255,7 @@ class Along:
                 result[slot] = new
         return result
 
-    def at(self, p: Pass, v: Vectorizer, start: Affine, piece: Piece) -> Vectorizer:
+    def at(self, p: RowPass, v: Vectorizer, start: Affine, piece: Piece) -> Vectorizer:
         at = {**v.at, p.axes[-1]: start}
         given = self.scratch.load(p, at, 0, piece.lanes, piece.active)
         here = Vectorizer(self.b, self.target, at, p.axes[-1], piece.lanes, piece.active, given, outer=v)
@@ -274,9 +274,9 @@ class Along:
         return reduce_pairwise(self.b, r.primitive, scalars)
 
     # ---- the outputs -------------------------------------------------------------------------------------------------
-    def outputs(self, p: Pass, v: Vectorizer) -> None:
+    def outputs(self, p: RowPass, v: Vectorizer) -> None:
         if not p.axes:
-            self.writer.write(Block(v.at, None, 1, None, pieces(1, 1, True)), outer=v)
+            self.writer.write(OutputBlock(v.at, None, 1, None, pieces(1, 1, True)), outer=v)
             return
         *more, n = p.axes
         value, = p.roots
@@ -286,7 +286,7 @@ class Along:
                 row_vectors = pieces(t.size, self.lanes, self.target.has_masked)
                 places = [self.at(p, here, start + piece.start, piece) for piece in row_vectors]
                 for piece, result in zip(row_vectors, interleaved_values(places, value)):
-                    self.writer.write(Block({**at, n: start}, None, 1, n, (piece,)), outer=v, given={value: result})
+                    self.writer.write(OutputBlock({**at, n: start}, None, 1, n, (piece,)), outer=v, given={value: result})
 
             here = Vectorizer(self.b, self.target, at, outer=v)
             over(self.b, chunks(n.extent, vectors_of(p, n.extent // self.lanes) * self.lanes), tile)
@@ -295,7 +295,7 @@ class Along:
 
 
 # ---- vectors across rows: no sum has to be put together at the end ----------------------------------------------------
-def lower_across(b: Builder, pattern: RowPattern, choice: RowChoice, target: Target, writer: Writer, scratch: Scratch,
+def lower_across(b: Builder, pattern: RowPattern, choice: RowChoice, target: Target, writer: EpilogueWriter, scratch: Scratch,
                  rows: Rows | None) -> None:
     n = pattern.outer[-1]
 
@@ -318,7 +318,7 @@ class Across:
     n: Axis
     start: At
     row_vectors: tuple[Piece, ...]
-    writer: Writer
+    writer: EpilogueWriter
     scratch: Scratch
 
     def run(self) -> None:
@@ -332,7 +332,7 @@ class Across:
             else:
                 self.outputs(p, p.axes, places)
 
-    def reduced(self, p: Pass, places: Sequence[Vectorizer]) -> list[Vectorizer]:
+    def reduced(self, p: RowPass, places: Sequence[Vectorizer]) -> list[Vectorizer]:
         """The places, where the reductions of a pass are known."""
         inits = [Literal(r.identity, Type(r.dtype, v.lanes)) for r in p.reductions for v in places]
         sums = self.loops(p, p.axes, places, inits)
@@ -340,7 +340,7 @@ class Across:
         return [Vectorizer(self.b, self.target, v.at, self.n, v.lanes, v.active, results(
             self.pattern, p, sums[i::each]), outer=v) for i, v in enumerate(places)]
 
-    def loops(self, p: Pass, axes: tuple[Axis, ...], places: Sequence[Vectorizer], sums: Sequence[Operand]
+    def loops(self, p: RowPass, axes: tuple[Axis, ...], places: Sequence[Vectorizer], sums: Sequence[Operand]
               ) -> Sequence[Operand]:
         if axes:
             return self.b.loop(axes[0], lambda *sums: self.loops(p, axes[1:], self.moved(places, axes[0]), sums), sums)
@@ -355,17 +355,17 @@ class Across:
     def moved(self, places: Sequence[Vectorizer], axis: Axis) -> list[Vectorizer]:
         return [v.inner({**v.at, axis: Affine.of(axis)}) for v in places]
 
-    def loaded(self, p: Pass, places: Sequence[Vectorizer]) -> list[Vectorizer]:
+    def loaded(self, p: RowPass, places: Sequence[Vectorizer]) -> list[Vectorizer]:
         """The places, where what earlier passes have stored is known."""
         return [Vectorizer(self.b, self.target, v.at, self.n, v.lanes, v.active, self.scratch.load(
             p, v.at, piece.start, piece.lanes, piece.active), outer=v) for v, piece in zip(places, self.row_vectors)]
 
-    def outputs(self, p: Pass, axes: tuple[Axis, ...], places: Sequence[Vectorizer]) -> None:
+    def outputs(self, p: RowPass, axes: tuple[Axis, ...], places: Sequence[Vectorizer]) -> None:
         if axes:
             self.b.loop(axes[0], lambda: self.outputs(p, axes[1:], self.moved(places, axes[0])))
             return
         here = self.loaded(p, places)
         value, = p.roots
         for v, piece, result in zip(here, self.row_vectors, interleaved_values(here, value)):
-            self.writer.write(Block(v.at, None, 1, self.n, (Piece(0, piece.lanes, piece.active),)), outer=v,
+            self.writer.write(OutputBlock(v.at, None, 1, self.n, (Piece(0, piece.lanes, piece.active),)), outer=v,
                               given={value: result})

@@ -26,7 +26,7 @@ HALF_CONVERSION_OPERATIONS = 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pass:
+class RowPass:
     """One walk along a row: its `reductions`, or, where there are none, the outputs. `axes` run along the row."""
     axes: tuple[Axis, ...]
     reductions: tuple[Reduce, ...]
@@ -51,7 +51,7 @@ class RowPattern:
     outer: tuple[Axis, ...]
     inner: tuple[Axis, ...]
     extent: int
-    passes: tuple[Pass, ...]
+    passes: tuple[RowPass, ...]
     twins: Mapping[Reduce, Reduce]
     across: bool
     """Whether neighbours lie in neighbouring rows, not in one row."""
@@ -75,7 +75,7 @@ def recognise(nest: Nest) -> RowPattern | None:
     numbers = Numbers([*(r.axes for r in reductions), inner])
     stages, twins = in_stages(nest.value, numbers)
     passes = [p for stage in stages for p in passes_of(stage)]
-    passes.append(Pass(inner, (), (nest.value,)))
+    passes.append(RowPass(inner, (), (nest.value,)))
     rows = tuple(a for a in nest.axes if a in outer)
     across = bool(rows) and rows[-1] is nest.axes[-1] and (bool(inner) or any(
         isinstance(e, Load) and e.index[0].coefficient(rows[-1]) == 1 for e in every))
@@ -198,16 +198,16 @@ def in_stages(value: Expr, numbers: Numbers) -> tuple[list[list[Reduce]], dict[R
     return found, twins
 
 
-def passes_of(stage: Sequence[Reduce]) -> list[Pass]:
+def passes_of(stage: Sequence[Reduce]) -> list[RowPass]:
     """The walks for reductions that do not wait for each other: one for all with the same axes."""
     groups: dict[tuple[Axis, ...], list[Reduce]] = {}
     for r in stage:
         groups.setdefault(r.axes, []).append(r)
-    return [Pass(axes, tuple(group), tuple(r.body for r in group)) for axes, group in groups.items()]
+    return [RowPass(axes, tuple(group), tuple(r.body for r in group)) for axes, group in groups.items()]
 
 
 # ---- values that are stored, and values of the whole row -------------------------------------------------------------
-def with_values(passes: Sequence[Pass], numbers: Numbers, lanes: Axis | None) -> Iterator[Pass]:
+def with_values(passes: Sequence[RowPass], numbers: Numbers, lanes: Axis | None) -> Iterator[RowPass]:
     """The passes with what they store for each other: what two of them need, and what takes longer than that. Vectors lie
     along `lanes`, or along each pass."""
     wanted = shared(passes, numbers, lanes)
@@ -219,7 +219,7 @@ def with_values(passes: Sequence[Pass], numbers: Numbers, lanes: Axis | None) ->
         yield replace(p, loaded=loaded, stored=stored, uniform=tuple(uniform(p, numbers)))
 
 
-def shared(passes: Sequence[Pass], numbers: Numbers, lanes: Axis | None) -> set[int]:
+def shared(passes: Sequence[RowPass], numbers: Numbers, lanes: Axis | None) -> set[int]:
     """Numbers of the values to be stored."""
     known: set[int] = set()
     result: set[int] = set()
@@ -230,7 +230,7 @@ def shared(passes: Sequence[Pass], numbers: Numbers, lanes: Axis | None) -> set[
     return result
 
 
-def topmost(p: Pass, numbers: Numbers, among: set[int], ends: set[int]) -> dict[Expr, int]:
+def topmost(p: RowPass, numbers: Numbers, among: set[int], ends: set[int]) -> dict[Expr, int]:
     """The values along the row with a number `among` these, that no other such value and no value of `ends` is made of."""
     found: dict[Expr, int] = {}
     stack, seen = list(p.roots), set[int]()
@@ -247,7 +247,7 @@ def topmost(p: Pass, numbers: Numbers, among: set[int], ends: set[int]) -> dict[
     return found
 
 
-def uniform(p: Pass, numbers: Numbers) -> Iterator[Expr]:
+def uniform(p: RowPass, numbers: Numbers) -> Iterator[Expr]:
     """What is computed once for a row: no number, and no part of another such value."""
     inside = {id(x) for e in below(p.roots) if e in numbers.varying for x in operands(e)} | {id(e) for e in p.roots}
     for e in below(p.roots):

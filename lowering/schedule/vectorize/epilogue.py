@@ -71,7 +71,7 @@ def operations(value: Expr, known: Expr | None = None) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class OutputBlock:
     """A rectangle of outputs: `rows` neighbours along `row`, and along `column` the vectors `pieces`."""
     at: At
     row: Axis | None
@@ -93,7 +93,7 @@ class Block:
         return list(itertools.product(range(self.rows), self.pieces))
 
 
-class Writer:
+class EpilogueWriter:
     """Writes the blocks of one nest. `reduce` is the reduction whose values come with each block, if there is one, and
     `known` what these are the values of, if that is more than it; `largest` how many elements a block has at most."""
 
@@ -109,7 +109,7 @@ class Writer:
         self.operations = operations(self.packable or nest.value, self.known)
         self.scratch: Buffer | None = None
 
-    def write(self, block: Block, sums: Sequence[Operand] = (), outer: Vectorizer | None = None,
+    def write(self, block: OutputBlock, sums: Sequence[Operand] = (), outer: Vectorizer | None = None,
               given: Given = NOTHING) -> None:
         """Compute and store a block; `sums` are the reduction's values, vector by vector. `outer` knows what is
         computed around it, `given` what is known of a block of one vector."""
@@ -127,7 +127,7 @@ class Writer:
         long = LONG if self.packable is None else LONG_PACKED
         return long.pays(self.operations * sums, self.steps, self.terms, vectors)
 
-    def is_less_code(self, block: Block, sums: int) -> bool:
+    def is_less_code(self, block: OutputBlock, sums: int) -> bool:
         """Whether a loop is so much less code that it pays, where narrow floats make the code of each vector long."""
         if self.steps == 0 or sums < 2 or self.share == SLOWDOWN_FRACTION:
             return False
@@ -137,14 +137,14 @@ class Writer:
         slower = self.target.costs.spilled_vector_cycles * vectors
         return slower <= min(price_of(self.share) * saved, tolerated(vectors * self.steps / 2, self.share))
 
-    def units(self, block: Block) -> list[tuple[Piece, ...]]:
+    def units(self, block: OutputBlock) -> list[tuple[Piece, ...]]:
         """The vectors of a row that are stored at once."""
         column, index = block.column, self.nest.index
         if self.packable is None or column is None or index.coefficient(column) != 1 or column in index.hidden:
             return [(piece,) for piece in block.pieces]
         return units(block.pieces, self.target.lanes(4))
 
-    def store(self, block: Block, row: Affine | int, moved: Affine | int, unit: Sequence[Piece], given: Sequence[Given],
+    def store(self, block: OutputBlock, row: Affine | int, moved: Affine | int, unit: Sequence[Piece], given: Sequence[Given],
               outer: Sequence[Vectorizer | None]) -> None:
         """Neighbouring vectors of a row, `moved` from where they are in the block."""
         value = self.nest.value if len(unit) == 1 or self.packable is None else self.packable
@@ -156,12 +156,12 @@ class Writer:
         stored = vectors[0] if len(vectors) == 1 else pack(self.b, vectors)
         self.b.store(self.nest.out, i, stored, sum(p.active for p in unit), self.streaming)
 
-    def vectorizer(self, block: Block, row: Affine | int, moved: Affine | int, piece: Piece, given: Given,
+    def vectorizer(self, block: OutputBlock, row: Affine | int, moved: Affine | int, piece: Piece, given: Given,
                    outer: Vectorizer | None) -> Vectorizer:
         return Vectorizer(self.b, self.target, block.place(row, moved + piece.start), block.column, piece.lanes, piece.active,
                           given, outer, repeats=self.repeats)
 
-    def in_loops(self, block: Block, sums: Sequence[Operand], outer: Vectorizer | None) -> None:
+    def in_loops(self, block: OutputBlock, sums: Sequence[Operand], outer: Vectorizer | None) -> None:
         """The block, one vector after the other; the sums wait in memory."""
         width = block.pieces[-1].start + block.pieces[-1].lanes
         for x, (row, piece) in zip(sums, block.vectors):
@@ -173,7 +173,7 @@ class Writer:
             self.b.loop(number, lambda: self.columns_in_loops(
                 block, Affine.of(number) * step, same[0], width, outer, constants))
 
-    def columns_in_loops(self, block: Block, moved: Affine, unit: Sequence[Piece], width: int, outer: Vectorizer | None,
+    def columns_in_loops(self, block: OutputBlock, moved: Affine, unit: Sequence[Piece], width: int, outer: Vectorizer | None,
                          constants: Given) -> None:
         """The same vectors of each row; what all rows share is read once."""
         shared = [self.vectorizer(block, 0, moved, p, NOTHING, outer) for p in unit]
@@ -189,7 +189,7 @@ class Writer:
 
         self.b.loop(loop, one)
 
-    def of_columns(self, block: Block) -> list[Load]:
+    def of_columns(self, block: OutputBlock) -> list[Load]:
         """What is read beside the sums at any rate, and is the same for all rows."""
         if block.rows == 1 or self.known is None or any(isinstance(e, Guard) for e in nodes(self.nest.value)):
             return []

@@ -14,7 +14,7 @@ from ...elements.affine import Affine, Axis, Computed, Term
 from ...elements.expression import Apply, Cast, Expr, Guard, IndexValue, Load
 from ...elements.traverse import children, nodes
 from ..nest.loop_nest import Rewriter, indices_of
-from ..nest.quotient_axes import Division, division, shared_by
+from ..nest.quotient_axes import DividedPosition, division, shared_by
 
 MAX_GROUP_LANES = 64
 """Lanes that are one group, or several, at most; where there are more, the axis is better two."""
@@ -26,7 +26,7 @@ class Repeated:
     value: Expr
     inner: Expr
     group: Axis
-    by: Division
+    by: DividedPosition
 
 
 Repeats = Mapping[int, Repeated]
@@ -37,7 +37,7 @@ NOTHING: Repeats = {}
 class Grouped(Rewriter):
     """Puts an axis in the place of a quotient."""
 
-    def __init__(self, group: Axis, by: Division) -> None:
+    def __init__(self, group: Axis, by: DividedPosition) -> None:
         super().__init__({})
         self.group, self.by = group, by
 
@@ -49,9 +49,9 @@ def repeats(value: Expr, axis: Axis) -> Repeats:
     """The largest subexpressions of a value that depend on an axis by one quotient alone."""
     if not any(isinstance(t, Computed) for e in nodes(value) for i in indices_of(e) for t, _ in i.terms):
         return NOTHING
-    found = Dependence(axis)
+    found = QuotientDependence(axis)
     result: dict[int, Repeated] = {}
-    rewriters: dict[Division, Grouped] = {}
+    rewriters: dict[DividedPosition, Grouped] = {}
     seen, stack = set[int](), [value]
     while stack:
         e = stack.pop()
@@ -59,7 +59,7 @@ def repeats(value: Expr, axis: Axis) -> Repeats:
             continue
         seen.add(id(e))
         by = found.of(e)
-        if isinstance(by, Division):
+        if isinstance(by, DividedPosition):
             rewriter = rewriters.setdefault(by, Grouped(Axis(f"{axis.name}_group", by.most + 1), by))
             result[id(e)] = Repeated(e, rewriter.value(e), rewriter.group, by)
         elif by:
@@ -67,14 +67,14 @@ def repeats(value: Expr, axis: Axis) -> Repeats:
     return result
 
 
-class Dependence:
+class QuotientDependence:
     """How values depend on an axis: not at all (False), by one quotient, or otherwise (True)."""
 
     def __init__(self, axis: Axis) -> None:
         self.axis = axis
-        self.known: dict[int, Division | bool] = {}
+        self.known: dict[int, DividedPosition | bool] = {}
 
-    def of(self, e: Expr) -> Division | bool:
+    def of(self, e: Expr) -> DividedPosition | bool:
         stack = [e]
         while stack:
             node = stack[-1]
@@ -87,7 +87,7 @@ class Dependence:
                 self.known[id(node)] = self.derived(node)
         return self.known[id(e)]
 
-    def derived(self, e: Expr) -> Division | bool:
+    def derived(self, e: Expr) -> DividedPosition | bool:
         indices = [self.of_index(i) for i in indices_of(e)]
         match e:
             case Load() | IndexValue():
@@ -99,7 +99,7 @@ class Dependence:
         one = {way for way in ways if way is not False}
         return False if not one else one.pop() if len(one) == 1 else True
 
-    def of_index(self, i: Affine) -> Division | bool:
+    def of_index(self, i: Affine) -> DividedPosition | bool:
         return (shared_by(i, self.axis) or True) if self.axis in i.axes else False
 
 

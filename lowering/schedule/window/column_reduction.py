@@ -22,7 +22,7 @@ from ..nest.row_range import Rows, nested
 from ..nest.tile_axis import Piece, Tiles, chunks, over, pieces
 from ..row_reduction.recognise import plain
 from ..strategy import Constraints, Strategy
-from ..vectorize.epilogue import Block, Writer
+from ..vectorize.epilogue import EpilogueWriter, OutputBlock
 from ..vectorize.vector_reduction import combine
 from ..vectorize.vectorize import Vectorizer
 
@@ -85,7 +85,7 @@ def lower(b: Builder, nest: Nest, choice: OuterSumsChoice, target: Target) -> No
     r = main_reduction(nest, nest.axes[-1])
     assert r is not None
     room = Buffer(f"{nest.name}.sums", r.dtype, (choice.columns + choice.lanes,), "scratch")
-    pattern = OuterSums(b, target, choice, r, nest.axes[-1], b.scratch(room), Writer(b, target, nest, r, choice.lanes))
+    pattern = OuterSums(b, target, choice, r, nest.axes[-1], b.scratch(room), EpilogueWriter(b, target, nest, r, choice.lanes))
     columns = chunks(pattern.n.extent, choice.columns)
     nested(b, nest.axes[:-1], {}, lambda at: over(b, columns, lambda start, t: pattern.run({**at, pattern.n: start}, t.size)))
 
@@ -99,7 +99,7 @@ class OuterSums:
     reduce: Reduce
     n: Axis
     sums: Buffer
-    writer: Writer
+    writer: EpilogueWriter
 
     def run(self, at: At, size: int) -> None:
         first, *others = self.blocks()
@@ -137,4 +137,4 @@ class OuterSums:
 
     def outputs(self, at: At, x: Affine, vectors: Sequence[Piece]) -> None:
         for p in vectors:
-            self.writer.write(Block({**at, self.n: at[self.n] + x}, None, 1, self.n, (p,)), [self.waiting(x, p)])
+            self.writer.write(OutputBlock({**at, self.n: at[self.n] + x}, None, 1, self.n, (p,)), [self.waiting(x, p)])

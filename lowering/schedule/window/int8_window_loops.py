@@ -25,7 +25,7 @@ from ..nest.loop_nest import At, Nest, is_dense
 from ..nest.row_range import Rows, nested
 from ..nest.tile_axis import Cut, Piece, Tiles, chunks, over, pieces
 from ..strategy import Constraints, Strategy
-from ..vectorize.epilogue import Block, Writer
+from ..vectorize.epilogue import EpilogueWriter, OutputBlock
 from ..vectorize.vectorize import Vectorizer
 from .int8_blocks import GROUP_BYTES, SUM_VECTORS, Band, found_beside, narrow
 from .int8_window import ByteWindow, ByteWindowChoice, Tap, lines_of, moved, recognise
@@ -67,7 +67,7 @@ def lower(b: Builder, nest: Nest, choice: ByteWindowChoice, target: Target, rows
         make = functools.partial(packed, n=n, first=first, axes=pattern.reduce.axes, words=pattern.words, fill=pattern.fill,
                                  vectors=vectors)
         (weights, initial), _ = derive(b, (f"{nest.name}.packed", f"{nest.name}.initial"), (pattern.weights, *bias), make)
-    writer = Writer(b, target, nest, pattern.reduce, choice.rows * choice.lanes, known=known)
+    writer = EpilogueWriter(b, target, nest, pattern.reduce, choice.rows * choice.lanes, known=known)
 
     def places(at: At) -> None:
         body = Places.of(b, pattern, weights, initial, writer, at, first)
@@ -101,13 +101,13 @@ class Places:
     pattern: ByteWindow
     weights: Buffer
     initial: Buffer
-    writer: Writer
+    writer: EpilogueWriter
     first: int = 0
     """The column from which on weights are packed."""
     rows: Mapping[int, tuple[Affine, Operand]] = field(default_factory=dict)
 
     @staticmethod
-    def of(b: Builder, pattern: ByteWindow, weights: Buffer, initial: Buffer, writer: Writer, at: At,
+    def of(b: Builder, pattern: ByteWindow, weights: Buffer, initial: Buffer, writer: EpilogueWriter, at: At,
            first: int = 0) -> Places:
         rows: dict[int, tuple[Affine, Operand]] = {}
         for k in range(pattern.group.extent):
@@ -120,7 +120,7 @@ class Places:
 
     def tile(self, at: At, line: Tiles, vectors: tuple[Piece, ...]) -> None:
         for piece in vectors:
-            block = Block(at, self.pattern.m, line.size, self.pattern.n, (piece,))
+            block = OutputBlock(at, self.pattern.m, line.size, self.pattern.n, (piece,))
             places = [block.place(row, piece.start) for row in range(line.size)]
             column = places[0][self.pattern.n] - self.first
             sums: list[Operand] = [self.b.load(self.initial, column, piece.lanes)] * line.size

@@ -28,7 +28,7 @@ from ..nest.reduction_loops import MAX_UNROLLED_EXTENT, alike, reduce_loops, uns
 from ..nest.row_range import Rows, nested
 from ..nest.tile_axis import Piece, Tiles, balanced, chunks, even, interior, over, peel, pieces, repeating
 from ..strategy import Constraints, Strategy
-from ..vectorize.epilogue import Block, Writer, operations
+from ..vectorize.epilogue import EpilogueWriter, OutputBlock, operations
 from ..vectorize.lane_groups import Repeats, group_of, repeats, whole_groups
 from ..vectorize.vector_reduction import add
 from ..vectorize.vectorize import Vectorizer
@@ -142,7 +142,7 @@ def are_near(x: Load, axis: Axis) -> bool:
 
 def rows_of(nest: Nest, r: Reduce, target: Target, most: int, lanes: int, group: int) -> int:
     """How many rows a tile has: those whose code and whose cycles cost least."""
-    work = Work.of(nest, r, lanes, target, group)
+    work = WindowCost.of(nest, r, lanes, target, group)
 
     def lines(rows: int) -> int:
         return work.lines_of(balanced(nest.axes[-2].extent, rows))
@@ -159,7 +159,7 @@ def row_by_row(nest: Nest, r: Reduce, target: Target, rows: int, lanes: int) -> 
     low, high = interior(m, conditions.rows)
     if conditions.tests or high - low == m.extent or not target.has_masked or not may_repeat(nest, r, n):
         return None
-    work, share = Work.of(nest, r, lanes, target), share_of(nest.value)
+    work, share = WindowCost.of(nest, r, lanes, target), share_of(nest.value)
     vectors = max(v for v in range(1, MAX_ROW_VECTORS + 1) if columns % v == 0)
     whole = heights(nest, r, target, (low, high), WindowChoice(rows, 1, lanes), conditions, True)
     taps = math.prod(a.extent for a in conditions.tapped)
@@ -186,7 +186,7 @@ def may_repeat(nest: Nest, r: Reduce, axis: Axis) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class WindowCost:
     """What a window costs: cycles of one output vector, and of all; its code, in which tiles of columns have `shapes` sizes."""
     steps: int
     term: int
@@ -197,11 +197,11 @@ class Work:
     costs: Costs
 
     @staticmethod
-    def of(nest: Nest, r: Reduce, lanes: int, target: Target, group: int = 1) -> Work:
+    def of(nest: Nest, r: Reduce, lanes: int, target: Target, group: int = 1) -> WindowCost:
         rows, costs = math.prod(a.extent for a in nest.axes[:-1]), target.costs
         columns = columns_of(nest, r, whole_groups(lanes, group), group)
         steps, vectors = math.prod(a.extent for a in r.axes), rows * sum(-(-t.size // lanes) * t.count for t in columns)
-        return Work(steps, 1 + operations(r.body), operations(nest.value, r), vectors, len(columns),
+        return WindowCost(steps, 1 + operations(r.body), operations(nest.value, r), vectors, len(columns),
                     costs.waiting_float_sums_fraction if is_float(r.dtype) or shares(r, nest.axes[-2]) else (
                         costs.waiting_sums_fraction), costs)
 
@@ -272,7 +272,7 @@ def lower(b: Builder, nest: Nest, choice: WindowChoice, target: Target, rows: Ro
     assert r is not None
     conditions = Conditions.of(r, m, n)
     shared = repeats(nest.value, n)
-    writer = Writer(b, target, nest, r, choice.largest, repeats=shared)
+    writer = EpilogueWriter(b, target, nest, r, choice.largest, repeats=shared)
     window = WindowTile(b, target, r, conditions, m, n, writer, shared)
     lines = [Tiles(0, 1, 1)]
     if m:
@@ -300,7 +300,7 @@ def heights(nest: Nest, r: Reduce, target: Target, inside: tuple[int, int], choi
     extent = nest.axes[-2].extent
     if choice.alone:
         return [Tiles(0, 1, extent)]
-    work, m, share = Work.of(nest, r, choice.lanes, target, choice.group), nest.axes[-2], share_of(nest.value)
+    work, m, share = WindowCost.of(nest, r, choice.lanes, target, choice.group), nest.axes[-2], share_of(nest.value)
     low, high = inside
     taps = math.prod(a.extent for a in conditions.tapped)
     inner = conditions.fractions(m)
@@ -338,11 +338,11 @@ class WindowTile:
     conditions: Conditions
     m: Axis | None
     n: Axis
-    writer: Writer
+    writer: EpilogueWriter
     repeats: Repeats
 
     def tile(self, at: At, line: Tiles, vectors: tuple[Piece, ...]) -> None:
-        block = Block(at, self.m, line.size, self.n, vectors)
+        block = OutputBlock(at, self.m, line.size, self.n, vectors)
         places = [block.place(row, piece.start) for row, piece in block.vectors]
         failing = unsettled(self.conditions.rows, (places[0], places[-1]))
         single = line.size == 1  # then the loops' bounds hold them

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from tosaic.jit.stages import Lowered
 from tosaic.lowering.graph.types import Array
-from tosaic.lowering.kernels.interpret import State, run
+from tosaic.lowering.kernels.interpret import VariableContents, run
 from tosaic.lowering.loops.interpret_steps import run_program
 from tosaic.lowering.loops.text import print_program, read_program
 from tosaic.runtime.errors import Problem
@@ -14,8 +14,10 @@ from tosaic.runtime.errors import Problem
 from .reference import Outcome, Requirement
 
 
-def outcome(run_once: Callable[[Sequence[Array], State], tuple[Array, ...]], calls: Sequence[Sequence[Array]]) -> Outcome:
-    state = State()
+def outcome(
+    run_once: Callable[[Sequence[Array], VariableContents], tuple[Array, ...]], calls: Sequence[Sequence[Array]]
+) -> Outcome:
+    state = VariableContents()
     results: list[tuple[Array, ...]] = []
     states: list[dict[str, Array | None]] = []
     for inputs in calls:

@@ -17,7 +17,7 @@ from ...nest.constant_data import is_constant
 from ...nest.loop_nest import At
 from ...nest.row_range import Rows, nested
 from ...nest.tile_axis import Cut, Piece, Tiles, chunks, over
-from ...vectorize.epilogue import Block, Writer
+from ...vectorize.epilogue import EpilogueWriter, OutputBlock
 from ...vectorize.vectorize import Vectorizer
 from ..int8.amx_micro_kernel import unchanging
 from ..pack_a import RowPacking
@@ -58,7 +58,7 @@ class LimbProduct:
     split: SplitRows
     sums: Buffer | None
     stride: int
-    writer: Writer
+    writer: EpilogueWriter
 
     @staticmethod
     def of(b: Builder, pattern: Contraction, shape: Shape, target: Target) -> LimbProduct:
@@ -78,7 +78,7 @@ class LimbProduct:
             size = shape.rows * stride * (shape.grouped_blocks if shape.blocks > 1 else 1)
             sums = b.scratch(Buffer(f"{name}.tiles", "float32", (size,), "scratch"))
         rows = SplitRows.of(b, pattern, shape, power, row_packing, target)
-        writer = Writer(b, target, pattern.nest, pattern.reduce, shape.wide * LANES)
+        writer = EpilogueWriter(b, target, pattern.nest, pattern.reduce, shape.wide * LANES)
         return LimbProduct(b, pattern, target, shape, panel_groups, panels, rows, sums, stride, writer)
 
     def lower(self, rows: Rows | None) -> None:
@@ -335,7 +335,7 @@ class LimbProduct:
             for piece, outer in zip(panel.vectors, known, strict=True):
                 buffer, start, _ = self.sum_at(panel, block, Affine.of(row), piece.start)
                 value = self.b.load(buffer, start, LANES)
-                self.writer.write(Block(place, self.pattern.m, 1, self.pattern.n, (piece,)), [value], outer)
+                self.writer.write(OutputBlock(place, self.pattern.m, 1, self.pattern.n, (piece,)), [value], outer)
 
         self.b.loop(row, line)
 

@@ -21,7 +21,7 @@ from ...nest.constant_data import is_constant
 from ...nest.loop_nest import At
 from ...nest.row_range import Rows, nested
 from ...nest.tile_axis import Cut, Piece, Tiles, over
-from ...vectorize.epilogue import Writer
+from ...vectorize.epilogue import EpilogueWriter
 from ..pack_a import RowPacking
 from ..pattern import Contraction
 from .amx_choose import LANES, Shape, blocks_of, border_blocks, columns, groups, is_direct, is_plain
@@ -67,7 +67,7 @@ class TileProduct:
             stride = shape.depth + (TILE_BYTES if shape.depth % 512 == 0 else 0)
             row_packing = RowPacking.of(b, pattern, found.x, zero_points, shape.rows, shape.depth, stride, False, target)
         line = outer[-1] if shape.lines > 1 else None
-        plain, writer = is_plain(pattern, found, packed.known), Writer(
+        plain, writer = is_plain(pattern, found, packed.known), EpilogueWriter(
             b, target, pattern.nest, pattern.reduce, LANES, known=packed.known)
         sums = sums_of(b, pattern, shape, panel_groups, plain)
         panels = TilePanels(b, pattern, found, target, shape, packed, row_packing, line, sums, plain, writer)

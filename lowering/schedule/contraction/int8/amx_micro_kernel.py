@@ -14,7 +14,7 @@ from ....loops.ir import Operand
 from ....target.target import Target
 from ...nest.loop_nest import At, free_axes, operands
 from ...nest.tile_axis import Piece, Tiles, over
-from ...vectorize.epilogue import Block, Writer
+from ...vectorize.epilogue import EpilogueWriter, OutputBlock
 from ...vectorize.vectorize import Vectorizer
 from ..pack_a import RowPacking
 from ..pattern import Contraction
@@ -48,7 +48,7 @@ class TilePanels:
     line: Axis | None
     sums: Buffer | None
     plain: bool
-    writer: Writer
+    writer: EpilogueWriter
 
     # ---- sums --------------------------------------------------------------------------------------------------------
     def add(self, panel: Panel, first: Affine, begins: bool) -> None:
@@ -180,7 +180,7 @@ class TilePanels:
         value: Operand = self.b.load(self.sums, panel.slot + number * LANES, LANES)
         if self.row_packing and self.row_packing.terms:
             value = self.b.op("add", value, self.b.splat(self.b.load(self.row_packing.terms, number), LANES))
-        self.writer.write(Block(at, self.pattern.m, 1, self.pattern.n, (panel.piece,)), [value], outer)
+        self.writer.write(OutputBlock(at, self.pattern.m, 1, self.pattern.n, (panel.piece,)), [value], outer)
 
 
 def unchanging(value: Expr, around: frozenset[Axis | None], known: Expr) -> Iterator[Expr]:
