@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from ..lowering.options import CompileOptions
     from ..lowering.pipeline import State
     from ..lowering.target.target import Target
-    from .models.source import ImportedSource
-    from .tools.check.crosscheck import Source
+    from .source import ImportedSource, Source
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -289,7 +289,7 @@ def resumed(options: argparse.Namespace) -> str:
 
 def report(options: argparse.Namespace) -> Answer:
     """Memory and time of an entry; exit code 1 where it does not fit into what --fit says."""
-    from ..tools.report.report_command import find
+    from .report_command import find
 
     def lower(path: str) -> Lowered:
         named = argparse.Namespace(**{**vars(options), "model": path})

@@ -1,2 +1,2 @@
 """Model files and other systems' models as graphs, one folder for each front door. May import tracing's trees, the cache,
-stages and lowering."""
+stages, tools and lowering."""

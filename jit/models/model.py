@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from ...runtime.variables import Context
     from ..aot import Artifact
     from ..compiled import Compiled
+    from ..source import ImportedSource
     from ..stages import Lowered, Traced
     from ..tools.check.crosscheck import CrossCheck
     from ..tracing.pytree import Structure
-    from .source import ImportedSource
 
 Shapes = tuple[tuple[str, tuple[int, ...]], ...]
 """Inputs and their shapes, those that a call gives to inputs with open extents."""

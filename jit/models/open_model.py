@@ -10,10 +10,10 @@ from ...lowering.graph.types import TensorType
 from ...lowering.graph.verify import verify
 from ...lowering.rewrite.specialize import check_inputs
 from ..cache.models import Outline
+from ..source import ImportedSource
 from ..stages import Traced
 from .dynamic_shapes import input_types
 from .model import Entry, Model, Shapes
-from .source import ImportedSource
 
 Make = Callable[[Mapping[str, tuple[int, ...]]], Module]
 """Gives the verified module, with a function `main`, for inputs of these shapes, by name."""

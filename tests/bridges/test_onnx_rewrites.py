@@ -16,7 +16,7 @@ pytest.importorskip("torch_mlir", reason="torch-mlir is not installed (the extra
 pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed (the extra `test` has it)")
 
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
-from tosaic.jit.models.source import Evaluator  # noqa: E402
+from tosaic.jit.source import Evaluator  # noqa: E402
 from tosaic.jit.stages import prepared  # noqa: E402
 from tosaic.jit.tools.check.import_check import ImportCheck, check_import  # noqa: E402
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tosaic
 from tosaic.jit.command_line.cli import main
-from tosaic.jit.models.source import Evaluator
+from tosaic.jit.source import Evaluator
 from tosaic.jit.stages import Traced
 from tosaic.jit.tools.check.import_check import check_import
 from tosaic.lowering.flatbuffer.table_builder import Scalar

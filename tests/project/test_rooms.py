@@ -10,9 +10,19 @@ from functools import cache
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
-ORDER = ("target", "graph", "elements", "dialects", "text", "rewrite", "flatbuffer", "bytecode", "tflite", "kernels", "fuse",
-         "row_tiling", "loops", "schedule", "machine_code", "memory", "native", "options", "pipeline", "stage_text")
+ORDER_OF_LOWERING = ("target", "graph", "elements", "dialects", "text", "rewrite", "flatbuffer", "bytecode", "tflite",
+                     "kernels", "fuse", "row_tiling", "loops", "schedule", "machine_code", "memory", "native", "options",
+                     "pipeline", "stage_text")
 """The rooms of lowering: each may import those before it."""
+ORDER_OF_JIT = ("tracing", "calls", "source", "stage_data", "aot", "tools", "compiled", "cache", "given_options", "stages",
+                "decorator", "models", "op_by_op", "api", "command_line")
+"""The rooms of jit, folders and files alike: `models` takes the stages, which take the tools, so that what both are told of
+a model's origin is `source`, below them."""
+ORDER_OF_RUNTIME = ("records", "errors", "import_time", "deprecation", "public_names", "later", "garbage_collection",
+                    "machine_code", "interrupts", "tiles", "arena", "arguments", "variables", "threads", "executable",
+                    "python_layout", "function_object", "interpreter_variables", "interpreter", "op_by_op")
+"""The rooms of runtime."""
+ORDERS = {"lowering": ORDER_OF_LOWERING, "jit": ORDER_OF_JIT, "runtime": ORDER_OF_RUNTIME}
 CIRCLES = {
     "lowering.elements": ("affine", "expression", "traverse"),
     "lowering.graph": ("graph", "operator"),
@@ -87,13 +97,20 @@ def circles() -> list[set[str]]:
 
 
 @pytest.mark.parametrize("module", sorted(imports()), ids=str)
-def test_a_room_of_lowering_imports_those_before_it(module: str) -> None:
-    parts = module.split(".")
-    if parts[0] != "lowering" or len(parts) == 1:
+def test_a_room_imports_those_before_it(module: str) -> None:
+    top, _, rest = module.partition(".")
+    if not rest:
         return
-    assert parts[1] in ORDER
-    rooms = {other.split(".")[1] for other in imports()[module] if other.startswith("lowering.")}
-    assert all(ORDER.index(room) <= ORDER.index(parts[1]) for room in rooms), sorted(rooms)
+    order, own = ORDERS[top], rest.split(".")[0]
+    assert own in order
+    rooms = {other.split(".")[1] for other in imports()[module] if other.startswith(f"{top}.")}
+    assert all(order.index(room) <= order.index(own) for room in rooms), sorted(rooms)
+
+
+def test_every_room_has_its_place() -> None:
+    rooms = {top: {p.relative_to(ROOT / top).parts[0].removesuffix(".py") for p in SOURCES if p.is_relative_to(ROOT / top)}
+             for top in ORDERS}
+    assert {top: set(order) | {"__init__"} for top, order in ORDERS.items()} == rooms
 
 
 def test_the_circles_of_imports_are_those_that_are_explained() -> None:

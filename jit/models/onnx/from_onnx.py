@@ -21,7 +21,7 @@ from ..torch_mlir.to_tosa import Request, lowered, need, spelled_names, with_nam
 if TYPE_CHECKING:
     from ....lowering.graph.graph import Module
     from ....lowering.graph.types import Array, TensorType
-    from ..source import ImportedSource
+    from ...source import ImportedSource
 
 Shapes = Mapping[str, tuple[int, ...]]
 

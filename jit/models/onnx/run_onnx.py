@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..source import Evaluator, ImportedSource, Locate, SourceRun, StatelessRun
+from ...source import Evaluator, ImportedSource, Locate, SourceRun, StatelessRun
 
 if TYPE_CHECKING:
     from ....lowering.graph.types import Array

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ....lowering.graph.graph import Module
     from ....lowering.rewrite.tensorflow import Bindings
     from ....runtime.variables import Context
-    from ..source import ImportedSource
+    from ...source import ImportedSource
 
 _numbers: dict[str, Iterator[int]] = {}
 """How many models were read under one name: their variables are not each other's."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..source import Evaluator, ImportedSource, SourceRun
+from ...source import Evaluator, ImportedSource, SourceRun
 
 if TYPE_CHECKING:
     from ....lowering.graph.types import Array

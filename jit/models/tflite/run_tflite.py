@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..source import Evaluator, ImportedSource, SourceRun, StatelessRun
+from ...source import Evaluator, ImportedSource, SourceRun, StatelessRun
 
 if TYPE_CHECKING:
     from ....lowering.graph.types import Array

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ....lowering.graph.graph import Module
     from ....lowering.graph.types import Array
     from ....runtime.variables import Context
-    from ..source import ImportedSource
+    from ...source import ImportedSource
 
 _numbers: collections.Counter[str] = collections.Counter()
 _numbers_lock = threading.Lock()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ..source import Evaluator, ImportedSource, SourceRun
+from ...source import Evaluator, ImportedSource, SourceRun
 
 if TYPE_CHECKING:
     from ....lowering.graph.types import Array

@@ -1,1 +1,2 @@
-"""Compiled code against the interpreter, and an import against its source. May import models' sources and lowering."""
+"""Compiled code against the interpreter, and an import against its source. May import what graphs were made from and
+lowering."""

@@ -21,7 +21,7 @@ from ....lowering.graph.types import Array, TensorType
 from ....lowering.options import CompileOptions
 from ....runtime.interpreter import Interpreter, InterpreterVariables
 from ....runtime.variables import Context
-from ...models.source import ImportedSource, SourceRun
+from ...source import ImportedSource, Source
 from .differences import Comparison, Difference, Fault, Results, attempt, faults_differ, found_at
 from .external_values import give_external
 from .forbidden_indices import Violation, Watch
@@ -84,9 +84,6 @@ def observe_all(function: Function) -> tuple[Function, tuple[Operation, ...]]:
 
 
 Build = Callable[[Module, Function, CompileOptions | None], Any]
-
-Source = Callable[[], SourceRun]
-"""Begins a run of what a graph was made from (a graph of TensorFlow), with its variables as they are at first."""
 
 
 def crosscheck(module: Module, function: Function, calls: Sequence[Sequence[Array]], build: Build,

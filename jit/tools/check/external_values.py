@@ -11,7 +11,7 @@ from ....lowering.graph.graph import Function, Module
 from ....runtime.arguments import Tensor
 from ....runtime.interpreter_variables import InterpreterVariables, VariableState
 from ....runtime.variables import Context, Declaration
-from ...command_line.inputs import random_array
+from ..random_array import random_array
 
 FIRST = 1 << 16
 """Number of the first value for the generator, behind those of all inputs."""

@@ -15,7 +15,7 @@ import numpy as np
 from ....lowering.graph.graph import Function, Module
 from ....lowering.graph.types import Array
 from ....runtime.interpreter import Interpreter, InterpreterVariables
-from ...models.source import Evaluator, ImportedSource, SourceRun, first_line
+from ...source import Evaluator, ImportedSource, SourceRun, first_line
 from .differences import Comparison, Difference, Fault, Pick, attempt, faults_differ, found_at
 from .rounding_bounds import Errors, Samples
 

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from ...lowering.graph.types import Array
+    from ..lowering.graph.types import Array
 
 
 class SourceRun(Protocol):
@@ -19,6 +19,10 @@ class SourceRun(Protocol):
     def __call__(self, arrays: Sequence[Array]) -> Sequence[Array]: ...
     @property
     def variables(self) -> Mapping[str, Array | None]: ...
+
+
+Source: TypeAlias = Callable[[], SourceRun]
+"""Begins a run of what a graph was made from (a graph of TensorFlow), with its variables as they are at first."""
 
 
 @dataclass(slots=True)

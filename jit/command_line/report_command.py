@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ....runtime.errors import Problem
-from ...models.model import read_bytes
-from . import saved
-from .build_report import report
-from .text import Report
+from ...runtime.errors import Problem
+from ..models.read import read_bytes
+from ..tools.report import Report, report, saved
 
 if TYPE_CHECKING:
-    from ...stage_data import LoweredData
+    from ..stage_data import LoweredData
 
 Lower = Callable[[str], "LoweredData"]
 """Reads and lowers the model at a path."""
@@ -35,7 +33,7 @@ def find(options: argparse.Namespace, lower: Lower) -> Found:
     JSON: the keys of `Report.as_dict`, and `fit` (`Fit.as_dict`) and `html` (the file) where asked; with --diff those of
     `Diff.as_dict`.
     """
-    from .fit import fit, parse_limits
+    from ..tools.report.fit import fit, parse_limits
     limits = parse_limits(options.fit) if options.fit else ()
     if options.diff:
         return compare(options, lower)
@@ -44,7 +42,7 @@ def find(options: argparse.Namespace, lower: Lower) -> Found:
     parts = [str(verdict)] if verdict else []
     answer = facts.as_dict() | ({"fit": verdict.as_dict()} if verdict else {})
     if options.html:
-        from .page import page
+        from ..tools.report.page import page
         parts.append(write(options.html, page(facts, title_of(options, facts), verdict)))
         answer["html"] = options.html
     return Found("\n\n".join(parts) or str(facts), answer, verdict is None or verdict.fits)
@@ -52,7 +50,7 @@ def find(options: argparse.Namespace, lower: Lower) -> Found:
 
 def compare(options: argparse.Namespace, lower: Lower) -> Found:
     """What changes from the model to the one of --diff."""
-    from .diff import diff
+    from ..tools.report.diff import diff
     for name in ("fit", "html"):
         if getattr(options, name):
             raise Problem(f"--diff and --{name} do not go together", kind="option", help="give them one at a time")
@@ -83,7 +81,7 @@ def title_of(options: argparse.Namespace, facts: Report) -> str:
 
 def write(path: str, text: str) -> str:
     """Write a page, and say so."""
-    from ...aot import write_files
+    from ..aot import write_files
     data = text.encode()
     write_files(Path(path).parent, {Path(path): data})
     return f"{path}: {len(data):,} bytes"
