@@ -23,7 +23,6 @@ from .graph.verify import verify
 from .kernels.kernel import Kernels
 from .loops.ir import Function as LoopFunction
 from .loops.program import Program
-from .loops.schedule_record import KernelRecord
 from .loops.verify import verify_program
 from .memory.plan import Plan
 from .memory.planner import smallest_plan
@@ -54,8 +53,7 @@ Stage = Literal["graph", "kernels", "loops", "plan"]
 @dataclass(frozen=True, slots=True)
 class State:
     """What one pass hands to the next. `module` is None where the pipeline begins behind the graph; `programs` are the
-    candidates of which planning takes one; `asked` is the schedule that a text asks for; `ready` hears of each function of
-    loops as soon as it is there."""
+    candidates of which planning takes one; `ready` hears of each function of loops as soon as it is there."""
     name: str
     target: Target
     threads: int
@@ -64,7 +62,6 @@ class State:
     kernels: Kernels | None = None
     programs: tuple[Program, ...] = ()
     plan: Plan | None = None
-    asked: Sequence[KernelRecord] | None = None
     ready: Ready | None = None
 
     @property
@@ -111,7 +108,7 @@ def in_order(state: State) -> State:
 def scheduled(state: State) -> State:
     assert state.kernels is not None
     options = state.options
-    asked = options.schedule.read() if isinstance(options.schedule, ScheduleText) else state.asked
+    asked = options.schedule.read() if isinstance(options.schedule, ScheduleText) else None
     programs = lower_each_way(state.kernels, state.target, options.rows, state.threads, options.memory.workspace_io,
                               state.ready, options.precision, options.tuning, asked)
     return replace(state, programs=tuple(programs))
