@@ -108,7 +108,7 @@ def in_order(state: State) -> State:
 def scheduled(state: State) -> State:
     assert state.kernels is not None
     options = state.options
-    asked = options.schedule.read() if isinstance(options.schedule, ScheduleText) else None
+    asked = options.schedule if isinstance(options.schedule, ScheduleText) else None
     programs = lower_each_way(state.kernels, state.target, options.rows, state.threads, options.memory.workspace_io,
                               state.ready, options.precision, options.tuning, asked)
     return replace(state, programs=tuple(programs))

@@ -95,10 +95,9 @@ def texts_after_all(state: State, whole: bool = False) -> Iterator[str]:
 # ---- from a text on --------------------------------------------------------------------------------------------------
 def stage_of(text: str) -> str:
     """Which stage a text is of: its first word says it."""
-    first = text.split(maxsplit=1)[0] if text.strip() else ""
-    if first == "kernel":
-        return "schedule"
-    return {"kernels": "kernels", "program": "loops", "plan": "plan"}.get(first, "graph")
+    words = text.split(maxsplit=1)
+    known = {"kernels": "kernels", "kernel": "schedule", "program": "loops", "plan": "plan"}
+    return known.get(words[0], "graph") if words else "an empty text"
 
 
 def resumed(sources: Sequence[tuple[str, str]], options: CompileOptions) -> State:
@@ -119,7 +118,7 @@ def resumed(sources: Sequence[tuple[str, str]], options: CompileOptions) -> Stat
         case ["loops", "plan"]:
             return with_plan(read_loops(found["loops"], options), found["plan"])
         case names:
-            raise Problem(f"nothing can be made of {' and '.join(names)} alone", kind="argument",
+            raise Problem(f"nothing can be made of {' and '.join(names)} alone", found[names[0]].position(0), kind="argument",
                           help="a text of kernels, or of kernels and a schedule, of loops, or of loops and a plan")
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...lowering.graph.types import Array
-from ...runtime.errors import Problem, printable
+from ...runtime.errors import Problem, Source, printable
 
 if TYPE_CHECKING:
     from ...lowering.kernels.kernel import Kernel
@@ -201,12 +201,22 @@ def write_findings(path: str | os.PathLike[str], tuning: Tuning, machine: Target
 
 def read_findings(path: str | os.PathLike[str]) -> Choices:
     """What `write_findings` has kept. Raises a Problem for another file."""
+    name, remedy = os.fspath(path), "tosaic tune MODEL -o FILE writes one"
     try:
-        found = json.loads(Path(path).read_text())
-        if found["format"] != FORMAT:
-            raise ValueError
-        return tuple((str(name), tuple(map(str, texts))) for name, texts in found["findings"].items())
+        source = Source(name, text := Path(name).read_text())
     except OSError as error:
-        raise Problem(f"{path} cannot be read: {error.strerror}", kind="file") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise Problem(f"{path} is no tuning", kind="file", help="tosaic tune MODEL -o FILE writes one") from None
+        raise Problem(f"{name} cannot be read: {error.strerror}", kind="file") from None
+    except ValueError:
+        raise Problem(f"{name} is no tuning: it is no text", kind="file", help=remedy) from None
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Problem(f"{name} is no tuning: it is no JSON", source.position(getattr(error, "pos", 0)), kind="file",
+                      help=remedy) from None
+    match found:
+        case {"format": str(known), "findings": dict(findings)} if known == FORMAT and all(
+                isinstance(texts, list) for texts in findings.values()):
+            return tuple((kernel, tuple(map(str, texts))) for kernel, texts in findings.items())
+        case _:
+            raise Problem(f"{name} is no tuning: it has not the format {FORMAT!r} and its findings", source.position(0),
+                          kind="file", help=remedy)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ...runtime.errors import Problem, printable
+from ...runtime.errors import Position, Problem, printable
 from ...runtime.records import dataclass
 from ..elements.affine import Affine
 from ..elements.expression import Buffer, Load, Reduce
@@ -38,7 +38,7 @@ from .nest.split_nest import collapse, split
 from .parallelize import MAX_DIVIDED_DEPTH, Shared, share, share_among, task_count
 from .row_reduction import fused_chain
 from .schedule_cache import NONE, Request, Rings, ScheduleCache, Scheduled
-from .schedule_text import lines_of
+from .schedule_text import ScheduleText, lines_of
 from .search_space import Choices, as_asked, record_of, tuned
 from .strategies import Uses, choose
 from .strategy import Constraints, Precision, Strategy
@@ -193,25 +193,26 @@ def work(kernel: Kernel) -> int:
 
 # ---- a program -------------------------------------------------------------------------------------------------------
 def lower(kernels: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1,
-          precision: Precision = "f32", findings: Choices = (), asked: Sequence[KernelRecord] | None = None) -> Program:
+          precision: Precision = "f32", findings: Choices = (), asked: ScheduleText | None = None) -> Program:
     """Every kernel as loops. Kernels whose values in between are too large for the cache run together, some rows at a
     time; with `rows` "memory" those with which the least memory is needed, with "never" none. Steps with work enough are
-    divided among `threads` threads. `asked` is the schedule of each kernel, where a text gives it."""
+    divided among `threads` threads. `asked` is the text of a schedule, where one is given."""
     tiled = tile_by_rows(kernels, target, rows, threads)
     request = Request(target, precision, findings=findings)
-    return Lowering(kernels, tiled, request, threads, ScheduleCache(scheduled), asked).program()
+    return Lowering(kernels, tiled, request, threads, ScheduleCache(scheduled), records_of(asked, kernels)).program()
 
 
 def lower_each_way(kernels: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1,
                    workspace_io: bool = False, ready: Ready | None = None, precision: Precision = "f32",
-                   findings: Choices = (), asked: Sequence[KernelRecord] | None = None) -> list[Program]:
+                   findings: Choices = (), asked: ScheduleText | None = None) -> list[Program]:
     """`lower`, with every order of the steps of which only a plan can tell which needs the least memory. `ready` is called
     with each function of the first of them as soon as it is there."""
     request, cache = Request(target, precision, findings=findings), ScheduleCache(scheduled)
     found = ways(kernels, target, rows, threads, workspace_io)
-    if asked is not None:  # of ways with other rows than those that it says, there is none for it
-        found = [way for way in found if has_rows(kernels, way, asked)] or found[:1]
-    return [Lowering(kernels, way, request, threads, cache, asked, None if number else ready).program()
+    records = records_of(asked, kernels)
+    if records is not None:  # of ways with other rows than those that it says, there is none for it
+        found = [way for way in found if has_rows(kernels, way, records)] or found[:1]
+    return [Lowering(kernels, way, request, threads, cache, records, None if number else ready).program()
             for number, way in enumerate(found)]
 
 
@@ -229,9 +230,6 @@ class Lowering:
     def program(self) -> Program:
         """All of them."""
         k = self.kernels
-        if self.asked is not None and len(self.asked) != len(k.kernels):
-            raise differs(self.asked[0] if self.asked else None,
-                          f"the schedule has {len(self.asked)} kernels, and the function {len(k.kernels)}")
         rows = row_records(k, self.tiled)
         for record, other in zip(rows, self.asked or ()):
             check_rows(record, other)
@@ -308,7 +306,7 @@ class Lowering:
         function = fused_chain.schedule(self.kernels.kernels, chain, lower_nest, keeps)
         for i, nests in noted.items():
             if self.asked is not None and len(self.asked[i].nests) > len(nests):
-                raise differs(self.asked[i].nests[len(nests)], f"kernel {i} has only {len(nests)} loop nests")
+                raise differs(self.asked[i].nests[len(nests)].position, f"kernel {i} has only {len(nests)} loop nests")
         chained.update(noted)
         return function
 
@@ -330,10 +328,21 @@ def row_records(kernels: Kernels, tiled: TiledByRows) -> list[KernelRecord]:
     return result
 
 
+def records_of(asked: ScheduleText | None, kernels: Kernels) -> tuple[KernelRecord, ...] | None:
+    """The schedule of each kernel that a text asks for; a Problem where it has more kernels or fewer."""
+    if asked is None:
+        return None
+    records, count = asked.read(), len(kernels.kernels)
+    if len(records) == count:
+        return records
+    what = f"the schedule has {len(records)} kernels, and the function {count}" if records else (
+        f"the schedule is empty, and the function has {count} kernel{'s' * (count != 1)}")
+    raise differs(records[count].position if len(records) > count else asked.end, what)
+
+
 def has_rows(kernels: Kernels, tiled: TiledByRows, asked: Sequence[KernelRecord]) -> bool:
     """Whether the rows that run at a time are those that a text says."""
-    found = row_records(kernels, tiled)
-    return len(found) == len(asked) and all((a.rows, a.chain) == (b.rows, b.chain) for a, b in zip(found, asked))
+    return all((a.rows, a.chain) == (b.rows, b.chain) for a, b in zip(row_records(kernels, tiled), asked))
 
 
 def check_rows(record: KernelRecord, asked: KernelRecord) -> None:
@@ -341,11 +350,12 @@ def check_rows(record: KernelRecord, asked: KernelRecord) -> None:
     before their nests have strategies."""
     for own, other in ((record.rows, asked.rows), (record.chain, asked.chain)):
         if own != other:
-            raise differs(other or asked, f"the rows of {asked.origin!r} that run at a time are others than the schedule says")
+            raise differs((other or asked).position,
+                          f"the rows of {asked.origin!r} that run at a time are others than the schedule says")
 
 
-def differs(where: KernelRecord | NestRecord | RowRecord | ChainRecord | None, what: str) -> Problem:
-    return Problem(what, where.position if where else None, kind="schedule",
+def differs(where: Position | None, what: str) -> Problem:
+    return Problem(what, where, kind="schedule",
                    help="a schedule is for one model, machine and set of options (rows, threads, order); print it again")
 
 

@@ -37,6 +37,11 @@ class ScheduleText:
     def read(self) -> tuple[KernelRecord, ...]:
         return read_schedule(self.text, self.source)
 
+    @property
+    def end(self) -> Position:
+        """Behind the last character that is no space: where a kernel is missing."""
+        return Source(self.source, self.text).position(len(self.text.rstrip()))
+
 
 def print_schedule(schedules: Sequence[KernelRecord]) -> str:
     """All kernels, in order."""

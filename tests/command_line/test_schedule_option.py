@@ -31,6 +31,8 @@ def test_a_schedule_from_a_file_is_used(tmp_path: Path, capsys: pytest.CaptureFi
     ("content", "message"),
     [
         (b"kernel 0: x\n  what\n", "schedule.txt:2:3: error[schedule]: expected a loop nest"),
+        (b"", "schedule.txt:1:1: error[schedule]: the schedule is empty, and the function has "),
+        (b"// no kernels\n", "schedule.txt:1:1: error[schedule]: expected `kernel 0: ` and its operators, got '// no kernels'"),
         (b"\xff\xfe", "is no text"),
         (
             b"kernel 0: x\n  result0 [i<3] elementwise: 1 vectors of 8\n" * 2,

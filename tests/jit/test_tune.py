@@ -132,13 +132,15 @@ def test_a_file_keeps_findings_for_any_compile(tmp_path: Path, clock: dict[str, 
     assert list(tmp_path.glob("*.o"))
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "other", "findings": {}}',
-                                  '{"format": "tosaic tuning 3", "findings": 3}', '{"format": "tosaic tuning 3"}'])
+@pytest.mark.parametrize("text", ["", "// {}", pytest.param("[" * 100_000, id="deep"), '{"format": "tosaic', "[]", "{}",
+                                  '{"format": "other", "findings": {}}', '{"format": "tosaic tuning 3", "findings": 3}',
+                                  '{"format": "tosaic tuning 3"}'])
 def test_another_file_is_a_problem(tmp_path: Path, text: str) -> None:
     file = tmp_path / "found.json"
     file.write_text(text)
-    with pytest.raises(Problem, match="is no tuning"):
+    with pytest.raises(Problem, match=r"found.json is no tuning: it (is no JSON|has not the format)") as caught:
         tuning.read_findings(file)
+    assert "found.json:1:" in str(caught.value.position) and caught.value.help
     with pytest.raises(Problem, match="cannot be read"):
         tuning.read_findings(tmp_path / "absent.json")
 

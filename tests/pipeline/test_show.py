@@ -59,6 +59,17 @@ def test_what_is_wrong_is_said(show, arguments: tuple[str, ...], message: str) -
     assert message in show(*arguments, code=code)
 
 
+@pytest.mark.parametrize(("text", "message"), [
+    ("", "stage.txt:1:1: error[argument]: nothing can be made of an empty text alone"),
+    ("// a comment", "stage.txt:1:1: error[argument]: nothing can be made of graph alone"),
+    ("kernel 0: x", "stage.txt:1:1: error[argument]: nothing can be made of schedule alone")])
+def test_a_text_of_no_stage_is_a_problem_with_its_place(show, text: str, message: str, tmp_path: Path  # type: ignore[no-untyped-def]
+                                                        ) -> None:
+    stage = tmp_path / "stage.txt"
+    stage.write_text(text)
+    assert message in show("loops", "--from", stage, code=2)
+
+
 def test_a_plan_that_is_wrong_for_the_loops_is_a_problem(show, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     loops, plan = tmp_path / "loops.txt", tmp_path / "plan.txt"
     loops.write_text(show(MODEL, "loops", "--whole"))

@@ -21,7 +21,7 @@ from tosaic.lowering.loops.verify import verify_program
 from tosaic.lowering.row_tiling.row_tiling import RowPolicy
 from tosaic.lowering.schedule.schedule import lower, lower_each_way, strategies_of
 from tosaic.lowering.schedule.schedule_cache import Request
-from tosaic.lowering.schedule.schedule_text import print_schedule, read_schedule
+from tosaic.lowering.schedule.schedule_text import ScheduleText, print_schedule, read_schedule
 from tosaic.lowering.schedule.search_space import alternatives
 from tosaic.lowering.schedule.strategy import Precision
 from tosaic.lowering.target.presets import target
@@ -86,7 +86,7 @@ def each_program() -> Iterator[tuple[str, Callable[[str | None], list[Program]]]
 def ways_of(kernels: Kernels, machine: Target, rows: RowPolicy | None, threads: int, precision: Precision
             ) -> Callable[[str | None], list[Program]]:
     return lambda text: lower_each_way(kernels, machine, rows, threads, precision=precision,
-                                       asked=None if text is None else read_schedule(text))
+                                       asked=None if text is None else ScheduleText(text))
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ def test_a_text_chooses_another_tile(name: str) -> None:
     plain = lower(kernels, machine)
     strategy, = strategies_of(kernels.kernels[0], Request(machine))
     other = print_schedule(plain.schedules).replace(str(strategy), str(alternatives(strategy)[2]), 1)
-    program = lower(kernels, machine, asked=read_schedule(other))
+    program = lower(kernels, machine, asked=ScheduleText(other))
     verify_program(program)
     assert print_schedule(program.schedules) == other
     assert print_program(program) != print_program(plain)
@@ -165,7 +165,7 @@ def test_a_text_chooses_inside_of_a_chain() -> None:
     text = print_schedule(program.schedules)
     order = "vectors of 16, packed while running, rows"
     other = changed(text, rf"\d+ rows by \d {order}", f"9 rows by 3 {order}")
-    again = lower(kernels, V4, asked=read_schedule(other))
+    again = lower(kernels, V4, asked=ScheduleText(other))
     assert other != text and print_schedule(again.schedules) == other and print_program(again) != print_program(program)
 
 
@@ -175,7 +175,7 @@ def test_a_text_says_how_many_tasks_there_are() -> None:
     text = print_schedule(lower(kernels, V4, threads=4).schedules)
 
     def parts(text: str) -> set[int]:
-        return {s.tasks for s in lower(kernels, V4, threads=4, asked=read_schedule(text)).steps if isinstance(s, Compute)}
+        return {s.tasks for s in lower(kernels, V4, threads=4, asked=ScheduleText(text)).steps if isinstance(s, Compute)}
 
     assert 5 in parts(changed(text, r"tasks: \d+ ", "tasks: 5 "))
     assert parts(re.sub(r"\n  tasks: .*", "", text)) == {1}
@@ -207,11 +207,61 @@ def test_a_text_for_something_else_is_a_problem_with_its_place(fault: str) -> No
     kernels = layers(64, 128, 96)
     text = changed(print_schedule(lower(kernels, V4).schedules), old, new)
     with pytest.raises(tosaic.Problem, match=message) as caught:
-        lower(kernels, V4, asked=read_schedule(text, "s.txt"))
+        lower(kernels, V4, asked=ScheduleText(text, "s.txt"))
     problem = caught.value
     assert problem.kind == "schedule" and problem.help and str(problem.position).startswith("s.txt:")
     if new and "\n" not in new:
         assert problem.position is not None and new.strip() in text.split("\n")[problem.position.line - 1]
+
+
+@pytest.mark.parametrize("text", ["", "\n", " \t\n\n"])
+def test_an_empty_text_is_a_problem_at_its_beginning(text: str) -> None:
+    with pytest.raises(tosaic.Problem) as caught:
+        lower(layers(64, 128, 96), V4, asked=ScheduleText(text, "s.txt"))
+    assert str(caught.value).startswith("s.txt:1:1: error[schedule]: the schedule is empty, and the function has 2 kernels\n")
+    assert caught.value.help
+
+
+def test_an_empty_text_is_the_schedule_of_a_function_without_kernels() -> None:
+    kernels = fuse(module := Graph().module(), module.function("main"))
+    assert not kernels.kernels and print_schedule(lower(kernels, V4).schedules) == ""
+    assert lower(kernels, V4, asked=ScheduleText("")).schedules == ()
+
+
+@pytest.mark.parametrize("text", ["// a comment", "# a comment\n# and another", "\n\n// a comment\n"])
+def test_a_text_of_comments_is_a_problem_at_the_first(text: str) -> None:
+    with pytest.raises(tosaic.Problem, match=r"expected `kernel 0: ` and its operators, got '(//|#) a comment'") as caught:
+        lower(layers(64, 128, 96), V4, asked=ScheduleText(text, "s.txt"))
+    assert str(caught.value.position) == f"s.txt:{1 + len(text) - len(text.lstrip())}:1" and caught.value.help
+
+
+def test_a_text_that_ends_early_is_a_problem_at_its_end() -> None:
+    """Wherever it is cut: the place is in the last line, or at the kernel of it."""
+    kernels = layers(64, 128, 96)
+    whole = print_schedule(lower(kernels, V4).schedules)
+    refused = 0
+    for length in range(len(whole)):
+        text = whole[:length]
+        try:
+            program = lower(kernels, V4, asked=ScheduleText(text, "s.txt"))
+        except tosaic.Problem as problem:
+            refused += 1
+            assert problem.position and problem.kind == "schedule" and problem.help, text
+            last = len(text.rstrip().split("\n"))
+            assert problem.position.source.name == "s.txt" and problem.position.line in (last, last - 1), text
+        else:
+            assert print_schedule(program.schedules) == text
+    assert refused > len(whole) * 0.9
+
+
+def test_kernels_that_are_missing_or_too_many_have_their_place() -> None:
+    kernels = layers(64, 128, 96)
+    lines = print_schedule(lower(kernels, V4).schedules).split("\n")
+    for text, place, count in (("\n".join(lines[:2]), f"s.txt:2:{len(lines[1]) + 1}", 1),
+                               ("\n".join([*lines, "kernel 2: tanh", "kernel 3: tanh"]), "s.txt:5:1", 4)):
+        with pytest.raises(tosaic.Problem, match=f"the schedule has {count} kernels, and the function 2") as caught:
+            lower(kernels, V4, asked=ScheduleText(text, "s.txt"))
+        assert str(caught.value.position) == place
 
 
 @pytest.mark.usefixtures("fine")
@@ -219,4 +269,4 @@ def test_tasks_that_cannot_be_are_a_problem() -> None:
     kernels = layers(64, 128, 96)
     text = changed(print_schedule(lower(kernels, V4, threads=4).schedules), r"tasks: \d+ ", "tasks: 999999 ")
     with pytest.raises(tosaic.Problem, match="cannot be divided into 999999 tasks"):
-        lower(kernels, V4, threads=4, asked=read_schedule(text))
+        lower(kernels, V4, threads=4, asked=ScheduleText(text))
