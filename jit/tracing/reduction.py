@@ -5,13 +5,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ...lowering.formulas import softmax as formulas
+from ...lowering.formulas.term import Term
 from ...lowering.graph.types import F32, I16, I32, UI8
-from .arithmetic import astype, bitwise_xor, convert, divide, multiply, negative, subtract, zero_point
+from .arithmetic import astype, bitwise_xor, multiply, negative, subtract
 from .conversion import axis_of, broadcast, tensor
-from .functions import exp, log
 from .layout import broadcast_to, expand_dims, reshape, squeeze
 from .tensor import Tensor
-from .trace import apply, problem
+from .trace import apply, problem, recorded
 
 Axes = int | Sequence[int] | None
 
@@ -86,14 +87,14 @@ def argmin(x: Any, axis: int | None = None) -> Tensor:
 
 def softmax(x: Any, axis: int = -1) -> Tensor:
     x = tensor(x)
-    powers = exp(subtract(x, max(x, axis, True)))
-    return divide(powers, sum(powers, axis, True))
+    place = axis_of(axis, x.ndim)
+    return recorded(lambda t: formulas.softmax(t, place), x)
 
 
 def logsumexp(x: Any, axis: int = -1, keepdims: bool = False) -> Tensor:
     x = tensor(x)
-    top = max(x, axis, True)
-    result = log(sum(exp(subtract(x, top)), axis, True)) + top
+    place = axis_of(axis, x.ndim)
+    result = recorded(lambda t: formulas.log_sum_exp(t, place), x)
     return result if keepdims else squeeze(result, axis)
 
 
@@ -102,7 +103,7 @@ def matmul(a: Any, b: Any) -> Tensor:
     element = next((v.element for v in (a, b) if isinstance(v, Tensor)), None)
     x, y = tensor(a, element), tensor(b, element)
     if x.element == y.element and x.element in (I16, UI8):
-        x, y = convert(x, I32), convert(y, I32)
+        x, y = astype(x, I32), astype(y, I32)
     if not x.ndim or not y.ndim or x.element != y.element:
         raise problem(f"matmul of {x.type} and {y.type}: it needs two tensors of one element type, of rank 1 or more")
     result = product(expand_dims(x, 0) if x.ndim == 1 else x, expand_dims(y, 1) if y.ndim == 1 else y)
@@ -126,8 +127,12 @@ def product(x: Tensor, y: Tensor) -> Tensor:
     else:
         left = reshape(broadcast_to(x, (*batch, rows, inner)), (count, rows, inner))
         right = reshape(broadcast_to(y, (*batch, inner, width)), (count, inner, width))
-    zero = zero_point(x.element)
-    return reshape(apply("matmul", left, right, zero, zero), (*batch, rows, width))
+    return reshape(recorded(matrix_product, left, right), (*batch, rows, width))
+
+
+def matrix_product(x: Term, y: Term) -> Term:
+    zero = x.builder.zero_point(x.element)
+    return x.of(x.builder("matmul", x.value, y.value, zero, zero))
 
 
 def dot(a: Any, b: Any) -> Tensor:

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...lowering.formulas.term import Term
+from ...lowering.formulas.tosa_builder import PlacedBuilder
 from ...lowering.graph.graph import Block, BlockBuilder, Operation, Value
 from ...lowering.graph.operator import OPERATORS, Op
 from ...lowering.graph.types import BY_STORAGE, Array, ElementType, Type
@@ -186,16 +188,38 @@ def frozen(array: Array) -> Array:
     return array
 
 
+def builder(scope: Scope, position: Position | None) -> PlacedBuilder:
+    """What appends operators to a block that is being traced."""
+    from ...lowering.dialects import tosa as _  # noqa: F401  fills the table
+    return PlacedBuilder(scope.builder, position)
+
+
+def recorded(formula: Callable[..., Term], *operands: Tensor) -> Tensor:
+    """A formula of terms (`lowering/formulas`), all of whose operations stand at the user's place."""
+    from .tensor import Tensor
+    scope, position = current(), caller()
+    extend = builder(scope, position)
+    found = formula(*(Term(extend, usable(operand, scope, position)) for operand in operands)).value
+    for operand in operands:
+        if operand.value is found:
+            return operand
+    return Tensor(found, scope)
+
+
 def constant(array: Array, element: ElementType | None = None) -> Tensor:
     """A constant of the graph; `element` where the dtype does not say which (i4, i48)."""
-    if element is None:
-        element = BY_STORAGE.get(array.dtype.name)
-        if element is None:
-            raise problem(f"an array of {array.dtype} cannot be a tensor", "type", help="tensors hold numbers or bools")
-    to = None if BY_STORAGE.get(array.dtype.name) == element else element
-    return record(operator("const")(values=frozen(array), to=to))[0]
+    if element is None and array.dtype.name not in BY_STORAGE:
+        raise problem(f"an array of {array.dtype} cannot be a tensor", "type", help="tensors hold numbers or bools")
+    return made(lambda extend: extend.constant(frozen(array), element))
 
 
 def shape(values: Sequence[int]) -> Tensor:
     """A constant list of extents."""
-    return apply("const_shape", values=frozen(np.asarray(values, np.int64).reshape(len(values))))
+    return made(lambda extend: extend.shape(values))
+
+
+def made(what: Callable[[PlacedBuilder], Value]) -> Tensor:
+    """What a builder makes of nothing, at the user's place."""
+    from .tensor import Tensor
+    scope = current()
+    return Tensor(what(builder(scope, caller())), scope)

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..dialects.tosa.convolution import Convolution, DepthwiseConv2D, TransposeConv2D
-from ..dialects.tosa.data import Const
+from ..formulas.tosa_builder import PlacedBuilder
 from ..graph.graph import Block, BlockBuilder, Function, Module, Operation, Value, uses
 from ..graph.types import Array, TensorType
 
@@ -55,9 +55,7 @@ class Folding:
         return operation
 
     def constant(self, array: Array, like: Value) -> Value:
-        array = np.ascontiguousarray(array.astype(like.tensor.element.dtype))
-        array.setflags(write=False)
-        return self.constants.add(Const(values=array), position=like.position)[0]
+        return PlacedBuilder(self.constants, like.position).constant(array.astype(like.tensor.element.dtype))
 
     # ---- behind a convolution ------------------------------------------------------------------------------------
     def scaled(self, operation: Operation) -> Operation | None:

@@ -5,14 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..dialects.tosa.bitwise import LogicalAnd
-from ..dialects.tosa.data import Const, ConstShape
 from ..dialects.tosa.fourier import halves
-from ..dialects.tosa.layout import Reshape, Slice
-from ..dialects.tosa.ternary import Select
 from ..dialects.tosaic.fourier import Fourier2D
+from ..formulas.tosa_builder import PlacedBuilder
 from ..graph.graph import BlockBuilder, Module, Operation, Value
-from ..graph.types import Array
 from .expand import expand
 
 SPARE = 16
@@ -35,23 +31,16 @@ def transform(builder: BlockBuilder, operation: Operation) -> tuple[Value, ...]:
     half = operation.op.name == "tosa.rfft2d"
     columns = min(width // 2 + SPARE, width) if half else width
     op = Fourier2D(columns=columns, inverse=not half and operation.op.inverse)  # type: ignore[attr-defined]
-
-    def constant(values: Array) -> Value:
-        return builder.add(Const(values), position=position)[0]
+    add = PlacedBuilder(builder, position)
+    both, = add.add(op, *operation.operands)
+    kept = width // 2 + 1 if half else width
 
     def part(number: int) -> Value:
-        start, size = (builder.add(ConstShape(np.array(x, np.int64)), position=position)[0]
-                       for x in ((0, number, 0, 0), (batch, 1, height, kept)))
-        cut = builder.add(Slice(), both, start, size, position=position)[0]
-        shape = builder.add(ConstShape(np.array((batch, height, kept), np.int64)), position=position)[0]
-        return builder.add(Reshape(), cut, shape, position=position)[0]
+        return add.reshape(add.slice(both, (0, number, 0, 0), (batch, 1, height, kept)), (batch, height, kept))
 
-    both, = builder.add(op, *operation.operands, position=position)
-    kept = width // 2 + 1 if half else width
     if not half:
         return part(0), part(1)
     rows, places = np.zeros((1, height, 1), bool), np.zeros((1, 1, kept), bool)
     rows[:, list(halves(height))], places[:, :, list(halves(width))] = True, True
-    corners = builder.add(LogicalAnd(), constant(rows), constant(places), position=position)[0]
-    zero = constant(np.zeros((1, 1, 1), np.float32))
-    return part(0), builder.add(Select(), corners, zero, part(1), position=position)[0]
+    corners = add("logical_and", add.constant(rows), add.constant(places))
+    return part(0), add.select(corners, add.constant(np.zeros((1, 1, 1), np.float32)), part(1))

@@ -11,12 +11,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..dialects.tosa.comparison import Equal
-from ..dialects.tosa.data import Const, ConstShape
-from ..dialects.tosa.layout import Reshape
 from ..dialects.tosa.ternary import Select
+from ..formulas.tosa_builder import PlacedBuilder
 from ..graph.graph import Block, BlockBuilder, Module, Operation, Value
-from ..graph.operator import Op, UnknownOp
+from ..graph.operator import UnknownOp
 from ..graph.types import TensorType
 
 Definitions = Mapping[Value, Operation]
@@ -114,14 +112,10 @@ def is_successor(value: Value, of: Value, definitions: Definitions) -> bool:
 
 def update_row(builder: BlockBuilder, x: Value, index: Value, row: Value, concat: Operation) -> Value:
     """x with row `index` replaced: select(iota == index, row, x)."""
-    position, unit = concat.position, [1] * (x.tensor.rank - 1)
-
-    def add(op: Op, *operands: Value) -> Value:
-        return builder.add(op, *operands, position=position)[0]
-
-    iota = add(Const(np.arange(x.tensor.dims[0], dtype=np.int32).reshape(-1, *unit)))
-    shape = add(ConstShape(np.ones(x.tensor.rank, np.int64)))
-    here = add(Equal(), iota, add(Reshape(), index, shape))
+    position, rank = concat.position, x.tensor.rank
+    add = PlacedBuilder(builder, position)
+    iota = add.constant(np.arange(x.tensor.dims[0], dtype=np.int32).reshape(-1, *(1,) * (rank - 1)))
+    here = add("equal", iota, add.reshape(index, (1,) * rank))
     result = Value(concat.results[0].name, x.type, position)
     builder.operations.append(Operation(Select(), (here, row, x), (result,), position=position))
     return result

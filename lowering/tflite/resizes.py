@@ -6,15 +6,12 @@ from __future__ import annotations
 import numpy as np
 
 from ...runtime.records import dataclass
-from ..dialects.tosa.gather import Gather
-from ..dialects.tosa.layout import Tile
-from ..dialects.tosa.resize import Resize
 from ..flatbuffer.position import FilePosition
+from ..formulas.tosa_builder import PlacedBuilder
 from ..graph.graph import BlockBuilder, Value
 from ..graph.types import Array
 from .constants import integers
 from .records import OperatorRecord, SubgraphRecord
-from .writer import Writer
 
 LARGEST_SCALE = 1 << 11
 """Of RESIZE."""
@@ -61,16 +58,15 @@ class Axis:
         return (n, d, offset, border) if (rows == self.rows()).all() else None
 
 
-class ResizeWriter(Writer):
+class ResizeWriter(PlacedBuilder):
     """Appends the operations of one resize."""
-    __slots__ = ()
 
     def resized(self, x: Value, axes: tuple[Axis, Axis]) -> Value:
         numbers = [axis.numbers() for axis in axes]
         if all(numbers):
             (n, d, y, bottom), (m, e, z, right) = ((1, 1, 0, 0) if found is None else found for found in numbers)
-            return self.add(Resize(mode="NEAREST_NEIGHBOR"), x, self.shape([n, d, m, e]), self.shape([y, z]),
-                            self.shape([bottom, right]))
+            return self("resize", x, self.shape([n, d, m, e]), self.shape([y, z]),
+                            self.shape([bottom, right]), mode="NEAREST_NEIGHBOR")
         for number, axis in enumerate(axes):
             x = self.taken(x, 1 + number, axis.rows())
         return x
@@ -80,9 +76,9 @@ class ResizeWriter(Writer):
         shape = x.tensor.dims
         before, behind = int(np.prod(shape[:axis])), int(np.prod(shape[axis + 1:]))
         index = self.constant(rows.astype(np.int32).reshape(1, -1))
-        index = index if before == 1 else self.add(Tile(), index, self.shape((before, 1)))
-        found = self.add(Gather(), self.reshaped(x, (before, shape[axis], behind)), index)
-        return self.reshaped(found, (*shape[:axis], rows.size, *shape[axis + 1:]))
+        index = self.tile(index, (before, 1))
+        found = self("gather", self.reshape(x, (before, shape[axis], behind)), index)
+        return self.reshape(found, (*shape[:axis], rows.size, *shape[axis + 1:]))
 
 
 def write_resize(builder: BlockBuilder, graph: SubgraphRecord, operator: OperatorRecord, x: Value,

@@ -9,35 +9,47 @@ import numpy as np
 
 from ..dialects.tosa.activation import Clamp
 from ..flatbuffer.position import FilePosition
+from ..formulas.softmax import log_softmax
+from ..formulas.term import Function, Term
+from ..formulas.tosa_builder import PlacedBuilder, TosaBuilder
 from ..graph.graph import BlockBuilder, Value
 from ..graph.operator import Op
 from ..graph.types import F16, F32
-from .formulas import Formulas
+from .kernel_formulas import floored_division, gelu, greater, less, quantized, remainder
 from .records import OperatorRecord, SubgraphRecord, TensorRecord
 from .schema import ELEMENTS
 
 
-def quantized(write: Formulas, operands: Sequence[Value], result: TensorRecord) -> Value:
+def operand_terms(builder: TosaBuilder, operands: Sequence[Value]) -> list[Term]:
+    return [Term(builder, x) for x in builder.same_rank(*operands)]
+
+
+def quantize(x: Term, result: TensorRecord) -> Term:
     assert result.scale is not None, "is_kernel_of_ours has seen it"
-    return write.quantized(operands[0], result.scale, result.zero_point, ELEMENTS[result.type])
+    return quantized(x, result.scale, result.zero_point, ELEMENTS[result.type])
 
 
-WRITE: dict[str, Callable[[Formulas, Sequence[Value], TensorRecord], Value]] = {
-    "CAST": lambda write, operands, result: write.without_fraction(operands[0], ELEMENTS[result.type]),
-    "QUANTIZE": quantized,
-    "FLOOR_DIV": lambda write, operands, result: write.divided(*write.ranked(*operands))[0],
-    "FLOOR_MOD": lambda write, operands, result: write.remainder(*write.ranked(*operands)),
-    "MAXIMUM": lambda write, operands, result: write.greater(*write.ranked(*operands)),
-    "MINIMUM": lambda write, operands, result: write.less(*write.ranked(*operands)),
-    "GELU": lambda write, operands, result: write.gelu(operands[0]),
-    "LOG_SOFTMAX": lambda write, operands, result: write.log_softmax(operands[0]),
-}
+def cast(x: Term, result: TensorRecord) -> Term:
+    return x.cast(ELEMENTS[result.type])
 
 
-def write_kernel(builder: BlockBuilder, graph: SubgraphRecord, operator: OperatorRecord, operands: Sequence[Value],
+def of_operands(function: Function) -> Callable[..., Term]:
+    """A formula that needs nothing of the result."""
+    return lambda *terms: function(*terms[:-1])
+
+
+WRITE: dict[str, Callable[..., Term]] = {
+    "CAST": cast, "QUANTIZE": quantize, "FLOOR_DIV": of_operands(floored_division), "FLOOR_MOD": of_operands(remainder),
+    "MAXIMUM": of_operands(greater), "MINIMUM": of_operands(less), "GELU": of_operands(gelu),
+    "LOG_SOFTMAX": of_operands(lambda x: log_softmax(x, x.value.tensor.rank - 1))}
+"""Formulas of terms, the operands, and the record of the result."""
+
+
+def write_kernel(block: BlockBuilder, graph: SubgraphRecord, operator: OperatorRecord, operands: Sequence[Value],
                  position: FilePosition) -> Value:
     """The result of an operator of the table."""
-    return WRITE[operator.kind](Formulas(builder, position), operands, graph.tensors[operator.outputs[0]])
+    terms = operand_terms(PlacedBuilder(block, position), operands)
+    return WRITE[operator.kind](*terms, graph.tensors[operator.outputs[0]]).value
 
 
 FARTHEST: dict[Any, float] = {F32: float(np.finfo(np.float32).max), F16: float(np.finfo(np.float16).max)}

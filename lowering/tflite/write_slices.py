@@ -9,24 +9,16 @@ from math import prod
 import numpy as np
 
 from ...runtime.errors import Problem
-from ..dialects.tosa.binary import Add
-from ..dialects.tosa.comparison import Greater
-from ..dialects.tosa.conversion import Cast
-from ..dialects.tosa.gather import Gather
-from ..dialects.tosa.layout import Pad, Reverse, Slice, Tile
-from ..dialects.tosa.shape_lists import ConcatShape, Dim
-from ..dialects.tosa.ternary import Select
 from ..flatbuffer.position import FilePosition
+from ..formulas.tosa_builder import PlacedBuilder
 from ..graph.graph import BlockBuilder, Value
 from ..graph.types import I32
 from .records import OperatorRecord, SubgraphRecord
 from .slices import Indices, axes_of, row_axes, spec_of
-from .writer import Writer
 
 
-class SliceWriter(Writer):
+class SliceWriter(PlacedBuilder):
     """Appends the operations of one slice."""
-    __slots__ = ()
 
     def part(self, x: Value, start: Sequence[int], size: Sequence[int | None]) -> Value:
         """A slice; all of an axis where the size is None."""
@@ -34,9 +26,9 @@ class SliceWriter(Writer):
             return x
         known = [n for n in size if n is not None]
         if len(known) == len(size):
-            return self.add(Slice(), x, self.shape(start), self.shape(known))
-        extents = [self.add(Dim(axis=axis), x) if n is None else self.shape([n]) for axis, n in enumerate(size)]
-        return self.add(Slice(), x, self.shape(start), self.add(ConcatShape(), *extents))
+            return self("slice", x, self.shape(start), self.shape(known))
+        extents = [self("dim", x, axis=axis) if n is None else self.shape([n]) for axis, n in enumerate(size)]
+        return self("slice", x, self.shape(start), self("concat_shape", *extents))
 
     def chosen(self, x: Value, axes: Sequence[tuple[Indices, bool]]) -> Value:
         """x with these indices of its axes."""
@@ -44,7 +36,7 @@ class SliceWriter(Writer):
         for axis, indices in enumerate(old):
             if indices.step < 0:
                 last = (x.tensor.shape or ())[axis] or 0
-                x = self.add(Reverse(axis=axis), x)
+                x = self("reverse", x, axis=axis)
                 old[axis] = Indices(last - 1 - indices.start, -indices.step, indices.count)
         shape = [None if i.count is None else (i.count - 1) * i.step + 1 for i in old]
         x = self.part(x, [i.start for i in old], shape)
@@ -52,18 +44,18 @@ class SliceWriter(Writer):
             if indices.count is not None and indices.step > 1:
                 x = self.every(x, shape, axis, indices.step, indices.count)
                 shape[axis] = indices.count
-        return self.reshaped(x, [indices.count for indices, _ in axes if indices.keep])
+        return self.reshape(x, [indices.count for indices, _ in axes if indices.keep])
 
     def every(self, x: Value, shape: Sequence[int | None], axis: int, step: int, count: int) -> Value:
         """Every `step`-th of an axis of x, which has this shape: it is filled up to whole groups, whose first is taken."""
         missing = [0, 0] * len(shape)
         missing[2 * axis + 1] = count * step - (shape[axis] or 0)
         if any(missing):
-            x = self.add(Pad(), x, self.shape(missing), self.constant(np.zeros(1, x.tensor.element.dtype)))
+            x = self("pad", x, self.shape(missing), self.constant(np.zeros(1, x.tensor.element.dtype)))
         before, behind = size(shape[:axis]), size(shape[axis + 1:])
-        groups = self.reshaped(x, (before, count, step, behind))
+        groups = self.reshape(x, (before, count, step, behind))
         first = self.part(groups, (0, 0, 0, 0), (before, count, 1, behind))
-        return self.reshaped(first, (*shape[:axis], count, *shape[axis + 1:]))
+        return self.reshape(first, (*shape[:axis], count, *shape[axis + 1:]))
 
     # Places that a tensor says
 
@@ -71,17 +63,17 @@ class SliceWriter(Writer):
         """`count` indices of an axis from begin[axis] on; a negative one counts from the end where it `wraps`."""
         shape = x.tensor.dims
         index = self.part(begin, (axis,), (1,))
-        index = index if index.tensor.element == I32 else self.add(Cast(to=I32), index)
+        index = self.cast(index, I32)
         if wraps:
-            behind = self.add(Add(), index, self.constant(np.array([shape[axis]], np.int32)))
-            index = self.add(Select(), self.add(Greater(), self.constant(np.zeros(1, np.int32)), index), behind, index)
+            behind = self("add", index, self.constant(np.array([shape[axis]], np.int32)))
+            index = self("select", self("greater", self.constant(np.zeros(1, np.int32)), index), behind, index)
         if count > 1:
-            index = self.add(Add(), index, self.constant(np.arange(count, dtype=np.int32)))
+            index = self("add", index, self.constant(np.arange(count, dtype=np.int32)))
         before, behind_axis = prod(shape[:axis]), prod(shape[axis + 1:])
-        index = self.reshaped(index, (1, count))
-        index = index if before == 1 else self.add(Tile(), index, self.shape((before, 1)))
-        found = self.add(Gather(), self.reshaped(x, (before, shape[axis], behind_axis)), index)
-        return self.reshaped(found, (*shape[:axis], count, *shape[axis + 1:]))
+        index = self.reshape(index, (1, count))
+        index = self.tile(index, (before, 1))
+        found = self("gather", self.reshape(x, (before, shape[axis], behind_axis)), index)
+        return self.reshape(found, (*shape[:axis], count, *shape[axis + 1:]))
 
 
 def size(extents: Sequence[int | None]) -> int | None:
@@ -105,4 +97,4 @@ def write_slice(builder: BlockBuilder, graph: SubgraphRecord, operator: Operator
     for axis, count in enumerate(found.counts):
         if count is not None:
             x = writer.rows(x, begin, axis, count, found.wraps)
-    return writer.reshaped(x, [n for axis, n in enumerate(x.tensor.dims) if axis not in found.dropped])
+    return writer.reshape(x, [n for axis, n in enumerate(x.tensor.dims) if axis not in found.dropped])

@@ -86,6 +86,37 @@ def test_integers_divided_by_a_number_round_down(number: int) -> None:
           else number // tosaic.ops.where(a == 0, 1, a), I)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_whole_floats_divided_by_whole_floats_round_down(dtype: Any) -> None:
+    """A product by the reciprocal alone misses 49 // 49."""
+    a, b = (x.astype(dtype) for x in np.meshgrid(np.arange(-60, 61), [*range(-60, 0), *range(1, 61)]))
+    agree(lambda x, y: x // y, a, b, exact=True)
+    agree(lambda x, y: x % y, a, b, exact=True)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int16])
+def test_narrow_integers_have_bits_signs_bounds_and_a_choice(dtype: Any) -> None:
+    a = np.array([[0, 1, 100, np.iinfo(dtype).max], [7, 6, 5, 4]], dtype)
+    b = np.array([[1, 3, 2, 7], [7, 0, 1, 5]], dtype)
+    for function in (lambda x, y: x & y, lambda x, y: x | y, lambda x, y: x ^ y, lambda x, y: x << y, lambda x, y: x >> y):
+        agree(function, a, b)
+    agree(lambda x: ~x, a)
+    agree(np.sign, a)
+    agree(lambda x: np.clip(x, 1, 6), a)
+    agree(lambda x, y: np.where(x > y, x, y), a, b)
+
+
+def test_the_sign_of_nan_is_nan() -> None:
+    agree(np.sign, np.float32([np.nan, -np.inf, -2, 0, 3]), exact=True)
+
+
+def test_softmax_of_bytes_takes_differences_of_more_than_a_byte() -> None:
+    a = np.array([[-128, 127, 126, 0]], np.int8)
+    powers = np.exp(a.astype(np.float64) - 127)
+    np.testing.assert_allclose(run(tosaic.ops.softmax, a), powers / powers.sum(), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(run(tosaic.ops.logsumexp, a), 127 + np.log(powers.sum(1)), rtol=1e-6)
+
+
 def test_numbers_take_the_element_type_of_the_tensor() -> None:
     agree(lambda a: 2 * a + 1.5, F)
     agree(lambda a: 1 - a, BYTES)

@@ -12,15 +12,14 @@ func.func @main(%p: tensor<i1>, %x: tensor<2xf32>) -> tensor<2xf32> {
 // -----
 module {
   func.func @main(%p: tensor<i1>, %x: tensor<2xf32>) -> (tensor<2xf32>) {
-    %v0 = "tosa.const"() <{values = dense<-1.0> : tensor<1xf32>}> : () -> tensor<1xf32>
-    %v1 = "tosa.const"() <{values = dense<0> : tensor<1xi8>}> : () -> tensor<1xi8>
-    %v2 = "tosa.cond_if"(%p) ({
+    %v0 = "tosa.const"() <{values = dense<0.0> : tensor<1xf32>}> : () -> tensor<1xf32>
+    %v1 = "tosa.cond_if"(%p) ({
       %then1.0 = "tosa.exp"(%x) : (tensor<2xf32>) -> tensor<2xf32>
       "tosa.yield"(%then1.0) : (tensor<2xf32>) -> ()
     }, {
-      %else2.0 = "tosa.mul"(%x, %v0, %v1) : (tensor<2xf32>, tensor<1xf32>, tensor<1xi8>) -> tensor<2xf32>
+      %else2.0 = "tosa.negate"(%x, %v0, %v0) : (tensor<2xf32>, tensor<1xf32>, tensor<1xf32>) -> tensor<2xf32>
       "tosa.yield"(%else2.0) : (tensor<2xf32>) -> ()
     }) : (tensor<i1>) -> tensor<2xf32>
-    return %v2 : tensor<2xf32>
+    return %v1 : tensor<2xf32>
   }
 }

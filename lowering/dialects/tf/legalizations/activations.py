@@ -4,11 +4,13 @@ from __future__ import annotations
 import math
 
 from .....runtime.errors import require
+from ....formulas.rounding import clamp
+from ....formulas.softmax import log_softmax, softmax
+from ....formulas.term import Term, absolute, exp, maximum, minimum, select
 from ....graph.foreign import number
 from ....graph.graph import Operation, Value
-from .arithmetic import clamp
 from .emitter import Emitter
-from .formula import Term, absolute, exp, formula, log, maximum, minimum, select
+from .formula import formula
 from .table import legalization
 from .transcendental import expm1_below_half, log1p
 
@@ -18,12 +20,12 @@ SELU_SCALE, SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
 
 @legalization("tf.Relu")
 def relu(e: Emitter, operation: Operation, x: Value) -> Value:
-    return clamp(e, x, 0, math.inf)
+    return clamp(Term(e, x), 0, math.inf).value
 
 
 @legalization("tf.Relu6")
 def relu6(e: Emitter, operation: Operation, x: Value) -> Value:
-    return clamp(e, x, 0, 6)
+    return clamp(Term(e, x), 0, 6).value
 
 
 @legalization("tf.LeakyRelu")
@@ -58,22 +60,11 @@ def last_axis(x: Term) -> int:
     return x.value.tensor.rank - 1
 
 
-def shifted(x: Term) -> Term:
-    """x less the greatest along the axis, so that no exponential overflows and one of them is 1."""
-    return x - x.of(x.emitter("reduce_max", x.value, axis=last_axis(x)))
-
-
-def total(x: Term) -> Term:
-    return x.of(x.emitter("reduce_sum", x.value, axis=last_axis(x)))
-
-
 @formula("tf.Softmax")
-def softmax(x: Term) -> Term:
-    powers = exp(shifted(x))
-    return powers / total(powers)
+def softmax_of_rows(x: Term) -> Term:
+    return softmax(x, last_axis(x))
 
 
 @formula("tf.LogSoftmax")
-def log_softmax(x: Term) -> Term:
-    distance = shifted(x)
-    return distance - log(total(exp(distance)))
+def log_softmax_of_rows(x: Term) -> Term:
+    return log_softmax(x, last_axis(x))

@@ -7,12 +7,13 @@ from collections.abc import Callable
 import numpy as np
 
 from .....runtime.errors import require
+from ....formulas.term import Term
 from ....graph.foreign import flag
 from ....graph.graph import Operation, Value
 from ....graph.types import I1, I32, I64
 from .constants import result_element
 from .emitter import Emitter, axes_of, integers
-from .formula import Term, working_type
+from .formula import working_type
 from .reductions import part
 from .table import legalization
 

@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import math
 
+from ....formulas.division import scale_of
+from ....formulas.term import Term, absolute, maximum, minimum, polynomial, rsqrt, select
 from ....graph.types import F32, F64
-from .division import scale_of
-from .formula import Term, absolute, formula, maximum, minimum, polynomial, rsqrt, select
+from .formula import formula
 from .powers import is_negative
 from .transcendental import odd
 

@@ -8,12 +8,14 @@ import math
 from functools import reduce
 
 from .....runtime.errors import Problem
+from ....formulas.rounding import clamp
+from ....formulas.rounding import sign as signum
+from ....formulas.term import Term, absolute, maximum, minimum, select
 from ....graph.foreign import find
 from ....graph.graph import Operation, Value
 from ....graph.types import F32
 from .constants import result_element
 from .emitter import Emitter
-from .formula import Term, absolute, maximum, minimum, select
 from .table import legalization
 
 
@@ -57,8 +59,7 @@ def magnitude(e: Emitter, operation: Operation, x: Value) -> Value:
 @legalization("tf.Sign")
 def sign(e: Emitter, operation: Operation, x: Value) -> Value:
     """-1, 0 or 1; a NaN stays."""
-    a = Term(e, x)
-    return select(a > 0, a.term(1), select(a < 0, a.term(-1), a) if x.tensor.element.kind != "unsigned" else a).value
+    return signum(Term(e, x)).value
 
 
 @legalization("tf.Square")
@@ -87,19 +88,8 @@ def clip_by_value(e: Emitter, operation: Operation, x: Value, low: Value, high: 
     """Bounds that are known numbers are those of a clamp; where the lower is above the higher one, the higher counts."""
     least, most = (known_number(bound) for bound in (low, high))
     if x.tensor.element.is_float and least is not None and most is not None and least <= most:
-        return clamp(e, x, least, most)
+        return clamp(Term(e, x), least, most).value
     return minimum(maximum(Term(e, x), Term(e, low)), Term(e, high)).value
-
-
-def clamp(e: Emitter, x: Value, least: float, most: float) -> Value:
-    """x brought into [least, most]; what TOSA has no clamp for goes through its maximum and minimum."""
-    element = x.tensor.element
-    if element.is_float or (element.kind == "signed" and element.bits < 32):
-        most = min(most, element.maximum) if element.is_integer else most
-        number = int if element.is_integer else float
-        return e("clamp", x, min_val=number(least), max_val=number(most))
-    bounded = maximum(Term(e, x), least)
-    return (bounded if most == math.inf else minimum(bounded, most)).value
 
 
 def known_number(x: Value) -> float | None:

@@ -1,54 +1,36 @@
 """Bits of integers: TensorFlow's BitwiseAnd, BitwiseOr, BitwiseXor, Invert, LeftShift, RightShift."""
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import and_, invert, lshift, or_, rshift, xor
+
 from .....runtime.errors import require
+from ....formulas.term import Term, maximum, minimum
 from ....graph.graph import Operation, Value
-from ....graph.types import I32, ElementType
 from .emitter import Emitter
 from .table import legalization
 
 
-def of_bits(e: Emitter, name: str, *operands: Value, **attributes: bool) -> Value:
-    """An operator on bits; unsigned bytes go through i32, where zeros stand above them."""
-    element = operands[0].tensor.element
-    require(element.is_integer, f"it takes integers, not {element}")
-    if element.kind != "unsigned":
-        return e(name, *e.same_rank(*operands), **attributes)
-    return e.cast(e(name, *e.same_rank(*(e.cast(x, I32) for x in operands)), **attributes), element)
-
-
-def binary(operator: str, name: str) -> None:
+def bits(function: Callable[..., Term], name: str) -> None:
+    """The operation is this function of integers."""
     @legalization(name)
-    def emit(e: Emitter, operation: Operation, x: Value, y: Value) -> Value:
-        return of_bits(e, operator, x, y)
+    def emit(e: Emitter, operation: Operation, *operands: Value) -> Value:
+        terms = [Term(e, x) for x in operands]
+        for x in terms:
+            require(x.element.is_integer, f"it takes integers, not {x.element}")
+        return function(*terms).value
 
 
-binary("bitwise_and", "tf.BitwiseAnd")
-binary("bitwise_or", "tf.BitwiseOr")
-binary("bitwise_xor", "tf.BitwiseXor")
-
-
-@legalization("tf.Invert")
-def invert(e: Emitter, operation: Operation, x: Value) -> Value:
-    return of_bits(e, "bitwise_not", x)
-
-
-@legalization("tf.LeftShift")
-def left_shift(e: Emitter, operation: Operation, x: Value, y: Value) -> Value:
-    return of_bits(e, "logical_left_shift", x, amount(e, y))
-
-
-@legalization("tf.RightShift")
-def right_shift(e: Emitter, operation: Operation, x: Value, y: Value) -> Value:
-    """The sign comes in from above, for unsigned integers zeros."""
-    return of_bits(e, "arithmetic_right_shift", x, amount(e, y), round=False)
-
-
-def amount(e: Emitter, y: Value) -> Value:
+def amount(x: Term, y: Term) -> Term:
     """How far to shift, brought into [0, width) as TensorFlow does it."""
-    element: ElementType = y.tensor.element
-    require(element.is_integer, f"it takes integers, not {element}")
-    most = element.bits - 1
-    if y.constant is not None and y.constant.size and y.constant.min() >= 0 and y.constant.max() <= most:
-        return y
-    return e.arithmetic("minimum", e.arithmetic("maximum", y, e.splat(0, y)), e.splat(most, y))
+    most, known = x.element.bits - 1, y.value.constant
+    is_inside = known is not None and known.size and known.min() >= 0 and known.max() <= most
+    return y if is_inside else minimum(maximum(y, 0), most)
+
+
+bits(and_, "tf.BitwiseAnd")
+bits(or_, "tf.BitwiseOr")
+bits(xor, "tf.BitwiseXor")
+bits(invert, "tf.Invert")
+bits(lambda x, y: lshift(x, amount(x, y)), "tf.LeftShift")
+bits(lambda x, y: rshift(x, amount(x, y)), "tf.RightShift")

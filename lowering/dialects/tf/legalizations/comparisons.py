@@ -5,10 +5,10 @@ import math
 from collections.abc import Callable
 
 from .....runtime.errors import Problem, require
+from ....formulas.term import Term, absolute
 from ....graph.graph import Operation, Value
 from ....graph.types import I1
 from .emitter import Emitter
-from .formula import Term, absolute
 from .table import legalization
 
 Comparison = Callable[[Term, Term], Term]
@@ -28,19 +28,14 @@ comparison(lambda x, y: x > y, "tf.Greater")
 comparison(lambda x, y: x >= y, "tf.GreaterEqual")
 
 
-def differ(x: Term, y: Term) -> Term:
-    return x ^ y if x.element == I1 else ~x.equals(y)
-
-
 @legalization("tf.Equal")
 def equal(e: Emitter, operation: Operation, x: Value, y: Value) -> Value:
-    a, b = Term(e, x), Term(e, y)
-    return (~differ(a, b) if a.element == I1 else a.equals(b)).value
+    return Term(e, x).equals(Term(e, y)).value
 
 
 @legalization("tf.NotEqual")
 def not_equal(e: Emitter, operation: Operation, x: Value, y: Value) -> Value:
-    return differ(Term(e, x), Term(e, y)).value
+    return Term(e, x).differs(Term(e, y)).value
 
 
 def question(about: Callable[[Term], Term], *names: str) -> None:

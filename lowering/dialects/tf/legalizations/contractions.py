@@ -11,11 +11,12 @@ import math
 import numpy as np
 
 from .....runtime.errors import Problem
+from ....formulas.tosa_builder import is_narrow
 from ....graph.foreign import flag
 from ....graph.graph import Operation, Value
 from ....graph.types import I8, I32, ElementType
 from .constants import result_element
-from .emitter import Emitter, is_narrow
+from .emitter import Emitter
 from .table import legalization
 
 

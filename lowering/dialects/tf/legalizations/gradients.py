@@ -1,12 +1,13 @@
 """Gradients of elementwise functions; which operand is the gradient differs from one operation to the next."""
 from __future__ import annotations
 
+from ....formulas.division import divided
+from ....formulas.term import Term, absolute, select, sigmoid
 from ....graph.foreign import find, number
 from ....graph.graph import Operation, Value
 from .activations import SELU_ALPHA, SELU_SCALE
-from .division import divided
 from .emitter import Emitter
-from .formula import Term, absolute, formula, select, sigmoid, working_type
+from .formula import formula, working_type
 from .reductions import operator, reduced
 from .table import legalization
 

@@ -2,16 +2,17 @@
 from __future__ import annotations
 
 import math
-from functools import reduce
 
 import numpy as np
 
 from .....runtime.errors import Problem
+from ....formulas.division import square_root
+from ....formulas.term import Term, absolute, floor, product_of_squares, reciprocal, select
+from ....formulas.tosa_builder import is_narrow
 from ....graph.graph import Operation, Value
 from ....graph.types import I32
-from .division import square_root
-from .emitter import Emitter, is_narrow
-from .formula import Term, absolute, evaluated, floor, reciprocal, select
+from .emitter import Emitter
+from .formula import evaluated
 from .table import legalization
 
 MOST_PRODUCTS = 8
@@ -49,17 +50,6 @@ def product_power(x: Term, exponent: int) -> Term:
     """x**exponent; of a negative one the reciprocal's, so that nothing overflows before its time."""
     base = reciprocal(x) if exponent < 0 else x
     return product_of_squares(base, abs(exponent))
-
-
-def product_of_squares(base: Term, exponent: int) -> Term:
-    """base**exponent for an exponent of 0 or more: the squares that its digits name, multiplied."""
-    factors = [] if exponent else [base.term(1)]
-    while exponent:
-        if exponent & 1:
-            factors.append(base)
-        exponent >>= 1
-        base = base * base if exponent else base
-    return reduce(lambda a, b: a * b, factors)
 
 
 def float_power(x: Term, y: Term) -> Term:

@@ -10,12 +10,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from .....runtime.errors import require
+from ....formulas.division import divided, square_root
+from ....formulas.term import Term
 from ....graph.foreign import flag
 from ....graph.graph import Operation, Value
 from ....graph.types import I1, I32, I64, ElementType
-from .division import divided, square_root
 from .emitter import Emitter, axes_of
-from .formula import Term, working_type
+from .formula import working_type
 from .table import legalization
 
 OneAxis = Callable[[Emitter, Value, int], Value]

@@ -13,11 +13,12 @@ import numpy as np
 
 from .....runtime.errors import Problem
 from .....runtime.records import dataclass
+from ....formulas.tosa_builder import is_narrow
 from ....graph.foreign import flag
 from ....graph.graph import Operation, Value
 from ....graph.types import F32, I32, Array
 from ...tosa.resize import LARGEST_EXTENT, LARGEST_SCALE, NEAREST
-from .emitter import Emitter, integers, is_narrow
+from .emitter import Emitter, integers
 from .table import legalization
 
 F = np.float32

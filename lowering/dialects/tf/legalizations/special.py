@@ -4,10 +4,11 @@ from __future__ import annotations
 import math
 from functools import reduce
 
+from ....formulas.division import split
+from ....formulas.rounding import nearest_even
+from ....formulas.term import Term, absolute, erf, exp, floor, log, polynomial, reciprocal, select, sin
 from ....graph.types import F32, F64
-from .division import split
-from .formula import Term, absolute, erf, exp, floor, formula, log, polynomial, reciprocal, select, sin
-from .rounding import nearest_even
+from .formula import formula
 from .transcendental import tan
 
 TAIL_CENTER = 3.0

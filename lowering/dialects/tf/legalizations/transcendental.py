@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 
+from ....formulas.term import Term, absolute, cos, exp, log, reciprocal, rsqrt, select, sin, tanh
 from ....graph.graph import Operation, Value
 from .emitter import Emitter
-from .formula import Term, absolute, cos, exp, formula, log, reciprocal, rsqrt, select, sin, tanh, working_type
+from .formula import formula, working_type
 from .table import legalization
 
 LN2 = math.log(2)
