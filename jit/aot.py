@@ -15,13 +15,13 @@ from ..lowering.loops.program import Program
 from ..lowering.machine_code.codegen import object_file, undefined_symbols
 from ..lowering.memory.plan import Plan
 from ..lowering.native.c_object.archive import archive
-from ..lowering.native.c_object.data_symbols import Constants
+from ..lowering.native.c_object.data_symbols import ObjectConstants
 from ..lowering.native.c_object.example_main import constant_assembly, skeleton
 from ..lowering.native.c_object.header import header, header_checksum
 from ..lowering.native.c_object.header_sections import constant_file
-from ..lowering.native.c_object.interface import Interface
+from ..lowering.native.c_object.interface import CInterface
 from ..lowering.native.c_object.object_module import object_text
-from ..lowering.native.c_object.pools import Pool
+from ..lowering.native.c_object.pools import CPool
 from ..lowering.target.presets import host
 from ..lowering.target.target import Target
 from ..runtime.errors import Problem, unwritten
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class ArtifactForm:
     """What becomes of a model besides an object and a header. A `self_contained` object has its workspace and constant pools
     inside; `library` is the object in a static library, too; `main` a C program that calls the model."""
     self_contained: bool = False
@@ -49,27 +49,28 @@ class Artifact:
     constant_bytes: int
     variable_bytes: int
     others: tuple[Path, ...] = ()
-    pools: tuple[Pool, ...] = ()
+    pools: tuple[CPool, ...] = ()
 
     @property
     def paths(self) -> tuple[Path, ...]:
         return self.object, self.header, *self.others
 
 
-def save(entries: Sequence[LoweredData], directory: str | os.PathLike[str], name: str, form: Form = Form()) -> Artifact:
+def save(entries: Sequence[LoweredData], directory: str | os.PathLike[str], name: str,
+         form: ArtifactForm = ArtifactForm()) -> Artifact:
     """Write lowered functions of one model, made for one target, as one object file and its header."""
     if not entries:
         raise Problem("the model has no entry function", kind="model")
     programs = [(e.program, e.plan) for e in entries]
     elements = {buffer: element for e in entries for buffer, element in e.elements().items()}
     quantized = {buffer: element for e in entries for buffer, element in e.quantized().items()}
-    interface = Interface(name, programs, entries[0].target, elements, quantized, form.self_contained)
+    interface = CInterface(name, programs, entries[0].target, elements, quantized, form.self_contained)
     return write_interface(interface, directory, form)
 
 
 def write(programs: Program | Sequence[tuple[Program, Plan]], plan: Plan | None, directory: str | os.PathLike[str],
           name: str, target: Target | None = None, elements: Mapping[Buffer, str] | None = None,
-          quantized: Mapping[Buffer, Quantized] | None = None, form: Form = Form()) -> Artifact:
+          quantized: Mapping[Buffer, Quantized] | None = None, form: ArtifactForm = ArtifactForm()) -> Artifact:
     """Write `<name>.o` and `tosaic_<name>.h` to a directory, which is made if there is none.
 
     One program with its plan becomes `tosaic_<name>_run`; a list of (program, plan), with `plan` None, becomes one
@@ -77,7 +78,7 @@ def write(programs: Program | Sequence[tuple[Program, Plan]], plan: Plan | None,
     machine. Raises a Problem where names clash in C, pools are too small for all programs together, or a file cannot be
     written.
     """
-    interface = Interface(name, pairs(programs, plan), target or host(), elements, quantized, form.self_contained)
+    interface = CInterface(name, pairs(programs, plan), target or host(), elements, quantized, form.self_contained)
     return write_interface(interface, directory, form)
 
 
@@ -89,10 +90,10 @@ def pairs(programs: Program | Sequence[tuple[Program, Plan]], plan: Plan | None)
     return programs
 
 
-def write_interface(interface: Interface, directory: str | os.PathLike[str], form: Form) -> Artifact:
+def write_interface(interface: CInterface, directory: str | os.PathLike[str], form: ArtifactForm) -> Artifact:
     """Make all files, then write them."""
     target, checksum = interface.target, header_checksum(interface)
-    with Constants(interface.prefix, target) as constants:
+    with ObjectConstants(interface.prefix, target) as constants:
         code = object_file(object_text(interface, constants, checksum), target, "static" if is_bare(target) else "pic")
         constant_bytes = constants.nbytes
     needs = undefined_symbols(code) if code[:4] == b"\x7fELF" else ()
@@ -110,7 +111,7 @@ def write_interface(interface: Interface, directory: str | os.PathLike[str], for
     return artifact
 
 
-def other_files(interface: Interface, code: bytes, stem: str, form: Form) -> dict[str, bytes]:
+def other_files(interface: CInterface, code: bytes, stem: str, form: ArtifactForm) -> dict[str, bytes]:
     """The files besides object and header, by name."""
     files: dict[str, bytes] = {}
     if form.library:

@@ -36,7 +36,7 @@ class StatelessRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluator:
+class SourceEvaluator:
     """A system that runs a source. `package` is the one that it needs, `install` what pip installs for it. `start` begins a run
     of the entry of that name, with the state that the source begins with; it raises where the system cannot run the source.
     `caveat` says where the system itself is known to be wrong."""
@@ -66,7 +66,7 @@ cannot be found."""
 class ImportedSource:
     """What a model was made from: `kind` in words, and its evaluators, best first."""
     kind: str
-    evaluators: tuple[Evaluator, ...]
+    evaluators: tuple[SourceEvaluator, ...]
     locate: Locate | None = None
 
 

@@ -19,7 +19,7 @@ from ..runtime.garbage_collection import seldom_collecting
 from ..runtime.later import now
 from ..runtime.public_names import public
 from ..runtime.variables import Context, checked_context, process
-from .cache.programs import Compiler, Request, compile, keep_findings
+from .cache.programs import CachedCompiler, CodeRequest, compile, keep_findings
 from .compiled import Compiled
 from .given_options import given
 from .stage_data import LoweredData, TracedData
@@ -72,7 +72,7 @@ class Traced(TracedData):
         """`lower().compile()`, or the machine code of an earlier process from the cache on disk (`cache`). Variables are in
         `context`, or in that of the model or the function, or in the process. (`target` and `memory` are deprecated.)"""
         options = given("compile", options, target=target, memory=memory)
-        return compile(self, Request(options), checked_context(context) or self.context, COMPILER)[0]
+        return compile(self, CodeRequest(options), checked_context(context) or self.context, COMPILER)[0]
 
     def tune(self, inputs: Sequence[Array], options: CompileOptions | None = None, calls: int = 5, *,
              memory: Memory | None = None) -> Tuning:
@@ -81,7 +81,7 @@ class Traced(TracedData):
         from .tools.tune import tune
         options = given("tune", options, memory=memory)
         tuning = tune(self.lower, inputs, options, calls)
-        keep_findings(self, Request(options), tuning.findings, COMPILER)
+        keep_findings(self, CodeRequest(options), tuning.findings, COMPILER)
         return tuning
 
     def check(self, calls: Sequence[Sequence[Array]], options: CompileOptions | None = None, memory: Memory | None = None, *,
@@ -129,8 +129,8 @@ class Lowered(LoweredData):
         A `self_contained` object has its workspace and constant pools inside. `library` adds `lib<name>.a`, `main` a
         `main.c` to start from; constant pools that the caller places come as files.
         """
-        from .aot import Form, save
-        return save([self], directory, name or self.traced.name, Form(self_contained, library, main))
+        from .aot import ArtifactForm, save
+        return save([self], directory, name or self.traced.name, ArtifactForm(self_contained, library, main))
 
     def profile(self, inputs: Sequence[Array], calls: int = 100) -> Profile:
         """Where the time of a call with these arrays goes, kernel by kernel."""
@@ -167,7 +167,7 @@ def lower(traced: TracedData, options: CompileOptions | None = None, ready: Call
                    found.options, clock.seconds)
 
 
-COMPILER = Compiler(lower, lower_and_compile)
+COMPILER = CachedCompiler(lower, lower_and_compile)
 
 
 def prepared(module: Module) -> Module:

@@ -38,7 +38,7 @@ class PoolCode(NamedTuple):
     kept: Any
 
 
-class Pool:
+class ThreadPool:
     """The pool of a process. Its memory and its code are never given back, because threads run there."""
 
     def __init__(self, code: PoolCode) -> None:
@@ -85,7 +85,7 @@ class Threads:
     """How many threads programs of this process use, and its pool."""
 
     def __init__(self) -> None:
-        self.pool: Pool | None = None
+        self.pool: ThreadPool | None = None
         self.lock = threading.Lock()
         self.number: int | None = None
         self.most = MOST
@@ -107,7 +107,7 @@ class Threads:
         """The address of the structure for a program with steps in `most` tasks; 0 where there is no pool."""
         with self.lock:
             if self.pool is None and (found := code()) is not None:
-                self.pool = Pool(found)
+                self.pool = ThreadPool(found)
                 self.pool.limit(self.most)
                 atexit.register(self.pool.stop)
         return 0 if self.pool is None or most < 2 else self.pool.of(most)

@@ -47,7 +47,7 @@ class Usage(NamedTuple):
     nbytes: int
 
 
-class Kept(NamedTuple):
+class CachedFile(NamedTuple):
     """A file of the folder, and what it takes on the disk. `used` is when it was read or written last, in nanoseconds."""
     path: str
     nbytes: int
@@ -153,12 +153,12 @@ class Folder(NamedTuple):
     def file(self, kind: Kind, key: bytes) -> str:
         return os.path.join(self.path, f"{key.hex()}.{kind}")
 
-    def kept(self) -> Iterator[Kept]:
+    def kept(self) -> Iterator[CachedFile]:
         """The files of entries."""
         for entry, status in self.files():
             key, _, kind = entry.partition(".")
             if len(key) == 64 and kind in get_args(Kind):
-                yield Kept(os.path.join(self.path, entry), -(-status.st_size // BLOCK) * BLOCK, status.st_mtime_ns)
+                yield CachedFile(os.path.join(self.path, entry), -(-status.st_size // BLOCK) * BLOCK, status.st_mtime_ns)
 
     def abandoned(self, seconds: float) -> Iterator[str]:
         """Files that were begun so long ago, and never renamed."""

@@ -22,10 +22,10 @@ from .keys import NotKept, digest, is_own
 
 def graph_digest(module: Module) -> str:
     """The digest of a module. Raises NotKept where it has an operator that is not tosaic's."""
-    return digest(Walk().module(module)).hex()
+    return digest(ModuleWalk().module(module)).hex()
 
 
-class Walk:
+class ModuleWalk:
     """Turns a module into nested tuples; values become the numbers of their definitions."""
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ from ...runtime.variables import Context
 from .code import LaterSource, own_source
 from .folder import Folder, folder
 from .keys import PACKAGE, NotKept, digest, is_own
-from .programs import Compiler, Request, compile, lowered, positions, recall
+from .programs import CachedCompiler, CodeRequest, compile, lowered, positions, recall
 from .sha256 import sha256
 from .versions import RESTED_NS, package_version, versions
 
@@ -65,8 +65,8 @@ class CachedModel(NamedTuple):
     outlines: tuple[Outline, ...]
     is_kept: bool = False
 
-    def compile(self, name: str, shapes: Shapes, request: Request, context: Context | None,
-                traced: Callable[[], TracedData], compiler: Callable[[], Compiler]) -> Compiled:
+    def compile(self, name: str, shapes: Shapes, request: CodeRequest, context: Context | None,
+                traced: Callable[[], TracedData], compiler: Callable[[], CachedCompiler]) -> Compiled:
         """One of its functions for these shapes, compiled; from the cache, neither `traced` nor the compiler is asked for."""
         source = LaterSource(lambda: own_source(positions(traced().module)))
         key = self.code_key(name, shapes, request)
@@ -80,20 +80,20 @@ class CachedModel(NamedTuple):
             self.keep(name, shapes, request, code)
         return compiled
 
-    def code_key(self, name: str, shapes: Shapes, request: Request) -> bytes | None:
+    def code_key(self, name: str, shapes: Shapes, request: CodeRequest) -> bytes | None:
         """The key of a function's code, where a process has compiled it."""
         where, key = usable_folder(), self.entry_key(name, shapes, request)
         found = where.read("entry", key) if where and key else None
         return bytes.fromhex(found.fields["code"]) if found else None
 
-    def entry_key(self, name: str, shapes: Shapes, request: Request) -> bytes | None:
+    def entry_key(self, name: str, shapes: Shapes, request: CodeRequest) -> bytes | None:
         """What a function is found by; None where it is not kept."""
         try:
             return digest(("entry", request.settings(), self.origin.digest, name, shapes))
         except NotKept:
             return None
 
-    def keep(self, name: str, shapes: Shapes, request: Request, code: bytes) -> None:
+    def keep(self, name: str, shapes: Shapes, request: CodeRequest, code: bytes) -> None:
         """Remember the key of a function's code, and the model's functions."""
         where, key = usable_folder(), self.entry_key(name, shapes, request)
         if where is None or key is None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..stage_data import LoweredData, TracedData
 
 
-class Request(NamedTuple):
+class CodeRequest(NamedTuple):
     """What code is made for, besides the graph. None are the default options, which are not even imported."""
     options: CompileOptions | None = None
 
@@ -45,14 +45,14 @@ class Request(NamedTuple):
             return known, where, None
         from ...lowering.memory.algorithms.run import find_algorithm
         from ...lowering.options import CompileOptions
-        from .graph_digest import Walk
+        from .graph_digest import ModuleWalk
         algorithm = options.memory.algorithm
         if not isinstance(algorithm, str) or not is_own(find_algorithm(algorithm)):
             raise NotKept
-        return known, where, None if options == CompileOptions() else Walk().plain(options)
+        return known, where, None if options == CompileOptions() else ModuleWalk().plain(options)
 
 
-def key_of(traced: TracedData, request: Request) -> bytes | None:
+def key_of(traced: TracedData, request: CodeRequest) -> bytes | None:
     """The key of a function's code; None where it is not kept."""
     from .graph_digest import graph_digest
     try:
@@ -62,13 +62,13 @@ def key_of(traced: TracedData, request: Request) -> bytes | None:
         return None
 
 
-class Compiler(NamedTuple):
+class CachedCompiler(NamedTuple):
     """What makes a graph into loops, and into code (`jit/stages.py`), where the cache does not have it."""
     lower: Callable[[TracedData, CompileOptions | None], LoweredData]
     lower_and_compile: Callable[[TracedData, CompileOptions | None, Context | None], tuple[Compiled, Image]]
 
 
-def compile(traced: TracedData, request: Request, context: Context | None, compiler: Compiler
+def compile(traced: TracedData, request: CodeRequest, context: Context | None, compiler: CachedCompiler
             ) -> tuple[Compiled, bytes | None]:
     """The function compiled, or its code from the cache, and the key under which the cache has it now."""
     key = key_of(traced, request) if folder() else None
@@ -81,12 +81,12 @@ def compile(traced: TracedData, request: Request, context: Context | None, compi
     return compiled, key if key and keep(key, compiled.executable.code, image) else None
 
 
-def lowered(traced: TracedData, request: Request, key: bytes | None, compiler: Compiler) -> LoweredData:
+def lowered(traced: TracedData, request: CodeRequest, key: bytes | None, compiler: CachedCompiler) -> LoweredData:
     """The function lowered, with the schedules that a measured search has kept for it."""
     return compiler.lower(traced, with_findings(request, key))
 
 
-def with_findings(request: Request, key: bytes | None) -> CompileOptions | None:
+def with_findings(request: CodeRequest, key: bytes | None) -> CompileOptions | None:
     """The options with what a measured search has kept for the function of that key."""
     findings = findings_of(key)
     if not findings:
@@ -105,7 +105,7 @@ def findings_of(key: bytes | None) -> Choices:
     return tuple((name, tuple(texts)) for name, texts in entry.fields["findings"].items()) if entry else ()
 
 
-def keep_findings(traced: TracedData, request: Request, findings: Choices, compiler: Compiler) -> bool:
+def keep_findings(traced: TracedData, request: CodeRequest, findings: Choices, compiler: CachedCompiler) -> bool:
     """Keep what a search has found, and the code that it gives in place of the code before; whether it could be."""
     where, key = folder(), key_of(traced, request)
     if where is None or key is None or not where.write("tuning", key, {"findings": dict(findings)}):

@@ -30,7 +30,7 @@ from .progress import Progress
 
 if TYPE_CHECKING:
     from ...lowering.graph.graph import Module
-    from ...lowering.native.c_object.pools import Pool
+    from ...lowering.native.c_object.pools import CPool
     from ...lowering.options import CompileOptions
     from ...runtime.variables import Context
 
@@ -211,7 +211,8 @@ def compile(options: argparse.Namespace) -> Answer:
             progress.update(f"compiling {entry.name}")
             lowered.append(entry.lower(chosen))
         name = options.name or (Path(options.model).stem if options.model != "-" else "") or "model"
-        written = aot.save(lowered, options.output, name, aot.Form(options.self_contained, options.library, options.main))
+        form = aot.ArtifactForm(options.self_contained, options.library, options.main)
+        written = aot.save(lowered, options.output, name, form)
     lines = [f"{path}: {path.stat().st_size:,} bytes" for path in written.paths]
     plans = [(entry.program.name, entry.plan) for entry in lowered]
     lines += [f"{name}: arena {plan.size_bytes:,} bytes, lower bound {plan.lower_bound:,}" for name, plan in plans]
@@ -223,7 +224,7 @@ def compile(options: argparse.Namespace) -> Answer:
         "entries": [{"name": name, "arena": plan.size_bytes, "lower_bound": plan.lower_bound} for name, plan in plans]})
 
 
-def described(pool: Pool) -> str:
+def described(pool: CPool) -> str:
     limit = "" if pool.limit is None else f" of {pool.limit:,}"
     return f"{pool.kind} pool {pool.title}: {pool.nbytes:,}{limit} bytes, alignment {pool.alignment}"
 
@@ -333,7 +334,7 @@ def tune(options: argparse.Namespace) -> Answer:
     """Search for faster schedules; keep them in a file or in the cache."""
     from ...lowering.target.presets import host
     from ..cache.folder import folder
-    from ..cache.programs import Request, keep_findings
+    from ..cache.programs import CodeRequest, keep_findings
     from ..tools.tune import tune as search
     from ..tools.tune import write_findings
     from .inputs import gather_inputs
@@ -347,7 +348,7 @@ def tune(options: argparse.Namespace) -> Answer:
         if options.output:
             write_findings(options.output, found, host())
         else:
-            keep_findings(traced, Request(chosen), found.findings, COMPILER)
+            keep_findings(traced, CodeRequest(chosen), found.findings, COMPILER)
     return Answer(YES, str(found), found.as_json())
 
 

@@ -15,7 +15,7 @@ from ...runtime.later import Later, now
 from ...runtime.public_names import public, with_named
 from ...runtime.variables import checked_context, process
 from ..cache.models import CachedModel, Origin, Outline, file_key, known_data, known_file, remember_file
-from ..cache.programs import Compiler, Request
+from ..cache.programs import CachedCompiler, CodeRequest
 from ..calls import not_yet, through, until_quick
 from ..given_options import given
 from .dynamic_shapes import KEPT, Shape, is_dynamic, shapes_of, with_shapes
@@ -100,11 +100,11 @@ class Entry:
         are given. (`target` and `memory` are deprecated: they are options.)"""
         options = given("compile", options, target=target, memory=memory)
         if options is not None or context is not None:
-            return self._compile(Request(options), checked_context(context) or self._context)
+            return self._compile(CodeRequest(options), checked_context(context) or self._context)
         with self._lock:
             if self._compiled is None:
                 here, self._elsewhere = self._elsewhere, None
-                self._compiled = here.bind(self._context) if here else self._compile(Request(), self._context)
+                self._compiled = here.bind(self._context) if here else self._compile(CodeRequest(), self._context)
             return self._compiled
 
     def _code(self, context: Context | None) -> Compiled:
@@ -113,10 +113,10 @@ class Entry:
             return self._compiled or self.compile()
         with self._lock:
             if self._compiled is None and self._elsewhere is None:
-                self._elsewhere = self._compile(Request(), context)
+                self._elsewhere = self._compile(CodeRequest(), context)
             return self._compiled or self._elsewhere
 
-    def _compile(self, request: Request, context: Context) -> Compiled:
+    def _compile(self, request: CodeRequest, context: Context) -> Compiled:
         if self._cached is None:
             return self._traced().compile(request.options, context)
         return self._cached.compile(self.name, self._shapes, request, context, self._traced, compiler)
@@ -156,7 +156,7 @@ class Entry:
     def _specialized(self, shapes: Shapes) -> Entry:
         """The graph is only rewritten at once where the cache has no code for these shapes: then they may be wrong."""
         name, all_shapes, graph = self.name, (*self._shapes, *shapes), self._graph
-        is_known = self._cached is not None and self._cached.code_key(name, all_shapes, Request()) is not None
+        is_known = self._cached is not None and self._cached.code_key(name, all_shapes, CodeRequest()) is not None
         static = self._outline._replace(is_dynamic=False)
         traced = None if is_known else now(in_context(graph(all_shapes), self._context))
         return Entry(static, graph, self._cached, all_shapes, traced, self._context)
@@ -256,10 +256,10 @@ class Model:
              target: Target | None = None) -> Artifact:
         """Write all entry functions as one object with its C header, as `Lowered.save` does for one."""
         from ...lowering.options import for_object
-        from ..aot import Form, save
+        from ..aot import ArtifactForm, save
         options = for_object(given("save", options, target=target, memory=memory))
         lowered = [entry.lower(options) for entry in self]
-        return save(lowered, directory, name, Form(self_contained, library, main))
+        return save(lowered, directory, name, ArtifactForm(self_contained, library, main))
 
     def check(self, calls: Sequence[Sequence[Array]], options: CompileOptions | None = None, memory: Memory | None = None, *,
               target: Target | None = None) -> CrossCheck:
@@ -278,7 +278,7 @@ class Model:
         return printable(f"<Model with {', '.join(self.entries) or 'no entries'}>")
 
 
-def compiler() -> Compiler:
+def compiler() -> CachedCompiler:
     """What compiles, imported only where the cache does not have the code."""
     from ..stages import COMPILER
     return COMPILER
@@ -296,11 +296,11 @@ def graph_of(module: Later[Module], name: str, bindings: Bindings | None, result
     from."""
     def make(shapes: Shapes) -> Traced:
         from ..stages import Traced
-        from .tensorflow.graph_entries import Reference, graph_of, is_tensorflow
+        from .tensorflow.graph_entries import InterpretedCalls, graph_of, is_tensorflow
         whole = module()
         if is_tensorflow(whole):
             return Traced(graph_of(whole, name, dict(shapes), bindings), name, results,
-                          lambda: Reference(whole, name, bindings), imported=imported)
+                          lambda: InterpretedCalls(whole, name, bindings), imported=imported)
         return Traced(with_shapes(whole, whole.function(name), dict(shapes)) if shapes else whole, name, imported=imported)
     return make
 

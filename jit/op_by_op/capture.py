@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RecordedOperation:
     """A recorded operation; values of the region are numbered, inputs and results alike."""
     op_name: str
     attributes: FrozenOpAttrs
@@ -46,7 +46,7 @@ class CapturedRegion:
     def __init__(self, runtime: CoreRuntime) -> None:
         self.runtime = runtime
         self.inputs: list[TensorHandle] = []
-        self.steps: list[Step] = []
+        self.steps: list[RecordedOperation] = []
         self._input_numbers: list[int] = []
         self._handles: list[weakref.ref[TensorHandle]] = []
         self._numbers: dict[int, int] = {}
@@ -92,8 +92,8 @@ class CapturedRegion:
             for n in step.results:
                 handle = inner._handles[n]()
                 numbers[n] = self._result(handle) if handle is not None else self._place(inner._handles[n])
-            self.steps.append(Step(step.op_name, step.attributes, tuple([numbers[n] for n in step.operands]),
-                                   tuple([numbers[n] for n in step.results])))
+            self.steps.append(RecordedOperation(step.op_name, step.attributes, tuple([numbers[n] for n in step.operands]),
+                                                tuple([numbers[n] for n in step.results])))
 
     # ---- recording ---------------------------------------------------------------------------------------------------
     def record(self, invocation: OpInvocation) -> None:
@@ -109,7 +109,8 @@ class CapturedRegion:
         elif call.infer() and not any(0 in a.shape for a in (*call.arguments, *call.results)):
             operands = tuple([self._number(a) for a in call.arguments])
             self._known |= {operands[n] for n in operations.constants(call.op_name, len(operands))}
-            self.steps.append(Step(call.op_name, call.attributes, operands, tuple([self._result(r) for r in call.results])))
+            self.steps.append(RecordedOperation(call.op_name, call.attributes, operands,
+                                                tuple([self._result(r) for r in call.results])))
         elif invocation.problem is None:
             self._refuse(invocation, "a tensor here has no elements")
 
@@ -188,7 +189,7 @@ class CapturedRegion:
                           help="pass handles that the region's operations take or give")
         return number
 
-    def _needed(self, wanted: Sequence[int]) -> tuple[list[Step], set[int]]:
+    def _needed(self, wanted: Sequence[int]) -> tuple[list[RecordedOperation], set[int]]:
         """The steps that these values need, in order, and all values of these steps."""
         needed, steps = set(wanted), []
         for step in reversed(self.steps):

@@ -83,7 +83,7 @@ def tune(lower: Lower, inputs: Sequence[Array], options: CompileOptions | None =
     from ...lowering.options import CompileOptions
     from ...lowering.target.presets import host
     options = dataclasses.replace(options or CompileOptions(), threads=1, target=host())
-    search = Search(lower, inputs, options, calls)
+    search = TuningRun(lower, inputs, options, calls)
     plain = search.lowered(())
     rounds = candidates(plain)
     best: dict[str, tuple[float, tuple[str, ...], int]] = {}
@@ -127,8 +127,8 @@ def likely_first(found: Sequence[Strategy]) -> Sequence[Strategy]:
 def strategies(kernel: Kernel, by_rows: bool, lowered: LoweredData) -> Sequence[Strategy]:
     """Those of a kernel's nests, as the cost model chooses them."""
     from ...lowering.schedule.schedule import strategies_of
-    from ...lowering.schedule.schedule_cache import Request
-    return strategies_of(kernel, Request(lowered.target, lowered.options.precision, by_rows))
+    from ...lowering.schedule.schedule_cache import ScheduleRequest
+    return strategies_of(kernel, ScheduleRequest(lowered.target, lowered.options.precision, by_rows))
 
 
 def kernels_of(lowered: LoweredData) -> list[tuple[Any, bool]]:
@@ -137,7 +137,7 @@ def kernels_of(lowered: LoweredData) -> list[tuple[Any, bool]]:
     return [(k, f.rows is not None and not f.phases) for k, f in zip(program.kernels, program.functions)]
 
 
-class Search:
+class TuningRun:
     """The code as it is, and its times beside those of other code."""
 
     def __init__(self, lower: Lower, inputs: Sequence[Array], options: CompileOptions, calls: int) -> None:

@@ -11,7 +11,7 @@ from ...runtime.errors import Source
 from ..graph.types import BF16, ELEMENT_TYPES, F16, F32, F64, INDEX, Array, ElementType, TensorType, Type
 from ..text.attributes import Attribute, Dense, Dictionary, FunctionType, Number, Numbers, Symbol, Text, Unit
 from ..text.elements import check_size, from_bytes, from_raw, read_only, stored_bytes
-from ..text.syntax import Fault
+from ..text.syntax import SyntaxFault
 from ..text.types import TypeReader
 from .sections import Cursor, Unreadable
 
@@ -76,7 +76,7 @@ class AttributeTable:
     def text_type(self, text: str) -> AnyType:
         try:
             found, end = self.text_types.scan(text, 0)
-        except Fault as fault:
+        except SyntaxFault as fault:
             raise Unreadable(fault.message) from None
         if end != len(text):
             raise Unreadable(f"the type {text}")
@@ -212,7 +212,7 @@ class AttributeTable:
             raise Unreadable(f"a constant of type {type}")
         try:
             check_size(type)
-        except Fault as fault:
+        except SyntaxFault as fault:
             raise Unreadable(fault.message) from None
         return type
 

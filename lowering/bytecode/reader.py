@@ -58,7 +58,7 @@ def read_module(data: memoryview, name: str = "<bytes>") -> Module:
 
 
 @dataclass(slots=True)
-class Names:
+class VisibleValues:
     """The values that are visible, by number, and how many names of results and of arguments MLIR's text has given."""
     values: dict[int, Value] = field(default_factory=dict)
     results: int = 0
@@ -91,7 +91,8 @@ class ModuleReader:
             if self.operators[item.operator] == FUNCTION:
                 functions.append(self.function(item))
             else:
-                declarations.append(self.operation(item, Names(), self.position.inside(f"operation {len(declarations)}")))
+                declarations.append(self.operation(item, VisibleValues(),
+                                                   self.position.inside(f"operation {len(declarations)}")))
         return Module(tuple(functions), tuple(filter(None, declarations)), name if isinstance(name, str) else None,
                       self.discardable(record), self.position)
 
@@ -103,7 +104,7 @@ class ModuleReader:
         if not isinstance(name, str) or "no_inline" in given:
             raise Unreadable("a function without a name, or with an attribute that is not known")
         position = self.position.inside(f"function {name}")
-        body = self.block(only_region(record), Names(), RETURNS, position)
+        body = self.block(only_region(record), VisibleValues(), RETURNS, position)
         if tuple(a.type for a in body.arguments) != type.operands:
             raise Unreadable("a function whose arguments are others than its type says")
         attributes = self.discardable(record)
@@ -114,12 +115,12 @@ class ModuleReader:
         return {} if record.attributes is None else self.table.dictionary(record.attributes)
 
     # ---- blocks and operations ---------------------------------------------------------------------------------------
-    def block(self, region: BytecodeRegion, names: Names, terminators: Sequence[str], position: FilePosition) -> Block:
+    def block(self, region: BytecodeRegion, names: VisibleValues, terminators: Sequence[str], position: FilePosition) -> Block:
         """The block of a region. Its arguments and results are named first, then those of the regions inside."""
         types = [self.table.value_type(t) for t in region.arguments]
         arguments = tuple(Value(f"arg{names.arguments + i}", t, position) for i, t in enumerate(types))
         names.values.update(enumerate(arguments, region.first))
-        inner = Names(names.values, names.results, names.arguments + len(arguments))
+        inner = VisibleValues(names.values, names.results, names.arguments + len(arguments))
         number = region.first + len(arguments)
         *others, end = region.operations
         if self.operators[end.operator] not in terminators or end.results or end.regions:
@@ -128,7 +129,7 @@ class ModuleReader:
         operations: list[Operation] = []
         for index, record in enumerate(others):
             here = position.inside(f"operation {index} {self.operators[record.operator]}")
-            inside = Names(names.values, total, inner.arguments)
+            inside = VisibleValues(names.values, total, inner.arguments)
             found = self.operation(record, inside, here, inner.results, number)
             inner.results += bool(record.results)
             number += len(record.results)
@@ -136,7 +137,7 @@ class ModuleReader:
         yields = tuple(names.values[i] for i in end.operands)
         return Block(arguments, tuple(operations), yields, position, position)
 
-    def operation(self, record: Record, names: Names, position: FilePosition, name: int = 0,
+    def operation(self, record: Record, names: VisibleValues, position: FilePosition, name: int = 0,
                   number: int = 0) -> Operation | None:
         """The operation of the graph, its results numbered from `number` on; None for a conversion that converts nothing."""
         spelling = self.operators[record.operator]
@@ -163,12 +164,12 @@ class ModuleReader:
             self.locations[index] = f"loc({quoted(found)})" if found else None
         return self.locations[index]
 
-    def regions(self, record: Record, op: Op, names: Names, position: FilePosition) -> tuple[Block, ...]:
+    def regions(self, record: Record, op: Op, names: VisibleValues, position: FilePosition) -> tuple[Block, ...]:
         if len(record.regions) != op.regions or any(r.isolated for r in record.regions):
             raise Unreadable(f"the regions of {op.name}")
         blocks: list[Block] = []
         for region in record.regions:
-            inside = Names(dict(names.values), names.results, names.arguments)
+            inside = VisibleValues(dict(names.values), names.results, names.arguments)
             blocks.append(self.block(region, inside, YIELDS, position.inside(f"region {len(blocks)}")))
         return tuple(blocks)
 

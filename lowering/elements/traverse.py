@@ -196,10 +196,10 @@ def reindexed(i: Affine, memo: Mapping[Expr, Expr]) -> Affine:
 
 def substitute(e: Expr, at: Mapping[Axis, Affine]) -> Expr:
     """e with axes replaced by index expressions; guards that become known disappear."""
-    return Substitution(at).value(e) if at else e
+    return AxisSubstitution(at).value(e) if at else e
 
 
-class Substitution:
+class AxisSubstitution:
     """Axes replaced in expressions, whose nodes and computed indices stay shared where they are."""
 
     def __init__(self, at: Mapping[Axis, Affine]) -> None:

@@ -11,14 +11,14 @@ from ..graph.operator import UnknownOp
 from ..graph.types import TensorType
 from ..text.fields import fields_of
 from .element_encoding import ALIGNMENT, encode
-from .schema import BY_OPERATOR, ENUMERATIONS, SIGN_AGNOSTIC, Code, Field
+from .schema import BY_OPERATOR, ENUMERATIONS, SIGN_AGNOSTIC, AttributeField, OperatorCode
 from .tensors import element_code
 
 DATA_FIELDS = ("values", "symbol", "type", "initial")
 """Fields that the file has in tensors."""
 
 
-def code_of(operation: Operation) -> Code:
+def code_of(operation: Operation) -> OperatorCode:
     """The operator's entry in the schema; a Problem where it has none."""
     op = operation.op
     name = op.spelling if isinstance(op, UnknownOp) else op.name
@@ -29,7 +29,7 @@ def code_of(operation: Operation) -> Code:
     return found
 
 
-def attribute_fields(operation: Operation, code: Code) -> dict[str, Any]:
+def attribute_fields(operation: Operation, code: OperatorCode) -> dict[str, Any]:
     """The fields of the attribute table as the file has them."""
     op = operation.op
     given = {f.name: getattr(op, f.name) for f in fields_of(type(op)) if f.metadata.get("mlir") != "result"}
@@ -44,7 +44,7 @@ def attribute_fields(operation: Operation, code: Code) -> dict[str, Any]:
         raise problem.at(operation.position) from None
 
 
-def field_value(field: Field, value: Any, operation: Operation, code: Code) -> Any:
+def field_value(field: AttributeField, value: Any, operation: Operation, code: OperatorCode) -> Any:
     match field.kind:
         case "bool":
             return int(value)
@@ -86,7 +86,7 @@ def bound_bytes(value: float, operation: Operation) -> bytes:
     return encode(one, type.element).tobytes().ljust(ALIGNMENT, b"\0")
 
 
-def check_signs(operation: Operation, code: Code) -> None:
+def check_signs(operation: Operation, code: OperatorCode) -> None:
     """Unsigned integers become signless ones, which only some operators do not mind."""
     for value in (*operation.operands, *operation.results):
         unsigned = isinstance(value.type, TensorType) and value.type.element.kind == "unsigned"

@@ -17,7 +17,7 @@ from ..graph.types import Array, TensorType
 from .attributes import attribute_fields, check_signs, code_of
 from .records import BlockRecord, OperatorRecord, RegionRecord, ShapeRecord, TensorRecord
 from .schema import BY_NAME, REGIONS
-from .tensor_names import NAME_ATTRIBUTE, Names
+from .tensor_names import NAME_ATTRIBUTE, BlockNames
 from .tensors import record_of, tensor_record
 
 EFFECTS = {"read": "VARIABLE_READ", "write": "VARIABLE_WRITE"}
@@ -33,7 +33,7 @@ class RegionWriter:
     def function(self, function: Function, unused: frozenset[str]) -> list[RegionRecord]:
         """The region of a function, and those of its operators; `unused` are variables to declare although it does not use
         them."""
-        writer = BlockWriter(self, function.body, Names(), (), unused)
+        writer = BlockWriter(self, function.body, BlockNames(), (), unused)
         for value, name in given_names(function).items():
             writer.names.define(value, name)
         writer.variables = {symbol: writer.names.free(symbol) for symbol in self.declarations}
@@ -66,7 +66,7 @@ class BlockWriter:
     tensors of variables, which are the same in all blocks of a function: by them Arm's reference model knows a variable."""
     module: RegionWriter
     block: Block
-    names: Names
+    names: BlockNames
     captured: tuple[Value, ...] = ()
     unused: frozenset[str] = frozenset()
     variables: dict[str, str] = field(default_factory=dict)
@@ -186,7 +186,7 @@ class BlockWriter:
         names = [self.module.name(key.removesuffix("_graph")) for key in keys]
         self.module.count += 1
         for name, region, key in zip(names, operation.regions, keys):
-            writer = BlockWriter(self.module, region, Names(self.names), captured, variables=self.variables)
+            writer = BlockWriter(self.module, region, BlockNames(self.names), captured, variables=self.variables)
             self.inner += writer.regions(name, hands_on=is_loop and key == "body_graph")
         return dict(zip(keys, names))
 

@@ -8,7 +8,7 @@ from .tensors import data_of
 Key = tuple[object, ...]
 
 
-class Constants:
+class ConstantCache:
     """Data that have been unpacked, by where they are in the file and what they are unpacked to."""
 
     def __init__(self) -> None:

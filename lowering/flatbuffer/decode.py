@@ -10,7 +10,7 @@ from ..graph.types import Array
 from .bounds_checked import Binary, FlatbufferTable, broken
 from .position import FilePosition
 from .records import BlockRecord, FileRecord, OperatorRecord, RegionRecord, ShapeRecord, TensorRecord
-from .schema import IDENTIFIER, KNOWN_FEATURES, OPERATOR_CODES, Code
+from .schema import IDENTIFIER, KNOWN_FEATURES, OPERATOR_CODES, OperatorCode
 
 VERSIONS = {(1, 0), (1, 1)}
 """Versions of TOSA (major, minor) whose files are understood."""
@@ -101,7 +101,7 @@ def read_operator(table: FlatbufferTable, position: FilePosition) -> OperatorRec
                           table.names(4, "the list of outputs"), location.text(0, "the location") if location else "")
 
 
-def code_of(number: int, what: str) -> Code:
+def code_of(number: int, what: str) -> OperatorCode:
     if not 0 < number < len(OPERATOR_CODES):
         raise Problem(f"{what} {number} is not known", kind="attribute",
                       help=f"TOSA 1.1 has the numbers 1 to {len(OPERATOR_CODES) - 1}")

@@ -16,7 +16,7 @@ from ..text.attributes import Attribute, Number, Numbers
 from ..text.fields import declared, element_of, fields_of
 from .element_encoding import decode
 from .records import OperatorRecord
-from .schema import ENUMERATIONS, REGIONS, Field
+from .schema import ENUMERATIONS, REGIONS, AttributeField
 from .tensors import element_type
 
 
@@ -46,7 +46,7 @@ def chosen(operator: type[Op], given: dict[str, Any], results: Sequence[Type]) -
     return values
 
 
-def value_of(field: Field, record: OperatorRecord, operands: Sequence[Type]) -> Any:
+def value_of(field: AttributeField, record: OperatorRecord, operands: Sequence[Type]) -> Any:
     """An attribute as the graph has it."""
     value, what = record.fields[field.name], f"{field.name} of {record.code.operator}"
     match field.kind:

@@ -19,7 +19,7 @@ from ..graph.operator import Op
 from ..graph.types import Array, ShapeType, TensorType, Type
 from ..graph.verify import MAXIMUM_NESTING, symbol_of
 from ..text.printer import IDENTIFIER
-from .constant_cache import Constants
+from .constant_cache import ConstantCache
 from .decode import decode
 from .operators import make_operator
 from .order import Cycle, in_order
@@ -50,7 +50,7 @@ class ModuleReader:
         self.regions: dict[str, RegionRecord] = {}
         self.declarations: dict[str, Operation] = {}
         self.with_operator: set[str] = set()
-        self.constants = Constants()
+        self.constants = ConstantCache()
         self.is_dynamic = has_unknown_extents(file)
         for region in file.regions:
             if region.name in self.regions:

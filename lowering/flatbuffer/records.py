@@ -10,7 +10,7 @@ from typing import Any
 
 from ...runtime.records import dataclass
 from ..graph.types import Array
-from .schema import Code
+from .schema import OperatorCode
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,8 +39,8 @@ class ShapeRecord:
 @dataclass(frozen=True, slots=True, eq=False)
 class OperatorRecord:
     """An operator. `attribute` is whose attribute table it has: its own, or for variables another's."""
-    code: Code
-    attribute: Code
+    code: OperatorCode
+    attribute: OperatorCode
     fields: Mapping[str, Any]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]

@@ -90,7 +90,7 @@ SIGN_AGNOSTIC = frozenset((
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class AttributeField:
     """A field of an attribute table: its slot, and what is in it."""
     slot: int
     name: str
@@ -98,20 +98,20 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class OperatorCode:
     """An operator of the file format. `operator` is its name in MLIR."""
     number: int
     name: str
-    fields: tuple[Field, ...]
+    fields: tuple[AttributeField, ...]
 
     @property
     def operator(self) -> str:
         return f"tosa.{self.name.lower()}"
 
 
-def code(number: int, name: str, table: str) -> Code:
+def code(number: int, name: str, table: str) -> OperatorCode:
     fields = [entry.split(":") for entry in table.split()]
-    return Code(number, name, tuple(Field(slot, field, kind) for slot, (field, kind) in enumerate(fields)))
+    return OperatorCode(number, name, tuple(AttributeField(slot, field, kind) for slot, (field, kind) in enumerate(fields)))
 
 
 OPERATOR_CODES = tuple(code(number, *entry) for number, entry in enumerate(CODES))

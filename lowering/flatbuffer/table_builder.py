@@ -51,8 +51,8 @@ class FlatbufferBuilder:
     chunks: list[bytearray | bytes | memoryview] = field(default_factory=list)
     size: int = 0
     vtables: dict[bytes, int] = field(default_factory=dict)
-    texts: dict[str, list[Reference]] = field(default_factory=dict)
-    data: dict[tuple[str, bool, bytes], list[Reference]] = field(default_factory=dict)
+    texts: dict[str, list[TableReference]] = field(default_factory=dict)
+    data: dict[tuple[str, bool, bytes], list[TableReference]] = field(default_factory=dict)
 
     def put(self, chunk: bytearray | bytes | memoryview, alignment: int = 4, header: int = 0) -> int:
         """Append bytes so that what is `header` bytes after their start is aligned; where they are."""
@@ -68,7 +68,7 @@ class FlatbufferBuilder:
         """The chunks of the whole file, one after the other."""
         head = bytearray(4) + identifier
         self.put(head)
-        Reference(head, 0, 0).to(self.table(root))
+        TableReference(head, 0, 0).to(self.table(root))
         for text, references in self.texts.items():
             encoded = text.encode()
             refer(references, self.put(Struct("<I").pack(len(encoded)) + encoded + b"\0"))
@@ -93,10 +93,10 @@ class FlatbufferBuilder:
             if isinstance(slot, Scalar):
                 pack_into(f"<{slot.layout}", chunk, offset, slot.value)
             elif slot is not None:
-                self.refer(Reference(chunk, offset, start + offset), slot)
+                self.refer(TableReference(chunk, offset, start + offset), slot)
         return start
 
-    def refer(self, reference: Reference, node: Node) -> None:
+    def refer(self, reference: TableReference, node: Node) -> None:
         """Append what a slot refers to, or note that it comes at the end."""
         match node:
             case str():
@@ -110,7 +110,7 @@ class FlatbufferBuilder:
             case _:
                 self.vector(reference, node)
 
-    def vector(self, reference: Reference, nodes: tuple[str, ...] | tuple[TableNode, ...]) -> None:
+    def vector(self, reference: TableReference, nodes: tuple[str, ...] | tuple[TableNode, ...]) -> None:
         """A vector of references."""
         chunk = bytearray(4 + 4 * len(nodes))
         pack_into("<I", chunk, 0, len(nodes))
@@ -118,11 +118,11 @@ class FlatbufferBuilder:
         reference.to(start)
         for number in range(len(nodes)):
             place = 4 + 4 * number
-            self.refer(Reference(chunk, place, start + place), nodes[number])
+            self.refer(TableReference(chunk, place, start + place), nodes[number])
 
 
 @dataclass(slots=True)
-class Reference:
+class TableReference:
     """Four bytes of a chunk, at `place` in the file, that say how far away something is."""
     chunk: bytearray
     offset: int
@@ -133,13 +133,13 @@ class Reference:
         pack_into("<I", self.chunk, self.offset, target - self.place)
 
 
-def refer(references: Sequence[Reference], target: int) -> None:
+def refer(references: Sequence[TableReference], target: int) -> None:
     for reference in references:
         reference.to(target)
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TableLayout:
     """Where the slots of a table are in it (0: default), and its vtable, which says so."""
     offsets: tuple[int, ...]
     size: int
@@ -148,7 +148,7 @@ class Layout:
 
 
 @cache
-def layout_of(widths: tuple[int, ...]) -> Layout:
+def layout_of(widths: tuple[int, ...]) -> TableLayout:
     """The layout of slots of these `widths` in bytes, 0 for a default; wide slots lie before narrow ones."""
     offsets, size = [0] * len(widths), 4
     for number in sorted(range(len(widths)), key=lambda i: -widths[i]):
@@ -159,7 +159,7 @@ def layout_of(widths: tuple[int, ...]) -> Layout:
     size += -size % 4
     last = max((i + 1 for i, offset in enumerate(offsets) if offset), default=0)
     vtable = Struct(f"<{2 + last}H").pack(4 + 2 * last, size, *offsets[:last])
-    return Layout(tuple(offsets), size, 8 if 8 in widths else 4, vtable)
+    return TableLayout(tuple(offsets), size, 8 if 8 in widths else 4, vtable)
 
 
 EMPTY = Data(np.empty(0, np.uint8), True)

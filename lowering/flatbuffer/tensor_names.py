@@ -15,11 +15,11 @@ GROUP = re.compile(r"(.+)#([0-9]+)")
 """What MLIR calls one of several results: `4#1`."""
 
 
-class Names:
+class BlockNames:
     """The names of one block. They also differ from those of the blocks around it, as MLIR text needs it, so that a file
     which becomes text and a file again keeps them."""
 
-    def __init__(self, outer: Names | None = None) -> None:
+    def __init__(self, outer: BlockNames | None = None) -> None:
         self.outer = outer
         self.values: dict[Value, str] = {}
         self.taken: set[str] = set()

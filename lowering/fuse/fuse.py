@@ -55,7 +55,7 @@ class Fuser:
     """
 
     def __init__(self, module: Module, function: Function) -> None:
-        from .variables import Variables
+        from .variables import FunctionVariables
         self.module, self.function = module, function
         self.kernels: list[Kernel] = []
         self.faults: list[Fault] = []
@@ -70,7 +70,7 @@ class Fuser:
         self.names: dict[str, int] = {}
         self.known_axes: dict[tuple[int, ...], tuple[Axis, ...]] = {}
         self.scopes: list[StepScope] = [StepScope()]
-        self.variables = Variables(self, module)
+        self.variables = FunctionVariables(self, module)
         self.results: dict[Value, Buffer] = {}
         self.inputs = tuple(self._input(v) for v in function.arguments)
         self.outputs = tuple(self._output(v, i) for i, v in enumerate(function.body.yields))

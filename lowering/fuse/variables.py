@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .fuse import Fuser
 
 
-class Variables:
+class FunctionVariables:
     """The variables of one function, by symbol."""
 
     def __init__(self, fuser: Fuser, module: Module) -> None:

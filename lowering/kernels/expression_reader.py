@@ -23,7 +23,7 @@ from ..elements.expression import (
     Reduce,
 )
 from .text import INFIX
-from .text_tokens import Tokens
+from .text_tokens import KernelTokens
 
 OPERATORS = {sign: primitive for primitive, sign in INFIX.items()}
 MOST_DEPTH = 400
@@ -33,7 +33,7 @@ MOST_DEPTH = 400
 class ExpressionReader:
     """The names of one kernel: axes, constants, shared values; and what is written alike."""
 
-    def __init__(self, reader: Tokens, buffers: Mapping[str, Buffer]) -> None:
+    def __init__(self, reader: KernelTokens, buffers: Mapping[str, Buffer]) -> None:
         self.reader, self.buffers, self.depth = reader, buffers, 0
         self.axes: dict[str, Axis] = {}
         self.constants: dict[str, Buffer] = {}

@@ -117,7 +117,7 @@ def data(buffer: Buffer, whole: bool = False) -> str:
 
 
 def print_kernel(number: int, kernel: Kernel, labels: Labels, whole: bool = False) -> Iterator[str]:
-    names = Names(kernel.value, labels, (Const,)) if whole else Names(kernel.value, labels)
+    names = KernelNames(kernel.value, labels, (Const,)) if whole else KernelNames(kernel.value, labels)
     axes = ", ".join(f"{names.axis(a)}<{a.extent}" for a in kernel.axes)
     value = names.expression(kernel.value)
     yield f"  kernel {number}: {printable(kernel.origin)}"
@@ -158,7 +158,7 @@ def print_steps(steps: Sequence[Step], indent: str, labels: Labels) -> Iterator[
                 yield f"{indent}mark {labels.of(variable)} written"
 
 
-class Names:
+class KernelNames:
     """Names within one kernel: axes (two of one name get numbers), constants, and expressions that are used more than once,
     which are written out once (`shared`), but for those that are `alone`: they are as short as a name."""
 

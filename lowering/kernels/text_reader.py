@@ -30,7 +30,7 @@ from .kernel import (
     Step,
     VariableUse,
 )
-from .text_tokens import Tokens
+from .text_tokens import KernelTokens
 
 AXIS = re.compile(r"(?<=[\[ ])([A-Za-z_][\w.]*)<(\d{1,18})(?=[,\]])", re.ASCII)
 """Of a reduction, or of the kernel."""
@@ -42,7 +42,7 @@ def read_kernels(text: str, source: str = "kernels") -> Kernels:
     return KernelsReader(text, source).kernels()
 
 
-class KernelsReader(Tokens):
+class KernelsReader(KernelTokens):
     """Reads kernels and the steps that run them."""
 
     def __init__(self, text: str, source: str) -> None:

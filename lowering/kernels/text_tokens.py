@@ -15,7 +15,7 @@ TOKEN = re.compile(r'\s*("(?:[^"\\\n]|\\.)*"|0x[0-9a-f]*|%\d+|\.\.\.|:=|<=|==|<<
                    r'|-?\d+(?:\.\d*)?(?:e[+-]?\d+)?(?![\w.])|[A-Za-z_][\w./$-]*|[][(){},:=<>+\-*/&|^#])', re.ASCII)
 
 
-class Tokens:
+class KernelTokens:
     """Line by line; a line is tokens, but for the origin of a kernel, which is any text. `last` is the offset of the token that
     was read last."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from .ranges import Facts, Form, Interval, Ranges, by_newest
+from .ranges import Facts, Interval, LinearForm, Ranges, by_newest
 
 MAX_TRIED_NUMBERS = 1000
 """Numbers that are tried at most: lanes of a vector times iterations of a few short loops."""
@@ -17,7 +17,7 @@ MAX_NARROWING_ROUNDS = 30
 Domains = Mapping[int, Interval]
 
 
-def can_be(ranges: Ranges, forms: Iterable[Form], outer: Facts) -> bool:
+def can_be(ranges: Ranges, forms: Iterable[LinearForm], outer: Facts) -> bool:
     """Whether nothing shows that the forms, and what is known of their symbols, cannot all be 0 or more."""
     facts = [*forms, *[whole(s, fact) for s, known in outer.items() for fact in known]]
     given = by_newest(facts)
@@ -27,17 +27,17 @@ def can_be(ranges: Ranges, forms: Iterable[Form], outer: Facts) -> bool:
             if s not in domains:
                 domains[s] = ranges.intervals[s]
                 facts += [whole(s, fact) for fact in ranges.known_of(s, given, {})]
-    return Search(facts).finds(domains)
+    return FeasibilitySearch(facts).finds(domains)
 
 
-def whole(symbol: int, fact: tuple[int, Form]) -> Form:
-    return fact[1].plus(Form({symbol: fact[0]}))
+def whole(symbol: int, fact: tuple[int, LinearForm]) -> LinearForm:
+    return fact[1].plus(LinearForm({symbol: fact[0]}))
 
 
-class Search:
+class FeasibilitySearch:
     """For numbers of which all facts are true."""
 
-    def __init__(self, facts: list[Form]) -> None:
+    def __init__(self, facts: list[LinearForm]) -> None:
         self.facts, self.tried = facts, 0
 
     def finds(self, domains: Domains) -> bool:
@@ -66,7 +66,7 @@ class Search:
         return found
 
 
-def narrow(form: Form, domains: dict[int, Interval]) -> bool:
+def narrow(form: LinearForm, domains: dict[int, Interval]) -> bool:
     """Narrow the intervals so that the form may be 0 or more with each of their ends; false where it is less with all."""
     most = form.const + sum(max(c * n for n in domains[s]) for s, c in form.terms.items())
     for s, c in form.terms.items():

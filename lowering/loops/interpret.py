@@ -50,7 +50,7 @@ def dtype_of(name: str) -> np.dtype:
 
 
 @dataclass(slots=True)
-class Memory:
+class LoopMemory:
     """Flat arrays of buffers, and which of their elements have been written."""
     arrays: dict[Buffer, Array] = field(default_factory=dict)
     written: dict[Buffer, Array] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class Memory:
         return self.arrays[buffer].reshape(buffer.shape)
 
 
-def run_function(function: Function, memory: Memory, rows: tuple[int, int] | None = None, keep: bool = False) -> None:
+def run_function(function: Function, memory: LoopMemory, rows: tuple[int, int] | None = None, keep: bool = False) -> None:
     """Run a function over the memory of its parameters. Scratch is made anew, so that nothing is kept between calls (unless
     one is to `keep` what all tasks share); so are parameters that `memory` lacks: constants from their data, others with
     nothing written."""
@@ -94,7 +94,7 @@ def run_function(function: Function, memory: Memory, rows: tuple[int, int] | Non
 class FunctionRun:
     """One call of a function."""
     name: str
-    memory: Memory
+    memory: LoopMemory
     values: dict[Var, Array] = field(default_factory=dict)
     tiles: list[Array] = field(default_factory=list)
     """Bytes of the tile registers, row by row."""

@@ -11,7 +11,7 @@ from ..elements.expression import Buffer
 from ..graph.types import Array
 from ..kernels.interpret import VariableContents
 from ..kernels.kernel import Branch, CheckTrue, CheckWritten, Compute, Loop, MarkWritten, Parallel, Step
-from .interpret import Memory, dtype_of, run_function
+from .interpret import LoopMemory, dtype_of, run_function
 from .ir import Function
 from .program import Program
 from .verify_steps import row_count
@@ -20,7 +20,7 @@ from .verify_steps import row_count
 def run_program(program: Program, inputs: Sequence[Array], state: VariableContents | None = None) -> tuple[Array, ...]:
     """The outputs for these inputs. Raises Problem: that of a fault, or of kind "internal" where the program accesses
     what it must not, or reads what nothing has written."""
-    memory, state = Memory(), state or VariableContents()
+    memory, state = LoopMemory(), state or VariableContents()
     for buffer, data in zip(program.inputs, inputs, strict=True):
         memory.add(buffer, data)
     for variable in program.variables:
@@ -31,7 +31,7 @@ def run_program(program: Program, inputs: Sequence[Array], state: VariableConten
     return tuple(memory.array(b).copy() for b in program.outputs)
 
 
-def load_variable(memory: Memory, buffer: Buffer, initial: Buffer | None, state: VariableContents) -> None:
+def load_variable(memory: LoopMemory, buffer: Buffer, initial: Buffer | None, state: VariableContents) -> None:
     """A variable as the run before left it; the first run has its initial value, or zeros."""
     if buffer.name in state.data:
         memory.add(buffer, state.data[buffer.name])
@@ -43,7 +43,7 @@ def load_variable(memory: Memory, buffer: Buffer, initial: Buffer | None, state:
         memory.add(buffer, np.zeros(buffer.shape, dtype_of(buffer.dtype)))
 
 
-def execute(program: Program, steps: Sequence[Step], memory: Memory, state: VariableContents) -> None:
+def execute(program: Program, steps: Sequence[Step], memory: LoopMemory, state: VariableContents) -> None:
     for step in steps:
         match step:
             case Compute(kernel, _, tasks) if tasks > 1:
@@ -75,7 +75,7 @@ def execute(program: Program, steps: Sequence[Step], memory: Memory, state: Vari
                 state.written.add(variable.name)
 
 
-def run_tasks(function: Function, tasks: int, memory: Memory) -> None:
+def run_tasks(function: Function, tasks: int, memory: LoopMemory) -> None:
     """Each phase in tasks, the last one first: any order is right."""
     for number, (start, end) in enumerate(itertools.pairwise((0, *function.phases))):
         for i in reversed(range(tasks)):
@@ -83,7 +83,7 @@ def run_tasks(function: Function, tasks: int, memory: Memory) -> None:
             run_function(function, memory, (low, high), keep=number > 0 or i < tasks - 1)
 
 
-def holds(memory: Memory, condition: Buffer) -> bool:
+def holds(memory: LoopMemory, condition: Buffer) -> bool:
     """The one element of a condition, which a step before must have written."""
     if not memory.written[condition].all():
         raise Problem(f"{condition!r} decides a step, and nothing has written it", kind="internal")

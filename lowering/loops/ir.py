@@ -235,7 +235,7 @@ def walk(block: Block) -> Iterator[Stmt]:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class BufferEffects:
     """The buffers that a function reads, and those that it writes."""
     read: frozenset[Buffer]
     written: frozenset[Buffer]
@@ -244,10 +244,10 @@ class Access:
 VALUES = Let, Shuffle
 """Statements without an access; most are of these."""
 
-_accesses: WeakKeyDictionary[Function, Access] = WeakKeyDictionary()
+_accesses: WeakKeyDictionary[Function, BufferEffects] = WeakKeyDictionary()
 
 
-def access(function: Function) -> Access:
+def access(function: Function) -> BufferEffects:
     """What a function reads and writes; found once."""
     if (known := _accesses.get(function)) is not None:
         return known
@@ -265,7 +265,7 @@ def access(function: Function) -> Access:
                     written.add(address.buffer)
                 case For(body=body) | If(body=body):
                     blocks.append(body)
-    return _accesses.setdefault(function, Access(frozenset(read), frozenset(written)))
+    return _accesses.setdefault(function, BufferEffects(frozenset(read), frozenset(written)))
 
 
 def buffers_read(function: Function) -> frozenset[Buffer]:

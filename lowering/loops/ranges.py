@@ -29,12 +29,12 @@ LIMITS: dict[str, Interval] = {"bool": (0, 1)} | {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Form:
+class LinearForm:
     """sum(coefficient * symbol) + const; no coefficient is 0."""
     terms: dict[int, int]
     const: int = 0
 
-    def plus(self, other: Form, factor: int = 1) -> Form:
+    def plus(self, other: LinearForm, factor: int = 1) -> LinearForm:
         """self + factor * other."""
         terms = dict(self.terms)
         for s, c in other.terms.items():
@@ -42,17 +42,17 @@ class Form:
                 terms[s] = total
             else:
                 del terms[s]
-        return Form(terms, self.const + other.const * factor)
+        return LinearForm(terms, self.const + other.const * factor)
 
-    def times(self, factor: int) -> Form:
-        return Form({s: c * factor for s, c in self.terms.items()} if factor else {}, self.const * factor)
+    def times(self, factor: int) -> LinearForm:
+        return LinearForm({s: c * factor for s, c in self.terms.items()} if factor else {}, self.const * factor)
 
-    def moved(self, by: int) -> Form:
-        return Form(self.terms, self.const + by)
+    def moved(self, by: int) -> LinearForm:
+        return LinearForm(self.terms, self.const + by)
 
 
 Definition = Let | LoadFrom | GatherFrom | Shuffle
-Facts = Mapping[int, list[tuple[int, Form]]]
+Facts = Mapping[int, list[tuple[int, LinearForm]]]
 """Of a symbol s, pairs (k, rest) that say k * s + rest >= 0; the rest has older symbols only."""
 NO_FACTS: Facts = {}
 
@@ -61,16 +61,16 @@ NO_FACTS: Facts = {}
 class Ranges:
     """What is known of the integers of one function. `definitions` grows while the function is walked."""
     definitions: dict[Var, Definition] = field(default_factory=dict)
-    forms: dict[Var, Form] = field(default_factory=dict)
+    forms: dict[Var, LinearForm] = field(default_factory=dict)
     intervals: dict[int, Interval] = field(default_factory=dict)
-    facts: dict[int, list[tuple[int, Form]]] = field(default_factory=dict)
-    quotients: dict[int, tuple[Form, int]] = field(default_factory=dict)
+    facts: dict[int, list[tuple[int, LinearForm]]] = field(default_factory=dict)
+    quotients: dict[int, tuple[LinearForm, int]] = field(default_factory=dict)
     """Of symbols that are quotients: what may be negative, though perhaps not where it matters, and what it is divided by."""
     spans: dict[Var, Interval] = field(default_factory=dict)
     data: dict[Buffer, Interval] = field(default_factory=dict)
 
     # ---- symbols -----------------------------------------------------------------------------------------------------
-    def symbol(self, interval: Interval, *facts: tuple[int, Form]) -> Form:
+    def symbol(self, interval: Interval, *facts: tuple[int, LinearForm]) -> LinearForm:
         """A new symbol, as a form."""
         number = len(self.intervals)
         if any(s >= LANE for _, rest in facts for s in rest.terms):
@@ -78,7 +78,7 @@ class Ranges:
         self.intervals[number] = interval
         if facts:
             self.facts[number] = list(facts)
-        return Form({number: 1})
+        return LinearForm({number: 1})
 
     def loop(self, index: Var, low: Operand, high: Operand) -> Interval:
         """Enter a loop: what its index is, at least and at most."""
@@ -97,19 +97,19 @@ class Ranges:
         self.facts.setdefault(newest, []).append((1, self.form(x).times(-1)))
 
     # ---- forms -------------------------------------------------------------------------------------------------------
-    def form(self, x: Operand) -> Form:
+    def form(self, x: Operand) -> LinearForm:
         """An integer, or a vector of them, as a form."""
         if isinstance(x, Literal):
-            return Form({}, int(x.value))
+            return LinearForm({}, int(x.value))
         known = self.forms.get(x)
         if known is None:
             known = self.forms[x] = self.derived(x)
         return known
 
-    def unknown(self, type: Type) -> Form:
+    def unknown(self, type: Type) -> LinearForm:
         return self.symbol(LIMITS[type.dtype])
 
-    def derived(self, x: Var) -> Form:
+    def derived(self, x: Var) -> LinearForm:
         match self.definitions.get(x):
             case Let(result, op, args):
                 return self.within(result.type, self.operation(result.type, op, args))
@@ -122,12 +122,12 @@ class Ranges:
                 return self.symbol((min(low, least), max(high, most)))
         return self.unknown(x.type)
 
-    def within(self, type: Type, form: Form) -> Form:
+    def within(self, type: Type, form: LinearForm) -> LinearForm:
         """The form, unless the dtype cannot hold all its values: then it wraps around and says nothing."""
         (low, high), (least, most) = self.interval(form), LIMITS[type.dtype]
         return form if least <= low and high <= most else self.unknown(type)
 
-    def read(self, buffer: Buffer, zeros: bool) -> Form:
+    def read(self, buffer: Buffer, zeros: bool) -> LinearForm:
         """A value from memory: of a constant, what its data has; `zeros` where some lanes are not read and 0."""
         if buffer.data is None or not buffer.size:
             return self.unknown(Type(buffer.dtype))
@@ -136,7 +136,7 @@ class Ranges:
         low, high = self.data[buffer]
         return self.symbol((min(low, 0), max(high, 0)) if zeros else (low, high))
 
-    def operation(self, type: Type, op: str, args: tuple[Operand, ...]) -> Form:
+    def operation(self, type: Type, op: str, args: tuple[Operand, ...]) -> LinearForm:
         if type.dtype not in LIMITS or any(a.type.dtype not in LIMITS for a in args):
             return self.unknown(type)
         match op, args:
@@ -163,11 +163,11 @@ class Ranges:
                 return self.symbol((0, LIMITS[type.dtype][1].bit_length() + 1))
         return self.unknown(type)
 
-    def lane(self, lanes: int) -> Form:
+    def lane(self, lanes: int) -> LinearForm:
         self.intervals.setdefault(LANE + lanes, (0, lanes - 1))
-        return Form({LANE + lanes: 1})
+        return LinearForm({LANE + lanes: 1})
 
-    def by_constant(self, type: Type, op: str, x: Operand, n: int) -> Form:
+    def by_constant(self, type: Type, op: str, x: Operand, n: int) -> LinearForm:
         """x op n."""
         form = self.form(x)
         low, high = self.interval(form)
@@ -187,7 +187,7 @@ class Ranges:
                 return self.truncated(form, n)
         return self.unknown(type)
 
-    def truncated(self, form: Form, by: int) -> Form:
+    def truncated(self, form: LinearForm, by: int) -> LinearForm:
         """What may be negative, divided towards 0."""
         low, high = (n // by if n >= 0 else -(-n // by) for n in self.interval(form))
         found = self.symbol((low, high), (-by, form.moved(by - 1)), (by, form.times(-1).moved(by - 1)))
@@ -195,7 +195,7 @@ class Ranges:
         self.quotients[number] = form, by
         return found
 
-    def extreme(self, largest: bool, a: Form, b: Form) -> Form:
+    def extreme(self, largest: bool, a: LinearForm, b: LinearForm) -> LinearForm:
         (low, high), (least, most) = self.closest(a), self.closest(b)
         if (low >= most) if largest else (high <= least):
             return a
@@ -206,7 +206,7 @@ class Ranges:
         return self.symbol((min(low, least), min(high, most)), (-1, a), (-1, b))
 
     # ---- bounds ------------------------------------------------------------------------------------------------------
-    def interval(self, form: Form) -> Interval:
+    def interval(self, form: LinearForm) -> Interval:
         """Bounds from each symbol's interval alone."""
         low = high = form.const
         for s, c in form.terms.items():
@@ -214,15 +214,15 @@ class Ranges:
             low, high = (low + c * least, high + c * most) if c > 0 else (low + c * most, high + c * least)
         return low, high
 
-    def closest(self, form: Form) -> Interval:
+    def closest(self, form: LinearForm) -> Interval:
         """Bounds from facts, too, where these can say more than intervals: of a difference."""
         return (self.least(form), -self.least(form.times(-1))) if len(form.terms) > 1 else self.interval(form)
 
-    def least(self, form: Form, facts: Facts = NO_FACTS) -> int:
+    def least(self, form: LinearForm, facts: Facts = NO_FACTS) -> int:
         """The form is at least this; the facts hold beside what is always known."""
         return self.found_least(form, facts, {})
 
-    def found_least(self, form: Form, facts: Facts, found: dict[tuple, int]) -> int:
+    def found_least(self, form: LinearForm, facts: Facts, found: dict[tuple, int]) -> int:
         """`least`, with the answers found on the way: many facts lead to the same forms."""
         if not form.terms:
             return form.const
@@ -233,22 +233,22 @@ class Ranges:
         newest, c = symbols[-1]
         rest = {s: k for s, k in form.terms.items() if s != newest}
         low, high = self.intervals[newest]
-        best = self.found_least(Form(rest, form.const + c * (low if c > 0 else high)), facts, found)
+        best = self.found_least(LinearForm(rest, form.const + c * (low if c > 0 else high)), facts, found)
         for k, other in [*self.known_of(newest, facts, found), *facts.get(newest, ())]:
             if (k > 0) == (c > 0):  # |k| form >= |k| rest - |c| other
                 scale = abs(k)
-                bound = Form(rest, form.const).times(scale).plus(other, -abs(c))
+                bound = LinearForm(rest, form.const).times(scale).plus(other, -abs(c))
                 best = max(best, -(-self.found_least(bound, facts, found) // scale))
         found[key] = best
         return best
 
-    def known_of(self, symbol: int, facts: Facts, found: dict[tuple, int]) -> Sequence[tuple[int, Form]]:
+    def known_of(self, symbol: int, facts: Facts, found: dict[tuple, int]) -> Sequence[tuple[int, LinearForm]]:
         """What is always known of a symbol; of a quotient more, where the facts say that what is divided is not negative."""
         known = self.facts.get(symbol, [])
         if symbol in self.quotients:
             form, by = self.quotients[symbol]
             if self.found_least(form, facts, found) >= 0:
-                return [*known, (1, Form({})), *quotient(form, by)]
+                return [*known, (1, LinearForm({})), *quotient(form, by)]
         return known
 
     def span(self, x: Operand) -> Interval:
@@ -261,7 +261,7 @@ class Ranges:
         return known
 
     # ---- conditions --------------------------------------------------------------------------------------------------
-    def conditions(self, x: Operand) -> list[Form]:
+    def conditions(self, x: Operand) -> list[LinearForm]:
         """Forms that are not negative where x is true."""
         match self.definitions.get(x) if isinstance(x, Var) else None:
             case Let(_, "and", (a, b)) if x.type.dtype == "bool":
@@ -275,7 +275,7 @@ class Ranges:
                 return [difference.moved(-1) if op == "lt" else difference]
         return []
 
-    def cases(self, x: Operand, holds: bool = True) -> list[list[Form]]:
+    def cases(self, x: Operand, holds: bool = True) -> list[list[LinearForm]]:
         """Forms that are not negative where x is true (or false): all of those of one case at least."""
         match self.definitions.get(x) if isinstance(x, Var) and x.type.dtype == "bool" else None:
             case Let(_, "xor", (a, Literal(value=1))):
@@ -293,17 +293,17 @@ class Ranges:
         return [self.conditions(x) if holds else []]
 
 
-def quotient(form: Form, by: int) -> tuple[tuple[int, Form], tuple[int, Form]]:
+def quotient(form: LinearForm, by: int) -> tuple[tuple[int, LinearForm], tuple[int, LinearForm]]:
     """Facts of what the form, which is not negative, is divided to."""
     return (-by, form), (by, form.times(-1).moved(by - 1))
 
 
-def by_newest(forms: Iterable[Form], outer: Facts = NO_FACTS) -> Facts:
+def by_newest(forms: Iterable[LinearForm], outer: Facts = NO_FACTS) -> Facts:
     """Facts for `least`: forms that are not negative, beside those known outside."""
     facts = {s: list(known) for s, known in outer.items()}
     for form in forms:
         if form.terms:
             newest = max(form.terms)
-            rest = Form({s: k for s, k in form.terms.items() if s != newest}, form.const)
+            rest = LinearForm({s: k for s, k in form.terms.items() if s != newest}, form.const)
             facts.setdefault(newest, []).append((form.terms[newest], rest))
     return facts

@@ -80,7 +80,7 @@ def read_program(text: str, source: str = "program") -> Program:
 
 def print_program(program: Program, constants: bool = False) -> str:
     """A program as text; with `constants` all data of constants, else only that of short ones."""
-    names = Names()
+    names = BufferLabels()
     body = [line for f in program.functions for line in names.function(f)]
     head = [f"program {quoted(program.name)}"]
     head += [f"input {names.buffer(b)}" for b in program.inputs]
@@ -95,7 +95,7 @@ def print_program(program: Program, constants: bool = False) -> str:
 
 def print_function(function: Function) -> str:
     """One function as text."""
-    return "\n".join([*Names().function(function), ""])
+    return "\n".join([*BufferLabels().function(function), ""])
 
 
 def quoted(name: str) -> str:
@@ -130,7 +130,7 @@ def typed(x: Var) -> str:
     return f"%{x.id}: {x.type}"
 
 
-class Names:
+class BufferLabels:
     """Labels of buffers: their names, with a number where two have the same."""
 
     def __init__(self) -> None:

@@ -30,13 +30,13 @@ from .ir import (
     ZeroTile,
 )
 from .signatures import FAMILIES
-from .text_tokens import Tokens
+from .text_tokens import LoopTokens
 
 DEPTH = 100
 """Blocks inside each other at most."""
 
 
-class FunctionReader(Tokens):
+class FunctionReader(LoopTokens):
     """Reads a function, over buffers that are known. `values` are those of the function that is read."""
 
     def __init__(self, text: str, source: str) -> None:

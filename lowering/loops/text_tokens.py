@@ -10,7 +10,7 @@ TOKEN = re.compile(r'\s*("(?:[^"\\\n]|\\.)*"|0x[0-9a-f]*|\.\.\.|@[\w.$-]+|%\d+|'
                    r'-?(?:inf|nan|\d+(?:\.\d*)?(?:e[+-]?\d+)?)(?![\w.])|[\w.$]+|[][(){},:=+-])', re.ASCII)
 
 
-class Tokens:
+class LoopTokens:
     """The tokens of a text; `at` is the next one."""
 
     def __init__(self, text: str, source: str) -> None:

@@ -42,9 +42,9 @@ from .ir import (
     row_limit,
 )
 from .program import Program
-from .ranges import LIMITS, Facts, Form, Interval, Ranges, by_newest
+from .ranges import LIMITS, Facts, Interval, LinearForm, Ranges, by_newest
 from .signatures import FAMILIES, mismatch
-from .verify_tiles import Tiles, shapes_fault
+from .verify_tiles import TileShapes, shapes_fault
 
 WRITABLE = frozenset({"result", "temporary", "variable", "scratch"})
 
@@ -118,7 +118,7 @@ class Verifier:
     known: dict[tuple, Interval] = field(default_factory=dict)
     depth: int = 0
     conditions: int = 0
-    tiles: Tiles = field(default_factory=Tiles)
+    tiles: TileShapes = field(default_factory=TileShapes)
     dead: bool = False
     accesses: int = 0
     guarded: int = 0
@@ -329,11 +329,11 @@ class Verifier:
                  if can_be(self.ranges, [*facts, *self.accessed(lanes, active)], self.facts)]
         return [(low, high) for low, high in found if low <= high]
 
-    def accessed(self, lanes: int, active: int) -> list[Form]:
+    def accessed(self, lanes: int, active: int) -> list[LinearForm]:
         """What is known of the lanes of an access."""
         return [self.ranges.lane(lanes).times(-1).moved(active - 1)] if active < lanes else []
 
-    def least_and_greatest(self, base: Operand, lanes: int, active: int, facts: list[Form], step: int) -> Interval:
+    def least_and_greatest(self, base: Operand, lanes: int, active: int, facts: list[LinearForm], step: int) -> Interval:
         """The least and greatest of base + step * lane where these facts hold beside what is known here."""
         ranges = self.ranges
         facts = [*facts, *self.accessed(lanes, active)]
@@ -364,7 +364,7 @@ def size_of(buffer: Buffer) -> int:
 # ---- statements of a matrix unit -------------------------------------------------------------------------------------
 def shape_tiles(v: Verifier, stmt: ShapeTiles) -> None:
     refuse(v, "tiles get their shapes inside of a block" if v.depth else shapes_fault(stmt))
-    v.tiles = Tiles(stmt.shapes)
+    v.tiles = TileShapes(stmt.shapes)
 
 
 def zero_tile(v: Verifier, stmt: ZeroTile) -> None:

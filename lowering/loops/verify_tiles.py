@@ -28,7 +28,7 @@ def shapes_fault(stmt: ShapeTiles) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Tiles:
+class TileShapes:
     """The shapes that tiles have; none before they are given."""
     shapes: tuple[tuple[int, int], ...] = ()
 

@@ -31,7 +31,7 @@ class Value(NamedTuple):
         return f"{self.type} {self.name}"
 
 
-class Field(NamedTuple):
+class Member(NamedTuple):
     """A member of a structure in memory: a `type` that lies `offset` bytes behind the beginning."""
     offset: int
     type: str = "ptr"
@@ -267,9 +267,9 @@ class Writer:
         place = index if isinstance(index, Value) else constant("i64", index)
         return Value("ptr", self.put(f"getelementptr {element}, {pointer}, {place}"))
 
-    def load(self, pointer: Value, what: str | Field, order: str = "", align: int = 0) -> Value:
+    def load(self, pointer: Value, what: str | Member, order: str = "", align: int = 0) -> Value:
         """A value of a type, or a member of the structure at the pointer; `order` is that of an atomic load."""
-        if isinstance(what, Field):
+        if isinstance(what, Member):
             pointer, what = self.address(pointer, what.offset), what.type
         atomic, end = access(what, order, align)
         return Value(what, self.put(f"load {atomic}{what}, {pointer}{end}"))
@@ -278,7 +278,7 @@ class Writer:
         atomic, end = access(value.type, order, align)
         self.do(f"store {atomic}{value}, {pointer}{end}")
 
-    def keep(self, value: Operand, pointer: Value, member: Field, order: str = "") -> None:
+    def keep(self, value: Operand, pointer: Value, member: Member, order: str = "") -> None:
         """Store to a member of the structure at a pointer."""
         self.store(Value(member.type, spelled(value)), self.address(pointer, member.offset), order)
 

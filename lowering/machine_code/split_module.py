@@ -13,7 +13,7 @@ HEAD = "define internal "
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class FunctionText:
     """The lines of a function."""
     lines: tuple[str, ...]
 
@@ -61,9 +61,9 @@ def is_private(line: str) -> bool:
     return line.startswith("@") and " = private unnamed_addr constant " in line
 
 
-def shared_out(alone: Sequence[Definition], count: int, first: int) -> list[list[Definition]]:
+def shared_out(alone: Sequence[FunctionText], count: int, first: int) -> list[list[FunctionText]]:
     """About as many lines for each module, of which the first has some already."""
-    shares: list[list[Definition]] = [[] for _ in range(count)]
+    shares: list[list[FunctionText]] = [[] for _ in range(count)]
     lengths = [first] + [0] * (count - 1)
     for d in sorted(alone, key=lambda d: -len(d.lines)):
         least = lengths.index(min(lengths))
@@ -77,16 +77,16 @@ def defined(text: str) -> set[str]:
     return {d.name.strip('"') for d in split_definitions(text)[1]}
 
 
-def split_definitions(text: str) -> tuple[list[str], list[Definition]]:
+def split_definitions(text: str) -> tuple[list[str], list[FunctionText]]:
     """The lines outside of functions, and the functions."""
     rest: list[str] = []
-    definitions: list[Definition] = []
+    definitions: list[FunctionText] = []
     body: list[str] = []
     for line in text.split("\n"):
         if body or line.startswith("define "):
             body.append(line)
             if line == "}":
-                definitions.append(Definition(tuple(body)))
+                definitions.append(FunctionText(tuple(body)))
                 body = []
         else:
             rest.append(line)

@@ -19,7 +19,7 @@ from .buffers import Ticks
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class KernelAccess:
     """What one kernel does with memory: buffers whose contents it reads, buffers that it writes (every element, when it
     runs from its first row to its last), and scratch that means nothing before and after."""
     reads: tuple[Buffer, ...] = ()
@@ -27,19 +27,19 @@ class Access:
     scratch: tuple[Buffer, ...] = ()
 
 
-def access_of(function: Function) -> Access:
+def access_of(function: Function) -> KernelAccess:
     """What a function of the loop IR does with its buffers, in the order of its parameters."""
     read, written = buffers_read(function), buffers_written(function)
-    return Access(tuple(b for b in function.params if b in read), tuple(b for b in function.params if b in written),
-                  function.scratch)
+    return KernelAccess(tuple(b for b in function.params if b in read), tuple(b for b in function.params if b in written),
+                        function.scratch)
 
 
-def at_once(accesses: Iterable[Access]) -> Access:
+def at_once(accesses: Iterable[KernelAccess]) -> KernelAccess:
     """What kernels access that are tiled by rows, in tasks: what one of them writes, the others find there."""
     every = list(dict.fromkeys(accesses))
     writes = dict.fromkeys(b for a in every for b in a.writes)
-    return Access(tuple(dict.fromkeys(b for a in every for b in a.reads if b not in writes)), tuple(writes),
-                  tuple(dict.fromkeys(b for a in every for b in a.scratch)))
+    return KernelAccess(tuple(dict.fromkeys(b for a in every for b in a.reads if b not in writes)), tuple(writes),
+                        tuple(dict.fromkeys(b for a in every for b in a.scratch)))
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ class Flow:
 class Timeline:
     """The line of steps as it grows. `uses` are (tick, buffer) in order; `loops` are the span of a loop, its uses as a
     range of `uses`, and what the loop reads before it writes it."""
-    accesses: Sequence[Access]
+    accesses: Sequence[KernelAccess]
     tick: int = 0
     uses: list[tuple[int, Buffer]] = field(default_factory=list)
     scratch: dict[Buffer, list[int]] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class Timeline:
             case CheckWritten(buffer) | CheckTrue(buffer) | MarkWritten(buffer):
                 return self.read(buffer)
 
-    def compute(self, access: Access, continues: bool) -> Flow:
+    def compute(self, access: KernelAccess, continues: bool) -> Flow:
         """One step of a kernel; one that `continues` with later rows needs the rows that are there already."""
         self.uses += [(self.tick, b) for b in (*access.reads, *access.writes)]
         for b in access.scratch:
@@ -97,7 +97,7 @@ class Timeline:
         return Flow(set(reads), set(access.writes))
 
     def read(self, buffer: Buffer) -> Flow:
-        return self.compute(Access(reads=(buffer,)), continues=False)
+        return self.compute(KernelAccess(reads=(buffer,)), continues=False)
 
     def loop(self, loop: Loop) -> Flow:
         """The test runs at least once; nothing is certain of the body."""
@@ -108,7 +108,7 @@ class Timeline:
         return Flow(flow.exposed, test.written)
 
 
-def lifetimes(steps: Iterable[Step], accesses: Sequence[Access]) -> dict[Buffer, tuple[Ticks, ...]]:
+def lifetimes(steps: Iterable[Step], accesses: Sequence[KernelAccess]) -> dict[Buffer, tuple[Ticks, ...]]:
     """The spans of ticks in which each buffer that the steps use is live, in ascending order.
 
     `accesses[i]` is what `Compute(i)` does. Scratch may have many spans, one for each run of its kernel; other buffers

@@ -17,7 +17,7 @@ from .algorithms.lower_bound import lower_bound
 from .algorithms.run import Algorithm, find_algorithm, run_algorithm
 from .buffers import BufferInfo, Kind, PoolAccess, PoolAllocation, PoolInfo, Ticks, is_alignment, own_alignment, with_conflicts
 from .check.verify import verify
-from .lifetimes import Access, access_of, lifetimes
+from .lifetimes import KernelAccess, access_of, lifetimes
 from .plan import Plan, make_plan, names_of
 from .sharing.occupancy import Occupied
 from .sharing.overlap import Sharing, most_occupied, sharing_of
@@ -180,7 +180,7 @@ def planned_buffers(program: Program, memory: Memory) -> tuple[BufferInfo, ...]:
     return with_conflicts(found)
 
 
-def without_constants(access: Access) -> Access:
+def without_constants(access: KernelAccess) -> KernelAccess:
     """What counts for lifetimes: constants are always there."""
     return replace(access, reads=tuple(b for b in access.reads if b.role != "constant"))
 

@@ -26,7 +26,7 @@ def inline_branches(module: Module) -> Module:
     """The module with branches as regions; unchanged (the same object) if it has none."""
     if not any(is_branch(o) for f in module.functions for o in f.body.walk()):
         return module
-    inlining = Inlining(module)
+    inlining = BranchInlining(module)
     return replace(module, functions=tuple(replace(f, body=inlining.inlined(f.body, 0)) for f in module.functions))
 
 
@@ -34,7 +34,7 @@ def is_branch(operation: Operation) -> bool:
     return isinstance(operation.op, UnknownOp) and operation.op.spelling in SPELLINGS
 
 
-class Inlining:
+class BranchInlining:
     """Copies functions of a module into the branches that name them, as long as that gives no more operations than it may."""
 
     def __init__(self, module: Module) -> None:

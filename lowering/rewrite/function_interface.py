@@ -13,7 +13,7 @@ from ...runtime.records import dataclass
 from ..dialects.tosa.variable import Variable, VariableRead, VariableWrite
 from ..graph.graph import Function, Module, Operation, Value
 from ..graph.types import Array
-from .substitute import Substitution
+from .substitute import ValueSubstitution
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,7 +26,7 @@ class PersistentTensor:
 def rename_inputs(module: Module, function: Function, names: Sequence[str]) -> Module:
     """The module with the inputs of `function` named so, in order."""
     renamed = {value: replace(value, name=name) for value, name in zip(function.arguments, names, strict=True)}
-    new = Substitution(lambda value: renamed.get(value, value)).function(function)
+    new = ValueSubstitution(lambda value: renamed.get(value, value)).function(function)
     return replace(module, functions=tuple(new if f is function else f for f in module.functions))
 
 

@@ -93,13 +93,13 @@ class Scale:
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class RescaledTerm:
     """An operand of the sum: a tensor of 8 bits, and how it is rescaled, at least once."""
     value: Value
     scales: tuple[Scale, ...]
 
     @staticmethod
-    def of(value: Value, definitions: Definitions) -> Term | None:
+    def of(value: Value, definitions: Definitions) -> RescaledTerm | None:
         scales: list[Scale] = []
         while (operation := definitions.get(value)) is not None and isinstance(op := operation.op, Rescale) and op.to == I32:
             scale, value = Scale.of(op, operation), operation.operands[0]
@@ -107,7 +107,7 @@ class Term:
                 return None
             scales.insert(0, scale)
             if value.tensor.element == I8:
-                return Term(value, tuple(scales))
+                return RescaledTerm(value, tuple(scales))
         return None
 
     @property
@@ -127,8 +127,8 @@ class Term:
 @dataclass(frozen=True, slots=True)
 class Sum:
     """first + sign * second, both rescaled, and the sum rescaled."""
-    first: Term
-    second: Term
+    first: RescaledTerm
+    second: RescaledTerm
     sign: int
     scale: Scale
 
@@ -141,7 +141,7 @@ class Sum:
         if added is None or not isinstance(added.op, Add | Sub):
             return None
         scale = Scale.of(last, operation)
-        first, second = (Term.of(v, definitions) for v in added.operands)
+        first, second = (RescaledTerm.of(v, definitions) for v in added.operands)
         if scale is None or first is None or second is None:
             return None
         return Sum(first, second, 1 if isinstance(added.op, Add) else -1, scale)

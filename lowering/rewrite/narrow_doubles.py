@@ -20,7 +20,7 @@ from ..graph.graph import Module, Value
 from ..graph.operator import Op
 from ..graph.types import F32, F64, Array, ElementType, TensorType, Type
 from .strip_quantized import types
-from .substitute import Substitution
+from .substitute import ValueSubstitution
 
 LARGEST = float(np.finfo(np.float32).max)
 
@@ -32,7 +32,7 @@ def narrow_doubles(module: Module) -> Module:
         return module
     for what in seen_from_outside(module):
         raise Problem(f"{what} is of f64, which TOSA does not have", kind="unsupported", help="make the model one of f32")
-    return Substitution(narrowed_value, narrowed_op, narrowed_type).module(module)
+    return ValueSubstitution(narrowed_value, narrowed_op, narrowed_type).module(module)
 
 
 def is_double(type: Any) -> bool:

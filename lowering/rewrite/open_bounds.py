@@ -12,12 +12,12 @@ import ml_dtypes
 from ..dialects.tosa.activation import Clamp
 from ..graph.graph import Module, Value
 from ..graph.operator import Op
-from .substitute import Substitution
+from .substitute import ValueSubstitution
 
 
 def open_bounds(module: Module) -> Module:
     """The module with infinite bounds, where they are as good as that."""
-    return Substitution(lambda value: value, opened).module(module)
+    return ValueSubstitution(lambda value: value, opened).module(module)
 
 
 def opened(op: Op, operands: tuple[Value, ...]) -> Op:

@@ -10,14 +10,14 @@ from typing import Any
 from ..graph.graph import Module, Value
 from ..graph.operator import Op
 from ..graph.quantized import is_quantized, storage_type
-from .substitute import Substitution
+from .substitute import ValueSubstitution
 
 
 def strip_quantized(module: Module) -> Module:
     """The module without quantized types; unchanged (the same object) if it has none."""
     if not any(map(is_quantized, types(module))):
         return module
-    return Substitution(stripped_value, lambda op, _: stripped_op(op), storage_type).module(module)
+    return ValueSubstitution(stripped_value, lambda op, _: stripped_op(op), storage_type).module(module)
 
 
 def types(module: Module) -> Iterator[Any]:

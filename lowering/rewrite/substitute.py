@@ -12,7 +12,7 @@ from ..graph.types import Type
 
 
 @dataclass(frozen=True, slots=True)
-class Substitution:
+class ValueSubstitution:
     """`value` gives what stands for an argument or a result, `op` what stands for an operation's operator, given the
     operands that it has now; each may give back what it was given."""
     value: Callable[[Value], Value]

@@ -34,7 +34,7 @@ Link = Mapping[Axis, Axis]
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class RowChain:
     """Kernels by number, each but the first a reader of the one before. `rows` are the axes of each that are its rows, alike in
     all; the last of them is cut into blocks of at most `block` rows."""
     kernels: tuple[int, ...]
@@ -42,10 +42,10 @@ class Chain:
     block: int
 
 
-def chains(program: Kernels, target: Target) -> list[Chain]:
+def chains(program: Kernels, target: Target) -> list[RowChain]:
     """The chains of a program, none of which shares a kernel with another."""
     finder = Finder(program, target)
-    found: list[Chain] = []
+    found: list[RowChain] = []
     for run in runs(program.steps):
         left = {number: place for place, number in enumerate(run)}
         for number in reversed(run):
@@ -89,7 +89,7 @@ class Finder:
         self.needed = {*program.outputs, *conditions(program.steps)}
         self.links: dict[int, list[tuple[int, Link]]] = {}
 
-    def chain(self, last: int, left: Places) -> Chain | None:
+    def chain(self, last: int, left: Places) -> RowChain | None:
         """The longest chain of kernels `left` in a run that ends in one of them, if it pays."""
         numbers, links = [last], list[Link]()
         while len(numbers) < MAX_CHAIN_KERNELS and (found := self.before(numbers[0], last, left)) is not None:
@@ -99,7 +99,7 @@ class Finder:
             del numbers[0], links[0]
         rows = self.rows(numbers, links)
         block = self.block(numbers, rows) if links and rows else 0
-        return Chain(tuple(numbers), tuple(rows), block) if block else None
+        return RowChain(tuple(numbers), tuple(rows), block) if block else None
 
     def before(self, reader: int, last: int, left: Places) -> tuple[int, Link] | None:
         """The largest tensor that only this kernel reads, row by row: who writes it, and how their axes belong together."""

@@ -22,7 +22,7 @@ Groups = Callable[[Sequence[int]], Iterable[list[int]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Uses:
+class BufferUses:
     """Of a program's kernels: what each reads, and the last kernel that reads a buffer (one that is still wanted at the end:
     none, but a number behind them all). `counted` are the buffers that take memory."""
     reads: tuple[frozenset[Buffer], ...]
@@ -30,30 +30,30 @@ class Uses:
     counted: frozenset[Buffer]
 
     @staticmethod
-    def of(program: Kernels, workspace_io: bool) -> Uses:
+    def of(program: Kernels, workspace_io: bool) -> BufferUses:
         reads = tuple(frozenset(x.buffer for x in loads(k.value)) for k in program.kernels)
         last = {b: i for i, some in enumerate(reads) for b in some}
         last |= dict.fromkeys(program.outputs, len(reads))
         roles = ("temporary", "argument", "result") if workspace_io else ("temporary",)
         found = {b for some in reads for b in some} | {k.out for k in program.kernels}
-        return Uses(reads, last, frozenset(b for b in found if b.role in roles))
+        return BufferUses(reads, last, frozenset(b for b in found if b.role in roles))
 
 
-def smallest(program: Kernels, uses: Uses, chains: Groups, rings: Mapping[Buffer, Buffer], sharing: bool) -> Groups:
+def smallest(program: Kernels, uses: BufferUses, chains: Groups, rings: Mapping[Buffer, Buffer], sharing: bool) -> Groups:
     """Groups that need the least memory: each chain of kernels that could all be tiled is cut where that helps, given the
     rings that they would have together. Exact for what `Chain.cost` says of a group."""
     def cut(run: Sequence[int]) -> Iterable[list[int]]:
         for chain in chains(run):
-            yield from Chain(program, uses, rings, chain, sharing).cut()
+            yield from KernelSequence(program, uses, rings, chain, sharing).cut()
 
     return cut
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class KernelSequence:
     """Kernels each of which reads what the one before writes."""
     program: Kernels
-    uses: Uses
+    uses: BufferUses
     rings: Mapping[Buffer, Buffer]
     numbers: Sequence[int]
     sharing: bool
@@ -92,7 +92,7 @@ class Chain:
 
 
 # ---- what a way of grouping needs ------------------------------------------------------------------------------------
-def bytes_needed(program: Kernels, steps: tuple[Step, ...], rings: Mapping[Buffer, Buffer], uses: Uses,
+def bytes_needed(program: Kernels, steps: tuple[Step, ...], rings: Mapping[Buffer, Buffer], uses: BufferUses,
                  rows_read: Sequence[RowsRead | None]) -> int:
     """The most bytes that hold something at one step, loops and branches taken as they are written: rings as a whole, of
     other buffers the rows that are written already and read again."""

@@ -20,8 +20,8 @@ from ..kernels.kernel import Branch, Compute, Kernels, Loop, Step, conditions
 from ..target.target import Target
 from .ring_buffers import copies, rings
 from .row_access import RowAccess, begins_early, row_dimension, rows_of
-from .row_chains import INTERMEDIATE_L2_PART, Chain, chains
-from .row_groups import Groups, Uses, bytes_needed, smallest
+from .row_chains import INTERMEDIATE_L2_PART, RowChain, chains
+from .row_groups import BufferUses, Groups, bytes_needed, smallest
 from .row_order import tiled_steps
 
 RowPolicy = Literal["cache", "memory", "never"]
@@ -42,9 +42,9 @@ class TiledByRows:
     by_rows: frozenset[int] = frozenset()
     rings: Mapping[Buffer, Buffer] = field(default_factory=dict)
     copies: Mapping[Buffer, Buffer] = field(default_factory=dict)
-    blocks: tuple[Chain, ...] = ()
+    blocks: tuple[RowChain, ...] = ()
 
-    def chain(self, kernel: int) -> Chain | None:
+    def chain(self, kernel: int) -> RowChain | None:
         """The chain that a kernel is in."""
         return next((c for c in self.blocks if kernel in c.kernels), None)
 
@@ -71,7 +71,7 @@ def ways(program: Kernels, target: Target, rows: RowPolicy | None = None, thread
         found = [None if i in alone else f for i, f in enumerate(found)]
         way = grouped(program, found, larger_than(found, most, False, target.block_bytes), threads)
         return [replace(way, blocks=blocks, steps=without(way.steps, {i for c in blocks for i in c.kernels[:-1]}))]
-    uses, whole = Uses.of(program, workspace_io), larger_than(found, 0)
+    uses, whole = BufferUses.of(program, workspace_io), larger_than(found, 0)
     sizes = sorted({f.kernel.out.nbytes for f in found if f is not None})
     tried = [TiledByRows(program.steps)]
     tried += [grouped(program, found, larger_than(found, size - 1)) for size in sizes[-MAX_TRIED_GROUPINGS:]]

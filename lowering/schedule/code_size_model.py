@@ -75,7 +75,7 @@ for an element of a row, which goes to all lanes; for a vector of a panel."""
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class TileCode:
     """How many steps of K there are over the whole matrix, and how many operations for each element of a row, and for each
     vector of results; how many places of a window have code of their own at a border, and how many steps the last axis has;
     how much longer all may take for less code."""

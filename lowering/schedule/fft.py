@@ -24,7 +24,7 @@ from ..loops.builder import Builder
 from ..loops.ir import INDEX, Literal, Operand, Type
 from ..target.target import Target
 from .nest.loop_nest import Nest, flat_index, flatten
-from .nest.row_range import Rows, nested
+from .nest.row_range import RowRange, nested
 from .strategy import Constraints, Strategy
 
 MAX_INDEPENDENT_VECTORS, MIN_VECTORS_FOR_THEM = 2, 256
@@ -64,7 +64,7 @@ class FourierTransform(Strategy):
         choice = recognise(kernel, constraints.target, constraints.by_rows)
         return FourierTransform(flatten(kernel), constraints.target, choice) if choice else None
 
-    def lower(self, b: Builder, rows: Rows | None) -> None:
+    def lower(self, b: Builder, rows: RowRange | None) -> None:
         lower(b, self.nest, self.choice, rows)
 
     def __str__(self) -> str:
@@ -99,7 +99,7 @@ def inputs(body: Expr) -> list[tuple[Load, Roots]] | None:
     return None
 
 
-def lower(b: Builder, nest: Nest, choice: FourierChoice, rows: Rows | None) -> None:
+def lower(b: Builder, nest: Nest, choice: FourierChoice, rows: RowRange | None) -> None:
     """One transform after the other."""
     f = Fourier(b, nest, choice)
     if choice.batch.extent == 1:

@@ -17,7 +17,7 @@ Text = tuple[Hashable, ...]
 
 
 @dataclass(slots=True)
-class Signature:
+class KernelSignature:
     """Nodes, buffers, axes and computed indices by the order in which they are met."""
     nodes: dict[int, int] = field(default_factory=dict)
     lines: list[Text] = field(default_factory=list)
@@ -83,7 +83,7 @@ class Signature:
 
 def signature_of(kernel: Kernel, rings: Mapping[Buffer, Buffer]) -> tuple[Text, tuple[Buffer, ...]]:
     """The signature of a kernel whose buffers lie in these rings, and its buffers, the one that it writes first."""
-    signature = Signature()
+    signature = KernelSignature()
     signature.buffer(kernel.out)
     axes = tuple(map(signature.axis, kernel.axes))
     root = signature.value(kernel.value)

@@ -23,7 +23,7 @@ from ..loops.schedule_record import ChainRecord, KernelRecord, NestRecord, RowRe
 from ..loops.substitute_buffers import substituted
 from ..row_tiling.ring_buffers import copied
 from ..row_tiling.row_access import row_dimension
-from ..row_tiling.row_chains import Chain
+from ..row_tiling.row_chains import RowChain
 from ..row_tiling.row_tiling import RowPolicy, TiledByRows, tile_by_rows, ways
 from ..target.target import Target
 from .contraction import recognise as contraction
@@ -33,14 +33,14 @@ from .contraction.contraction_strategies import ContractionStrategy
 from .contraction.padded_input import PaddedInput
 from .fft import FourierTransform
 from .nest.loop_nest import Nest, flatten
-from .nest.row_range import Rows
+from .nest.row_range import RowRange
 from .nest.split_nest import collapse, split
 from .parallelize import MAX_DIVIDED_DEPTH, Shared, share, share_among, task_count
 from .row_reduction import fused_chain
-from .schedule_cache import NONE, Request, Rings, ScheduleCache, Scheduled
+from .schedule_cache import NONE, Rings, ScheduleCache, Scheduled, ScheduleRequest
 from .schedule_text import ScheduleText, lines_of
 from .search_space import Choices, as_asked, record_of, tuned
-from .strategies import Uses, choose
+from .strategies import NestPhases, choose
 from .strategy import Constraints, Precision, Strategy
 
 Ready = Callable[[Function], None]
@@ -49,7 +49,7 @@ MIN_SURELY_DIVIDED_TERMS = 1 << 20
 
 
 # ---- one kernel ------------------------------------------------------------------------------------------------------
-def strategies_of(kernel: Kernel, request: Request) -> Sequence[Strategy]:
+def strategies_of(kernel: Kernel, request: ScheduleRequest) -> Sequence[Strategy]:
     """The nests of a kernel with their strategies, in order; together they write each output once."""
     if 0 in kernel.out.shape:
         return ()
@@ -68,14 +68,14 @@ def of_nest(nest: Nest, constraints: Constraints, may_repeat: bool = False) -> S
     """The same of a nest, cut into pieces; outputs may be written twice, if that is less code."""
     by_rows, target = constraints.by_rows and bool(nest.axes), constraints.target
     constraints = replace(constraints, by_rows=by_rows)
-    pieces = split(nest, by_rows, target, Uses(constraints))
+    pieces = split(nest, by_rows, target, NestPhases(constraints))
     small: Sequence[Nest] = [collapse(piece, piece.axes[0] if by_rows else None) for piece in pieces]
     return [choose(piece, constraints) for piece in (with_background(nest, small, target) if may_repeat else small)]
 
 
 def in_floats(kernel: Kernel, target: Target, precision: Precision) -> str | None:
     """Why a kernel is computed in float32 though bfloat16 limbs are allowed. It does not depend on how rows are cut."""
-    nest, uses = flatten(kernel), Uses(Constraints(target, precision))
+    nest, uses = flatten(kernel), NestPhases(Constraints(target, precision))
     if not nest.axes or any(len(split(nest, by_rows, target, uses)) != 1 for by_rows in (False, True)):
         return "it is cut into several loop nests"
     whole, rows = (split(nest, by_rows, target, uses)[0] for by_rows in (False, True))
@@ -86,7 +86,7 @@ def in_floats(kernel: Kernel, target: Target, precision: Precision) -> str | Non
     return limbs.refusal(pattern, target, precision)
 
 
-def instead(kernel: Kernel, strategies: Sequence[Strategy], request: Request) -> str:
+def instead(kernel: Kernel, strategies: Sequence[Strategy], request: ScheduleRequest) -> str:
     """Why a contraction is done in float32 where another precision is allowed."""
     has_floats = any(isinstance(s, ContractionStrategy) and s.pattern.reduce.dtype == "float32" for s in strategies)
     if request.precision == "f32" or not has_floats:
@@ -99,11 +99,11 @@ def schedule(kernel: Kernel, target: Target, by_rows: bool = False, rings: Rings
     """The loops of a kernel. With `by_rows` the function takes the first and the last of the rows to compute: values
     of the first axis with an extent above 1. `rings` says which buffers keep only their last rows, and where
     (`row_tiling`); `keeps` down to which depth loops stay that run once."""
-    return scheduled(kernel, Request(target, precision, by_rows, rings, keeps, findings)
+    return scheduled(kernel, ScheduleRequest(target, precision, by_rows, rings, keeps, findings)
                      ).function
 
 
-def scheduled(kernel: Kernel, request: Request) -> Scheduled:
+def scheduled(kernel: Kernel, request: ScheduleRequest) -> Scheduled:
     """The loops of a kernel, and how they have come about."""
     asked = request.asked
     if asked and asked.nests and asked.nests[0].name.startswith(printable(f"{kernel.out.name}.next")):
@@ -119,7 +119,7 @@ def scheduled(kernel: Kernel, request: Request) -> Scheduled:
     return Scheduled(function, tuple(map(record_of, found)), tuple(b.derived), instead(kernel, found, request))
 
 
-def through_scratch(kernel: Kernel, request: Request) -> Scheduled:
+def through_scratch(kernel: Kernel, request: ScheduleRequest) -> Scheduled:
     """The loops of a kernel that reads what it overwrites, in another order: all of its values first, then the stores."""
     b = Builder(kernel.out.name)
     next_values = b.scratch(Buffer(f"{kernel.out.name}.next", kernel.out.dtype, kernel.out.shape, "scratch"))
@@ -137,19 +137,19 @@ def lower_all(b: Builder, strategies: Sequence[Strategy], by_rows: bool) -> None
     """All nests of a kernel, one after the other."""
     for strategy in strategies:
         nest = strategy.nest
-        strategy.lower(b, Rows.of(b, nest.low, nest.axes[0].extent) if by_rows and nest.axes else None)
+        strategy.lower(b, RowRange.of(b, nest.low, nest.axes[0].extent) if by_rows and nest.axes else None)
 
 
 def describe(kernel: Kernel, target: Target, precision: Precision = "f32", findings: Choices = ()) -> str:
     """The schedule of a kernel by itself, as text: a line for each nest."""
-    request = Request(target, precision, findings=findings)
+    request = ScheduleRequest(target, precision, findings=findings)
     found = strategies_of(kernel, request)
     record = KernelRecord(kernel.origin, tuple(map(record_of, found)), in_floats=instead(kernel, found, request))
     return "\n".join(line.strip() for line in list(lines_of(0, record))[1:])
 
 
 # ---- one kernel for several threads ----------------------------------------------------------------------------------
-def divided(kernel: Kernel, request: Request, threads: int, cache: ScheduleCache | None = None
+def divided(kernel: Kernel, request: ScheduleRequest, threads: int, cache: ScheduleCache | None = None
             ) -> tuple[Scheduled, Shared | None]:
     """A kernel scheduled for `threads` threads, and its function divided into tasks; or for one thread, where dividing it does
     not pay."""
@@ -162,7 +162,7 @@ def divided(kernel: Kernel, request: Request, threads: int, cache: ScheduleCache
     return (deep, found) if found else (plain or schedule(kernel, request), None)
 
 
-def divided_as_asked(kernel: Kernel, request: Request, record: KernelRecord, cache: ScheduleCache
+def divided_as_asked(kernel: Kernel, request: ScheduleRequest, record: KernelRecord, cache: ScheduleCache
                      ) -> tuple[Scheduled, Shared | None]:
     """A kernel with as many tasks as a text says."""
     if record.tasks is None:
@@ -198,7 +198,7 @@ def lower(kernels: Kernels, target: Target, rows: RowPolicy | None = None, threa
     time; with `rows` "memory" those with which the least memory is needed, with "never" none. Steps with work enough are
     divided among `threads` threads. `asked` is the text of a schedule, where one is given."""
     tiled = tile_by_rows(kernels, target, rows, threads)
-    request = Request(target, precision, findings=findings)
+    request = ScheduleRequest(target, precision, findings=findings)
     return Lowering(kernels, tiled, request, threads, ScheduleCache(scheduled), records_of(asked, kernels)).program()
 
 
@@ -207,7 +207,7 @@ def lower_each_way(kernels: Kernels, target: Target, rows: RowPolicy | None = No
                    findings: Choices = (), asked: ScheduleText | None = None) -> list[Program]:
     """`lower`, with every order of the steps of which only a plan can tell which needs the least memory. `ready` is called
     with each function of the first of them as soon as it is there."""
-    request, cache = Request(target, precision, findings=findings), ScheduleCache(scheduled)
+    request, cache = ScheduleRequest(target, precision, findings=findings), ScheduleCache(scheduled)
     found = ways(kernels, target, rows, threads, workspace_io)
     records = records_of(asked, kernels)
     if records is not None:  # of ways with other rows than those that it says, there is none for it
@@ -221,7 +221,7 @@ class Lowering:
     """The kernels of a program on their way to loops, in an order of the steps. `asked` are the schedules that a text gives."""
     kernels: Kernels
     tiled: TiledByRows
-    request: Request
+    request: ScheduleRequest
     threads: int
     cache: ScheduleCache
     asked: Sequence[KernelRecord] | None = None
@@ -272,7 +272,7 @@ class Lowering:
         return substituted(function, {**self.tiled.copies, **own})
 
     # ---- kernels whose loops are inside those of another -------------------------------------------------------------
-    def of_chain(self, number: int, chain: Chain, chained: dict[int, Sequence[NestRecord]]
+    def of_chain(self, number: int, chain: RowChain, chained: dict[int, Sequence[NestRecord]]
                  ) -> tuple[Scheduled, TaskRecord | None]:
         """The function of a kernel of a chain: without anything in it, where that of the last one does its work. The nests of
         all of them are `chained`."""
@@ -291,7 +291,7 @@ class Lowering:
             return Scheduled(self.chain_function(chain, 0, chained)), None
         return Scheduled(shared.function), shared.tasks
 
-    def chain_function(self, chain: Chain, keeps: int, chained: dict[int, Sequence[NestRecord]]) -> Function:
+    def chain_function(self, chain: RowChain, keeps: int, chained: dict[int, Sequence[NestRecord]]) -> Function:
         noted: dict[int, list[NestRecord]] = {i: [] for i in chain.kernels}
 
         def lower_nest(b: Builder, number: int, nest: Nest) -> None:

@@ -28,7 +28,7 @@ MAX_TRIED_FUNCTIONS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ScheduleRequest:
     """How a kernel is to be scheduled: for a machine, in a precision, as a whole or `by_rows`, with buffers that lie in
     `rings`, keeping loops that run once down to the depth `keeps`; with the strategies that `findings` say, or
     that are `asked` for."""
@@ -84,10 +84,10 @@ def like(buffer: Buffer, name: str) -> Buffer:
 @dataclass(slots=True)
 class ScheduleCache:
     """What has been scheduled for one program, by a function that schedules one kernel."""
-    scheduled: Callable[[Kernel, Request], Scheduled]
+    scheduled: Callable[[Kernel, ScheduleRequest], Scheduled]
     known: dict[Text, list[Known]] = field(default_factory=dict)
 
-    def schedule(self, kernel: Kernel, request: Request) -> Scheduled:
+    def schedule(self, kernel: Kernel, request: ScheduleRequest) -> Scheduled:
         """A kernel scheduled, as the function does it."""
         if request.findings or request.precision != "f32":  # more than the signature decides, and more is read of constants
             return self.scheduled(kernel, request)

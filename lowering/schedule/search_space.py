@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from ...runtime.errors import Problem, printable
 from ..elements.expression import Buffer, Expr
 from ..kernels.kernel import Kernel
-from ..kernels.text import Names
+from ..kernels.text import KernelNames
 from ..loops.schedule_record import KernelRecord, NestRecord
 from .schedule_text import axes_of
 from .strategy import Strategy
@@ -83,7 +83,7 @@ def name_of(kernel: Kernel, by_rows: bool) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-class Unnamed(Names):
+class Unnamed(KernelNames):
     """Buffers by number, type, shape and role."""
 
     def __init__(self, whole: Expr) -> None:

@@ -36,7 +36,7 @@ def choose(nest: Nest, constraints: Constraints) -> Strategy:
 
 
 @dataclass(frozen=True, slots=True)
-class Uses:
+class NestPhases:
     """What becomes of the phases of a nest, for `nest.split_nest`."""
     constraints: Constraints
 

@@ -15,7 +15,7 @@ from ..loops.builder import Builder
 from ..loops.cost import cycles
 from ..target.target import Target
 from .nest.loop_nest import Nest
-from .nest.row_range import Rows
+from .nest.row_range import RowRange
 
 Precision = Literal["f32", "bf16x6", "bf16x3"]
 """Of contractions of float32: exact products and one rounding for each term; or sums of products of bfloat16 limbs."""
@@ -37,7 +37,7 @@ class Strategy(Protocol):
     target: Target
 
     @abstractmethod
-    def lower(self, b: Builder, rows: Rows | None) -> None:
+    def lower(self, b: Builder, rows: RowRange | None) -> None:
         """Write the loops; of the first axis only `rows`, where they are given."""
 
     def cost(self) -> float:

@@ -13,7 +13,7 @@ from .attributes import Attribute, Dense, Dictionary, FunctionType, Number, Numb
 from .elements import decode, decode_blob
 from .scalars import integer, real
 from .strings import decode_strings, unescape
-from .syntax import AttributeSyntax, DictionarySyntax, Fault, ListSyntax, LocationSyntax, place
+from .syntax import AttributeSyntax, DictionarySyntax, ListSyntax, LocationSyntax, SyntaxFault, place
 from .typed_elements import IS_TYPED, decode_typed
 from .types import TypeReader
 
@@ -61,7 +61,7 @@ class AttributeReader:
             case token:
                 try:
                     return self.leaf(token, syntax.type)
-                except Fault as fault:
+                except SyntaxFault as fault:
                     raise fault.at(self.source, token) from None
 
     def leaf(self, token: Token, type_token: Token | None) -> Attribute:
@@ -86,7 +86,7 @@ class AttributeReader:
             case "HASH" if token in self.aliases:
                 return self.follow(str(token))
             case "HASH" if "." not in token and "<" not in token:
-                raise Fault(f"unknown attribute alias {token}", 0, len(token), "symbol")
+                raise SyntaxFault(f"unknown attribute alias {token}", 0, len(token), "symbol")
             case "WORD" if token in ("true", "false"):
                 return token == "true"
             case "WORD" if token == "unit":
@@ -105,10 +105,10 @@ class AttributeReader:
     def numbers(self, token: Token) -> Numbers:
         match = INTEGER_LIST.fullmatch(token)
         if match is None:
-            raise Fault("expected the element type and numbers, as in array<i64: 1, 2>")
+            raise SyntaxFault("expected the element type and numbers, as in array<i64: 1, 2>")
         element, _ = self.types.scan(token, match.start(1))
         if not isinstance(element, ElementType):
-            raise Fault(f"an array cannot hold {element}", match.start(1), kind="type")
+            raise SyntaxFault(f"an array cannot hold {element}", match.start(1), kind="type")
         items = list(re.compile(r"[^,]+").finditer(token, match.start(2), match.end(2))) if match.group(2) else []
         return Numbers(tuple(item(i.group(), element, i.start()) for i in items), element)
 
@@ -116,10 +116,10 @@ class AttributeReader:
         if IS_TYPED.match(token):
             array, found = decode_typed(token, self.types.scan)
             if type_token is not None and self.types.read(type_token) != found:
-                raise Fault(f"the constant is {found}, behind it is another type", len(token), kind="type")
+                raise SyntaxFault(f"the constant is {found}, behind it is another type", len(token), kind="type")
             return Dense(array, found)
         if type_token is None:
-            raise Fault("expected ':' and the type of the constant", len(token))
+            raise SyntaxFault("expected ':' and the type of the constant", len(token))
         type = self.types.read(type_token)
         if is_string(type):
             return decode_strings(token, type)
@@ -129,12 +129,12 @@ class AttributeReader:
             return Dense(decode(token, type), type)
         key = token[len("dense_resource<"):-1].strip().strip('"')
         if key not in self.blobs:
-            raise Fault(f"the text has no resource {key}", len("dense_resource<"), len(key), "symbol",
-                        "print the constants in full" if "elided" in key else "it belongs at the end, in {-# ... #-}")
+            raise SyntaxFault(f"the text has no resource {key}", len("dense_resource<"), len(key), "symbol",
+                              "print the constants in full" if "elided" in key else "it belongs at the end, in {-# ... #-}")
         blob = self.blobs[key]
         try:
             return Dense(decode_blob(blob[1:-1], type), type)
-        except Fault as fault:
+        except SyntaxFault as fault:
             fault.offset += 1
             raise fault.at(self.source, blob) from None
 
@@ -152,14 +152,14 @@ class AttributeReader:
         """
         parts: Sequence[tuple[int, int]] = ()
         if depth > MAXIMUM_DEPTH:
-            raise Fault(f"the alias stands for attributes nested more than {MAXIMUM_DEPTH} deep", kind="nesting")
+            raise SyntaxFault(f"the alias stands for attributes nested more than {MAXIMUM_DEPTH} deep", kind="nesting")
         match syntax.value if syntax else None:
             case ListSyntax(_, items, _):
                 parts = [self.measure(i, depth + 1, path) for i in items]
             case DictionarySyntax(_, entries, _):
                 parts = [self.measure(v, depth + 1, path) for _, v in entries]
             case str() as name if name in path:
-                raise Fault(f"the alias {name} contains itself", kind="symbol")
+                raise SyntaxFault(f"the alias {name} contains itself", kind="symbol")
             case str() as name if name in self.aliases:
                 if name not in self.sizes:
                     self.sizes[name] = self.measure(self.aliases[name], depth + 1, path | {name})
@@ -168,7 +168,7 @@ class AttributeReader:
                 pass
         weight, height = 1 + sum(w for w, _ in parts), 1 + max((h for _, h in parts), default=0)
         if weight > MAXIMUM_EXPANSION or depth + height > 2 * MAXIMUM_DEPTH:
-            raise Fault(f"the alias stands for more than {MAXIMUM_EXPANSION} attributes", kind="nesting")
+            raise SyntaxFault(f"the alias stands for more than {MAXIMUM_EXPANSION} attributes", kind="nesting")
         return weight, height
 
     def location(self, syntax: LocationSyntax | None) -> str | None:
@@ -198,7 +198,7 @@ class AttributeReader:
         """The string that a quoted token stands for."""
         try:
             return unescape(token).decode("utf-8", "surrogateescape")
-        except Fault as fault:
+        except SyntaxFault as fault:
             raise fault.at(self.source, token) from None
 
     def symbol(self, token: Token) -> tuple[str, ...]:
@@ -207,8 +207,8 @@ class AttributeReader:
             names = SYMBOL_PART.findall(token) or [str(token)]
             return tuple(unescape(n).decode("utf-8") if n.startswith('"') else n for n in names)
         except UnicodeDecodeError:
-            raise Fault("the name is not UTF-8", 0, len(token), "symbol").at(self.source, token) from None
-        except Fault as fault:
+            raise SyntaxFault("the name is not UTF-8", 0, len(token), "symbol").at(self.source, token) from None
+        except SyntaxFault as fault:
             raise fault.at(self.source, token) from None
 
 

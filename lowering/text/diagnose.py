@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ...runtime.errors import Problem, Source
-from .syntax import Fault
+from .syntax import SyntaxFault
 from .types import TypeReader, angles
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def diagnose(error: UnexpectedInput, source: Source) -> Problem:
     try:
         inside(text, at, expected, source)
         fault = in_general(text, at, expected, error)
-    except Fault as found:
+    except SyntaxFault as found:
         fault = found
     offset = min(fault.offset, max(len(text) - 1, 0)) if fault.offset >= len(text) else fault.offset
     return Problem(fault.message, source.position(offset, max(1, fault.width)), kind=fault.kind, help=fault.help)
@@ -62,9 +62,9 @@ def expected_at(error: UnexpectedInput) -> set[str]:
 
 
 def inside(text: str, at: int, expected: set[str], source: Source) -> None:
-    """Raise a Fault for what is wrong inside the token that begins here, if one begins."""
+    """Raise a SyntaxFault for what is wrong inside the token that begins here, if one begins."""
     if text.startswith('"', at) and expected & {"STRING", "PLACE", "KEY"}:
-        raise Fault("the string is not closed on its line", at, end_of_line(text, at) - at)
+        raise SyntaxFault("the string is not closed on its line", at, end_of_line(text, at) - at)
     if "SIGNATURE" in expected and text.startswith("(", at):
         TypeReader(source, {}).scan_signature(text, at)
     start = at - len(WORD_BEFORE.search(text, max(0, at - 40), at).group()) if text.startswith("<", at) else at  # type: ignore[union-attr]
@@ -74,24 +74,24 @@ def inside(text: str, at: int, expected: set[str], source: Source) -> None:
     if opened:
         angles(text, opened.end() - 1)
         if start < at:
-            raise Fault(f"{opened.group(1)}<...> is not well formed", start, len(opened.group(1)))
+            raise SyntaxFault(f"{opened.group(1)}<...> is not well formed", start, len(opened.group(1)))
     if text.startswith("%", at) and not FOUND.match(text, at + 1):
-        raise Fault("expected a name after '%'", at)
+        raise SyntaxFault("expected a name after '%'", at)
 
 
-def in_general(text: str, at: int, expected: set[str], error: UnexpectedInput) -> Fault:
+def in_general(text: str, at: int, expected: set[str], error: UnexpectedInput) -> SyntaxFault:
     """What was expected and what was found; how many characters that are; what to do."""
     found = FOUND.match(text, at)
     name = found.group() if found else ""
     if at >= len(text.rstrip()):
-        return Fault(f"the text ends where {listed(words(expected))} is expected", at)
+        return SyntaxFault(f"the text ends where {listed(words(expected))} is expected", at)
     if name.startswith("%") and "RESULTS" in expected and "OPERANDS" not in expected:
-        return Fault(f"expected '=' and an operation after {name}", at, len(name))
+        return SyntaxFault(f"expected '=' and an operation after {name}", at, len(name))
     operator = unknown_form(error)
     if operator is not None:
-        return Fault(f"the form of {operator} is not known", operator.start_pos or 0, len(operator), "unsupported",
-                     "only its generic form can be read: print the text with --mlir-print-op-generic")
-    return Fault(f"expected {listed(words(expected))}, found {name!r}", at, max(1, len(name)))
+        return SyntaxFault(f"the form of {operator} is not known", operator.start_pos or 0, len(operator), "unsupported",
+                           "only its generic form can be read: print the text with --mlir-print-op-generic")
+    return SyntaxFault(f"expected {listed(words(expected))}, found {name!r}", at, max(1, len(name)))
 
 
 def unknown_form(error: UnexpectedInput) -> Token | None:

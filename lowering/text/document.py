@@ -17,7 +17,7 @@ from ..graph.types import I1, I64, TensorType, Type
 from .attributes import Dense, Dictionary, Number, Symbol
 from .elements import decode
 from .names import UNUSED
-from .syntax import Fault, OperationSyntax, place
+from .syntax import OperationSyntax, SyntaxFault, place
 
 if TYPE_CHECKING:
     from lark import Token
@@ -97,7 +97,7 @@ def constant_of(reader: OperationReader, token: Token, type: TensorType, name: s
     text = f"{token}.0" if type.element.is_float and token.lstrip("-").isdigit() else str(token)
     try:
         array = decode(f"dense<{text}>", type)
-    except Fault as fault:
+    except SyntaxFault as fault:
         fault.offset = max(fault.offset - len("dense<"), 0)
         raise fault.at(reader.source, token) from None
     position = place(reader.source, token)

@@ -28,7 +28,7 @@ from ..graph.types import (
 )
 from .number_lists import decode_list
 from .scalars import bits_of, from_bits
-from .syntax import Fault
+from .syntax import SyntaxFault
 
 MAXIMUM_BYTES = (1 << 31) - 1
 """Bytes of one tensor (TOSA level 8K)."""
@@ -44,8 +44,9 @@ def decode(text: str, type: TensorType) -> Array:
     """The array of `dense<...>` or `sparse<...>`."""
     check_size(type)
     if isinstance(type.element, BlockScaled):
-        raise Fault(f"a constant of {type.element} is written with its scales and the type in front",
-                    help="dense<tensor<32x!tosa.block_scaled<BLOCK_SHAPE_32:f8E8M0FNU:f4E2M1FN, {1.0}>> : 1.0 : f4E2M1FN>")
+        raise SyntaxFault(
+            f"a constant of {type.element} is written with its scales and the type in front",
+            help="dense<tensor<32x!tosa.block_scaled<BLOCK_SHAPE_32:f8E8M0FNU:f4E2M1FN, {1.0}>> : 1.0 : f4E2M1FN>")
     quoted = type.element in QUOTED
     type = type.with_element(I8) if type.element == MXINT8 else type
     start, end = text.index("<") + 1, len(text) - 1
@@ -61,7 +62,7 @@ def decode(text: str, type: TensorType) -> Array:
     elif start < end:
         array = splat(from_bits(np.array([bits_of(text[start:end], type.element, start)]), type.element), type)
     elif type.size:
-        raise Fault(f"dense<> has no elements, but {type} has {type.size}", start - 1, kind="shape")
+        raise SyntaxFault(f"dense<> has no elements, but {type} has {type.size}", start - 1, kind="shape")
     else:
         array = np.zeros(type.dims, type.element.dtype)
     return read_only(array)
@@ -79,11 +80,11 @@ def read_only(array: Array) -> Array:
 
 def check_size(type: TensorType) -> None:
     if not type.is_static:
-        raise Fault(f"a constant needs a static type, not {type}", kind="type")
+        raise SyntaxFault(f"a constant needs a static type, not {type}", kind="type")
     if type.rank > MAXIMUM_RANK:
-        raise Fault(f"a constant of rank {type.rank} is not supported", kind="unsupported")
+        raise SyntaxFault(f"a constant of rank {type.rank} is not supported", kind="unsupported")
     if type.nbytes > MAXIMUM_BYTES:
-        raise Fault(f"{type} has {type.nbytes} bytes, more than the limit of 2^31 - 1", kind="shape")
+        raise SyntaxFault(f"{type} has {type.nbytes} bytes, more than the limit of 2^31 - 1", kind="shape")
 
 
 def splat(one: Array, type: TensorType) -> Array:
@@ -97,13 +98,13 @@ def splat(one: Array, type: TensorType) -> Array:
 
 def decode_hex(text: str, start: int, end: int, type: TensorType) -> Array:
     if not text.startswith('"0x', start) or text[end - 1] != '"' or end - start < 4:
-        raise Fault('expected a hexadecimal string "0x..."', start)
+        raise SyntaxFault('expected a hexadecimal string "0x..."', start)
     data, one = hexadecimal(text[start + 3:end - 1], start + 3), stored_bytes(type.element)
     found = from_raw(data, type)
     if found is None:
         bits = f", or {bitmap_bytes(type)} of eight elements each" if type.element == I1 else ""
-        raise Fault(f"{len(data)} bytes of data, but {type} takes {one * type.size} (or {one} for all elements alike{bits})",
-                    start, kind="shape")
+        raise SyntaxFault(f"{len(data)} bytes of data, but {type} takes {one * type.size} "
+                          f"(or {one} for all elements alike{bits})", start, kind="shape")
     return found
 
 
@@ -133,13 +134,13 @@ def decode_blob(digits: str, type: TensorType) -> Array:
     """The array of a resource `0x...`, whose first four bytes are its alignment."""
     check_size(type)
     if not digits.startswith("0x") or len(digits) < 10:
-        raise Fault("expected a hexadecimal string 0x... that begins with four bytes of alignment")
+        raise SyntaxFault("expected a hexadecimal string 0x... that begins with four bytes of alignment")
     hexadecimal(digits[2:10], 2)
     data, one = hexadecimal(digits[10:], 10), stored_bytes(type.element)
     if type.element.name == "i48" and len(data) == 8 * type.size:
         return read_only(np.frombuffer(data, np.int64).reshape(type.dims))
     if len(data) != one * type.size:
-        raise Fault(f"{len(data)} bytes of data, but {type} takes {one * type.size}", kind="shape")
+        raise SyntaxFault(f"{len(data)} bytes of data, but {type} takes {one * type.size}", kind="shape")
     return read_only(from_bytes(data, type.element).reshape(type.dims))
 
 
@@ -152,8 +153,8 @@ def hexadecimal(digits: str, offset: int) -> bytes:
     if 2 * len(data) != len(digits):
         wrong = re.search(r"[^0-9A-Fa-f]", digits)
         if wrong:
-            raise Fault(f"{wrong.group()!r} is no hexadecimal digit", offset + wrong.start())
-        raise Fault("a hexadecimal string needs an even number of digits", offset)
+            raise SyntaxFault(f"{wrong.group()!r} is no hexadecimal digit", offset + wrong.start())
+        raise SyntaxFault("a hexadecimal string needs an even number of digits", offset)
     return data
 
 
@@ -188,13 +189,13 @@ def decode_sparse(text: str, start: int, end: int, type: TensorType) -> Array:
     if indices.ndim < 2:
         indices = np.broadcast_to(indices.reshape(-1, 1), (max(indices.size, 1), type.rank))
     if indices.shape[1] != type.rank:
-        raise Fault(f"expected indices of {type.rank} numbers each", start, kind="shape")
+        raise SyntaxFault(f"expected indices of {type.rank} numbers each", start, kind="shape")
     if values.ndim > 1 or values.size not in (1, len(indices)):
-        raise Fault(f"{len(indices)} indices, but {values.size} values", values_at, kind="shape")
+        raise SyntaxFault(f"{len(indices)} indices, but {values.size} values", values_at, kind="shape")
     if (indices < 0).any() or (indices >= np.array(type.dims)).any():
-        raise Fault(f"an index is outside {type}", start, kind="shape")
+        raise SyntaxFault(f"an index is outside {type}", start, kind="shape")
     if type.nbytes > LARGE_SPLAT + 64 * len(text):
-        raise Fault(f"a sparse constant of {type.nbytes} bytes is not supported", start, kind="unsupported")
+        raise SyntaxFault(f"a sparse constant of {type.nbytes} bytes is not supported", start, kind="unsupported")
     array = np.zeros(type.dims, type.element.dtype)
     array[tuple(indices.T)] = values
     return array
@@ -219,4 +220,4 @@ def top_level_comma(text: str, start: int, end: int) -> int:
         depth += {"[": 1, "]": -1}.get(match.group(), 0)
         if match.group() == "," and not depth:
             return match.start()
-    raise Fault("expected indices and values, as in sparse<[[0, 1]], [1.0]>", start)
+    raise SyntaxFault("expected indices and values, as in sparse<[[0, 1]], [1.0]>", start)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..graph.types import Array, ElementType, TensorType
 from .scalars import bits_of, from_bits, limits, wrap
-from .syntax import Fault
+from .syntax import SyntaxFault
 
 PIECE = re.compile(r'"[^"]*"|[\[\],]|[^\s\[\],"]+|"')
 EVERY_BYTE = bytes(range(256))
@@ -22,7 +22,7 @@ MAXIMUM_RANK = 64
 
 
 def decode_list(text: str, type: TensorType, offset: int = 0) -> Array:
-    """The array of a list; a Fault's offset counts from `offset`."""
+    """The array of a list; a SyntaxFault's offset counts from `offset`."""
     raw = text.encode("utf-8", "replace")
     if type.size <= len(raw) and keep(raw, BRACKETS) == skeleton(type.dims):
         array = quick_list(raw, type)
@@ -94,35 +94,35 @@ class ListScanner:
         for match in PIECE.finditer(text):
             piece, at = match.group(), self.offset + match.start()
             if started and not self.counts:
-                raise Fault(f"expected the end of the constant, found {piece[:20]!r}", at)
+                raise SyntaxFault(f"expected the end of the constant, found {piece[:20]!r}", at)
             empty = piece == "]" and self.counts and not self.counts[-1]
             if expects_value == (piece in ("]", ",")) and not empty:
                 expected = "an element" if expects_value else "',' or ']'"
-                raise Fault(f"expected {expected}, found {piece[:20]!r}", at, min(len(piece), 20))
+                raise SyntaxFault(f"expected {expected}, found {piece[:20]!r}", at, min(len(piece), 20))
             self.take(piece, at)
             expects_value, started = piece in ("[", ","), True
         if self.counts:
-            raise Fault("'[' is not closed", self.offset)
+            raise SyntaxFault("'[' is not closed", self.offset)
         return self.bits
 
     def take(self, piece: str, at: int) -> None:
         dims, depth = self.type.dims, len(self.counts)
         match piece:
             case "[" if depth == len(dims):
-                raise Fault(f"the list is nested deeper than {self.type} has dimensions", at, kind="shape")
+                raise SyntaxFault(f"the list is nested deeper than {self.type} has dimensions", at, kind="shape")
             case "[":
                 self.count(at)
                 self.counts.append(0)
             case "]" if self.counts[-1] != dims[depth - 1]:
-                raise Fault(f"expected {dims[depth - 1]} elements in this list of {self.type}, found {self.counts[-1]}",
-                            at, kind="shape")
+                raise SyntaxFault(f"expected {dims[depth - 1]} elements in this list of {self.type}, found {self.counts[-1]}",
+                                  at, kind="shape")
             case "]":
                 self.counts.pop()
             case ",":
                 pass
             case _ if depth != len(dims):
-                raise Fault(f"expected a list of {dims[depth]} elements, found {piece[:20]!r}", at, min(len(piece), 20),
-                            kind="shape")
+                raise SyntaxFault(f"expected a list of {dims[depth]} elements, found {piece[:20]!r}", at, min(len(piece), 20),
+                                  kind="shape")
             case _:
                 self.count(at)
                 self.bits.append(bits_of(piece, self.type.element, at))
@@ -133,4 +133,4 @@ class ListScanner:
             self.counts[-1] += 1
             extent = self.type.dims[len(self.counts) - 1]
             if self.counts[-1] > extent:
-                raise Fault(f"more than {extent} elements in this list of {self.type}", at, kind="shape")
+                raise SyntaxFault(f"more than {extent} elements in this list of {self.type}", at, kind="shape")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ...runtime.errors import Source
 from .executor_rules import ExecutorRules
 from .rules import Rules, TokenFault
-from .syntax import Fault, FileSyntax
+from .syntax import FileSyntax, SyntaxFault
 
 if TYPE_CHECKING:
     from lark import Lark, Token
@@ -78,7 +78,7 @@ nesting = Nesting()
 def open_bracket(token: Token) -> Token:
     nesting.depth += 1
     if nesting.depth > MAXIMUM_BRACKETS:
-        raise TokenFault(token, Fault(f"more than {MAXIMUM_BRACKETS} brackets are open here", kind="nesting"))
+        raise TokenFault(token, SyntaxFault(f"more than {MAXIMUM_BRACKETS} brackets are open here", kind="nesting"))
     return token
 
 

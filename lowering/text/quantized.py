@@ -6,7 +6,7 @@ import re
 from ...runtime.errors import Problem
 from ..graph.quantized import STORAGE, Quantized, any_quantized, calibrated, uniform
 from ..graph.types import BF16, F16, F32, F64, ElementType
-from .syntax import Fault
+from .syntax import SyntaxFault
 
 NAMES = ("!quant.uniform", "!quant.any", "!quant.calibrated")
 FLOATS: dict[str, ElementType] = {t.name: t for t in (F16, BF16, F32, F64)}
@@ -32,16 +32,16 @@ def read_quantized(text: str, name: str) -> Quantized | None:
         return None
     match = {"!quant.uniform": UNIFORM, "!quant.any": ANY}.get(name, CALIBRATED).fullmatch(body)
     if match is None:
-        raise Fault(f"expected a quantized type, as in {EXAMPLES[name]}", 0, len(text), "type")
+        raise SyntaxFault(f"expected a quantized type, as in {EXAMPLES[name]}", 0, len(text), "type")
     expressed: str | None = match["expressed"]
     if expressed is not None and expressed not in FLOATS:
-        raise Fault(f"{expressed} cannot be what a quantized type stands for", len(name) + match.start("expressed"),
-                    len(expressed), "type", f"it may be {', '.join(FLOATS)}")
+        raise SyntaxFault(f"{expressed} cannot be what a quantized type stands for", len(name) + match.start("expressed"),
+                          len(expressed), "type", f"it may be {', '.join(FLOATS)}")
     try:
         return built(name, match, FLOATS[expressed] if expressed else None)
     except Problem as problem:
-        raise Fault(problem.message, 0, len(text), problem.kind, problem.help) from None
-    except Fault as fault:
+        raise SyntaxFault(problem.message, 0, len(text), problem.kind, problem.help) from None
+    except SyntaxFault as fault:
         fault.offset += len(name)
         raise
 
@@ -59,14 +59,14 @@ def built(name: str, match: re.Match[str], expressed: ElementType | None) -> Qua
     assert expressed is not None
     axis, given = match["axis"], match["parameters"].strip()
     if given.startswith("{") == (axis is None):
-        raise Fault("expected one scale, or with an axis one for each index, as in i8:f32:0, {0.1,0.2:1}",
-                    match.start("parameters"), len(given), "type")
+        raise SyntaxFault("expected one scale, or with an axis one for each index, as in i8:f32:0, {0.1,0.2:1}",
+                          match.start("parameters"), len(given), "type")
     scales, zero_points = [], []
     for part in given.strip("{}").split(","):
         pair = PARAMETER.fullmatch(part.strip())
         if pair is None:
-            raise Fault("expected a scale and perhaps a zero point, as in 0.01:-3", match.start("parameters"), len(given),
-                        "type")
+            raise SyntaxFault("expected a scale and perhaps a zero point, as in 0.01:-3", match.start("parameters"), len(given),
+                              "type")
         scales.append(float(pair[1]))
         zero_points.append(int(pair[2] or 0))
     return uniform(storage, expressed, scales, zero_points, None if axis is None else int(axis), limits)

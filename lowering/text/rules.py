@@ -13,7 +13,6 @@ from .syntax import (
     AttributeSyntax,
     BlockSyntax,
     DictionarySyntax,
-    Fault,
     FileSyntax,
     FunctionSyntax,
     InlineSyntax,
@@ -25,6 +24,7 @@ from .syntax import (
     RegionSyntax,
     ResourcesSyntax,
     ResultSyntax,
+    SyntaxFault,
     TypesSyntax,
 )
 
@@ -38,7 +38,7 @@ MAXIMUM_DEPTH = 64
 class TokenFault(Exception):
     """A fault that a rule finds at a token while the parser runs."""
 
-    def __init__(self, token: Token, fault: Fault) -> None:
+    def __init__(self, token: Token, fault: SyntaxFault) -> None:
         self.token, self.fault = token, fault
 
 
@@ -82,7 +82,7 @@ class Rules:
 
     def operation(self, results: Token | None, body: Any, location: LocationSyntax | None) -> AnyOperation:
         if results and not isinstance(body, OperationSyntax):
-            raise TokenFault(results, Fault(f"{body.keyword} has no results", 0, len(results), "type"))
+            raise TokenFault(results, SyntaxFault(f"{body.keyword} has no results", 0, len(results), "type"))
         return body._replace(results=results, location=location) if results or location else body
 
     def generic(self, name: Token, operands: Token | None, _successors: None, properties: DictionarySyntax | None,
@@ -92,8 +92,8 @@ class Rules:
                                regions or ())
 
     def successors(self, start: Token, *labels: Token) -> None:
-        raise TokenFault(start, Fault("branches between blocks are not supported", kind="unsupported",
-                                      help="lift them to tosa.cond_if and tosa.while_loop first"))
+        raise TokenFault(start, SyntaxFault("branches between blocks are not supported", kind="unsupported",
+                                            help="lift them to tosa.cond_if and tosa.while_loop first"))
 
     def properties(self, dictionary: DictionarySyntax) -> DictionarySyntax:
         return dictionary
@@ -123,7 +123,7 @@ class Rules:
                     attributes: DictionarySyntax | None) -> OperationSyntax:
         bound = bindings or ()
         if other is None:
-            raise TokenFault(then.end, Fault("expected 'else' and the second region of tosa.cond_if"))
+            raise TokenFault(then.end, SyntaxFault("expected 'else' and the second region of tosa.cond_if"))
         types = types or TypesSyntax(None)
         if type is not None and (types.signature or not bound):
             types = types._replace(operands=(type,))
@@ -254,7 +254,7 @@ def nested(token: Token, inner: list[int], what: str) -> int:
     """One more than the greatest depth inside; a fault where that is too deep."""
     depth = 1 + max(inner, default=0)
     if depth > MAXIMUM_DEPTH:
-        raise TokenFault(token, Fault(f"{what} are nested more than {MAXIMUM_DEPTH} deep", kind="nesting"))
+        raise TokenFault(token, SyntaxFault(f"{what} are nested more than {MAXIMUM_DEPTH} deep", kind="nesting"))
     return depth
 
 
@@ -267,5 +267,5 @@ def define(table: dict[str, Any], name: Token, value: Any) -> None:
     """Enter an alias or a blob, once."""
     key = name[1:-1] if name.type == "STRING" else str(name)
     if key in table:
-        raise TokenFault(name, Fault(f"{name} is defined twice", kind="symbol"))
+        raise TokenFault(name, SyntaxFault(f"{name} is defined twice", kind="symbol"))
     table[key] = value

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..graph.types import Array, ElementType
-from .syntax import Fault
+from .syntax import SyntaxFault
 
 SCALAR = re.compile(r"-?(?:0x[0-9A-Fa-f]+|[0-9]+(\.[0-9]*(?:[eE][-+]?[0-9]+)?)?)|true|false")
 LONGEST_INTEGER = 40
@@ -40,11 +40,11 @@ def integer(text: str, element: ElementType, offset: int = 0) -> int:
     """The value of an integer's text."""
     match = SCALAR.fullmatch(text)
     if match is None or match.group(1) is not None or text in ("true", "false"):
-        raise Fault(f"expected an integer of type {element}, found {text[:20]}", offset, len(text), "type")
+        raise SyntaxFault(f"expected an integer of type {element}, found {text[:20]}", offset, len(text), "type")
     least, greatest = limits(element)
     value = int(text, 0 if "0x" in text else 10) if len(text) <= LONGEST_INTEGER else greatest + 1
     if not least <= value <= greatest:
-        raise Fault(f"{text[:20]} does not fit {element} ({least} to {greatest})", offset, len(text), "type")
+        raise SyntaxFault(f"{text[:20]} does not fit {element} ({least} to {greatest})", offset, len(text), "type")
     return abs(value) if element.kind == "bool" else wrap(value, element)
 
 
@@ -59,11 +59,11 @@ def float_bits(text: str, element: ElementType, offset: int = 0) -> int:
     if text.startswith("0x"):
         value = int(text, 16)
         if value >> size:
-            raise Fault(f"{text[:20]} has more than the {size} bits of {element}", offset, len(text), "type")
+            raise SyntaxFault(f"{text[:20]} has more than the {size} bits of {element}", offset, len(text), "type")
         return value - (1 << 64) if value >= 1 << 63 else value
     if match is None or match.group(1) is None:
-        raise Fault(f"expected a number of type {element}, found {text[:20]}", offset, len(text), "type",
-                    f"write {text[:20]}.0" if text.lstrip("-").isdigit() else None)
+        raise SyntaxFault(f"expected a number of type {element}, found {text[:20]}", offset, len(text), "type",
+                          f"write {text[:20]}.0" if text.lstrip("-").isdigit() else None)
     with np.errstate(all="ignore"):
         one = np.array([float(text)], np.float64).astype(element.dtype)
     return int(one.view(f"int{size}")[0])
@@ -73,7 +73,7 @@ def bits_of(text: str, element: ElementType, offset: int = 0) -> int:
     """The bit pattern of one element, as a number that fits an int64."""
     if SCALAR.fullmatch(text) is None:
         what = "true or false" if element.kind == "bool" else "a number"
-        raise Fault(f"expected {what}, found {text[:20]!r}", offset, min(len(text), 20))
+        raise SyntaxFault(f"expected {what}, found {text[:20]!r}", offset, min(len(text), 20))
     if element.is_float:
         return float_bits(text, element, offset)
     if element.kind == "bool" and text in ("true", "false"):

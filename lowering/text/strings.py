@@ -10,7 +10,7 @@ import re
 
 from ..dialects.tf.types import TensorFlowTensor
 from .attributes import Strings
-from .syntax import Fault
+from .syntax import SyntaxFault
 
 ESCAPE = re.compile(rb"\\(?:([nt\"\\])|([0-9A-Fa-f]{2}))")
 BAD_ESCAPE = re.compile(rb"[^\\]*+(?:\\(?:[nt\"\\]|[0-9A-Fa-f]{2})[^\\]*+)*+\\")
@@ -28,7 +28,7 @@ def unescape(text: str) -> bytes:
     wrong = BAD_ESCAPE.match(raw)
     if wrong:
         offset = len(raw[:wrong.end()].decode("utf-8", "ignore"))
-        raise Fault('expected \\n, \\t, \\", \\\\ or two hexadecimal digits', offset)
+        raise SyntaxFault('expected \\n, \\t, \\", \\\\ or two hexadecimal digits', offset)
     return ESCAPE.sub(lambda m: ESCAPED[m.group(1)] if m.group(1) else bytes.fromhex(m.group(2).decode()), raw)
 
 
@@ -36,18 +36,18 @@ def decode_strings(text: str, type: TensorFlowTensor) -> Strings:
     """The strings of `dense<...>`, in order."""
     shape = tuple(n for n in type.shape or () if n is not None)
     if type.shape is None or len(shape) != len(type.shape):
-        raise Fault(f"a constant needs a static type, not {type}", kind="type")
+        raise SyntaxFault(f"a constant needs a static type, not {type}", kind="type")
     if not text.startswith("dense<"):
-        raise Fault("expected a constant of strings, as in dense<[\"a\", \"b\"]>")
+        raise SyntaxFault("expected a constant of strings, as in dense<[\"a\", \"b\"]>")
     size = math.prod(shape)
     if size > MOST_STRINGS:
-        raise Fault(f"{type} has {size} strings, more than {MOST_STRINGS}", kind="shape")
+        raise SyntaxFault(f"{type} has {size} strings, more than {MOST_STRINGS}", kind="shape")
     parts = parts_of(text)
     if len(parts) == 1 and parts[0][0].startswith('"'):
         return Strings((value_of(*parts[0]),) * size, type)
     found = [value_of(word, at) for word, at in parts if word.startswith('"')]
     if [word if word in "[]," else '"' for word, _ in parts] != (skeleton(shape) if size else []):
-        raise Fault(f"the strings do not have the shape of {type}, which has {size}", 6, kind="shape")
+        raise SyntaxFault(f"the strings do not have the shape of {type}, which has {size}", 6, kind="shape")
     return Strings(tuple(found), type)
 
 
@@ -58,14 +58,14 @@ def parts_of(text: str) -> list[tuple[str, int]]:
         parts.append((match.group(1), match.start(1)))
         at = match.end()
     if text[at:end].strip():
-        raise Fault("expected a string", at)
+        raise SyntaxFault("expected a string", at)
     return parts
 
 
 def value_of(word: str, at: int) -> bytes:
     try:
         return unescape(word)
-    except Fault as fault:
+    except SyntaxFault as fault:
         fault.offset += at
         raise
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Fault(Exception):
+class SyntaxFault(Exception):
     """What is wrong inside a token: the reader knows the token's place and makes a `Problem` of it."""
     message: str
     offset: int = 0

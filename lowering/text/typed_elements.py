@@ -15,7 +15,7 @@ from ..graph.block_scaled_arrays import joined, split
 from ..graph.types import I8, MXINT8, Array, BlockScaled, ElementType, TensorType
 from .elements import check_size, decode, read_only
 from .number_lists import decode_list
-from .syntax import Fault
+from .syntax import SyntaxFault
 
 SCALES = re.compile(r",\s*\{([^{}]*)\}")
 ANNOTATION = re.compile(r"\s*:\s*([\w!.]+)")
@@ -33,14 +33,15 @@ def decode_typed(text: str, scan: Scan) -> tuple[Array, TensorType]:
     type, end = scan(plain, start)
     colon = re.compile(r"\s*:\s*").match(text, end)
     if not isinstance(type, TensorType) or colon is None:
-        raise Fault("expected the constant's type, ':' and its numbers, as in dense<tensor<1x!tosa.mxint8> : [1 : i8]>", end)
+        raise SyntaxFault("expected the constant's type, ':' and its numbers, as in dense<tensor<1x!tosa.mxint8> : [1 : i8]>",
+                          end)
     check_size(type)
     element = type.element
     values = numbers(text, colon.end(), TensorType(type.shape, element.value if isinstance(element, BlockScaled) else element))
     if not isinstance(element, BlockScaled):
         return values, type
     if scales is None:
-        raise Fault("a block-scaled constant needs its scales, as in {1.0, 0.5}, behind the type of its values", start)
+        raise SyntaxFault("a block-scaled constant needs its scales, as in {1.0, 0.5}, behind the type of its values", start)
     check_blocks(type, element, start)
     shape = (*type.dims[:-1], type.dims[-1] // element.block)
     factors = decode_list(f"[{scales.group(1)}]", TensorType((math.prod(shape),), element.scale), scales.start(1) - 1)
@@ -53,8 +54,8 @@ def numbers(text: str, start: int, type: TensorType) -> Array:
     expected = written(type.element)
     for match in ANNOTATION.finditer(body):
         if match.group(1) != str(expected):
-            raise Fault(f"expected a number of type {expected}, found one of {match.group(1)}", start + match.start(1),
-                        len(match.group(1)), "type")
+            raise SyntaxFault(f"expected a number of type {expected}, found one of {match.group(1)}", start + match.start(1),
+                              len(match.group(1)), "type")
     blank = ANNOTATION.sub(lambda m: " " * len(m.group()), body)
     found = decode(f"dense<{blank}>", type.with_element(expected))
     return found.view(type.element.dtype) if type.element == MXINT8 else found
@@ -72,7 +73,7 @@ def written(element: ElementType) -> ElementType:
 
 def check_blocks(type: TensorType, element: BlockScaled, at: int) -> None:
     if not type.rank or type.dims[-1] % element.block:
-        raise Fault(f"the last extent of {type} must be a multiple of {element.block}", at, kind="shape")
+        raise SyntaxFault(f"the last extent of {type} must be a multiple of {element.block}", at, kind="shape")
 
 
 def format_typed(array: Array, type: TensorType, format_element: Callable[[Array, ElementType], str]) -> str:

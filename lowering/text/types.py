@@ -14,7 +14,7 @@ from ..dialects.tf_executor.types import SPELLINGS
 from ..graph.types import ELEMENT_TYPES, ElementType, OpaqueType, ShapeType, TensorType, Type
 from .quantized import NAMES as QUANTIZED
 from .quantized import read_quantized
-from .syntax import Fault, place
+from .syntax import SyntaxFault, place
 
 if TYPE_CHECKING:
     from lark import Token
@@ -57,10 +57,10 @@ class TypeReader:
         if found is None:
             try:
                 found, end = self.scan(token, 0)
-            except Fault as fault:
+            except SyntaxFault as fault:
                 raise fault.at(self.source, token) from None
             if end != len(token):
-                raise Fault("expected the type to end here", end).at(self.source, token)
+                raise SyntaxFault("expected the type to end here", end).at(self.source, token)
             self.types[str(token)] = found
         return found
 
@@ -74,7 +74,7 @@ class TypeReader:
         if found is None:
             try:
                 found, _ = self.scan_signature(token, 0)
-            except Fault as fault:
+            except SyntaxFault as fault:
                 raise fault.at(self.source, token) from None
             self.signatures[str(token)] = found
         return found
@@ -92,9 +92,9 @@ class TypeReader:
     def scan(self, text: str, at: int, depth: int = 0) -> tuple[AnyType, int]:
         match = NAME.match(text, at)
         if match is None:
-            raise Fault(f"expected a type{found_at(text, at)}", at)
+            raise SyntaxFault(f"expected a type{found_at(text, at)}", at)
         if depth > MAXIMUM_DEPTH:
-            raise Fault(f"types or their aliases are nested more than {MAXIMUM_DEPTH} deep", at, kind="nesting")
+            raise SyntaxFault(f"types or their aliases are nested more than {MAXIMUM_DEPTH} deep", at, kind="nesting")
         name, end = match.group(), match.end()
         if name == "tensor":
             return self.scan_tensor(text, at, end, depth)
@@ -107,8 +107,8 @@ class TypeReader:
         if name in CONTAINERS and text[end:end + 1] == "<":
             end = angles(text, end)
             return self.opaque(text, at, end), end
-        raise Fault(f"unknown type {name}", at, len(name), "type", f"{name}<...> is written with its dimensions"
-                    if name in CONTAINERS else None)
+        raise SyntaxFault(f"unknown type {name}", at, len(name), "type", f"{name}<...> is written with its dimensions"
+                          if name in CONTAINERS else None)
 
     def scan_named(self, text: str, at: int, name: str, end: int, depth: int) -> tuple[AnyType, int]:
         if name.startswith(TENSORFLOW) and (special := self.tensorflow(text, name, end, depth)):
@@ -118,7 +118,7 @@ class TypeReader:
         if name == "!tosa.shape":
             match = SHAPE.match(text, end)
             if match is None:
-                raise Fault("expected the rank of the shape, as in !tosa.shape<4>", end)
+                raise SyntaxFault("expected the rank of the shape, as in !tosa.shape<4>", end)
             return ShapeType(int(match.group(1))), match.end()
         end = angles(text, end)
         if name.startswith("!tosa.") and (found := ELEMENT_TYPES.get(SPACE.sub("", text[at:end]))):
@@ -141,14 +141,14 @@ class TypeReader:
             subtypes.append(self.as_value(found))
             end = skip(text, end)
             if text[end:end + 1] not in (",", ">"):
-                raise Fault(f"expected ',' or '>' in {name}<...>{found_at(text, end)}", end)
+                raise SyntaxFault(f"expected ',' or '>' in {name}<...>{found_at(text, end)}", end)
         return tensorflow_type(own, *subtypes), behind
 
     def quantized(self, text: str, at: int, name: str, end: int) -> AnyType:
         """A quantized element type; one of a kind that is not known here is kept as text."""
         try:
             return read_quantized(text[at:end], name) or self.opaque(text, at, end)
-        except Fault as fault:
+        except SyntaxFault as fault:
             fault.offset += at
             raise
 
@@ -162,29 +162,29 @@ class TypeReader:
             found = replaced
             if len(found) > LONGEST_OPAQUE:
                 break
-        raise Fault("the aliases in this type stand for too much", at, end - at, "nesting")
+        raise SyntaxFault("the aliases in this type stand for too much", at, end - at, "nesting")
 
     def follow(self, name: str, at: int, depth: int) -> AnyType:
         if name not in self.aliases:
-            raise Fault(f"unknown type alias {name}", at, len(name), "symbol")
+            raise SyntaxFault(f"unknown type alias {name}", at, len(name), "symbol")
         token = self.aliases[name]
         if token.startswith("("):
             return self.opaque(token, 0, len(token))
         try:
             return self.scan(token, 0, depth + 1)[0]
-        except Fault as fault:
+        except SyntaxFault as fault:
             message = fault.message if fault.kind == "nesting" else f"the type alias {name}: {fault.message}"
-            raise Fault(message, at, len(name), fault.kind) from None
+            raise SyntaxFault(message, at, len(name), fault.kind) from None
 
     def scan_tensor(self, text: str, at: int, end: int, depth: int) -> tuple[AnyType, int]:
         if text[end:end + 1] != "<":
-            raise Fault("expected '<' after tensor", end)
+            raise SyntaxFault("expected '<' after tensor", end)
         shape, end = scan_shape(text, end + 1)
         element, end = self.scan(text, skip(text, end), depth + 1)
         end = skip(text, end)
         encoded = text[end:end + 1] == ","
         if not encoded and text[end:end + 1] != ">":
-            raise Fault(f"expected '>' at the end of the tensor type{found_at(text, end)}", end)
+            raise SyntaxFault(f"expected '>' at the end of the tensor type{found_at(text, end)}", end)
         end = angles(text, text.index("<", at)) if encoded else end + 1
         if isinstance(element, TensorFlowType) and not encoded:
             return tensorflow_tensor(shape, element), end
@@ -198,7 +198,7 @@ class TypeReader:
         while text[at:at + 1] != ")":
             if types:
                 if text[at:at + 1] != ",":
-                    raise Fault(f"expected ',' or ')' in the list of types{found_at(text, at)}", at)
+                    raise SyntaxFault(f"expected ',' or ')' in the list of types{found_at(text, at)}", at)
                 at = skip(text, at + 1)
             found, at = self.scan(text, at)
             types.append(self.as_value(found))
@@ -207,11 +207,11 @@ class TypeReader:
 
     def scan_signature(self, text: str, at: int) -> tuple[Signature, int]:
         if text[at:at + 1] != "(":
-            raise Fault(f"expected '(' before the operand types{found_at(text, at)}", at)
+            raise SyntaxFault(f"expected '(' before the operand types{found_at(text, at)}", at)
         operands, at = self.scan_types(text, at)
         at = skip(text, at)
         if not text.startswith("->", at):
-            raise Fault(f"expected '->' and the result types{found_at(text, at)}", at)
+            raise SyntaxFault(f"expected '->' and the result types{found_at(text, at)}", at)
         at = skip(text, at + 2)
         if text[at:at + 1] == "(":
             results, at = self.scan_types(text, at)
@@ -239,7 +239,7 @@ def scan_shape(text: str, at: int) -> tuple[tuple[int | None, ...] | None, int]:
     while match := DIMENSION.match(text, at):
         digits = match.group(1)
         if digits != "?" and (len(digits) > 19 or int(digits) > MAXIMUM_EXTENT):
-            raise Fault("the extent is more than 2^63 - 1", match.start(1), len(digits), "shape")
+            raise SyntaxFault("the extent is more than 2^63 - 1", match.start(1), len(digits), "shape")
         shape.append(None if digits == "?" else int(digits))
         at = match.end()
     return tuple(shape), at
@@ -254,7 +254,7 @@ def angles(text: str, at: int) -> int:
         depth += {"<": 1, ">": -1}.get(match.group(), 0)
         if not depth:
             return match.end()
-    raise Fault("'<' is not closed", at)
+    raise SyntaxFault("'<' is not closed", at)
 
 
 def skip(text: str, at: int) -> int:

@@ -16,14 +16,14 @@ from ..graph.graph import BlockBuilder, Function, Module, Operation, Value
 from ..graph.types import Array, TensorType
 from ..graph.verify import compatible
 from ..rewrite.specialize import specialized
-from .bindings import Bound, Handle, SubgraphScope, check_handles, symbol_of, tensors
+from .bindings import Bound, ResourceHandle, SubgraphScope, check_handles, symbol_of, tensors
 from .constants import array_of, type_of
 from .divide import Partition
-from .import_plan import MAIN, Plan
+from .import_plan import MAIN, ImportPlan
 from .records import OperatorRecord, SignatureRecord, SubgraphRecord
 from .resizes import write_resize
 from .settle import settle
-from .splice_converted import Places, copies, place_of
+from .splice_converted import OperatorPositions, copies, place_of
 from .write_kernels import WRITE, write_kernel
 from .write_slices import write_slice
 
@@ -34,7 +34,7 @@ SHARED_OPERATIONS = 100_000
 class Assembler:
     """Builds the module. `functions` are the converted partitions."""
 
-    def __init__(self, plan: Plan, functions: Mapping[Partition, Function]) -> None:
+    def __init__(self, plan: ImportPlan, functions: Mapping[Partition, Function]) -> None:
         self.plan, self.functions, self.model = plan, functions, plan.model
         self.variables: dict[str, tuple[TensorType, FilePosition]] = {}
         self.initialisers: dict[int, FilePosition] = {}
@@ -76,7 +76,7 @@ class Assembler:
             found = self.run(builder, signature.subgraph, arguments, SubgraphScope(here, (signature.subgraph,)))
         except Problem as problem:
             raise problem.at(here) from None
-        if any(isinstance(v, Handle) for v in found):
+        if any(isinstance(v, ResourceHandle) for v in found):
             raise Problem("an output is a variable, not a tensor", here, kind="unsupported")
         body = settle(builder.finish(*tensors(found), position=here))
         names = [signature.outputs.get(t, "") for t in graph.outputs]
@@ -142,13 +142,13 @@ class SubgraphWriter:
 
     def value(self, tensor: int) -> Value:
         found = self.get(tensor)
-        if isinstance(found, Handle):
+        if isinstance(found, ResourceHandle):
             raise Problem(f"the variable {shown(found.symbol)} is used where a tensor is needed", kind="type")
         return found
 
-    def handle(self, tensor: int) -> Handle:
+    def handle(self, tensor: int) -> ResourceHandle:
         found = self.values.get(tensor)
-        if not isinstance(found, Handle):
+        if not isinstance(found, ResourceHandle):
             raise Problem("the operand is a tensor, where a variable is needed", kind="type")
         return found
 
@@ -160,7 +160,7 @@ class SubgraphWriter:
         """Append the operations of a converted partition."""
         function = self.assembler.functions[partition]
         self.assembler.spend(len(function.body.operations), self.scope.position)
-        places = Places(self.graph, partition, self.scope.position)
+        places = OperatorPositions(self.graph, partition, self.scope.position)
         here = places.whole
         try:
             operands = [self.value(t) for t in partition.inputs]
@@ -190,7 +190,7 @@ class SubgraphWriter:
         inputs = operator.inputs
         match operator.kind, len(inputs):
             case "VAR_HANDLE", 0:
-                return [Handle(symbol_of(operator))]
+                return [ResourceHandle(symbol_of(operator))]
             case "CALL_ONCE", 0:
                 self.assembler.initialisers.setdefault(operator.callees[0], here)
                 return []
@@ -236,7 +236,7 @@ class SubgraphWriter:
             regions.append(inner.finish(*tensors(outputs), position=here))
         check_handles(*sides)
         results = iter(self.builder.add(CondIf(), condition, regions=regions, position=here))
-        return [v if isinstance(v, Handle) else next(results) for v in sides[0]]
+        return [v if isinstance(v, ResourceHandle) else next(results) for v in sides[0]]
 
     def loop(self, index: int, operator: OperatorRecord, here: FilePosition) -> Sequence[Bound]:
         """WHILE_LOOP: what the body hands on as it is, and variables, are no values of the loop."""
@@ -274,7 +274,7 @@ def fitting(function: Function, operands: Sequence[Value]) -> Function:
     return specialized(function, [o.tensor for o in operands])
 
 
-def assemble(plan: Plan, functions: Mapping[Partition, Function]) -> tuple[Module, Module | None]:
+def assemble(plan: ImportPlan, functions: Mapping[Partition, Function]) -> tuple[Module, Module | None]:
     """The module, and the one that initialises its variables, if it has any that begin with a value."""
     assembler = Assembler(plan, functions)
     module = assembler.module()

@@ -16,12 +16,12 @@ LARGEST_DEPTH = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Handle:
+class ResourceHandle:
     """What a resource tensor stands for: a variable."""
     symbol: str
 
 
-Bound: TypeAlias = Value | Handle
+Bound: TypeAlias = Value | ResourceHandle
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,5 +51,5 @@ def symbol_of(operator: OperatorRecord) -> str:
 def check_handles(first: Sequence[Bound], second: Sequence[Bound]) -> None:
     """What is a variable on one side is the same one on the other."""
     for a, b in zip(first, second):
-        if isinstance(a, Handle) != isinstance(b, Handle) or (isinstance(a, Handle) and a != b):
+        if isinstance(a, ResourceHandle) != isinstance(b, ResourceHandle) or (isinstance(a, ResourceHandle) and a != b):
             raise Problem("which variable is meant is only known when running, which is not supported", kind="unsupported")

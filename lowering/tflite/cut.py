@@ -11,7 +11,7 @@ from dataclasses import field
 import numpy as np
 
 from ...runtime.records import dataclass
-from ..flatbuffer.table_builder import Data, FlatbufferBuilder, Node, Reference, Scalar, TableNode
+from ..flatbuffer.table_builder import Data, FlatbufferBuilder, Node, Scalar, TableNode, TableReference
 from .divide import Partition
 from .records import ModelRecord
 from .schema import BUFFER, IDENTIFIER, MODEL, SIGNATURE, SUBGRAPH
@@ -29,9 +29,9 @@ class Old(TableNode):
 @dataclass(slots=True)
 class Prefix(FlatbufferBuilder):
     """The tables before the old file; references into it are filled in when it is known where it begins."""
-    old: list[tuple[Reference, int]] = field(default_factory=list)
+    old: list[tuple[TableReference, int]] = field(default_factory=list)
 
-    def refer(self, reference: Reference, node: Node) -> None:
+    def refer(self, reference: TableReference, node: Node) -> None:
         if isinstance(node, Old):
             self.old.append((reference, node.start))
         else:

@@ -13,7 +13,7 @@ MAIN = "main"
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ImportPlan:
     """`steps` are those of each subgraph that an entry reaches; `partitions` all that are in them, in order."""
     model: ModelRecord
     entries: tuple[SignatureRecord, ...]
@@ -24,7 +24,7 @@ class Plan:
         return tuple(s for steps in self.steps.values() for s in steps if isinstance(s, Partition))
 
 
-def plan_of(model: ModelRecord) -> Plan:
+def plan_of(model: ModelRecord) -> ImportPlan:
     """The plan of a file. Raises a Problem for an operator that is reached and that nothing here understands."""
     entries = model.signatures or (unnamed(model),)
     effects = effectful(model)
@@ -35,7 +35,7 @@ def plan_of(model: ModelRecord) -> Plan:
         if number not in steps:
             steps[number] = divide(model, number, effects)
             todo += [callee for o in model.subgraphs[number].operators for callee in o.callees]
-    return Plan(model, entries, steps)
+    return ImportPlan(model, entries, steps)
 
 
 def unnamed(model: ModelRecord) -> SignatureRecord:

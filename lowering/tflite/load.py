@@ -18,7 +18,7 @@ from ..rewrite.prune import prune
 from .cut import cut, partition_name
 from .decode import decode
 from .divide import Partition, partition_of
-from .import_plan import Plan, plan_of
+from .import_plan import ImportPlan, plan_of
 
 if TYPE_CHECKING:
     from ..flatbuffer.position import FilePosition
@@ -52,7 +52,7 @@ def module_of_tflite(data: bytes, name: str, converter: Converter,
     return found
 
 
-def convert_partitions(data: bytes, plan: Plan, name: str, converter: Converter) -> dict[Partition, Function]:
+def convert_partitions(data: bytes, plan: ImportPlan, name: str, converter: Converter) -> dict[Partition, Function]:
     """The function of each partition. Raises a Problem at the operator that the converter does not take."""
     if not plan.partitions:
         return {}
@@ -86,7 +86,7 @@ def functions_of(module: Module, partitions: Sequence[Partition], position: File
 
 
 # ---- whose fault it is -----------------------------------------------------------------------------------------------
-def blamed(data: bytes, plan: Plan, name: str, converter: Converter, problem: Problem) -> Problem:
+def blamed(data: bytes, plan: ImportPlan, name: str, converter: Converter, problem: Problem) -> Problem:
     """The converter's problem at the first operator with which it has it; as it is, where that cannot be found."""
     def fails(partition: Partition) -> Problem | None:
         try:

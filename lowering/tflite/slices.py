@@ -28,7 +28,7 @@ NEW_AXIS = Indices(0, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Spec:
+class StridedSlice:
     """A STRIDED_SLICE in the words of its operands: one entry for each axis named."""
     begin: Shape
     end: Shape
@@ -61,18 +61,18 @@ def dims(tensor: TensorRecord) -> Shape:
     return tuple(n for n in tensor.shape if n is not None)
 
 
-def spec_of(graph: SubgraphRecord, operator: OperatorRecord) -> Spec | None:
+def spec_of(graph: SubgraphRecord, operator: OperatorRecord) -> StridedSlice | None:
     """The slice, where begin, end and steps are constants; one that has as many of each as the tensor has axes at most."""
     begin, end, step = (integers(graph.tensors[t]) for t in operator.inputs[1:])
     if begin is None or end is None or step is None or not len(begin) == len(end) == len(step):
         return None
     if operator.options["offset"]:
         end = tuple(b + e for b, e in zip(begin, end))
-    return Spec(begin, end, step, *(int(operator.options[f"{name}_mask"])
-                                    for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")))
+    return StridedSlice(begin, end, step, *(int(operator.options[f"{name}_mask"])
+                                            for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")))
 
 
-def is_plain(spec: Spec, shape: OpenShape) -> bool:
+def is_plain(spec: StridedSlice, shape: OpenShape) -> bool:
     """Whether all steps are 1, nothing is said by a mask that the converter might not know, and no place is outside."""
     if not set(spec.step) <= {1} or len(spec.begin) > len(shape) or spec.ellipsis_mask or spec.new_axis_mask:
         return False
@@ -84,13 +84,13 @@ def is_plain(spec: Spec, shape: OpenShape) -> bool:
                for i, (b, e, n) in enumerate(zip(spec.begin, spec.end, shape)))
 
 
-def is_whole(spec: Spec, i: int) -> bool:
+def is_whole(spec: StridedSlice, i: int) -> bool:
     """Whether entry `i` takes all of its axis, in its order."""
     return bool(spec.begin_mask & spec.end_mask & ~spec.shrink_axis_mask & 1 << i) and spec.step[i] == 1
 
 
 # ---- places that are constants -------------------------------------------------------------------------------------
-def axes_of(spec: Spec, shape: OpenShape) -> list[tuple[Indices, bool]]:
+def axes_of(spec: StridedSlice, shape: OpenShape) -> list[tuple[Indices, bool]]:
     """The indices of each axis of the result and of each that goes away, in order; True for axes that are new."""
     found: list[tuple[Indices, bool]] = []
     named = [i for i in range(len(spec.begin)) if not (spec.new_axis_mask >> i & 1 and not spec.ellipsis_mask >> i & 1)]
@@ -113,7 +113,7 @@ def axes_of(spec: Spec, shape: OpenShape) -> list[tuple[Indices, bool]]:
     return found + [(Indices(0, 1, n), False) for n in shape[axis:]]
 
 
-def indices_of(spec: Spec, i: int, extent: int | None) -> Indices:
+def indices_of(spec: StridedSlice, i: int, extent: int | None) -> Indices:
     """The indices that entry `i` chooses of an axis. TensorFlow Lite asks for masks before it looks at places."""
     begin = None if spec.begin_mask >> i & 1 else spec.begin[i]
     end = None if spec.end_mask >> i & 1 else spec.end[i]

@@ -30,7 +30,7 @@ def place_of(position: FilePosition, index: int, operator: OperatorRecord) -> Fi
 
 
 @dataclass(slots=True)
-class Places:
+class OperatorPositions:
     """Where the operations of a partition come from. `position` is that of the subgraph."""
     graph: SubgraphRecord
     partition: Partition
@@ -55,7 +55,7 @@ class Places:
         return self.whole
 
 
-def copies(block: Block, values: dict[Value, Value], places: Places) -> list[Operation]:
+def copies(block: Block, values: dict[Value, Value], places: OperatorPositions) -> list[Operation]:
     """The operations of a block on other arguments, with results of their own, which `values` gets."""
     found = []
     for operation in block.operations:
@@ -96,7 +96,7 @@ def open_size(x: Value, start: Value, size: Value, here: FilePosition) -> tuple[
     return builder.operations, whole
 
 
-def region(block: Block, outer: Mapping[Value, Value], places: Places, here: FilePosition) -> Block:
+def region(block: Block, outer: Mapping[Value, Value], places: OperatorPositions, here: FilePosition) -> Block:
     values = dict(outer)
     arguments = tuple(replace(v, position=here) for v in block.arguments)
     values.update(zip(block.arguments, arguments))

@@ -5,16 +5,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from tosaic.jit.aot import Artifact, Form
+from tosaic.jit.aot import Artifact, ArtifactForm
 from tosaic.jit.stages import Lowered
 from tosaic.lowering.graph.types import Array
 from tosaic.lowering.native.c_object.c_names import c_name, macro
-from tosaic.lowering.native.c_object.pools import Pool
+from tosaic.lowering.native.c_object.pools import CPool
 
 GUARD = 64
 """Bytes around each pool that must stay as they are."""
 
-PLAIN = Form()
+PLAIN = ArtifactForm()
 
 FRAME = r"""
 #include "console.h"
@@ -45,7 +45,7 @@ class Caller:
     """A program that calls the entry functions of a model, each call with inputs that are in the program."""
     entries: Sequence[Lowered]
     artifact: Artifact
-    form: Form = PLAIN
+    form: ArtifactForm = PLAIN
     constants_from_macro: bool = False
     lines: list[str] = field(default_factory=list)
 
@@ -63,7 +63,7 @@ class Caller:
         return "\n".join([*self.lines, "int main(void) {", "    int code = 0;", f"    {self.prefix}_reset();", *bodies,
                           "    return 0;", "}", ""])
 
-    def pools(self, kind: str, pools: Sequence[Pool]) -> None:
+    def pools(self, kind: str, pools: Sequence[CPool]) -> None:
         """Arrays for the pools, and the structure of them."""
         if not pools:
             return

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import tosaic
 from tosaic import Memory, Pool
-from tosaic.jit.aot import Form, save
+from tosaic.jit.aot import ArtifactForm, save
 from tosaic.lowering.target.presets import target
 
 from .c_programs import needs_gcc, undefined
@@ -21,20 +21,20 @@ MODELS = ["counter.mlir", "corpus/v_lstm.mlir", "corpus/f_while.mlir", "corpus/f
 TWO = (Pool("fast", 300), Pool("slow"))
 CONSTANTS = (Pool("itcm", 512), Pool("flash"))
 FORMS = {
-    "plain": (Memory(), Form()),
-    "two pools": (Memory(pools=TWO), Form()),
-    "constant pools": (Memory(constant_pools=CONSTANTS), Form()),
-    "workspace io": (Memory(workspace_io=True), Form()),
-    "self contained": (Memory(), Form(self_contained=True)),
-    "all pools": (Memory(pools=TWO, constant_pools=CONSTANTS), Form()),
-    "all pools, self contained": (Memory(pools=TWO, constant_pools=CONSTANTS), Form(self_contained=True)),
-    "all": (Memory(pools=TWO, constant_pools=CONSTANTS, workspace_io=True), Form()),
-    "all, self contained": (Memory(pools=TWO, constant_pools=CONSTANTS, workspace_io=True), Form(self_contained=True)),
+    "plain": (Memory(), ArtifactForm()),
+    "two pools": (Memory(pools=TWO), ArtifactForm()),
+    "constant pools": (Memory(constant_pools=CONSTANTS), ArtifactForm()),
+    "workspace io": (Memory(workspace_io=True), ArtifactForm()),
+    "self contained": (Memory(), ArtifactForm(self_contained=True)),
+    "all pools": (Memory(pools=TWO, constant_pools=CONSTANTS), ArtifactForm()),
+    "all pools, self contained": (Memory(pools=TWO, constant_pools=CONSTANTS), ArtifactForm(self_contained=True)),
+    "all": (Memory(pools=TWO, constant_pools=CONSTANTS, workspace_io=True), ArtifactForm()),
+    "all, self contained": (Memory(pools=TWO, constant_pools=CONSTANTS, workspace_io=True), ArtifactForm(self_contained=True)),
 }
 BARE = [m for m in MACHINES if m.name in ("cortex-m4", "riscv32")]
 
 
-def check(folder: Path, model: str, memory: Memory, form: Form, machine: Machine) -> None:
+def check(folder: Path, model: str, memory: Memory, form: ArtifactForm, machine: Machine) -> None:
     entries = list(tosaic.load(DATA / model))
     options = tosaic.CompileOptions(target(machine.target), memory=memory)
     here, there = [e.lower() for e in entries], [e.lower(options) for e in entries]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import tosaic
-from tosaic.jit.aot import Form, save
+from tosaic.jit.aot import ArtifactForm, save
 from tosaic.lowering.target.presets import target
 
 from .callers import Caller, printed, random_calls
@@ -99,7 +99,7 @@ def test_two_workspaces_run_at_the_same_time(tmp_path: Path) -> None:
     if shutil.which("nm") is None:
         pytest.skip("nm is missing, which lists the symbols of an object")
     lowered = tosaic.load(DATA / MODELS[0]).main
-    for form in (Form(), Form(self_contained=True)):
+    for form in (ArtifactForm(), ArtifactForm(self_contained=True)):
         artifact = save([lowered.lower()], tmp_path / str(form.self_contained), "model", form)
         symbols = subprocess.run(["nm", str(artifact.object)], capture_output=True, text=True, check=True).stdout
         written = [line.split()[-1] for line in symbols.splitlines() if line.split()[-2] in "bBdDvV"]

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import tosaic
 from tosaic import Memory, Pool
-from tosaic.jit.aot import Artifact, Form, write
+from tosaic.jit.aot import Artifact, ArtifactForm, write
 from tosaic.lowering.graph.quantized import uniform
 from tosaic.lowering.graph.types import F32
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.memory.planner import plan
-from tosaic.lowering.native.c_object.interface import Interface
+from tosaic.lowering.native.c_object.interface import CInterface
 from tosaic.lowering.target.presets import target
 from tosaic.runtime.errors import Problem
 
@@ -51,7 +51,7 @@ def test_the_header_of_all_that_can_be_asked_for(tmp_path: Path, golden: Callabl
 def test_entry_functions_share_pools_and_equal_constants(tmp_path: Path) -> None:
     memory = Memory(pools=(Pool("ram"),), constant_pools=(Pool("flash"),), alignment=4)
     programs = [small("one"), small("two", weight=1.5, other=4.5), small("three", weight=2.5, other=4.5)]
-    interface = Interface("demo", [(p, plan(p, memory)) for p in programs], target("x86-64"))
+    interface = CInterface("demo", [(p, plan(p, memory)) for p in programs], target("x86-64"))
     pools = {p.title: p for p in interface.memories.pools}
     assert pools["ram"].nbytes == 32 and pools["flash"].nbytes == 3 * 32
     assert sorted(np.frombuffer(pools["flash"].data, np.float32)[::8]) == [1.5, 2.5, 4.5]
@@ -66,7 +66,7 @@ def test_pools_that_are_too_small_for_all_entry_functions_are_a_problem() -> Non
     memory = Memory(constant_pools=(Pool("flash", 64),), alignment=4)
     programs = [small("one"), small("two", other=4.5)]
     with pytest.raises(Problem) as caught:
-        Interface("demo", [(p, plan(p, memory)) for p in programs], target("x86-64"))
+        CInterface("demo", [(p, plan(p, memory)) for p in programs], target("x86-64"))
     assert str(caught.value) == ("error[memory]: pool flash may hold 64 bytes, and the entry functions of the model need 96 "
                                  "together\n  help: make the pool larger, or compile the entry functions separately")
 
@@ -139,7 +139,7 @@ def test_the_program_to_start_from_compiles_and_runs(tmp_path: Path, model: str,
     from tosaic.jit.aot import save
     memory, how = FORMS[form]
     entries = [e.lower(tosaic.CompileOptions(memory=memory)) for e in tosaic.load(DATA / model)]
-    artifact = save(entries, tmp_path, "model", Form(how.self_contained, main=True))
+    artifact = save(entries, tmp_path, "model", ArtifactForm(how.self_contained, main=True))
     sources = [str(p) for p in artifact.paths if p.suffix == ".S"]
     command = [*COMPILERS[language], f"-I{tmp_path}", str(tmp_path / "main.c"), "-xnone", str(artifact.object), *sources, "-o",
                str(tmp_path / "program")]

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tosaic
-from tosaic.jit.aot import Form, save
+from tosaic.jit.aot import ArtifactForm, save
 from tosaic.jit.stages import Lowered
 from tosaic.lowering.native.c_object.amx_permission import uses_tiles
 from tosaic.lowering.target.presets import host, target
@@ -66,7 +66,7 @@ def in_parts(precision: str = "bf16x6") -> Lowered:
 def test_an_object_with_products_of_parts_gives_the_bits_of_a_call(tmp_path: Path) -> None:
     entry = in_parts()
     assert uses_tiles(entry.program) and not uses_tiles(in_parts("f32").program)
-    artifact = save([entry], tmp_path, "model", Form())
+    artifact = save([entry], tmp_path, "model", ArtifactForm())
     assert "TOSAIC_ERROR_MACHINE" in artifact.header.read_text()
     calls = random_calls([entry], 2)
     (tmp_path / "main.c").write_text(Caller([entry], artifact).source(calls))
@@ -78,7 +78,7 @@ def test_an_object_with_products_of_parts_gives_the_bits_of_a_call(tmp_path: Pat
 def test_an_object_with_tiles_runs_in_a_process_that_has_not_asked(tmp_path: Path) -> None:
     entry = lowered()
     assert uses_tiles(entry.program)
-    artifact = save([entry], tmp_path, "model", Form())
+    artifact = save([entry], tmp_path, "model", ArtifactForm())
     assert "TOSAIC_ERROR_MACHINE" in artifact.header.read_text()
     calls = random_calls([entry], 2)
     (tmp_path / "main.c").write_text(Caller([entry], artifact).source(calls))
@@ -89,7 +89,7 @@ def test_an_object_with_tiles_runs_in_a_process_that_has_not_asked(tmp_path: Pat
 @needs_tiles
 def test_a_process_that_may_not_use_tiles_gets_an_error(tmp_path: Path) -> None:
     entry = lowered()
-    artifact = save([entry], tmp_path, "model", Form())
+    artifact = save([entry], tmp_path, "model", ArtifactForm())
     source = Caller([entry], artifact).source(random_calls([entry], 1))
     assert source.count("!= TOSAIC_OK) return 2;") == 1
     source = source.replace("!= TOSAIC_OK) return 2;", "!= TOSAIC_ERROR_MACHINE) return 2; else return 4;")
@@ -103,4 +103,4 @@ def test_a_process_that_may_not_use_tiles_gets_an_error(tmp_path: Path) -> None:
 def test_an_object_without_tiles_has_no_error_for_them(tmp_path: Path) -> None:
     entry = lowered("-amx-int8" if sys.platform == "linux" and "int8" in host().matrix_unit else "")
     assert not uses_tiles(entry.program)
-    assert "TOSAIC_ERROR_MACHINE" not in save([entry], tmp_path, "model", Form()).header.read_text()
+    assert "TOSAIC_ERROR_MACHINE" not in save([entry], tmp_path, "model", ArtifactForm()).header.read_text()

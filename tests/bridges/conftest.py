@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import pytest
-from tosaic.jit.models.torch_mlir.to_tosa import Request
+from tosaic.jit.models.torch_mlir.to_tosa import ConversionRequest
 
 from .warm_converter import warm_converter
 
@@ -19,5 +19,5 @@ def converter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sequence[str
 @pytest.fixture
 def warm(converter: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Requests go to a process that has imported torch-mlir already."""
-    cold = Request.command
-    monkeypatch.setattr(Request, "command", lambda self, *result: [*converter, cold(self, *result)[-1]])
+    cold = ConversionRequest.command
+    monkeypatch.setattr(ConversionRequest, "command", lambda self, *result: [*converter, cold(self, *result)[-1]])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tosaic
 from tosaic.jit.models.torch_mlir import process
-from tosaic.jit.models.torch_mlir.to_tosa import Request
+from tosaic.jit.models.torch_mlir.to_tosa import ConversionRequest
 
 pytest.importorskip("torch_mlir", reason="torch-mlir is not installed (the extra `torch`)")
 PERCEPTRON = pathlib.Path(__file__).parents[1] / "data" / "torch_mlir" / "perceptron.onnx"
@@ -48,7 +48,7 @@ print(tosaic.from_torch(module, torch.zeros(1, 2))(x).tolist(), tosaic.from_tens
 
 
 def test_the_process_is_told_all_in_its_last_argument(tmp_path: pathlib.Path) -> None:
-    request = Request("onnx", tmp_path / "m.onnx", "m", {"x": (2, 3)})
+    request = ConversionRequest("onnx", tmp_path / "m.onnx", "m", {"x": (2, 3)})
     *command, told = request.command(tmp_path / "result", True)
     assert command == [sys.executable, "-S", process.__file__]
     fields = json.loads(told)

@@ -16,7 +16,7 @@ pytest.importorskip("torch_mlir", reason="torch-mlir is not installed (the extra
 pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed (the extra `test` has it)")
 
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
-from tosaic.jit.source import Evaluator  # noqa: E402
+from tosaic.jit.source import SourceEvaluator  # noqa: E402
 from tosaic.jit.stages import prepared  # noqa: E402
 from tosaic.jit.tools.check.import_check import ImportCheck, check_import  # noqa: E402
 
@@ -197,8 +197,8 @@ def test_an_extent_of_minus_one_is_open() -> None:
 def test_the_first_node_that_differs_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
-    from tosaic.jit.models.onnx.from_onnx import Conversion
-    right = Conversion.graph
+    from tosaic.jit.models.onnx.from_onnx import OnnxConversion
+    right = OnnxConversion.graph
 
     def wrong(self: Any, shapes: Any, metadata: Any) -> Any:
         def operation(o: Any) -> Any:
@@ -207,7 +207,7 @@ def test_the_first_node_that_differs_is_named(monkeypatch: pytest.MonkeyPatch) -
         return replace(module, functions=tuple(
             replace(f, body=replace(f.body, operations=tuple(map(operation, f.body.operations)))) for f in module.functions))
 
-    monkeypatch.setattr(Conversion, "graph", wrong)
+    monkeypatch.setattr(OnnxConversion, "graph", wrong)
     x = numbers(2, 5)
     nodes = [helper.make_node("Exp", ["x"], ["a"], name="first"), helper.make_node("Relu", ["a"], ["b"], name="second"),
              helper.make_node("Sigmoid", ["b"], ["y"], name="third")]
@@ -220,7 +220,7 @@ def test_the_first_node_that_differs_is_named(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("opset", [11, 13])
 def test_without_onnx_runtime_the_reference_judges_versions_that_it_knows(opset: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Evaluator, "is_installed", property(lambda self: self.package != "onnxruntime"))
+    monkeypatch.setattr(SourceEvaluator, "is_installed", property(lambda self: self.package != "onnxruntime"))
     nodes = Nodes(opset, x=numbers(2, 3, 4))
     nodes.add("Softmax", "x", axis=1)
     if opset < 13:

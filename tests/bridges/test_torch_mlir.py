@@ -38,9 +38,9 @@ def test_a_missing_package_is_named_with_its_extra(door: str, extra: str, packag
 
 def answered_by(program: str, monkeypatch: pytest.MonkeyPatch, **options: Any) -> tosaic.Problem:
     """The Problem that comes of a child that runs `program`."""
-    monkeypatch.setattr(to_tosa.Request, "command", lambda self, result, is_text: [sys.executable, "-c", program])
+    monkeypatch.setattr(to_tosa.ConversionRequest, "command", lambda self, result, is_text: [sys.executable, "-c", program])
     with pytest.raises(tosaic.Problem) as caught:
-        to_tosa.lowered(to_tosa.Request("torch", pathlib.Path("m.mlirbc"), "model"), **options)
+        to_tosa.lowered(to_tosa.ConversionRequest("torch", pathlib.Path("m.mlirbc"), "model"), **options)
     return caught.value
 
 

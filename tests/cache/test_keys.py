@@ -13,7 +13,7 @@ from tosaic.jit.cache import models, programs, versions
 from tosaic.jit.cache.folder import Folder
 from tosaic.jit.cache.graph_digest import graph_digest
 from tosaic.jit.cache.models import RESTED_NS, file_key
-from tosaic.jit.cache.programs import Request, key_of
+from tosaic.jit.cache.programs import CodeRequest, key_of
 from tosaic.jit.models import model as model_module
 from tosaic.lowering.memory.buffers import PoolInfo
 from tosaic.lowering.memory.planner import Memory
@@ -55,7 +55,7 @@ def test_which_value_is_used_counts() -> None:
 
 @pytest.fixture
 def key(cache: Folder) -> bytes:
-    found = key_of(tosaic.load(ADD).main.trace(), Request())
+    found = key_of(tosaic.load(ADD).main.trace(), CodeRequest())
     assert found is not None
     return found
 
@@ -73,9 +73,9 @@ def test_every_option_is_in_the_key(key: bytes) -> None:
     traced = tosaic.load(ADD).main.trace()
     assert OPTIONS.keys() == {f.name for f in fields(CompileOptions)}
     options = [replace(CompileOptions(), **{name: value}) for name, value in OPTIONS.items()]
-    found = {key_of(traced, Request(each)) for each in options}
+    found = {key_of(traced, CodeRequest(each)) for each in options}
     assert len(found) == len(options) and None not in found and key not in found
-    assert key_of(traced, Request(CompileOptions())) == key
+    assert key_of(traced, CodeRequest(CompileOptions())) == key
 
 
 def test_every_option_of_memory_is_in_the_key(key: bytes) -> None:
@@ -84,7 +84,7 @@ def test_every_option_of_memory_is_in_the_key(key: bytes) -> None:
     base = PoolInfo("workspace")
     memories = [*(replace(Memory(), **{name: value}) for name, value in MEMORY.items()),
                 *(Memory(pools=(replace(base, **{name: value}),)) for name, value in POOL.items())]
-    found = {key_of(traced, Request(CompileOptions(memory=memory))) for memory in memories}
+    found = {key_of(traced, CodeRequest(CompileOptions(memory=memory))) for memory in memories}
     assert len(found) == len(memories) and None not in found and key not in found
 
 
@@ -111,19 +111,19 @@ def test_every_property_of_a_target_is_in_the_key(key: bytes) -> None:
     for each in fields(base):
         value = getattr(base, each.name)
         targets.append(replace(base, **{each.name: another(value)}))
-    found = {key_of(traced, Request(CompileOptions(t))) for t in targets}
+    found = {key_of(traced, CodeRequest(CompileOptions(t))) for t in targets}
     assert len(found) == len(targets) and None not in found and key not in found
 
 
 @pytest.mark.parametrize("name", ["versions", "machine"])
 def test_tosaic_llvm_and_the_machine_are_in_the_key(key: bytes, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(programs, name, lambda: ("another",))
-    assert key_of(tosaic.load(ADD).main.trace(), Request()) not in (key, None)
+    assert key_of(tosaic.load(ADD).main.trace(), CodeRequest()) not in (key, None)
 
 
 def test_the_name_of_the_function_is_in_the_key(key: bytes) -> None:
     model = tosaic.load(SEVERAL)
-    assert len({key_of(entry.trace(), Request()) for entry in model}) == 3
+    assert len({key_of(entry.trace(), CodeRequest()) for entry in model}) == 3
 
 
 def test_a_changed_source_of_tosaic_changes_the_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tosaic
 from tosaic.jit.command_line.cli import main
-from tosaic.jit.source import Evaluator
+from tosaic.jit.source import SourceEvaluator
 from tosaic.jit.stages import Traced
 from tosaic.jit.tools.check.import_check import check_import
 from tosaic.lowering.flatbuffer.table_builder import Scalar
@@ -68,7 +68,7 @@ def test_the_command_says_no_to_a_wrong_import(monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_it_is_said_that_nothing_was_compared_where_no_system_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Evaluator, "is_installed", property(lambda self: False))
+    monkeypatch.setattr(SourceEvaluator, "is_installed", property(lambda self: False))
     found = tosaic.from_tflite(resize()).check([[X]])
     assert found.agrees and "the import was not checked: install ai-edge-litert" in str(found)
 
@@ -79,7 +79,7 @@ def test_a_system_that_cannot_run_the_source_is_named_with_its_reason(monkeypatc
 
     traced = tosaic.from_tflite(resize()).main.trace()
     assert traced.imported is not None
-    source = type(traced.imported)("a .tflite model", (Evaluator("LiteRT", "ai_edge_litert", "ai-edge-litert", start),))
+    source = type(traced.imported)("a .tflite model", (SourceEvaluator("LiteRT", "ai_edge_litert", "ai-edge-litert", start),))
     found = check_import(source, traced.module, traced.function, [[X]])
     assert found.agrees and "cannot run it (RuntimeError: no such operator)" in str(found)
 

@@ -14,7 +14,7 @@ import pytest
 import tosaic
 from tosaic.jit.stages import prepared
 from tosaic.jit.tools.check.crosscheck import CrossCheck, crosscheck
-from tosaic.jit.tools.check.instrument import Wrapped, instrumented
+from tosaic.jit.tools.check.instrument import InstrumentedOp, instrumented
 from tosaic.lowering.graph.graph import Module, Operation
 from tosaic.runtime.errors import Problem
 from tosaic.runtime.interpreter import Interpreter
@@ -68,7 +68,7 @@ def checked(module: Module, calls: Any, operation: Operation | None, fault: Faul
         found = None if isinstance(exact, tuple) else fault(o, np.asarray(exact), random.Random(rng.random()))
         return exact if found is None else found
 
-    wrong = Interpreter(instrumented(module, lambda o: Wrapped(o, apply) if o is operation else None), "main")
+    wrong = Interpreter(instrumented(module, lambda o: InstrumentedOp(o, apply) if o is operation else None), "main")
     right = Interpreter(module, "main")
 
     def fused(*arrays: Array, context: Any) -> Any:

@@ -13,7 +13,7 @@ from tosaic.lowering.graph.types import Array
 from tosaic.lowering.kernels.interpret import VariableContents
 from tosaic.lowering.kernels.kernel import Branch, CheckTrue, CheckWritten, Compute, Fault, Loop, MarkWritten, VariableUse
 from tosaic.lowering.loops.builder import Builder
-from tosaic.lowering.loops.interpret import Memory, run_function
+from tosaic.lowering.loops.interpret import LoopMemory, run_function
 from tosaic.lowering.loops.interpret_steps import run_program
 from tosaic.lowering.loops.ir import INDEX, Function, Literal, Type
 from tosaic.lowering.loops.lane_operations import OPERATIONS, apply, converted
@@ -22,8 +22,8 @@ from tosaic.runtime.errors import Problem
 from .functions import F32, argument, blurred, everything, guarded, program, result, temporary, unary
 
 
-def run(f: Function, data: dict[Buffer, Array], rows: tuple[int, int] | None = None) -> Memory:
-    memory = Memory()
+def run(f: Function, data: dict[Buffer, Array], rows: tuple[int, int] | None = None) -> LoopMemory:
+    memory = LoopMemory()
     for b, x in data.items():
         memory.add(b, x)
     run_function(f, memory, rows)
@@ -207,7 +207,7 @@ def test_memory_that_is_not_ours_is_not_written() -> None:
 
 def test_arguments_are_not_changed() -> None:
     data = np.arange(4, dtype=np.float32)
-    memory = Memory()
+    memory = LoopMemory()
     memory.add(argument("x", 4), data)
     next(iter(memory.arrays.values()))[:] = 0
     assert data.tolist() == [0, 1, 2, 3]

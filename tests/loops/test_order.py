@@ -9,7 +9,7 @@ from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Buffer, Load, apply, reduce
 from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.dependence.access_order import NEVER, may_overwrite, touches
-from tosaic.lowering.loops.interpret import Memory, run_function
+from tosaic.lowering.loops.interpret import LoopMemory, run_function
 from tosaic.lowering.loops.ir import INDEX, Address, Function, Literal, LoadFrom, StoreTo, Type, Var
 from tosaic.lowering.schedule.schedule import schedule
 from tosaic.lowering.target.presets import target
@@ -26,7 +26,7 @@ def shifted(extent: int, by: int) -> tuple[Kernel, Buffer, Buffer]:
 
 def aliased(function: Function, read: Buffer, written: Buffer, data: np.ndarray) -> np.ndarray:
     """What the loops give when both buffers begin at the same byte."""
-    memory = Memory()
+    memory = LoopMemory()
     size = max(read.size, written.size)
     both = np.zeros(size, np.float32)
     both[:read.size] = data
@@ -37,7 +37,7 @@ def aliased(function: Function, read: Buffer, written: Buffer, data: np.ndarray)
 
 
 def disjoint(function: Function, read: Buffer, written: Buffer, data: np.ndarray) -> np.ndarray:
-    memory = Memory()
+    memory = LoopMemory()
     memory.add(read, data)
     run_function(function, memory)
     return memory.arrays[written].copy()

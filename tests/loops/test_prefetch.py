@@ -10,7 +10,7 @@ from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Buffer
 from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.dependence.access_order import may_overwrite
-from tosaic.lowering.loops.interpret import Memory, run_function
+from tosaic.lowering.loops.interpret import LoopMemory, run_function
 from tosaic.lowering.loops.ir import Address, Function, Literal, Prefetch, Type, buffers_read
 from tosaic.lowering.loops.text import print_program, read_program
 from tosaic.lowering.loops.verify import verify
@@ -40,7 +40,7 @@ def prefetching(distance: int, near: bool = False) -> Function:
 def test_it_changes_no_value_wherever_it_points(distance: int) -> None:
     f = prefetching(distance)
     assert verify(f).accesses == 2
-    memory = Memory()
+    memory = LoopMemory()
     memory.add(X, np.arange(-4, 4, dtype=np.float32))
     run_function(f, memory)
     np.testing.assert_array_equal(memory.array(Y), np.abs(np.arange(-4, 4)))

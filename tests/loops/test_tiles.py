@@ -10,7 +10,7 @@ from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Buffer
 from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.dependence.access_order import may_overwrite
-from tosaic.lowering.loops.interpret import Memory, run_function
+from tosaic.lowering.loops.interpret import LoopMemory, run_function
 from tosaic.lowering.loops.ir import (
     Function,
     MultiplyFloatTiles,
@@ -53,7 +53,7 @@ def product(x: Buffer = X, w: Buffer = W, c: Buffer = C, steps: int = 3) -> Func
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_tiles_multiply_bytes(dtype: str) -> None:
-    x, memory = replace(X, dtype=dtype), Memory()
+    x, memory = replace(X, dtype=dtype), LoopMemory()
     a, w = RNG.integers(0, 256, (3, 24)).astype(np.uint8).view(dtype), RNG.integers(-128, 128, (24, 5)).astype(np.int8)
     memory.add(x, a)
     memory.add(W, w.reshape(6, 4, 5).transpose(0, 2, 1))
@@ -78,7 +78,7 @@ def float_product(x: Buffer = HALVES) -> Function:
 
 def float_sums(x: object, y: object, total: object = 0.0) -> np.ndarray:
     """What that makes of numbers: [2, 4], [4, 3] and one for all totals."""
-    memory = Memory()
+    memory = LoopMemory()
     memory.add(HALVES, np.asarray(x, np.float32))
     memory.add(PAIRS, np.asarray(y, np.float32).reshape(2, 2, 3).transpose(0, 2, 1))
     memory.add(TOTAL, np.full((2, 3), total, np.float32))
@@ -138,7 +138,7 @@ def test_the_text_of_products_of_floats_reads_back() -> None:
 
 def test_rows_without_a_stride_are_the_same() -> None:
     line, out = Buffer("line", "int32", (4,), "argument"), Buffer("out", "int32", (3, 4), "result")
-    b, memory = Builder("spread"), Memory()
+    b, memory = Builder("spread"), LoopMemory()
     b.shape_tiles(((3, 16),))
     b.load_tile(0, line, Affine(), 0)
     b.store_tile(0, out, Affine(), 4)
@@ -153,7 +153,7 @@ def test_reading_what_nothing_has_written_is_told() -> None:
     b.shape_tiles(((2, 8),))
     b.load_tile(0, s, Affine(), 8)
     with pytest.raises(Problem, match="which nothing has written"):
-        run_function(b.finish(), Memory())
+        run_function(b.finish(), LoopMemory())
 
 
 def test_the_text_reads_back() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.loops.builder import Builder
-from tosaic.lowering.loops.interpret import Memory, run_function
+from tosaic.lowering.loops.interpret import LoopMemory, run_function
 from tosaic.lowering.loops.ir import Function, Literal, Operand, Type
 from tosaic.lowering.loops.verify import verify
 from tosaic.runtime.errors import Problem
@@ -83,7 +83,7 @@ class Ramp:
 
 def runs(f: Function) -> bool:
     """Whether all that is accessed exists, as the interpreter finds."""
-    memory = Memory()
+    memory = LoopMemory()
     for buffer in f.params:
         memory.add(buffer, np.zeros(buffer.size, np.float32))
     try:

@@ -12,7 +12,7 @@ import ml_dtypes  # noqa: F401  registers its dtypes with NumPy
 import numpy as np
 import pytest
 from tosaic.lowering.elements.expression import Buffer
-from tosaic.lowering.loops.interpret import Memory, run_function
+from tosaic.lowering.loops.interpret import LoopMemory, run_function
 from tosaic.lowering.loops.ir import Function
 from tosaic.lowering.machine_code.llvm_writer import quoted
 from tosaic.lowering.native.llvm.emit import emit_functions
@@ -111,16 +111,16 @@ def margins(b: Buffer, data: Array | None, shift: int) -> tuple[Array, Array]:
     return raw, inner
 
 
-def interpreted(f: Function, data: dict[Buffer, Array], rows: tuple[int, int] | None = None) -> Memory:
+def interpreted(f: Function, data: dict[Buffer, Array], rows: tuple[int, int] | None = None) -> LoopMemory:
     """The memory after the interpreter has run the function."""
-    memory = Memory()
+    memory = LoopMemory()
     for b, x in data.items():
         memory.add(b, x)
     run_function(f, memory, rows)
     return memory
 
 
-def differences(native: dict[Buffer, Array], memory: Memory) -> list[str]:
+def differences(native: dict[Buffer, Array], memory: LoopMemory) -> list[str]:
     """Elements that the interpreter has written and native code made otherwise; any NaN is as good as another."""
     found = []
     for b, ours in native.items():

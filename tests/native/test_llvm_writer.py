@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 import pytest
 from tosaic.lowering.machine_code.codegen import Engine
-from tosaic.lowering.machine_code.llvm_writer import NULL, Field, Function, constant, data, module, numbers, quoted, symbol
+from tosaic.lowering.machine_code.llvm_writer import NULL, Function, Member, constant, data, module, numbers, quoted, symbol
 from tosaic.lowering.target.presets import host
 
-SUM, COUNT = Field(0, "i64"), Field(8, "i32")
+SUM, COUNT = Member(0, "i64"), Member(8, "i32")
 
 
 def run(function: Function, words: Sequence[int], others: Sequence[Sequence[str]] = ()) -> tuple[int, list[int]]:
@@ -89,7 +89,7 @@ def test_members_and_atomic_accesses() -> None:
     before = f.update("add", f.address(memory, COUNT.offset), constant("i32", 5), "seq_cst")
     old, was_it = f.exchange(memory, constant("i64", 42), 99, "acq_rel acquire")
     f.store(f.op("add", old, f.cast("zext", was_it, "i64")), f.address(memory, 2, "i64"))
-    f.keep(f.load(memory, COUNT, "acquire"), f.address(memory, 3, "i64"), Field(0, "i32"))
+    f.keep(f.load(memory, COUNT, "acquire"), f.address(memory, 3, "i64"), Member(0, "i32"))
     f.give(before)
     assert run(f, [41, 7, 0, 0]) == (7, [99, 12, 43, 12])
     assert run(f, [40, 7, 0, 0]) == (7, [41, 12, 41, 12])

@@ -4,7 +4,7 @@ from __future__ import annotations
 import dataclasses
 
 from tosaic.jit.tools.report import report
-from tosaic.jit.tools.report.diff import Change, diff
+from tosaic.jit.tools.report.diff import FigureChange, diff
 from tosaic.jit.tools.report.figures import BufferLine
 
 from .subjects import buffer, lowered, made
@@ -15,10 +15,10 @@ AFTER = made(buffer("kept", 16, 0, (0, 3)), buffer("grows", 40, 16, (0, 2)), buf
 
 def test_what_grew_came_and_went() -> None:
     found = diff(BEFORE, AFTER)
-    assert found.buffers == (Change("grows", 8, 40), Change("goes", 8, None), Change("comes", None, 4))
+    assert found.buffers == (FigureChange("grows", 8, 40), FigureChange("goes", 8, None), FigureChange("comes", None, 4))
     totals = {c.name: c.difference for c in found.totals}
     assert totals["arena"] == 60 - 32 and totals["kernels"] == 0
-    assert found.pools == (Change("pool workspace", 32, 60),)
+    assert found.pools == (FigureChange("pool workspace", 32, 60),)
     assert found.peak_moved and "kernel 1" in found.peaks[0] and "kernel 2" in found.peaks[1]
     text = str(found)
     assert "buffers added: 1" in text and "buffers removed: 1" in text and "buffers grew: 1" in text and "shrank" not in text
@@ -37,7 +37,7 @@ def test_constants_and_pools_that_only_one_has_are_changes() -> None:
     more = dataclasses.replace(AFTER, constant_buffers=(BufferLine("w", "int8", (9,), 9),),
                                pools=(*AFTER.pools, dataclasses.replace(AFTER.pools[0], name="second")))
     found = diff(AFTER, more)
-    assert found.constants == (Change("w", None, 9),) and found.pools[-1] == Change("pool second", None, 60)
+    assert found.constants == (FigureChange("w", None, 9),) and found.pools[-1] == FigureChange("pool second", None, 60)
     assert found.as_dict()["constants"] == [{"name": "w", "before": None, "after": 9}]
 
 

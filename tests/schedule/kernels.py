@@ -13,7 +13,7 @@ from tosaic.lowering.elements.interpret import evaluate, numpy_dtype
 from tosaic.lowering.elements.traverse import loads
 from tosaic.lowering.graph.types import Array
 from tosaic.lowering.kernels.kernel import Kernel
-from tosaic.lowering.loops.interpret import Memory, run_function
+from tosaic.lowering.loops.interpret import LoopMemory, run_function
 from tosaic.lowering.loops.ir import Function
 from tosaic.lowering.loops.verify import verify
 from tosaic.lowering.machine_code.codegen import Engine
@@ -75,7 +75,7 @@ def meaning(k: Kernel, data: Mapping[Buffer, Array]) -> Array:
 
 def interpreted(function: Function, k: Kernel, data: Mapping[Buffer, Array], rows: Sequence[tuple[int, int]] = ()) -> Array:
     """The output, by the loop IR's interpreter, which checks every access."""
-    memory = Memory()
+    memory = LoopMemory()
     for b in function.params:
         if b in data and b is not k.out:
             memory.add(b, data[b])

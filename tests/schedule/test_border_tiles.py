@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 import tosaic
-from tosaic.lowering.schedule.code_size_model import Code
+from tosaic.lowering.schedule.code_size_model import TileCode
 from tosaic.lowering.schedule.contraction.border_tiles import MAX_ROW_VECTORS, grouped, grouped_panels, heights
 from tosaic.lowering.schedule.contraction.register_tile import Tile, panels
 from tosaic.lowering.schedule.nest.tile_axis import Cut, Piece, Tiles, pieces
@@ -26,13 +26,13 @@ def rows_of(tiles: list[Tiles]) -> list[int]:
 def test_border_rows_go_one_by_one_where_that_takes_little_longer() -> None:
     tile = Tile(14, 2)
     cut = grouped_panels(columns(128, tile))
-    first, inside, last = heights(128, (1, 127), tile, False, cut, 2000, WIDE, code=Code(2000, 0, 2, taps=3))
+    first, inside, last = heights(128, (1, 127), tile, False, cut, 2000, WIDE, code=TileCode(2000, 0, 2, taps=3))
     assert (first, last, inside.size * inside.count) == (Tiles(0, 1, 1), Tiles(127, 1, 1), 126)
 
 
 def test_border_rows_stay_in_their_tiles_where_there_is_work_enough_for_the_code() -> None:
     tile, passes = Tile(14, 2), 64 * 9 * 256
-    tiles = heights(14, (1, 13), tile, False, columns(256, tile), passes, WIDE, code=Code(passes, 0, 2, taps=3, last=256))
+    tiles = heights(14, (1, 13), tile, False, columns(256, tile), passes, WIDE, code=TileCode(passes, 0, 2, taps=3, last=256))
     assert tiles == [Tiles(0, 14, 1)]
 
 

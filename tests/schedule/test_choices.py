@@ -12,7 +12,7 @@ from tosaic.lowering.graph.types import ITEM_SIZES
 from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.ir import For, Function, If, Let, Literal, LoadFrom, Prefetch, StoreTo, walk
 from tosaic.lowering.schedule import describe, schedule
-from tosaic.lowering.schedule.code_size_model import Code, cheapest, tolerated
+from tosaic.lowering.schedule.code_size_model import TileCode, cheapest, tolerated
 from tosaic.lowering.schedule.contraction.register_tile import choose_tile
 from tosaic.lowering.target.target import Target
 
@@ -115,8 +115,8 @@ def test_rows_that_share_cache_sets_make_shorter_tiles() -> None:
 def test_small_products_have_smaller_tiles_large_ones_the_fastest() -> None:
     """Code size against work."""
     assert statements(schedule(product(28, 64, 9), V4), Let) < statements(schedule(product(28_000, 64, 9), V4), Let)
-    assert choose_tile(28, 64, 16, V4, False, None, Code(1_000_000, 0, 1)) == choose_tile(28, 64, 16, V4, False)
-    assert choose_tile(28, 64, 16, V4, False, None, Code(9, 0, 1)).rows < choose_tile(28, 64, 16, V4, False).rows
+    assert choose_tile(28, 64, 16, V4, False, None, TileCode(1_000_000, 0, 1)) == choose_tile(28, 64, 16, V4, False)
+    assert choose_tile(28, 64, 16, V4, False, None, TileCode(9, 0, 1)).rows < choose_tile(28, 64, 16, V4, False).rows
 
 
 def test_less_code_takes_only_a_little_longer() -> None:

@@ -16,13 +16,13 @@ from tosaic.lowering.schedule.code_size_model import (
     LINE_CYCLES,
     NARROW_SLOWDOWN_FRACTION,
     SLOWDOWN_FRACTION,
-    Code,
+    TileCode,
     instructions,
     price_of,
 )
 from tosaic.lowering.schedule.contraction.border_tiles import heights, mean, single_at_ends
 from tosaic.lowering.schedule.contraction.register_tile import Tile, panels
-from tosaic.lowering.schedule.nest.padding_conditions import Conditions
+from tosaic.lowering.schedule.nest.padding_conditions import PaddingConditions
 from tosaic.lowering.schedule.nest.tile_axis import Cut, Tiles, over, pieces, repeating
 from tosaic.lowering.target.presets import target
 
@@ -54,7 +54,7 @@ def test_the_loop_over_overlapping_tiles_starts_where_they_do() -> None:
 
 
 def test_tiles_are_alike_where_rows_may_be_computed_again() -> None:
-    tile, code = Tile(14, 2), Code(passes=1000, row=0, result=2)
+    tile, code = Tile(14, 2), TileCode(passes=1000, row=0, result=2)
     separate = heights(53, (0, 53), tile, False, columns(32, tile), 1000, WIDE, code=code)
     alike = heights(53, (0, 53), tile, False, columns(32, tile), 1000, WIDE, code=code, again=True)
     assert [t.size for t in separate] == [14, 13] and alike == [Tiles(0, 14, 4, 3)]
@@ -69,7 +69,7 @@ def test_single_rows_at_the_ends_leave_no_row_out(extent: int, low: int, after: 
 
 def test_rows_whose_windows_are_outside_cost_nothing() -> None:
     row, k = Axis("row", 10), Axis("k", 4)
-    conditions = Conditions((Range(Affine.of(row) + k - 6, 0, 6),), (), (), frozenset({k}))
+    conditions = PaddingConditions((Range(Affine.of(row) + k - 6, 0, 6),), (), (), frozenset({k}))
     assert conditions.fractions(row) == [0, 0, 0, 0.25, 0.5, 0.75, 1, 1, 1, 0.75]
     assert mean(conditions.fractions(row), Tiles(2, 2, 2)) == 0.375
 

@@ -10,7 +10,7 @@ from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.ir import For, LoadFrom, walk
 from tosaic.lowering.loops.verify import verify
 from tosaic.lowering.schedule.schedule import describe, divided, schedule
-from tosaic.lowering.schedule.schedule_cache import Request
+from tosaic.lowering.schedule.schedule_cache import ScheduleRequest
 from tosaic.lowering.schedule.window.column_reduction import MAX_SUM_BYTES, ROWS_AT_A_TIME
 from tosaic.lowering.target.presets import target
 
@@ -82,6 +82,6 @@ def test_tensors_that_a_cache_holds_and_machines_without_one() -> None:
 
 
 def test_threads_share_the_columns() -> None:
-    _, shared = divided(sums(64, 8 * MAX_SUM_BYTES, pitch=8 * MAX_SUM_BYTES), Request(SMALL["512 bits"]), 2)
+    _, shared = divided(sums(64, 8 * MAX_SUM_BYTES, pitch=8 * MAX_SUM_BYTES), ScheduleRequest(SMALL["512 bits"]), 2)
     assert shared is not None and shared.tasks.count == 2
     verify(shared.function)

@@ -12,7 +12,7 @@ from tosaic.lowering.fuse.fuse import fuse
 from tosaic.lowering.graph.graph import Value
 from tosaic.lowering.graph.types import I32
 from tosaic.lowering.kernels.kernel import Kernel
-from tosaic.lowering.loops.interpret import Memory
+from tosaic.lowering.loops.interpret import LoopMemory
 from tosaic.lowering.loops.interpret_steps import run_tasks
 from tosaic.lowering.loops.ir import Let, LoadFrom, MultiplyTiles, ShapeTiles, walk
 from tosaic.lowering.loops.program import Program
@@ -23,7 +23,7 @@ from tosaic.lowering.schedule.contraction.int8 import amx_choose
 from tosaic.lowering.schedule.nest.tile_axis import Tiles
 from tosaic.lowering.schedule.parallelize import MAX_DIVIDED_DEPTH, divide
 from tosaic.lowering.schedule.schedule import divided
-from tosaic.lowering.schedule.schedule_cache import Request
+from tosaic.lowering.schedule.schedule_cache import ScheduleRequest
 from tosaic.lowering.target.target import Target
 
 from ..fuse.graphs import Graph, conv, rescale
@@ -237,7 +237,7 @@ def test_a_block_takes_in_several_lines_of_a_small_image() -> None:
 
 @pytest.mark.parametrize("shape", [(512, 512, 512), (48, 512, 2304), (20, 1024, 640)], ids=str)
 def test_threads_share_blocks_of_rows_or_else_panels(shape: tuple[int, int, int]) -> None:
-    _, shared = divided(product(*shape, "int8", (0, 0), bias=True), Request(replace(TILES, block_bytes=1 << 19)), 2)
+    _, shared = divided(product(*shape, "int8", (0, 0), bias=True), ScheduleRequest(replace(TILES, block_bytes=1 << 19)), 2)
     assert shared is not None
     function = shared.function
     assert shared.tasks.count == 2 and any(isinstance(s, MultiplyTiles) for s in walk(function.body))
@@ -252,7 +252,7 @@ def test_parts_of_a_product_by_tiles_give_what_it_means(shape: tuple[int, int, i
     for parts in (2, 5):
         function = divide(schedule(kernel, replace(TILES, block_bytes=1 << 19), keeps=MAX_DIVIDED_DEPTH), parts, TILES.costs)
         assert function is not None
-        memory = Memory()
+        memory = LoopMemory()
         for b, array in data.items():
             memory.add(b, array)
         run_tasks(function, parts, memory)

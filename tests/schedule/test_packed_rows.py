@@ -12,7 +12,7 @@ from tosaic.lowering.fuse.fuse import fuse
 from tosaic.lowering.graph.graph import Value
 from tosaic.lowering.graph.types import I8, I32
 from tosaic.lowering.kernels.kernel import Kernel
-from tosaic.lowering.loops.interpret import Memory
+from tosaic.lowering.loops.interpret import LoopMemory
 from tosaic.lowering.loops.interpret_steps import run_tasks
 from tosaic.lowering.loops.ir import For, Let, LoadFrom, Prefetch, walk
 from tosaic.lowering.loops.verify import verify
@@ -113,7 +113,7 @@ def check_divided(kernel: Kernel, target: Target, phases: int) -> None:
     assert function is not None and len(function.phases) == phases
     verify(function)
     data = {b: random_data(b.shape, b.dtype, np.random.default_rng(1)) for b in buffers_of(kernel)}
-    memory = Memory()
+    memory = LoopMemory()
     for b, array in data.items():
         if b is not kernel.out:
             memory.add(b, array)

@@ -12,7 +12,7 @@ from tosaic.lowering.loops.ir import If, Let, walk
 from tosaic.lowering.schedule import describe, schedule
 from tosaic.lowering.schedule.kernel_signature import signature_of
 from tosaic.lowering.schedule.schedule import scheduled
-from tosaic.lowering.schedule.schedule_cache import Request, ScheduleCache
+from tosaic.lowering.schedule.schedule_cache import ScheduleCache, ScheduleRequest
 
 from ..fuse.graphs import Graph, zero
 from .kernels import TARGETS, V4, check
@@ -79,7 +79,8 @@ def test_of_two_kernels_alike_each_has_a_halo_by_its_own_weights() -> None:
     kernels = [conv((2, 9, 11, 5), w, (1, 1, 1, 1)) for w in (weights, infinite)]
     assert signature_of(kernels[0], {})[0] == signature_of(kernels[1], {})[0]
     cache = ScheduleCache(scheduled)
-    assert [any("halo" in b.name for b in cache.schedule(k, Request(V4)).function.scratch) for k in kernels] == [True, False]
+    assert [any("halo" in b.name for b in cache.schedule(k, ScheduleRequest(V4)).function.scratch) for k in kernels] == [True,
+                                                                                                                         False]
 
 
 def test_a_large_input_is_not_copied() -> None:

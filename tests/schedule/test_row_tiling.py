@@ -16,7 +16,7 @@ from tosaic.lowering.loops.verify import verify_program
 from tosaic.lowering.memory.planner import plan
 from tosaic.lowering.native.process.load import load
 from tosaic.lowering.row_tiling.row_access import rows_of
-from tosaic.lowering.row_tiling.row_groups import Uses, bytes_needed
+from tosaic.lowering.row_tiling.row_groups import BufferUses, bytes_needed
 from tosaic.lowering.row_tiling.row_tiling import TiledByRows, tile_by_rows, ways
 from tosaic.lowering.schedule import lower
 from tosaic.lowering.target.presets import target
@@ -176,7 +176,7 @@ def test_small_tensors_are_computed_whole() -> None:
 def needed(kernels: Kernels, way: TiledByRows, sharing: bool) -> int:
     """Bytes that a way of running takes, row by row where buffers may share bytes while both are live."""
     rows = [rows_of(k) for k in kernels.kernels] if sharing else [None] * len(kernels.kernels)
-    return bytes_needed(kernels, way.steps, way.rings, Uses.of(kernels, False), [r and r.reads for r in rows])
+    return bytes_needed(kernels, way.steps, way.rings, BufferUses.of(kernels, False), [r and r.reads for r in rows])
 
 
 def test_by_policy_kernels_run_in_turns_for_the_cache_for_memory_or_never() -> None:

@@ -23,7 +23,7 @@ from tosaic.lowering.native.llvm.emit import emit_functions
 from tosaic.lowering.schedule.kernel_signature import signature_of
 from tosaic.lowering.schedule.nest.index_arithmetic import computed_index
 from tosaic.lowering.schedule.schedule import schedule, scheduled
-from tosaic.lowering.schedule.schedule_cache import Request, ScheduleCache
+from tosaic.lowering.schedule.schedule_cache import ScheduleCache, ScheduleRequest
 from tosaic.lowering.target.target import Target
 
 from .kernels import TARGETS
@@ -59,7 +59,7 @@ def constants(function: Function) -> list[bytes]:
 def check_same(kernels: Sequence[Kernel], target: Target, shared: int | None = None) -> None:
     """What is scheduled together is what is scheduled alone; `shared` of it stand for another."""
     cache = ScheduleCache(scheduled)
-    together = [cache.schedule(k, Request(target)).function for k in kernels]
+    together = [cache.schedule(k, ScheduleRequest(target)).function for k in kernels]
     alone = [schedule(k, target) for k in kernels]
     assert [print_function(f) for f in together] == [print_function(f) for f in alone]
     assert [constants(f) for f in together] == [constants(f) for f in alone]
@@ -147,7 +147,7 @@ def test_a_fault_in_buffers_that_only_seem_alike_is_found() -> None:
     cache = ScheduleCache(scheduled)
     rng = np.random.default_rng(6)
     kernels = [product(f"k{i}", rng.standard_normal((40, 33)).astype(np.float32)) for i in range(2)]
-    first, second = (cache.schedule(k, Request(TARGETS["512 bits"])).function for k in kernels)
+    first, second = (cache.schedule(k, ScheduleRequest(TARGETS["512 bits"])).function for k in kernels)
     small = {b: replace(b, shape=(b.size - 1,)) for b in second.params if b.role == "argument"}
     wrong = substituted(second, small)
     note_alike(wrong, first)

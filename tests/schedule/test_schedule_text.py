@@ -20,7 +20,7 @@ from tosaic.lowering.loops.text import print_program
 from tosaic.lowering.loops.verify import verify_program
 from tosaic.lowering.row_tiling.row_tiling import RowPolicy
 from tosaic.lowering.schedule.schedule import lower, lower_each_way, strategies_of
-from tosaic.lowering.schedule.schedule_cache import Request
+from tosaic.lowering.schedule.schedule_cache import ScheduleRequest
 from tosaic.lowering.schedule.schedule_text import ScheduleText, print_schedule, read_schedule
 from tosaic.lowering.schedule.search_space import alternatives
 from tosaic.lowering.schedule.strategy import Precision
@@ -150,7 +150,7 @@ def test_a_text_chooses_another_tile(name: str) -> None:
     kernels, machine = layers(64, 128, 96), TARGETS[name]
     inputs = [random_data(b.shape, b.dtype, np.random.default_rng(1)) for b in kernels.inputs]
     plain = lower(kernels, machine)
-    strategy, = strategies_of(kernels.kernels[0], Request(machine))
+    strategy, = strategies_of(kernels.kernels[0], ScheduleRequest(machine))
     other = print_schedule(plain.schedules).replace(str(strategy), str(alternatives(strategy)[2]), 1)
     program = lower(kernels, machine, asked=ScheduleText(other))
     verify_program(program)

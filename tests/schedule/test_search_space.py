@@ -14,7 +14,7 @@ from tosaic.lowering.graph.types import Array
 from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.schedule.contraction.choose import ContractionChoice
 from tosaic.lowering.schedule.schedule import describe, strategies_of
-from tosaic.lowering.schedule.schedule_cache import Request
+from tosaic.lowering.schedule.schedule_cache import ScheduleRequest
 from tosaic.lowering.schedule.search_space import Choices, alternatives, name_of
 from tosaic.lowering.schedule.strategy import Strategy
 from tosaic.lowering.schedule.window.window import WindowChoice
@@ -27,7 +27,7 @@ from .test_choices import product
 
 def parts(kernel: Kernel, target: Target, by_rows: bool = False, findings: Choices = ()) -> Sequence[Any]:
     """The strategies of a kernel's nests."""
-    return strategies_of(kernel, Request(target, by_rows=by_rows, findings=findings))
+    return strategies_of(kernel, ScheduleRequest(target, by_rows=by_rows, findings=findings))
 
 
 def others(strategy: Strategy) -> Sequence[Any]:

@@ -22,7 +22,7 @@ from tosaic.lowering.schedule.contraction.contraction_strategies import (
 )
 from tosaic.lowering.schedule.contraction.padded_input import PaddedInput
 from tosaic.lowering.schedule.schedule import strategies_of
-from tosaic.lowering.schedule.schedule_cache import Request
+from tosaic.lowering.schedule.schedule_cache import ScheduleRequest
 from tosaic.lowering.schedule.search_space import alternatives
 from tosaic.lowering.schedule.strategies import KERNEL_STRATEGIES, STRATEGIES
 from tosaic.lowering.schedule.strategy import Strategy
@@ -79,24 +79,25 @@ def fourier() -> Kernel:
 
 X = Buffer("x", "float32", (40, 64), "argument")
 T = Buffer("x", "float32", (64, 40), "argument")
-CASES: dict[str, tuple[type, Callable[[], Kernel], Request, str]] = {
-    "row reduction": (STRATEGIES[0], softmax, Request(V4), "row reduction: 2 passes, vectors of 16 along a row"),
-    "contraction of floats": (VectorTiles, lambda: product(140, 64, 32), Request(V4), "contraction: fma, tiles of "),
-    "contraction of bytes, VNNI": (Int8DotTiles, lambda: product(140, 64, 32, "int8"), Request(VNNI), "contraction: dot4, "),
-    "contraction of bytes, AMX": (Int8MatrixTiles, lambda: product(256, 256, 256, "int8"), Request(AMX), "tiles, "),
-    "contraction of limbs, AMX": (Bf16LimbTiles, lambda: product(256, 256, 256), Request(AMX, "bf16x6"), "bf16x6, "),
-    "column reduction": (STRATEGIES[2], lambda: sums(29, 64), Request(replace(V4, l2_bytes=1 << 10)),
+CASES: dict[str, tuple[type, Callable[[], Kernel], ScheduleRequest, str]] = {
+    "row reduction": (STRATEGIES[0], softmax, ScheduleRequest(V4), "row reduction: 2 passes, vectors of 16 along a row"),
+    "contraction of floats": (VectorTiles, lambda: product(140, 64, 32), ScheduleRequest(V4), "contraction: fma, tiles of "),
+    "contraction of bytes, VNNI": (Int8DotTiles, lambda: product(140, 64, 32, "int8"), ScheduleRequest(VNNI),
+                                   "contraction: dot4, "),
+    "contraction of bytes, AMX": (Int8MatrixTiles, lambda: product(256, 256, 256, "int8"), ScheduleRequest(AMX), "tiles, "),
+    "contraction of limbs, AMX": (Bf16LimbTiles, lambda: product(256, 256, 256), ScheduleRequest(AMX, "bf16x6"), "bf16x6, "),
+    "column reduction": (STRATEGIES[2], lambda: sums(29, 64), ScheduleRequest(replace(V4, l2_bytes=1 << 10)),
                          "column reduction: 8 rows of 64 by 2 vectors of 16"),
-    "gemv": (STRATEGIES[3], lambda: test_gemv.product(16, 64), Request(V4),
+    "gemv": (STRATEGIES[3], lambda: test_gemv.product(16, 64), ScheduleRequest(V4),
              "gemv: 8 rows, 2 vectors of 16 terms"),
-    "window of bytes": (STRATEGIES[4], lambda: of_graph(depthwise), Request(VNNI), "window: dot4, tiles of "),
-    "window": (STRATEGIES[5], lambda: of_graph(pool), Request(V4), "window: tiles of "),
-    "transpose": (STRATEGIES[6], lambda: map_of(lambda i, j: Load(T, (j, i))), Request(V4),
+    "window of bytes": (STRATEGIES[4], lambda: of_graph(depthwise), ScheduleRequest(VNNI), "window: dot4, tiles of "),
+    "window": (STRATEGIES[5], lambda: of_graph(pool), ScheduleRequest(V4), "window: tiles of "),
+    "transpose": (STRATEGIES[6], lambda: map_of(lambda i, j: Load(T, (j, i))), ScheduleRequest(V4),
                   "transpose: blocks of 4 by 4, axis 0 is contiguous in the source"),
-    "elementwise": (STRATEGIES[7], lambda: map_of(lambda i, j: apply("add", *[Load(X, (i, j))] * 2)), Request(V4),  # type: ignore[arg-type,return-value]
+    "elementwise": (STRATEGIES[7], lambda: map_of(lambda i, j: apply("add", *[Load(X, (i, j))] * 2)), ScheduleRequest(V4),  # type: ignore[arg-type,return-value]
                     "elementwise: 4 vectors of 16"),
-    "Fourier transform": (KERNEL_STRATEGIES[0], fourier, Request(V4), "Fourier transform of 16 by 32: vectors of 16"),
-    "padded input": (PaddedInput, lambda: of_graph(convolution), Request(V4), "of a padded copy: float32[1, 9, 13, 5]"),
+    "Fourier transform": (KERNEL_STRATEGIES[0], fourier, ScheduleRequest(V4), "Fourier transform of 16 by 32: vectors of 16"),
+    "padded input": (PaddedInput, lambda: of_graph(convolution), ScheduleRequest(V4), "of a padded copy: float32[1, 9, 13, 5]"),
 }
 
 
@@ -130,13 +131,13 @@ def test_other_ways_print_as_others_and_all_cost_something(case: str) -> None:
 
 def test_a_cost_is_that_of_the_loops() -> None:
     """Twice the rows take about twice as long."""
-    one, two = (strategies_of(product(m, 64, 32), Request(V4))[0].cost() for m in (140, 280))
+    one, two = (strategies_of(product(m, 64, 32), ScheduleRequest(V4))[0].cost() for m in (140, 280))
     assert 1.8 < two / one < 2.2
 
 
 def test_a_target_without_the_unit_has_another_strategy() -> None:
     machine: Target = replace(AMX, matrix_unit=())
-    strategy, = strategies_of(product(256, 256, 256, "int8"), Request(machine))
+    strategy, = strategies_of(product(256, 256, 256, "int8"), ScheduleRequest(machine))
     assert isinstance(strategy, Int8DotTiles)
     b = Builder("y")
     strategy.lower(b, None)

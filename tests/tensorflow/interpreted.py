@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 from tosaic.lowering.dialects.tf.interpret import Environment, interpret
-from tosaic.lowering.dialects.tf.values import Handle
+from tosaic.lowering.dialects.tf.values import NamedVariable
 from tosaic.runtime.errors import Problem
 
 from .corpus import Case, Variable, same
@@ -15,7 +15,7 @@ def run_interpreted(case: Case) -> int:
     for key, value in case.initial.items():
         environment.variables[bindings.get(key, key)] = value
     for k, call in enumerate(case.calls()):
-        arguments = [Handle(a.name) if isinstance(a, Variable) else a for a in call.arguments]
+        arguments = [NamedVariable(a.name) if isinstance(a, Variable) else a for a in call.arguments]
         if call.results is None:
             with pytest.raises(Problem, match="dead"):
                 interpret(environment, call.function, arguments)

@@ -6,7 +6,7 @@ import random
 import ml_dtypes
 import numpy as np
 import pytest
-from tosaic.lowering.dialects.tf.legalizations.resize import Line
+from tosaic.lowering.dialects.tf.legalizations.resize import ResizedAxis
 from tosaic.lowering.graph.types import Array
 from tosaic.runtime.errors import Problem
 
@@ -150,7 +150,7 @@ def test_resizing_other_types(dtype: object, element: str) -> None:
 
 def test_places_that_single_precision_moves_are_gathered() -> None:
     moved = [(before, after) for before in range(1, 40) for after in range(1, 80)
-             if not gathers_like_tosa(Line(before, after, False, False))]
+             if not gathers_like_tosa(ResizedAxis(before, after, False, False))]
     assert moved, "every place is the same"
     for before, after in moved[:2]:
         size = Known(np.array([after, 1], np.int32))
@@ -158,7 +158,7 @@ def test_places_that_single_precision_moves_are_gathered() -> None:
         assert "tosa.gather" in operators(module)
 
 
-def gathers_like_tosa(line: Line) -> bool:
+def gathers_like_tosa(line: ResizedAxis) -> bool:
     """Whether whole numbers say the same as single precision."""
     return bool((np.arange(line.after) * line.before // line.after == line.nearest()).all())
 

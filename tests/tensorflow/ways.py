@@ -5,7 +5,7 @@ import itertools
 
 import numpy as np
 from tosaic.lowering.dialects.tf.interpret import Environment, interpret
-from tosaic.lowering.dialects.tf.values import Handle
+from tosaic.lowering.dialects.tf.values import NamedVariable
 from tosaic.lowering.graph.graph import Module
 from tosaic.lowering.graph.types import Array
 from tosaic.lowering.graph.verify import verify
@@ -27,7 +27,7 @@ def in_executor(module: Module, inputs: tuple[int, int, bool, bool]) -> list[int
     """Results of the executor's interpreter, and the variable afterwards."""
     environment = Environment(module)
     environment.variables["v"] = np.array(FIRST)
-    found = interpret(environment, "main", [*arrays(inputs), Handle("v")])
+    found = interpret(environment, "main", [*arrays(inputs), NamedVariable("v")])
     value = environment.variables["v"]
     assert value is not None
     return [*map(int, found), int(value)]

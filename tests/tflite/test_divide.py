@@ -9,14 +9,14 @@ from ai_edge_litert.interpreter import Interpreter
 from tosaic.lowering.tflite.cut import cut
 from tosaic.lowering.tflite.decode import decode
 from tosaic.lowering.tflite.divide import Partition
-from tosaic.lowering.tflite.import_plan import Plan, plan_of
+from tosaic.lowering.tflite.import_plan import ImportPlan, plan_of
 
 from .files import Graph, Operator, Signature, Tensor, constant, file, ints
 
 CORPUS = Path(__file__).parents[1] / "data" / "corpus"
 
 
-def plan(data: bytes) -> Plan:
+def plan(data: bytes) -> ImportPlan:
     return plan_of(decode(data, "m.tflite"))
 
 

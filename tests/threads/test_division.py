@@ -8,7 +8,7 @@ from tosaic.lowering.elements.expression import Buffer
 from tosaic.lowering.graph.types import Array
 from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.cost import cycles
-from tosaic.lowering.loops.interpret import Memory
+from tosaic.lowering.loops.interpret import LoopMemory
 from tosaic.lowering.loops.interpret_steps import run_program, run_tasks
 from tosaic.lowering.loops.text import print_program, read_program
 from tosaic.lowering.loops.verify import verify, verify_program
@@ -89,7 +89,7 @@ def in_parts(kernel: Kernel, data: dict[Buffer, Array], parts: int) -> Array | N
     if function is None:
         return None
     verify(function)
-    memory = Memory()
+    memory = LoopMemory()
     for b in function.params:
         if b in data and b is not kernel.out:
             memory.add(b, data[b])

@@ -17,7 +17,7 @@ from tosaic.lowering.native.process.thread_pool import is_supported, thread_pool
 from tosaic.lowering.target.presets import host
 from tosaic.runtime import executable, threads
 from tosaic.runtime.errors import Problem
-from tosaic.runtime.threads import Pool, PoolCode, of_environment
+from tosaic.runtime.threads import PoolCode, ThreadPool, of_environment
 
 pytestmark = pytest.mark.skipif(not is_supported(), reason="there is no pool of threads for this system")
 
@@ -245,7 +245,7 @@ def test_each_part_runs_once_whatever_the_number_of_threads() -> None:
     import ctypes
     code = thread_pool()
     assert isinstance(code, PoolCode)
-    pool, task_type = Pool(code), ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
+    pool, task_type = ThreadPool(code), ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
     parallel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, task_type, ctypes.c_void_p, ctypes.c_int64)(code.parallel)
     ran: list[int] = []
     task = task_type(lambda argument, part: ran.append(part))
@@ -321,7 +321,7 @@ def many() -> Engine:
     return Engine(f'target triple = "{host().triple}"\n{MANY}', host())
 
 
-def counted(many: Engine, pool: Pool, number: int, jobs: int, parts: int) -> bool:
+def counted(many: Engine, pool: ThreadPool, number: int, jobs: int, parts: int) -> bool:
     """Whether in each of `jobs` jobs every task has run once, and the caller has seen all of it."""
     cells = np.zeros(64, np.int64)
     words = np.array([pool.of(number), jobs, cells.ctypes.data, parts], np.int64)
@@ -332,7 +332,7 @@ def counted(many: Engine, pool: Pool, number: int, jobs: int, parts: int) -> boo
 def test_no_part_of_many_jobs_is_lost_or_run_twice(many: Engine) -> None:
     code = thread_pool()
     assert code is not None
-    pool = Pool(code)
+    pool = ThreadPool(code)
     for number in (2, 3, 9, 2):
         for jobs, parts in ((1, 64), (2000, 2), (500, 7), (1, 3), (300, 64), (2000, 3)):
             assert counted(many, pool, number, jobs, parts), (number, jobs, parts)
@@ -343,7 +343,7 @@ def test_no_part_of_many_jobs_is_lost_or_run_twice(many: Engine) -> None:
 def test_callers_that_meet_in_the_pool_disturb_each_other_in_nothing(many: Engine) -> None:
     code = thread_pool()
     assert code is not None
-    pool, right = Pool(code), list[bool]()
+    pool, right = ThreadPool(code), list[bool]()
 
     def caller(number: int) -> None:
         for jobs, parts in 5 * ((700, 5), (1, 64), (1500, 2)):

@@ -16,7 +16,7 @@ from ....runtime.errors import Problem, temporary_file
 from ....runtime.public_names import public
 from ..model import Model, model_of
 from ..read import read_bytes
-from ..torch_mlir.to_tosa import Request, lowered, need, spelled_names, with_names
+from ..torch_mlir.to_tosa import ConversionRequest, lowered, need, spelled_names, with_names
 
 if TYPE_CHECKING:
     from ....lowering.graph.graph import Module
@@ -46,12 +46,12 @@ def from_onnx(model: Any, *, shapes: Mapping[str, Sequence[int]] | None = None, 
         shown = os.fspath(model)
     else:
         source, shown = serialized(model)
-    conversion = Conversion(source, name or str(shown))
+    conversion = OnnxConversion(source, name or str(shown))
     return conversion.model({key: tuple(map(int, value)) for key, value in (shapes or {}).items()})
 
 
 @dataclass(frozen=True, slots=True)
-class Conversion:
+class OnnxConversion:
     """A model: its file, or the file's bytes, and what messages call it."""
     source: Path | bytes
     name: str
@@ -79,17 +79,17 @@ class Conversion:
     def first_difference(self, entry: str, arrays: Sequence[Array]) -> str | None:
         """The first node whose result the import has otherwise."""
         from .first_difference import first_node
-        return first_node(self.source, arrays, lambda data, shapes: Conversion(data, self.name).graph(shapes, {}))
+        return first_node(self.source, arrays, lambda data, shapes: OnnxConversion(data, self.name).graph(shapes, {}))
 
     def graph(self, shapes: Shapes, metadata: dict[str, Any]) -> Module:
         """The graph for these shapes of inputs."""
         if isinstance(self.source, Path):
-            return named(lowered(Request("onnx", self.source, self.name, shapes), metadata), metadata)
+            return named(lowered(ConversionRequest("onnx", self.source, self.name, shapes), metadata), metadata)
         with tempfile.TemporaryDirectory(prefix="tosaic-") as folder:
             path = Path(folder, "model.onnx")
             with temporary_file():
                 path.write_bytes(self.source)
-            return named(lowered(Request("onnx", path, self.name, shapes), metadata), metadata)
+            return named(lowered(ConversionRequest("onnx", path, self.name, shapes), metadata), metadata)
 
 
 def named(module: Module, metadata: Mapping[str, Any]) -> Module:

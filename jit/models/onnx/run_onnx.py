@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...source import Evaluator, ImportedSource, Locate, SourceRun, StatelessRun
+from ...source import ImportedSource, Locate, SourceEvaluator, SourceRun, StatelessRun
 
 if TYPE_CHECKING:
     from ....lowering.graph.types import Array
@@ -37,8 +37,8 @@ def onnx_source(source: Path | bytes, locate: Locate | None = None) -> ImportedS
         names = [value.name for value in model.graph.input if value.name not in weights]
         return StatelessRun(by_position(names, ReferenceEvaluator(model).run))
 
-    return ImportedSource("an ONNX model", (Evaluator("ONNX Runtime", "onnxruntime", "onnxruntime", runtime),
-                                            Evaluator("onnx.reference", "onnx.reference", "onnx", reference, CAVEAT)),
+    return ImportedSource("an ONNX model", (SourceEvaluator("ONNX Runtime", "onnxruntime", "onnxruntime", runtime),
+                                            SourceEvaluator("onnx.reference", "onnx.reference", "onnx", reference, CAVEAT)),
                           locate)
 
 

@@ -51,7 +51,7 @@ def from_tensorflow(source: Any, *arguments: Any, name: str | None = None, outpu
     found = concrete_functions(tf, source, arguments, outputs, signatures)
     title = name or title_of(source)
     number = next(_numbers.setdefault(title, itertools.count(1)))
-    return Converter(tf, found, title if number == 1 else f"{title}_{number}").model().within(context)
+    return TensorFlowConverter(tf, found, title if number == 1 else f"{title}_{number}").model().within(context)
 
 
 def tensorflow() -> Any:
@@ -181,7 +181,7 @@ def sinks(graph: Any) -> list[str]:
 
 
 # ---- functions to a model --------------------------------------------------------------------------------------------
-class Converter:
+class TensorFlowConverter:
     """Some functions that share their variables."""
 
     def __init__(self, tf: Any, functions: Mapping[str, Any], title: str) -> None:

@@ -91,7 +91,7 @@ def graph_of(module: Module, name: str, shapes: Mapping[str, Sequence[int]], bin
     return replace(found, functions=tuple(replace(f, name=name) for f in found.functions))
 
 
-class Reference:
+class InterpretedCalls:
     """Calls of an entry in the interpreters of TensorFlow's dialects, on one state."""
 
     def __init__(self, module: Module, name: str, bindings: Bindings | None) -> None:
@@ -106,9 +106,9 @@ class Reference:
     def __call__(self, arrays: Sequence[Array]) -> Sequence[Array]:
         from ....lowering.dialects.tf.interpret import interpret
         from ....lowering.dialects.tf.saved_model import bound_inputs
-        from ....lowering.dialects.tf.values import Handle
+        from ....lowering.dialects.tf.values import NamedVariable
         given, bound = iter(arrays), bound_inputs(self.function)
-        arguments = [Handle(symbol) if symbol else self.fixed[v.name] if v.name in self.fixed else next(given)
+        arguments = [NamedVariable(symbol) if symbol else self.fixed[v.name] if v.name in self.fixed else next(given)
                      for n, (v, symbol) in enumerate(zip(self.function.arguments, self.symbols)) if n not in bound]
         return interpret(self.environment, self.function.name, arguments)
 

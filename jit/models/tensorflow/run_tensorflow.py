@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...source import Evaluator, ImportedSource, SourceRun
+from ...source import ImportedSource, SourceEvaluator, SourceRun
 
 if TYPE_CHECKING:
     from ....lowering.graph.types import Array
@@ -22,7 +22,7 @@ def tensorflow_source(functions: Mapping[str, Any], variables: Mapping[str, Any]
     def start(entry: str) -> SourceRun:
         return ConcreteRun(functions[entry], variables, first)
 
-    return ImportedSource("a TensorFlow function", (Evaluator("TensorFlow", "tensorflow", "tensorflow-cpu", start),))
+    return ImportedSource("a TensorFlow function", (SourceEvaluator("TensorFlow", "tensorflow", "tensorflow-cpu", start),))
 
 
 class ConcreteRun:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...source import Evaluator, ImportedSource, SourceRun, StatelessRun
+from ...source import ImportedSource, SourceEvaluator, SourceRun, StatelessRun
 
 if TYPE_CHECKING:
     from ....lowering.graph.types import Array
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def tflite_source(data: Callable[[], bytes]) -> ImportedSource:
     """The source of a file whose bytes `data` gives."""
     return ImportedSource("a .tflite model", (
-        Evaluator("LiteRT", "ai_edge_litert.interpreter", "ai-edge-litert", lambda entry: run(data(), entry)),))
+        SourceEvaluator("LiteRT", "ai_edge_litert.interpreter", "ai-edge-litert", lambda entry: run(data(), entry)),))
 
 
 def run(data: bytes, entry: str) -> SourceRun:

@@ -19,7 +19,7 @@ UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
 
 
 @dataclass(frozen=True, slots=True)
-class Interface:
+class ProgramInterface:
     """What a program takes and gives: names of the inputs, in order, and tensors without data like inputs and results; first of
     each are the buffers that it writes, with these names and values."""
     inputs: tuple[str, ...]
@@ -46,7 +46,7 @@ def type_of(tensor: Any) -> TensorType:
     return TensorType(shape, BY_STORAGE[str(tensor.dtype).removeprefix("torch.")])
 
 
-def opened(program: Any, name: str) -> Interface:
+def opened(program: Any, name: str) -> ProgramInterface:
     """What the program takes and gives, after its signature has been changed: buffers that it writes are inputs and results.
     Results that are no tensors are dropped."""
     from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
@@ -65,8 +65,8 @@ def opened(program: Any, name: str) -> Interface:
         spec.kind, spec.target = OutputKind.USER_OUTPUT, None
     made = {node.name: node.meta.get("val") for node in program.graph.nodes}
     inputs = tuple(user_inputs(signature))
-    return Interface((*names, *inputs[len(names):]), tuple(made[key] for key in inputs),
-                     tuple(made[spec.arg.name] for spec in signature.output_specs), names, values)
+    return ProgramInterface((*names, *inputs[len(names):]), tuple(made[key] for key in inputs),
+                            tuple(made[spec.arg.name] for spec in signature.output_specs), names, values)
 
 
 def is_written(spec: Any, name: str) -> bool:

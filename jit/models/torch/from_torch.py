@@ -21,9 +21,9 @@ from ....runtime.errors import Problem, temporary_file
 from ....runtime.public_names import public
 from ....runtime.variables import checked_context
 from ..model import Model, model_of
-from ..torch_mlir.to_tosa import Request, lowered, need, with_names
+from ..torch_mlir.to_tosa import ConversionRequest, lowered, need, with_names
 from .export import example_shapes, exported, reexported, simpler
-from .exported_program import Interface, check, opened
+from .exported_program import ProgramInterface, check, opened
 
 if TYPE_CHECKING:
     from ....lowering.graph.graph import Module
@@ -66,17 +66,17 @@ def from_torch(module: Any, *example_inputs: Any, kwargs: Mapping[str, Any] | No
     from .run_torch import torch_source
     values = {buffer: array_of(value) for buffer, value in zip(interface.buffers, interface.values)}
     imported = torch_source(module, program, training, values, variables)
-    return Conversion(shown, variables, imported).model(program, simple, interface).within(context)
+    return TorchConversion(shown, variables, imported).model(program, simple, interface).within(context)
 
 
 @dataclass(frozen=True, slots=True)
-class Conversion:
+class TorchConversion:
     """What messages call a module, how the names of its variables begin (None: it has no state), and the module as it is."""
     name: str
     variables: str | None
     imported: ImportedSource
 
-    def model(self, program: Any, simple: Any, interface: Interface) -> Model:
+    def model(self, program: Any, simple: Any, interface: ProgramInterface) -> Model:
         """The model of an exported program. With open extents that torch-mlir cannot lower, its graph is made anew for each set
         of shapes."""
         try:
@@ -100,16 +100,16 @@ class Conversion:
         simple = simpler(reexported(program, shapes, self.name), self.name)
         return self.graph(simple, opened(simple, self.name))
 
-    def graph(self, simple: Any, interface: Interface) -> Module:
+    def graph(self, simple: Any, interface: ProgramInterface) -> Module:
         with tempfile.TemporaryDirectory(prefix="tosaic-") as folder:
             source = Path(folder, "module.mlirbc")
             write_bytecode(simple, source, self.name)
-            found = with_names(lowered(Request("torch", source, self.name)), interface.inputs)
+            found = with_names(lowered(ConversionRequest("torch", source, self.name)), interface.inputs)
         return found if self.variables is None else with_state(found, interface, self.variables)
 
 
 # ---- state -----------------------------------------------------------------------------------------------------------------
-def with_state(module: Module, interface: Interface, name: str) -> Module:
+def with_state(module: Module, interface: ProgramInterface, name: str) -> Module:
     """The module, its first inputs and results as variables."""
     from ....lowering.rewrite.function_interface import PersistentTensor, bind_state
     from ....lowering.rewrite.infer_shapes import verified

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ...source import Evaluator, ImportedSource, SourceRun
+from ...source import ImportedSource, SourceEvaluator, SourceRun
 
 if TYPE_CHECKING:
     from ....lowering.graph.types import Array
@@ -20,7 +20,7 @@ def torch_source(module: Any, program: Any, training: bool, buffers: Buffers, va
     are the first inputs and results."""
     def start(entry: str) -> SourceRun:
         return EagerRun(module, program, training, buffers, variables)
-    return ImportedSource("a PyTorch module", (Evaluator("eager PyTorch", "torch", "torch", start),))
+    return ImportedSource("a PyTorch module", (SourceEvaluator("eager PyTorch", "torch", "torch", start),))
 
 
 class EagerRun:

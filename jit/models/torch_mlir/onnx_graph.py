@@ -26,11 +26,11 @@ class Wrong(Exception):
         return self.args
 
 
-class Graph:
+class OnnxGraph:
     """The graph as it is written. `constants` are the tensors whose values are known, `shapes` those whose extents are, None
     for an extent that is open."""
 
-    def __init__(self, proto: Any, opset: int, outer: Graph | None = None) -> None:
+    def __init__(self, proto: Any, opset: int, outer: OnnxGraph | None = None) -> None:
         import onnx
         self.onnx, self.proto, self.opset = onnx, proto, opset
         self.constants: dict[str, Array] = dict(outer.constants) if outer else {}

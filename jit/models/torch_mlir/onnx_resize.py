@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .onnx_graph import Array, Graph
+from .onnx_graph import Array, OnnxGraph
 
 Coordinates = Callable[[Array, np.float32, np.float32, np.float32], Array]
 """Places in the operand for places in the result, a scale, and the extents of operand and result."""
@@ -72,7 +72,7 @@ def keys(part: Array, a: float) -> Array:
     return np.hstack((far(part + 1), near(part), near(1 - part), far(2 - part)))
 
 
-def mode_of(graph: Graph) -> Mode:
+def mode_of(graph: OnnxGraph) -> Mode:
     if graph.here.op_type == "Upsample" or graph.opset < 11:
         return Mode(graph.attribute("mode", "nearest"), "asymmetric", "floor", -0.75, False)
     return Mode(graph.attribute("mode", "nearest"), graph.attribute("coordinate_transformation_mode", "half_pixel"),
@@ -80,7 +80,7 @@ def mode_of(graph: Graph) -> Mode:
                 bool(graph.attribute("exclude_outside", 0)))
 
 
-def rewrite_resize(graph: Graph) -> bool:
+def rewrite_resize(graph: OnnxGraph) -> bool:
     """Write a resize whose shapes are known; what torch-mlir would have of another is not right."""
     mode, shape = mode_of(graph), graph.shape()
     axes = list(range(len(shape or ()))) if graph.attribute("axes") is None else [
@@ -104,7 +104,7 @@ def rewrite_resize(graph: Graph) -> bool:
     return True
 
 
-def extents(graph: Graph, axes: list[int], shape: tuple[int | None, ...]) -> list[tuple[int, int, float]] | None:
+def extents(graph: OnnxGraph, axes: list[int], shape: tuple[int | None, ...]) -> list[tuple[int, int, float]] | None:
     """Axes, their extents in the result, and scales; None where they are not known. An open axis may only stay as it is."""
     sizes, scales = graph.known(3) if graph.here.op_type == "Resize" and graph.opset >= 11 else None, scales_of(graph)
     found = []
@@ -124,7 +124,7 @@ def extents(graph: Graph, axes: list[int], shape: tuple[int | None, ...]) -> lis
     return found
 
 
-def kept_ratio(graph: Graph, sizes: list[tuple[int, int, int]]) -> list[tuple[int, int, float]]:
+def kept_ratio(graph: OnnxGraph, sizes: list[tuple[int, int, int]]) -> list[tuple[int, int, float]]:
     """The extents that sizes mean, by the policy of the aspect ratio."""
     policy = graph.attribute("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
@@ -133,13 +133,13 @@ def kept_ratio(graph: Graph, sizes: list[tuple[int, int, int]]) -> list[tuple[in
     return [(axis, int(np.floor(scale * old + 0.5)), scale) for axis, _, old in sizes]
 
 
-def scales_of(graph: Graph) -> Array | None:
+def scales_of(graph: OnnxGraph) -> Array | None:
     if graph.here.op_type == "Upsample" and graph.opset < 9:
         return np.array(graph.attribute("scales"), np.float32)
     return graph.known(1 if graph.here.op_type == "Upsample" or graph.opset < 11 else 2)
 
 
-def resized(graph: Graph, x: str, axis: int, rank: int, taps: Taps, element: np.dtype[Any]) -> str:
+def resized(graph: OnnxGraph, x: str, axis: int, rank: int, taps: Taps, element: np.dtype[Any]) -> str:
     """x with new rows along an axis."""
     found = ""
     shape = [1] * rank

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .onnx_graph import Array, Graph
+from .onnx_graph import Array, OnnxGraph
 from .onnx_resize import rewrite_resize
 
 WANTED_OPSET = 21
@@ -46,16 +46,16 @@ def open_negative_extents(model: Any) -> None:
 
 def rewrite(model: Any) -> None:
     """Write the model's graph anew, where that must be."""
-    rewrite_graph(Graph(model.graph, opset_of(model)))
+    rewrite_graph(OnnxGraph(model.graph, opset_of(model)))
 
 
-def rewrite_graph(graph: Graph) -> None:
+def rewrite_graph(graph: OnnxGraph) -> None:
     for node in graph.proto.node:
         if graph.fold(node):
             continue
         for attribute in node.attribute:
             for inner in (attribute.g, *attribute.graphs) if attribute.type in (5, 10) else ():
-                rewrite_graph(Graph(inner, graph.opset, graph))
+                rewrite_graph(OnnxGraph(inner, graph.opset, graph))
         graph.here = node
         change = REWRITES.get(node.op_type) if node.domain in ("", "ai.onnx") else None
         if change is None or not change(graph):
@@ -66,7 +66,7 @@ def rewrite_graph(graph: Graph) -> None:
 
 
 # ---- indices ---------------------------------------------------------------------------------------------------------------
-def from_front(graph: Graph, indices: Array, extents: Sequence[int | None]) -> Array | None:
+def from_front(graph: OnnxGraph, indices: Array, extents: Sequence[int | None]) -> Array | None:
     """Indices counted from the front, the last axis one for each extent; None where none is negative. Raises for indices out of
     range, and where the sign is not enough to know them."""
     if not (indices < 0).any() and None in extents:
@@ -82,9 +82,9 @@ def from_front(graph: Graph, indices: Array, extents: Sequence[int | None]) -> A
     return np.where(indices < 0, indices + limits, indices).reshape(indices.shape) if (indices < 0).any() else None
 
 
-def along_axis(number: int) -> Callable[[Graph], bool]:
+def along_axis(number: int) -> Callable[[OnnxGraph], bool]:
     """A node whose operand `number` are indices of one axis."""
-    def change(graph: Graph) -> bool:
+    def change(graph: OnnxGraph) -> bool:
         indices, shape = graph.known(number), graph.shape()
         if indices is None or shape is None:
             return False
@@ -94,9 +94,9 @@ def along_axis(number: int) -> Callable[[Graph], bool]:
     return change
 
 
-def of_several_axes(number: int) -> Callable[[Graph], bool]:
+def of_several_axes(number: int) -> Callable[[OnnxGraph], bool]:
     """A node whose operand `number` are indices of the first axes, behind those that are batches."""
-    def change(graph: Graph) -> bool:
+    def change(graph: OnnxGraph) -> bool:
         indices, shape = graph.known(number), graph.shape()
         if indices is None or shape is None:
             return False
@@ -106,7 +106,7 @@ def of_several_axes(number: int) -> Callable[[Graph], bool]:
     return change
 
 
-def put(graph: Graph, number: int, array: Array) -> bool:
+def put(graph: OnnxGraph, number: int, array: Array) -> bool:
     """The node itself, with a constant operand."""
     operands = list(graph.here.input)
     operands[number] = graph.constant(array)
@@ -115,7 +115,7 @@ def put(graph: Graph, number: int, array: Array) -> bool:
 
 
 # ---- pools -----------------------------------------------------------------------------------------------------------------
-def average_pool(graph: Graph) -> bool:
+def average_pool(graph: OnnxGraph) -> bool:
     """With ceil_mode windows reach beyond the padding, and count what lies within it, or within the operand: the operand is
     padded as far as windows reach, and means over whole windows are multiplied."""
     if not graph.attribute("ceil_mode", 0):
@@ -129,7 +129,7 @@ def average_pool(graph: Graph) -> bool:
     pads = graph.attribute("pads", [0] * 2 * rank)
     ends, factor = [], np.ones((1,) * (rank + 2))
     for axis in range(rank):
-        window = Window(int(spatial[axis] or 0), pads[axis], pads[axis + rank], kernel[axis], strides[axis], dilations[axis])
+        window = PoolAxis(int(spatial[axis] or 0), pads[axis], pads[axis + rank], kernel[axis], strides[axis], dilations[axis])
         ends.append(window.reach)
         sides = [1] * (rank + 2)
         sides[axis + 2] = -1
@@ -143,7 +143,7 @@ def average_pool(graph: Graph) -> bool:
     return True
 
 
-class Window:
+class PoolAxis:
     """The windows of a pool along one axis."""
 
     def __init__(self, extent: int, before: int, behind: int, kernel: int, stride: int, dilation: int) -> None:
@@ -163,7 +163,7 @@ class Window:
 
 
 # ---- losses, norms, random -------------------------------------------------------------------------------------------------
-def loss(graph: Graph) -> bool:
+def loss(graph: OnnxGraph) -> bool:
     """A loss of labels: the logarithms at the labels, weighed, as a sum over all classes of which one counts."""
     shape, labels = graph.shape(), graph.operand(1)
     if shape is None or shape[1] is None:
@@ -197,7 +197,7 @@ def loss(graph: Graph) -> bool:
     return True
 
 
-def lp_normalization(graph: Graph) -> bool:
+def lp_normalization(graph: OnnxGraph) -> bool:
     """x / norm, and 0 where the norm is."""
     x, element = graph.operand(0), graph.element()
     norm = graph.along(f"ReduceL{graph.attribute('p', 2)}", x, [graph.attribute("axis", -1)])
@@ -208,7 +208,7 @@ def lp_normalization(graph: Graph) -> bool:
     return True
 
 
-def dropout(graph: Graph) -> bool:
+def dropout(graph: OnnxGraph) -> bool:
     """Refused in training, unless nothing is dropped."""
     if graph.opset < 12:
         if graph.opset < 7 and not graph.attribute("is_test", 0):
@@ -223,7 +223,7 @@ def dropout(graph: Graph) -> bool:
     return True
 
 
-def bit_shift(graph: Graph) -> bool:
+def bit_shift(graph: OnnxGraph) -> bool:
     """Shifts by less than the width only: others would take the shift's low bits."""
     shift, element = graph.known(1), graph.element()
     width = element.itemsize * 8
@@ -233,7 +233,7 @@ def bit_shift(graph: Graph) -> bool:
     return False
 
 
-def triangle(graph: Graph) -> bool:
+def triangle(graph: OnnxGraph) -> bool:
     """The triangle as a mask, for any diagonal."""
     shape, diagonal = graph.shape(), np.zeros((), np.int64) if not graph.operand(1) else graph.known(1)
     if shape is None or None in shape[-2:] or diagonal is None:
@@ -250,7 +250,7 @@ def triangle(graph: Graph) -> bool:
     return True
 
 
-def space_to_depth(graph: Graph) -> bool:
+def space_to_depth(graph: OnnxGraph) -> bool:
     """Blocks behind the channels that they come from, a mode of newer versions that torch-mlir takes for the other."""
     if graph.attribute("mode", "DCR") != "CRD":
         return False
@@ -265,7 +265,7 @@ def space_to_depth(graph: Graph) -> bool:
     return True
 
 
-def remainder(graph: Graph) -> bool:
+def remainder(graph: OnnxGraph) -> bool:
     """The floored remainder of floats is the dividend, or the divisor where the signs differ, for a divisor that is
     infinite."""
     element = graph.element()
@@ -282,7 +282,7 @@ def remainder(graph: Graph) -> bool:
     return True
 
 
-REWRITES: dict[str, Callable[[Graph], bool]] = {
+REWRITES: dict[str, Callable[[OnnxGraph], bool]] = {
     "Gather": along_axis(1), "GatherElements": along_axis(1), "ScatterElements": along_axis(1), "Scatter": along_axis(1),
     "GatherND": of_several_axes(1), "ScatterND": of_several_axes(1), "AveragePool": average_pool,
     "SoftmaxCrossEntropyLoss": loss, "NegativeLogLikelihoodLoss": loss, "LpNormalization": lp_normalization,

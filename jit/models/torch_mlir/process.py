@@ -1,8 +1,8 @@
 """What the bridges to PyTorch and ONNX run in a process of its own: torch-mlir's passes, down to TOSA.
 
 torch-mlir is native code that may abort, so that what it does to a model must not end the user's process. The request is one
-JSON object in the first argument (`Request` in `torch_mlir`), the answer one on the standard output; the module lies in a file.
-Nothing of tosaic is imported here.
+JSON object in the first argument (`to_tosa.ConversionRequest`), the answer one on the standard output; the module lies in a
+file. Nothing of tosaic is imported here.
 """
 from __future__ import annotations
 

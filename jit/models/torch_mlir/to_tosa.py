@@ -37,7 +37,7 @@ NAME_LOCATION = re.compile(r'loc\("([^"]*)"')
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ConversionRequest:
     """A model for torch-mlir: the file that holds it, what messages call it, and for ONNX the shapes of inputs."""
     kind: Literal["torch", "onnx"]
     source: Path
@@ -67,7 +67,7 @@ def package_folder(package: str) -> str:
     return (places[0] if places else f"<no {package}>") + os.sep
 
 
-def lowered(request: Request, metadata: dict[str, Any] | None = None, seconds: float = SECONDS) -> Module:
+def lowered(request: ConversionRequest, metadata: dict[str, Any] | None = None, seconds: float = SECONDS) -> Module:
     """The verified module of a model, of f32 where torch-mlir computes in f64 between; `metadata` receives what the child
     says of the model, even where it refuses it. Raises a Problem where torch-mlir cannot lower it, ends abnormally, or takes
     longer than `seconds`, and where its result has something else than TOSA."""
@@ -94,7 +94,7 @@ def finished(module: Module) -> Module:
     return verified(open_bounds(narrow_doubles(module)))
 
 
-def run(request: Request, command: Sequence[str], folder: str, metadata: dict[str, Any], seconds: float) -> None:
+def run(request: ConversionRequest, command: Sequence[str], folder: str, metadata: dict[str, Any], seconds: float) -> None:
     """Run the child, while the compiler is imported here; `metadata` receives its answer. A Problem if that is one."""
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           cwd=folder) as process:
@@ -126,14 +126,14 @@ def parsed(output: bytes) -> dict[str, Any] | None:
 
 
 # ---- what goes wrong -------------------------------------------------------------------------------------------------------
-def aborted(request: Request, status: int, log: bytes) -> Problem:
+def aborted(request: ConversionRequest, status: int, log: bytes) -> Problem:
     ended = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
     return Problem(f"{request.name} cannot be lowered to TOSA: torch-mlir {ended}", kind="unsupported",
                    labels=tuple(Label(None, line) for line in readable(log, str(request.source), request.name)),
                    help="another version of torch-mlir may take it: pip install --upgrade torch-mlir")
 
 
-def refused(request: Request, answer: Mapping[str, Any]) -> Problem:
+def refused(request: ConversionRequest, answer: Mapping[str, Any]) -> Problem:
     """What torch-mlir said, about the first operation that it could not lower."""
     diagnostics = answer["diagnostics"]
     if answer.get("step") != "lower" or not diagnostics:
@@ -179,7 +179,7 @@ def shortened(message: str) -> str:
     return message.splitlines()[0][:200]
 
 
-def help_of(request: Request) -> str:
+def help_of(request: ConversionRequest) -> str:
     if request.kind == "onnx":
         return ("compute it outside of the model or write it with other operators; where an extent is open, give the inputs' "
                 "shapes with shapes={...}")

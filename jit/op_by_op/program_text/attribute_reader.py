@@ -11,7 +11,7 @@ from ....lowering.graph.types import F64, I64, ElementType, TensorType
 from ....lowering.text.attributes import Attribute, Dense, Dictionary, Number, Symbol, Text, Unit
 from ....lowering.text.elements import decode
 from ....lowering.text.scalars import integer, real
-from ....lowering.text.syntax import Fault
+from ....lowering.text.syntax import SyntaxFault
 from ....lowering.text.types import TypeReader, angles
 from ....runtime.errors import Problem
 from .scanner import NAME, NUMBER, Scanner
@@ -96,7 +96,7 @@ class AttributeReader:
         scanner, start = self.scanner, self.scanner.at
         try:
             found, scanner.at = self.types.scan(scanner.text, start)
-        except Fault as fault:
+        except SyntaxFault as fault:
             fault.offset -= start
             raise scanner.fault(fault, start) from None
         scanner.skip()
@@ -112,7 +112,7 @@ class AttributeReader:
             type = self.element() if self.scanner.accept(":") else F64 if "." in text else I64
         try:
             return Number(real(text, type) if type.is_float else integer(text, type), type)
-        except Fault as fault:
+        except SyntaxFault as fault:
             raise self.scanner.fault(fault, match.start()) from None
 
     def element(self) -> ElementType:
@@ -134,7 +134,7 @@ class AttributeReader:
                 raise Problem(f"a constant cannot be of type {type}", position, kind="type",
                               help="strings are written with corert.const_string_tensor")
             return Dense(decode(text, type), type)
-        except Fault as fault:
+        except SyntaxFault as fault:
             if fault.message.startswith("'<'"):
                 fault.offset -= start
             raise scanner.fault(fault, start) from None

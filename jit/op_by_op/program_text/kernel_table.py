@@ -61,7 +61,7 @@ RETURN = "tfrt.return"
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class KernelType:
     """Types of operands and results; `attributes` maps those that must be there to their kinds."""
     operands: tuple[str, ...]
     results: tuple[str, ...]
@@ -71,19 +71,19 @@ class Signature:
 LINE = re.compile(r"(\S+) \((.*?)\) -> \(?([^()|]*?)\)?(?: \| (.*))?")
 
 
-def signature_of(line: str) -> tuple[str, Signature]:
+def signature_of(line: str) -> tuple[str, KernelType]:
     match = LINE.fullmatch(line)
     assert match is not None, line
     name, operands, results, attributes = match.groups()
     pairs = dict(item.split(" ") for item in listed(attributes))
-    return name, Signature(listed(operands), listed(results), pairs)
+    return name, KernelType(listed(operands), listed(results), pairs)
 
 
 def listed(text: str | None) -> tuple[str, ...]:
     return tuple(text.split(", ")) if text else ()
 
 
-SIGNATURES: dict[str, Signature] = dict(map(signature_of, [
+SIGNATURES: dict[str, KernelType] = dict(map(signature_of, [
     *FIXED.strip().split("\n"), *(pattern.format(type) for pattern, types in FAMILIES for type in types)]))
 """Kernels whose types are always the same, by name."""
 

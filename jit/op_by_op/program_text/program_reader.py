@@ -32,7 +32,7 @@ class Parts:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class ResultName:
     """A name before an `=`, and how many values it stands for."""
     name: str
     count: int
@@ -266,7 +266,7 @@ class ProgramReader:
     def wide(self, position: Position, width: int) -> Position:
         return Position(position.source, position.line, position.column, width)
 
-    def named(self) -> tuple[Named, ...]:
+    def named(self) -> tuple[ResultName, ...]:
         """`%a, %b:2 =`"""
         scanner, found = self.scanner, []
         while True:
@@ -274,13 +274,13 @@ class ProgramReader:
             count = int(scanner.take(COUNT).group()) if scanner.accept(":") else 1
             if not 1 <= count <= MOST_RESULTS:
                 raise Problem(f"%{name} cannot stand for {count} values", position, kind="syntax")
-            found.append(Named(name, count, position))
+            found.append(ResultName(name, count, position))
             if not scanner.accept(","):
                 break
         scanner.expect("=")
         return tuple(found)
 
-    def results(self, named: Sequence[Named], types: tuple[str, ...], kernel: str,
+    def results(self, named: Sequence[ResultName], types: tuple[str, ...], kernel: str,
                 position: Position) -> tuple[Value, ...]:
         if not named:
             return tuple(Value(None, type, position) for type in types)

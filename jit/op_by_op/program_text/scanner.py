@@ -9,7 +9,7 @@ import re
 from bisect import bisect_right
 
 from ....lowering.text.strings import unescape
-from ....lowering.text.syntax import Fault
+from ....lowering.text.syntax import SyntaxFault
 from ....runtime.errors import Position, Problem, Source
 
 GAP = re.compile(r"(?:\s|//[^\n]*+)*+")
@@ -108,10 +108,10 @@ class Scanner:
     def unescaped(self, text: str, at: int) -> str:
         try:
             return unescape(text).decode("utf-8", "surrogateescape")
-        except Fault as fault:
+        except SyntaxFault as fault:
             raise self.fault(fault, at) from None
 
-    def fault(self, fault: Fault, at: int) -> Problem:
+    def fault(self, fault: SyntaxFault, at: int) -> Problem:
         """The Problem of a fault inside what begins at `at`."""
         return Problem(fault.message, self.place(min(at + fault.offset, max(len(self.text) - 1, 0)), fault.width),
                        kind=fault.kind, help=fault.help)

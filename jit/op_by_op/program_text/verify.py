@@ -11,7 +11,7 @@ from ....lowering.text.attributes import Attribute, Dense, Number, Numbers, Symb
 from ....runtime.errors import Label, Position, Problem
 from ....runtime.records import dataclass
 from .kernel_program import CHAIN, COMPOSITE, HANDLE, HANDLER, Body, Function, Kernel, Program, pairs_of
-from .kernel_table import OPEN, RETURN, SIGNATURES, Signature
+from .kernel_table import OPEN, RETURN, SIGNATURES, KernelType
 
 MAXIMUM_ELEMENTS = 1 << 28
 """Elements of a tensor that attributes describe."""
@@ -142,7 +142,7 @@ def typed(operands: tuple[str, ...], results: tuple[str, ...]) -> str:
     return f"({', '.join(operands)}) -> ({', '.join(results)})"
 
 
-def check_fixed(kernel: Kernel, signature: Signature) -> None:
+def check_fixed(kernel: Kernel, signature: KernelType) -> None:
     """Types and attributes of a kernel with a line in the table."""
     check_operands(kernel, signature.operands)
     check_results(kernel, signature.results)

@@ -140,7 +140,7 @@ class Execution:
             if error is not None:
                 self.fail(results, error)
             else:
-                self.deliver(KERNELS[kernel.name](Call(self, kernel, [o.take() for o in operands])), results)
+                self.deliver(KERNELS[kernel.name](ProgramCall(self, kernel, [o.take() for o in operands])), results)
         except BaseException as failure:
             self.failed(failure, kernel, results)
         finally:
@@ -193,7 +193,7 @@ class Execution:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ProgramCall:
     """One run of a kernel: the values of its operands, all there and none an error."""
     execution: Execution
     kernel: Kernel

@@ -28,9 +28,9 @@ from .registers import Register
 from .tensor_printing import integer_of, number_text, shape_text, tensor_text
 
 if TYPE_CHECKING:
-    from .execution import Call
+    from .execution import ProgramCall
 
-Implementation: TypeAlias = Callable[["Call"], Any]
+Implementation: TypeAlias = Callable[["ProgramCall"], Any]
 KERNELS: dict[str, Implementation] = {}
 
 
@@ -49,29 +49,29 @@ def family(name: str, types: Sequence[str]) -> list[str]:
 # Numbers and chains
 
 @kernel("tfrt.new.chain")
-def new_chain(call: Call) -> None:
+def new_chain(call: ProgramCall) -> None:
     return None
 
 
 @kernel(*family("tfrt.constant", SCALARS))
-def constant(call: Call) -> int | float | bool:
+def constant(call: ProgramCall) -> int | float | bool:
     return plain(call.attribute("value"))
 
 
-def type_of(call: Call) -> str:
+def type_of(call: ProgramCall) -> str:
     """The type at the end of a kernel's name."""
     return call.kernel.name.rpartition(".")[2]
 
 
 @kernel(*family("tfrt.print", SCALARS))
-def print_number(call: Call) -> None:
+def print_number(call: ProgramCall) -> None:
     type = type_of(call)
     word = {"i": "int", "u": "uint", "f": "f"}[type[0]] + type.lstrip("uif")
     call.execution.write(f"{word} = {number_text(call.values[0], ELEMENT_TYPES[type])}")
 
 
 @kernel(*family("tfrt.add", SCALARS[1:]))
-def add(call: Call) -> int | float:
+def add(call: ProgramCall) -> int | float:
     """The sum, wrapped around as its type does."""
     return total(call.values[0], call.values[1], type_of(call))
 
@@ -84,60 +84,60 @@ def total(a: Any, b: Any, type: str) -> int | float:
 
 
 @kernel(*family("tfrt.equal", SCALARS))
-def equal(call: Call) -> bool:
+def equal(call: ProgramCall) -> bool:
     return bool(call.values[0] == call.values[1])
 
 
 @kernel(*family("tfrt.lessequal", SCALARS[1:]))
-def less_or_equal(call: Call) -> bool:
+def less_or_equal(call: ProgramCall) -> bool:
     return bool(call.values[0] <= call.values[1])
 
 
 # Op handlers
 
 @kernel("corert.create_null_op_handler")
-def create_null(call: Call) -> OpHandler:
+def create_null(call: ProgramCall) -> OpHandler:
     return NullOpHandler()
 
 
 @kernel("corert.create_cpu_op_handler")
-def create_cpu(call: Call) -> OpHandler:
+def create_cpu(call: ProgramCall) -> OpHandler:
     return CpuOpHandler(call.execution.runtime, call.values[0])
 
 
 @kernel("corert.create_logging_op_handler")
-def create_logging(call: Call) -> OpHandler:
+def create_logging(call: ProgramCall) -> OpHandler:
     waits = call.kernel.attributes.get("sync_log_results", False)
     return ProgramLoggingOpHandler(call.values[0], call.execution, bool(plain(waits)))
 
 
 @kernel("corert.register_op_handler")
-def register(call: Call) -> None:
+def register(call: ProgramCall) -> None:
     call.execution.handlers[call.attribute("name")] = call.values[0]
 
 
 @kernel("corert.get_op_handler")
-def get(call: Call) -> OpHandler:
+def get(call: ProgramCall) -> OpHandler:
     return call.execution.handler(call.attribute("name"))
 
 
 # Operations
 
 @kernel("corert.executeop")
-def execute(call: Call) -> tuple[TensorHandle, ...]:
+def execute(call: ProgramCall) -> tuple[TensorHandle, ...]:
     handler, *arguments = call.take()
     return run_operation(call, handler, arguments, None)[0]
 
 
 @kernel("corert.executeop.seq")
-def execute_in_order(call: Call) -> tuple[Any, ...]:
+def execute_in_order(call: ProgramCall) -> tuple[Any, ...]:
     """Its chain has come, so the operation may begin; the one that it gives is there when the effect is done."""
     handler, _, *arguments = call.take()
     results, chain = run_operation(call, handler, arguments, Chain.ready())
     return (chain, *results)
 
 
-def run_operation(call: Call, handler: OpHandler, arguments: list[TensorHandle | None],
+def run_operation(call: ProgramCall, handler: OpHandler, arguments: list[TensorHandle | None],
                   chain: Chain | None) -> tuple[tuple[TensorHandle, ...], Chain | None]:
     """Run an operation. It takes the handles over; those that the program uses again are in their registers, too."""
     execution, kernel = call.execution, call.kernel
@@ -155,12 +155,12 @@ class CompositeOp:
 
 
 @kernel("corert.make_composite_op")
-def make_composite(call: Call) -> CompositeOp:
+def make_composite(call: ProgramCall) -> CompositeOp:
     return CompositeOp(call.execution.callee(call.attribute("fn")))
 
 
 @kernel("corert.execute_crt_op")
-def execute_composite(call: Call) -> tuple[Register, ...]:
+def execute_composite(call: ProgramCall) -> tuple[Register, ...]:
     """The function of handles, or of a chain and handles, which then gives a chain first, too."""
     operation, *arguments = map(Register, call.take())
     function: Function = operation.value.function
@@ -177,16 +177,16 @@ def execute_composite(call: Call) -> tuple[Register, ...]:
 
 # Tensor handles
 
-def ready(call: Call, array: Array) -> TensorHandle:
+def ready(call: ProgramCall, array: Array) -> TensorHandle:
     return TensorHandle(call.execution.runtime, TensorMetadata.of(array), array)
 
 
 @kernel("corert.const_dense_tensor")
-def const_dense(call: Call) -> TensorHandle:
+def const_dense(call: ProgramCall) -> TensorHandle:
     return ready(call, np.asarray(call.attribute("value").array, order="C"))
 
 
-def extents(call: Call) -> tuple[int, ...]:
+def extents(call: ProgramCall) -> tuple[int, ...]:
     return tuple(int(n.value) for n in call.attribute("shape"))
 
 
@@ -200,26 +200,26 @@ def filled(shape: tuple[int, ...], values: Sequence[Any], dtype: Any) -> Array:
 
 
 @kernel("corert.const_string_tensor")
-def const_string(call: Call) -> TensorHandle:
+def const_string(call: ProgramCall) -> TensorHandle:
     values = [v.encode("utf-8", "surrogateescape") for v in call.attribute("value")]
     return ready(call, filled(extents(call), values, STRINGS))
 
 
 @kernel(*family("corert.create_dense_tensor", DENSE_TYPES))
-def create_dense(call: Call) -> TensorHandle:
+def create_dense(call: ProgramCall) -> TensorHandle:
     values = [plain(v) for v in call.attribute("value")]
     return ready(call, filled(extents(call), values, ELEMENT_TYPES[type_of(call)].dtype))
 
 
 @kernel("corert.print_tensorhandle")
-def print_handle(call: Call) -> Register:
+def print_handle(call: ProgramCall) -> Register:
     handle, _ = call.values
     execution = call.execution
     return call.after([handle], lambda: execution.write(tensor_text(handle.get(), execution.scalars)))
 
 
 @kernel("corert.tensorhandle_to_shape")
-def handle_to_shape(call: Call) -> Register:
+def handle_to_shape(call: ProgramCall) -> Register:
     """The shape as soon as the metadata is known."""
     handle, found = call.values[0], Register.pending()
 
@@ -234,37 +234,37 @@ def handle_to_shape(call: Call) -> Register:
 
 
 @kernel("corert.tensorhandle_to_ht", "corert.ht_to_tensorhandle")
-def handle_to_tensor(call: Call) -> Any:
+def handle_to_tensor(call: ProgramCall) -> Any:
     """A tensor is a handle that is there."""
     handle = call.values[0]
     return handle if call.kernel.name.endswith("to_tensorhandle") else call.after([handle], lambda: handle)
 
 
 @kernel("corert.tensorhandle_to_int32")
-def handle_to_int32(call: Call) -> Register:
+def handle_to_int32(call: ProgramCall) -> Register:
     handle = call.values[0]
     return call.after([handle], lambda: integer_of(handle.get()))
 
 
 @kernel("ts.build_shape")
-def build_shape(call: Call) -> tuple[tuple[int, ...]]:
+def build_shape(call: ProgramCall) -> tuple[tuple[int, ...]]:
     return (tuple(int(n.value) for n in call.attribute("value")),)
 
 
 @kernel("ts.print_shape")
-def print_shape(call: Call) -> None:
+def print_shape(call: ProgramCall) -> None:
     call.execution.write(shape_text(call.values[0]))
 
 
 # Attributes
 
 @kernel("corert.create_op_attrs")
-def create_attributes(call: Call) -> OpAttrs:
+def create_attributes(call: ProgramCall) -> OpAttrs:
     return OpAttrs()
 
 
 @kernel(*family("corert.op_attrs_set", ATTRIBUTE_TYPES), *family("corert.op_attrs_set_array", ARRAY_TYPES))
-def set_one(call: Call) -> None:
+def set_one(call: ProgramCall) -> None:
     """Set an attribute, a name only once."""
     attributes, key, value = call.values[0], call.attribute("key"), call.attribute("value")
     if not put(attributes, key, value, call.kernel.name.rpartition(".")[0].endswith("_array"), type_of(call)):
@@ -286,48 +286,48 @@ def put(attributes: OpAttrs, key: str, value: Any, is_array: bool, type: str) ->
 
 
 @kernel("tfrt_test.corert.op_attrs_print", "tfrt_test.corert.op_attrs_ref_print")
-def print_attributes(call: Call) -> None:
+def print_attributes(call: ProgramCall) -> None:
     attributes: Attributes = call.values[0]
     for line in attributes_lines(attributes):
         call.execution.write(line)
 
 
 @kernel("tfrt_test.corert.op_attrs_freeze")
-def freeze(call: Call) -> tuple[FrozenOpAttrs, None]:
+def freeze(call: ProgramCall) -> tuple[FrozenOpAttrs, None]:
     return call.values[0].freeze(), None
 
 
 # Tests of the runtime
 
 @kernel("tfrt_test.error_tensorhandle")
-def error_handle(call: Call) -> TensorHandle:
+def error_handle(call: ProgramCall) -> TensorHandle:
     problem = call.execution.originate(Problem("invalid tensorhandle", kind="kernel"), call.kernel)
     return TensorHandle.of_error(problem)
 
 
 @kernel("tfrt_test.error_chain")
-def error_chain(call: Call) -> None:
+def error_chain(call: ProgramCall) -> None:
     raise Problem("error chain", kind="kernel")
 
 
 @kernel("tfrt_test.fail")
-def fail(call: Call) -> None:
+def fail(call: ProgramCall) -> None:
     raise Problem("something bad happened", kind="kernel")
 
 
 @kernel("tfrt_test.cancel")
-def cancel(call: Call) -> tuple[int, None]:
+def cancel(call: ProgramCall) -> tuple[int, None]:
     call.execution.cancel()
     return 0, None
 
 
 @kernel("tfrt_test.print_hello")
-def print_hello(call: Call) -> None:
+def print_hello(call: ProgramCall) -> None:
     call.execution.write("hello host executor!")
 
 
 @kernel("tfrt_test.async_add.i32")
-def add_later(call: Call) -> Register:
+def add_later(call: ProgramCall) -> Register:
     a, b = call.values
     return call.later(lambda: total(a, b, "i32"))
 

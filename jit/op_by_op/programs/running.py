@@ -25,7 +25,7 @@ Write = Callable[[str], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class FunctionOutcome:
     """What a function gave: a text for each result, whether one is an error. `is_run` is False where it has arguments."""
     name: str
     is_run: bool
@@ -34,7 +34,7 @@ class Outcome:
 
 
 def run_program(program: Program | str | bytes, *, write: Write = print, report: Report | None = None, entry: str | None = None,
-                runtime: CoreRuntime | None = None, name: str = "<text>") -> tuple[Outcome, ...]:
+                runtime: CoreRuntime | None = None, name: str = "<text>") -> tuple[FunctionOutcome, ...]:
     """Run the functions of a kernel program (or of its text, which problems call `name`), or the one called `entry`.
 
     `write` gets each line that it prints, `report(position, message)` each error where it begins. Errors at run time are
@@ -79,16 +79,16 @@ def make_runtime() -> CoreRuntime:
     return Compiling(context=Context("program"))
 
 
-def run_function(execution: Execution, function: Function) -> Outcome:
+def run_function(execution: Execution, function: Function) -> FunctionOutcome:
     if function.body.arguments:
         execution.write(f"--- Not running '{function.name}' because it has arguments.")
-        return Outcome(function.name, False)
+        return FunctionOutcome(function.name, False)
     execution.write(f"--- Running '{function.name}'")
     results = execution.run(function)
     returned = tuple(result_text(r, type) for r, type in zip(results, function.result_types))
     if returned:
         execution.write(f"'{function.name}' returned {','.join(returned)}")
-    return Outcome(function.name, True, returned, any(r.error is not None for r in results))
+    return FunctionOutcome(function.name, True, returned, any(r.error is not None for r in results))
 
 
 def result_text(result: Register, type: str) -> str:
@@ -104,5 +104,5 @@ def position_text(position: Position | None, message: str) -> str:
     return f"{position}: runtime error: {message}" if position is not None else f"runtime error: {message}"
 
 
-def as_json(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+def as_json(outcomes: Sequence[FunctionOutcome]) -> list[dict[str, Any]]:
     return [{"function": o.name, "run": o.is_run, "returned": list(o.returned), "failed": o.failed} for o in outcomes]

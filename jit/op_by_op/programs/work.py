@@ -15,7 +15,7 @@ from ....runtime.op_by_op.asynchronous import AsyncValue
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class ProgramTask:
     """A piece of work, and what a cancellation does instead."""
     run: Callable[[], object]
     cancel: Callable[[Problem], object]
@@ -25,13 +25,13 @@ class Work:
     """Tasks in line, and how many values are pending."""
 
     def __init__(self) -> None:
-        self.tasks: deque[Task] = deque()
+        self.tasks: deque[ProgramTask] = deque()
         self.open = 0
         self.condition = threading.Condition()
 
     def add(self, run: Callable[[], object], cancel: Callable[[Problem], object]) -> None:
         with self.condition:
-            self.tasks.append(Task(run, cancel))
+            self.tasks.append(ProgramTask(run, cancel))
             self.condition.notify()
 
     def track(self, value: AsyncValue) -> None:

@@ -22,7 +22,7 @@ from ....lowering.options import CompileOptions
 from ....runtime.interpreter import Interpreter, InterpreterVariables
 from ....runtime.variables import Context
 from ...source import ImportedSource, Source
-from .differences import Comparison, Difference, Fault, Results, attempt, faults_differ, found_at
+from .differences import Comparison, Difference, FailedCall, Results, attempt, faults_differ, found_at
 from .external_values import give_external
 from .forbidden_indices import Violation, Watch
 from .import_check import ImportCheck, check_import
@@ -145,7 +145,7 @@ class Engines:
 
     def check_operators(self, arrays: Sequence[Array], observed: Results, interpreted: Mapping[Value, Array],
                         comparison: Comparison) -> Difference | None:
-        if isinstance(observed, Fault):
+        if isinstance(observed, FailedCall):
             return None
         values = dict(zip(self.function.arguments, arrays))
         values.update(zip((r for o in self.operations for r in o.results), observed[len(self.function.body.yields):]))
@@ -159,10 +159,10 @@ class Engines:
 
     def check_results(self, fused: Results, expected: Results, comparison: Comparison) -> Difference | None:
         """Outputs and variables after the call; only the variables where both have ended with one fault."""
-        if isinstance(expected, Fault):
+        if isinstance(expected, FailedCall):
             if not any(text.startswith(f"{comparison.call} ") for text in self.faults):
                 self.faults.append(f"{comparison.call} with \"{expected.message}\"")
-        elif not isinstance(fused, Fault):
+        elif not isinstance(fused, FailedCall):
             found = check_outputs(fused, expected, self.function, comparison)
             if found:
                 return found
@@ -176,7 +176,7 @@ class Engines:
         expected = attempt(lambda: [np.asarray(x) for x in run(arrays)])
         state = self.contexts[0].snapshot()
         used = {name: value for name, value in run.variables.items() if name in state}
-        if isinstance(expected, Fault) or isinstance(fused, Fault):
+        if isinstance(expected, FailedCall) or isinstance(fused, FailedCall):
             found = one_fault(fused, expected, self.function.name, comparison.call)
         else:
             found = check_outputs(fused, expected, self.function, comparison)
@@ -186,7 +186,7 @@ class Engines:
 
 def one_fault(actual: Results, expected: Results, where: str, call: int) -> Difference | None:
     """A difference where one has ended with a fault and the other has not; TensorFlow's own words are others."""
-    both = isinstance(actual, Fault) and isinstance(expected, Fault)
+    both = isinstance(actual, FailedCall) and isinstance(expected, FailedCall)
     return None if both else faults_differ(actual, expected, where, call)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ....lowering.dialects.tosa.compliance import differences
 from ....lowering.graph.types import Array
 from ....runtime.errors import Position, Problem
-from .rounding_bounds import Limits, Outcome, limits
+from .rounding_bounds import CallResults, Limits, limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class FailedCall:
     """A call that ended with an error instead of results."""
     error: Exception
 
@@ -49,7 +49,7 @@ class Fault:
         return self.error.message if isinstance(self.error, Problem) else f"{type(self.error).__name__}: {self.error}"
 
 
-Results: TypeAlias = "Sequence[Array] | Fault"
+Results: TypeAlias = "Sequence[Array] | FailedCall"
 
 
 def attempt(call: Callable[[], Sequence[Array]]) -> Results:
@@ -57,29 +57,29 @@ def attempt(call: Callable[[], Sequence[Array]]) -> Results:
     try:
         return call()
     except Exception as error:  # of whatever kind: the other engine may not have it
-        return Fault(error)
+        return FailedCall(error)
 
 
 def faults_differ(actual: Results, expected: Results, where: str, call: int,
                   names: tuple[str, str] = ("compiled code", "the reference")) -> Difference | None:
     """The difference of two calls of which one has ended with a fault, or both with other ones."""
     match actual, expected:
-        case Fault(), Fault():
+        case FailedCall(), FailedCall():
             if actual.kind == expected.kind and (actual.kind != "check" or actual.message == expected.message):
                 return None  # the words of the two engines are not the same, but those of the program's own checks are
             note = f"{names[0]} ends with \"{actual.message}\", {names[1]} with \"{expected.message}\","
-        case Fault(), _:
+        case FailedCall(), _:
             note = f"{names[0]} ends with \"{actual.message}\", {names[1]} gives results,"
-        case _, Fault():
+        case _, FailedCall():
             note = f"{names[1]} ends with \"{expected.message}\", {names[0]} gives results,"
         case _:
             return None
-    fault = actual if isinstance(actual, Fault) else expected
-    position = fault.error.position if isinstance(fault, Fault) and isinstance(fault.error, Problem) else None
+    fault = actual if isinstance(actual, FailedCall) else expected
+    position = fault.error.position if isinstance(fault, FailedCall) and isinstance(fault.error, Problem) else None
     return Difference(where, position, call, 1, 1, (), float("nan"), float("nan"), note=note)
 
 
-Pick: TypeAlias = Callable[[Outcome], "Array | None"]
+Pick: TypeAlias = Callable[[CallResults], "Array | None"]
 """The result of a sample that stands beside the one that is compared."""
 
 
@@ -87,7 +87,7 @@ Pick: TypeAlias = Callable[[Outcome], "Array | None"]
 class Comparison:
     """Compares results with those of the interpreter; an element may be as far as samples of `pairs` are, which are made only
     where something differs. Counts the elements about which samples say nothing."""
-    pairs: Callable[[], Iterable[list[Outcome | None]]]
+    pairs: Callable[[], Iterable[list[CallResults | None]]]
     call: int
     names: tuple[str, str] = ("compiled", "reference")
     has_steps: bool = False

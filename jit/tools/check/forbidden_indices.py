@@ -10,7 +10,7 @@ import numpy as np
 from ....lowering.graph.graph import Module, Operation
 from ....lowering.graph.types import Array
 from ....runtime.errors import Position
-from .instrument import Wrapped, instrumented
+from .instrument import InstrumentedOp, instrumented
 
 INDEXED = frozenset({"tosa.gather", "tosa.row_gather", "tosa.scatter"})
 
@@ -36,7 +36,7 @@ class Watch:
     seen: set[Operation] = field(default_factory=set)
 
     def module(self, module: Module) -> Module:
-        return instrumented(module, lambda o: Wrapped(o, self.apply) if o.op.name in INDEXED else None)
+        return instrumented(module, lambda o: InstrumentedOp(o, self.apply) if o.op.name in INDEXED else None)
 
     def apply(self, operation: Operation, operands: tuple[Array, ...]) -> object:
         what = None if operation in self.seen else forbidden(operation.op.name, operands)

@@ -15,8 +15,8 @@ import numpy as np
 from ....lowering.graph.graph import Function, Module
 from ....lowering.graph.types import Array
 from ....runtime.interpreter import Interpreter, InterpreterVariables
-from ...source import Evaluator, ImportedSource, SourceRun, first_line
-from .differences import Comparison, Difference, Fault, Pick, attempt, faults_differ, found_at
+from ...source import ImportedSource, SourceEvaluator, SourceRun, first_line
+from .differences import Comparison, Difference, FailedCall, Pick, attempt, faults_differ, found_at
 from .rounding_bounds import Errors, Samples
 
 SOURCE_PART = {"float32": 1e-5, "float16": 2.0**-9, "bfloat16": 2.0**-6}
@@ -118,12 +118,12 @@ def check_import(source: ImportedSource, module: Module, function: Function, cal
         if first and any(x.dtype.kind in "OUS" for x in first[0]):
             reasons.append(f"{evaluator} gives something that is no tensor")
             continue
-        stage = Stage(module, function, calls, evaluator.start(function.name), evaluator.name)
+        stage = SourceComparison(module, function, calls, evaluator.start(function.name), evaluator.name)
         return compared(source, evaluator, function, stage)
     return ImportCheck(source.kind, None, ", or ".join(reasons) or "nothing here can run it")
 
 
-def compared(source: ImportedSource, evaluator: Evaluator, function: Function, stage: Stage) -> ImportCheck:
+def compared(source: ImportedSource, evaluator: SourceEvaluator, function: Function, stage: SourceComparison) -> ImportCheck:
     found = stage.run()
     operator = None
     if found is not None and source.locate is not None:
@@ -133,7 +133,7 @@ def compared(source: ImportedSource, evaluator: Evaluator, function: Function, s
 
 
 @dataclass(slots=True)
-class Stage:
+class SourceComparison:
     """The interpreter and the source, call after call."""
     module: Module
     function: Function
@@ -151,8 +151,8 @@ class Stage:
         for number, arrays in enumerate(self.calls):
             actual = attempt(lambda: interpreter(*arrays))
             expected = attempt(lambda: [np.asarray(x) for x in self.source(arrays)])
-            if isinstance(actual, Fault) or isinstance(expected, Fault):
-                both = isinstance(actual, Fault) and isinstance(expected, Fault)
+            if isinstance(actual, FailedCall) or isinstance(expected, FailedCall):
+                both = isinstance(actual, FailedCall) and isinstance(expected, FailedCall)
                 return None if both else faults_differ(actual, expected, self.function.name, number, ("the import", self.name))
             comparison = Comparison(lambda: samples.pairs(number), number, names, has_steps=True)
             found = self.outputs(comparison, actual, expected) or self.state(comparison, interpreter)

@@ -10,12 +10,12 @@ from typing import Any
 from ....lowering.graph.graph import Block, Module, Operation
 from ....lowering.graph.types import Array
 
-Wrap = Callable[[Operation], "Wrapped | None"]
+Wrap = Callable[[Operation], "InstrumentedOp | None"]
 """What stands for the operator of an operation; None for the operator itself."""
 
 
 @dataclass(slots=True)
-class Wrapped:
+class InstrumentedOp:
     """An operator with another `reference`: `reference` of this object gets the operation and the operands."""
     operation: Operation
     apply: Callable[[Operation, tuple[Array, ...]], Any]

@@ -20,7 +20,7 @@ from ....lowering.graph.graph import Function, Module, Operation, Value
 from ....lowering.graph.types import Array, ElementType, TensorType
 from ....runtime.errors import Problem
 from ....runtime.interpreter import Interpreter, InterpreterVariables
-from .instrument import Wrapped, instrumented
+from .instrument import InstrumentedOp, instrumented
 
 SAMPLES = ((1, 1, np.nan), (1, -1, 0.0), (2, 1, np.inf), (2, -1, -np.inf), (3, 1, 1.0), (3, -1, -1.0))
 """Seed, sign, and what is put where an error has no limit. Two of one seed err in opposite directions. The fuzz tests hold
@@ -51,7 +51,7 @@ COMPILED = Errors()
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CallResults:
     """What a call gave: outputs, variables after it, and the results of operators that a check of one operator cannot know."""
     outputs: Sequence[Array]
     state: Mapping[str, Array | None]
@@ -67,9 +67,9 @@ class Samples:
             return PerturbedRun(module, function.name, errors, *SAMPLES[n])
         self.runs = [Later(make, n) for n in range(len(SAMPLES))]
 
-    def pairs(self, call: int) -> Iterator[list[Outcome | None]]:
+    def pairs(self, call: int) -> Iterator[list[CallResults | None]]:
         """The outcomes of a call: of two samples, of four, of all; None for a run that ended with a Problem."""
-        found: list[Outcome | None] = []
+        found: list[CallResults | None] = []
         for first in range(0, len(SAMPLES), PAIR):
             found += [run.after(self.calls, call) for run in self.runs[first:first + PAIR]]
             yield list(found)
@@ -81,9 +81,9 @@ class Later:
     def __init__(self, make: Callable[[int], PerturbedRun], number: int) -> None:
         self.make, self.number = make, number
         self.run: PerturbedRun | None = None
-        self.outcomes: list[Outcome | None] = []
+        self.outcomes: list[CallResults | None] = []
 
-    def after(self, calls: Sequence[Sequence[Array]], call: int) -> Outcome | None:
+    def after(self, calls: Sequence[Sequence[Array]], call: int) -> CallResults | None:
         while len(self.outcomes) <= call:
             self.run = self.run or self.make(self.number)
             self.outcomes.append(self.run(calls[len(self.outcomes)]))
@@ -120,11 +120,11 @@ class PerturbedRun:
     def __init__(self, module: Module, name: str, errors: Errors, seed: int, sign: int, wild: float) -> None:
         self.numbers, self.sign, self.wild, self.errors = np.random.default_rng(seed), sign, wild, errors
         body = module.function(name).body
-        erring = instrumented(module, lambda operation: Wrapped(operation, self.erred))
+        erring = instrumented(module, lambda operation: InstrumentedOp(operation, self.erred))
         self.interpreter = Interpreter(erring, name, InterpreterVariables())
         self.kept = {o.results: o for o in body.operations if o.regions or o.op.variable_effect}
 
-    def __call__(self, inputs: Sequence[Array]) -> Outcome | None:
+    def __call__(self, inputs: Sequence[Array]) -> CallResults | None:
         observed: dict[Value, Array] = {}
 
         def observe(operation: Operation, results: Sequence[Array]) -> None:
@@ -136,7 +136,7 @@ class PerturbedRun:
                 outputs = self.interpreter(*inputs, observe=observe)
         except Problem:
             return None
-        return Outcome(outputs, self.interpreter.variables.snapshot(), observed)
+        return CallResults(outputs, self.interpreter.variables.snapshot(), observed)
 
     def erred(self, operation: Operation, operands: tuple[Array, ...]) -> Any:
         """The results of an operation, off by random parts of its bounds."""

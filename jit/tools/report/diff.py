@@ -14,7 +14,7 @@ SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FigureChange:
     """A figure in both reports; None where a report has no such thing."""
     name: str
     before: int | None
@@ -29,10 +29,10 @@ class Change:
 class Diff:
     """Totals and pools (all of them), buffers and constants (those that differ, the largest change first), and the peak in
     words, before and after."""
-    totals: tuple[Change, ...]
-    pools: tuple[Change, ...]
-    buffers: tuple[Change, ...]
-    constants: tuple[Change, ...]
+    totals: tuple[FigureChange, ...]
+    pools: tuple[FigureChange, ...]
+    buffers: tuple[FigureChange, ...]
+    constants: tuple[FigureChange, ...]
     peaks: tuple[str, str]
 
     @property
@@ -64,21 +64,21 @@ def diff(before: Report, after: Report) -> Diff:
                 (peak(before), peak(after)))
 
 
-def totals(before: Report, after: Report) -> Iterator[Change]:
+def totals(before: Report, after: Report) -> Iterator[FigureChange]:
     for name in ("arena", "lower_bound", "waste", "undo", "state", "constants"):
-        yield Change(name.replace("_", " "), getattr(before, name), getattr(after, name))
-    yield Change("kernels", len(before.kernels), len(after.kernels))
-    yield Change("steps", len(before.timeline), len(after.timeline))
+        yield FigureChange(name.replace("_", " "), getattr(before, name), getattr(after, name))
+    yield FigureChange("kernels", len(before.kernels), len(after.kernels))
+    yield FigureChange("steps", len(before.timeline), len(after.timeline))
     if before.object or after.object:
-        yield Change("code", *(r.object.text if r.object else None for r in (before, after)))
+        yield FigureChange("code", *(r.object.text if r.object else None for r in (before, after)))
 
 
-def changes(before: dict[str, int], after: dict[str, int]) -> tuple[Change, ...]:
+def changes(before: dict[str, int], after: dict[str, int]) -> tuple[FigureChange, ...]:
     """The figures of both, by name in the order of appearance."""
-    return tuple(Change(name, before.get(name), after.get(name)) for name in {**before, **after})
+    return tuple(FigureChange(name, before.get(name), after.get(name)) for name in {**before, **after})
 
 
-def changed(before: Sequence[BufferLine], after: Sequence[BufferLine]) -> tuple[Change, ...]:
+def changed(before: Sequence[BufferLine], after: Sequence[BufferLine]) -> tuple[FigureChange, ...]:
     """Buffers whose size differs, or that only one report has."""
     both = changes({b.name: b.nbytes for b in before}, {b.name: b.nbytes for b in after})
     return tuple(sorted((c for c in both if c.before != c.after), key=lambda c: (-abs(c.difference), c.name)))
@@ -90,7 +90,7 @@ def peak(report: Report) -> str:
     return f"{report.peak.nbytes:,} bytes at {step_text(report, report.peak.tick)}"
 
 
-def row(change: Change) -> tuple[str, str, str, str]:
+def row(change: FigureChange) -> tuple[str, str, str, str]:
     return change.name, number(change.before), number(change.after), signed(change.difference)
 
 
@@ -102,7 +102,7 @@ def signed(value: int) -> str:
     return f"{value:+,}" if value else "="
 
 
-def lists(title: str, changes: Sequence[Change]) -> Iterator[list[str]]:
+def lists(title: str, changes: Sequence[FigureChange]) -> Iterator[list[str]]:
     """The changes as lists: added, removed, grew, shrank."""
     kinds = {"added": [c for c in changes if c.before is None], "removed": [c for c in changes if c.after is None],
              "grew": [c for c in changes if None not in (c.before, c.after) and c.difference > 0],
@@ -112,7 +112,7 @@ def lists(title: str, changes: Sequence[Change]) -> Iterator[list[str]]:
             yield ["", f"  {title} {kind}: {len(found)}", *(f"  {line}" for line in listed(found))]
 
 
-def listed(changes: Sequence[Change]) -> list[str]:
+def listed(changes: Sequence[FigureChange]) -> list[str]:
     rows = [row(c) for c in changes[:SHOWN]]
     more = [f"  and {len(changes) - SHOWN} more"] if len(changes) > SHOWN else []
     return table(("name", "before", "after", "change"), rows) + more

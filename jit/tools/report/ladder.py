@@ -15,7 +15,7 @@ from ....lowering.graph.types import ITEM_SIZES
 from ....lowering.kernels.kernel import Kernels, Step
 from ....lowering.memory.algorithms.run import run_algorithm
 from ....lowering.memory.buffers import BufferInfo, PoolInfo, own_alignment, with_conflicts
-from ....lowering.memory.lifetimes import Access, lifetimes
+from ....lowering.memory.lifetimes import KernelAccess, lifetimes
 from ....lowering.memory.plan import buffer_names, make_plan
 from .figures import Rung
 from .unfused import Unfused, compilable
@@ -59,7 +59,7 @@ def stored(lowered: LoweredData, kernels: Kernels) -> Size:
 def scratch(lowered: LoweredData) -> Size:
     steps, accesses = whole_kernels(lowered.kernels)
     functions = lowered.program.functions
-    inside = [Access(a.reads, a.writes, f.scratch) for a, f in zip(accesses, functions)]
+    inside = [KernelAccess(a.reads, a.writes, f.scratch) for a, f in zip(accesses, functions)]
     return planned(infos(steps, inside, {*counted(lowered), "scratch"}, alignment(lowered)))
 
 
@@ -93,9 +93,9 @@ def unfused_buffers(lowered: LoweredData) -> tuple[BufferInfo, ...]:
     return infos(unfused.steps, unfused.accesses, counted(lowered), alignment(lowered))
 
 
-def whole_kernels(kernels: Kernels) -> tuple[tuple[Step, ...], list[Access]]:
+def whole_kernels(kernels: Kernels) -> tuple[tuple[Step, ...], list[KernelAccess]]:
     """The kernels in their order, each run once from its first row to its last."""
-    accesses = [Access(tuple(dict.fromkeys(x.buffer for x in loads(k.value))), (k.out,)) for k in kernels.kernels]
+    accesses = [KernelAccess(tuple(dict.fromkeys(x.buffer for x in loads(k.value))), (k.out,)) for k in kernels.kernels]
     return kernels.steps, accesses
 
 
@@ -110,7 +110,7 @@ def alignment(lowered: LoweredData) -> int:
     return max((b.alignment for b in lowered.plan.buffers), default=1)
 
 
-def infos(steps: Iterable[Step], accesses: Sequence[Access], roles: set[str], most: int) -> tuple[BufferInfo, ...]:
+def infos(steps: Iterable[Step], accesses: Sequence[KernelAccess], roles: set[str], most: int) -> tuple[BufferInfo, ...]:
     """The buffers of these roles, aligned to `most` bytes at most, with the conflicts that their lifetimes make. Inputs are
     live from the start, outputs to the end."""
     live = lifetimes(steps, accesses)

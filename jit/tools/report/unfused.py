@@ -10,7 +10,7 @@ from ....lowering.elements.expression import Buffer
 from ....lowering.graph.graph import Block, Function, Operation, Value
 from ....lowering.graph.types import ITEM_SIZES, TensorType
 from ....lowering.kernels.kernel import Branch, Compute, Loop, Step
-from ....lowering.memory.lifetimes import Access
+from ....lowering.memory.lifetimes import KernelAccess
 
 
 def compilable(function: Function) -> bool:
@@ -26,7 +26,7 @@ class Unfused:
     shape."""
 
     def __init__(self, function: Function) -> None:
-        self.accesses: list[Access] = []
+        self.accesses: list[KernelAccess] = []
         self.homes: dict[Value, Buffer | None] = {}
         for value in function.arguments:
             self.homes[value] = stored(value, "argument")
@@ -76,7 +76,7 @@ class Unfused:
 
     def step(self, reads: Iterable[Value], writes: Iterable[Value]) -> Iterator[Step]:
         """One operator, or the copy of values to their places."""
-        access = Access(tuple(self.buffers(reads)), tuple(self.buffers(writes)))
+        access = KernelAccess(tuple(self.buffers(reads)), tuple(self.buffers(writes)))
         if access.reads or access.writes:
             self.accesses.append(access)
             yield Compute(len(self.accesses) - 1)

@@ -19,7 +19,7 @@ from ..tf_executor.operators import Graph
 from .operator import RECEIVE, SEND
 from .references import REFERENCES
 from .types import is_resource, variable_type
-from .values import Datum, Handle
+from .values import Datum, NamedVariable
 
 Scope = dict[Value, Datum]
 MAX_ITERATIONS = 1 << 24
@@ -62,7 +62,7 @@ class Environment:
 
 def named(handle: Datum) -> str:
     """The name of the variable that a value must be a handle of."""
-    if not isinstance(handle, Handle):
+    if not isinstance(handle, NamedVariable):
         raise Problem("what stands for a variable is no handle of one", kind="type")
     return handle.name
 
@@ -82,7 +82,7 @@ def bound(function: Function, arguments: Sequence[Datum]) -> list[Datum]:
     for value, own in zip(function.arguments, attributes, strict=True):
         symbol = own.get("tf_saved_model.bound_input")
         if symbol is not None and is_resource(value.type):
-            result.append(Handle(str(symbol.path[-1])))
+            result.append(NamedVariable(str(symbol.path[-1])))
             continue
         if not given:
             raise Problem(f"@{function.name} takes more than {len(arguments)} arguments", kind="argument")
@@ -253,7 +253,7 @@ def check(environment: Environment, operation: Operation, operands: Sequence[Dat
 def handle_of(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:
     name = str(find(operation, "shared_name") or operation.results[0].name)
     environment.variables.setdefault(name, None)
-    return [Handle(name)]
+    return [NamedVariable(name)]
 
 
 def read(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:

@@ -11,7 +11,7 @@ from ...graph.types import Array
 
 
 @dataclass(frozen=True, slots=True)
-class Handle:
+class NamedVariable:
     """A variable, by its name."""
     name: str
 

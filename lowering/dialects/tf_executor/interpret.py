@@ -59,10 +59,10 @@ LIVE = True
 
 
 @dataclass(eq=False)
-class Instance:
+class FrameInstance:
     """A frame as one iteration of the frame around it has entered it. `values` are those of each iteration."""
     frame: Frame
-    parent: tuple[Instance, int] | None = None
+    parent: tuple[FrameInstance, int] | None = None
     values: list[dict[Value, Datum]] = field(default_factory=lambda: [{}])
     started: set[tuple[Operation, int]] = field(default_factory=set)
     entered: set[Operation] = field(default_factory=set)
@@ -74,18 +74,18 @@ class Instance:
     has_ended: bool = False
 
 
-Node = tuple[Operation, Instance, int]
+Node = tuple[Operation, FrameInstance, int]
 
 
-class Execution:
+class GraphExecution:
     """One run of a graph."""
 
     def __init__(self, environment: Environment, graph: Operation, scope: Scope) -> None:
         self.environment, self.graph, self.scope = environment, graph, scope
         self.block = run_of(graph.regions[0])
         self.frames = Frames(self.block)
-        self.root = Instance(self.frames.root)
-        self.children: dict[tuple[Instance, int, str], Instance] = {}
+        self.root = FrameInstance(self.frames.root)
+        self.children: dict[tuple[FrameInstance, int, str], FrameInstance] = {}
         self.ready: deque[Node] = deque()
         self.waiting: list[Node] = []
         """Recvs for which nothing was sent yet."""
@@ -120,21 +120,21 @@ class Execution:
         self.end_frames(instance)
         return True
 
-    def start(self, operation: Operation, instance: Instance, iteration: int) -> None:
+    def start(self, operation: Operation, instance: FrameInstance, iteration: int) -> None:
         """A node is ready: once."""
         if (operation, iteration) not in instance.started:
             instance.started.add((operation, iteration))
             instance.unfinished += 1
             self.ready.append((operation, instance, iteration))
 
-    def deliver(self, value: Value, datum: Datum, instance: Instance, iteration: int) -> None:
+    def deliver(self, value: Value, datum: Datum, instance: FrameInstance, iteration: int) -> None:
         """A value arrives in an iteration; what waited for it alone is ready."""
         instance.values[iteration][value] = datum
         for user in self.frames.users.get(value, ()):
             if self.is_ready(user, instance, iteration):
                 self.start(user, instance, iteration)
 
-    def is_ready(self, operation: Operation, instance: Instance, iteration: int) -> bool:
+    def is_ready(self, operation: Operation, instance: FrameInstance, iteration: int) -> bool:
         values, inputs = instance.values[iteration], self.frames.inputs[operation]
         if not isinstance(operation.op, Merge):
             return all(v in values for v in inputs)
@@ -143,7 +143,7 @@ class Execution:
             return False
         return self.merged(operation, instance, iteration) is not None
 
-    def merged(self, operation: Operation, instance: Instance, iteration: int) -> tuple[int, Datum] | None:
+    def merged(self, operation: Operation, instance: FrameInstance, iteration: int) -> tuple[int, Datum] | None:
         """Which input a Merge takes, and its value; None as long as one may still come. In the first iteration nothing
         comes along a back edge, later nothing through an Enter."""
         values, expected = instance.values[iteration], []
@@ -174,7 +174,7 @@ class Execution:
         return values[value] if value in values else self.scope.get(value)
 
     # ---- one node ----------------------------------------------------------------------------------------------------
-    def run(self, operation: Operation, instance: Instance, iteration: int) -> None:
+    def run(self, operation: Operation, instance: FrameInstance, iteration: int) -> None:
         values = instance.values[iteration]
         inputs = [self.seen(v, values) for v in self.frames.inputs[operation]]
         is_dead = any(d is DEAD for d in inputs)
@@ -215,7 +215,7 @@ class Execution:
         from ..tf.interpret import branch_of, is_true
         return branch_of(choice, operation.op.num_outs) if isinstance(operation.op, SwitchN) else int(is_true(choice))
 
-    def give(self, operation: Operation, instance: Instance, iteration: int, data: Sequence[Datum], is_dead: bool) -> None:
+    def give(self, operation: Operation, instance: FrameInstance, iteration: int, data: Sequence[Datum], is_dead: bool) -> None:
         """Results, and the control result."""
         for value, datum in zip(data_results(operation), data, strict=True):
             self.deliver(value, datum, instance, iteration)
@@ -231,12 +231,12 @@ class Execution:
         return run_block(self.environment, operation.regions[0], scope)
 
     # ---- frames ------------------------------------------------------------------------------------------------------
-    def enter(self, operation: Operation, instance: Instance, iteration: int, datum: Datum) -> None:
+    def enter(self, operation: Operation, instance: FrameInstance, iteration: int, datum: Datum) -> None:
         assert isinstance(operation.op, Enter)
         key = instance, iteration, operation.op.frame_name
         child = self.children.get(key)
         if child is None:
-            child = Instance(self.frames.of[operation.results[0]], (instance, iteration))
+            child = FrameInstance(self.frames.of[operation.results[0]], (instance, iteration))
             self.children[key] = child
             instance.unfinished += 1
         child.entered.add(operation)
@@ -248,14 +248,14 @@ class Execution:
             self.give(operation, child, 0, [datum], datum is DEAD)
         self.end_frames(child)
 
-    def exit(self, operation: Operation, instance: Instance, datum: Datum) -> None:
+    def exit(self, operation: Operation, instance: FrameInstance, datum: Datum) -> None:
         """Live: out of the frame. Dead: known when the frame ends."""
         assert instance.parent is not None
         if datum is not DEAD:
             instance.left.add(operation)
             self.give(operation, *instance.parent, [datum], False)
 
-    def next(self, operation: Operation, instance: Instance, iteration: int, datum: Datum) -> None:
+    def next(self, operation: Operation, instance: FrameInstance, iteration: int, datum: Datum) -> None:
         """Into the next iteration, which begins with the first value that comes."""
         if iteration + 1 == len(instance.values):
             instance.values.append({})
@@ -267,7 +267,7 @@ class Execution:
         if (control := control_result(source)) is not None:
             self.deliver(control, LIVE, instance, iteration + 1)
 
-    def end_frames(self, instance: Instance) -> None:
+    def end_frames(self, instance: FrameInstance) -> None:
         """A frame in which nothing is left to do, and that all its Enters have reached, gives its dead Exits back."""
         while not instance.has_ended and instance.unfinished == 0 and instance.parent is not None:
             if len(instance.entered) < self.enters[instance.frame]:
@@ -283,14 +283,14 @@ class Execution:
             instance = outer
 
     # ---- Send and Recv -----------------------------------------------------------------------------------------------
-    def key(self, operation: Operation, instance: Instance, iteration: int) -> tuple[Any, ...]:
+    def key(self, operation: Operation, instance: FrameInstance, iteration: int) -> tuple[Any, ...]:
         """The name under which a tensor travels: that of the Send, and of frame and iteration."""
         from ..tf.interpret import channel
         inner = wrapped(operation)
         assert inner is not None
         return (*channel(inner), *path_of(instance, iteration))
 
-    def exchange(self, operation: Operation, instance: Instance, iteration: int, is_dead: bool) -> None:
+    def exchange(self, operation: Operation, instance: FrameInstance, iteration: int, is_dead: bool) -> None:
         """They run dead, too: a dead value is sent, and received."""
         table, key = self.environment.rendezvous, self.key(operation, instance, iteration)
         if is_receive(operation):
@@ -351,7 +351,7 @@ def run_of(block: Block) -> Block:
     return replace(block, operations=tuple(o for o in block.operations if o in kept))
 
 
-def path_of(instance: Instance, iteration: int) -> tuple[Any, ...]:
+def path_of(instance: FrameInstance, iteration: int) -> tuple[Any, ...]:
     """Names of the frames around a node, with their iterations."""
     if instance.parent is None:
         return ()
@@ -365,7 +365,7 @@ def run_graph(environment: Environment, graph: Operation, scope: Scope) -> Seque
 
 def run_together(environment: Environment, graphs: Sequence[tuple[Operation, Scope]]) -> list[Sequence[Datum]]:
     """What several graphs fetch that run at once, a node of each by turns."""
-    executions = [Execution(environment, graph, scope) for graph, scope in graphs]
+    executions = [GraphExecution(environment, graph, scope) for graph, scope in graphs]
     while any([e.step() for e in executions]):
         pass
     return [e.results() for e in executions]

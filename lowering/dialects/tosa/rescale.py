@@ -14,7 +14,7 @@ from ...graph.operator import Op, Operand, attribute, from_result
 from ...graph.types import I8, I16, I32, I48, UI8, UI16, Array, ElementType, TensorType
 from .elementwise import names, tensor
 from .operands import ranked
-from .scaling import Constants, Loaded, Scaling
+from .scaling import ConstantFactors, LoadedFactors, Scaling
 
 ROUNDING_MODES = ("SINGLE_ROUND", "DOUBLE_ROUND", "INEXACT_ROUND")
 SOURCES, TARGETS = (I8, I16, I32, I48, UI8, UI16), (I8, I16, I32, UI8, UI16)
@@ -98,9 +98,9 @@ class Rescale(Op, name="tosa.rescale"):
         before = zero_point(input_zp, source, self.input_unsigned)
         is_double = self.rounding_mode == "DOUBLE_ROUND"
         if multiplier.constant is None or shift.constant is None:
-            factors: Constants | Loaded = Loaded(multiplier, shift, is_double)
+            factors: ConstantFactors | LoadedFactors = LoadedFactors(multiplier, shift, is_double)
         else:
-            factors = Constants.of(multiplier.constant, shift.constant, is_double)
+            factors = ConstantFactors.of(multiplier.constant, shift.constant, is_double)
 
         def element(*index: Affine) -> Expr:
             value = zero_extended(x[index]) if self.input_unsigned else x[index]

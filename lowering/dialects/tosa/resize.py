@@ -79,8 +79,8 @@ class Resize(Op, name="tosa.resize"):
     def element(self, out: TensorType, x: Tensor, scale: Tensor, offset: Tensor, border: Tensor) -> Element:
         scales, starts = scale.integers, offset.integers
         dtype = "float32" if out.element.is_float else out.element.storage
-        rows = Line.of(x.type.dims[1], out.dims[1], scales[0], scales[1], starts[0], dtype)
-        columns = Line.of(x.type.dims[2], out.dims[2], scales[2], scales[3], starts[1], dtype)
+        rows = InterpolatedLine.of(x.type.dims[1], out.dims[1], scales[0], scales[1], starts[0], dtype)
+        columns = InterpolatedLine.of(x.type.dims[2], out.dims[2], scales[2], scales[3], starts[1], dtype)
         if not self.is_bilinear:
             return lambda n, oh, ow, c: x[n, rows.nearest(oh), columns.nearest(ow), c]
 
@@ -116,7 +116,7 @@ def output_extent(extent: int | None, n: int | None, d: int | None, offset: int 
     return length // d + 1
 
 
-class Line(NamedTuple):
+class InterpolatedLine(NamedTuple):
     """Per row (or column) of the output: the two of the input around it, how near it is to each, and the nearest."""
     extent: int
     first: ConstantTable
@@ -126,13 +126,13 @@ class Line(NamedTuple):
     closest: ConstantTable
 
     @staticmethod
-    def of(extent: int, places: int, n: int, d: int, offset: int, dtype: str) -> Line:
+    def of(extent: int, places: int, n: int, d: int, offset: int, dtype: str) -> InterpolatedLine:
         position = np.arange(places) * d + offset
         whole, rest = np.divmod(position, n)
         first, second = np.maximum(whole, 0), np.minimum(whole + 1, extent - 1)
         unit = n if dtype != "float32" else 1
         far = rest if dtype != "float32" else (rest / n).astype("f4")
-        return Line(
+        return InterpolatedLine(
             extent,
             ConstantTable(first, "int32"),
             ConstantTable(second, "int32"),

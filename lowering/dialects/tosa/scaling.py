@@ -29,7 +29,7 @@ class Factors(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Loaded:
+class LoadedFactors:
     """Factors that only a run knows."""
     multiplier: Tensor
     shift: Tensor
@@ -46,7 +46,7 @@ class Loaded:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Constants:
+class ConstantFactors:
     """Factors known when compiling: vectors with one entry per channel, or one for all."""
     multiplier: Array
     shift: Array
@@ -56,7 +56,7 @@ class Constants:
     tables: dict[str, ConstantTable]
 
     @staticmethod
-    def of(multiplier: Array, shift: Array, is_double: bool) -> Constants:
+    def of(multiplier: Array, shift: Array, is_double: bool) -> ConstantFactors:
         """The shift is taken modulo 64."""
         factor, amount = multiplier.astype(np.int64).reshape(-1), shift.astype(np.int64).reshape(-1) % 64
         half = np.where(amount > 0, np.left_shift(1, np.maximum(amount, 1) - 1), 0)
@@ -66,7 +66,7 @@ class Constants:
                   "up": ConstantTable(half + nudge, "int64"), "down": ConstantTable(half - nudge, "int64"),
                   "scale": ConstantTable(factor * powers, "float32"),
                   "nudge": ConstantTable((nudge * powers).astype(np.float32).view(np.int32), "int32")}
-        return Constants(factor, amount, half + nudge, is_double and bool(nudge.any()), tables)
+        return ConstantFactors(factor, amount, half + nudge, is_double and bool(nudge.any()), tables)
 
     @property
     def uniform(self) -> tuple[int, int] | None:
@@ -110,9 +110,10 @@ class Scaling:
     offset: int | Expr
     domain: tuple[int, int]
 
-    def scaled(self, value: Expr, factors: Constants | Loaded, channel: Affine, zero_point: int | Expr = 0) -> Expr:
+    def scaled(self, value: Expr, factors: ConstantFactors | LoadedFactors, channel: Affine,
+               zero_point: int | Expr = 0) -> Expr:
         """The scaled value, an int32; `value` is an int32 or int64, without its zero point."""
-        if not isinstance(factors, Constants) or value.dtype == "int64" or not factors.are_defined:
+        if not isinstance(factors, ConstantFactors) or value.dtype == "int64" or not factors.are_defined:
             return self.exact(value, factors, channel)
         by_shift = self.by_shift(value, factors)
         if by_shift is not None:
@@ -123,7 +124,7 @@ class Scaling:
         upper = self.by_upper_half(value, factors, channel)
         return self.exact(value, factors, channel) if upper is None else upper
 
-    def by_upper_half(self, value: Expr, factors: Constants, channel: Affine) -> Expr | None:
+    def by_upper_half(self, value: Expr, factors: ConstantFactors, channel: Affine) -> Expr | None:
         """The upper half of product and rounding, shifted by what is left: where all shifts are 32 or more, or become it by
         shifting operands that have the bits to spare. The offset goes into the rounding where there is room."""
         preshift = max(0, 32 - int(factors.shift.min()))
@@ -146,7 +147,7 @@ class Scaling:
             return clamp(result, self.low - self.offset, self.high - self.offset) + self.offset
         return clamp(clamp(result, -1 << 30, 1 << 30) + self.offset, self.low, self.high)
 
-    def is_nudged(self, factors: Constants) -> bool:
+    def is_nudged(self, factors: ConstantFactors) -> bool:
         """Whether the nudge's sign matters: not for results that are clipped below zero."""
         return factors.is_double and not (isinstance(self.offset, int) and self.low >= self.offset)
 
@@ -159,7 +160,7 @@ class Scaling:
             return cast(clamp(product, self.low - self.offset, self.high - self.offset), "int32") + self.offset
         return cast(clamp(product + cast(self.offset, "int64"), self.low, self.high), "int32")
 
-    def by_shift(self, value: Expr, factors: Constants) -> Expr | None:
+    def by_shift(self, value: Expr, factors: ConstantFactors) -> Expr | None:
         """The value shifted, where all channels have one power of two for a multiplier and no nudge."""
         if factors.uniform is None or factors.is_double:
             return None
@@ -186,13 +187,13 @@ class Scaling:
         assert isinstance(self.offset, int)
         return (max(abs(self.low - self.offset), abs(self.high - self.offset)) + 1) * 2.0**-22
 
-    def in_float(self, value: Expr, factors: Constants, channel: Affine) -> Expr:
+    def in_float(self, value: Expr, factors: ConstantFactors, channel: Affine) -> Expr:
         """In float32. Clipping the real number first keeps integers small."""
         assert isinstance(self.offset, int)
         real = clamp(factors.as_float(value, channel), float(self.low - self.offset), float(self.high - self.offset))
         return cast(real + ROUNDER, "int32", bits=True) + (self.offset - ROUNDER_BITS)  # the integer is in the low bits
 
-    def is_always_valid(self, factors: Constants, zero_point: int) -> bool:
+    def is_always_valid(self, factors: ConstantFactors, zero_point: int) -> bool:
         """Whether float32 is right for every value of a small domain."""
         assert isinstance(self.offset, int)
         least, greatest = self.domain

@@ -156,7 +156,7 @@ class MinShape(BinaryShape, name="tosa.min_shape"):
         return np.minimum(a, b)
 
 
-class Division(BinaryShape):
+class ShapeDivision(BinaryShape):
     """Subclasses give `divided` of the quotient, which is truncated, and the remainder. The specification asks for
     dividends that are not negative and for positive divisors; here only a divisor of 0 is refused."""
 
@@ -174,7 +174,7 @@ def truncated(a: Array, b: Array) -> Array:
     return np.asarray((a - np.fmod(a, b)) // b)
 
 
-class DivCeilShape(Division, name="tosa.div_ceil_shape"):
+class DivCeilShape(ShapeDivision, name="tosa.div_ceil_shape"):
     """Quotients, rounded up."""
 
     def divided(self, quotient: int, rest: int) -> int:
@@ -184,7 +184,7 @@ class DivCeilShape(Division, name="tosa.div_ceil_shape"):
         return np.asarray(truncated(a, b) + (np.fmod(a, b) != 0))
 
 
-class DivFloorShape(Division, name="tosa.div_floor_shape"):
+class DivFloorShape(ShapeDivision, name="tosa.div_floor_shape"):
     """Quotients, rounded down."""
 
     def divided(self, quotient: int, rest: int) -> int:
@@ -194,7 +194,7 @@ class DivFloorShape(Division, name="tosa.div_floor_shape"):
         return truncated(a, b)
 
 
-class ModShape(Division, name="tosa.mod_shape"):
+class ModShape(ShapeDivision, name="tosa.mod_shape"):
     """Remainders."""
 
     def divided(self, quotient: int, rest: int) -> int:

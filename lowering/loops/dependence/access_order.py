@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ....runtime.records import dataclass
 from ...elements.expression import Buffer
 from ..ir import Block, For, Function, If, Let, Literal, Operand
-from ..ranges import Form
+from ..ranges import LinearForm
 from .accesses import Access, Accesses
 
 Integers = npt.NDArray[np.int64]
@@ -48,7 +48,7 @@ def touches(function: Function, buffers: Iterable[Buffer]) -> dict[Buffer, Touch
     are as large in all of them."""
     if function.rows is not None:
         return None
-    walk = Walk(Accesses.of(function), frozenset(buffers))
+    walk = AccessWalk(Accesses.of(function), frozenset(buffers))
     try:
         walk.block(function.body, Iterations(walk.accesses, np.zeros(1, np.int64)), 0)
     except TooMany:
@@ -88,7 +88,7 @@ class Iterations:
     repeats: Integers | None = None
     values: dict[int, Integers | None] = field(default_factory=dict)
 
-    def of(self, form: Form) -> Integers | None:
+    def of(self, form: LinearForm) -> Integers | None:
         """The value of a form in each iteration; None where it is not known."""
         total = np.full(len(self.times), form.const, np.int64)
         for symbol, coefficient in form.terms.items():
@@ -134,7 +134,7 @@ def computed(op: str, args: list[Integers | None]) -> Integers | None:
     return None if operation is None else np.asarray(operation(*known), np.int64)
 
 
-Alike = dict[tuple[Buffer, bool, Form, int], list[tuple[int, int]]]
+Alike = dict[tuple[Buffer, bool, LinearForm, int], list[tuple[int, int]]]
 """Accesses of one block by (buffer, whether they store, base, elements): the (offset, time) of each."""
 
 
@@ -149,7 +149,7 @@ class Mark:
     times: Integers
 
 
-class Walk:
+class AccessWalk:
     """Goes through a function once; `marks` are the accesses that it finds."""
 
     def __init__(self, accesses: Accesses, buffers: frozenset[Buffer]) -> None:

@@ -27,9 +27,9 @@ from ..ir import (
     StoreTo,
     Var,
 )
-from ..ranges import Form, Ranges
+from ..ranges import LinearForm, Ranges
 
-NO_TERMS = Form({})
+NO_TERMS = LinearForm({})
 MAX_ROWS = 1 << 40
 """Rows that a function which takes the bounds of its outermost loop can be called for."""
 
@@ -40,7 +40,7 @@ class Access:
     It may be anywhere in the buffer where `base` is None. Accesses with one base have one object for it."""
     buffer: Buffer
     is_store: bool
-    base: Form | None
+    base: LinearForm | None
     offset: int
     active: int
     rows: int = 1
@@ -59,7 +59,7 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Inside:
+class BlockAccesses:
     """What a block has: accesses, and the loops and conditions that have some, in order; all accesses, inner ones too; the
     buffers that these load and store."""
     events: list[Access | For | If]
@@ -75,7 +75,7 @@ class Symbols(Ranges):
         super().__init__()
         self.origins: dict[int, Var] = {}
 
-    def derived(self, x: Var) -> Form:
+    def derived(self, x: Var) -> LinearForm:
         form = Ranges.derived(self, x)
         if len(form.terms) == 1 and not form.const:
             ((symbol, coefficient),) = form.terms.items()
@@ -89,7 +89,7 @@ class Accesses:
     """The accesses of a function. `blocks` are by the identity of a block; `iterations` how many a loop has at most, and
     `loops` which loop it is, by the index."""
     symbols: Symbols = field(default_factory=Symbols)
-    blocks: dict[int, Inside] = field(default_factory=dict)
+    blocks: dict[int, BlockAccesses] = field(default_factory=dict)
     iterations: dict[Var, int] = field(default_factory=dict)
     loops: dict[Var, For] = field(default_factory=dict)
     tiles: tuple[tuple[int, int], ...] = ()
@@ -106,7 +106,7 @@ class Accesses:
         found.add(function.body)
         return _found.setdefault(function, found)
 
-    def inside(self, block: Block) -> Inside:
+    def inside(self, block: Block) -> BlockAccesses:
         return self.blocks[id(block)]
 
     def symbol(self, loop: For) -> int:
@@ -115,8 +115,8 @@ class Accesses:
         return symbol
 
     # ---- the walk ----------------------------------------------------------------------------------------------------
-    def add(self, block: Block) -> Inside:
-        inside = self.blocks[id(block)] = Inside([], [], set(), set())
+    def add(self, block: Block) -> BlockAccesses:
+        inside = self.blocks[id(block)] = BlockAccesses([], [], set(), set())
         definitions = self.symbols.definitions
         for stmt in block:
             match stmt:
@@ -148,7 +148,7 @@ class Accesses:
         self.symbols.origins[self.symbol(loop)] = loop.index
         self.iterations[loop.index], self.loops[loop.index] = high - low + 1, loop
 
-    def nest(self, inside: Inside, stmt: For | If) -> None:
+    def nest(self, inside: BlockAccesses, stmt: For | If) -> None:
         inner = self.add(stmt.body)
         if inner.accesses:
             inside.events.append(stmt)
@@ -160,11 +160,11 @@ class Accesses:
         base, offset = self.place(address.base)
         return Access(address.buffer, is_store, base, offset + address.offset, active, rows, stride)
 
-    def place(self, base: Operand) -> tuple[Form, int]:
+    def place(self, base: Operand) -> tuple[LinearForm, int]:
         return (NO_TERMS, int(base.value)) if isinstance(base, Literal) else (self.symbols.form(base), 0)
 
 
-def note(inside: Inside, access: Access) -> None:
+def note(inside: BlockAccesses, access: Access) -> None:
     inside.events.append(access)
     inside.accesses.append(access)
     (inside.stored if access.is_store else inside.loaded).add(access.buffer)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 
 from ...elements.expression import Buffer
 from ..ir import For
-from ..ranges import Form, Interval
+from ..ranges import Interval, LinearForm
 from .accesses import Access, Accesses
 
 PLAIN = 1 << 50
@@ -34,25 +34,25 @@ def independent_in(accesses: Accesses, loop: For, buffer: Buffer, found: Sequenc
     if len(steps) != 1 or steps == {0}:
         return not forms
     step, iterations = abs(steps.pop()), accesses.iterations[loop.index]
-    rest = {f: Form({s: c for s, c in f.terms.items() if s != symbol}, f.const) for f in forms}
+    rest = {f: LinearForm({s: c for s, c in f.terms.items() if s != symbol}, f.const) for f in forms}
     places = [(rest[a.base], offset, a.active) for a in found if a.base is not None for offset in a.offsets]
     return any(width(places, modulus, bounds) <= min(step, modulus - step * (iterations - 1))
                for bounds in (accesses.symbols.interval, accesses.symbols.closest)
                for modulus in moduli(buffer, rest.values(), step * iterations))
 
 
-def width(places: Iterable[tuple[Form, int, int]], modulus: int, bounds: Callable[[Form], Interval]) -> int:
+def width(places: Iterable[tuple[LinearForm, int, int]], modulus: int, bounds: Callable[[LinearForm], Interval]) -> int:
     """The elements of a window that has all these accesses, each a form, an offset to it and a number of neighbours, modulo a
     number. `bounds` are of a form, closer or cheaper."""
     first, end = [], []
-    found: dict[Form, Interval] = {}
+    found: dict[LinearForm, Interval] = {}
     alike: dict[frozenset[tuple[int, int]], Interval] = {}
     for form, offset, active in places:
         if (known := found.get(form)) is None:
             terms = {symbol: c for symbol, c in form.terms.items() if c % modulus}
             key = frozenset(terms.items())
             if key not in alike:
-                alike[key] = bounds(Form(terms))
+                alike[key] = bounds(LinearForm(terms))
             known = found[form] = alike[key]
         start = (form.const + offset) % modulus
         first.append(start + known[0])
@@ -60,7 +60,7 @@ def width(places: Iterable[tuple[Form, int, int]], modulus: int, bounds: Callabl
     return max(end) - min(first)
 
 
-def moduli(buffer: Buffer, forms: Iterable[Form], least: int) -> Iterator[int]:
+def moduli(buffer: Buffer, forms: Iterable[LinearForm], least: int) -> Iterator[int]:
     """Numbers of which the steps of outer loops may be multiples, no less than `least`; one that is too large to matter
     first."""
     yield PLAIN

@@ -16,7 +16,7 @@ from dataclasses import replace
 from ....runtime.records import dataclass
 from ...elements.expression import Buffer
 from ..ir import Block, For, GatherFrom, If, Let, Literal, LoadFrom, Operand, Shuffle, Var
-from ..ranges import Form, Interval
+from ..ranges import Interval, LinearForm
 from .accesses import Access, Accesses
 
 Conditions = frozenset[Operand]
@@ -139,7 +139,7 @@ class Iteration:
         terms, const = access.base.terms, access.base.const + access.offset
         inner = {s for s in terms if self.is_inner(s)}
         step = None if any(self.moves(s) for s in terms) else terms.get(self.symbol, 0)
-        within = Form({s: c for s, c in terms.items() if s in inner}, const)
+        within = LinearForm({s: c for s, c in terms.items() if s in inner}, const)
         span = self.symbols.least(within), access.extent - self.symbols.least(within.times(-1))
         places = frozenset((c, self.symbols.intervals[s] if s in inner else s) for s, c in terms.items())
         return Moving(access.is_store, step, around, (const, access.extent, places), span)

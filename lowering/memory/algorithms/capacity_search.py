@@ -19,7 +19,7 @@ from ....runtime.records import dataclass
 from .compiled_python import compiled, is_compiled
 from .instance import Instance
 from .lower_bound import stacked
-from .ragged_arrays import Array, Rows, distinct
+from .ragged_arrays import Array, RaggedRows, distinct
 from .search_kernel import search
 from .search_state import FOUND, HUGE, NODES, NONE, STOPPED, Search
 
@@ -125,7 +125,7 @@ class CapacitySearch:
         draw = random.Random(SEED)
         for restart in itertools.count(1):
             yield plain[restart % len(plain)], 8 * short * luby(restart), False
-            for name, learnt in itertools.product(LEARNING_ORDERS, (None, Rows.greatest, Rows.sums)):
+            for name, learnt in itertools.product(LEARNING_ORDERS, (None, RaggedRows.greatest, RaggedRows.sums)):
                 keys = [self.keys[c] + NOISE * np.array([draw.random() for _ in self.kinds]) for c in name]
                 yield (self.order(([learnt(self.sections_of, self.weight)] if learnt else []) + keys),
                        short * luby(restart), True)
@@ -224,7 +224,7 @@ def put(target: Any, values: Array) -> None:
     target[:len(values)] = values if isinstance(target, np.ndarray) else values.tolist()
 
 
-def by_alignment(instance: Instance) -> tuple[Rows, Array]:
+def by_alignment(instance: Instance) -> tuple[RaggedRows, Array]:
     """The sections, and of each those members by themselves that are aligned better than others; with the alignment that
     all members of each have. What lies at multiples of 64 bytes takes multiples of 64 bytes."""
     rows, grains, sections = [], [], instance.sections
@@ -233,4 +233,4 @@ def by_alignment(instance: Instance) -> tuple[Rows, Array]:
         for grain in distinct(alignment).tolist():
             rows.append(row[alignment >= grain])
             grains.append(grain)
-    return (Rows(np.cumsum([0, *map(len, rows)]), np.concatenate(rows)) if rows else sections), np.array(grains, np.int64)
+    return (RaggedRows(np.cumsum([0, *map(len, rows)]), np.concatenate(rows)) if rows else sections), np.array(grains, np.int64)

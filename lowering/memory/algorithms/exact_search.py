@@ -9,7 +9,7 @@ import numpy as np
 from ....runtime.records import dataclass
 from .capacity_search import CapacitySearch, Effort
 from .instance import Instance
-from .ragged_arrays import Array, Rows, distinct
+from .ragged_arrays import Array, RaggedRows, distinct
 from .search_state import FOUND, NONE
 
 NEAR = 1.03
@@ -52,7 +52,7 @@ def top(instance: Instance, offsets: Array, chosen: Array) -> int:
     return int((offsets[chosen] + instance.size[chosen]).max(initial=0))
 
 
-def components(sections: Rows, count: int) -> list[Array]:
+def components(sections: RaggedRows, count: int) -> list[Array]:
     """The connected components of the buffers, joined by conflicts."""
     label, before = np.arange(count), np.full(count, -1)
     turned = sections.turned(count)

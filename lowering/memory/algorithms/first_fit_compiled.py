@@ -15,7 +15,7 @@ from . import first_fit_kernel
 from .compiled_python import MachineCode, as_array, compiled, is_compiled
 from .first_fit import first_fit, lowest_first, no_room
 from .first_fit_kernel import NOWHERE, Placing
-from .ragged_arrays import Rows
+from .ragged_arrays import RaggedRows
 from .search_state import HUGE
 
 Method = Literal["first_fit", "lowest_first"]
@@ -82,8 +82,8 @@ class Placer:
     def state(self) -> Placing:
         """What machine code works on."""
         known, pool_numbers = self.number, {p.name: k for k, p in enumerate(self.pools)}
-        conflicts = Rows.of([sorted([known[name] for name in b.conflicts if name in known]) for b in self.buffers])
-        candidates = Rows.of([[pool_numbers[p.name] for p in b.candidates(self.pools)] for b in self.buffers])
+        conflicts = RaggedRows.of([sorted([known[name] for name in b.conflicts if name in known]) for b in self.buffers])
+        candidates = RaggedRows.of([[pool_numbers[p.name] for p in b.candidates(self.pools)] for b in self.buffers])
         limits = [HUGE if p.size_hint_bytes is None else min(p.size_hint_bytes, HUGE) for p in self.pools]
 
         numbers = {"size": as_array([b.size_bytes for b in self.buffers]),

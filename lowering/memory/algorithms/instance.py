@@ -10,7 +10,7 @@ import numpy as np
 
 from ..buffers import BufferInfo
 from .cliques import adjacency, as_set, clique_cover, members
-from .ragged_arrays import Array, Rows, distinct
+from .ragged_arrays import Array, RaggedRows, distinct
 
 Spans = tuple[Array, Array, Array]
 """(buffer, first tick, last tick) of each span of life."""
@@ -20,7 +20,7 @@ class Instance:
     """Buffers with sizes and alignments in bytes, and the numbers of those that each conflicts with (both ways, ascending).
     Conflicts count; lifetimes only help to find out how they hang together."""
 
-    def __init__(self, buffers: Sequence[BufferInfo], conflicts: Rows, sections: Rows | None = None) -> None:
+    def __init__(self, buffers: Sequence[BufferInfo], conflicts: RaggedRows, sections: RaggedRows | None = None) -> None:
         self.buffers = tuple(buffers)
         self.size = np.array([b.size_bytes for b in buffers], np.int64)
         self.alignment = np.array([b.alignment for b in buffers], np.int64)
@@ -33,7 +33,7 @@ class Instance:
         """The instance of these buffers; conflicts with others do not count."""
         known = sorted((b for b in buffers if b.size_bytes), key=lambda b: b.name, reverse=True)
         number = {b.name: i for i, b in enumerate(known)}
-        return Instance(known, Rows.of([sorted([number[name] for name in b.conflicts if name in number]) for b in known]))
+        return Instance(known, RaggedRows.of([sorted([number[name] for name in b.conflicts if name in number]) for b in known]))
 
     def __len__(self) -> int:
         return len(self.buffers)
@@ -47,7 +47,7 @@ class Instance:
                         self.sections.only(held, new))
 
     @functools.cached_property
-    def live(self) -> Rows | None:
+    def live(self) -> RaggedRows | None:
         """The buffers that are live at each tick that counts, in order of time; None where lifetimes are not known."""
         spans = spans_of(self.buffers)
         return None if spans is None else live_together(spans, len(self))
@@ -59,21 +59,21 @@ class Instance:
         return spans is not None and self.live is not None and self.follows_from(spans, self.live)
 
     @functools.cached_property
-    def sections(self) -> Rows:
+    def sections(self) -> RaggedRows:
         """Sets of buffers that all conflict, such that each conflict lies in some set, and each buffer too. Where conflicts
         come from lifetimes, they are the ticks at which most is live, in order of time."""
         live = self.live
         if self.is_intervals and live is not None:
             return live
         near = adjacency(self.conflicts.start.tolist(), self.conflicts.items.tolist())
-        return Rows.of([members(clique) for clique in clique_cover(near, [row.tolist() for row in live or ()])])
+        return RaggedRows.of([members(clique) for clique in clique_cover(near, [row.tolist() for row in live or ()])])
 
     @functools.cached_property
-    def sections_of(self) -> Rows:
+    def sections_of(self) -> RaggedRows:
         """The sections of each buffer."""
         return self.sections.turned(len(self))
 
-    def follows_from(self, spans: Spans, live: Rows) -> bool:
+    def follows_from(self, spans: Spans, live: RaggedRows) -> bool:
         """Whether the conflicts are exactly those of buffers that are live together."""
         owner, first, last = spans
         if len(distinct(owner)) < len(owner):  # several spans of one buffer
@@ -100,7 +100,7 @@ def spans_of(buffers: Sequence[BufferInfo]) -> Spans | None:
     return columns[0], columns[1], columns[2]
 
 
-def live_together(spans: Spans, count: int) -> Rows:
+def live_together(spans: Spans, count: int) -> RaggedRows:
     """The buffers that are live at each tick that is the last to see one begin before one ends; then each of the `count`
     that is never live, by itself."""
     owner, first, last = spans
@@ -113,4 +113,4 @@ def live_together(spans: Spans, count: int) -> Rows:
     keys, items = np.concatenate((at, len(ticks) + np.arange(len(unused)))), np.concatenate((np.repeat(owner, length), unused))
     if len(distinct(owner)) < len(owner):  # two spans of one buffer may meet
         keys, items = np.divmod(distinct(keys * count + items), count)
-    return Rows.grouped(keys, items, len(ticks) + len(unused))
+    return RaggedRows.grouped(keys, items, len(ticks) + len(unused))

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..buffers import BufferInfo
 from .cliques import adjacency, heavy_cliques, members
-from .ragged_arrays import Array, Rows, distinct
+from .ragged_arrays import Array, RaggedRows, distinct
 
 SEEDS, VISITS = 64, 20_000
 """How long to look for heavy sets of mutual conflicts: buffers to begin with, and buffers to look at then."""
@@ -89,7 +89,7 @@ def bytes_together(size: Array, alignment: Array) -> int:
 def cliques_of(buffers: Sequence[BufferInfo], seeds: int, visits: int) -> Iterable[list[int]]:
     """Heavy sets of mutual conflicts, among them the heaviest that is found."""
     number = {b.name: i for i, b in enumerate(buffers)}
-    rows = Rows.of([[number[name] for name in b.conflicts if name in number] for b in buffers])
+    rows = RaggedRows.of([[number[name] for name in b.conflicts if name in number] for b in buffers])
     near = adjacency(rows.start.tolist(), rows.items.tolist())
     grain = min((b.alignment for b in buffers), default=1)
     weights = [-(-b.size_bytes // grain) * grain for b in buffers]

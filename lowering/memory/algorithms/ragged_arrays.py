@@ -14,7 +14,7 @@ Array = np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RaggedRows:
     """Row i is `items[start[i]:start[i + 1]]`."""
     start: Array
     items: Array
@@ -38,27 +38,27 @@ class Rows:
         return np.repeat(np.arange(len(self)), self.lengths)
 
     @staticmethod
-    def of(lists: Sequence[Sequence[int]]) -> Rows:
+    def of(lists: Sequence[Sequence[int]]) -> RaggedRows:
         """These rows."""
-        return Rows(starts([len(items) for items in lists]), np.array([i for items in lists for i in items], np.int64))
+        return RaggedRows(starts([len(items) for items in lists]), np.array([i for items in lists for i in items], np.int64))
 
     @staticmethod
-    def grouped(keys: Array, items: Array, count: int) -> Rows:
+    def grouped(keys: Array, items: Array, count: int) -> RaggedRows:
         """`count` rows; row k holds the items whose key is k, in ascending order."""
-        return Rows(starts(np.bincount(keys, minlength=count)), items[np.lexsort((items, keys))].astype(np.int64))
+        return RaggedRows(starts(np.bincount(keys, minlength=count)), items[np.lexsort((items, keys))].astype(np.int64))
 
-    def turned(self, count: int) -> Rows:
+    def turned(self, count: int) -> RaggedRows:
         """For each of the numbers below `count` the rows that hold it."""
-        return Rows.grouped(self.items, self.owners, count)
+        return RaggedRows.grouped(self.items, self.owners, count)
 
-    def only(self, rows: Array, new: Array) -> Rows:
+    def only(self, rows: Array, new: Array) -> RaggedRows:
         """Some rows, their items numbered anew: `new[item]`, or left out where that is negative."""
         keep = np.zeros(len(self), bool)
         keep[rows] = True
         owners, items = self.owners, new[self.items]
         chosen = keep[owners] & (items >= 0)
         counts = np.bincount(owners[chosen], minlength=len(self))[keep]
-        return Rows(starts(counts), items[chosen])
+        return RaggedRows(starts(counts), items[chosen])
 
     def greatest(self, values: Array) -> Array:
         """Of each row the greatest value of its items; no row is empty."""

@@ -33,7 +33,7 @@ class Layout:
     def __init__(self, placed: Mapping[Buffer, PlannedBuffer]) -> None:
         self.placed = placed
         self.at: dict[Buffer, Bytes] = {b: (p.byte_offset, p.byte_offset + b.nbytes) for b, p in placed.items()}
-        self.pools = {p.pool: Inside([b for b in placed if placed[b].pool == p.pool], self.at)
+        self.pools = {p.pool: PoolContents([b for b in placed if placed[b].pool == p.pool], self.at)
                       for p in {p.pool: p for p in placed.values()}.values()}
         self.shared = frozenset(b for inside in self.pools.values() for b in inside.shared())
 
@@ -67,7 +67,7 @@ class Layout:
         return max(a + one.first, b + other.first) < min(a + one.end, b + other.end)
 
 
-class Inside:
+class PoolContents:
     """The buffers of one pool."""
 
     def __init__(self, buffers: list[Buffer], at: Mapping[Buffer, Bytes]) -> None:

@@ -51,7 +51,7 @@ def array(name: str, kind: str, contents: bytes, alignment: int, section: str = 
     return data(name, kind, f"[{len(contents)} x i8]", initializer(contents), section, alignment)
 
 
-class Constants:
+class ObjectConstants:
     """The constants of one object, equal ones once. A context: its files are gone when it ends, and the object must
     have been made by then."""
 
@@ -63,7 +63,7 @@ class Constants:
         with temporary_file():
             self._folder = tempfile.TemporaryDirectory(prefix="tosaic-")
 
-    def __enter__(self) -> Constants:
+    def __enter__(self) -> ObjectConstants:
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -160,7 +160,7 @@ class ObjectVariable:
                 data(self.flag, "weak global", "i8", f"{int(self.initial is not None)}"),
                 data(self.type_symbol, "weak constant", "i32", f"{self.checksum}")]
 
-    def reset(self, w: Writer, constants: Constants) -> None:
+    def reset(self, w: Writer, constants: ObjectConstants) -> None:
         """Bring it back to its initial value, or to not written."""
         nbytes = self.use.buffer.nbytes
         if self.initial is None or not any(bytes_of(self.initial)):

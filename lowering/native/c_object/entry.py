@@ -9,10 +9,10 @@ from ...machine_code.llvm_writer import NULL, Function, Value, Writer, symbol
 from . import interface as codes
 from .amx_permission import refused, uses_tiles
 from .data_symbols import ObjectVariable
-from .interface import THREAD_POOL, CEntry, Given, Interface
+from .interface import THREAD_POOL, CEntry, CInterface, Given
 
 
-def entry_lines(interface: Interface, entry: CEntry, checksum: int, declared: dict[str, str]) -> list[str]:
+def entry_lines(interface: CInterface, entry: CEntry, checksum: int, declared: dict[str, str]) -> list[str]:
     """The function that runs a program, by the name that the header gives it, and by its plain name."""
     arguments, given, name = interface.arguments(entry), interface.given(entry), f"{entry.name}_run"
     w = Function(linked(name, checksum), "i32", dict.fromkeys(arguments, "ptr"), declared, linkage="")

@@ -6,11 +6,11 @@ from __future__ import annotations
 from ...elements.expression import Buffer
 from .c_names import c_type, macro
 from .header_sections import constant_file, pool_macro
-from .interface import THREAD_POOL, CEntry, Interface
-from .pools import Pool
+from .interface import THREAD_POOL, CEntry, CInterface
+from .pools import CPool
 
 
-def constant_assembly(interface: Interface, pool: Pool) -> str:
+def constant_assembly(interface: CInterface, pool: CPool) -> str:
     """Source for the C preprocessor and the GNU assembler. The user says where the pool goes, and that is all it says."""
     name, symbol = pool_macro(interface, pool), interface.pool_symbol(pool)
     kind = "%" if interface.target.architecture == "arm" else "@"
@@ -32,7 +32,7 @@ def constant_assembly(interface: Interface, pool: Pool) -> str:
 """
 
 
-def skeleton(interface: Interface) -> str:
+def skeleton(interface: CInterface) -> str:
     """A program that gives each entry function zeros, and returns 0 if all of them ran."""
     sections = [f"/* A first program for {interface.prefix}.h: gives zeros to each entry function. */\n"
                 f'#include "{interface.prefix}.h"']
@@ -43,7 +43,7 @@ def skeleton(interface: Interface) -> str:
     return "\n\n".join(sections) + "\n"
 
 
-def pool_arrays(interface: Interface) -> list[str]:
+def pool_arrays(interface: CInterface) -> list[str]:
     """The memory that the program gives."""
     sections: list[str] = []
     for kind in ("workspace", "constant"):
@@ -61,7 +61,7 @@ def pool_arrays(interface: Interface) -> list[str]:
     return sections
 
 
-def caller(interface: Interface, entry: CEntry) -> list[str]:
+def caller(interface: CInterface, entry: CEntry) -> list[str]:
     """A function that calls an entry."""
     declared: list[str] = []
     body: list[str] = []

@@ -21,7 +21,7 @@ from .header_sections import (
     tile_sections,
     variable_sections,
 )
-from .interface import ALIGNMENT, CONSTANTS, NULL, SIZE, STATE, VARIABLE, VERSION, Interface
+from .interface import ALIGNMENT, CONSTANTS, NULL, SIZE, STATE, VARIABLE, VERSION, CInterface
 
 __all__ = ["comment", "header", "header_checksum"]
 
@@ -48,7 +48,7 @@ CODES = f"""#ifndef TOSAIC_INTERFACE_VERSION
 INCLUDES = '#include <stddef.h>\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern "C" {\n#endif'
 
 
-def header(interface: Interface, checksum: int, needs: Sequence[str]) -> str:
+def header(interface: CInterface, checksum: int, needs: Sequence[str]) -> str:
     """The header's text; `needs` are the functions that the object calls and does not define."""
     guard = f"{interface.prefix.upper()}_H"
     sections = [f"#ifndef {guard}\n#define {guard}", introduction(interface, needs), INCLUDES, CODES,
@@ -63,12 +63,12 @@ def header(interface: Interface, checksum: int, needs: Sequence[str]) -> str:
     return text
 
 
-def header_checksum(interface: Interface) -> int:
+def header_checksum(interface: CInterface) -> int:
     """CRC-32 of all that the header says of the interface, and so of all that a program may rely on."""
     return zlib.crc32(header(interface, 0, ()).encode())
 
 
-def belonging(interface: Interface, checksum: int) -> str:
+def belonging(interface: CInterface, checksum: int) -> str:
     """The checksum, and the names of the entry functions that contain it."""
     names = [f"{entry.name}_run" for entry in interface.entries]
     renamed = "".join(f"\n#define {name} {linked(name, checksum)}" for name in names)
@@ -87,7 +87,7 @@ def check_macros(text: str) -> None:
         seen.add(name)
 
 
-def introduction(interface: Interface, needs: Sequence[str]) -> str:
+def introduction(interface: CInterface, needs: Sequence[str]) -> str:
     """What holds for all functions of the object."""
     lines = [f"Written by tosaic for {comment(interface.target.triple)}, {comment(interface.target.cpu)}.",
              "Tensors are row-major. In each structure, a size is that of the memory behind the pointer before it, in bytes.",
@@ -96,13 +96,13 @@ def introduction(interface: Interface, needs: Sequence[str]) -> str:
     return "/* " + "\n   ".join(lines) + " */"
 
 
-def placing(interface: Interface) -> str:
+def placing(interface: CInterface) -> str:
     if any(entry.is_mapped for entry in interface.entries):
         return "Inputs and outputs lie in the workspace: write inputs before each run, read outputs before the next one."
     return "Outputs must share no memory with inputs or each other."
 
 
-def concurrency(interface: Interface) -> str:
+def concurrency(interface: CInterface) -> str:
     if interface.self_contained and interface.memories.of_kind("workspace"):
         return "The object has its own memory: calls must not run at the same time."
     if interface.variables:

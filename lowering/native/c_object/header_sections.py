@@ -13,8 +13,8 @@ from ...graph.quantized import Quantized, real
 from ..driver.parallel_steps import is_parallel, most_tasks
 from .amx_permission import uses_tiles
 from .c_names import c_type, macro, size_member
-from .interface import MACHINE, THREAD_POOL, CEntry, Interface
-from .pools import Pool
+from .interface import MACHINE, THREAD_POOL, CEntry, CInterface
+from .pools import CPool
 from .state import state_of
 
 DATA_BYTES = 16384
@@ -43,7 +43,7 @@ def structure(name: str, members: Sequence[str]) -> list[str]:
 
 
 # ---- tensors ---------------------------------------------------------------------------------------------------------
-def tensor_sections(interface: Interface, entry: CEntry) -> list[str]:
+def tensor_sections(interface: CInterface, entry: CEntry) -> list[str]:
     """Macros and structures of an entry function's inputs and outputs."""
     prefix = entry.name.upper()
     lines = [f"/* {comment(entry.program.name)}: sizes in bytes, shapes and strides in elements */"]
@@ -55,7 +55,7 @@ def tensor_sections(interface: Interface, entry: CEntry) -> list[str]:
             *tensor_structure(entry, "outputs", entry.outputs, "")]
 
 
-def tensor_macros(interface: Interface, entry: CEntry, buffer: Buffer, name: str) -> list[str]:
+def tensor_macros(interface: CInterface, entry: CEntry, buffer: Buffer, name: str) -> list[str]:
     shape = buffer.shape
     strides = [1]
     for extent in reversed(shape[1:]):
@@ -90,7 +90,7 @@ def tensor_structure(entry: CEntry, kind: str, names: Mapping[Buffer, str], qual
 
 
 # ---- pools -----------------------------------------------------------------------------------------------------------
-def pool_sections(interface: Interface) -> list[str]:
+def pool_sections(interface: CInterface) -> list[str]:
     """Macros of every pool, and structures of those that the caller gives."""
     sections: list[str] = []
     for kind, what, qualifier in (("workspace", "Memory that a run works in; it means nothing between runs.", ""),
@@ -108,7 +108,7 @@ def pool_sections(interface: Interface) -> list[str]:
     return sections
 
 
-def pool_macros(interface: Interface, pool: Pool) -> list[str]:
+def pool_macros(interface: CInterface, pool: CPool) -> list[str]:
     name, limit = pool_macro(interface, pool), "" if pool.limit is None else f" /* of {pool.limit} */"
     lines = [f"#define {name}_SIZE {pool.nbytes}{limit}", f"#define {name}_ALIGNMENT {pool.alignment}"]
     if pool.kind == "constant":
@@ -120,11 +120,11 @@ def pool_macros(interface: Interface, pool: Pool) -> list[str]:
     return lines
 
 
-def pool_macro(interface: Interface, pool: Pool) -> str:
+def pool_macro(interface: CInterface, pool: CPool) -> str:
     return f"{interface.prefix.upper()}_{pool.macro}"
 
 
-def pool_symbols(interface: Interface, pools: Sequence[Pool]) -> list[str]:
+def pool_symbols(interface: CInterface, pools: Sequence[CPool]) -> list[str]:
     """Arrays that hold pools: in the object, or in a file that assembles to one."""
     lines = []
     for pool in pools:
@@ -136,13 +136,13 @@ def pool_symbols(interface: Interface, pools: Sequence[Pool]) -> list[str]:
     return lines
 
 
-def constant_file(interface: Interface, pool: Pool) -> str:
+def constant_file(interface: CInterface, pool: CPool) -> str:
     """The name of the files of a constant pool, without an ending."""
     return f"{interface.prefix.removeprefix('tosaic_')}_{pool.name}"
 
 
 # ---- entry functions -------------------------------------------------------------------------------------------------
-def functions(interface: Interface, entry: CEntry) -> list[str]:
+def functions(interface: CInterface, entry: CEntry) -> list[str]:
     """The function that runs an entry, with its faults."""
     faults = "".join(f"#define {entry.name.upper()}_FAULT_{i} {i} /* {comment(f.message)} */\n"
                      for i, f in enumerate(entry.program.faults, 1))
@@ -156,13 +156,13 @@ def declaration(start: str, parameters: Sequence[str]) -> str:
     return line if len(line) <= COLUMNS else f"{start}(" + ",".join(f"\n    {p}" for p in parameters) + ")"
 
 
-def parameters(interface: Interface, entry: CEntry) -> list[str]:
+def parameters(interface: CInterface, entry: CEntry) -> list[str]:
     given = [f"const struct {interface.prefix if s.endswith('_pools') else entry.name}_{s} *{s}"
              for s in interface.structures(entry)]
     return given + [f"const struct tosaic_{THREAD_POOL} *{THREAD_POOL}"] * (THREAD_POOL in interface.arguments(entry))
 
 
-def maps(interface: Interface, entry: CEntry) -> list[str]:
+def maps(interface: CInterface, entry: CEntry) -> list[str]:
     """Functions that say where in the workspace inputs and outputs lie; they are in the header, so that no rule of how a
     structure is returned has to be kept."""
     if not entry.is_mapped:
@@ -179,7 +179,7 @@ def maps(interface: Interface, entry: CEntry) -> list[str]:
     return sections
 
 
-def mapped(interface: Interface, entry: CEntry, kind: str, buffer: Buffer, name: str) -> list[str]:
+def mapped(interface: CInterface, entry: CEntry, kind: str, buffer: Buffer, name: str) -> list[str]:
     pool = interface.memories.pools[entry.places[buffer].number]
     base = interface.pool_symbol(pool) if interface.self_contained else f"(unsigned char *)workspace_pools->{pool.name}"
     prefix = f"{entry.name.upper()}_{kind[:-1].upper()}_{macro(name)}"
@@ -201,7 +201,7 @@ struct tosaic_thread_pool {
 #endif"""
 
 
-def thread_sections(interface: Interface) -> list[str]:
+def thread_sections(interface: CInterface) -> list[str]:
     """How a C program gives threads to a model; nothing in headers of objects for one thread. The structure, and into how many
     tasks a run divides its steps: threads beyond that have nothing to do."""
     lines = [f"#define {entry.name.upper()}_PARTS {most_tasks(entry.program)} /* of a step, at most; a null pool runs them one "
@@ -209,7 +209,7 @@ def thread_sections(interface: Interface) -> list[str]:
     return [POOL_STRUCTURE, "\n".join(lines)] if lines else []
 
 
-def tile_sections(interface: Interface) -> list[str]:
+def tile_sections(interface: CInterface) -> list[str]:
     """The error's name, in headers of objects that can return it."""
     if not any(uses_tiles(entry.program) for entry in interface.entries):
         return []
@@ -218,7 +218,7 @@ def tile_sections(interface: Interface) -> list[str]:
 
 
 # ---- the model -------------------------------------------------------------------------------------------------------
-def variable_sections(interface: Interface) -> list[str]:
+def variable_sections(interface: CInterface) -> list[str]:
     """Declarations of the variables, so that a program may look at the state and set it."""
     lines = []
     for variable in interface.variables.values():
@@ -229,7 +229,7 @@ def variable_sections(interface: Interface) -> list[str]:
     return ["\n".join(["/* Variables; objects that name the same ones share them. */", *lines])] if lines else []
 
 
-def model_functions(interface: Interface) -> list[str]:
+def model_functions(interface: CInterface) -> list[str]:
     """Reset, and save and load where there is something to save."""
     prefix = interface.prefix
     sections = [f"/* Brings every variable of the model back to its initial value, or to not written. */\n"
@@ -245,7 +245,7 @@ def model_functions(interface: Interface) -> list[str]:
     return sections
 
 
-def checks(interface: Interface) -> list[str]:
+def checks(interface: CInterface) -> list[str]:
     """The check of constant pools that the caller gives."""
     if not any(g.structure == "constant_pools" and g.nbytes for g in interface.pools_given):
         return []

@@ -43,9 +43,9 @@ from ...target.target import Target
 from ..driver.parallel_steps import is_parallel
 from .c_names import by_own_name, c_name, c_type, distinct, macro, members
 from .data_symbols import ObjectVariable, variables_of
-from .pools import At, Memories, Pool, memories
+from .pools import At, CPool, Memories, memories
 
-__all__ = ["CEntry", "Given", "Interface", "c_name", "c_type", "macro"]
+__all__ = ["CEntry", "CInterface", "Given", "c_name", "c_type", "macro"]
 
 VERSION = 1
 """Of the interface that this module describes; headers state it."""
@@ -114,7 +114,7 @@ class CEntry:
         return {buffer: names[name] for name, buffer in own.items()}
 
 
-class Interface:
+class CInterface:
     """The C interface of a model: `name` is part of every name, `programs` are its entry functions with their plans. A
     `self_contained` object has its pools inside."""
 
@@ -176,7 +176,7 @@ class Interface:
         """All arguments of a run."""
         return [*self.structures(entry), *([THREAD_POOL] if is_parallel(entry.program) else [])]
 
-    def pool_symbol(self, pool: Pool) -> str:
+    def pool_symbol(self, pool: CPool) -> str:
         """The symbol of a pool, where the object or a file for the linker has it."""
         return f"{self.prefix}_{pool.stem}"
 

@@ -25,7 +25,7 @@ REMEDY = "rename one of the pools"
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class CPool:
     """A memory of a model. `title` is the user's name for it, `name` the one in C, `limit` the most bytes that it may have;
     `data` is what a constant pool holds."""
     title: str
@@ -62,11 +62,11 @@ class At:
 class Memories:
     """The pools of a model in the user's order, workspace pools first. `places[i]` is where the buffers of entry function i
     lie, `rollbacks[i]` the room where it keeps copies of variables, if it needs that."""
-    pools: tuple[Pool, ...]
+    pools: tuple[CPool, ...]
     places: tuple[Mapping[Buffer, At], ...]
     rollbacks: tuple[At | None, ...]
 
-    def of_kind(self, kind: PoolKind) -> tuple[Pool, ...]:
+    def of_kind(self, kind: PoolKind) -> tuple[CPool, ...]:
         return tuple(p for p in self.pools if p.kind == kind)
 
 
@@ -150,7 +150,7 @@ def room_for_rollback(growing: Mapping[str, Growing], numbers: Mapping[str, int]
                   "a run that fails must leave them as they were", kind="memory", help="make a workspace pool larger")
 
 
-def finished(growing: Iterable[Growing]) -> Iterable[Pool]:
+def finished(growing: Iterable[Growing]) -> Iterable[CPool]:
     """The pools, with their names in C."""
     pools = list(growing)
     for kind in ("workspace", "constant"):
@@ -158,5 +158,5 @@ def finished(growing: Iterable[Growing]) -> Iterable[Pool]:
         names = members([g.planned.name for g in own], f"{kind} pools", REMEDY)
         for g in own:
             p = g.planned
-            yield Pool(p.name, names[p.name], p.kind, g.nbytes, g.alignment, p.limit_bytes, bytes(g.data))
+            yield CPool(p.name, names[p.name], p.kind, g.nbytes, g.alignment, p.limit_bytes, bytes(g.data))
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from ....runtime.records import dataclass
 from ...machine_code.llvm_writer import NULL, Function, Value, Writer, constant, data, symbol
 from . import interface as codes
-from .data_symbols import Constants, ObjectVariable
+from .data_symbols import ObjectConstants, ObjectVariable
 from .entry import checked, refuse, refuse_other_types
-from .interface import Given, Interface
+from .interface import CInterface, Given
 
 HEAD = 8
 """Bytes of the two checksums that a saved state begins with."""
@@ -51,7 +51,7 @@ def state_of(variables: Sequence[ObjectVariable]) -> StateLayout:
     return StateLayout(tuple(members), zlib.crc32(text.encode()))
 
 
-def model_lines(interface: Interface, constants: Constants, checksum: int, declared: dict[str, str]) -> list[str]:
+def model_lines(interface: CInterface, constants: ObjectConstants, checksum: int, declared: dict[str, str]) -> list[str]:
     """All functions of the model, and its checksum as a symbol."""
     functions = [reset(interface, constants, declared)]
     if interface.own_variables:
@@ -64,7 +64,7 @@ def model_lines(interface: Interface, constants: Constants, checksum: int, decla
             *(line for f in functions for line in f.definition())]
 
 
-def reset(interface: Interface, constants: Constants, declared: dict[str, str]) -> Function:
+def reset(interface: CInterface, constants: ObjectConstants, declared: dict[str, str]) -> Function:
     """void reset(void)"""
     w = Function(f"{interface.prefix}_reset", "void", {}, declared, linkage="")
     for variable in interface.own_variables:
@@ -74,7 +74,7 @@ def reset(interface: Interface, constants: Constants, declared: dict[str, str]) 
 
 
 # ---- saved states ----------------------------------------------------------------------------------------------------
-def save(interface: Interface, declared: dict[str, str]) -> Function:
+def save(interface: CInterface, declared: dict[str, str]) -> Function:
     """int32_t save_state(void *state, size_t size)"""
     w, layout = state_function(interface, "save_state", declared), state_of(interface.own_variables)
     at = w.params[0]
@@ -87,7 +87,7 @@ def save(interface: Interface, declared: dict[str, str]) -> Function:
     return w
 
 
-def load(interface: Interface, declared: dict[str, str]) -> Function:
+def load(interface: CInterface, declared: dict[str, str]) -> Function:
     """int32_t load_state(const void *state, size_t size): nothing changes unless the state is whole."""
     w, layout = state_function(interface, "load_state", declared), state_of(interface.own_variables)
     at = w.params[0]
@@ -100,7 +100,7 @@ def load(interface: Interface, declared: dict[str, str]) -> Function:
     return w
 
 
-def state_function(interface: Interface, name: str, declared: dict[str, str]) -> Function:
+def state_function(interface: CInterface, name: str, declared: dict[str, str]) -> Function:
     """A function of a saved state and its size, which returns an error where these are wrong."""
     w = Function(f"{interface.prefix}_{name}", "i32", {"state": "ptr", "size": interface.word}, declared, linkage="")
     at, size = w.params
@@ -110,17 +110,17 @@ def state_function(interface: Interface, name: str, declared: dict[str, str]) ->
     return w
 
 
-def contents_checksum(w: Function, interface: Interface, layout: StateLayout) -> Value:
+def contents_checksum(w: Function, interface: CInterface, layout: StateLayout) -> Value:
     return crc32_of(w, interface, w.address(w.params[0], HEAD), layout.nbytes - HEAD)
 
 
 # ---- constant pools --------------------------------------------------------------------------------------------------
-def constants_given(interface: Interface) -> list[Given]:
+def constants_given(interface: CInterface) -> list[Given]:
     """The constant pools that the caller gives."""
     return [g for g in interface.pools_given if g.structure == "constant_pools" and g.nbytes]
 
 
-def check_constants(interface: Interface, declared: dict[str, str]) -> Function:
+def check_constants(interface: CInterface, declared: dict[str, str]) -> Function:
     """int32_t check_constants(const struct constant_pools *)"""
     w = Function(f"{interface.prefix}_check_constants", "i32", {"constant_pools": "ptr"}, declared, linkage="")
     pools, given = interface.memories.of_kind("constant"), constants_given(interface)
@@ -133,11 +133,11 @@ def check_constants(interface: Interface, declared: dict[str, str]) -> Function:
 
 
 # ---- CRC-32 ----------------------------------------------------------------------------------------------------------
-def crc32_of(w: Writer, interface: Interface, pointer: Value, nbytes: int) -> Value:
+def crc32_of(w: Writer, interface: CInterface, pointer: Value, nbytes: int) -> Value:
     return w.call(symbol(f"{interface.prefix}.crc32"), "i32", pointer, constant(interface.word, nbytes))
 
 
-def crc32(interface: Interface) -> Function:
+def crc32(interface: CInterface) -> Function:
     """`@<prefix>.crc32(pointer, bytes)` of at least one byte, a bit at a time: it runs rarely, and a table would be 1 KB."""
     f = Function(f"{interface.prefix}.crc32", "i32", {"data": "ptr", "size": interface.word})
     (pointer, size), (next, done) = f.params, f.blocks("next", "done")

@@ -32,7 +32,7 @@ Place = Slot | SymbolAddress
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class BufferAddresses:
     """Where a program finds its memory: `buffers` each buffer, `flags` the byte of each variable that says whether it
     has been written, `rollback` room for `Rollback.nbytes` bytes where the program needs it, `pool` the pointer to the pool of
     threads (or null) where it has parallel steps, `interrupts` that to the interrupt flag where its loops look at it."""

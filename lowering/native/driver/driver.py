@@ -14,8 +14,8 @@ from ...elements.expression import Buffer
 from ...kernels.kernel import Branch, CheckTrue, CheckWritten, Compute, Kernel, Loop, MarkWritten, Parallel, Step
 from ...loops.ir import buffers_written
 from ...loops.program import Program
-from ...machine_code.llvm_writer import Field, Function, Value, Writer, constant, data, symbol
-from .buffer_addresses import Place, Places, address_of
+from ...machine_code.llvm_writer import Function, Member, Value, Writer, constant, data, symbol
+from .buffer_addresses import BufferAddresses, Place, address_of
 from .parallel_steps import bounds_data, fork, is_parallel, run_task
 from .variable_rollback import Rollback, rollback_of
 
@@ -24,7 +24,7 @@ MOST_CALLS = 16
 
 ROW = "{ i32, i32, i32 }"
 """Of the table of steps."""
-KERNEL, LOW, HIGH = Field(0, "i32"), Field(4, "i32"), Field(8, "i32")
+KERNEL, LOW, HIGH = Member(0, "i32"), Member(4, "i32"), Member(8, "i32")
 
 Call = tuple[int, int, int]
 """A kernel, and the first and end row that it computes."""
@@ -38,7 +38,7 @@ class Driver:
     `declared` takes what else the module needs.
     """
 
-    def __init__(self, prefix: str, program: Program, names: Sequence[str], places: Places, declared: dict[str, str],
+    def __init__(self, prefix: str, program: Program, names: Sequence[str], places: BufferAddresses, declared: dict[str, str],
                  exported: bool = False) -> None:
         check_outputs(program)
         self.linkage = "" if exported else "internal "
@@ -217,7 +217,7 @@ class Driver:
     def where_to_look(self, w: Writer, interrupts: Place) -> Value:
         """The address of the byte at which the loops of this run look."""
         words = self.pointer(w, interrupts)
-        return w.call(w.load(words, Field(START)), "ptr", words)
+        return w.call(w.load(words, Member(START)), "ptr", words)
 
     def check(self, w: Writer, place: Place, fault: int) -> None:
         """Return the number of the fault unless the byte there is set."""

@@ -11,7 +11,7 @@ from ...machine_code.llvm_writer import module, plain
 from ...memory.plan import Plan, PlannedPool, names_of
 from ...target.target import Target
 from ..llvm.emit import EmittedEarlier, emit_functions
-from .buffer_addresses import Places, Slot
+from .buffer_addresses import BufferAddresses, Slot
 from .driver import Driver
 
 
@@ -21,7 +21,7 @@ class PlacedProgram:
     is called from outside of the module. With `events`, it notes there when each step begins and ends."""
     prefix: str
     program: Program
-    places: Places
+    places: BufferAddresses
     exported: bool = False
     events: Slot | None = None
 
@@ -48,7 +48,7 @@ def module_text(programs: Sequence[PlacedProgram], target: Target, more: Sequenc
     return module(target.triple, [*emitted.declarations, *own], emitted.definitions, drivers, more, emitted.attributes)
 
 
-def written_over(function: Function, places: Places) -> frozenset[Buffer]:
+def written_over(function: Function, places: BufferAddresses) -> frozenset[Buffer]:
     """The buffers of a function that share bytes with others that it uses, and are not the same pointer to LLVM."""
     slots = [(b, place) for b in (*function.params, *function.scratch) if isinstance(place := places.buffers.get(b), Slot)]
     return frozenset(b for b, one in slots for o, other in slots if b is not o and one.index == other.index

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from ...kernels.kernel import Compute, Parallel, walk
 from ...loops.program import Program
-from ...machine_code.llvm_writer import NULL, Field, Function, Value, data, numbers, symbol
+from ...machine_code.llvm_writer import NULL, Function, Member, Value, data, numbers, symbol
 
-JOB_FRAME, JOB_FIRST = Field(0), Field(8, "i64")
+JOB_FRAME, JOB_FIRST = Member(0), Member(8, "i64")
 """Of what the tasks of one step share: the frame, and the number of the first task's bound."""
 
 

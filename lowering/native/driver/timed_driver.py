@@ -12,10 +12,10 @@ import numpy as np
 
 from ...graph.types import Array
 from ...loops.program import Program
-from ...machine_code.llvm_writer import Field, Value, Writer, constant
+from ...machine_code.llvm_writer import Member, Value, Writer, constant
 from ...target.target import Target
 from ..llvm import aarch64, riscv, x86
-from .buffer_addresses import Places, Slot
+from .buffer_addresses import BufferAddresses, Slot
 from .driver import Driver
 
 FIELDS = ("kernel", "low", "high", "begin", "end")
@@ -46,7 +46,7 @@ def noted(events: Array) -> Array:
 class TimedDriver(Driver):
     """A driver whose calls of kernels are noted at `events`."""
 
-    def __init__(self, prefix: str, program: Program, names: Sequence[str], places: Places, declared: dict[str, str],
+    def __init__(self, prefix: str, program: Program, names: Sequence[str], places: BufferAddresses, declared: dict[str, str],
                  exported: bool, events: Slot, target: Target) -> None:
         super().__init__(prefix, program, names, places, declared, exported)
         self.events, self.read_counter = events, COUNTERS[target.architecture]
@@ -60,5 +60,5 @@ class TimedDriver(Driver):
         row = w.select(w.compare("ult", count, MOST), count, -1)
         note = w.address(w.address(events, 2 * NOTE_BYTES), row, f"[{len(FIELDS)} x i64]")
         for i, value in enumerate((constant("i64", kernel), low, high, begin, end)):
-            w.keep(value, note, Field(8 * i, "i64"))
+            w.keep(value, note, Member(8 * i, "i64"))
         w.store(w.op("add", count, 1), events)

@@ -37,12 +37,12 @@ from ...loops.ir import (
     first_of,
 )
 from ...machine_code.llvm_writer import OWN_ATTRIBUTES, Writer, attribute_group, quoted
-from ...machine_code.split_module import Definition
+from ...machine_code.split_module import FunctionText
 from ...target.target import Target
 from .amx import TileInstructions
 from .instructions import Instructions
 from .llvm_text import SCALARS, lane_numbers, literal, llvm_type, spelled
-from .memory_accesses import Accesses
+from .memory_accesses import MemoryAccesses
 from .narrow_indices import NarrowIndices
 from .outline_loops import outlined_loops
 from .pointers import BlockEntry, Pointers
@@ -58,7 +58,7 @@ class EmittedEarlier:
     """Functions that are written before the others of their module, and compiled elsewhere: `texts` has each from its
     parameters on, by the first of those that are the same but for their buffers, `definitions` what has such a text."""
     texts: dict[Function, str] = field(default_factory=dict)
-    definitions: dict[str, Definition] = field(default_factory=dict)
+    definitions: dict[str, FunctionText] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class Emitter:
     target: Target
     declared: dict[str, str]
     writer: Writer = field(init=False)
-    accesses: Accesses = field(init=False)
+    accesses: MemoryAccesses = field(init=False)
     instructions: Instructions = field(init=False)
     pointers: Pointers = field(init=False)
     values: dict[Var, str] = field(default_factory=dict)
@@ -141,7 +141,7 @@ class Emitter:
 
     def __post_init__(self) -> None:
         self.writer = Writer(self.declared)
-        self.accesses = Accesses(self.writer, self.target)
+        self.accesses = MemoryAccesses(self.writer, self.target)
         self.instructions = Instructions(self.writer, self.target, self.target.enabled)
         self.pointers = Pointers(self.writer, self.index, self.value)
         self.tiles = TileInstructions(self.writer)

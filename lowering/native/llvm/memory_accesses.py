@@ -15,7 +15,7 @@ from .llvm_text import BITS, spelled, subvector, suffix
 
 
 @dataclass(slots=True)
-class Accesses:
+class MemoryAccesses:
     """Accesses to elements that lie in memory as LLVM's `scalar`, aligned as one element. Only the first `active` lanes,
     and of those the ones where `mask` is true (an operand, or empty), are read or written; the others are 0."""
     writer: Writer

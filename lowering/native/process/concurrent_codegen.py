@@ -17,7 +17,7 @@ from ...loops.ir import Function, first_of
 from ...machine_code.codegen import SHAPES_TILES, binding, object_of
 from ...machine_code.link import is_supported
 from ...machine_code.llvm_writer import module, plain
-from ...machine_code.split_module import Definition
+from ...machine_code.split_module import FunctionText
 from ...machine_code.worker_processes import Worker, processors
 from ...target.target import Target
 from ..llvm.emit import EmittedEarlier, attributes, emit_function, own_definitions
@@ -35,7 +35,7 @@ class Batch:
     names: list[str] = field(default_factory=list)
     code: bytes = b""
 
-    def add(self, definition: Definition) -> None:
+    def add(self, definition: FunctionText) -> None:
         self.lines += definition.exported
         self.names.append(definition.name.strip('"'))
 
@@ -75,7 +75,7 @@ class ConcurrentCodegen:
         if text in definitions:
             return
         name = f"early.{len(definitions)}_{plain(function.name)}"
-        definitions[text] = Definition(tuple(f"define internal void @{name}{text}".split("\n")))
+        definitions[text] = FunctionText(tuple(f"define internal void @{name}{text}".split("\n")))
         self._open.add(definitions[text])
         if len(self._open.lines) >= LINES_OF_A_BATCH:
             self._start()

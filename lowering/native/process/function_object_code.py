@@ -13,21 +13,21 @@ from ....runtime.function_object import MOST, TENSOR_WORDS, Word
 from ....runtime.later import Later
 from ....runtime.python_layout import COUNT, DATA, DTYPE, EXTENTS, FLAGS, ITEMS, RANK, TYPE, is_known
 from ...machine_code.codegen import Engine
-from ...machine_code.llvm_writer import NULL, Block, Field, Function, Value, constant, module
+from ...machine_code.llvm_writer import NULL, Block, Function, Member, Value, constant, module
 from ...target.presets import host
 
 ENTRY = "tosaic.call"
 WORD = 8
 """Bytes of a word of the table, and of a pointer."""
 
-OBJECT_TYPE = Field(TYPE)
+OBJECT_TYPE = Member(TYPE)
 """Of every object of CPython."""
 
-ARRAY_DATA, ARRAY_RANK, ARRAY_EXTENTS = Field(DATA), Field(RANK, "i32"), Field(EXTENTS)
-ARRAY_DTYPE, ARRAY_FLAGS = Field(DTYPE), Field(FLAGS, "i32")
-TUPLE_COUNT = Field(COUNT, "i64")
-TENSOR_DTYPE, TENSOR_RANK = Field(0), Field(WORD, "i64")
-TENSOR_EXTENTS, TENSOR_BYTES = Field(2 * WORD), Field(3 * WORD, "i64")
+ARRAY_DATA, ARRAY_RANK, ARRAY_EXTENTS = Member(DATA), Member(RANK, "i32"), Member(EXTENTS)
+ARRAY_DTYPE, ARRAY_FLAGS = Member(DTYPE), Member(FLAGS, "i32")
+TUPLE_COUNT = Member(COUNT, "i64")
+TENSOR_DTYPE, TENSOR_RANK = Member(0), Member(WORD, "i64")
+TENSOR_EXTENTS, TENSOR_BYTES = Member(2 * WORD), Member(3 * WORD, "i64")
 
 READABLE, WRITABLE = 0x0101, 0x0501
 """NumPy's flags: C-contiguous and aligned, and writable."""
@@ -119,7 +119,7 @@ class Caller(Function):
     # ---- the table ---------------------------------------------------------------------------------------------------
     def word(self, number: Word, type: str = "ptr") -> Value:
         """A word of the table."""
-        return self.load(self.table, Field(WORD * number, type))
+        return self.load(self.table, Member(WORD * number, type))
 
     def tensor(self, number: Value) -> Value:
         """The address of a tensor's words."""
@@ -172,7 +172,7 @@ class Caller(Function):
         """The only keyword is `out`: an array, or a tuple of arrays."""
         several, single, look = self.blocks("several", "single", "look")
         self.require(self.compare("eq", self.load(self.names, TUPLE_COUNT), 1), self.slow)
-        keyword = self.load(self.names, Field(ITEMS))
+        keyword = self.load(self.names, Member(ITEMS))
         self.require(self.compare("eq", keyword, self.word(Word.OUT)), self.slow)
         place = self.address(self.objects, self.count_given, "ptr")
         value = self.load(place, "ptr")

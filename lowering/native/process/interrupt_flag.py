@@ -16,8 +16,8 @@ from ...machine_code.codegen import Engine, compiled_image
 from ...machine_code.llvm_writer import (
     NULL,
     OWN_ATTRIBUTES,
-    Field,
     Function,
+    Member,
     Value,
     attribute_group,
     constant,
@@ -34,7 +34,7 @@ LARGEST_ACTION = 256
 
 SIGINT = constant("i32", 2)
 
-PREVIOUS, MAIN, NEVER = Field(interrupts.PREVIOUS), Field(interrupts.MAIN, "i64"), interrupts.NEVER
+PREVIOUS, MAIN, NEVER = Member(interrupts.PREVIOUS), Member(interrupts.MAIN, "i64"), interrupts.NEVER
 """Where things lie in the memory: the handler before ours, the main thread's number, a byte that is never set."""
 
 WORDS = symbol("interrupt.memory")

@@ -24,7 +24,7 @@ from ...memory.buffers import aligned as rounded
 from ...memory.plan import Plan
 from ...target.presets import host
 from ...target.target import Target
-from ..driver.buffer_addresses import Place, Places, Slot
+from ..driver.buffer_addresses import BufferAddresses, Place, Slot
 from ..driver.module import PlacedProgram, constants_read, module_text, pool_slots, pools_used
 from ..driver.parallel_steps import is_parallel, most_tasks
 from ..driver.timed_driver import COUNTERS
@@ -130,7 +130,7 @@ def timed_text(program: Program, plan: Plan, target: Target) -> str:
     return module_text([PlacedProgram(PREFIX, program, places, exported=True, events=events)], target)
 
 
-def frame_places(program: Program, plan: Plan) -> Places:
+def frame_places(program: Program, plan: Plan) -> BufferAddresses:
     """The frame of `runtime.executable.Code`: inputs, outputs, variables, their flags, pools (and the room for copies
     of variables), the pool of threads if there are parallel steps, the interrupt flag if there are loops, constants."""
     variables = [v.buffer for v in program.variables]
@@ -142,8 +142,8 @@ def frame_places(program: Program, plan: Plan) -> Places:
     after = first + len(pools_used(plan))
     threads, interrupts = is_parallel(program), is_interruptible(program)
     buffers |= {b: Slot(after + 1 + threads + interrupts + i) for i, b in enumerate(constants_read(program))}
-    return Places(buffers, flags, Slot(after), Slot(after + 1) if threads else None,
-                  Slot(after + 1 + threads) if interrupts else None)
+    return BufferAddresses(buffers, flags, Slot(after), Slot(after + 1) if threads else None,
+                           Slot(after + 1 + threads) if interrupts else None)
 
 
 def frame_size(program: Program, plan: Plan) -> int:

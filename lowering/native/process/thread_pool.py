@@ -16,7 +16,17 @@ from ....runtime.later import Later
 from ....runtime.records import dataclass
 from ....runtime.threads import MOST, PoolCode
 from ...machine_code.codegen import Engine
-from ...machine_code.llvm_writer import NULL, OWN_ATTRIBUTES, Field, Function, Operand, Value, attribute_group, constant, module
+from ...machine_code.llvm_writer import (
+    NULL,
+    OWN_ATTRIBUTES,
+    Function,
+    Member,
+    Operand,
+    Value,
+    attribute_group,
+    constant,
+    module,
+)
 from ...target.presets import host
 from ...target.target import Target
 from ..llvm import aarch64, x86
@@ -27,19 +37,19 @@ NEEDED = frozenset({"pthread_create", "pthread_join", "pthread_sigmask", "syscal
 
 
 # ---- memory ----------------------------------------------------------------------------------------------------------
-STATE = Field(0, "i32")
-UNCLAIMED, TASK, ARGUMENT, TASKS, LIMIT = Field(64, "i64"), Field(72), Field(80), Field(88, "i64"), Field(96, "i64")
+STATE = Member(0, "i32")
+UNCLAIMED, TASK, ARGUMENT, TASKS, LIMIT = Member(64, "i64"), Member(72), Member(80), Member(88, "i64"), Member(96, "i64")
 FLOAT_MODE = 104
-SLEEPERS, BUSY, STARTED, REFUSED = Field(128, "i32"), Field(192, "i32"), Field(196, "i32"), Field(200, "i32")
-STOPPED, SPIN, WAITING = Field(204, "i32"), Field(208, "i32"), Field(212, "i32")
+SLEEPERS, BUSY, STARTED, REFUSED = Member(128, "i32"), Member(192, "i32"), Member(196, "i32"), Member(200, "i32")
+STOPPED, SPIN, WAITING = Member(204, "i32"), Member(208, "i32"), Member(212, "i32")
 SLOTS, SLOT_BYTES = 256, 32
 """Where things lie in the memory of a pool: the word, the job (with the caller's mode of floats, which its workers take over),
 threads. `UNCLAIMED` has a bit for each task."""
 
-POOL, NUMBER, THREAD, SEEN = Field(0), Field(8, "i64"), Field(16), Field(24, "i32")
+POOL, NUMBER, THREAD, SEEN = Member(0), Member(8, "i64"), Member(16), Member(24, "i32")
 """Of a worker's slot: the pool, its number, its thread, and the job before the first that it may join."""
 
-VIEW_POOL, VIEW_LIMIT = Field(0), Field(8, "i64")
+VIEW_POOL, VIEW_LIMIT = Member(0), Member(8, "i64")
 """Of what a program is given: the pool, and how many threads may be used."""
 
 INSIDE, OPEN, JOB_SHIFT = 255, 256, 9

@@ -28,7 +28,7 @@ Key = tuple[Bit, Bit, Bit]
 Pair = tuple[Bit, Bit]
 
 
-class Node(NamedTuple):
+class DiagramNode(NamedTuple):
     """`high` where variable number `variable` is true, else `low`."""
     variable: int
     low: Bit
@@ -41,8 +41,8 @@ class Bits:
     def __init__(self) -> None:
         self.atoms: list[Atom] = []
         self._numbers: dict[Atom, int] = {}
-        self._nodes: list[Node] = [Node(1 << 30, 0, 0), Node(1 << 30, 1, 1)]
-        self._known: dict[Node, Bit] = {}
+        self._nodes: list[DiagramNode] = [DiagramNode(1 << 30, 0, 0), DiagramNode(1 << 30, 1, 1)]
+        self._known: dict[DiagramNode, Bit] = {}
         self._choices: dict[Key, Bit] = {}
 
     def atom(self, atom: Atom) -> Bit:
@@ -60,7 +60,7 @@ class Bits:
     def _node(self, variable: int, low: Bit, high: Bit) -> Bit:
         if low == high:
             return low
-        node = Node(variable, low, high)
+        node = DiagramNode(variable, low, high)
         if node not in self._known:
             self._known[node] = len(self._nodes)
             self._nodes.append(node)

@@ -35,18 +35,18 @@ from ..tensorflow.control_flow import branch
 from ..tensorflow.special import Scope
 from .conditions import Conditions, Known
 from .decision_diagrams import FALSE, TRUE, Bit
-from .items import Item, Loop, canonical, is_free, message_of
+from .items import Item, LoopFrame, canonical, is_free, message_of
 from .liveness import Liveness, needs
 
 if TYPE_CHECKING:
     from ..tensorflow.translate import Translation
 
-EmitLoop = Callable[["Functionalization", Loop, Bit, Known], None]
+EmitLoop = Callable[["Functionalization", LoopFrame, Bit, Known], None]
 """Emits a frame as WHILE_LOOP: `loops`, which stands above."""
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ItemGroup:
     """Items before a condition's regions, in them (true, false), and behind them."""
     before: list[Item]
     sides: tuple[list[Item], list[Item]]
@@ -79,7 +79,7 @@ class Functionalization(Conditions):
             self.t.require(self.condition(bit, known), f"%{value.name} is fetched, but it is dead", place)
         return self.datum(value, known)
 
-    def count(self, loop: Loop) -> None:
+    def count(self, loop: LoopFrame) -> None:
         ends: list[Hashable] = [v for o in (*loop.sinks.values(), *loop.exits) for v in self.live.frames.inputs[o]]
         ends += dict.fromkeys(canonical(data_operands(o)[0], self.live.makers) for o in loop.sinks.values())
         bits = [self.live.all_live(o) for o in (*loop.sinks.values(), *loop.exits)]
@@ -135,7 +135,7 @@ class Functionalization(Conditions):
         known.update((v, datum) for v, datum in zip(exported, found) if datum is not None)
         return group.after
 
-    def divided(self, pending: list[Item], chosen: Bit, care: Bit) -> Group:
+    def divided(self, pending: list[Item], chosen: Bit, care: Bit) -> ItemGroup:
         """Which items go into the regions: those that are live on one side only and need nothing that comes behind; Merges of
         what is in there go into both."""
         sides: tuple[list[Item], list[Item]] = ([], [])
@@ -160,7 +160,7 @@ class Functionalization(Conditions):
             else:
                 after.append(item)
                 late.update(item.writes)
-        return Group(before, sides, after)
+        return ItemGroup(before, sides, after)
 
     def side(self, item: Item, chosen: Bit, care: Bit) -> int | None:
         """0 where it is live only if the condition holds, 1 where only if it does not."""
@@ -171,7 +171,7 @@ class Functionalization(Conditions):
             return 0
         return 1 if self.bits.implies(live, self.bits.negation(chosen)) else None
 
-    def exported(self, group: Group) -> list[Hashable]:
+    def exported(self, group: ItemGroup) -> list[Hashable]:
         """What is made in the regions and read by something that is not in them."""
         inside = {id(i): i for side in group.sides for i in side}.values()
         reads: dict[Hashable, int] = {}

@@ -43,7 +43,7 @@ class Message(NamedTuple):
 class Item:
     """An operation, or a loop, at its place in a frame."""
     operation: Operation | None
-    loop: Loop | None
+    loop: LoopFrame | None
     bit: Bit
     reads: tuple[Hashable, ...]
     writes: tuple[Hashable, ...]
@@ -53,7 +53,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Loop:
+class LoopFrame:
     """A frame: what runs in each of its iterations, in order. The root frame is one that runs once.
 
     `entered`: when it runs at all. `care`: what holds in every iteration. `again`: whether another iteration follows.

@@ -31,7 +31,7 @@ from ...dialects.tf_executor.operators import (
 )
 from ...graph.graph import Module, Operation, Value
 from .decision_diagrams import FALSE, TRUE, Atom, Bit, Bits
-from .items import Effect, Item, Loop, Message, canonical, merge_of, message_of
+from .items import Effect, Item, LoopFrame, Message, canonical, merge_of, message_of
 from .touching import Touching
 
 Unit = Operation | Frame
@@ -122,7 +122,7 @@ class Liveness:
         return self.all_live(send)
 
     # ---- frames ------------------------------------------------------------------------------------------------------
-    def loop(self, frame: Frame) -> Loop:
+    def loop(self, frame: Frame) -> LoopFrame:
         """A frame. Every Source is taken to be live in all iterations but the first, until one turns out not to be."""
         sources = {o for o in self.inside.get(frame, ()) if isinstance(o.op, NextIterationSource)}
         if frame.parent is None:
@@ -137,7 +137,7 @@ class Liveness:
                 return found
             sources = right
 
-    def attempt(self, frame: Frame, entered: Bit, lasting: set[Operation]) -> tuple[Loop, set[Operation]]:
+    def attempt(self, frame: Frame, entered: Bit, lasting: set[Operation]) -> tuple[LoopFrame, set[Operation]]:
         """The frame if the Sources that are `lasting` are live in every iteration but the first, and those of them that are."""
         bits, own = self.manager, self.inside.get(frame, [])
         sources = [o for o in own if isinstance(o.op, NextIterationSource)]
@@ -157,8 +157,9 @@ class Liveness:
             care, bits.negation(go)))
         self.leave(exits, ending, entered)
         starts = self.starts([s for s in sources if s in lasting])
-        return Loop(frame, items, tuple(self.enters.get(frame, ())), tuple(sources), sinks, exits, entered, care, go, starts,
-                    ending, frozenset(lasting)), right
+        return LoopFrame(frame, items, tuple(self.enters.get(frame, ())), tuple(sources), sinks, exits, entered, care, go,
+                         starts,
+                         ending, frozenset(lasting)), right
 
     def begin(self, frame: Frame, sources: Sequence[Operation], again: Sequence[Bit], first: Bit, care: Bit) -> None:
         """The bits of what an iteration starts with."""
@@ -283,4 +284,4 @@ def needs(atom: Atom) -> list[Hashable]:
             return []
 
 
-__all__ = ["FALSE", "TRUE", "Effect", "Item", "Liveness", "Loop", "Message"]
+__all__ = ["FALSE", "TRUE", "Effect", "Item", "Liveness", "LoopFrame", "Message"]

@@ -18,14 +18,14 @@ from ...dialects.tf_executor.operators import Island, Merge, Switch, data_operan
 from ...graph.graph import Operation, Value
 from ..tensorflow.control_flow import loop as while_loop
 from .decision_diagrams import FALSE, TRUE, Atom, Bit
-from .items import Effect, Item, Loop, canonical
+from .items import Effect, Item, LoopFrame, canonical
 
 if TYPE_CHECKING:
     from .conditions import Known
     from .emit import Functionalization
 
 
-def emit_loop(f: Functionalization, loop: Loop, care: Bit, known: Known) -> None:
+def emit_loop(f: Functionalization, loop: LoopFrame, care: Bit, known: Known) -> None:
     """Emit a frame where `care` holds; its Exits are known then."""
     inside = dict(known)
     for enter in loop.enters:
@@ -39,7 +39,7 @@ def emit_loop(f: Functionalization, loop: Loop, care: Bit, known: Known) -> None
 class Emission:
     """One frame; `known` is what its iterations know from outside."""
     f: Functionalization
-    loop: Loop
+    loop: LoopFrame
     care: Bit
     known: Known
 

@@ -16,11 +16,11 @@ from ...loops.ir import Literal, Operand, Type
 from ...target.target import Target
 from ..nest.axis_blocks import Terms
 from ..nest.loop_nest import At
-from ..nest.padding_conditions import Conditions
-from ..nest.row_range import Rows, nested
+from ..nest.padding_conditions import PaddingConditions
+from ..nest.row_range import RowRange, nested
 from ..nest.tile_axis import Piece, Tiles, balanced
 from ..vectorize.epilogue import EpilogueWriter, OutputBlock
-from .cache_blocking import Blocks
+from .cache_blocking import CacheBlocks
 from .choose import ContractionChoice
 from .micro_kernel import Multiply, columns
 from .pack_b import Panels, narrow, packed, unpacked
@@ -36,7 +36,7 @@ MAX_PREFETCHED_ROWS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class PanelGroup:
     """Panels of one shape: `count` of `size` columns from `start` on; those of a block lie in scratch from column `offset`
     on, padding counted."""
     start: int
@@ -61,7 +61,7 @@ class Copies:
 
 
 def lower(
-    b: Builder, pattern: Contraction, choice: ContractionChoice, blocks: Blocks, target: Target, rows: Rows | None
+    b: Builder, pattern: Contraction, choice: ContractionChoice, blocks: CacheBlocks, target: Target, rows: RowRange | None
 ) -> None:
     product = Blocked(b, pattern, choice, blocks, target)
     nested(b, pattern.outer, {}, product.batch, rows)
@@ -70,22 +70,23 @@ def lower(
 class Blocked:
     """The product, while its loops are written."""
 
-    def __init__(self, b: Builder, pattern: Contraction, choice: ContractionChoice, blocks: Blocks, target: Target) -> None:
+    def __init__(self, b: Builder, pattern: Contraction, choice: ContractionChoice, blocks: CacheBlocks,
+                 target: Target) -> None:
         self.b, self.pattern, self.blocks, self.target, self.lanes = b, pattern, blocks, target, choice.lanes
         (self.k,) = pattern.reduce.axes
         self.m, self.n, self.dtype = pattern.m, pattern.n, pattern.reduce.dtype
         (t, vectors), *others = cut = columns(pattern, choice, target)
-        self.main = Group(t.start, t.size, t.count, vectors, 0)
+        self.main = PanelGroup(t.start, t.size, t.count, vectors, 0)
         self.each = min(blocks.panels, t.count)
         self.width = self.each * self.main.width
         self.rest = None
         for t, vectors in others:
-            self.rest = Group(t.start, t.size, 1, vectors, self.width)
+            self.rest = PanelGroup(t.start, t.size, 1, vectors, self.width)
             self.width += self.rest.width
         self.heights = balanced(pattern.rows, choice.tile.rows)
         self.tiles = COPIED_TILES if blocks.copied == "m" else 1
         self.writer = EpilogueWriter(b, target, pattern.nest, pattern.reduce, choice.tile.rows * self.main.width)
-        self.multiply = Multiply(b, target, pattern, Conditions.of(pattern.reduce, pattern.m, pattern.n))
+        self.multiply = Multiply(b, target, pattern, PaddingConditions.of(pattern.reduce, pattern.m, pattern.n))
         self.copies = self.scratch(choice, cut)
 
     def scratch(self, choice: ContractionChoice, cut: list[tuple[Tiles, tuple[Piece, ...]]]) -> Copies:
@@ -127,13 +128,13 @@ class Blocked:
             number = Axis("tiles", tiles.blocks)
             self.b.loop(number, lambda: self.rows(at, panels, terms, t, replace(tiles, number=Affine.of(number))))
 
-    def groups(self, panels: Terms, run: Callable[[Group, Each], None]) -> None:
+    def groups(self, panels: Terms, run: Callable[[PanelGroup, Each], None]) -> None:
         """Run for the panels of each shape that the block has."""
         run(self.main, panels.loop)
         if rest := self.rest:
             panels.when_last(lambda: run(rest, lambda inside: inside(Affine())))
 
-    def column(self, at: At, panels: Terms, group: Group) -> At:
+    def column(self, at: At, panels: Terms, group: PanelGroup) -> At:
         """Where the first panel of the block begins."""
         return {**at, self.n: panels.start * group.size + group.start if group is self.main else Affine.of(group.start)}
 
@@ -145,7 +146,7 @@ class Blocked:
         def row(tile: Affine) -> None:
             self.groups(panels, lambda group, each: of_group(tile, group, each))
 
-        def of_group(tile: Affine, group: Group, each: Each) -> None:
+        def of_group(tile: Affine, group: PanelGroup, each: Each) -> None:
             here = self.column(place(tile), panels, group)
             each(lambda number: self.tile(BlockedTile(
                 {**here, self.n: here[self.n] + number * group.size}, terms, t.size, group, number, tile)))
@@ -238,6 +239,6 @@ class BlockedTile:
     at: At
     terms: Terms
     rows: int
-    group: Group
+    group: PanelGroup
     number: Affine
     among: Affine

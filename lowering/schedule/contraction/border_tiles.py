@@ -12,7 +12,7 @@ from ...elements.affine import Affine, Axis
 from ...loops.builder import Builder
 from ...loops.cost import tile_step_cycles
 from ...target.target import Target
-from ..code_size_model import SLOWDOWN_CYCLES, SLOWDOWN_FRACTION, Code, cheapest, price_of, tolerated
+from ..code_size_model import SLOWDOWN_CYCLES, SLOWDOWN_FRACTION, TileCode, cheapest, price_of, tolerated
 from ..nest.tile_axis import Cut, Piece, Tiles, balanced, over, peel, repeating
 from .register_tile import Tile
 
@@ -29,7 +29,7 @@ MAX_ROW_VECTORS = 8
 
 
 def heights(extent: int, inside: tuple[int, int], tile: Tile, single: bool, cut: Cut, passes: int, target: Target,
-            tested: bool = False, code: Code | None = None, again: bool = False, fractions: Sequence[float] = (),
+            tested: bool = False, code: TileCode | None = None, again: bool = False, fractions: Sequence[float] = (),
             packed_rows: float | None = None) -> list[Tiles]:
     """The tiles of `extent` rows, of which those `inside` meet no condition. With `single` the border goes by single
     rows in any case; `cut` is how these cut the columns, `passes` how often all is done. With `tested` some rows at the border
@@ -77,7 +77,7 @@ def mean(fractions: Sequence[float], tiles: Tiles) -> float:
     return sum(rows) / len(rows) if rows else 1
 
 
-def lines(tiles: Sequence[Tiles], inside: tuple[int, int], cut: Cut, code: Code) -> int:
+def lines(tiles: Sequence[Tiles], inside: tuple[int, int], cut: Cut, code: TileCode) -> int:
     """Lines of the code of tiles: each size once, and each at the border that is no single row."""
     vectors = max(len(pieces) for _, pieces in cut)
     alike = {t.size for t in tiles if t.size == 1 or inside[0] <= t.start <= t.end <= inside[1]}

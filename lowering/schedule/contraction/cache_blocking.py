@@ -21,7 +21,7 @@ where nothing is read again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Blocks:
+class CacheBlocks:
     """`depth` elements of K and `panels` panels of columns at a time. `copied` says whether the rows of a tile are copied
     first, next to each other, and along which axis they are contiguous: "k" or "m". `filled` says whether panels are packed
     first, if they are not constant."""
@@ -35,7 +35,7 @@ class Blocks:
         return f"blocks of {self.depth} terms by {self.panels} panels{rows}"
 
 
-def choose_blocks(pattern: Contraction, tile: Tile, lanes: int, constant: bool, target: Target) -> Blocks | None:
+def choose_blocks(pattern: Contraction, tile: Tile, lanes: int, constant: bool, target: Target) -> CacheBlocks | None:
     """Blocks where b is much for the second-level cache, and so is a, or b comes while running, or where many panels would
     compute a again and again; else None. With few rows b is read as it lies."""
     size = ITEM_SIZES[pattern.reduce.dtype]
@@ -46,7 +46,7 @@ def choose_blocks(pattern: Contraction, tile: Tile, lanes: int, constant: bool, 
     if few and not constant and large and contiguous(pattern):
         terms = MIN_UNPACKED_TERMS if pattern.rows <= tile.rows else UNPACKED_TERMS
         panels = target.block_bytes // (max(pattern.rows, terms) * width * size)
-        return Blocks(terms, even(-(-pattern.n.extent // width), max(1, panels), 1), filled=False)
+        return CacheBlocks(terms, even(-(-pattern.n.extent // width), max(1, panels), 1), filled=False)
     again = (
         is_float(pattern.reduce.dtype) and not isinstance(pattern.a, Load) and pattern.n.extent >= MIN_RECOMPUTED_PANELS * width
     )
@@ -55,7 +55,7 @@ def choose_blocks(pattern: Contraction, tile: Tile, lanes: int, constant: bool, 
     most = max(lanes, target.l1_bytes * 5 // 8 // (tile.rows * size))
     depth = even(pattern.depth, most, lanes)
     panels = even(-(-pattern.n.extent // width), max(1, target.block_bytes // (depth * width * size)), 1)
-    return Blocks(depth, panels, copied(pattern, tile, target.costs))
+    return CacheBlocks(depth, panels, copied(pattern, tile, target.costs))
 
 
 def can_block(pattern: Contraction, lanes: int, constant: bool, target: Target) -> bool:

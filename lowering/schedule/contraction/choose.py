@@ -13,14 +13,14 @@ from ...elements.expression import Load, Reduce, is_float
 from ...elements.traverse import loads, loads_beside, nodes
 from ...graph.types import ITEM_SIZES
 from ...target.target import Target
-from ..code_size_model import Code, share_of
+from ..code_size_model import TileCode, share_of
 from ..nest.constant_data import is_constant
 from ..nest.loop_nest import Nest
-from ..nest.padding_conditions import Conditions
+from ..nest.padding_conditions import PaddingConditions
 from ..strategy import Precision
 from ..vectorize.epilogue import operations
 from .bf16_split.choose import choose_by_limbs
-from .cache_blocking import Blocks, choose_blocks
+from .cache_blocking import CacheBlocks, choose_blocks
 from .int8.amx_choose import choose_tiles
 from .int8.vnni import bytes_of, can_pack_all_rows, prefixes, rows_of_group
 from .pattern import Contraction
@@ -50,7 +50,7 @@ class ContractionChoice:
     step: str
     packing: str
     columns_first: bool
-    blocks: Blocks | None = None
+    blocks: CacheBlocks | None = None
     prefetching: bool = False
     group: int | None = None
     """Rows of a product of bytes that are packed together; None: all, where columns come first, else those of a tile."""
@@ -151,7 +151,7 @@ def others(pattern: Contraction, choice: ContractionChoice, target: Target) -> I
         yield from (replace(choice, tile=plain, columns_first=first, blocks=None) for first in (True, False))
 
 
-def in_blocks(pattern: Contraction, lanes: int, constant: bool, target: Target) -> tuple[Tile, Blocks] | None:
+def in_blocks(pattern: Contraction, lanes: int, constant: bool, target: Target) -> tuple[Tile, CacheBlocks] | None:
     """The tile and the blocks of a product for which blocks are better; a smaller tile for less work, if its blocks are
     alike."""
     whole, less = (choose_tile(pattern.rows, pattern.n.extent, lanes, target, False, target.costs.blocked_tile_prices, code)
@@ -166,13 +166,13 @@ def in_blocks(pattern: Contraction, lanes: int, constant: bool, target: Target) 
     return (less, others) if others and alike else (whole, blocks)
 
 
-def code_of(pattern: Contraction, group: int = 1) -> Code:
+def code_of(pattern: Contraction, group: int = 1) -> TileCode:
     """What the code of a tile costs, beside its work."""
     steps = pattern.depth * pattern.iterations * math.prod(a.extent for a in pattern.outer)
-    taps = math.prod(a.extent for a in Conditions.of(pattern.reduce, pattern.m, pattern.n).tapped)
+    taps = math.prod(a.extent for a in PaddingConditions.of(pattern.reduce, pattern.m, pattern.n).tapped)
     last = pattern.reduce.axes[-1].extent if group == 1 else -(-pattern.depth // group)
-    return Code(steps, operations(pattern.a), operations(pattern.nest.value, pattern.reduce), taps, last,
-                share_of(pattern.nest.value))
+    return TileCode(steps, operations(pattern.a), operations(pattern.nest.value, pattern.reduce), taps, last,
+                    share_of(pattern.nest.value))
 
 
 def places_with_conditions(pattern: Contraction) -> int:

@@ -10,7 +10,7 @@ from ....runtime.records import dataclass
 from ...loops.builder import Builder
 from ...target.target import Target
 from ..nest.loop_nest import Nest
-from ..nest.row_range import Rows
+from ..nest.row_range import RowRange
 from ..strategy import Constraints, Strategy
 from . import blocked_loops, macro_loops
 from .bf16_split import amx_loops
@@ -44,7 +44,7 @@ class Bf16LimbTiles(ContractionStrategy):
     """Products of bfloat16 limbs of float32, on a matrix unit (AMX)."""
     __slots__ = ()
 
-    def lower(self, b: Builder, rows: Rows | None) -> None:
+    def lower(self, b: Builder, rows: RowRange | None) -> None:
         amx_loops.lower(b, self.pattern, self.choice.step, self.target, rows)
 
 
@@ -52,7 +52,7 @@ class Int8MatrixTiles(ContractionStrategy):
     """Products of bytes on a matrix unit (AMX)."""
     __slots__ = ()
 
-    def lower(self, b: Builder, rows: Rows | None) -> None:
+    def lower(self, b: Builder, rows: RowRange | None) -> None:
         amx_macro_loops.lower(b, self.pattern, self.target, rows)
 
 
@@ -60,7 +60,7 @@ class Int8DotTiles(ContractionStrategy):
     """Products of bytes, four at a time in each lane (VNNI)."""
     __slots__ = ()
 
-    def lower(self, b: Builder, rows: Rows | None) -> None:
+    def lower(self, b: Builder, rows: RowRange | None) -> None:
         macro_loops.lower(b, self.pattern, self.choice, self.target, rows)
 
 
@@ -68,7 +68,7 @@ class VectorTiles(ContractionStrategy):
     """One element of K at a time, by vectors, in blocks of K and of columns where operands are too large for the caches."""
     __slots__ = ()
 
-    def lower(self, b: Builder, rows: Rows | None) -> None:
+    def lower(self, b: Builder, rows: RowRange | None) -> None:
         if self.choice.blocks:
             blocked_loops.lower(b, self.pattern, self.choice, self.choice.blocks, self.target, rows)
         else:

@@ -15,7 +15,7 @@ from ...loops.builder import Builder
 from ...loops.ir import Literal, Operand, Type
 from ...target.target import Target
 from ..nest.loop_nest import At, Nest, free_axes, is_dense, main_reduction
-from ..nest.row_range import Rows, nested
+from ..nest.row_range import RowRange, nested
 from ..nest.tile_axis import Piece, balanced, over
 from ..strategy import Constraints, Strategy
 from ..vectorize.epilogue import EpilogueWriter, OutputBlock
@@ -48,7 +48,7 @@ class Gemv(Strategy):
         choice = recognise(nest, constraints.target, constraints.by_rows) if is_dense(nest) else None
         return Gemv(nest, constraints.target, choice) if choice else None
 
-    def lower(self, b: Builder, rows: Rows | None) -> None:
+    def lower(self, b: Builder, rows: RowRange | None) -> None:
         lower(b, self.nest, self.choice, self.target, rows)
 
     def alternatives(self) -> Iterator[Gemv]:
@@ -105,7 +105,7 @@ def recognise(nest: Nest, target: Target, rows: bool) -> MatrixVectorChoice | No
     return MatrixVectorChoice(min(MAX_ROWS, most, inner[-1].extent), VECTORS_OF_A_ROW, lanes)
 
 
-def lower(b: Builder, nest: Nest, choice: MatrixVectorChoice, target: Target, rows: Rows | None) -> None:
+def lower(b: Builder, nest: Nest, choice: MatrixVectorChoice, target: Target, rows: RowRange | None) -> None:
     pattern, (*outer, m) = pattern_of(nest), nest.axes
     assert pattern is not None
     writer = EpilogueWriter(b, target, nest, pattern.reduce, choice.rows)

@@ -14,8 +14,8 @@ from ...elements.expression import Expr
 from ...loops.builder import Builder
 from ...target.target import Target
 from ..nest.loop_nest import At
-from ..nest.padding_conditions import Conditions
-from ..nest.row_range import Rows, nested, over_tested
+from ..nest.padding_conditions import PaddingConditions
+from ..nest.row_range import RowRange, nested, over_tested
 from ..nest.tile_axis import Cut, Piece, Tiles, balanced, interior, over
 from ..vectorize.epilogue import EpilogueWriter
 from .border_tiles import grouped_panels, heights, over_both_ends
@@ -30,7 +30,7 @@ MAX_COUNTED_PLACES = 128
 """Of outer axes, for which rows of outputs are not counted."""
 
 
-def alike_in_each(pattern: Contraction, choice: ContractionChoice, conditions: Conditions) -> Tiles | None:
+def alike_in_each(pattern: Contraction, choice: ContractionChoice, conditions: PaddingConditions) -> Tiles | None:
     """Tiles of one size for the rows of outputs that there are at each place of the outer axes, more here and fewer there; the
     last computes rows again."""
     if pattern.m is None or not pattern.tested or conditions.rows or not may_repeat(pattern, choice.lanes):
@@ -66,7 +66,7 @@ class Loops:
     wide: Cut
     groups: Axis | None
 
-    def write(self, fill: Callable[[At], None] | None, rows: Rows | None) -> None:
+    def write(self, fill: Callable[[At], None] | None, rows: RowRange | None) -> None:
         """All of it; `fill` packs the panels of the batch at a place."""
         pattern = self.pattern
         if fill is None and not (self.columns_first and pattern.batch):
@@ -82,7 +82,7 @@ class Loops:
 
         nested(self.b, first, {}, batch, rows if first else None, pattern.nest.where)
 
-    def inner(self, axes: tuple[Axis, ...], at: At, rows: Rows | None) -> None:
+    def inner(self, axes: tuple[Axis, ...], at: At, rows: RowRange | None) -> None:
         if not self.columns_first:
             nested(self.b, axes, at, self.row_major, rows, self.pattern.nest.where)
         elif self.groups:
@@ -97,7 +97,7 @@ class Loops:
                               self.wide if m.size == 1 else self.widths)
         self.over_rows(at, line)
 
-    def column_major(self, axes: tuple[Axis, ...], at: At, rows: Rows | None) -> None:
+    def column_major(self, axes: tuple[Axis, ...], at: At, rows: RowRange | None) -> None:
         step, where = self.product.step, self.pattern.nest.where
         if step.packs_rows:
             nested(self.b, axes, at, lambda at: self.over_rows(at, lambda at, m: step.pack(at, m.size)))
@@ -128,12 +128,12 @@ class Loops:
             over(self.b, [t], lambda start, _: run({**at, self.pattern.n: start}, vectors, panel.size))
 
 
-def lower(b: Builder, pattern: Contraction, choice: ContractionChoice, target: Target, rows: Rows | None) -> None:
+def lower(b: Builder, pattern: Contraction, choice: ContractionChoice, target: Target, rows: RowRange | None) -> None:
     """Without blocks of K, by vectors."""
     if choice.step == "dot4" and rows:
         choice = replace(choice, columns_first=False, prefetching=False, group=None)
     groups = Axis("group", pattern.rows // choice.group) if choice.group else None
-    conditions, widths = Conditions.of(pattern.reduce, pattern.m, pattern.n), columns(pattern, choice, target)
+    conditions, widths = PaddingConditions.of(pattern.reduce, pattern.m, pattern.n), columns(pattern, choice, target)
     wide = widths if choice.columns_first or choice.tile.rows == 1 else grouped_panels(widths)
     found = operands(b, pattern, choice, target, conditions, widths, groups)
     largest = max(count * sum(p.lanes for p in vectors) for count, cut in ((choice.tile.rows, widths), (1, wide))
@@ -172,7 +172,8 @@ class Operands:
     test_cycles: float | None = None
 
 
-def operands(b: Builder, pattern: Contraction, choice: ContractionChoice, target: Target, conditions: Conditions, widths: Cut,
+def operands(b: Builder, pattern: Contraction, choice: ContractionChoice, target: Target, conditions: PaddingConditions,
+             widths: Cut,
              groups: Axis | None) -> Operands:
     if choice.step == "dot4":
         dot = Dot4.of(b, pattern, choice.tile.rows, target, widths, choice.columns_first, groups)

@@ -13,7 +13,7 @@ from ...loops.builder import Builder
 from ...loops.ir import Literal, Operand, Type
 from ...target.target import Target
 from ..nest.loop_nest import At
-from ..nest.padding_conditions import Conditions
+from ..nest.padding_conditions import PaddingConditions
 from ..nest.reduction_loops import alike, reduce_loops, unsettled
 from ..nest.tile_axis import Cut, Piece, Tiles, pieces
 from ..vectorize.epilogue import EpilogueWriter, OutputBlock
@@ -36,7 +36,7 @@ class Step(Protocol):
     def axes(self) -> tuple[Axis, ...]: ...
 
     @property
-    def conditions(self) -> Conditions: ...
+    def conditions(self) -> PaddingConditions: ...
 
     @property
     def group(self) -> int: ...
@@ -63,7 +63,7 @@ class Multiply:
     b: Builder
     target: Target
     pattern: Contraction
-    conditions: Conditions
+    conditions: PaddingConditions
     group: int = 1
     packs_rows: bool = False
 

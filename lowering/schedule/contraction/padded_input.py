@@ -27,7 +27,7 @@ from ..elementwise.elementwise import ONE_BY_ONE
 from ..elementwise.elementwise import lower as lower_map
 from ..nest.constant_data import constant
 from ..nest.loop_nest import At, Nest, Rewriter, flat_index, flatten, free_axes, main_reduction, units
-from ..nest.row_range import Rows, nested
+from ..nest.row_range import RowRange, nested
 from ..nest.split_nest import collapse, iterations
 from ..nest.tile_axis import chunks, over, pieces, repeating
 from ..strategy import Constraints, Strategy
@@ -61,7 +61,7 @@ class PaddedInput(Strategy):
     def recognise(kernel: Kernel, constraints: Constraints) -> PaddedInput | None:
         return None if constraints.by_rows or constraints.precision != "f32" else recognise(kernel, constraints)
 
-    def lower(self, b: Builder, rows: Rows | None) -> None:
+    def lower(self, b: Builder, rows: RowRange | None) -> None:
         lower(b, self)
 
     def alternatives(self) -> Iterator[PaddedInput]:

@@ -15,7 +15,7 @@ from ...target.target import Target
 from ..code_size_model import price_of, share_of
 from ..nest.constant_data import is_constant
 from ..nest.loop_nest import Nest, free_axes, main_reduction
-from ..nest.padding_conditions import Conditions, kept_in_range
+from ..nest.padding_conditions import PaddingConditions, kept_in_range
 from .int8.vnni import bytes_of
 from .pattern import Contraction
 
@@ -34,14 +34,15 @@ def recognise(nest: Nest, rows: bool, target: Target | None = None) -> Contracti
     meet no condition, are less code."""
     found = patterns(nest, rows)
     first = next(found, None)
-    if first is None or target is None or not (first.tested or Conditions.of(first.reduce, first.m, first.n).rows):
+    if first is None or target is None or not (first.tested or PaddingConditions.of(first.reduce, first.m, first.n).rows):
         return first
     return next((pattern for pattern in found if are_plain_rows(pattern, first, target)), first)
 
 
 def are_plain_rows(pattern: Contraction, first: Contraction, target: Target) -> bool:
     """Whether rows that are not adjacent meet no condition, and take hardly more cycles than those of the first pattern."""
-    if pattern.tested or Conditions.of(pattern.reduce, pattern.m, pattern.n).rows or (target.dot_product and bytes_of(pattern)):
+    if pattern.tested or PaddingConditions.of(pattern.reduce, pattern.m,
+                                              pattern.n).rows or (target.dot_product and bytes_of(pattern)):
         return False
     if any(x.buffer.nbytes > target.l2_bytes // NEAR_L2_PART for x in loads(pattern.a)):
         return False
@@ -91,7 +92,7 @@ def fits(pattern: Contraction) -> bool:
         return False
     if (
         any(isinstance(e, Reduce) for e in nodes(pattern.reduce.body))
-        or Conditions.of(pattern.reduce, pattern.m, pattern.n).tests
+        or PaddingConditions.of(pattern.reduce, pattern.m, pattern.n).tests
     ):
         return False
     if is_constant(pattern.b):

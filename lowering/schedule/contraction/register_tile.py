@@ -11,7 +11,7 @@ from ...graph.types import ITEM_SIZES
 from ...loops.cost import tile_step_cycles
 from ...target.costs import LoadPrices
 from ...target.target import Target
-from ..code_size_model import Code, cheapest
+from ..code_size_model import TileCode, cheapest
 from ..nest.tile_axis import Tiles, balanced, chunks, repeating
 
 MAX_TILE_VECTORS = 6
@@ -41,7 +41,7 @@ def panels(columns: int, lanes: int, tile: Tile) -> list[Tiles]:
 
 @functools.lru_cache(maxsize=1024)
 def choose_tile(rows: int, columns: int, lanes: int, target: Target, few: bool, prices: LoadPrices | None = None,
-                code: Code | None = None, again: bool = False) -> Tile:
+                code: TileCode | None = None, again: bool = False) -> Tile:
     """The tile with the fewest cycles for one step of K over the whole matrix. The prices of loads say that rows are in
     the first-level cache and panels in the second; a further shape of tile is code that must pay for itself, and so is, with
     `code`, a larger tile. Rows may be computed `again`, so that tiles are alike."""
@@ -92,7 +92,7 @@ class OutputMatrix:
                 total += m.count * n.count * (tile_step_cycles(m.size, vectors, self.target) + loads)
         return total * (1 + self.target.costs.tile_shape_fraction * (len(heights) * len(widths) - 1))
 
-    def lines(self, tile: Tile, heights: Sequence[Tiles], code: Code) -> int:
+    def lines(self, tile: Tile, heights: Sequence[Tiles], code: TileCode) -> int:
         """Of code, for all shapes of tile that there are."""
         return sum(code.lines(m.size, -(-n.size // self.lanes)) for m in heights
                    for n in panels(self.columns, self.lanes, tile))

@@ -19,7 +19,7 @@ from ..nest.loop_nest import At, Nest, exposed, free_axes, indices_of
 from ..nest.padding_conditions import bounds_and_tests
 from ..nest.quotient_axes import shared_by
 from ..nest.reduction_loops import MAX_UNROLLED_EXTENT
-from ..nest.row_range import Rows, nested
+from ..nest.row_range import RowRange, nested
 from ..nest.tile_axis import Tiles, chunks, over, pieces, repeating
 from ..strategy import Constraints, Strategy
 from ..vectorize.epilogue import EpilogueWriter, OutputBlock
@@ -82,7 +82,7 @@ class Elementwise(Strategy):
     def recognise(nest: Nest, constraints: Constraints) -> Elementwise:
         return Elementwise(nest, constraints.target, choose(nest, constraints.target, constraints.by_rows))
 
-    def lower(self, b: Builder, rows: Rows | None) -> None:
+    def lower(self, b: Builder, rows: RowRange | None) -> None:
         lower(b, self.nest, self.choice, self.target, rows)
 
     def alternatives(self) -> Iterator[Elementwise]:
@@ -256,7 +256,7 @@ def may_repeat(nest: Nest, axis: Axis) -> bool:
                                       for x in loads_beside(nest.value, sums[0]))
 
 
-def lower(b: Builder, nest: Nest, choice: MapChoice, target: Target, rows: Rows | None) -> None:
+def lower(b: Builder, nest: Nest, choice: MapChoice, target: Target, rows: RowRange | None) -> None:
     """Loops over all axes but the last, which goes by vectors; `rows` bounds the first."""
     lanes = choice.lanes
     shared = repeats(nest.value, nest.axes[-1]) if nest.axes and choice.lanes > 1 else NOTHING

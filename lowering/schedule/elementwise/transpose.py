@@ -13,7 +13,7 @@ from ...loops.ir import Operand
 from ...target.target import Target
 from ..code_size_model import cheapest
 from ..nest.loop_nest import At, Nest, indices_of, is_dense
-from ..nest.row_range import Rows, nested
+from ..nest.row_range import RowRange, nested
 from ..nest.tile_axis import Piece, chunks, over
 from ..strategy import Constraints, Strategy
 from ..vectorize.epilogue import EpilogueWriter, OutputBlock
@@ -44,7 +44,7 @@ class Transpose(Strategy):
         choice = recognise(nest, constraints.target, constraints.by_rows) if is_dense(nest) else None
         return Transpose(nest, constraints.target, choice) if choice else None
 
-    def lower(self, b: Builder, rows: Rows | None) -> None:
+    def lower(self, b: Builder, rows: RowRange | None) -> None:
         lower(b, self.nest, self.choice, self.target, rows)
 
     def __str__(self) -> str:
@@ -83,7 +83,7 @@ def block_size(nest: Nest, height: int, width: int, most: int) -> int:
     return cheapest(sizes, lambda size: count / size ** 2 * instructions(size), lines)
 
 
-def lower(b: Builder, nest: Nest, choice: TransposeChoice, target: Target, rows: Rows | None) -> None:
+def lower(b: Builder, nest: Nest, choice: TransposeChoice, target: Target, rows: RowRange | None) -> None:
     i, j, size = nest.axes[choice.turned], nest.axes[-1], choice.size
     source = next(x for x in nodes(nest.value) if isinstance(x, Load) and abs(x.index[0].coefficient(j)) > 1)
     writer = EpilogueWriter(b, target, nest)

@@ -54,7 +54,7 @@ def kept_in_range(x: Load, where: Sequence[Range]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Conditions:
+class PaddingConditions:
     """`rows` mention the tile's rows and are settled at constant positions of a tile; `bounds` mention neither rows
     nor lanes; `tests` are what is left, tested where a term is computed. `tapped` are the reduction axes in `rows`."""
     rows: tuple[Range, ...]
@@ -63,7 +63,7 @@ class Conditions:
     tapped: frozenset[Axis]
 
     @staticmethod
-    def of(r: Reduce, m: Axis | None, n: Axis) -> Conditions:
+    def of(r: Reduce, m: Axis | None, n: Axis) -> PaddingConditions:
         rows: list[Range] = []
         plain: list[Range] = []
         bounds, tests = bounds_and_tests(r, n)
@@ -73,7 +73,7 @@ class Conditions:
             else:
                 (rows if w.index.axes <= {m, *r.axes} else tests).append(w)
         tapped = frozenset(a for w in rows for a in r.axes if w.index.coefficient(a))
-        return Conditions(tuple(rows), tuple(plain), tuple(tests), tapped)
+        return PaddingConditions(tuple(rows), tuple(plain), tuple(tests), tapped)
 
     @property
     def by_single_rows(self) -> bool:

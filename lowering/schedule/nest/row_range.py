@@ -13,23 +13,23 @@ from .tile_axis import Tiles
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RowRange:
     """The values [low, high) of a nest's first axis."""
     low: Operand
     high: Operand
 
     @staticmethod
-    def of(b: Builder, start: int, extent: int) -> Rows | None:
+    def of(b: Builder, start: int, extent: int) -> RowRange | None:
         """The rows that the function is called for, as far as they are among `extent` ones from `start` on."""
         if b.rows is None:
             return None
         low, high = b.rows
         if start:
             low, high = (b.op("sub", x, Literal(start, INDEX)) for x in (low, high))
-        return Rows(b.op("max", low, Literal(0, INDEX)), b.op("min", high, Literal(extent, INDEX)))
+        return RowRange(b.op("max", low, Literal(0, INDEX)), b.op("min", high, Literal(extent, INDEX)))
 
 
-def nested(b: Builder, axes: tuple[Axis, ...], at: At, run: Callable[[At], None], rows: Rows | None = None,
+def nested(b: Builder, axes: tuple[Axis, ...], at: At, run: Callable[[At], None], rows: RowRange | None = None,
            where: Sequence[Range] = ()) -> None:
     """A plain loop for each axis, for the places where the conditions hold; the first over `rows` only."""
     if not axes:

@@ -12,24 +12,24 @@ from ...graph.types import ITEM_SIZES
 from ...kernels.kernel import Kernel
 from ...loops.builder import Builder
 from ...loops.ir import Function
-from ...row_tiling.row_chains import Chain
+from ...row_tiling.row_chains import RowChain
 from ...target.costs import COSTS
 from ..nest.loop_nest import Nest, Rewriter, flat_index, units
 from ..nest.row_range import nested
 from ..nest.tile_axis import Tiles, balanced, over
 
 
-def schedule(kernels: Sequence[Kernel], chain: Chain, lower_nest: Callable[[Builder, int, Nest], None], keeps: int = 0
+def schedule(kernels: Sequence[Kernel], chain: RowChain, lower_nest: Callable[[Builder, int, Nest], None], keeps: int = 0
              ) -> Function:
     """One function for all kernels of a chain; `lower_nest` writes the loops of the nest of a kernel, which has this number."""
     *before, last = (kernels[i] for i in chain.kernels)
     b = Builder(last.out.name, keeps=keeps)
     *outer, row = chain.rows[-1]
     tiles = balanced(row.extent, chain.block)
-    kept = {k.out: Kept.of(b, k, rows, tiles[0].size) for k, rows in zip(before, chain.rows)}
+    kept = {k.out: BlockScratch.of(b, k, rows, tiles[0].size) for k, rows in zip(before, chain.rows)}
 
     def block(start: Affine, t: Tiles) -> None:
-        place = Place(tuple(map(Affine.of, outer)), start, Axis(row.name, t.size))
+        place = RowBlock(tuple(map(Affine.of, outer)), start, Axis(row.name, t.size))
         for number, kernel, rows in zip(chain.kernels, (*before, last), chain.rows):
             lower_nest(b, number, nest_at(kernel, rows, place, kept))
 
@@ -38,7 +38,7 @@ def schedule(kernels: Sequence[Kernel], chain: Chain, lower_nest: Callable[[Buil
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RowBlock:
     """A block: where the outer axes are, its first row, and the axis of its rows."""
     outer: tuple[Affine, ...]
     start: Affine
@@ -50,28 +50,28 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class BlockScratch:
     """The scratch for one block of a tensor: `dims` of the tensor's dimensions are left, the one of its rows is `row`."""
     buffer: Buffer
     dims: tuple[int, ...]
     row: int
 
     @staticmethod
-    def of(b: Builder, kernel: Kernel, rows: tuple[Axis, ...], block: int) -> Kept:
+    def of(b: Builder, kernel: Kernel, rows: tuple[Axis, ...], block: int) -> BlockScratch:
         row = kernel.axes.index(rows[-1])
         dims = tuple(d for d, a in enumerate(kernel.axes) if d == row or (a not in rows and a.extent > 1))
         shape = [block if d == row else kernel.axes[d].extent for d in dims]
         item = ITEM_SIZES[kernel.out.dtype]
         if dims[0] == row and len(dims) == 2 and shape[1] * item % COSTS.few_sets_stride_bytes == 0:
             shape[1] += COSTS.cache_line_bytes // item
-        return Kept(b.scratch(Buffer(kernel.out.name, kernel.out.dtype, tuple(shape), "scratch")), dims, row)
+        return BlockScratch(b.scratch(Buffer(kernel.out.name, kernel.out.dtype, tuple(shape), "scratch")), dims, row)
 
     def index(self, index: Sequence[Affine], start: Affine) -> Affine:
         """Where an element of the tensor lies."""
         return flat_index(self.buffer, tuple(index[d] - start if d == self.row else index[d] for d in self.dims), {})
 
 
-def nest_at(kernel: Kernel, rows: tuple[Axis, ...], place: Place, kept: Mapping[Buffer, Kept]) -> Nest:
+def nest_at(kernel: Kernel, rows: tuple[Axis, ...], place: RowBlock, kept: Mapping[Buffer, BlockScratch]) -> Nest:
     """A kernel as a nest over the rows of one block."""
     def flat(load: Load) -> tuple[Buffer, Affine]:
         if own := kept.get(load.buffer):

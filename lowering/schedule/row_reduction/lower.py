@@ -18,7 +18,7 @@ from ...loops.ir import Literal, Operand, Type
 from ...target.target import Target
 from ..elementwise.elementwise import lanes_of, streams
 from ..nest.loop_nest import At, Nest, is_dense
-from ..nest.row_range import Rows, nested
+from ..nest.row_range import RowRange, nested
 from ..nest.tile_axis import Piece, Tiles, chunks, over, pieces
 from ..strategy import Constraints, Strategy
 from ..vectorize.epilogue import EpilogueWriter, OutputBlock
@@ -62,7 +62,7 @@ class RowReduction(Strategy):
         choice = recognise(nest, constraints.target, constraints.by_rows) if is_dense(nest) else None
         return RowReduction(nest, constraints.target, choice) if choice else None
 
-    def lower(self, b: Builder, rows: Rows | None) -> None:
+    def lower(self, b: Builder, rows: RowRange | None) -> None:
         lower(b, self.nest, self.choice, self.target, rows)
 
     def __str__(self) -> str:
@@ -79,7 +79,7 @@ def recognise(nest: Nest, target: Target, rows: bool) -> RowChoice | None:
     return RowChoice(len(pattern.passes), lanes, pattern.across, stored, streams(nest, lanes, target))
 
 
-def lower(b: Builder, nest: Nest, choice: RowChoice, target: Target, rows: Rows | None) -> None:
+def lower(b: Builder, nest: Nest, choice: RowChoice, target: Target, rows: RowRange | None) -> None:
     pattern = row_pattern(nest)
     assert pattern is not None
     scratch = Scratch(b, nest, pattern, choice.lanes * VECTORS_OF_ROWS if choice.across else 1)
@@ -296,7 +296,7 @@ class Along:
 
 # ---- vectors across rows: no sum has to be put together at the end ----------------------------------------------------
 def lower_across(b: Builder, pattern: RowPattern, choice: RowChoice, target: Target, writer: EpilogueWriter, scratch: Scratch,
-                 rows: Rows | None) -> None:
+                 rows: RowRange | None) -> None:
     n = pattern.outer[-1]
 
     def block(at: At) -> None:

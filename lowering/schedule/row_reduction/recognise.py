@@ -72,7 +72,7 @@ def recognise(nest: Nest) -> RowPattern | None:
     extents = {size(r.axes) for r in reductions} | ({size(inner)} if inner else set())
     if len(extents) > 1 or (len(reductions) == 1 and not inner):
         return None
-    numbers = Numbers([*(r.axes for r in reductions), inner])
+    numbers = ValueNumbers([*(r.axes for r in reductions), inner])
     stages, twins = in_stages(nest.value, numbers)
     passes = [p for stage in stages for p in passes_of(stage)]
     passes.append(RowPass(inner, (), (nest.value,)))
@@ -116,7 +116,7 @@ def below(roots: Sequence[Expr], ends: Container[Expr] = ()) -> Iterator[Expr]:
             stack.extend([(x, False) for x in reversed(operands(node))])
 
 
-class Numbers:
+class ValueNumbers:
     """Numbers for values: equal ones at the same place of a row have the same, whichever pass they are in."""
 
     def __init__(self, rows: Sequence[tuple[Axis, ...]]) -> None:
@@ -177,7 +177,7 @@ def position(axes: Sequence[Axis]) -> Affine:
     return Affine.sum([(a, step) for a, step in zip(axes, strides(axes))])
 
 
-def in_stages(value: Expr, numbers: Numbers) -> tuple[list[list[Reduce]], dict[Reduce, Reduce]]:
+def in_stages(value: Expr, numbers: ValueNumbers) -> tuple[list[list[Reduce]], dict[Reduce, Reduce]]:
     """The reductions by how many others stand inside, and for all of them the one of an equal value that is computed."""
     first: dict[int, Reduce] = {}
     depth: dict[Reduce, int] = {}
@@ -207,7 +207,7 @@ def passes_of(stage: Sequence[Reduce]) -> list[RowPass]:
 
 
 # ---- values that are stored, and values of the whole row -------------------------------------------------------------
-def with_values(passes: Sequence[RowPass], numbers: Numbers, lanes: Axis | None) -> Iterator[RowPass]:
+def with_values(passes: Sequence[RowPass], numbers: ValueNumbers, lanes: Axis | None) -> Iterator[RowPass]:
     """The passes with what they store for each other: what two of them need, and what takes longer than that. Vectors lie
     along `lanes`, or along each pass."""
     wanted = shared(passes, numbers, lanes)
@@ -219,7 +219,7 @@ def with_values(passes: Sequence[RowPass], numbers: Numbers, lanes: Axis | None)
         yield replace(p, loaded=loaded, stored=stored, uniform=tuple(uniform(p, numbers)))
 
 
-def shared(passes: Sequence[RowPass], numbers: Numbers, lanes: Axis | None) -> set[int]:
+def shared(passes: Sequence[RowPass], numbers: ValueNumbers, lanes: Axis | None) -> set[int]:
     """Numbers of the values to be stored."""
     known: set[int] = set()
     result: set[int] = set()
@@ -230,7 +230,7 @@ def shared(passes: Sequence[RowPass], numbers: Numbers, lanes: Axis | None) -> s
     return result
 
 
-def topmost(p: RowPass, numbers: Numbers, among: set[int], ends: set[int]) -> dict[Expr, int]:
+def topmost(p: RowPass, numbers: ValueNumbers, among: set[int], ends: set[int]) -> dict[Expr, int]:
     """The values along the row with a number `among` these, that no other such value and no value of `ends` is made of."""
     found: dict[Expr, int] = {}
     stack, seen = list(p.roots), set[int]()
@@ -247,7 +247,7 @@ def topmost(p: RowPass, numbers: Numbers, among: set[int], ends: set[int]) -> di
     return found
 
 
-def uniform(p: RowPass, numbers: Numbers) -> Iterator[Expr]:
+def uniform(p: RowPass, numbers: ValueNumbers) -> Iterator[Expr]:
     """What is computed once for a row: no number, and no part of another such value."""
     inside = {id(x) for e in below(p.roots) if e in numbers.varying for x in operands(e)} | {id(e) for e in p.roots}
     for e in below(p.roots):
@@ -255,7 +255,7 @@ def uniform(p: RowPass, numbers: Numbers) -> Iterator[Expr]:
             yield e
 
 
-def worth_storing(e: Expr, lanes: Axis | None, numbers: Numbers) -> bool:
+def worth_storing(e: Expr, lanes: Axis | None, numbers: ValueNumbers) -> bool:
     """Whether a value takes longer to compute again than to store and to load."""
     return e.dtype != "bool" and sum(cost(x, lanes) for x in below((e,)) if x in numbers.varying) >= MIN_STORED_OPERATIONS
 

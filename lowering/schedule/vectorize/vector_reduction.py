@@ -24,7 +24,7 @@ INDEPENDENT_SUMS = 4
 """Sums that run beside each other, so that none waits for the one before."""
 
 
-class Place(Protocol):
+class ReductionPlace(Protocol):
     """What a reduction asks of the place where it is computed: `vectorize.Vectorizer`."""
     b: Builder
     target: Target
@@ -38,14 +38,14 @@ class Place(Protocol):
 
     def choose(self, condition: Operand, yes: Operand, no: Operand) -> Operand: ...
 
-    def inner(self, at: At) -> Place: ...
+    def inner(self, at: At) -> ReductionPlace: ...
 
-    def under(self, condition: Operand) -> Place: ...
+    def under(self, condition: Operand) -> ReductionPlace: ...
 
-    def along(self, at: At, axis: Axis, lanes: int, active: int) -> Place: ...
+    def along(self, at: At, axis: Axis, lanes: int, active: int) -> ReductionPlace: ...
 
 
-def reduced(v: Place, r: Reduce) -> Operand:
+def reduced(v: ReductionPlace, r: Reduce) -> Operand:
     """The value of r at the place of v."""
     free = free_axes(r)
     for e in exposed(r.body):  # what does not change while r runs is computed once
@@ -59,7 +59,7 @@ def reduced(v: Place, r: Reduce) -> Operand:
     return scalar(v, r) if lanes == 1 else along_terms(v, r, lanes)
 
 
-def lane_by_lane(v: Place, r: Reduce) -> Operand:
+def lane_by_lane(v: ReductionPlace, r: Reduce) -> Operand:
     bound, rest = bounds_and_tests(r, v.axis)
     init = Literal(r.identity, Type(r.dtype, v.lanes))
 
@@ -69,7 +69,7 @@ def lane_by_lane(v: Place, r: Reduce) -> Operand:
     return reduce_loops(v.b, r.axes, bound, v.at, [init], step)[0]
 
 
-def scalar(v: Place, r: Reduce) -> Operand:
+def scalar(v: ReductionPlace, r: Reduce) -> Operand:
     """One term after the other."""
     bound, rest = bounds_and_tests(r)
 
@@ -79,7 +79,7 @@ def scalar(v: Place, r: Reduce) -> Operand:
     return reduce_loops(v.b, r.axes, bound, v.at, [Literal(r.identity, Type(r.dtype))], step)[0]
 
 
-def lanes_of_terms(v: Place, r: Reduce) -> int:
+def lanes_of_terms(v: ReductionPlace, r: Reduce) -> int:
     """How many terms to take at a time: a vector of them where they lie beside each other and are that many."""
     k = r.axes[-1]
     read = [x for x in nodes(r.body) if isinstance(x, Load)]
@@ -88,7 +88,7 @@ def lanes_of_terms(v: Place, r: Reduce) -> int:
     return lanes if near and k.extent >= lanes else 1
 
 
-def along_terms(v: Place, r: Reduce, lanes: int) -> Operand:
+def along_terms(v: ReductionPlace, r: Reduce, lanes: int) -> Operand:
     b, (*outer, k) = v.b, r.axes
     bound, rest = bounds_and_tests(r, k)
     whole = k.extent - k.extent % lanes
@@ -139,19 +139,19 @@ def first_lanes(b: Builder, lanes: int, count: int) -> Operand:
     return b.op("lt", ramp, Literal(count, ramp.type), hoist=True)
 
 
-def add(v: Place, r: Reduce, acc: Operand, where: Sequence[Range]) -> Operand:
+def add(v: ReductionPlace, r: Reduce, acc: Operand, where: Sequence[Range]) -> Operand:
     """acc with the term at the place of v; as it was where a condition does not hold."""
     return under(v, where, lambda v: combine(v, r, acc), acc)
 
 
-def under(v: Place, where: Sequence[Range], run: Callable[[Place], Operand], otherwise: Operand) -> Operand:
+def under(v: ReductionPlace, where: Sequence[Range], run: Callable[[ReductionPlace], Operand], otherwise: Operand) -> Operand:
     holds = v.holds(where)
     if isinstance(holds, bool):
         return run(v) if holds else otherwise
     return v.choose(holds, run(v.under(holds)), otherwise)
 
 
-def combine(v: Place, r: Reduce, acc: Operand) -> Operand:
+def combine(v: ReductionPlace, r: Reduce, acc: Operand) -> Operand:
     """acc with one more term; a float product is added without rounding it."""
     lanes = acc.type.lanes
 

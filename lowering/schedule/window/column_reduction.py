@@ -18,7 +18,7 @@ from ...loops.ir import Literal, Operand, Type
 from ...target.target import Target
 from ..elementwise.elementwise import lanes_of
 from ..nest.loop_nest import At, Nest, is_dense, main_reduction
-from ..nest.row_range import Rows, nested
+from ..nest.row_range import RowRange, nested
 from ..nest.tile_axis import Piece, Tiles, chunks, over, pieces
 from ..row_reduction.recognise import plain
 from ..strategy import Constraints, Strategy
@@ -58,7 +58,7 @@ class ColumnReduction(Strategy):
         choice = recognise(nest, constraints.target, constraints.by_rows) if is_dense(nest) else None
         return ColumnReduction(nest, constraints.target, choice) if choice else None
 
-    def lower(self, b: Builder, rows: Rows | None) -> None:
+    def lower(self, b: Builder, rows: RowRange | None) -> None:
         lower(b, self.nest, self.choice, self.target)
 
     def __str__(self) -> str:

@@ -22,7 +22,7 @@ from ..contraction.int8.vnni_pack_b import GROUP, constants, wrapped
 from ..derived_constants import Made, derive
 from ..nest.constant_data import constant
 from ..nest.loop_nest import At, Nest, is_dense
-from ..nest.row_range import Rows, nested
+from ..nest.row_range import RowRange, nested
 from ..nest.tile_axis import Cut, Piece, Tiles, chunks, over, pieces
 from ..strategy import Constraints, Strategy
 from ..vectorize.epilogue import EpilogueWriter, OutputBlock
@@ -43,20 +43,20 @@ class Int8Window(Strategy):
         choice = recognise(nest, constraints.target, constraints.by_rows) if is_dense(nest) else None
         return Int8Window(nest, constraints.target, choice) if choice else None
 
-    def lower(self, b: Builder, rows: Rows | None) -> None:
+    def lower(self, b: Builder, rows: RowRange | None) -> None:
         lower(b, self.nest, self.choice, self.target, rows)
 
     def __str__(self) -> str:
         return str(self.choice)
 
 
-def lower(b: Builder, nest: Nest, choice: ByteWindowChoice, target: Target, rows: Rows | None) -> None:
+def lower(b: Builder, nest: Nest, choice: ByteWindowChoice, target: Target, rows: RowRange | None) -> None:
     pattern, outer = choice.pattern, nest.axes[:1] if rows else ()
     m, n = pattern.m, pattern.n
     more = tuple(a for a in nest.axes[len(outer):] if a is not m and a is not n)
     known, bias = biased(nest, pattern.reduce, (n,))
     lines = lines_of(pattern, choice.rows) or []
-    blocks = Blocks.of(b, nest, pattern, known, bias, choice.bands, choice.rows, target) if choice.bands else None
+    blocks = WindowBlocks.of(b, nest, pattern, known, bias, choice.bands, choice.rows, target) if choice.bands else None
     first = choice.bands[-1].end if choice.bands else 0
     columns = [Tiles(t.start + first, t.size, t.count) for t in chunks(n.extent - first, choice.lanes)]
     if blocks and not columns:
@@ -70,10 +70,10 @@ def lower(b: Builder, nest: Nest, choice: ByteWindowChoice, target: Target, rows
     writer = EpilogueWriter(b, target, nest, pattern.reduce, choice.rows * choice.lanes, known=known)
 
     def places(at: At) -> None:
-        body = Places.of(b, pattern, weights, initial, writer, at, first)
+        body = TapPlaces.of(b, pattern, weights, initial, writer, at, first)
         over(b, lines, lambda y, line: tiles(body, {**at, **({m: y} if m else {})}, line))
 
-    def tiles(body: Places, at: At, line: Tiles) -> None:
+    def tiles(body: TapPlaces, at: At, line: Tiles) -> None:
         if blocks:
             blocks.tile(body, at, line)
         over(b, columns, lambda x, column: body.tile({**at, n: x}, line, cut(column.size, choice.lanes, target)))
@@ -94,7 +94,7 @@ def packed(weights: Expr, *bias: Expr, n: Axis, first: int, axes: tuple[Axis, ..
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class TapPlaces:
     """The body, at a place of the outer axes. `rows` says of each tap of the group where its row is, and whether it is one
     of x, where that is known only here."""
     b: Builder
@@ -108,7 +108,7 @@ class Places:
 
     @staticmethod
     def of(b: Builder, pattern: ByteWindow, weights: Buffer, initial: Buffer, writer: EpilogueWriter, at: At,
-           first: int = 0) -> Places:
+           first: int = 0) -> TapPlaces:
         rows: dict[int, tuple[Affine, Operand]] = {}
         for k in range(pattern.group.extent):
             if pattern.open and (w := pattern.open.substitute({**at, pattern.group: Affine.of(k)})).known is None:
@@ -116,7 +116,7 @@ class Places:
                 row = Computed(Const(0, "int64"), max(w.high, 2))
                 b.bind(row, b.op("min", inside, Literal(w.high - 1, INDEX)))
                 rows[k] = Affine.of(row), b.holds((w,))
-        return Places(b, pattern, weights, initial, writer, first, rows)
+        return TapPlaces(b, pattern, weights, initial, writer, first, rows)
 
     def tile(self, at: At, line: Tiles, vectors: tuple[Piece, ...]) -> None:
         for piece in vectors:
@@ -204,7 +204,7 @@ def signed(word: int) -> int:
 
 # ---- columns by whole vectors of bytes ---------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
-class Blocks:
+class WindowBlocks:
     """What all blocks of a window share. `value` is what is packed, of constants along `slots`."""
     b: Builder
     target: Target
@@ -221,7 +221,7 @@ class Blocks:
 
     @staticmethod
     def of(b: Builder, nest: Nest, pattern: ByteWindow, known: Expr, bias: tuple[Expr, ...], bands: Sequence[Band], rows: int,
-           target: Target) -> Blocks:
+           target: Target) -> WindowBlocks:
         order = [column for band in bands for column in band.order()]
         slots, lanes = Axis("slot", len(order)), target.vector_bytes // GROUP
         make = functools.partial(
@@ -240,7 +240,7 @@ class Blocks:
                   if x.index[0].axes}
         value = rewrite(value, lambda e: e if e is known else tables.get(e) if isinstance(e, Load) else None)
         sums = b.scratch(Buffer(f"{nest.name}.sums.of.blocks", "int32", (rows * target.vector_bytes,), "scratch"))
-        return Blocks(
+        return WindowBlocks(
             b, target, nest, known, pattern.words, bands, weights, initial, sums, slots, value, tuple(tables.values())
         )
 
@@ -248,13 +248,13 @@ class Blocks:
     def lanes(self) -> int:
         return self.target.vector_bytes // GROUP
 
-    def tile(self, places: Places, at: At, line: Tiles) -> None:
+    def tile(self, places: TapPlaces, at: At, line: Tiles) -> None:
         """All blocks of a tile of rows."""
         for band in self.bands:
             over(self.b, [Tiles(band.start, band.columns, band.count)], lambda x, _: self.block(
                 places, {**at, places.pattern.n: x}, line, band))
 
-    def block(self, places: Places, at: At, line: Tiles, band: Band) -> None:
+    def block(self, places: TapPlaces, at: At, line: Tiles, band: Band) -> None:
         """A block of columns of a tile of rows."""
         n, steps = places.pattern.n, line.size // band.side
         slot = (at[n] - band.start) * band.side
@@ -267,7 +267,7 @@ class Blocks:
         self.b.loop(number, lambda: self.outputs(places, at, Affine.of(number), steps, slot, band, outer))
 
     # ---- sums --------------------------------------------------------------------------------------------------------
-    def totals(self, places: Places, rows: Sequence[At], slot: Affine, band: Band) -> list[Operand]:
+    def totals(self, places: TapPlaces, rows: Sequence[At], slot: Affine, band: Band) -> list[Operand]:
         lanes, size = self.lanes, band.size
         sums: list[Operand] = [self.b.load(self.initial, slot + v * lanes, lanes) for v in range(SUM_VECTORS)]
         for number, taps in enumerate(self.words):
@@ -288,7 +288,7 @@ class Blocks:
             v.value(table)
         return v
 
-    def outputs(self, places: Places, at: At, row: Affine, steps: int, slot: Affine, band: Band, outer: Sequence[Vectorizer]
+    def outputs(self, places: TapPlaces, at: At, row: Affine, steps: int, slot: Affine, band: Band, outer: Sequence[Vectorizer]
                 ) -> None:
         """One row of a block, or what lies side by side."""
         found = []
@@ -310,7 +310,7 @@ class Blocks:
 class Words:
     """The bytes of taps, for the rows that lie side by side."""
     b: Builder
-    places: Places
+    places: TapPlaces
     rows: Sequence[At]
     band: Band
 
@@ -378,7 +378,7 @@ def interleaved_rows(lanes: int, half: int, upper: int) -> tuple[int, ...]:
                   for side in (0, 1)])
 
 
-def row_of_tile(places: Places, at: At, row: Affine | int) -> At:
+def row_of_tile(places: TapPlaces, at: At, row: Affine | int) -> At:
     """The place of a row of the tile."""
     m = places.pattern.m
     return {**at, m: at[m] + row} if m else at

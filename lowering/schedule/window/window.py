@@ -22,10 +22,10 @@ from ..contraction.border_tiles import MAX_BORDER_SLOWDOWN_CYCLES, at_ends, mean
 from ..contraction.register_tile import Tile
 from ..elementwise.elementwise import lanes_of
 from ..nest.loop_nest import At, Nest, is_dense, main_reduction
-from ..nest.padding_conditions import Conditions
+from ..nest.padding_conditions import PaddingConditions
 from ..nest.quotient_axes import shared_by
 from ..nest.reduction_loops import MAX_UNROLLED_EXTENT, alike, reduce_loops, unsettled
-from ..nest.row_range import Rows, nested
+from ..nest.row_range import RowRange, nested
 from ..nest.tile_axis import Piece, Tiles, balanced, chunks, even, interior, over, peel, pieces, repeating
 from ..strategy import Constraints, Strategy
 from ..vectorize.epilogue import EpilogueWriter, OutputBlock, operations
@@ -94,7 +94,7 @@ class Window(Strategy):
         choice = recognise(nest, constraints.target, constraints.by_rows) if is_dense(nest) else None
         return Window(nest, constraints.target, choice) if choice else None
 
-    def lower(self, b: Builder, rows: Rows | None) -> None:
+    def lower(self, b: Builder, rows: RowRange | None) -> None:
         lower(b, self.nest, self.choice, self.target, rows)
 
     def alternatives(self) -> Iterator[Window]:
@@ -155,7 +155,7 @@ def row_by_row(nest: Nest, r: Reduce, target: Target, rows: int, lanes: int) -> 
     """Tiles of one row and several vectors, whose windows' bounds are those of loops, at the border and inside: where that is
     so much less code than tiles of `rows`, of which those at the border have code of their own, that it pays."""
     m, n = nest.axes[-2:]
-    conditions, columns = Conditions.of(r, m, n), -(-n.extent // lanes)
+    conditions, columns = PaddingConditions.of(r, m, n), -(-n.extent // lanes)
     low, high = interior(m, conditions.rows)
     if conditions.tests or high - low == m.extent or not target.has_masked or not may_repeat(nest, r, n):
         return None
@@ -247,7 +247,7 @@ def columns_of(nest: Nest, r: Reduce, size: int, group: int = 1) -> list[Tiles]:
     if extent % count == 0 and extent // count % group == 0:
         return [Tiles(0, extent // count, count)]
     overlap = extent > size and extent % group == 0 and len(nest.axes) > 1 and may_repeat(nest, r, n) and (
-        not Conditions.of(r, None, n).tests)
+        not PaddingConditions.of(r, None, n).tests)
     return repeating(extent, size) if overlap else chunks(extent, size)
 
 
@@ -264,13 +264,13 @@ def distinct(r: Reduce, m: Axis, rows: int) -> float:
     return ((rows - 1) * min(step, k) + k) / (rows * k)
 
 
-def lower(b: Builder, nest: Nest, choice: WindowChoice, target: Target, rows: Rows | None) -> None:
+def lower(b: Builder, nest: Nest, choice: WindowChoice, target: Target, rows: RowRange | None) -> None:
     outer = nest.axes[:1] if rows else ()
     *more, n = nest.axes[len(outer):]
     m = more.pop() if more else None
     r = main_reduction(nest, n)
     assert r is not None
-    conditions = Conditions.of(r, m, n)
+    conditions = PaddingConditions.of(r, m, n)
     shared = repeats(nest.value, n)
     writer = EpilogueWriter(b, target, nest, r, choice.largest, repeats=shared)
     window = WindowTile(b, target, r, conditions, m, n, writer, shared)
@@ -292,7 +292,7 @@ def lower(b: Builder, nest: Nest, choice: WindowChoice, target: Target, rows: Ro
     nested(b, (*outer, *more), {}, tile, rows)
 
 
-def heights(nest: Nest, r: Reduce, target: Target, inside: tuple[int, int], choice: WindowChoice, conditions: Conditions,
+def heights(nest: Nest, r: Reduce, target: Target, inside: tuple[int, int], choice: WindowChoice, conditions: PaddingConditions,
             shared_out: bool) -> list[Tiles]:
     """How the rows are cut: tiles at the border have their windows unrolled, or single rows are there; all costs its cycles
     and its code. Tiles may be all alike, some rows computed twice, where their outputs could not lie where something is that is
@@ -335,7 +335,7 @@ class WindowTile:
     b: Builder
     target: Target
     reduce: Reduce
-    conditions: Conditions
+    conditions: PaddingConditions
     m: Axis | None
     n: Axis
     writer: EpilogueWriter

@@ -14,7 +14,7 @@ from tosaic.jit.stages import Lowered
 from tosaic.lowering.elements.expression import Buffer
 from tosaic.lowering.graph.types import Array
 from tosaic.lowering.memory.plan import names_of
-from tosaic.lowering.native.c_object.pools import Pool
+from tosaic.lowering.native.c_object.pools import CPool
 from tosaic.runtime.errors import Problem
 
 from .native import Guarded
@@ -73,7 +73,7 @@ class Library:
                 for v in self.lowered.program.variables}
 
 
-def mapped(lowered: Lowered, pools: Sequence[Pool], memory: Guarded) -> dict[Buffer, Array]:
+def mapped(lowered: Lowered, pools: Sequence[CPool], memory: Guarded) -> dict[Buffer, Array]:
     """Inputs and outputs that lie in the workspace, as arrays there."""
     arrays, found = {p.title: a for p, a in zip(pools, memory.arrays)}, {}
     for buffer, name in names_of(lowered.program).items():

@@ -16,7 +16,7 @@ from ...tosa.product_types import CONVOLUTIONS, PLAIN_CONVOLUTIONS, Table
 from .contractions import batched_product
 from .emitter import Emitter, integers
 from .table import legalization
-from .windows import Layout, Pads, every, fitted, padded, part, reach
+from .windows import AxisOrder, Pads, every, fitted, padded, part, reach
 
 
 @legalization("tf.Conv2D")
@@ -32,20 +32,20 @@ def convolution_3d(e: Emitter, operation: Operation, x: Value, filter: Value) ->
 @legalization("tf.DepthwiseConv2dNative")
 def depthwise_convolution(e: Emitter, operation: Operation, x: Value, filter: Value) -> Value:
     """Each channel by its own filters, as many as the last axis of `filter` has."""
-    layout = Layout.of(operation, x, 2)
+    layout = AxisOrder.of(operation, x, 2)
     check_filter(filter, 2)
     image = layout.last(e, x)
     if image.tensor.dims[-1] != filter.tensor.dims[2]:
         raise Problem(f"the input has {image.tensor.dims[-1]} channels, the filter {filter.type} is for "
                       f"{filter.tensor.dims[2]}", kind="shape")
-    return layout.as_written(e, Window.of(layout, filter).depthwise(e, image, filter))
+    return layout.as_written(e, ConvolutionWindow.of(layout, filter).depthwise(e, image, filter))
 
 
 def spatial_convolution(e: Emitter, operation: Operation, x: Value, filter: Value, spatial: int) -> Value:
     """With as many groups of channels as the input has times the channels of the filter."""
-    layout = Layout.of(operation, x, spatial)
+    layout = AxisOrder.of(operation, x, spatial)
     check_filter(filter, spatial)
-    image, window = layout.last(e, x), Window.of(layout, filter)
+    image, window = layout.last(e, x), ConvolutionWindow.of(layout, filter)
     channels, (*kernel, inputs, outputs) = image.tensor.dims[-1], filter.tensor.dims
     groups = channels // inputs
     if channels % inputs or outputs % groups:
@@ -68,17 +68,17 @@ def check_filter(filter: Value, spatial: int) -> None:
                       help="[height, width, input channels, output channels]" if spatial == 2 else None)
 
 
-class Window:
+class ConvolutionWindow:
     """The window of a convolution: its kernel, strides, dilations and how the input is padded."""
 
-    def __init__(self, layout: Layout, kernel: tuple[int, ...]) -> None:
+    def __init__(self, layout: AxisOrder, kernel: tuple[int, ...]) -> None:
         self.layout, self.kernel = layout, kernel
         self.strides, self.dilations = layout.numbers("strides"), layout.numbers("dilations")
         self.reach = reach(kernel, self.dilations)
 
     @staticmethod
-    def of(layout: Layout, filter: Value) -> Window:
-        return Window(layout, filter.tensor.dims[:layout.spatial])
+    def of(layout: AxisOrder, filter: Value) -> ConvolutionWindow:
+        return ConvolutionWindow(layout, filter.tensor.dims[:layout.spatial])
 
     def placed(self, e: Emitter, x: Value) -> tuple[Value, Pads]:
         """The input, channels last, and its padding, so that the last window ends where they end."""
@@ -146,12 +146,12 @@ def accumulator(table: Table, element: ElementType) -> ElementType:
 @legalization("tf.Conv2DBackpropInput")
 def transposed_convolution(e: Emitter, operation: Operation, sizes: Value, filter: Value, x: Value) -> Value:
     """Each element of x gives its multiple of the kernel, the strides apart, to a result whose shape `sizes` says."""
-    layout = Layout.of(operation, x, 2)
+    layout = AxisOrder.of(operation, x, 2)
     check_filter(filter, 2)
     element, shape = x.tensor.element, integers(sizes, "the shape of the result")
     if not is_native(CONVOLUTIONS, element):
         raise Problem(f"a transposed convolution of {element} is not known", kind="unsupported")
-    window = Window.of(layout, filter)
+    window = ConvolutionWindow.of(layout, filter)
     extents = transposed_extents(layout, window, shape, x, filter)
     weight = e.transpose(dilated(e, filter, window.dilations), (2, 0, 1, 3))
     image, out_pad = layout.last(e, x), list[int]()
@@ -175,7 +175,8 @@ def landing(e: Emitter, x: Value, axis: int, before: int, extent: int, reach: in
     return part(e, x, axis, first, last - first), (top, extent - top - (last - first - 1) * stride - reach)
 
 
-def transposed_extents(layout: Layout, window: Window, shape: tuple[int, ...], x: Value, filter: Value) -> tuple[int, ...]:
+def transposed_extents(layout: AxisOrder, window: ConvolutionWindow, shape: tuple[int, ...], x: Value,
+                       filter: Value) -> tuple[int, ...]:
     """The rows and columns of the result; a Problem where a convolution of it would not give x's shape."""
     if len(shape) == 2:
         shape = (x.tensor.dims[0], filter.tensor.dims[2], *shape) if layout.channels_first else (

@@ -31,7 +31,7 @@ class Equation:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedAxes:
     """A tensor and the names of its axes."""
     value: Value
     names: Names
@@ -43,7 +43,7 @@ class Named:
 @legalization("tf.Einsum")
 def einsum(e: Emitter, operation: Operation, *values: Value) -> Value:
     equation = read(string(operation, "equation"), [v.tensor.rank for v in values])
-    operands = [Named(v, names) for v, names in zip(values, equation.operands)]
+    operands = [NamedAxes(v, names) for v, names in zip(values, equation.operands)]
     check_extents(operands)
     kept = [summed(e, x, {n for other in operands if other is not x for n in other.names} | {*equation.result})
             for x in operands]
@@ -84,7 +84,7 @@ def named(part: str, rank: int, text: str) -> Names:
     return found
 
 
-def check_extents(operands: Sequence[Named]) -> None:
+def check_extents(operands: Sequence[NamedAxes]) -> None:
     """An axis has one extent, in both operands; those of `...` broadcast."""
     extents: dict[str, int] = {}
     for x in operands:
@@ -95,7 +95,7 @@ def check_extents(operands: Sequence[Named]) -> None:
 
 
 # ---- the product -------------------------------------------------------------------------------------------------
-def summed(e: Emitter, x: Named, needed: set[str]) -> Named:
+def summed(e: Emitter, x: NamedAxes, needed: set[str]) -> NamedAxes:
     """x without the axes that nothing else needs."""
     value, keep = x.value, tuple(n for n in x.names if n in needed)
     if keep == x.names:
@@ -104,10 +104,10 @@ def summed(e: Emitter, x: Named, needed: set[str]) -> Named:
         value = e.cast(value, I32)
     for axis, name in enumerate(x.names):
         value = value if name in needed else e("reduce_sum", value, axis=axis)
-    return Named(e.reshape(value, [x.extent(n) for n in keep]), keep)
+    return NamedAxes(e.reshape(value, [x.extent(n) for n in keep]), keep)
 
 
-def contracted(e: Emitter, a: Named, b: Named, result: Names) -> Named:
+def contracted(e: Emitter, a: NamedAxes, b: NamedAxes, result: Names) -> NamedAxes:
     """The product of two operands, summed over the names that the result has not."""
     if next((n in b.names for n in result if (n in a.names) != (n in b.names)), False):
         a, b = b, a  # the rows are what comes first in the result
@@ -120,21 +120,21 @@ def contracted(e: Emitter, a: Named, b: Named, result: Names) -> Named:
     found = batched_product(e, left, right, wide) if inner else e.product(left, right)
     extents = {n: x.extent(n) for x in (a, b) for n in x.names}
     dims = (*broadcast_batch(left, right), *(extents[n] for n in rows), *(extents[n] for n in columns))
-    return Named(e.reshape(found, dims), names)
+    return NamedAxes(e.reshape(found, dims), names)
 
 
-def free(result: Names, x: Named, other: Named) -> Names:
+def free(result: Names, x: NamedAxes, other: NamedAxes) -> Names:
     """The names that one operand alone gives the result."""
     return tuple(n for n in result if n in x.names and n not in other.names)
 
 
-def matrices(e: Emitter, x: Named, batch: Names, rows: Names, columns: Names) -> Value:
+def matrices(e: Emitter, x: NamedAxes, batch: Names, rows: Names, columns: Names) -> Value:
     """x as [batch..., rows, columns]."""
     moved = ordered(e, x, (*batch, *rows, *columns))
     counts = (math.prod(x.extent(n) for n in names) for names in (rows, columns))
     return e.reshape(moved, (*(x.extent(n) for n in batch), *counts))
 
 
-def ordered(e: Emitter, x: Named, names: Names) -> Value:
+def ordered(e: Emitter, x: NamedAxes, names: Names) -> Value:
     """x with its axes in this order."""
     return e.transpose(x.value, [x.names.index(n) for n in names])

@@ -96,7 +96,7 @@ def row_numbers(e: Emitter, indices: Value, extents: Sequence[int], checked: boo
 
 
 # ---- scatter ---------------------------------------------------------------------------------------------------------
-class Rows:
+class UpdatedRows:
     """A tensor as rows [1, K, C], and updates of some of them, [1, W, C], with their numbers [1, W]."""
 
     def __init__(self, e: Emitter, x: Value, indices: Value, updates: Value) -> None:
@@ -174,7 +174,7 @@ def computed(element: ElementType) -> ElementType:
 def combined(e: Emitter, x: Value, indices: Value, updates: Value, name: str) -> Value:
     """x with updates added to it, or the greater or less of both."""
     own, element = x.tensor.element, computed(x.tensor.element)
-    rows = Rows(e, e.cast(x, element), indices, e.cast(updates, element))
+    rows = UpdatedRows(e, e.cast(x, element), indices, e.cast(updates, element))
     if rows.is_empty:
         return x
     bounds = (-np.inf, np.inf) if element.is_float else (element.minimum, element.maximum)
@@ -187,7 +187,7 @@ def combined(e: Emitter, x: Value, indices: Value, updates: Value, name: str) ->
 def scatter_nd(e: Emitter, operation: Operation, indices: Value, updates: Value, shape: Value) -> Value:
     """Onto zeros, the sum of what shares a place."""
     zeros = e.zeros(TensorType(integers(shape, "the shape"), updates.tensor.element))
-    rows = Rows(e, zeros, indices, updates)
+    rows = UpdatedRows(e, zeros, indices, updates)
     if rows.is_empty:
         return zeros
     rounds = rows.rounds()
@@ -198,7 +198,7 @@ def scatter_nd(e: Emitter, operation: Operation, indices: Value, updates: Value,
 
 @legalization("tf.TensorScatterUpdate")
 def tensor_scatter_update(e: Emitter, operation: Operation, x: Value, indices: Value, updates: Value) -> Value:
-    rows = Rows(e, x, indices, updates)
+    rows = UpdatedRows(e, x, indices, updates)
     return x if rows.is_empty else rows.result(rows.written())
 
 

@@ -14,10 +14,10 @@ from .....runtime.errors import Problem
 from ....graph.graph import Operation, Value
 from ....graph.types import ElementType
 from ...tosa.pooling import ACCUMULATORS
-from .convolutions import Window
+from .convolutions import ConvolutionWindow
 from .emitter import Emitter
 from .table import legalization
-from .windows import Layout, Pads, padded
+from .windows import AxisOrder, Pads, padded
 
 
 @legalization("tf.MaxPool")
@@ -41,8 +41,8 @@ def avg_pool_3d(e: Emitter, operation: Operation, x: Value) -> Value:
 
 
 def pooled(e: Emitter, operation: Operation, x: Value, spatial: int, name: str) -> Value:
-    layout = Layout.of(operation, x, spatial)
-    window = Window(layout, layout.numbers("ksize"))
+    layout = AxisOrder.of(operation, x, spatial)
+    window = ConvolutionWindow(layout, layout.numbers("ksize"))
     image, pads = window.placed(e, layout.last(e, x))
     for (before, after), k in zip(pads, window.kernel):
         if max(before, after) >= k:
@@ -66,7 +66,7 @@ def plane(e: Emitter, name: str, x: Value, kernel: tuple[int, ...], strides: tup
     return e(name, x, zero, zero, **where, acc_type=ACCUMULATORS[element][-1])
 
 
-def volume(e: Emitter, name: str, x: Value, window: Window, pads: Pads) -> Value:
+def volume(e: Emitter, name: str, x: Value, window: ConvolutionWindow, pads: Pads) -> Value:
     """Windows over the depth of [N, D, H, W, C], then over rows and columns."""
     n, depth, height, width, channels = x.tensor.dims
     flat = e.reshape(x, (n, depth, height * width, channels))
@@ -76,7 +76,7 @@ def volume(e: Emitter, name: str, x: Value, window: Window, pads: Pads) -> Value
     return e.reshape(found, (n, deep.tensor.dims[1], *found.tensor.dims[1:]))
 
 
-def tap_by_tap(e: Emitter, window: Window, x: Value, pads: Pads, name: str) -> Value:
+def tap_by_tap(e: Emitter, window: ConvolutionWindow, x: Value, pads: Pads, name: str) -> Value:
     """The places of the window one after another, for other types."""
     element = x.tensor.element
     if name == "max_pool2d":

@@ -19,7 +19,7 @@ F = np.float32
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class NudgedRange:
     """Where a nudged range begins and ends, the step, its inverse, and the number of steps below zero: values that broadcast
     to what is quantised."""
     low: Value
@@ -56,7 +56,7 @@ def steps(operation: Operation) -> tuple[F, F]:
     return F(flag(operation, "narrow_range")), F((1 << bits) - 1)
 
 
-def nudged(e: Emitter, operation: Operation, low: Value, high: Value) -> Range:
+def nudged(e: Emitter, operation: Operation, low: Value, high: Value) -> NudgedRange:
     """The range from `low` to `high`, moved by less than a step."""
     least, most = steps(operation)
     if low.constant is not None and high.constant is not None:
@@ -67,20 +67,21 @@ def nudged(e: Emitter, operation: Operation, low: Value, high: Value) -> Range:
     raw = e.difference(first, e.product(low, inverse))
     zero = e("maximum", first, e("minimum", last, floor_half(e, raw)))
     low, high = (e.product(e.difference(v, zero), step) for v in (first, last))
-    return Range(low, high, step, inverse, e.difference(zero, first))
+    return NudgedRange(low, high, step, inverse, e.difference(zero, first))
 
 
-def known(e: Emitter, low: np.ndarray, high: np.ndarray, least: F, most: F) -> Range:
+def known(e: Emitter, low: np.ndarray, high: np.ndarray, least: F, most: F) -> NudgedRange:
     """The same of constants, rounded as TensorFlow does."""
     with np.errstate(all="ignore"):
         step, inverse = ((high - low) / (most - least)).astype(F), ((most - least) / (high - low)).astype(F)
         raw = least - low / step
         zero = np.where(raw < least, least, np.where(raw > most, most, np.floor(raw + F(0.5)))).astype(F)
         first, last = (least - zero) * step, (most - zero) * step
-        return Range(*(e.constant(np.asarray(v, F)) for v in (first, last, step, inverse, np.floor(-first * inverse + F(0.5)))))
+        return NudgedRange(*(e.constant(np.asarray(v, F)) for v in (first, last, step, inverse,
+                                                                    np.floor(-first * inverse + F(0.5)))))
 
 
-def rounded(e: Emitter, x: Value, r: Range) -> Value:
+def rounded(e: Emitter, x: Value, r: NudgedRange) -> Value:
     """x at the nearest step of the range; what is half way between two goes up."""
     inside = e.difference(e.arithmetic("maximum", e.arithmetic("minimum", x, r.high), r.low), r.low)
     return e.product(floor_half(e, e.difference(e.product(inside, r.inverse), r.zero)), r.step)

@@ -23,7 +23,7 @@ MOST_BITS = 22
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class StepScale:
     """Steps per unit, the step, and the range; they broadcast to what is rounded."""
     scale: Value
     inverse: Value
@@ -74,7 +74,7 @@ def extreme(e: Emitter, which: str, x: Value, axis: int) -> Value:
     return x
 
 
-def known(e: Emitter, low: Array, high: Array, least: int, most: int) -> Scale:
+def known(e: Emitter, low: Array, high: Array, least: int, most: int) -> StepScale:
     dtype = low.dtype.type
     largest = np.finfo(dtype).max
     with np.errstate(all="ignore"):
@@ -83,10 +83,10 @@ def known(e: Emitter, low: Array, high: Array, least: int, most: int) -> Scale:
         by_low = below < above
         inverse = np.where(by_low, low / dtype(least), high / dtype(most))
         first, last = np.where(by_low, low, dtype(least) * inverse), np.where(by_low, dtype(most) * inverse, high)
-    return Scale(*(e.constant(np.asarray(v, dtype)) for v in (np.where(by_low, below, above), inverse, first, last)))
+    return StepScale(*(e.constant(np.asarray(v, dtype)) for v in (np.where(by_low, below, above), inverse, first, last)))
 
 
-def computed(e: Emitter, low: Value, high: Value, least: int, most: int) -> Scale:
+def computed(e: Emitter, low: Value, high: Value, least: int, most: int) -> StepScale:
     largest = e.splat(np.finfo(low.tensor.element.dtype).max, low)
 
     def side(bound: Value, count: int) -> Value:
@@ -98,8 +98,8 @@ def computed(e: Emitter, low: Value, high: Value, least: int, most: int) -> Scal
     inverse = e.product(high, e.splat(1 / most, high))
     if least:
         inverse = e.select(by_low, e.product(low, e.splat(1 / least, low)), inverse)
-    return Scale(e.select(by_low, below, above), inverse, e.select(by_low, low, e.product(inverse, e.splat(least, low))),
-                 e.select(by_low, e.product(inverse, e.splat(most, low)), high))
+    return StepScale(e.select(by_low, below, above), inverse, e.select(by_low, low, e.product(inverse, e.splat(least, low))),
+                     e.select(by_low, e.product(inverse, e.splat(most, low)), high))
 
 
 def rounded(e: Emitter, operation: Operation, x: Value) -> Value:

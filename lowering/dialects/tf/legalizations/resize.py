@@ -25,7 +25,7 @@ F = np.float32
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ResizedAxis:
     """Rows, or columns: `before` in the input, `after` in the result, and how one lies on the other."""
     before: int
     after: int
@@ -102,7 +102,7 @@ def bilinear(e: Emitter, operation: Operation, x: Value, size: Value) -> Value:
     return x
 
 
-def lines_of(operation: Operation, x: Value, size: Value) -> list[Line]:
+def lines_of(operation: Operation, x: Value, size: Value) -> list[ResizedAxis]:
     """Of the rows and of the columns of [N, H, W, C]."""
     if x.tensor.rank != 4:
         raise Problem(f"the images are {x.type}, a tensor of rank 4 is needed", kind="shape")
@@ -112,10 +112,10 @@ def lines_of(operation: Operation, x: Value, size: Value) -> list[Line]:
         raise Problem(f"the size is {list(counts)}, a height and a width are needed", kind="shape")
     if aligned and half:
         raise Problem("align_corners and half_pixel_centers exclude each other", kind="attribute")
-    return [Line(n, m, aligned, half) for n, m in zip(x.tensor.dims[1:3], counts)]
+    return [ResizedAxis(n, m, aligned, half) for n, m in zip(x.tensor.dims[1:3], counts)]
 
 
-def reads(grid: tuple[int, int, int, int], line: Line) -> bool:
+def reads(grid: tuple[int, int, int, int], line: ResizedAxis) -> bool:
     """Whether `resize` takes the inputs that TensorFlow takes."""
     n, d, offset, _ = grid
     whole, rest = np.divmod(np.arange(line.after, dtype=np.int64) * d + offset, n)

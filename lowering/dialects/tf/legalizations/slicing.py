@@ -160,7 +160,7 @@ def slice_part(begin: Value, size: Value, n: int, declared: int | None) -> Part:
 
 # ---- StridedSlice ----------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
-class Spec:
+class SliceEntry:
     """One entry of begin, end and strides, and what the masks say of it."""
     begin: Value
     end: Value
@@ -171,7 +171,7 @@ class Spec:
     """ellipsis, new, shrink, or range."""
 
 
-def specs(e: Emitter, operation: Operation, begin: Value, end: Value, strides: Value) -> list[Spec]:
+def specs(e: Emitter, operation: Operation, begin: Value, end: Value, strides: Value) -> list[SliceEntry]:
     def mask(name: str, i: int) -> bool:
         return bool(int(getattr(find(operation, name), "value", 0)) >> i & 1)
 
@@ -179,14 +179,14 @@ def specs(e: Emitter, operation: Operation, begin: Value, end: Value, strides: V
         names = (("ellipsis", "ellipsis_mask"), ("new", "new_axis_mask"), ("shrink", "shrink_axis_mask"))
         return next((short for short, name in names if mask(name, i)), "range")
 
-    found = [Spec(b, c, s, mask("begin_mask", i), mask("end_mask", i), kind(i)) for i, (b, c, s) in enumerate(
+    found = [SliceEntry(b, c, s, mask("begin_mask", i), mask("end_mask", i), kind(i)) for i, (b, c, s) in enumerate(
         zip(entries(e, begin), entries(e, end), integers(strides, "the strides"), strict=True))]
     require(sum(s.kind == "ellipsis" for s in found) <= 1, "a slice has more than one ellipsis")
     require(all(s.stride for s in found), "a stride is 0")
     return found
 
 
-def strided(e: Emitter, operation: Operation, given: list[Spec], dims: Sequence[int]) -> tuple[list[Part], list[int]]:
+def strided(e: Emitter, operation: Operation, given: list[SliceEntry], dims: Sequence[int]) -> tuple[list[Part], list[int]]:
     """The part of each axis of a tensor of these extents, and the extents of the result."""
     used = sum(s.kind in ("range", "shrink") for s in given)
     require(used <= len(dims), f"a slice names {used} axes of a tensor of rank {len(dims)}")
@@ -196,7 +196,7 @@ def strided(e: Emitter, operation: Operation, given: list[Spec], dims: Sequence[
     result: list[int] = []
     if all(s.kind != "ellipsis" for s in given):
         zero = e.constant(np.int32(0))
-        given = [*given, Spec(zero, zero, 1, True, True, "ellipsis")]
+        given = [*given, SliceEntry(zero, zero, 1, True, True, "ellipsis")]
     for s in given:
         match s.kind:
             case "ellipsis":
@@ -213,7 +213,7 @@ def strided(e: Emitter, operation: Operation, given: list[Spec], dims: Sequence[
     return parts, result
 
 
-def shrunk(e: Emitter, s: Spec, n: int) -> Part:
+def shrunk(e: Emitter, s: SliceEntry, n: int) -> Part:
     """One element; a negative place counts from the end."""
     require(s.stride > 0, "an axis that is taken at one place has a negative stride")
     place = as_int(s.begin)
@@ -229,7 +229,7 @@ def from_start(e: Emitter, place: Value, n: int) -> Value:
     return e.select(e.arithmetic("greater", e.splat(0, index), index), e.sum(index, e.splat(n, index)), index)
 
 
-def ranged(e: Emitter, s: Spec, n: int, declared: int | None) -> Part:
+def ranged(e: Emitter, s: SliceEntry, n: int, declared: int | None) -> Part:
     """As Python's slices. With a start that is known at run time only, all elements must lie inside the axis."""
     start, stop = as_int(s.begin), as_int(s.end)
     if (s.begin_masked or start is not None) and (s.end_masked or stop is not None):

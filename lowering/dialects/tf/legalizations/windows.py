@@ -20,18 +20,18 @@ Pads = list[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class AxisOrder:
     """The order of axes of an operation with `spatial` spatial axes."""
     operation: Operation
     spatial: int
     channels_first: bool
 
     @staticmethod
-    def of(operation: Operation, x: Value, spatial: int) -> Layout:
+    def of(operation: Operation, x: Value, spatial: int) -> AxisOrder:
         """As `data_format` says, for an input that must have the spatial axes and two more."""
         if x.tensor.rank != spatial + 2:
             raise Problem(f"the input is {x.type}, a tensor of rank {spatial + 2} is needed", kind="shape")
-        return Layout(operation, spatial, channels_first(operation, spatial))
+        return AxisOrder(operation, spatial, channels_first(operation, spatial))
 
     def last(self, e: Emitter, x: Value) -> Value:
         """x with the channels last."""

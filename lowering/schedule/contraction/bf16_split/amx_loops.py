@@ -15,14 +15,14 @@ from ....loops.ir import Literal, Operand, Type
 from ....target.target import Target
 from ...nest.constant_data import is_constant
 from ...nest.loop_nest import At
-from ...nest.row_range import Rows, nested
+from ...nest.row_range import RowRange, nested
 from ...nest.tile_axis import Cut, Piece, Tiles, chunks, over
 from ...vectorize.epilogue import EpilogueWriter, OutputBlock
 from ...vectorize.vectorize import Vectorizer
 from ..int8.amx_micro_kernel import unchanging
 from ..pack_a import RowPacking
 from ..pattern import Contraction
-from .choose import LANES, STEP, Shape, power_of, row_blocks, row_groups
+from .choose import LANES, STEP, LimbBlockShape, power_of, row_blocks, row_groups
 from .pack_a import FLOATS, SplitRows
 from .pack_b import LimbPanels, cut_of, number_of
 
@@ -33,12 +33,12 @@ Row = Callable[[Affine, Affine, int], Sequence[Operand]]
 """Loads terms of one row: where, the row, and their number. They are those of a pair in a step of K."""
 
 
-def lower(b: Builder, pattern: Contraction, precision: str, target: Target, rows: Rows | None) -> None:
-    LimbProduct.of(b, pattern, Shape.of(pattern, target, precision, rows is not None), target).lower(rows)
+def lower(b: Builder, pattern: Contraction, precision: str, target: Target, rows: RowRange | None) -> None:
+    LimbProduct.of(b, pattern, LimbBlockShape.of(pattern, target, precision, rows is not None), target).lower(rows)
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class LimbPanel:
     """Columns that are done together: where the first is, and where among those packed; block of K `number`."""
     at: At
     column: Affine
@@ -52,7 +52,7 @@ class LimbProduct:
     b: Builder
     pattern: Contraction
     target: Target
-    shape: Shape
+    shape: LimbBlockShape
     groups: list[tuple[Tiles, Cut]]
     packed: LimbPanels
     split: SplitRows
@@ -61,7 +61,7 @@ class LimbProduct:
     writer: EpilogueWriter
 
     @staticmethod
-    def of(b: Builder, pattern: Contraction, shape: Shape, target: Target) -> LimbProduct:
+    def of(b: Builder, pattern: Contraction, shape: LimbBlockShape, target: Target) -> LimbProduct:
         power, name = power_of(pattern), pattern.nest.name
         assert power is not None
         panel_groups = groups(pattern, shape, target)
@@ -81,7 +81,7 @@ class LimbProduct:
         writer = EpilogueWriter(b, target, pattern.nest, pattern.reduce, shape.wide * LANES)
         return LimbProduct(b, pattern, target, shape, panel_groups, panels, rows, sums, stride, writer)
 
-    def lower(self, rows: Rows | None) -> None:
+    def lower(self, rows: RowRange | None) -> None:
         """All of it: for each batch of b, some columns at a time where b is split while running."""
         pattern = self.pattern
         first: tuple[Axis, ...] = ()
@@ -94,11 +94,11 @@ class LimbProduct:
         nested(self.b, first, {}, lambda at: self.product(at, rest, None if first else rows), rows if first else None,
                pattern.nest.where)
 
-    def product(self, at: At, axes: tuple[Axis, ...], rows: Rows | None) -> None:
+    def product(self, at: At, axes: tuple[Axis, ...], rows: RowRange | None) -> None:
         for t, cut in self.groups:
             over(self.b, [t], lambda start, t: self.columns(at, axes, rows, start, t.size, cut))
 
-    def columns(self, at: At, axes: tuple[Axis, ...], rows: Rows | None, first: Affine, extent: int, cut: Cut) -> None:
+    def columns(self, at: At, axes: tuple[Axis, ...], rows: RowRange | None, first: Affine, extent: int, cut: Cut) -> None:
         """All rows, for the panels of `extent` columns from `first` on."""
         if self.packed.flags:
             self.packed.fill(at, first, extent)
@@ -158,7 +158,7 @@ class LimbProduct:
             self.b.loop(number, lambda: self.split.fill(
                 {**at, m: Affine.of(number) * rows + t.start}, before + Affine.of(number) + t.start // rows))
 
-    def over_blocks(self, panel: Panel, lines: int, count: int, run: Callable[[Panel, Affine], None]) -> None:
+    def over_blocks(self, panel: LimbPanel, lines: int, count: int, run: Callable[[LimbPanel, Affine], None]) -> None:
         """Run for the panel at each block."""
         line, block = Axis("line", lines), Axis("block", count)
 
@@ -168,10 +168,10 @@ class LimbProduct:
 
         self.b.loop(line, lambda: self.b.loop(block, one))
 
-    def over_panels(self, at: At, first: Affine, cut: Cut, run: Callable[[Panel], None]) -> None:
+    def over_panels(self, at: At, first: Affine, cut: Cut, run: Callable[[LimbPanel], None]) -> None:
         n = self.pattern.n
         for t, vectors in cut:
-            over(self.b, [t], lambda column, _: run(Panel(
+            over(self.b, [t], lambda column, _: run(LimbPanel(
                 {**at, n: first + column}, column if self.packed.flags else first + column, vectors)))
 
     def row_at(self, at: At, row: Affine) -> At:
@@ -181,7 +181,7 @@ class LimbProduct:
         return {**at, self.line: at[self.line] + line} if self.line else at
 
     # ---- one block of rows, one panel --------------------------------------------------------------------------------
-    def block(self, panel: Panel, block: Affine, terms: Affine) -> None:
+    def block(self, panel: LimbPanel, block: Affine, terms: Affine) -> None:
         for _, i, _ in self.shape.halves:
             for j, piece in enumerate(panel.vectors):
                 if self.shape.blocks > 1:
@@ -200,7 +200,7 @@ class LimbProduct:
     def total(self, i: int, j: int) -> int:
         return i * self.shape.wide + j
 
-    def step(self, panel: Panel, block: Affine, number: Affine, step: Affine) -> None:
+    def step(self, panel: LimbPanel, block: Affine, number: Affine, step: Affine) -> None:
         """One step of K: all products of limbs. Of few rows there is one tile, and there are more tiles of columns than can
         stay, so that these are loaded for each product."""
         loaded: dict[int, int] = {}
@@ -218,12 +218,12 @@ class LimbProduct:
                         loaded[tile] = limb
                     self.b.multiply_float_tiles(self.total(i, j), rows + i, tile)
 
-    def sum_place(self, panel: Panel, block: Affine, i: int, column: int) -> tuple[Buffer, Affine, int]:
+    def sum_place(self, panel: LimbPanel, block: Affine, i: int, column: int) -> tuple[Buffer, Affine, int]:
         """Where sums are, of a tile of rows from a column of the panel on, and how far their rows are apart."""
         first, _, _ = self.shape.halves[i]
         return self.sum_at(panel, block, Affine.of(first), column)
 
-    def sum_at(self, panel: Panel, block: Affine, row: Affine, column: Affine | int) -> tuple[Buffer, Affine, int]:
+    def sum_at(self, panel: LimbPanel, block: Affine, row: Affine, column: Affine | int) -> tuple[Buffer, Affine, int]:
         if self.sums is None:
             index, m = self.pattern.nest.index, self.pattern.m
             assert m
@@ -241,7 +241,7 @@ class LimbProduct:
         self.b.loop(vector, lambda: self.b.store(self.sums, Affine.of(vector) * LANES, Literal(0.0, FLOATS)))  # type: ignore[arg-type]
 
     # ---- out of range ------------------------------------------------------------------------------------------------
-    def out_of_range(self, panel: Panel, block: Affine, terms: Affine) -> None:
+    def out_of_range(self, panel: LimbPanel, block: Affine, terms: Affine) -> None:
         """Rows, and columns, whose limbs are zeros."""
         flags = self.split.flags
         columns: Operand = Literal(0, Type("int32"))
@@ -266,14 +266,14 @@ class LimbProduct:
 
         self.b.when(self.is_set(some), all_rows, likely=False)
 
-    def column_flag(self, panel: Panel, piece: Piece, terms: Affine) -> Operand:
+    def column_flag(self, panel: LimbPanel, piece: Piece, terms: Affine) -> Operand:
         assert self.packed.flags
         return self.b.load(self.packed.flags, self.packed.flag_place(number_of(panel.column, piece.start), terms))
 
     def is_set(self, flag: Operand) -> Operand:
         return self.b.op("lt", Literal(0, flag.type), flag)
 
-    def row(self, panel: Panel, block: Affine, tile: int, row: Affine, terms: Affine, flag: Operand) -> None:
+    def row(self, panel: LimbPanel, block: Affine, tile: int, row: Affine, terms: Affine, flag: Operand) -> None:
         """One row of a tile of a panel in float32, term by term; stored where the row is out of range, or the columns are."""
         first, _, _ = self.shape.halves[tile]
         sums = self.in_floats(panel, lambda step, pair, count: [
@@ -289,7 +289,7 @@ class LimbProduct:
             else:
                 add()
 
-    def in_floats(self, panel: Panel, row: Row, terms: Affine) -> Sequence[Operand]:
+    def in_floats(self, panel: LimbPanel, row: Row, terms: Affine) -> Sequence[Operand]:
         """Sums of one row of a panel, over a block of K."""
         whole, rest = divmod(self.shape.depth, STEP)
         steps, pairs = Axis("step", whole), Axis("pair", STEP // 2)
@@ -305,7 +305,7 @@ class LimbProduct:
             sums = self.pair(panel, row, terms, Affine.of(whole), Affine.of(rest // 2), 1, sums)
         return sums
 
-    def pair(self, panel: Panel, row: Row, terms: Affine, step: Affine, pair: Affine, count: int,
+    def pair(self, panel: LimbPanel, row: Row, terms: Affine, step: Affine, pair: Affine, count: int,
              sums: Sequence[Operand]) -> list[Operand]:
         """Two terms, or one."""
         factors, result = row(step, pair, count), []
@@ -315,7 +315,8 @@ class LimbProduct:
             result.append(total)
         return result
 
-    def terms_of(self, panel: Panel, piece: Piece, terms: Affine, step: Affine, pair: Affine, count: int) -> Sequence[Operand]:
+    def terms_of(self, panel: LimbPanel, piece: Piece, terms: Affine, step: Affine, pair: Affine,
+                 count: int) -> Sequence[Operand]:
         """Two terms of columns, or one: from their limbs, or, since these may be zeros, as they are."""
         if not self.packed.flags:
             number = terms * self.shape.steps + step
@@ -325,7 +326,7 @@ class LimbProduct:
         return [Vectorizer(self.b, self.target, place, n, LANES, piece.active).vector(self.pattern.b) for place in places]
 
     # ---- what becomes of the sums ------------------------------------------------------------------------------------
-    def write(self, panel: Panel, block: Affine) -> None:
+    def write(self, panel: LimbPanel, block: Affine) -> None:
         """The outputs of one block of rows and one panel."""
         known = [self.known(panel, piece) for piece in panel.vectors]
         row = Axis("row", self.shape.rows)
@@ -339,7 +340,7 @@ class LimbProduct:
 
         self.b.loop(row, line)
 
-    def known(self, panel: Panel, piece: Piece) -> Vectorizer:
+    def known(self, panel: LimbPanel, piece: Piece) -> Vectorizer:
         """What is the same in all rows of a vector."""
         at = {**panel.at, self.pattern.n: panel.at[self.pattern.n] + piece.start}
         v = Vectorizer(self.b, self.target, at, self.pattern.n, piece.lanes, piece.active)
@@ -348,7 +349,7 @@ class LimbProduct:
         return v
 
 
-def packed_rows(b: Builder, pattern: Contraction, shape: Shape, target: Target) -> RowPacking:
+def packed_rows(b: Builder, pattern: Contraction, shape: LimbBlockShape, target: Target) -> RowPacking:
     """Copies of the rows of a block, K flat."""
     stride = shape.depth + (LANES if shape.depth % 1024 == 0 else 0)
     buffer = b.scratch(Buffer(f"{pattern.nest.name}.copied", "float32", ((shape.rows - 1) * stride + shape.depth,), "scratch"))
@@ -362,7 +363,7 @@ def is_plain(pattern: Contraction) -> bool:
     return nest.value is pattern.reduce and straight and pattern.n.extent % LANES == 0
 
 
-def groups(pattern: Contraction, shape: Shape, target: Target) -> list[tuple[Tiles, Cut]]:
+def groups(pattern: Contraction, shape: LimbBlockShape, target: Target) -> list[tuple[Tiles, Cut]]:
     """The columns in groups, and the panels of each; one group where b is constant, or fits."""
     width = shape.wide * LANES
     each = width * shape.blocks * shape.steps * shape.limbs * 2 * STEP

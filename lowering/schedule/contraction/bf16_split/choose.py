@@ -33,7 +33,7 @@ from ....elements.traverse import computed, loads
 from ....loops.ir import TILE_BYTES, TILE_ROWS
 from ....target.target import Target
 from ...nest.constant_data import constant, is_constant
-from ...nest.padding_conditions import Conditions
+from ...nest.padding_conditions import PaddingConditions
 from ...nest.tile_axis import Tiles, chunks, interior
 from ..int8.amx_choose import blocks_of, starts
 from ..pack_a import run_of
@@ -64,7 +64,7 @@ MAX_DEPTH = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class LimbBlockShape:
     """How a product is cut. `heights` are the rows of the tiles of a block of rows, `wide` how many tiles of columns go with
     them; `depth` terms of K are done at a time (all of it, or a divisor of it), for `grouped_blocks` blocks of rows, and
     for `lines` values of the last outer axis."""
@@ -106,7 +106,7 @@ class Shape:
         return (*sums, *[(n, 2 * self.width) for n in self.heights], *[(self.width // 2, TILE_BYTES)] * (4 - count))
 
     @staticmethod
-    def of(pattern: Contraction, target: Target, precision: str, by_rows: bool = False) -> Shape:
+    def of(pattern: Contraction, target: Target, precision: str, by_rows: bool = False) -> LimbBlockShape:
         """With `by_rows` the first outer axis is not cut."""
         products = PRODUCTS[precision]
         limbs, blocks = 1 + max(i for i, _ in products), -(-pattern.rows // (2 * TILE_ROWS))
@@ -118,7 +118,7 @@ class Shape:
         grouped_blocks, lines = even(regular, min(most, regular)) if is_direct(pattern) else 1, 1
         if depth == pattern.depth and (last := last_outer(pattern, by_rows)) and pattern.rows % rows == 0 and regular <= most:
             grouped_blocks, lines = regular, even(last.extent, min(last.extent, most // regular))
-        return Shape(products, heights, 4 // len(heights), depth, pattern.depth // depth, grouped_blocks, lines)
+        return LimbBlockShape(products, heights, 4 // len(heights), depth, pattern.depth // depth, grouped_blocks, lines)
 
 
 def last_outer(pattern: Contraction, by_rows: bool) -> Axis | None:
@@ -186,7 +186,8 @@ def packs_rows(pattern: Contraction) -> bool:
 
 def cycles_of_limbs(pattern: Contraction, target: Target, precision: str) -> float:
     """Of 32 rows, in cycles. A product of tiles takes one for each row; the rest is measured."""
-    steps, panels, shape = -(-pattern.depth // STEP), -(-pattern.n.extent // (2 * LANES)), Shape.of(pattern, target, precision)
+    steps, panels, shape = -(-pattern.depth // STEP), -(-pattern.n.extent // (2 * LANES)), LimbBlockShape.of(pattern, target,
+                                                                                                             precision)
     products = len(PRODUCTS[precision]) * 4 * TILE_ROWS * 1.25
     split = pattern.depth / LANES * 32 * 12
     if not is_direct(pattern):
@@ -239,7 +240,7 @@ def choose_by_limbs(pattern: Contraction, target: Target, precision: str) -> Til
     """A block of tiles, in vectors of 16 sums; None where it is done in float32."""
     if precision == "f32" or "bfloat16" not in target.matrix_unit or not is_possible(pattern):
         return None
-    shape = Shape.of(pattern, target, precision)
+    shape = LimbBlockShape.of(pattern, target, precision)
     return Tile(shape.rows, min(shape.wide, -(-pattern.n.extent // LANES)))
 
 
@@ -249,11 +250,11 @@ def border_blocks(pattern: Contraction) -> list[int]:
     if pattern.m is None:
         return []
     rows = -(-pattern.rows // -(-pattern.rows // (2 * TILE_ROWS)))
-    low, high = interior(pattern.m, Conditions.of(pattern.reduce, pattern.m, pattern.n).rows)
+    low, high = interior(pattern.m, PaddingConditions.of(pattern.reduce, pattern.m, pattern.n).rows)
     return [s for s in starts(pattern.rows, rows) if not low <= s <= high - rows]
 
 
-def row_groups(pattern: Contraction, shape: Shape) -> list[Tiles]:
+def row_groups(pattern: Contraction, shape: LimbBlockShape) -> list[Tiles]:
     """Groups of blocks of rows that are done together: how many rows each has, how many groups. The last block may compute some
     rows again."""
     rows = shape.rows

@@ -15,7 +15,7 @@ from ...nest.loop_nest import At
 from ...vectorize.vectorize import Vectorizer
 from ..pack_a import RowPacking
 from ..pattern import Contraction
-from .choose import LANES, MIN_EXPONENT, STEP, TILE, Shape
+from .choose import LANES, MIN_EXPONENT, STEP, TILE, LimbBlockShape
 
 HALF, UPPER = 1 << 15, -1 << 16
 """Of the bits of a float32: half of the last that stays, and those that stay."""
@@ -63,7 +63,7 @@ class SplitRows:
     b: Builder
     target: Target
     pattern: Contraction
-    shape: Shape
+    shape: LimbBlockShape
     power: int
     buffer: Buffer
     flags: Buffer
@@ -71,7 +71,7 @@ class SplitRows:
 
     @staticmethod
     def of(
-        b: Builder, pattern: Contraction, shape: Shape, power: int, row_packing: RowPacking | None, target: Target
+        b: Builder, pattern: Contraction, shape: LimbBlockShape, power: int, row_packing: RowPacking | None, target: Target
     ) -> SplitRows:
         name, blocks = pattern.nest.name, shape.grouped_blocks * shape.lines
         size = blocks * shape.steps * shape.limbs * len(shape.heights) * TILE

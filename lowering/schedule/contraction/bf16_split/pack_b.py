@@ -19,7 +19,7 @@ from ...nest.loop_nest import At
 from ...nest.tile_axis import Cut, Piece, chunks, over
 from ...vectorize.vectorize import Vectorizer
 from ..pattern import Contraction
-from .choose import LANES, STEP, TILE, Shape, constants
+from .choose import LANES, STEP, TILE, LimbBlockShape, constants
 from .pack_a import BITS, FLOATS, HALF, NOTHING, UPPER, Seen, out_of_range, seen, split
 
 PAIRS = STEP // 2
@@ -33,19 +33,20 @@ class LimbPanels:
     b: Builder
     target: Target
     pattern: Contraction
-    shape: Shape
+    shape: LimbBlockShape
     power: int
     buffer: Buffer
     flags: Buffer | None
 
     @staticmethod
-    def of_constants(b: Builder, pattern: Contraction, shape: Shape, power: int, target: Target) -> LimbPanels:
+    def of_constants(b: Builder, pattern: Contraction, shape: LimbBlockShape, power: int, target: Target) -> LimbPanels:
         data = limb_tiles(constants(pattern), shape.limbs)
         buffer = Buffer(f"{pattern.nest.name}.parts", "bfloat16", (data.size,), "constant", data)
         return LimbPanels(b, target, pattern, shape, power, buffer, None)
 
     @staticmethod
-    def at_run_time(b: Builder, pattern: Contraction, shape: Shape, power: int, columns: int, target: Target) -> LimbPanels:
+    def at_run_time(b: Builder, pattern: Contraction, shape: LimbBlockShape, power: int, columns: int,
+                    target: Target) -> LimbPanels:
         """With scratch for `columns` columns at a time."""
         name, count = pattern.nest.name, -(-columns // LANES)
         size = count * shape.blocks * shape.steps * shape.limbs * TILE

@@ -18,7 +18,7 @@ from ....loops.ir import TILE_BYTES, TILE_ROWS
 from ....target.costs import COSTS
 from ....target.target import Target
 from ...nest.constant_data import is_constant
-from ...nest.padding_conditions import Conditions
+from ...nest.padding_conditions import PaddingConditions
 from ...nest.tile_axis import Cut, Piece, Tiles, chunks, interior
 from ..pack_a import run_of
 from ..pattern import Contraction
@@ -40,7 +40,7 @@ cache."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ByteBlockShape:
     """How many rows each of the two tiles of a block has (none, in the second, where one is enough), and how many bytes of K a
     step takes."""
     heights: tuple[int, int]
@@ -53,7 +53,7 @@ class Shape:
     """Places of the axis around m in a block; if that is more than one, a block has all of m."""
 
     @staticmethod
-    def of(pattern: Contraction, found: Bytes, target: Target, outer: tuple[Axis, ...]) -> Shape:
+    def of(pattern: Contraction, found: Bytes, target: Target, outer: tuple[Axis, ...]) -> ByteBlockShape:
         """`outer` are the axes around m that a block may take in."""
         lines = lines_of(pattern, found, outer)
         blocks = -(-pattern.rows // MAX_ROWS)
@@ -61,7 +61,8 @@ class Shape:
         first = rows if rows <= TILE_ROWS else -(-rows // 2)
         step = min(TILE_BYTES, -(-pattern.depth // GROUP) * GROUP)
         count = -(-pattern.depth // step)
-        return Shape((first, rows - first), step, count, chunk_of(count, target.l1_bytes * 2 // 3 // (rows * step)), lines)
+        return ByteBlockShape((first, rows - first), step, count, chunk_of(count, target.l1_bytes * 2 // 3 // (rows * step)),
+                              lines)
 
     @property
     def rows(self) -> int:
@@ -123,12 +124,12 @@ def choose_tiles(pattern: Contraction, target: Target) -> Tile | None:
     if not is_direct(pattern, found) and len(border_blocks(pattern)) > MAX_SETTLED_BLOCKS:
         return None
     faster = cycles_of_tiles(pattern, found, target) < cycles_of_dot4(pattern, target)
-    return Tile(Shape.of(pattern, found, target, pattern.outer).rows, 1) if faster else None
+    return Tile(ByteBlockShape.of(pattern, found, target, pattern.outer).rows, 1) if faster else None
 
 
 def cycles_of_tiles(pattern: Contraction, found: Bytes, target: Target) -> float:
     """Cycles for all rows and columns: a product takes as long as a has rows, a tile half a cycle for each row it loads."""
-    shape = Shape.of(pattern, found, target, pattern.outer)
+    shape = ByteBlockShape.of(pattern, found, target, pattern.outer)
     blocks, panels = -(-pattern.rows // shape.width) / shape.lines, -(-pattern.n.extent // LANES)
     step = max(shape.rows, (shape.rows + shape.step // GROUP) / 1.5)
     row_packing = 0.0 if is_direct(pattern, found) else shape.rows * shape.depth / TILE_BYTES * 2
@@ -181,7 +182,7 @@ def border_blocks(pattern: Contraction) -> list[int]:
     """Starts of blocks of which some rows meet conditions, and some do not."""
     assert pattern.m
     rows = rows_of(pattern)
-    low, high = interior(pattern.m, Conditions.of(pattern.reduce, pattern.m, pattern.n).rows)
+    low, high = interior(pattern.m, PaddingConditions.of(pattern.reduce, pattern.m, pattern.n).rows)
     return [s for s in starts(pattern.rows, rows) if not low <= s <= high - rows]
 
 
@@ -213,7 +214,7 @@ def columns(extent: int) -> Cut:
     return [(t, (Piece(0, LANES, t.size),)) for t in chunks(extent, LANES)]
 
 
-def groups(pattern: Contraction, shape: Shape, cut: Cut, target: Target) -> list[tuple[Tiles, Cut]]:
+def groups(pattern: Contraction, shape: ByteBlockShape, cut: Cut, target: Target) -> list[tuple[Tiles, Cut]]:
     """The columns in groups that stay in the second-level cache, and the panels of a group."""
     (whole, vectors), *rest = cut
     most = max(1, target.block_bytes // (whole.size * shape.depth))

@@ -19,13 +19,13 @@ from ....loops.ir import TILE_BYTES
 from ....target.target import Target
 from ...nest.constant_data import is_constant
 from ...nest.loop_nest import At
-from ...nest.row_range import Rows, nested
+from ...nest.row_range import RowRange, nested
 from ...nest.tile_axis import Cut, Piece, Tiles, over
 from ...vectorize.epilogue import EpilogueWriter
 from ..pack_a import RowPacking
 from ..pattern import Contraction
-from .amx_choose import LANES, Shape, blocks_of, border_blocks, columns, groups, is_direct, is_plain
-from .amx_micro_kernel import Panel, TilePanels
+from .amx_choose import LANES, ByteBlockShape, blocks_of, border_blocks, columns, groups, is_direct, is_plain
+from .amx_micro_kernel import BytePanel, TilePanels
 from .vnni import Bytes, bytes_of
 from .vnni_pack_b import BytePanels, at_run_time, filled, of_constants
 
@@ -34,7 +34,7 @@ MIN_SHARED_BLOCKS = 8
 """Blocks of rows that threads can divide evenly; where there are fewer, threads divide the panels."""
 
 
-def lower(b: Builder, pattern: Contraction, target: Target, rows: Rows | None) -> None:
+def lower(b: Builder, pattern: Contraction, target: Target, rows: RowRange | None) -> None:
     found = bytes_of(pattern)
     assert found
     TileProduct.of(b, pattern, found, target, pattern.outer[1:] if rows else pattern.outer).lower(rows)
@@ -46,7 +46,7 @@ class TileProduct:
     than one place."""
     b: Builder
     pattern: Contraction
-    shape: Shape
+    shape: ByteBlockShape
     groups: list[tuple[Tiles, Cut]]
     packed: BytePanels
     row_packing: RowPacking | None
@@ -55,7 +55,8 @@ class TileProduct:
 
     @staticmethod
     def of(b: Builder, pattern: Contraction, found: Bytes, target: Target, outer: tuple[Axis, ...]) -> TileProduct:
-        shape, cut, direct = Shape.of(pattern, found, target, outer), columns(pattern.n.extent), is_direct(pattern, found)
+        shape, cut, direct = ByteBlockShape.of(pattern, found, target, outer), columns(pattern.n.extent), is_direct(pattern,
+                                                                                                                    found)
         zero_points, panel_groups = (found.of_x, found.of_y), groups(pattern, shape, cut, target)
         if is_constant(found.y):
             packed = of_constants(b, pattern, found.y, zero_points, cut, shape.step, direct and pattern.depth > shape.step)
@@ -73,7 +74,7 @@ class TileProduct:
         panels = TilePanels(b, pattern, found, target, shape, packed, row_packing, line, sums, plain, writer)
         return TileProduct(b, pattern, shape, panel_groups, packed, row_packing, line, panels)
 
-    def lower(self, rows: Rows | None) -> None:
+    def lower(self, rows: RowRange | None) -> None:
         """All of it: for each batch of b, for as many panels at a time as stay in the second-level cache."""
         outer, fill = self.pattern.outer, self.packed.fill
         first: tuple[Axis, ...] = ()
@@ -84,11 +85,11 @@ class TileProduct:
         nested(self.b, first, {}, lambda at: self.product(at, rest, None if first else rows), rows if first else None,
                self.pattern.nest.where)
 
-    def product(self, at: At, axes: tuple[Axis, ...], rows: Rows | None) -> None:
+    def product(self, at: At, axes: tuple[Axis, ...], rows: RowRange | None) -> None:
         for t, cut in self.groups:
             over(self.b, [t], lambda start, _: self.group(at, axes, rows, start, cut))
 
-    def group(self, at: At, axes: tuple[Axis, ...], rows: Rows | None, first: Affine, cut: Cut) -> None:
+    def group(self, at: At, axes: tuple[Axis, ...], rows: RowRange | None, first: Affine, cut: Cut) -> None:
         """All rows, for the panels from column `first` on."""
         if self.packed.fill:
             self.packed.fill(at, first, cut)
@@ -136,13 +137,13 @@ class TileProduct:
         place = {**at, line: at[line] + number}
         self.b.loop(number, lambda: dataclasses.replace(row_packing, first=Affine.of(number) * width).pack(place, width))
 
-    def panel(self, at: At, first: Affine, start: Affine, piece: Piece, number: Affine = START) -> Panel:
+    def panel(self, at: At, first: Affine, start: Affine, piece: Piece, number: Affine = START) -> BytePanel:
         """The panel of columns from first + start on; `number` counts those that are finished one after the other."""
         if self.shape.chunks > 1:
             slot = start * self.shape.rows
         else:
             slot = Affine.of(Wrapped(number, self.shape.slots)).substitute({}) * (self.shape.rows * LANES)
-        return Panel({**at, self.pattern.n: first + start}, start if self.packed.fill else first + start, slot, piece)
+        return BytePanel({**at, self.pattern.n: first + start}, start if self.packed.fill else first + start, slot, piece)
 
     def chunk(self, at: At, first: Affine, cut: Cut, number: Affine, begins: bool) -> None:
         """Steps from `number` on, for all panels."""
@@ -163,7 +164,7 @@ class TileProduct:
         nested(self.b, once, {}, lambda _: self.one_by_one(at, first, t, piece))
 
     def one_by_one(self, at: At, first: Affine, t: Tiles, piece: Piece) -> None:
-        def panel(number: Affine) -> Panel:
+        def panel(number: Affine) -> BytePanel:
             return self.panel(at, first, number * t.size + t.start, piece, number)
 
         self.panels.end(panel(Affine()), None)
@@ -173,7 +174,7 @@ class TileProduct:
         self.panels.finish(panel(Affine.of(t.count - 1)))
 
 
-def sums_of(b: Builder, pattern: Contraction, shape: Shape, panel_groups: list[tuple[Tiles, Cut]],
+def sums_of(b: Builder, pattern: Contraction, shape: ByteBlockShape, panel_groups: list[tuple[Tiles, Cut]],
             plain: bool) -> Buffer | None:
     """Scratch for the sums of a panel, or of as many as there are in a group, where K is done in chunks."""
     if plain and shape.chunks == 1:

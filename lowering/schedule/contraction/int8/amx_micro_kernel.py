@@ -18,7 +18,7 @@ from ...vectorize.epilogue import EpilogueWriter, OutputBlock
 from ...vectorize.vectorize import Vectorizer
 from ..pack_a import RowPacking
 from ..pattern import Contraction
-from .amx_choose import LANES, Shape
+from .amx_choose import LANES, ByteBlockShape
 from .vnni import Bytes
 from .vnni_pack_b import GROUP, BytePanels
 
@@ -27,7 +27,7 @@ TOTALS, ROWS, COLUMNS, OTHER_ROWS = (0, 1), 2, 3, 4
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class BytePanel:
     """A panel for a block of rows, which begins `at`; it is packed as column `packed`, and its sums are kept at `slot`."""
     at: At
     packed: Affine
@@ -42,7 +42,7 @@ class TilePanels:
     pattern: Contraction
     found: Bytes
     target: Target
-    shape: Shape
+    shape: ByteBlockShape
     packed: BytePanels
     row_packing: RowPacking | None
     line: Axis | None
@@ -51,13 +51,13 @@ class TilePanels:
     writer: EpilogueWriter
 
     # ---- sums --------------------------------------------------------------------------------------------------------
-    def add(self, panel: Panel, first: Affine, begins: bool) -> None:
+    def add(self, panel: BytePanel, first: Affine, begins: bool) -> None:
         """A chunk of steps from `first` on, one that is not the last."""
         self.begin(panel, begins)
         self.steps(panel, first, self.shape.chunk)
         self.keep(panel)
 
-    def end(self, panel: Panel, before: Panel | None) -> None:
+    def end(self, panel: BytePanel, before: BytePanel | None) -> None:
         """The last chunk of steps, and the outputs of the panel `before`."""
         first = (self.shape.chunks - 1) * self.shape.chunk
         short = self.pattern.depth % self.shape.step if self.row_packing is None else 0
@@ -76,7 +76,7 @@ class TilePanels:
         if before and self.shape.slots > 1:
             self.finish(before)
 
-    def store_sums(self, panel: Panel) -> None:
+    def store_sums(self, panel: BytePanel) -> None:
         """They are outputs, or are kept."""
         if not self.plain:
             self.keep(panel)
@@ -91,7 +91,7 @@ class TilePanels:
         first, second = self.shape.heights
         return [(0, 0), (first, 1)] if second else [(0, 0)]
 
-    def begin(self, panel: Panel, begins: bool) -> None:
+    def begin(self, panel: BytePanel, begins: bool) -> None:
         """Sums are what was kept, or what those of a column start from."""
         for first, i in self.halves:
             if not begins:
@@ -102,7 +102,7 @@ class TilePanels:
             else:
                 self.b.load_tile(TOTALS[i], self.packed.initial, self.packed.start(panel.at, panel.packed), 0)
 
-    def keep(self, panel: Panel) -> None:
+    def keep(self, panel: BytePanel) -> None:
         assert self.sums
         self.store(self.sums, panel.slot, LANES)
 
@@ -110,12 +110,12 @@ class TilePanels:
         for first, i in self.halves:
             self.b.store_tile(TOTALS[i], buffer, place + first * stride, stride)
 
-    def steps(self, panel: Panel, first: Affine, count: int) -> None:
+    def steps(self, panel: BytePanel, first: Affine, count: int) -> None:
         if count:
             loop = Axis("step", count)
             self.b.loop(loop, lambda: self.step(panel, first + loop, (first + loop) * self.shape.step))
 
-    def step(self, panel: Panel, number: Affine, k: Affine) -> None:
+    def step(self, panel: BytePanel, number: Affine, k: Affine) -> None:
         """64 elements of K, from k on, or all of it."""
         panels, which = self.packed.panels, Affine()
         assert panels.buffer
@@ -140,7 +140,7 @@ class TilePanels:
         self.b.load_tile(tile, x.buffer, place + k, x.index[0].coefficient(m))
 
     # ---- outputs -----------------------------------------------------------------------------------------------------
-    def steps_and_outputs(self, panel: Panel, first: int, count: int, before: Panel, pace: int) -> None:
+    def steps_and_outputs(self, panel: BytePanel, first: int, count: int, before: BytePanel, pace: int) -> None:
         """Steps, and in each of the first ones `pace` rows of outputs."""
         outer, iterations = self.known(before), self.shape.width // pace
         line, iteration = Axis("line", self.shape.lines), Axis("turn", iterations)
@@ -155,14 +155,14 @@ class TilePanels:
         done = self.shape.lines * iterations
         self.steps(panel, Affine.of(first + done), count - done)
 
-    def finish(self, panel: Panel) -> None:
+    def finish(self, panel: BytePanel) -> None:
         """The outputs of a panel, if they are not what its sums are."""
         if not self.plain:
             outer, line = self.known(panel), Axis("line", self.shape.lines)
             self.b.loop(line, lambda: over(self.b, [Tiles(0, 1, self.shape.width)], lambda row, _: self.row(
                 panel, Affine.of(line), row, outer)))
 
-    def known(self, panel: Panel) -> Vectorizer:
+    def known(self, panel: BytePanel) -> Vectorizer:
         """What is the same in all rows."""
         v = Vectorizer(self.b, self.target, panel.at, self.pattern.n, LANES, panel.piece.active)
         around = frozenset({self.pattern.m, self.line} if self.line else {self.pattern.m})
@@ -170,7 +170,7 @@ class TilePanels:
             v.value(e)
         return v
 
-    def row(self, panel: Panel, line: Affine, row: Affine, outer: Vectorizer) -> None:
+    def row(self, panel: BytePanel, line: Affine, row: Affine, outer: Vectorizer) -> None:
         """The outputs of one row of the block."""
         assert self.sums and self.pattern.m
         at = {**panel.at, self.pattern.m: panel.at[self.pattern.m] + row}

@@ -17,7 +17,7 @@ from ....loops.ir import Operand, Type
 from ....target.target import Target
 from ...nest.constant_data import is_constant
 from ...nest.loop_nest import At
-from ...nest.padding_conditions import Conditions
+from ...nest.padding_conditions import PaddingConditions
 from ...nest.tile_axis import Cut, Piece
 from ..pack_a import RowPacking
 from ..pack_b import Panels
@@ -119,7 +119,7 @@ class Dot4:
     cut: Cut
     packed: BytePanels
     rows: RowPacking
-    conditions: Conditions
+    conditions: PaddingConditions
     group: int = GROUP
     packs_rows: bool = True
     packs_many_rows: bool = False
@@ -140,7 +140,7 @@ class Dot4:
         packed_rows = pattern.passes // (groups.extent if groups else 1) if packs_many_rows else rows
         stride = k.extent + costs.cache_line_bytes * (packs_many_rows and k.extent % costs.few_sets_stride_bytes == 0)
         row_packing = RowPacking.of(b, pattern, found.x, (found.of_x, found.of_y), packed_rows, k.extent, stride, True, target)
-        conditions = Conditions((), prefixes(pattern, k) or (), (), frozenset())
+        conditions = PaddingConditions((), prefixes(pattern, k) or (), (), frozenset())
         return Dot4(b, pattern, cut, packed, row_packing, conditions, packs_many_rows=packs_many_rows, groups=groups)
 
     @property
