@@ -5,8 +5,8 @@
     loop passes       Kernels -> Programs   loops of each kernel; one program for each order of rows that only a plan can judge
     planning          Programs -> Plan      the program that needs the least memory, with an offset for each buffer
 
-`run` does them all; `steps` stops after each, so that what it made can be printed; `start` begins from a graph, `resume` from
-the printed text of a later stage (`lowering/stages.py`). Machine code comes after (`native`), from the program and its plan.
+`run` does them all; `steps` stops after each, so that what it made can be printed; `start` begins from a graph,
+`stage_text.resumed` from the printed text of a later stage. Machine code comes after (`native`), from the program and its plan.
 """
 from __future__ import annotations
 

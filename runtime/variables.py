@@ -136,7 +136,9 @@ class Variable:
 
 
 class Locks:
-    """The locks of several variables, taken in the order of their names."""
+    """The locks of several variables, taken in the order of their names, by `Executable.__call__` for the variables of a call.
+    Native code that calls a program (`native.process.function_object_code`) only looks whether a `words` is held, and then goes
+    that way."""
     __slots__ = ("_variables",)
 
     def __init__(self, variables: Iterable[Variable]) -> None:

@@ -200,7 +200,8 @@ def write_findings(path: str | os.PathLike[str], tuning: Tuning, machine: Target
 
 
 def read_findings(path: str | os.PathLike[str]) -> Choices:
-    """What `write_findings` has kept. Raises a Problem for another file."""
+    """What `write_findings` has kept; `cache.programs.findings_of` has those of the cache. Raises a Problem for another
+    file."""
     name, remedy = os.fspath(path), "tosaic tune MODEL -o FILE writes one"
     try:
         source = Source(name, text := Path(name).read_text())

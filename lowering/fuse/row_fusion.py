@@ -2,7 +2,7 @@
 softmax; mean, variance and result of a normalisation. So a row is read from memory once and written once.
 
 Stands behind fusion, and does what fusion does, inlining; only that values read twice, and reductions in reductions, are
-inlined too, where the schedule of rows (`schedule.row_form`) computes no element twice.
+inlined too, where the schedule of rows (`schedule.row_reduction`) computes no element twice.
 """
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Graph -> graph: FFT2D and RFFT2D as one operator with both parts of the result in one tensor, which has loops of its own
-(`schedule/fourier.py`), and slices of it.
+(`schedule/fft.py`), and slices of it.
 """
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class TensorHandle(ArrayMethods, AsyncValue):
     @classmethod
     def ready(cls, array: Any, runtime: CoreRuntime | None = None) -> TensorHandle:
         """A handle of an array, which is borrowed: the client does not change it from now on. `runtime` is that of the
-        operators of which the handle is the only one (`runtime.tensor` says it)."""
+        operators of which the handle is the only one (`CoreRuntime.tensor` says it)."""
         borrowed = borrow(array)
         return TensorHandle(runtime, TensorMetadata.of(borrowed), borrowed)
 
@@ -55,7 +55,7 @@ class TensorHandle(ArrayMethods, AsyncValue):
     @classmethod
     def pending(cls, metadata: TensorMetadata | None = None,
                 runtime: CoreRuntime | None = None) -> tuple[TensorHandle, TensorResolver]:
-        """A handle, and the object that settles it. `runtime.pending` says the runtime, too."""
+        """A handle, and the object that settles it. `CoreRuntime.pending` says the runtime, too."""
         handle = TensorHandle(runtime, metadata, None, Waiting())
         return handle, TensorResolver(handle)
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tosaic
 from tosaic.jit.models.model import model_of
-from tosaic.jit.models.open_model import open_model
+from tosaic.jit.models.open_extents import open_model
 from tosaic.jit.models.torch_mlir import to_tosa
 from tosaic.lowering.graph.graph import Module
 from tosaic.lowering.graph.types import F32, TensorType

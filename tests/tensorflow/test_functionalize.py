@@ -12,7 +12,7 @@ from tosaic.lowering.dialects.tf.interpret import Environment, interpret
 from tosaic.lowering.graph.graph import Module
 from tosaic.lowering.graph.verify import verify
 from tosaic.lowering.rewrite.functionalize.decision_diagrams import FALSE, TRUE, Atom, Bit, Bits
-from tosaic.lowering.rewrite.functionalize.liveness import Liveness
+from tosaic.lowering.rewrite.functionalize.live_bits import Liveness
 from tosaic.lowering.rewrite.tensorflow import Bindings, to_tosa
 from tosaic.lowering.text.printer import print_module
 from tosaic.lowering.text.reader import read_module

@@ -65,7 +65,7 @@ class OnnxConversion:
         except Problem:
             if "problem" in metadata or not is_open(metadata):
                 raise
-        from ..open_model import open_model
+        from ..open_extents import open_model
         inputs, results = typed(metadata["inputs"]), typed(metadata["results"])
         names = dict(zip(inputs, (name for name, _, _ in metadata["inputs"]), strict=True))
         return open_model(inputs, list(results.values()), "onnx.graph",

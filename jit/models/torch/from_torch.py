@@ -1,8 +1,8 @@
 """PyTorch -> TOSA, through torch.export and torch-mlir (the extra `torch`): `tosaic.from_torch`.
 
-The module is exported in the user's process, where its classes and weights are (`torch_export`); what torch.export gives
+The module is exported in the user's process, where its classes and weights are (`export`); what torch.export gives
 becomes torch-mlir's own dialect there, as bytes, and a process of its own brings these down to TOSA (`torch_mlir`). A buffer
-that the module writes is made an input and a result of the exported graph (`torch_program`), which then become a variable.
+that the module writes is made an input and a result of the exported graph (`exported_program`), which then become a variable.
 """
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class TorchConversion:
         except Problem:
             if not interface.is_open:
                 raise
-        from ..open_model import open_model
+        from ..open_extents import open_model
         example = example_shapes(program)
         made = {tuple(example.values()): self.made(program, example)}  # so that what cannot be lowered at all is refused now
 

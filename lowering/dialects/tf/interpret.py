@@ -68,7 +68,7 @@ def named(handle: Datum) -> str:
 
 
 def interpret(environment: Environment, name: str | None, arguments: Sequence[Datum]) -> tuple[Datum, ...]:
-    """The results of a function. Arguments are arrays, or `Handle`s of variables; those that the module binds to its own
+    """The results of a function. Arguments are arrays, or `NamedVariable`s; those that the module binds to its own
     variables are left out."""
     function = environment.module.function(name)
     with np.errstate(all="ignore"):

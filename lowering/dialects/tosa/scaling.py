@@ -2,7 +2,8 @@
 average pool use it.
 
 Four ways give the same: a shift where the multiplier is a power of two; float32, where that is right for each of a few
-values; the upper half of a product, where the shifts are constants that are large enough; else 64-bit integers.
+values; the upper half of a product, where the shifts are constants that are large enough; else 64-bit integers. The upper
+half is the primitive `multiply_high`, of which `native.llvm.expansions` makes vector instructions.
 """
 from __future__ import annotations
 

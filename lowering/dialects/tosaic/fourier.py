@@ -1,6 +1,6 @@
 """FOURIER2D: what FFT2D and RFFT2D become (`rewrite/fourier.py`), with both parts of the result in one tensor.
 
-Its element is the specification's sum, with a table of cosines and sines; `schedule/fourier.py` has the fast way.
+Its element is the specification's sum, with a table of cosines and sines; `schedule/fft.py` has the fast way.
 """
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 what calls it (`process/load` in this process, `c_object/entry` in objects); `buffer_addresses` says how it finds memory.
 
 Steps that follow each other are rows of a constant table (kernel, first row, end row) that a loop walks; branches, loops and
-faults are real ones. In this process each iteration of a loop looks at the interrupt flag.
+faults are real ones. A kernel in tasks is forked on the pool phase by phase; the end of each is a barrier. In this process
+each iteration of a loop looks at the interrupt flag.
 """
 from __future__ import annotations
 

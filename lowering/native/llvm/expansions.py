@@ -1,5 +1,6 @@
 """Operations that a target lacks, written with those that it has: products of bytes summed by fours, look-ups in a table of
-bytes, narrowing with saturation, scaling by powers of two, division of 64-bit integers, and the upper halves of products.
+bytes, narrowing with saturation, scaling by powers of two, division of 64-bit integers, and the upper halves of products,
+which RESCALE is made of.
 """
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ but pthreads and Linux's futex, so that no compiler has to be there.
 One job runs at a time. Its state is one word: how many workers are inside (8 bits), whether the job is open, its number. A
 worker that comes too late finds the job closed, and the caller never waits for a thread that has not begun: tasks are claimed
 one by one, by whoever is there, each thread first those that it had in the job before. Idle workers look at the word for a
-while, and then sleep on it.
+while, and then sleep on it. A job ends with a barrier: who called waits (`join`) until no worker is inside.
 """
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Executor graphs -> TOSA, by live bits: every value has a bit that says when it is live. No pattern of TensorFlow's is looked
 for, so that nothing that is well-formed is refused.
 
-`liveness` gives each frame its items in order and their bits, `emit` turns items with the same bit into COND_IF, and `loops`
+`live_bits` gives each frame its items in order and their bits, `emit` turns items with the same bit into COND_IF, and `loops`
 turns a frame into WHILE_LOOP: what TensorFlow calls functionalisation.
 """
 from __future__ import annotations

@@ -36,7 +36,7 @@ from ..tensorflow.special import Scope
 from .conditions import Conditions, Known
 from .decision_diagrams import FALSE, TRUE, Bit
 from .items import Item, LoopFrame, canonical, is_free, message_of
-from .liveness import Liveness, needs
+from .live_bits import Liveness, needs
 
 if TYPE_CHECKING:
     from ..tensorflow.translate import Translation

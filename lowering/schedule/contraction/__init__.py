@@ -1,2 +1,3 @@
 """The strategies of matrix products and convolutions: recognised by their pattern, packed, tiled in registers and in blocks.
-It imports `elementwise` and what that does."""
+There is no im2col: a window is read in place, and where its border or its stride is in the way `padded_input` copies the
+input. It imports `elementwise` and what that does."""

@@ -1,5 +1,5 @@
-"""How a contraction is done: the tile, the step of K, when b is packed, the order of loops, blocks. It follows from the
-pattern, the machine and what code costs.
+"""How a contraction is done: the register tile, the step of K, when b is packed, the order of loops, blocks. It follows from
+the pattern, the machine and what code costs.
 """
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The loops around the tiles of a contraction: over rows and columns, either of them outermost, over the places of outer axes,
-and over batches, for each of which panels may be packed. `contraction.py` says what they go around.
+and over batches, for each of which panels may be packed. `micro_kernel` says what they go around.
 """
 from __future__ import annotations
 

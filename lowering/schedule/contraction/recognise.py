@@ -1,5 +1,6 @@
-"""Sum over K of a[m, k] * b[n, k], recognised: which factor and which axis of a nest plays which role. `contraction_choice.py`
-says how it is done, `contraction.py` writes its loops.
+"""Sum over K of a[m, k] * b[n, k], recognised: which factor and which axis of a nest plays which role. A convolution is one,
+too (an implicit GEMM: no im2col, its window is read in place). `choose` says how it is done, `contraction_strategies` has it
+done.
 """
 from __future__ import annotations
 

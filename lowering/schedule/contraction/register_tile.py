@@ -1,4 +1,6 @@
-"""How many rows and vectors of a product of matrices are computed at a time, with all sums in registers."""
+"""How many rows and vectors of a product of matrices are computed at a time, with all sums in registers: the arithmetic of
+register tiles. `choose` asks it, and decides what else a contraction does.
+"""
 from __future__ import annotations
 
 import functools

@@ -1,5 +1,6 @@
-"""The loops of kernels that run together, a block of rows after the other (`fuse.row_blocks`): around them the loops over their
-common axes, inside the loops of each kernel for the rows of one block. What lies between them is scratch for one block.
+"""The loops of kernels that run together, a block of rows after the other (`row_tiling.row_chains`): around them the loops
+over their common axes, inside the loops of each kernel for the rows of one block. What lies between them is scratch for one
+block.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lowers the pattern of softmax and of normalisation (`row_form`): a row at a time, all passes over it, while it lies in the
+"""Lowers the pattern of softmax and of normalisation (`recognise`): a row at a time, all passes over it, while it lies in the
 cache nearest to the core. What a pass stores for a later one is a row of scratch memory.
 
 Vectors lie along the row where its elements are neighbours. Where those of neighbouring rows are, vectors lie across rows,

@@ -1,7 +1,7 @@
 """The pattern of softmax and of normalisation: every reduction of a kernel is over the same row, of which the outputs are then
 computed too. Says which passes over a row that takes, and which values a later pass reads instead of computing them again.
 
-`passes` lowers it; fusion (`fuse.rows`) puts such kernels together.
+`lower` writes its loops; fusion (`fuse.row_fusion`) puts such kernels together.
 """
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Outputs of one byte, clipped and put together by packing: two or four vectors of int32 become one vector of bytes, by
-instructions that clip by themselves, where a clamp and a cast take several for each vector. `write` stores tiles of outputs so.
+instructions that clip by themselves, where a clamp and a cast take several for each vector: the end of a RESCALE to i8.
+`write` stores tiles of outputs so.
 """
 from __future__ import annotations
 

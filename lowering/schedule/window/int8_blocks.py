@@ -1,5 +1,5 @@
-"""When a window of bytes (`byte_window`) is done by vectors full of bytes, four vectors of sums at a time, and in which blocks.
-A choice by pattern and target; `byte_block_loops` writes the loops.
+"""When a window of bytes (`int8_window`) is done by vectors full of bytes, four vectors of sums at a time, and in which blocks.
+A choice by pattern and target; `int8_window_loops` writes the loops.
 
 Bytes of four taps are put side by side by two rounds of shuffles, each inside of 16 bytes, which leaves the sums in an order of
 their own; packing sums to bytes is the same turned round. So whatever is constant for a column (weights, what sums start

@@ -1,5 +1,5 @@
 """Products of bytes on a matrix unit (AMX): a block of up to 32 rows by panels of 16 columns, 64 elements of K at a step.
-`tile_shape` says when, and in which shapes; `tile_panels` writes what is done with one panel.
+`amx_choose` says when, and in which shapes; `amx_micro_kernel` writes what is done with one panel.
 
 Rows of a are read where they lie, if K is one run of memory there, else they are packed; b is packed as for `dot`. Panels are
 taken as many at a time as stay in the second-level cache, and of a long K as much as stays in the first-level one: sums of
