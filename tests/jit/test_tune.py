@@ -86,7 +86,7 @@ def test_noise_is_no_finding(clock: dict[str, float]) -> None:
 
 def test_what_does_not_make_the_whole_faster_is_dropped(clock: dict[str, float], monkeypatch: pytest.MonkeyPatch) -> None:
     clock |= {"by 2 vectors of": 0.5}
-    monkeypatch.setattr(tuning.Search, "whole", lambda self, findings: (10.0, 10.0))
+    monkeypatch.setattr(tuning.TuningRun, "whole", lambda self, findings: (10.0, 10.0))
     found, inputs = traced()
     assert tuning.tune(found.lower, inputs, calls=1).findings == ()
 
