@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -51,6 +50,7 @@ class SourceEvaluator:
         return find_spec(self.package.split(".")[0]) is not None and find_spec(self.package) is not None
 
     def __str__(self) -> str:
+        from importlib.metadata import PackageNotFoundError, version  # 28 ms that a start from the cache does not need
         try:
             return f"{self.name} {version(self.install)}"
         except PackageNotFoundError:

@@ -101,7 +101,8 @@ def signatures() -> Answers:
     path = Path(__file__).parents[1] / "data" / "corpus" / "v_counter_three_functions.tflite"
     model, other = tosaic.from_tflite(path), tosaic.load(path.read_bytes())
     added = model.add({"d": np.ones(3, np.float32)})
-    needed = [n for n in ("tosaic.jit.models.tflite.from_tflite", "tosaic.lowering.tflite.decode") if n in sys.modules]
+    needed = [n for n in ("tosaic.jit.models.tflite.from_tflite", "tosaic.lowering.tflite.decode", "importlib.metadata")
+              if n in sys.modules]
     return {"added": added, "got": other.get(), "reset": model["reset"](), "again": other.get(),
             "names": [e.name for e in model], "loaded": needed}
 
