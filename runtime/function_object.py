@@ -20,13 +20,13 @@ from .arguments import LARGE, Tensor
 from .executable import Binding, Executable
 from .python_layout import empty_function, function_address, is_known
 
-MOST = 32
+MAX_TENSORS = 32
 """Inputs and outputs of a program that can be called like this."""
 
 TENSOR_WORDS = 4
 """Words of a tensor in the table: dtype, rank, pointer to the extents, bytes."""
 
-LONGEST = 200_000
+MAX_LOCKED_STEPS = 200_000
 """Steps of a run (terms of sums, or cycles where vectors make those fewer) for which the interpreter's lock may be held: well
 under a millisecond."""
 
@@ -95,7 +95,7 @@ def function_object(executable: Executable, slow: Callable[..., Any], in_tuple: 
     this Python's objects are not known."""
     code, signature = executable.code, executable.signature
     tensors = (*signature.inputs, *signature.outputs)
-    if code.steps > LONGEST or len(tensors) > MOST or not is_known() or not (caller := code.caller()):
+    if code.steps > MAX_LOCKED_STEPS or len(tensors) > MAX_TENSORS or not is_known() or not (caller := code.caller()):
         return None
     table = words(executable, in_tuple, gate)
     slowly = renewing(slow, executable, weakref.ref(table))

@@ -27,15 +27,15 @@ ABANDONED = 3600
 """Seconds after which a file that was never renamed belongs to a writer that is gone."""
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 PARTIAL = ".new-"
-LARGE = 1 << 20
+LARGE_ENTRY_BYTES = 1 << 20
 """Bytes of an entry from which its constants are not read only to see that they are what they were."""
-SELDOM_TOUCHED = 3600
+TOUCH_SECONDS = 3600
 """Seconds that the time of an entry's last use may be late."""
-BLOCK = 4096
+BLOCK_BYTES = 4096
 """Bytes that a file takes a multiple of."""
-FEW = 1024
+LARGE_ENTRY_DIVISOR = 1024
 """An entry is large that is more than this part of the limit."""
-SELDOM = 4
+SHRINKING_FIRST_BYTES = 4
 """Of the 256 first bytes of a key, those whose small entries make room."""
 
 _noted: set[str] = set()
@@ -66,7 +66,7 @@ class Folder(NamedTuple):
             if not self.is_trusted():
                 return None
             data, status = mapped(path)
-            is_known = status.st_size >= LARGE and self.knows(key, status)
+            is_known = status.st_size >= LARGE_ENTRY_BYTES and self.knows(key, status)
             found = deserialised(data, key, is_known)
         except (OSError, ValueError):
             return None
@@ -77,9 +77,9 @@ class Folder(NamedTuple):
     def note_use(self, path: str, key: bytes, status: os.stat_result, is_known: bool) -> None:
         """That a file has been used, and, of a large one, that it is what was written."""
         with suppress(OSError):
-            if is_touched := time.time() - status.st_mtime > SELDOM_TOUCHED:
+            if is_touched := time.time() - status.st_mtime > TOUCH_SECONDS:
                 os.utime(path)
-            if status.st_size >= LARGE and (is_touched or not is_known):
+            if status.st_size >= LARGE_ENTRY_BYTES and (is_touched or not is_known):
                 now = os.stat(path)
                 if (now.st_dev, now.st_ino, now.st_size) == (status.st_dev, status.st_ino, status.st_size):
                     self.remember(key, now)
@@ -113,14 +113,14 @@ class Folder(NamedTuple):
                 file.writelines(parts)
                 written = os.fstat(file.fileno()).st_ino
             os.replace(partial, self.file(kind, key))
-            if sum(map(len, parts)) >= LARGE and (status := os.stat(self.file(kind, key))).st_ino == written:
+            if sum(map(len, parts)) >= LARGE_ENTRY_BYTES and (status := os.stat(self.file(kind, key))).st_ino == written:
                 self.remember(key, status)
         except OSError:
             return False
         finally:
             with suppress(OSError):
                 os.unlink(partial)
-        if sum(map(len, parts)) > self.limit // FEW or key[0] < SELDOM:
+        if sum(map(len, parts)) > self.limit // LARGE_ENTRY_DIVISOR or key[0] < SHRINKING_FIRST_BYTES:
             self.shrink()
         return True
 
@@ -158,7 +158,8 @@ class Folder(NamedTuple):
         for entry, status in self.files():
             key, _, kind = entry.partition(".")
             if len(key) == 64 and kind in get_args(Kind):
-                yield CachedFile(os.path.join(self.path, entry), -(-status.st_size // BLOCK) * BLOCK, status.st_mtime_ns)
+                nbytes = -(-status.st_size // BLOCK_BYTES) * BLOCK_BYTES
+                yield CachedFile(os.path.join(self.path, entry), nbytes, status.st_mtime_ns)
 
     def abandoned(self, seconds: float) -> Iterator[str]:
         """Files that were begun so long ago, and never renamed."""

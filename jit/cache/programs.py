@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...runtime.errors import Position, Source
 from ...runtime.executable import Code, Executable
-from ...runtime.function_object import LONGEST
+from ...runtime.function_object import MAX_LOCKED_STEPS
 from ...runtime.later import Later
 from ...runtime.machine_code import Image
 from ...runtime.threads import get_num_threads
@@ -135,7 +135,7 @@ def keep(key: bytes, code: Code, image: Image) -> bool:
     where = folder()
     if where is None or not where.write("code", key, *fields_of(code, image)):
         return False
-    if code.steps <= LONGEST:
+    if code.steps <= MAX_LOCKED_STEPS:
         keep_caller(where)
     if code.tasks > 1:
         keep_pool(where)

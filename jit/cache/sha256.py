@@ -9,7 +9,7 @@ import importlib
 from collections.abc import Callable
 from typing import Protocol
 
-MUCH = 1 << 19
+OPENSSL_BYTES = 1 << 19
 """Bytes from which OpenSSL, which is several times faster, is worth loading."""
 MODULES = ("_sha2", "_sha256", "hashlib")
 """From Python 3.12 on, before, and always."""
@@ -25,7 +25,7 @@ class Digest(Protocol):
 
 def sha256(data: bytes | memoryview = b"", nbytes: int = 0) -> Digest:
     """The SHA-256 of `data`, to which `nbytes` more bytes will come."""
-    return (openssl() if len(data) + nbytes >= MUCH else own())(data)
+    return (openssl() if len(data) + nbytes >= OPENSSL_BYTES else own())(data)
 
 
 def openssl() -> Callable[[bytes | memoryview], Digest]:

@@ -18,7 +18,7 @@ import numpy as np
 from ...runtime import import_time
 from .folder import folder
 from .keys import digest
-from .sha256 import MUCH, sha256
+from .sha256 import OPENSSL_BYTES, sha256
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOLDERS = ("jit", "lowering", "runtime")
@@ -71,7 +71,7 @@ def key_of_stamps(stamps: Sequence[Stamp]) -> bytes | None:
 
 def digest_of(paths: Sequence[str]) -> str:
     """SHA-256 of files' contents and of their places below the root."""
-    found = sha256(nbytes=MUCH)
+    found = sha256(nbytes=OPENSSL_BYTES)
     for path in paths:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
         try:

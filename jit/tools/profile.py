@@ -125,7 +125,7 @@ def timed(lowered: LoweredData, events: Array) -> Callable[[Sequence[Array]], An
 
 def measured(run: Callable[[], Any], events: Array, calls: int) -> tuple[list[Array], float, int]:
     """The notes of each call, nanoseconds of a tick, and how many steps of a call found no room."""
-    from ...lowering.native.driver.timed_driver import MOST, noted
+    from ...lowering.native.driver.timed_driver import MAX_NOTES, noted
     noted(events)
     found: list[Array] = []
     start = time.perf_counter_ns()
@@ -136,7 +136,7 @@ def measured(run: Callable[[], Any], events: Array, calls: int) -> tuple[list[Ar
     if not len(found[0]):
         return found, 0.0, 0
     ticks = found[-1][-1, 4] - found[0][0, 3]
-    return found, (now - start) / float(max(ticks, 1)), max(0, count - MOST)
+    return found, (now - start) / float(max(ticks, 1)), max(0, count - MAX_NOTES)
 
 
 def summary(lowered: LoweredData, notes: Sequence[Array], tick: float, dropped: int) -> Profile:

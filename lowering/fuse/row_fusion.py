@@ -19,11 +19,15 @@ from ..kernels.kernel import Branch, Compute, Kernel, Kernels, Loop, Step, condi
 
 MOST_NODES = 300
 """Of an expression: longer ones stay as they are."""
-LONGEST = 1 << 16
+MAX_ROW_ELEMENTS = 1 << 16
 """Elements of a row without others beside it: a longer one is shared out to threads, which all need its sums."""
-BESIDE, ACROSS, SAME_SETS, PAGE = 1 << 20, 1 << 12, 1 << 7, 1 << 12
-"""Elements of one among other rows, at most: where the elements of a row are neighbours (BESIDE), where they are strided
-(ACROSS), and where the stride is a multiple of PAGE bytes (SAME_SETS)."""
+MAX_NEIGHBOUR_ELEMENTS = 1 << 20
+"""Elements of a row among others, at most, where the elements of a row are neighbours."""
+MAX_STRIDED_ELEMENTS = 1 << 12
+"""The same where they are strided."""
+MAX_SAME_SET_ELEMENTS = 1 << 7
+"""The same where the stride is a multiple of PAGE_BYTES."""
+PAGE_BYTES = 1 << 12
 
 
 def fuse_rows(kernels: Kernels) -> Kernels:
@@ -256,7 +260,7 @@ def rows_of(kernel: Kernel, value: Expr) -> frozenset[Axis] | None:
     if len(row) > 1 or (len(found) == 1 and not inner):
         return None
     if not outer:
-        return outer if row.pop() <= LONGEST and len(inner) < 3 else None
+        return outer if row.pop() <= MAX_ROW_ELEMENTS and len(inner) < 3 else None
     return outer if long[0] in outer and row.pop() <= longest(kernel, inner) else None
 
 
@@ -266,8 +270,8 @@ def longest(kernel: Kernel, inner: Sequence[Axis]) -> int:
     behind = kernel.axes[kernel.axes.index(inner[-1]) + 1:] if inner else ()
     stride = math.prod(a.extent for a in behind) * ITEM_SIZES[kernel.out.dtype]
     if stride == ITEM_SIZES[kernel.out.dtype]:
-        return BESIDE
-    return SAME_SETS if stride % PAGE == 0 else ACROSS
+        return MAX_NEIGHBOUR_ELEMENTS
+    return MAX_SAME_SET_ELEMENTS if stride % PAGE_BYTES == 0 else MAX_STRIDED_ELEMENTS
 
 
 def reads_again(value: Expr) -> bool:

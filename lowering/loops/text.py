@@ -231,11 +231,11 @@ class BufferLabels:
             match step:
                 case Compute(kernel, rows, tasks):
                     yield (f"{indent}compute {kernel}" + (f" rows {rows[0]} to {rows[1]}" if rows else "")
-                           + (f" parts {tasks}" if tasks > 1 else ""))
+                           + (f" tasks {tasks}" if tasks > 1 else ""))
                 case Parallel(own):
                     yield f"{indent}parallel {{"
                     for task in own:
-                        yield f"{indent}  part {{"
+                        yield f"{indent}  task {{"
                         yield from self.steps(task, indent + "    ")
                         yield f"{indent}  }}"
                     yield f"{indent}}}"

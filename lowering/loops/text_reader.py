@@ -58,7 +58,7 @@ class LoopsReader(FunctionReader):
                 case "function":
                     functions.append(self.function())
                 case other:
-                    raise self.problem(f"expected a part of a program, found {other}")
+                    raise self.problem(f"expected a section of a program, found {other}")
         steps = self.steps()
         if self.next:
             self.take()
@@ -136,7 +136,7 @@ class LoopsReader(FunctionReader):
                     low = self.number()
                     self.expect("to")
                     rows = low, self.number()
-                return Compute(kernel, rows, self.number() if self.accept("parts") else 1)
+                return Compute(kernel, rows, self.number() if self.accept("tasks") else 1)
             case "parallel":
                 return self.parallel()
             case "if":
@@ -164,7 +164,7 @@ class LoopsReader(FunctionReader):
         self.expect("{")
         tasks: list[tuple[Compute, ...]] = []
         while not self.accept("}"):
-            self.expect("part")
+            self.expect("task")
             steps = self.steps()
             own = tuple(s for s in steps if isinstance(s, Compute))
             if len(own) < len(steps) or not own:

@@ -27,7 +27,7 @@ COSTLY = frozenset(f"tosa.{name}" for name in (
     "reduce_min", "reduce_product", "reduce_sum", "rfft2d", "rsqrt", "sigmoid", "sin", "tanh", "transpose_conv2d"))
 """Sums, and functions that take more than ten operations an element."""
 
-LONG_BYTES = 1 << 16
+MAX_COMPARED_BYTES = 1 << 16
 """Of a constant: weights are longer, are never there twice, and would take time to compare."""
 
 Number = tuple[int, int]
@@ -108,7 +108,7 @@ def bits_of(attribute: object) -> Hashable:
     match attribute:
         case float():
             return struct.pack("<d", attribute)
-        case np.ndarray() as array if array.nbytes <= LONG_BYTES:
+        case np.ndarray() as array if array.nbytes <= MAX_COMPARED_BYTES:
             return array.dtype.name, array.shape, array.tobytes()
         case np.ndarray() as array:
             return id(array)

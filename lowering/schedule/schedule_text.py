@@ -18,7 +18,7 @@ from ...runtime.records import dataclass
 from ..loops.schedule_record import ChainRecord, KernelRecord, NestRecord, RowRecord, TaskRecord
 
 KERNEL = re.compile(r"kernel (\d{1,9}): ?(.*)")
-ROWS = re.compile(r"  rows: a range at a time(?:, (\d{1,9}) parts beside each other)?(?:, the last (\d{1,9}) kept)?")
+ROWS = re.compile(r"  rows: a range at a time(?:, (\d{1,9}) tasks beside each other)?(?:, the last (\d{1,9}) kept)?")
 CHAIN = re.compile(r"  rows: up to (\d{1,9}) at a time, in the loops of kernel (\d{1,9})")
 FLOATS = re.compile(r"  float32: (.+)")
 TASKS = re.compile(
@@ -51,7 +51,7 @@ def print_schedule(schedules: Sequence[KernelRecord]) -> str:
 def lines_of(number: int, record: KernelRecord) -> Iterator[str]:
     yield f"kernel {number}: {record.origin}".rstrip()
     if rows := record.rows:
-        beside = f", {rows.tasks} parts beside each other" if rows.tasks > 1 else ""
+        beside = f", {rows.tasks} tasks beside each other" if rows.tasks > 1 else ""
         kept = "" if rows.kept is None else f", the last {rows.kept} kept"
         yield f"  rows: a range at a time{beside}{kept}"
     if chain := record.chain:

@@ -19,7 +19,7 @@ from .metadata import TensorMetadata
 
 Key = tuple[Any, ...]
 
-LONG = 40_000
+QUEUED_NANOSECONDS = 40_000
 """Nanoseconds from which a kernel, by its estimate, runs in the work queue: twice what the way to another thread and back
 costs, and little enough that `execute` returns within 100 microseconds where the estimate is wrong by a factor of two."""
 
@@ -79,7 +79,7 @@ class TypedOperation:
     def __init__(self, traced: Traced, inputs: Sequence[TensorMetadata | None]) -> None:
         """`inputs` without those that are constants of the kernel."""
         self.metadata = traced.metadata
-        self.is_long = traced.nanoseconds >= LONG
+        self.is_long = traced.nanoseconds >= QUEUED_NANOSECONDS
         self.inputs = tuple([n for n, metadata in enumerate(inputs) if metadata is not None])
         self.fitting = tuple([n for n in self.inputs if len(self.metadata) == 1 and inputs[n] is self.metadata[0]])
         self._traced: Traced | None = traced

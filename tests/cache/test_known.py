@@ -9,13 +9,13 @@ import pytest
 from tosaic.jit.cache import entry_file as entry_module
 from tosaic.jit.cache import folder as folder_module
 from tosaic.jit.cache import versions
-from tosaic.jit.cache.folder import LARGE, Folder
+from tosaic.jit.cache.folder import LARGE_ENTRY_BYTES, Folder
 from tosaic.jit.cache.keys import digest
 
 from .conftest import files
 
 KEY = digest("key")
-CODE, WEIGHTS = np.arange(1000, dtype=np.uint8), np.full(LARGE, 3, np.uint8)
+CODE, WEIGHTS = np.arange(1000, dtype=np.uint8), np.full(LARGE_ENTRY_BYTES, 3, np.uint8)
 pytestmark = pytest.mark.skipif(not folder_module.boot(), reason="this system does not say when it was started")
 
 
@@ -49,17 +49,17 @@ def test_constants_are_read_once_for_each_file_and_start_of_the_system(cache: Fo
                                                                        monkeypatch: pytest.MonkeyPatch) -> None:
     assert hashed(cache, monkeypatch) < 10_000
     monkeypatch.setattr(folder_module, "boot", lambda: "another start")
-    assert hashed(cache, monkeypatch) > LARGE
+    assert hashed(cache, monkeypatch) > LARGE_ENTRY_BYTES
     assert hashed(cache, monkeypatch) < 10_000
 
 
 def test_where_the_start_is_not_known_they_are_read_every_time(cache: Folder, path: Path,
                                                                monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folder_module, "boot", lambda: "")
-    assert [hashed(cache, monkeypatch) > LARGE for _ in range(2)] == [True, True]
+    assert [hashed(cache, monkeypatch) > LARGE_ENTRY_BYTES for _ in range(2)] == [True, True]
 
 
-@pytest.mark.parametrize("at", [-1, -LARGE // 2, 500])
+@pytest.mark.parametrize("at", [-1, -LARGE_ENTRY_BYTES // 2, 500])
 def test_a_changed_byte_is_found(cache: Folder, path: Path, at: int) -> None:
     change(path, at % path.stat().st_size)
     assert cache.read("code", KEY) is None
@@ -67,7 +67,7 @@ def test_a_changed_byte_is_found(cache: Folder, path: Path, at: int) -> None:
 
 def test_the_code_itself_is_looked_at_every_time(cache: Folder, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Folder, "knows", lambda *ignored: True)
-    change(path, path.stat().st_size - LARGE - 100)
+    change(path, path.stat().st_size - LARGE_ENTRY_BYTES - 100)
     assert cache.read("code", KEY) is None
 
 
@@ -82,7 +82,7 @@ def test_a_file_in_its_place_is_looked_at(cache: Folder, path: Path, monkeypatch
 def test_an_entry_that_is_used_again_after_a_long_time_stays_known(cache: Folder, path: Path,
                                                                   monkeypatch: pytest.MonkeyPatch) -> None:
     os.utime(path, (1000, 1000))
-    assert hashed(cache, monkeypatch) > LARGE and path.stat().st_mtime > 1000
+    assert hashed(cache, monkeypatch) > LARGE_ENTRY_BYTES and path.stat().st_mtime > 1000
     assert hashed(cache, monkeypatch) < 10_000
 
 

@@ -133,7 +133,7 @@ BROKEN = {
     GOLDEN.replace("store @y[%0] = %2", "store @y[%0] = %2 mask %2"): "a store has no mask",
     GOLDEN.replace("abs %1", "shuffle %1 [0]"): "two operands",
     GOLDEN.replace("8 {", "eight {"): "expected a value, found eight",
-    GOLDEN.replace("output @y", "outputs @y"): "expected a part of a program, found outputs",
+    GOLDEN.replace("output @y", "outputs @y"): "expected a section of a program, found outputs",
     GOLDEN.replace("[8] argument", "[8] constant = 0x00"): "0x and 64 hexadecimal digits",
     GOLDEN.replace("program main", 'program "\\q"'): "not a JSON string",
     GOLDEN.replace("program main", "program ?"): "no part of a program",

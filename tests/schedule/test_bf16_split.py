@@ -1,4 +1,4 @@
-"""Products of float32 by parts of bfloat16: the interpreter's bits natively, errors inside the stated bound, values out of
+"""Products of float32 by limbs of bfloat16: the interpreter's bits natively, errors inside the stated bound, values out of
 range, and when they are taken."""
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def cancelling(seed: int, shape: Sequence[int]) -> Array:
 
 
 def worst(seed: int, shape: Sequence[int]) -> Array:
-    """Numbers whose parts are as large as they can be, all of one sign."""
+    """Numbers whose limbs are as large as they can be, all of one sign."""
     return np.full(shape, 1 + 2.0**-8 + 2.0**-16 - 2.0**-23 * (seed % 3), np.float32)
 
 
@@ -266,8 +266,8 @@ def test_six_products_are_about_as_exact_as_float32() -> None:
 def test_three_parts_are_all_of_a_number() -> None:
     rng = np.random.default_rng(0)
     data = np.ldexp(rng.standard_normal((1, 16, 32)), rng.integers(-100, 120, (1, 16, 32))).astype(np.float32)
-    parts = limb_tiles(data, 3).astype(np.float64).reshape(3, 16, 16, 2)  # part, pair, column, term
-    np.testing.assert_array_equal(parts.sum(axis=0).transpose(1, 0, 2).reshape(16, 32), data[0])
+    limbs = limb_tiles(data, 3).astype(np.float64).reshape(3, 16, 16, 2)  # limb, pair, column, term
+    np.testing.assert_array_equal(limbs.sum(axis=0).transpose(1, 0, 2).reshape(16, 32), data[0])
 
 
 # ---- out of range ----------------------------------------------------------------------------------------------------

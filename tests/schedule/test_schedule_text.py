@@ -107,7 +107,7 @@ def test_a_schedule_reads_back_and_gives_the_same_loops() -> None:
             assert print_program(program) in again, name
             assert again[print_program(program)].schedules == program.schedules, name
             seen += text
-    for words in ("in the loops of kernel", "parts beside each other", "the last", "  tasks: ", "  float32: ", "padded copy",
+    for words in ("in the loops of kernel", "tasks beside each other", "the last", "  tasks: ", "  float32: ", "padded copy",
                   "contraction: bf16x6", "row reduction: 3 passes", "elementwise: ", "window: "):
         assert words in seen, words
 

@@ -3,6 +3,7 @@ process."""
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -91,10 +92,11 @@ def test_what_is_set_for_the_process_is_what_functions_are_compiled_for(own: thr
     tosaic.set_num_threads(2)
     assert tosaic.get_num_threads() == 2
     two = tosaic.jit(lambda a, b: a @ b).lower(*arrays)
-    assert "parts" not in one.show("loops") and "parts 2" in two.show("loops")
-    assert "parts" not in tosaic.jit(lambda a, b: a @ b, options=tosaic.CompileOptions(threads=1)).lower(*arrays).show("loops")
+    assert "tasks" not in one.show("loops")
+    assert re.search(r"tasks [24]$", two.show("loops"), re.MULTILINE), "one or two for each thread"
+    assert "tasks" not in tosaic.jit(lambda a, b: a @ b, options=tosaic.CompileOptions(threads=1)).lower(*arrays).show("loops")
     foreign = tosaic.jit(lambda a, b: a @ b, options=tosaic.CompileOptions(tosaic.target("x86-64-v3")))
-    assert "parts" not in foreign.lower(*arrays).show("loops")
+    assert "tasks" not in foreign.lower(*arrays).show("loops")
 
 
 @pytest.mark.parametrize("wrong", (0, -1, 65, 1.5, True, "2"))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tosaic
 from tosaic.lowering.flatbuffer.writer import write_module
-from tosaic.runtime.function_object import LONGEST
+from tosaic.runtime.function_object import MAX_LOCKED_STEPS
 
 from ..tflite.files import Graph, Operator, Signature, Tensor, constant, file, ints
 
@@ -180,7 +180,7 @@ def test_calls_without_a_context_are_built_in_though_the_first_ones_named_one() 
         model(FEW, context=tosaic.Context("first"))
     model.main(FEW)
     model(FEW)
-    assert LONGEST > 1 and type(model.main.__call__) is type(model.__call__) is type(model.main.compile().__call__)
+    assert MAX_LOCKED_STEPS > 1 and type(model.main.__call__) is type(model.__call__) is type(model.main.compile().__call__)
     assert model(FEW).tolist() == [3] and model.main(FEW, context=tosaic.Context("later")).tolist() == [1]
 
 

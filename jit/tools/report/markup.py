@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ....runtime.errors import printable
 
-LONGEST = 90
+NAME_CHARACTERS = 90
 """Characters of a name that a page shows at most: names come from models."""
 
 VOID = frozenset({"meta", "br", "rect", "line", "path", "circle", "polyline"})
@@ -29,7 +29,7 @@ def escaped(text: str) -> Markup:
 def shortened(name: str) -> str:
     """A name on one line, cut in its middle if it is very long."""
     name = printable(name)
-    return name if len(name) <= LONGEST else f"{name[:LONGEST * 2 // 3]}…{name[-LONGEST // 3 + 1:]}"
+    return name if len(name) <= NAME_CHARACTERS else f"{name[:NAME_CHARACTERS * 2 // 3]}…{name[-NAME_CHARACTERS // 3 + 1:]}"
 
 
 def tag(name: str, /, *children: Child, **attributes: object) -> Markup:

@@ -39,7 +39,7 @@ class Product(Op):
         """[N, H, C] times [N or 1, C, W] in NumPy."""
         if a.dtype == np.int16:  # a zero point that only a run knows may be wrong, and is taken off
             x, y = a.astype(np.int64) - a_zp.item(), b.astype(np.int64) - b_zp.item()
-            return x @ y if a.shape[2] >= LONG else product(x, y).astype(np.int64)
+            return x @ y if a.shape[2] >= MAX_EXACT_TERMS else product(x, y).astype(np.int64)
         if a.dtype == np.int8:
             return (exact(a, a_zp) @ exact(b, b_zp)).astype(np.int64).astype(np.int32)
         if a.dtype in (np.int32, np.int64):
@@ -105,7 +105,7 @@ class MatMulT(Product, name="tosa.matmul_t"):
         return element
 
 
-LONG = 1 << 21
+MAX_EXACT_TERMS = 1 << 21
 """Products of 32 bits whose sum a float64 may not hold."""
 
 

@@ -13,7 +13,7 @@ from ...elements.expression import Buffer
 if TYPE_CHECKING:
     from ..plan import PlannedBuffer
 
-FEW = 64
+MAX_SCANNED_BUFFERS = 64
 """Buffers that are looked at one by one faster than by whole arrays."""
 
 Bytes = tuple[int, int]
@@ -55,7 +55,7 @@ class Layout:
 
     def near(self, buffer: Buffer, among: Set[Buffer]) -> Iterable[Buffer]:
         """Those of some buffers that have bytes in common with this one."""
-        if len(among) <= FEW:
+        if len(among) <= MAX_SCANNED_BUFFERS:
             return [other for other in among if self.meets(buffer, other)]
         return (self.pools[self.placed[buffer].pool].near(self.at[buffer]) - {buffer}) & among
 

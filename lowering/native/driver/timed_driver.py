@@ -23,7 +23,7 @@ FIELDS = ("kernel", "low", "high", "begin", "end")
 
 NOTE_BYTES = 8 * len(FIELDS)
 
-MOST = 1 << 16
+MAX_NOTES = 1 << 16
 """Notes of one run that are kept."""
 
 COUNTERS: dict[str, Callable[[Writer], Value]] = {
@@ -33,12 +33,12 @@ COUNTERS: dict[str, Callable[[Writer], Value]] = {
 
 def new_events() -> Array:
     """Room for the notes of a run."""
-    return np.zeros((MOST + 2, len(FIELDS)), np.int64)
+    return np.zeros((MAX_NOTES + 2, len(FIELDS)), np.int64)
 
 
 def noted(events: Array) -> Array:
     """The notes of the last runs, one to a row; there is room for new ones again."""
-    count = min(int(events[0, 0]), MOST)
+    count = min(int(events[0, 0]), MAX_NOTES)
     events[0, 0] = 0
     return events[2:2 + count].copy()
 
@@ -57,7 +57,7 @@ class TimedDriver(Driver):
         end = self.read_counter(w)
         events = self.pointer(w, self.events)
         count = w.load(events, "i64")
-        row = w.select(w.compare("ult", count, MOST), count, -1)
+        row = w.select(w.compare("ult", count, MAX_NOTES), count, -1)
         note = w.address(w.address(events, 2 * NOTE_BYTES), row, f"[{len(FIELDS)} x i64]")
         for i, value in enumerate((constant("i64", kernel), low, high, begin, end)):
             w.keep(value, note, Member(8 * i, "i64"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 
-from ....runtime.function_object import MOST, TENSOR_WORDS, Word
+from ....runtime.function_object import MAX_TENSORS, TENSOR_WORDS, Word
 from ....runtime.later import Later
 from ....runtime.python_layout import COUNT, DATA, DTYPE, EXTENTS, FLAGS, ITEMS, RANK, TYPE, is_known
 from ...machine_code.codegen import Engine
@@ -87,7 +87,7 @@ class Caller(Function):
                          attributes="")
         this, self.objects, self.count_given, self.names = self.params
         self.array_data, self.are_disjoint = array_data(), are_disjoint()
-        self.at, self.results = self.room(MOST, "ptr"), self.room(MOST, "ptr")
+        self.at, self.results = self.room(MAX_TENSORS, "ptr"), self.room(MAX_TENSORS, "ptr")
         self.table = self.load(this, ARRAY_DATA)
         self.slow, = self.blocks("slow")
         self.write()

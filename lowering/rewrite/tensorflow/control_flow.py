@@ -90,7 +90,7 @@ def same_types(number: int, a: object, b: object) -> None:
                       help="the branches must give tensors of one shape to be compiled")
 
 
-FEW = 7
+MAX_TESTED_BRANCHES = 7
 """Branches that are tested one after the other: that is as deep as level 8K allows. More are halved again and again."""
 
 
@@ -99,7 +99,7 @@ def choose(t: Translation, index: Value, branches: Sequence[Branch]) -> list[Dat
     if index.constant is not None:
         chosen = int(index.constant.item())
         return list(branches[chosen if 0 <= chosen < len(branches) else -1]())
-    if len(branches) <= FEW:
+    if len(branches) <= MAX_TESTED_BRANCHES:
         return one_of(t, index, branches)
     dtype = index.tensor.element.dtype
     below = t.emitter("greater", t.emitter.constant(np.array(0, dtype)), index)

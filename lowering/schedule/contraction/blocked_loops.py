@@ -1,6 +1,7 @@
-"""The loops of a product of matrices in blocks (`cache_blocking`): for a block of columns, for a block of K, the panels are
-filled where they are not constant; then tile by tile of rows, copied where the choice says so, come the sums of each panel.
-Between blocks of K sums wait in scratch, in the order of their use; each has its terms in the same order as without blocks.
+"""The macro-kernel of a product of matrices in blocks (`cache_blocking`), the loops around its micro-kernel: for a block of
+columns, for a block of K, the panels are filled where they are not constant; then tile by tile of rows, copied where the
+choice says so, come the sums of each panel. Between blocks of K sums wait in scratch, in the order of their use; each has its
+terms in the same order as without blocks.
 """
 from __future__ import annotations
 

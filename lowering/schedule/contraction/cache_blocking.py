@@ -1,6 +1,6 @@
-"""How a large product of matrices is cut so that what is read again stays in a cache: K into blocks, for which the rows of a
-tile lie in the first-level cache, and the columns into blocks whose panels lie in the second. A choice by pattern and target;
-`blocked` writes the loops.
+"""Cache blocking: how a large product of matrices (GEMM) is cut so that what is read again stays in a cache. K is cut into
+blocks (KC of BLIS), for which the rows of a register tile lie in the first-level cache, and the columns into blocks (NC) whose
+panels lie in the second. A heuristic by pattern and target; `blocked_loops` writes the loops.
 """
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""How a contraction is done: the register tile, the step of K, when b is packed, the order of loops, blocks. It follows from
-the pattern, the machine and what code costs.
+"""How a contraction is done: the register tile of its micro-kernel, the step of K, when b is packed, the order of loops, cache
+blocks. A heuristic: it follows from the pattern, the machine and what code costs (`target.costs`).
 """
 from __future__ import annotations
 

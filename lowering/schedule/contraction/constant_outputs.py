@@ -1,7 +1,7 @@
 """Outputs whose sums have no terms: a border wider than a window, the places between the windows of a transposed convolution.
 All of them have the same value, but for the last axis (a bias). Where it pays, that is written to the whole result first, by
 one loop over memory as it lies, and the pieces with sums come after it; else each piece has loops of its own, whose bounds are
-much code for little work. `schedule` asks for it once a nest is cut into pieces.
+much code for little work. `schedule.schedule` asks for it once a nest is cut into pieces.
 """
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Sums over k of a[m, k] * x[k] where the terms of a row are neighbours in memory: some rows of a large matrix at a time, so
-that memory is read in as many places at once, and x once for all of them. The lanes of a vector hold neighbouring terms.
+"""Matrix times vector (GEMV): sums over k of a[m, k] * x[k] where the terms of a row are neighbours in memory: some rows of a
+large matrix at a time, so that memory is read in as many places at once, and x once for all of them. The lanes of a vector
+hold neighbouring terms.
 """
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The loops around the tiles of a contraction: over rows and columns, either of them outermost, over the places of outer axes,
-and over batches, for each of which panels may be packed. `micro_kernel` says what they go around.
+"""The macro-kernel of a contraction, the loops around its micro-kernel: over rows and columns of register tiles, either of them
+outermost, over the places of outer axes, and over batches, for each of which panels may be packed. `micro_kernel` computes one
+register tile.
 """
 from __future__ import annotations
 

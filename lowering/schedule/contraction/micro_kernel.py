@@ -1,5 +1,5 @@
-"""The loops of a contraction, the sum over K of a[m, k] * b[n, k]: a tile of sums in registers, b in packed panels, one element
-of a for a whole vector.
+"""The micro-kernel of a contraction, the sum over K of a[m, k] * b[n, k] for one register tile (MR rows, NR columns): its sums
+stay in registers while a loop runs over K; b comes from packed panels, and one element of a is broadcast to a whole vector.
 """
 from __future__ import annotations
 

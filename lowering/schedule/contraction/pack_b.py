@@ -1,4 +1,4 @@
-"""The second operand of a product, packed so that a tile reads it from beginning to end: panels [K /
+"""Pack B: the second operand of a product, packed so that a micro-kernel reads it from beginning to end: panels [K /
 group][width][group], one after the other, the columns of a panel in the order of its vectors, missing ones filled up
 with zeros.
 

@@ -1,6 +1,6 @@
 """Windows that leave their input at a border, made plain: the input of a small contraction is copied to scratch as numbers of
 the sums' type, with a border of zeros (a halo). Then no row of a tile meets a condition, the border has no code of its own, and
-narrow floats are converted once and not at each use. `schedule` asks for it before a nest is cut into pieces.
+narrow floats are converted once and not at each use. `schedule.schedule` asks for it before a nest is cut into pieces.
 
 A zero adds nothing to a sum of finite weights, so that the weights have to be known.
 """

@@ -1,5 +1,5 @@
-"""How many rows and vectors of a product of matrices are computed at a time, with all sums in registers: the arithmetic of
-register tiles. `choose` asks it, and decides what else a contraction does.
+"""The register tile of a micro-kernel: how many rows (MR) and vectors of columns (NR) of a product of matrices (matmul, GEMM,
+convolution) are computed at a time, with all sums in registers. `choose` asks it, and decides what else a contraction does.
 """
 from __future__ import annotations
 

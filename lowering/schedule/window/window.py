@@ -39,7 +39,7 @@ MAX_TERM_OPERATIONS = 8
 """Operations of a term, for tiles of the full size."""
 MIN_SHARED_COLUMNS = 256
 """Columns that are enough to divide among threads."""
-LITTLE_OUTPUT_PART = 8
+SMALL_DIVISOR = 8
 """A tensor of at most 1/8 of the outputs' memory is not worth much."""
 MAX_ROW_VECTORS = 3
 """Vectors of a tile of one row, at most: with this number, sums hardly wait for their own last addition."""
@@ -181,7 +181,7 @@ def has_outer_iterations(nest: Nest) -> bool:
 
 def may_repeat(nest: Nest, r: Reduce, axis: Axis) -> bool:
     """Whether outputs along an axis may be computed twice: they could not lie where something is that is read with the sums."""
-    return not any(x.buffer.data is None and axis in x.index[0].axes and x.buffer.nbytes > nest.out.nbytes // LITTLE_OUTPUT_PART
+    return not any(x.buffer.data is None and axis in x.index[0].axes and x.buffer.nbytes > nest.out.nbytes // SMALL_DIVISOR
                    for x in loads_beside(nest.value, r))
 
 

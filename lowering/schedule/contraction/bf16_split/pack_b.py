@@ -1,6 +1,6 @@
-"""The columns of b in limbs of bfloat16, as tiles are loaded: [block of 16 columns][step of K][limb][pair of terms][column]
-[term], filled up with zeros. Constants are split while compiling; other data by loops, where columns with a value that is out
-of range (`amx_loops`) become zeros, block by block, and are noted.
+"""Pack B: the columns of b in limbs of bfloat16, as tiles are loaded: [block of 16 columns][step of K][limb][pair of
+terms][column] [term], filled up with zeros. Constants are split while compiling; other data by loops, where columns with a
+value that is out of range (`amx_loops`) become zeros, block by block, and are noted.
 """
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class LimbPanels:
     @staticmethod
     def of_constants(b: Builder, pattern: Contraction, shape: LimbBlockShape, power: int, target: Target) -> LimbPanels:
         data = limb_tiles(constants(pattern), shape.limbs)
-        buffer = Buffer(f"{pattern.nest.name}.parts", "bfloat16", (data.size,), "constant", data)
+        buffer = Buffer(f"{pattern.nest.name}.limbs", "bfloat16", (data.size,), "constant", data)
         return LimbPanels(b, target, pattern, shape, power, buffer, None)
 
     @staticmethod
@@ -50,7 +50,7 @@ class LimbPanels:
         """With scratch for `columns` columns at a time."""
         name, count = pattern.nest.name, -(-columns // LANES)
         size = count * shape.blocks * shape.steps * shape.limbs * TILE
-        buffer = b.scratch(Buffer(f"{name}.parts", "bfloat16", (size,), "scratch"))
+        buffer = b.scratch(Buffer(f"{name}.limbs", "bfloat16", (size,), "scratch"))
         flags = b.scratch(Buffer(f"{name}.columns", "int32", (count * shape.blocks,), "scratch"))
         return LimbPanels(b, target, pattern, shape, power, buffer, flags)
 

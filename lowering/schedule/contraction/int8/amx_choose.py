@@ -1,5 +1,5 @@
 """When a product of bytes is done on a matrix unit, and in which blocks: a choice by pattern and target, of which
-`tile_products` writes the loops.
+`amx_macro_loops` writes the loops.
 
 All blocks have the same number of rows, so that tiles keep their shapes, whose setting takes hundreds of cycles: the last block
 computes some rows again. A block has few tiles, two of sums, one of a and one of b, where eight would need fewer loads: two

@@ -1,7 +1,7 @@
-"""Products of bytes on a matrix unit (AMX): a block of up to 32 rows by panels of 16 columns, 64 elements of K at a step.
-`amx_choose` says when, and in which shapes; `amx_micro_kernel` writes what is done with one panel.
+"""The macro-kernel of products of bytes on a matrix unit (AMX): a block of up to 32 rows by panels of 16 columns, 64 elements
+of K at a step. `amx_choose` says when, and in which shapes; `amx_micro_kernel` writes what is done with one panel.
 
-Rows of a are read where they lie, if K is one run of memory there, else they are packed; b is packed as for `dot`. Panels are
+Rows of a are read where they lie, if K is one run of memory there, else they are packed; b is packed as for `vnni`. Panels are
 taken as many at a time as stay in the second-level cache, and of a long K as much as stays in the first-level one: sums of
 the chunks before wait in scratch. What is done with the sums of a panel, a loop over rows of vectors, is written between the
 steps of the panel after it, so that both units work at the same time.

@@ -1,5 +1,5 @@
-"""One panel of a product on a matrix unit (`tile_products`): the steps of its sums, and what is done with these, vector by
-vector, between the steps of the panel after it.
+"""The micro-kernel of products of bytes on a matrix unit (AMX), one panel of `amx_macro_loops`: the steps of its sums, and
+their epilogue, vector by vector, between the steps of the panel after it.
 """
 from __future__ import annotations
 

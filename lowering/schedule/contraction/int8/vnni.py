@@ -1,4 +1,4 @@
-"""Products of bytes, four at a time (VNNI): sum of u8 * s8 into i32.
+"""The micro-kernel of products of bytes, four at a time (VNNI): sum of u8 * s8 into i32.
 
 The rows of a tile are packed as unsigned bytes, the sign bit of signed ones flipped, which adds 128. What that and the zero
 points add to a sum depends on its column, and is in the sums' initial values, or on its row, where b has a zero point.

@@ -1,6 +1,7 @@
-"""Panels of bytes in groups of four along K, for products of bytes (`dot`, `tile_products`), and what the zero points add to
-the sums of each column: Sum over K of (a - x) (b - y) is Sum of a b, less x times the column's sum of b, less y times the
-row's sum of a, plus K x y. Constant data is packed while compiling; other data by loops, which add up the columns, too.
+"""Pack B for products of bytes (`vnni`, `amx_macro_loops`): panels of bytes in groups of four along K, and what the zero
+points add to the sums of each column: Sum over K of (a - x) (b - y) is Sum of a b, less x times the column's sum of b, less y
+times the row's sum of a, plus K x y. Constant data is packed while compiling; other data by loops, which add up the columns,
+too.
 """
 from __future__ import annotations
 
