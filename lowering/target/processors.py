@@ -43,7 +43,7 @@ EMPTY = "define void @empty() #0 {\n ret void\n}"
 
 X86_FUNCTIONS = {
     "sse4.1": ("float (float %x)", "call float @llvm.floor.f32(float %x)", "roundss"),
-    "popcnt": ("i32 (i32 %x)", "call i32 @llvm.ctpop.i32(i32 %x)", "popcnt"),
+    "popcnt": ("i32 (i32 %x)", "call i32 @llvm.ctpop.i32(i32 %x)", "popcntl"),
     "fma": ("float (float %x)", "call float @llvm.fma.f32(float %x, float %x, float %x)", "vfmadd"),
     "avx2": ("<8 x i32> (<8 x i32> %x, <8 x i32> %y)", "add <8 x i32> %x, %y", r"vpaddd.*ymm"),
     "avx512f": ("<16 x i32> (<16 x i32> %x, <16 x i32> %y)", "add <16 x i32> %x, %y", "zmm"),

@@ -63,7 +63,7 @@ def cortex(name: str, target: str, board: str, *flags: str, script: str = "corte
 
 def riscv32(name: str, march: str, extensions: str, mabi: str = "ilp32") -> Machine:
     """A RISC-V with Linux's system calls, and no extension that it lacks."""
-    compiler = ("riscv64-unknown-elf-gcc", f"-march={march}", f"-mabi={mabi}", "-static", *BARE)
+    compiler = ("riscv64-unknown-elf-gcc", f"-march={march}", f"-mabi={mabi}", "-static", *BARE, "-Wl,--no-warn-rwx-segments")
     return Machine(name, name, compiler, (HERE / "riscv32.c",), ("qemu-riscv32", *(("-cpu", extensions) if extensions else ())))
 
 
