@@ -3,6 +3,7 @@ and all; floats nearly."""
 from __future__ import annotations
 
 import importlib.resources
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -27,11 +28,11 @@ MODELS = ["counter.mlir", "corpus/f_conv_bn_relu_pool_int8.mlir", "corpus/f_mobi
 Calls = Sequence[tuple[int, Sequence[Array]]]
 
 
-def prints(machine: Machine, folder: Path, model: Any, calls: Calls) -> str:
-    """What a program of that machine prints, which calls the model."""
+def prints(machine: Machine, folder: Path, model: Any, calls: Calls, library: str = "mem(cpy|set|move)") -> str:
+    """What a program of that machine prints, which calls the model. The object needs functions of a `library` only."""
     lowered: list[Lowered] = [e.lower(tosaic.CompileOptions(target(machine.target))) for e in model]
     artifact = save(lowered, folder, "model")
-    assert set(undefined_symbols(artifact.object.read_bytes())) <= {"memcpy", "memset", "memmove"}
+    assert all(re.fullmatch(library, symbol) for symbol in undefined_symbols(artifact.object.read_bytes()))
     (folder / "main.c").write_text(Caller(lowered, artifact).source(calls))
     return machine.run(machine.build(folder, [folder / "main.c", artifact.object]))
 

@@ -12,7 +12,7 @@ from tosaic.jit.cache.folder import Folder
 from tosaic.lowering.machine_code import link
 from tosaic.lowering.machine_code.codegen import Engine, object_file
 from tosaic.lowering.machine_code.link import is_supported, linked
-from tosaic.lowering.target.presets import PRESETS, host
+from tosaic.lowering.target.presets import PRESETS, host, target
 from tosaic.runtime.machine_code import MappedCode
 
 from .models import ADD, product
@@ -89,7 +89,7 @@ def test_what_the_linker_does_not_know_is_left_alone() -> None:
     for text in (writable, pointer):
         assert linked([object_file(host_text + text, PRESETS["x86-64"])]) is None
     for name in ("thumbv7em", "aarch64", "riscv64"):
-        assert linked([object_file(f'target triple = "{PRESETS[name].triple}"\n{pointer}', PRESETS[name])]) is None
+        assert linked([object_file(f'target triple = "{target(name).triple}"\n{pointer}', target(name))]) is None
     assert linked([b""]) is None and linked([b"MZ" + bytes(200)]) is None
 
 

@@ -247,3 +247,23 @@ def test_the_version_and_help_end_with_0(tosaic: Any) -> None:
     code, out, _ = tosaic("--help")
     assert code == 0 and "exit codes: 0 yes, 1 no, 2 usage, 3 bad model, 4 internal error" in out
     assert tosaic("show", "--help")[0] == 0
+
+
+# ---- targets ---------------------------------------------------------------------------------------------------------
+def test_targets_are_listed_as_text_and_as_json(tosaic: Any) -> None:
+    code, out, err = tosaic("targets")
+    lines = {line.split()[0]: line for line in out.splitlines() if line}
+    assert (code, err) == (0, "") and "nrf52840" in lines["cortex-m4"] and "C source" in lines["esp32-s3"]
+    listed = json.loads(tosaic("targets", "--json")[1])["targets"]
+    assert {t["name"] for t in listed} <= set(lines)
+    found = next(t for t in listed if t["name"] == "cortex-m4")
+    assert found["float_unit"] == ["float32"] and found["object"] and "thumbv7em" in found["aliases"]
+
+
+def test_a_processor_alone_says_the_machine(tosaic: Any, model: str, tmp_path: Path) -> None:
+    assert tosaic("compile", model, "-o", tmp_path, "--cpu", "cortex-m3")[0] == 0
+    assert "thumbv7m-none-eabi, cortex-m3" in next(tmp_path.glob("*.h")).read_text()
+    code, _, err = tosaic("compile", model, "-o", tmp_path, "--target", "esp32-s3")
+    assert code == 2 and "no back end for Xtensa" in err and "--emit c" in err
+    code, _, err = tosaic("compile", model, "-o", tmp_path, "--target", "cortex-m34")
+    assert code == 2 and " cortex-m33?" in err
