@@ -1,5 +1,5 @@
-"""Wake-word models side by side in one program, on a hundred steps of real sound: each instance hears what it would hear alone, on
-this machine and on an emulated Cortex-M4."""
+"""Wake-word models side by side in one program, on a hundred steps of real sound: each instance hears what it would hear alone,
+on this machine and on an emulated Cortex-M4."""
 from __future__ import annotations
 
 import importlib.resources
@@ -93,13 +93,15 @@ def step(name: str, parameter: str = "", argument: str = "") -> str:
         "NAME", name)
 
 
-def heard_by(machine: Machine, folder: Path, artifacts: Sequence[Artifact], functions: str, body: str, *sounds: Array) -> list[str]:
+def heard_by(machine: Machine, folder: Path, artifacts: Sequence[Artifact], functions: str, body: str, *sounds: Array
+             ) -> list[str]:
     """The lines of a program that makes `body` of each step's inputs, x0 and so on."""
     arrays = "".join(f"static const int8_t sound{i}[{s.size}] = {{{', '.join(map(str, s.ravel().tolist()))}}};\n"
                      for i, s in enumerate(sounds))
     inputs = "".join(f"        const int8_t *x{i} = sound{i} + 120 * i;\n" for i in range(len(sounds)))
-    (folder / "main.c").write_text(f"{FRAME}{functions}{arrays}int main(void) {{\n    int i;\n    for (i = 0; i < {STEPS}; ++i) "
-                                   f"{{\n{inputs}        if ({body}) return 1;\n    }}\n    return 0;\n}}\n")
+    main = (f"int main(void) {{\n    int i;\n    for (i = 0; i < {STEPS}; ++i) {{\n{inputs}        if ({body}) return 1;\n    }}\n"
+            "    return 0;\n}\n")
+    (folder / "main.c").write_text(FRAME + functions + arrays + main)
     return machine.run(machine.build(folder, [folder / "main.c", *(a.object for a in artifacts)])).splitlines()
 
 

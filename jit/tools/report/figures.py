@@ -159,6 +159,10 @@ class Figures:
         """Bytes of the variables."""
         return sum(v.nbytes for v in self.variables)
 
+    def state_in(self, pool: str) -> int:
+        """Bytes of the variables that are pinned to a pool."""
+        return sum(v.nbytes for v in self.variables if v.pool == pool)
+
     @property
     def workspace_pools(self) -> tuple[PoolLine, ...]:
         return tuple(p for p in self.pools if p.kind == "workspace")
