@@ -89,18 +89,18 @@ static int step_NAME(STATE_PARAMETERconst int8_t *x) {
 
 
 def step(name: str, parameter: str = "", argument: str = "") -> str:
-    return STEP.replace("STATE_PARAMETER", parameter).replace("STATE_ARGUMENT", argument).replace("UPPER", name.upper()).replace(
-        "NAME", name)
+    text = STEP.replace("STATE_PARAMETER", parameter).replace("STATE_ARGUMENT", argument)
+    return text.replace("UPPER", name.upper()).replace("NAME", name)
 
 
-def heard_by(machine: Machine, folder: Path, artifacts: Sequence[Artifact], functions: str, body: str, *sounds: Array
-             ) -> list[str]:
+def heard_by(machine: Machine, folder: Path, artifacts: Sequence[Artifact], functions: str, body: str,
+             *sounds: Array) -> list[str]:
     """The lines of a program that makes `body` of each step's inputs, x0 and so on."""
     arrays = "".join(f"static const int8_t sound{i}[{s.size}] = {{{', '.join(map(str, s.ravel().tolist()))}}};\n"
                      for i, s in enumerate(sounds))
     inputs = "".join(f"        const int8_t *x{i} = sound{i} + 120 * i;\n" for i in range(len(sounds)))
-    main = (f"int main(void) {{\n    int i;\n    for (i = 0; i < {STEPS}; ++i) {{\n{inputs}        if ({body}) return 1;\n    }}\n"
-            "    return 0;\n}\n")
+    loop = f"    for (i = 0; i < {STEPS}; ++i) {{\n{inputs}        if ({body}) return 1;\n    }}\n"
+    main = f"int main(void) {{\n    int i;\n{loop}    return 0;\n}}\n"
     (folder / "main.c").write_text(FRAME + functions + arrays + main)
     return machine.run(machine.build(folder, [folder / "main.c", *(a.object for a in artifacts)])).splitlines()
 

@@ -79,8 +79,9 @@ def plan_faults(plan: Plan, program: Program) -> list[str]:
     """What is wrong with `plan`, each fault once."""
     places = {b.name: b for b in plan.buffers}
     names, variables = names_of(program), {v.buffer.name: v.buffer.nbytes for v in program.variables}
-    faults = [*layout_faults(plan), *(f"{v.name} is no variable of {v.size_bytes} bytes" for v in plan.variables
-                                      if variables.get(v.name) != v.size_bytes), *(f"{names[b]} has no place" for b in program.temporaries if names[b] not in places)]
+    faults = [*layout_faults(plan), *(f"{names[b]} has no place" for b in program.temporaries if names[b] not in places)]
+    faults += [f"{v.name} is no variable of {v.size_bytes} bytes" for v in plan.variables
+               if variables.get(v.name) != v.size_bytes]
     placed = {buffer: places[name] for buffer, name in names.items() if name in places}
     for buffer, place in placed.items():
         if place.size_bytes < buffer.nbytes:
