@@ -41,5 +41,10 @@ def memory_of(library: ctypes.CDLL, namespace: str, tensor: Tensor, position: Po
     if checksum != type_checksum(tensor.element, tensor.shape):
         raise Problem(f"variable {tensor.name} is declared as {tensor.type}, but it has another type in the library", position,
                       kind="variable", help="give one of them another name, or use a context without the library")
-    array = np.frombuffer(data, np.uint8)[:tensor.nbytes].view(tensor.numpy_dtype).reshape(tensor.shape)
-    return LibraryMemory(array, np.frombuffer(written, np.uint8))
+    array = bytes_in(data)[:tensor.nbytes].view(tensor.numpy_dtype).reshape(tensor.shape)
+    return LibraryMemory(array, bytes_in(written))
+
+
+def bytes_in(memory: ctypes.Array[ctypes.c_uint8]) -> Array:
+    """The same memory as an array of NumPy."""
+    return np.frombuffer(memoryview(memory).cast("B"), np.uint8)

@@ -98,7 +98,8 @@ class Variable:
             kept.flags.writeable = False
             declaration = Declaration(tensor, kept, declaration.position)
         self.declaration = declaration
-        self.data, self.written = memory or (empty(tensor.shape, tensor.numpy_dtype), np.zeros(1, np.uint8))
+        self.data: Array = memory.data if memory else empty(tensor.shape, tensor.numpy_dtype)
+        self.written: Array = memory.written if memory else np.zeros(1, np.uint8)
         self.lock = Lock()
         if not self.is_written:
             self.reset()

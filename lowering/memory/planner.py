@@ -101,7 +101,7 @@ def plan(program: Program, memory: Memory | None = None) -> Plan:
     given = memory or Memory()
     workspace, constants = planned_buffers(program, given), planned_constants(program, given)
     variables = pinned_variables(program, given, {b.name for b in (*workspace, *constants)})
-    check_pins(given, [b.name for b in (*workspace, *constants, *variables)])
+    check_pins(given, [*(b.name for b in (*workspace, *constants)), *(v.name for v in variables)])
     memory = without_state(given, variables)
     sharing = share(program, workspace) if memory.overlap and memory.algorithm == "portfolio" else None
     allocations = {**placed(workspace, memory, sharing),
