@@ -199,3 +199,23 @@ def test_the_command_line_counts_it(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert counted[1] == {"pool slow": 0, "state in slow": 32} and counted[0]["state"] == 34  # 32, and the flags
     assert main(["report", str(LSTM), *memory, "--fit", "sram:10K,slow:31"]) == 1
     assert main(["run", str(LSTM), *memory]) == 0
+
+
+TWO_FUNCTIONS = """tosa.variable @n = dense<1.0> : tensor<3xf32>
+func.func @get() -> tensor<3xf32> {
+  %0 = tosa.variable_read @n : tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
+func.func @other(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = tosa.exp %x : (tensor<3xf32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("state", ["own", "caller"])
+def test_a_variable_of_one_function_is_pinned_for_the_whole_model(tmp_path: Path, state: str) -> None:
+    memory = Memory(pools=(Pool("fast", 100), Pool("slow", 16)), pins={"n": "slow"})
+    artifact = tosaic.load(TWO_FUNCTIONS).save(tmp_path, "model", tosaic.CompileOptions(memory=memory), state=state)
+    assert {p.title: (p.nbytes, p.state) for p in artifact.pools}["slow"] == (0, 16)
+    assert "tosaic_model_slow_state" in artifact.header.read_text() or state == "own"

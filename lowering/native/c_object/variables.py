@@ -34,6 +34,8 @@ class StateForm:
     owner: Owner = "object"
 
     def __post_init__(self) -> None:
+        if self.namespace == "":
+            raise Problem("a namespace has no name", kind="option", help="leave it out: the variables are then the model's own")
         if self.namespace is not None and self.owner == "caller":
             raise Problem("variables that the caller holds have no symbols, and no namespace", kind="option",
                           help="leave out the namespace: instances that are given one structure share its variables")
