@@ -211,7 +211,7 @@ def compile(options: argparse.Namespace) -> Answer:
             progress.update(f"compiling {entry.name}")
             lowered.append(entry.lower(chosen))
         name = options.name or (Path(options.model).stem if options.model != "-" else "") or "model"
-        form = aot.ArtifactForm(options.self_contained, options.library, options.main)
+        form = aot.ArtifactForm(options.self_contained, options.library, options.main, options.namespace, options.state)
         written = aot.save(lowered, options.output, name, form)
     lines = [f"{path}: {path.stat().st_size:,} bytes" for path in written.paths]
     plans = [(entry.program.name, entry.plan) for entry in lowered]
@@ -219,14 +219,15 @@ def compile(options: argparse.Namespace) -> Answer:
     lines += [described(pool) for pool in written.pools] if settings_of(options) else []
     return Answer(YES, "\n".join(lines), {
         "files": [str(path) for path in written.paths], "needs": list(written.needs),
-        "pools": [{"name": p.title, "kind": p.kind, "bytes": p.nbytes, "limit": p.limit, "alignment": p.alignment}
-                  for p in written.pools],
+        "pools": [{"name": p.title, "kind": p.kind, "bytes": p.nbytes, "state": p.state, "limit": p.limit,
+                   "alignment": p.alignment} for p in written.pools],
         "entries": [{"name": name, "arena": plan.size_bytes, "lower_bound": plan.lower_bound} for name, plan in plans]})
 
 
 def described(pool: CPool) -> str:
     limit = "" if pool.limit is None else f" of {pool.limit:,}"
-    return f"{pool.kind} pool {pool.title}: {pool.nbytes:,}{limit} bytes, alignment {pool.alignment}"
+    state = f", and {pool.state:,} of variables" if pool.state else ""
+    return f"{pool.kind} pool {pool.title}: {pool.nbytes:,}{limit} bytes{state}, alignment {pool.alignment}"
 
 
 def check(options: argparse.Namespace) -> Answer:

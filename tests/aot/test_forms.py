@@ -26,6 +26,10 @@ FORMS = {
     "constant pools": (Memory(constant_pools=CONSTANTS), ArtifactForm()),
     "workspace io": (Memory(workspace_io=True), ArtifactForm()),
     "self contained": (Memory(), ArtifactForm(self_contained=True)),
+    "caller's state": (Memory(), ArtifactForm(state="caller")),
+    "all, caller's state": (Memory(pools=TWO, constant_pools=CONSTANTS, workspace_io=True), ArtifactForm(state="caller")),
+    "self contained, caller's state": (Memory(), ArtifactForm(self_contained=True, state="caller")),
+    "namespace": (Memory(), ArtifactForm(namespace="shared")),
     "all pools": (Memory(pools=TWO, constant_pools=CONSTANTS), ArtifactForm()),
     "all pools, self contained": (Memory(pools=TWO, constant_pools=CONSTANTS), ArtifactForm(self_contained=True)),
     "all": (Memory(pools=TWO, constant_pools=CONSTANTS, workspace_io=True), ArtifactForm()),
@@ -55,7 +59,7 @@ def test_a_form_gives_the_same_bytes(tmp_path: Path, model: str, form: str) -> N
 
 
 @pytest.mark.parametrize("machine", [pytest.param(m, marks=needs(m), id=m.name) for m in BARE])
-@pytest.mark.parametrize("form", ["all", "all, self contained"])
+@pytest.mark.parametrize("form", ["all", "all, self contained", "all, caller's state", "self contained, caller's state"])
 def test_a_form_works_on_a_bare_machine(tmp_path: Path, form: str, machine: Machine) -> None:
     check(tmp_path, "corpus/f_mobilenet_block_int8.mlir", *FORMS[form], machine)
 
