@@ -57,11 +57,10 @@ def number(value: float | int, dtype: str) -> str:
         case "float":
             return float_text(value, dtype)
         case "unsigned":
-            code = int(value) & (1 << BITS[dtype]) - 1
-            return f"UINT64_C({code})" if dtype == "uint64" else f"{code}u"
+            return f"{int(value) & (1 << BITS[dtype]) - 1}u"
     if value == -1 << BITS[dtype] - 1:
         return f"INT{BITS[dtype]}_MIN"
-    return f"INT64_C({int(value)})" if dtype == "int64" and abs(value) >= 1 << 31 else str(int(value))
+    return str(int(value))
 
 
 def float_text(value: float | int, dtype: str) -> str:
@@ -70,9 +69,9 @@ def float_text(value: float | int, dtype: str) -> str:
         exact = np.float32(value) if dtype == "float32" else np.float64(value)
     single = "f" if dtype == "float32" else ""
     if np.isnan(exact):
-        return "NAN"
+        return "NOT_A_NUMBER"
     if np.isinf(exact):
-        return "INFINITY" if exact > 0 else "-INFINITY"
+        return "INFINITE" if exact > 0 else "-INFINITE"
     text = np.format_float_positional(exact, trim="0") if 1e-4 <= abs(exact) < 1e9 or exact == 0 else (
         np.format_float_scientific(exact, trim="0"))
     return text + single

@@ -228,6 +228,6 @@ class CDriver:
             data, flag = self.places.buffers[buffer].pointer, self.places.flags[buffer]
             kept, kept_flag = f"{room} + {offset}", f"*({room} + {rollback.flags_at + i})"
             sides = (data, kept) if back else (kept, data)
-            lines += [f"memcpy({sides[0]}, {sides[1]}, {buffer.nbytes});",
+            lines += [f"COPY({sides[0]}, {sides[1]}, {buffer.nbytes});",
                       f"{flag} = {kept_flag};" if back else f"{kept_flag} = {flag};"]
         return [INDENT * depth + line for line in lines]

@@ -20,9 +20,6 @@ class Helpers:
     """What a file has been found to need so far: types of vectors, and functions by name, each behind those that it calls."""
     vectors: dict[str, str] = field(default_factory=dict)
     functions: dict[str, str] = field(default_factory=dict)
-    has_mathematics: bool = False
-    """Whether math.h is needed: for square roots, fused products, infinities."""
-    has_doubles: bool = False
 
     def vector(self, type: Type) -> str:
         self.vectors.setdefault(vector(type), vector_definition(type))
@@ -41,18 +38,18 @@ class Helpers:
         """An element of memory that holds elements of several types over time."""
         t = memory_type(dtype)
         return self.function(f"get_{SHORT[dtype]}", t, "const void *memory, ptrdiff_t i", f"{t} x;",
-                             f"memcpy(&x, ALIGNED_AS((const unsigned char *)memory + i * (ptrdiff_t)sizeof x, {t}), sizeof x);",
+                             f"COPY(&x, ALIGNED_AS((const unsigned char *)memory + i * (ptrdiff_t)sizeof x, {t}), sizeof x);",
                              "return x;")
 
     def put(self, dtype: str) -> str:
         t = memory_type(dtype)
         return self.function(f"put_{SHORT[dtype]}", "void", f"void *memory, ptrdiff_t i, {t} x",
-                             f"memcpy(ALIGNED_AS((unsigned char *)memory + i * (ptrdiff_t)sizeof x, {t}), &x, sizeof x);")
+                             f"COPY(ALIGNED_AS((unsigned char *)memory + i * (ptrdiff_t)sizeof x, {t}), &x, sizeof x);")
 
     def bits(self, source: str, result: str) -> str:
         """A value's bits as a value of another type of the same size."""
         return self.function(f"bits_{SHORT[source]}_{SHORT[result]}", SCALARS[result], f"{SCALARS[source]} x",
-                             f"{SCALARS[result]} y;", "memcpy(&y, &x, sizeof y);", "return y;")
+                             f"{SCALARS[result]} y;", "COPY(&y, &x, sizeof y);", "return y;")
 
     # ---- integers ----------------------------------------------------------------------------------------------------
     def wrapping(self, op: str, dtype: str) -> str:

@@ -254,7 +254,7 @@ class KernelFunction:
             case "bits":
                 source, name = self.whole(first), self.named(result, "t")
                 self.line(f"{self.type(result.type)} {name};")
-                self.line(f"memcpy(&{name}, &{source}, sizeof {name});")
+                self.line(f"COPY(&{name}, &{source}, sizeof {name});")
             case "lookup":
                 quarters = ", ".join(f"&{self.whole(q)}" for q in others)
                 self.define(result, f"{self.helpers.lookup()}({self.one(first)}, {quarters})")
@@ -282,7 +282,7 @@ class KernelFunction:
         for v, dtype in ((x, "uint8"), (y, "int8")):
             name, source = f"bytes{result.id}{'xy'[len(bytes_of)]}", self.whole(v)
             self.line(f"{self.type(Type(dtype, 4 * result.type.lanes))} {name};")
-            self.line(f"memcpy(&{name}, &{source}, sizeof {name});")
+            self.line(f"COPY(&{name}, &{source}, sizeof {name});")
             bytes_of.append(name)
         add, (a, b) = self.helpers.wrapping("add", "int32"), bytes_of
         at = "" if result.type.lanes == 1 else "4 * l + "

@@ -79,8 +79,8 @@ def initial_values(interface: CInterface, constants: Constants) -> list[str]:
         assert v.use.initial is not None and v.initial is not None
         data, flag = (place(interface, v.name, STATE_ARGUMENT) for place in (variable_data, variable_flag))
         contents = bytes_of(v.initial)
-        give = f"memcpy({data}, {constants.name(v.use.initial)}, {len(contents)})" if any(contents) else (
-            f"memset({data}, 0, {v.nbytes})")
+        give = f"COPY({data}, {constants.name(v.use.initial)}, {len(contents)})" if any(contents) else (
+            f"FILL({data}, 0, {v.nbytes})")
         lines += [f"    if ({flag} == 0) {{", f"        {give};", f"        {flag} = 1;", "    }"]
     return ["\n".join([f"static void {interface.prefix}_initialize({given(interface)}) {{", *lines, "}"])]
 
@@ -114,7 +114,7 @@ def reset(interface: CInterface) -> str:
     for v in interface.own_variables:
         lines.append(f"    {variable_flag(interface, v.name, STATE_ARGUMENT)} = 0;")
         if v.initial is None:
-            lines.append(f"    memset({variable_data(interface, v.name, STATE_ARGUMENT)}, 0, {v.nbytes});")
+            lines.append(f"    FILL({variable_data(interface, v.name, STATE_ARGUMENT)}, 0, {v.nbytes});")
     return "\n".join([f"int32_t {interface.prefix}_reset({given(interface)}) {{", *lines, *initialize(interface),
                       "    return TOSAIC_OK;", "}"])
 
@@ -133,7 +133,7 @@ def copies(interface: CInterface, back: bool) -> list[str]:
     layout = saved_state(interface.own_variables)
     memory = [(variable_data(interface, v.name, STATE_ARGUMENT), v.buffer.nbytes) for v in layout.variables]
     memory += [(f"&{variable_flag(interface, v.name, STATE_ARGUMENT)}", 1) for v in layout.variables]
-    return [f"    memcpy({place}, bytes + {at}, {n});" if back else f"    memcpy(bytes + {at}, {place}, {n});"
+    return [f"    COPY({place}, bytes + {at}, {n});" if back else f"    COPY(bytes + {at}, {place}, {n});"
             for at, (place, n) in zip(layout.offsets, memory)]
 
 

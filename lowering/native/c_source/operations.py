@@ -68,8 +68,7 @@ class Operations:
             case "rint" | "floor" | "ceil":
                 return h.rounded(op, dtype)
             case "sqrt":
-                h.has_mathematics = True
-                return "sqrtf" if dtype == "float32" else "sqrt"
+                return "SQRT_F32" if dtype == "float32" else "SQRT_F64"
             case "clz":
                 return h.leading_zeros(dtype)
             case "multiply_high" | "multiply_high_nudged":
@@ -112,8 +111,7 @@ class Operations:
             return f"{add}({multiply}({x}, {y}), {z})"
         if not self.has_fma:
             return f"{x} * {y} + {z}"
-        self.helpers.has_mathematics = True
-        return f"{'fmaf' if dtype == 'float32' else 'fma'}({x}, {y}, {z})"
+        return f"FMA_F{dtype[5:]}({x}, {y}, {z})"
 
 
 def within(found: Interval, dtype: str) -> bool:

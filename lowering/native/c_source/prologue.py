@@ -37,17 +37,48 @@ ASSERTIONS = {
 """What must hold, where a word occurs in the file."""
 
 
-def headers(text: str, helpers: Helpers) -> list[str]:
-    """Headers that a file with this text needs."""
+LIBRARY = """\
+/* What the C library has: by way of the compiler where it knows these, so that it does without the library's headers. */
+#ifdef __GNUC__
+#define COPY(to, from, size) __builtin_memcpy(to, from, size)
+#define FILL(to, byte, size) __builtin_memset(to, byte, size)
+#define SQRT_F32(x) __builtin_sqrtf(x)
+#define SQRT_F64(x) __builtin_sqrt(x)
+#define FMA_F32(x, y, z) __builtin_fmaf(x, y, z)
+#define FMA_F64(x, y, z) __builtin_fma(x, y, z)
+#define INFINITE __builtin_inff()
+#define NOT_A_NUMBER __builtin_nanf("")
+#else
+#include <math.h>
+#include <string.h>
+#define COPY(to, from, size) memcpy(to, from, size)
+#define FILL(to, byte, size) memset(to, byte, size)
+#define SQRT_F32(x) sqrtf(x)
+#define SQRT_F64(x) sqrt(x)
+#define FMA_F32(x, y, z) fmaf(x, y, z)
+#define FMA_F64(x, y, z) fma(x, y, z)
+#define INFINITE INFINITY
+#define NOT_A_NUMBER NAN
+#endif"""
+
+
+def library(text: str) -> list[str]:
+    """Those of the library's functions that a file with this text uses."""
+    lines = [line for line in LIBRARY.splitlines() if (m := re.match(r"#define (\w+)", line)) is None
+             or re.search(rf"\b{m[1]}\b", text)]
+    mathematics = any(re.search(rf"#define {w}", line) for line in lines for w in ("SQRT", "FMA", "INFINITE", "NOT_"))
+    bytes_moved = any(re.search(rf"#define {w}", line) for line in lines for w in ("COPY", "FILL"))
+    lines = [line for line in lines if (mathematics or "math.h" not in line) and (bytes_moved or "string.h" not in line)]
+    return ["\n".join(lines)] if mathematics or bytes_moved else []
+
+
+def headers(text: str) -> list[str]:
+    """Headers that a file with this text needs: those that a compiler has without a library."""
     found = ["#include <stddef.h>", "#include <stdint.h>"]
     if re.search(r"\b(bool|true|false)\b", text):
         found.append("#include <stdbool.h>")
     if re.search(r"\b(float|double)\b", text):
         found.append("#include <float.h>")
-    if helpers.has_mathematics or re.search(r"\b(NAN|INFINITY)\b", text):
-        found.append("#include <math.h>")
-    if re.search(r"\bmem(cpy|set)\b", text):
-        found.append("#include <string.h>")
     return found
 
 
@@ -64,7 +95,7 @@ def prologue(text: str, helpers: Helpers) -> list[str]:
     """Everything that stands before the kernels of a file; `text` is the rest of the file."""
     functions = list(helpers.functions.values())
     whole = "\n".join([text, *functions])
-    sections = ["\n".join(headers(whole, helpers))]
+    sections = ["\n".join(headers(whole)), *library(whole)]
     if re.search(r"\b(float|double)\b", whole):
         sections.append(NO_FUSING)
     sections.append("\n".join(assertions(whole)))

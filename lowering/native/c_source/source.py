@@ -71,9 +71,9 @@ def driver(interface: CInterface, entry: CEntry, kernels: Kernels, constants: Co
     return CDriver(entry.name, program, names, places)
 
 
-LOCAL = re.compile(r"(?:t|x|i|sum|lane|folded|literal|last|bytes)\d+[xy]?|l|low|high|get_\w+|put_\w+|\w+_t|mem\w+")
+LOCAL = re.compile(r"(?:t|x|i|sum|lane|folded|literal|last|bytes)\d+[xy]?|l|low|high|get_\w+|put_\w+|\w+_t")
 """Names that functions have for values, for themselves or from C."""
-SHORT = re.compile(r"\w+_(?:[fui]|bf)\d\w*|\w+_bool|(?:bool|[fui]\d+|bf16)x\d+|sqrtf?|fmaf?")
+SHORT = re.compile(r"\w+_(?:[fui]|bf)\d\w*|\w+_bool|(?:bool|[fui]\d+|bf16)x\d+")
 """Those of `helpers`."""
 
 
