@@ -14,8 +14,9 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, Protocol
 
+from ...runtime.errors import Problem
 from ...runtime.machine_code import Image, LoadedCode, MappedCode, function_at
-from ..target.target import Target
+from ..target.target import C_ONLY, Target
 from .arm_attributes import linkable_with_either
 from .link import image_of, is_supported
 from .split_module import defined, split
@@ -62,9 +63,16 @@ def parse(text: str, allowed: frozenset[str] = ALLOWED) -> Any:
 
 
 def target_machine(target: Target, reloc: str, codemodel: str) -> Any:
-    """A new target machine."""
+    """A new target machine. A Problem where LLVM writes no code for the target."""
+    check_has_object_code(target)
     return binding().Target.from_triple(target.triple).create_target_machine(
         cpu=target.cpu, features=target.features, opt=2, reloc=reloc, codemodel=codemodel)
+
+
+def check_has_object_code(target: Target) -> None:
+    if not target.has_object_code:
+        raise Problem(f"no object can be made for {target.cpu}: {C_ONLY[target.architecture]}", kind="option",
+                      help="tosaic compile --emit c writes C source, for the compiler that you have")
 
 
 @functools.lru_cache(maxsize=8)
