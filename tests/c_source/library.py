@@ -27,8 +27,7 @@ NUMBERS = itertools.count()
 
 def lowered_for_c(model: Any, options: tosaic.CompileOptions | None = None) -> list[Lowered]:
     """The entries of a model for any machine."""
-    from tosaic.lowering.native.c_source.portable import PORTABLE
-    return [entry.lower(for_object(options or tosaic.CompileOptions(PORTABLE))) for entry in model]
+        return [entry.lower(for_object(options, "c")) for entry in model]
 
 
 class Library:
@@ -37,10 +36,8 @@ class Library:
     def __init__(self, entries: Sequence[Lowered], folder: Path, command: Sequence[str] = GCC, **form: Any) -> None:
         programs = [(e.program, e.plan) for e in entries]
         self.interface = CInterface("model", programs, entries[0].target, **form)
-        self.folder = folder
-        checksum = header_checksum(self.interface)
-        text, _ = source_text(self.interface, checksum)
-        (folder / "model.c").write_text(text)
+        self.folder, checksum = folder, header_checksum(self.interface)
+        (folder / "model.c").write_text(source_text(self.interface, checksum).text)
         (folder / "tosaic_model.h").write_text(header(self.interface, checksum, ()))
         name = f"model{next(NUMBERS)}.so"  # a process keeps a library by its name
         done = subprocess.run([*command, "-shared", "-fPIC", "model.c", "-lm", "-o", name], cwd=folder, capture_output=True,

@@ -62,6 +62,14 @@ LIBRARY = """\
 #endif"""
 
 
+NEEDED = {"COPY": "memcpy", "FILL": "memset", "SQRT_F32": "sqrtf", "SQRT_F64": "sqrt", "FMA_F32": "fmaf", "FMA_F64": "fma"}
+
+
+def needs(text: str) -> tuple[str, ...]:
+    """Functions of the C library that a whole file may call, where its compiler does not write them itself."""
+    return tuple(name for macro, name in NEEDED.items() if f"#define {macro}(" in text)
+
+
 def library(text: str) -> list[str]:
     """Those of the library's functions that a file with this text uses."""
     lines = [line for line in LIBRARY.splitlines() if (m := re.match(r"#define (\w+)", line)) is None

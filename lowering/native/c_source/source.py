@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 
+from ....runtime.records import dataclass
 from ...elements.expression import Buffer
 from ...kernels.text import Labels, print_kernel
 from ...loops.ir import buffers_written
@@ -23,14 +24,22 @@ from .kernel_function import Memory
 from .kernels import Kernels
 from .model_functions import data_sections, initial_values, model_functions
 from .places import c_places, overlapping
-from .prologue import prologue
+from .prologue import needs, prologue
 
 LONGEST_COMMENT = 24
 """Lines of a kernel's expression, at most."""
 
 
-def source_text(interface: CInterface, checksum: int) -> tuple[str, int]:
-    """The file, and the bytes of its constants; `checksum` is the header's."""
+@dataclass(frozen=True, slots=True)
+class CSource:
+    """A file of C source, the functions of the C library that it needs, and the bytes of its constants."""
+    text: str
+    needs: tuple[str, ...]
+    constant_bytes: int
+
+
+def source_text(interface: CInterface, checksum: int) -> CSource:
+    """The file of a model; `checksum` is the header's."""
     helpers, constants = Helpers(), Constants(set())
     kernels = Kernels(helpers, has_fma(interface.target))
     drivers = [driver(interface, entry, kernels, constants) for entry in interface.entries]
@@ -41,7 +50,8 @@ def source_text(interface: CInterface, checksum: int) -> tuple[str, int]:
     text = "\n\n".join(body)
     head = [f"/* {introduction(interface)} */", f'#include "{interface.prefix}.h"']
     pools = sum(p.nbytes for p in interface.memories.of_kind("constant")) if interface.self_contained else 0
-    return "\n\n".join([*head, *prologue(text, helpers), text]) + "\n", constants.nbytes + pools
+    whole = "\n\n".join([*head, *prologue(text, helpers), text]) + "\n"
+    return CSource(whole, needs(whole), constants.nbytes + pools)
 
 
 def has_fma(target: Target) -> bool:
