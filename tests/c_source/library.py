@@ -22,12 +22,14 @@ from tosaic.lowering.options import for_object
 Array = np.ndarray[Any, Any]
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 GCC = ("gcc", *STRICT, "-O1")
+QUICK = ("gcc", "-std=c99", "-O0", "-w")
+"""Compiles in the shortest time."""
 NUMBERS = itertools.count()
 
 
 def lowered_for_c(model: Any, options: tosaic.CompileOptions | None = None) -> list[Lowered]:
     """The entries of a model for any machine."""
-        return [entry.lower(for_object(options, "c")) for entry in model]
+    return [entry.lower(for_object(options, "c")) for entry in model]
 
 
 class Library:
@@ -60,8 +62,10 @@ class Library:
         for pool, memory in zip(pools, self.pools):
             if pool.kind == "workspace":
                 memory[:] = 0xA5
-        taken = [np.ascontiguousarray(np.asarray(x, dtype_of(b.dtype)).reshape(b.shape)) for b, x in
-                 zip(program.inputs, inputs, strict=True)]
+        taken = [np.asarray(x, order="C") for x in inputs]
+        for b, x in zip(program.inputs, taken, strict=True):
+            if x.dtype != dtype_of(b.dtype) or x.shape != b.shape:
+                raise tosaic.Problem(f"input {b.name} is {x.dtype}{list(x.shape)}, not {b!r}", kind="argument")
         given = [np.empty(b.shape, dtype_of(b.dtype)) for b in program.outputs]
         arguments: dict[str, list[Array]] = {"inputs": taken, "outputs": given}
         if entry.is_mapped:
