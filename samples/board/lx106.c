@@ -18,6 +18,10 @@ uint64_t __muldi3(uint64_t x, uint64_t y);
 uint32_t __udivsi3(uint32_t x, uint32_t y);
 uint32_t __umodsi3(uint32_t x, uint32_t y);
 int32_t __divsi3(int32_t x, int32_t y);
+float __addsf3(float x, float y);
+float __subsf3(float x, float y);
+float __mulsf3(float x, float y);
+float __floatsisf(int32_t x);
 
 __asm__(".section .reset, \"ax\"\n"
         "board_reset:\n"
@@ -133,4 +137,105 @@ uint32_t __umodsi3(uint32_t x, uint32_t y) {
 int32_t __divsi3(int32_t x, int32_t y) {
     const uint32_t size = __udivsi3(x < 0 ? 0u - (uint32_t)x : (uint32_t)x, y < 0 ? 0u - (uint32_t)y : (uint32_t)y);
     return (int32_t)((x < 0) == (y < 0) ? size : 0u - size);
+}
+
+/* Floats: a sign, and mantissa * 2^exponent. */
+struct parts {
+    uint32_t sign, mantissa;
+    int32_t exponent;
+};
+
+enum { ENDLESS = 255 - 150 };
+
+static float float_of(uint32_t bits) {
+    union {
+        uint32_t bits;
+        float value;
+    } both;
+    both.bits = bits;
+    return both.value;
+}
+
+static struct parts parts_of(float x) {
+    union {
+        float value;
+        uint32_t bits;
+    } both;
+    struct parts found;
+    both.value = x;
+    found.sign = both.bits & 0x80000000u;
+    found.mantissa = both.bits & 0x7fffffu;
+    found.exponent = (int32_t)(both.bits >> 23 & 255u) - 150;
+    if (found.exponent == -150) found.exponent = -149;
+    else found.mantissa |= 0x800000u;
+    return found;
+}
+
+static int is_nan(struct parts x) { return x.exponent == ENDLESS && x.mantissa != 0x800000u; }
+
+static float rounded(uint32_t sign, uint64_t mantissa, int32_t exponent) {
+    uint32_t whole, rest, half;
+    int32_t biased, dropped = 8;
+    if (mantissa == 0) return float_of(sign);
+    for (; mantissa >> 32 != 0; ++exponent) mantissa = mantissa >> 1 | (mantissa & 1u);
+    for (whole = (uint32_t)mantissa; whole >> 31 == 0; --exponent) whole <<= 1;
+    biased = exponent + 31 + 127;
+    if (biased >= 255) return float_of(sign | 0x7f800000u);
+    if (biased < 1) {
+        dropped += 1 - biased;
+        biased = 1;
+        if (dropped > 31) return float_of(sign | (dropped == 32 && whole > 0x80000000u)); /* half the smallest is 0 */
+    }
+    rest = whole & (((uint32_t)1 << dropped) - 1);
+    half = (uint32_t)1 << (dropped - 1);
+    whole >>= dropped;
+    if (rest > half || (rest == half && (whole & 1u) != 0)) ++whole;
+    return float_of(sign | (((uint32_t)(biased - 1) << 23) + whole));
+}
+
+float __mulsf3(float x, float y) {
+    const struct parts a = parts_of(x), b = parts_of(y);
+    const uint32_t sign = a.sign ^ b.sign;
+    if (is_nan(a) || is_nan(b)) return float_of(0x7fc00000u);
+    if (a.exponent == ENDLESS || b.exponent == ENDLESS)
+        return float_of(a.mantissa == 0 || b.mantissa == 0 ? 0x7fc00000u : sign | 0x7f800000u);
+    return rounded(sign, __umulsidi3(a.mantissa, b.mantissa), a.exponent + b.exponent);
+}
+
+float __addsf3(float x, float y) {
+    struct parts a = parts_of(x), b = parts_of(y);
+    uint64_t large, small, rest;
+    int32_t apart;
+    if (is_nan(a) || is_nan(b)) return float_of(0x7fc00000u);
+    if (a.exponent == ENDLESS || b.exponent == ENDLESS) {
+        if (a.exponent == b.exponent && a.sign != b.sign) return float_of(0x7fc00000u);
+        return float_of((a.exponent == ENDLESS ? a.sign : b.sign) | 0x7f800000u);
+    }
+    if (a.exponent < b.exponent || (a.exponent == b.exponent && a.mantissa < b.mantissa)) {
+        const struct parts other = a;
+        a = b;
+        b = other;
+    }
+    apart = a.exponent - b.exponent > 40 ? 40 : a.exponent - b.exponent;
+    large = (uint64_t)a.mantissa << 38;
+    small = (uint64_t)b.mantissa << 38;
+    rest = small & (((uint64_t)1 << apart) - 1);
+    small = small >> apart | (rest != 0);
+    if (a.sign == b.sign) return rounded(a.sign, large + small, a.exponent - 38);
+    return rounded(large == small ? 0 : a.sign, large - small, a.exponent - 38);
+}
+
+float __subsf3(float x, float y) {
+    const struct parts b = parts_of(y);
+    union {
+        float value;
+        uint32_t bits;
+    } other;
+    other.value = y;
+    other.bits ^= 0x80000000u;
+    return is_nan(b) ? float_of(0x7fc00000u) : __addsf3(x, other.value);
+}
+
+float __floatsisf(int32_t x) {
+    return rounded(x < 0 ? 0x80000000u : 0, x < 0 ? 0u - (uint32_t)x : (uint32_t)x, 0);
 }

@@ -5,6 +5,7 @@ are given to the caller's pool of threads, phase by phase, or run one after the 
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
@@ -105,9 +106,8 @@ class CDriver:
             return []
         task = "task" if self.task else None
         cases = [f"{INDENT}case {kernel}: {self.call(kernel, 'low', 'high', task)} break;" for kernel in self.used]
-        text = "\n".join(cases)
-        unused = [f"{INDENT}(void){name};" for name in ("low", "high", "task") if (name != "task" or task) and (
-            f"{name}," not in text and f"{name})" not in text and f"{name} *" not in text)]
+        given = ["low", "high", *([task] if task else [])]
+        unused = [f"{INDENT}(void){name};" for name in given if not re.search(rf"[ (]{name}[,)]|\){name} \*", "\n".join(cases))]
         return ["\n".join([f"static void {self.prefix}_kernel({self.frame}, unsigned number, int_fast32_t low, "
                            f"int_fast32_t high{self.task}) {{", *unused, f"{INDENT}switch (number) {{", *cases,
                            f"{INDENT}default: break;", f"{INDENT}}}", "}"])]
