@@ -318,7 +318,10 @@ class KernelFunction:
         """An index: in the type that it needs, and without a name where it is used once."""
         result, args, spans = stmt.result, stmt.args, self.indices
         if not spans.is_exact(stmt):
-            self.define(result, self.operations.expression(stmt.op, result.type, args, [self.value(a) for a in args]), "i")
+            texts = [self.value(a) for a in args]
+            wide = [f"(int64_t){t}" if a.type is INDEX and isinstance(a, Var) and spans.width(a) != "int64" else t
+                    for a, t in zip(args, texts)]
+            self.define(result, self.operations.expression(stmt.op, result.type, args, wide), "i")
             return
         kept = spans.width(result)
         if stmt.op == "cast":
