@@ -4,8 +4,8 @@ from __future__ import annotations
 import random
 
 import pytest
-from tosaic.lowering.memory.algorithms.assign_pools import access_cost, costs_of
 from tosaic.lowering.memory.algorithms.lower_bound import lower_bound
+from tosaic.lowering.memory.algorithms.pool_costs import access_cost, costs_of
 from tosaic.lowering.memory.algorithms.run import allocate
 from tosaic.lowering.memory.buffers import BufferInfo, PoolInfo, with_conflicts
 from tosaic.runtime.errors import Problem
@@ -25,19 +25,19 @@ def together(*sizes: int) -> tuple[BufferInfo, ...]:
 
 # ---- what it costs ---------------------------------------------------------------------------------------------------
 def test_a_cost_is_the_time_to_write_and_read_once() -> None:
-    assert access_cost(timed("sram", None, 8), 80) == 20
-    assert access_cost(timed("sram", None, 8, 5), 80) == 30
-    assert access_cost(timed("sram", None, 8, 5, 1000), 80) == pytest.approx(0.03)
-    assert access_cost(PoolInfo("sram", read_latency_cycles=3), 80) == 3
-    assert access_cost(PoolInfo("sram"), 80) is None
+    assert access_cost(timed("sram", None, 8), 80, 80) == 20
+    assert access_cost(timed("sram", None, 8, 5), 80, 80) == 30
+    assert access_cost(timed("sram", None, 8, 5, 1000), 80, 80) == pytest.approx(0.03)
+    assert access_cost(PoolInfo("sram", read_latency_cycles=3), 80, 80) == 3
+    assert access_cost(PoolInfo("sram"), 80, 80) is None
 
 
 def test_what_is_not_known_of_every_pool_does_not_count() -> None:
     buffers = together(10)
     known, unknown = timed("slow", None, 1), PoolInfo("odd")
-    assert costs_of(buffers, (unknown, known)) == {"b0": {"odd": 0, "slow": 10}}
+    assert costs_of(buffers, (unknown, known)) == {"b0": {"odd": 0, "slow": 20}}
     assert costs_of(buffers, (known, timed("fast", None, 4))) == {"b0": {"fast": 5, "slow": 20}}
-    assert costs_of(buffers, (known, timed("fast", None, 4, clock=100))) == {"b0": {"slow": 0, "fast": 10}}
+    assert costs_of(buffers, (known, timed("fast", None, 4, clock=100))) == {"b0": {"slow": 0, "fast": 20}}
 
 
 def test_the_cheaper_pool_comes_first_whatever_the_order() -> None:
@@ -82,7 +82,7 @@ def test_many_buffers_spill_into_the_next_pool(name: str) -> None:
     plan = allocate(buffers, pools)
     assert not overlaps(buffers, plan)
     sizes = pool_sizes(buffers, pools, plan)
-    assert sizes[0] <= bound // 4 and sizes[1] <= bound // 2 and sizes[2] < bound
+    assert sizes[0] <= bound // 4 and sizes[1] <= bound // 2 and sizes[2] <= bound
     for greedy in ("greedy_by_size", "greedy_by_conflicts"):
         assert score(buffers, pools, plan)[0] <= score(buffers, pools, allocate(buffers, pools, greedy))[0]
 
