@@ -31,7 +31,6 @@ from .ir import (
     LoadTile,
     Operand,
     ShapeTiles,
-    Shuffle,
     StoreTile,
     StoreTo,
     Var,
@@ -240,7 +239,7 @@ class Count:
             case "lanes":
                 return np.asarray(args[0][:, None] + np.arange(lanes, dtype=args[0].dtype))
             case "any_false":
-                return ~args[0].all(axis=1)
+                return np.logical_not(np.asarray(args[0].all(axis=1)))
             case op if op in OPERATIONS:
                 return np.asarray(OPERATIONS[op](*args))
         return None

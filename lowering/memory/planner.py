@@ -18,7 +18,18 @@ from ..loops.traffic import Traffic, program_traffic
 from .algorithms.lower_bound import lower_bound
 from .algorithms.pool_costs import cost_of, costs_of
 from .algorithms.run import Algorithm, find_algorithm, run_algorithm
-from .buffers import BufferInfo, Kind, PoolAccess, PoolAllocation, PoolInfo, Ticks, is_alignment, own_alignment, sizes_of, with_conflicts
+from .buffers import (
+    BufferInfo,
+    Kind,
+    PoolAccess,
+    PoolAllocation,
+    PoolInfo,
+    Ticks,
+    is_alignment,
+    own_alignment,
+    sizes_of,
+    with_conflicts,
+)
 from .check.verify import verify
 from .lifetimes import KernelAccess, access_of, lifetimes
 from .plan import Plan, make_plan, names_of
@@ -149,16 +160,17 @@ def excess(program: Program, planned: Plan, memory: Memory) -> Fraction:
     total = Fraction(0)
     for pools in (memory.pools, memory.constant_pools):
         own = {p.name for p in pools}
-        held = [BufferInfo(b.name, b.size_bytes, **bytes_moved(moved, buffers[b.name])) for b in planned.buffers if b.pool in own]
+        held = [with_traffic(BufferInfo(b.name, b.size_bytes), moved, buffers[b.name])
+                for b in planned.buffers if b.pool in own]
         costs = costs_of(held, pools)
         total += cost_of(held, costs, planned.allocations) - sum((min(c.values()) for c in costs.values()), Fraction(0))
     return total
 
 
-def bytes_moved(moved: Mapping[Buffer, Traffic], buffer: Buffer) -> dict[str, int]:
-    """What a run reads and writes of a buffer, for its `BufferInfo`; nothing where it does not matter."""
+def with_traffic(info: BufferInfo, moved: Mapping[Buffer, Traffic], buffer: Buffer) -> BufferInfo:
+    """The same with what a run reads and writes of it, where that matters."""
     found = moved.get(buffer, Traffic())
-    return {"bytes_read": found.read, "bytes_written": found.written} if moved else {}
+    return replace(info, bytes_read=found.read, bytes_written=found.written) if moved else info
 
 
 def placed(buffers: Sequence[BufferInfo], memory: Memory, sharing: Sharing | None) -> Mapping[str, PoolAllocation]:
@@ -236,7 +248,7 @@ def info(memory: Memory, names: Mapping[Buffer, str], moved: Mapping[Buffer, Tra
     name = names[buffer]
     pools = (memory.pins[name],) if name in memory.pins else candidates
     alignment = own_alignment(buffer.nbytes, ITEM_SIZES[buffer.dtype], memory.alignment or ANY_ALIGNMENT)
-    return BufferInfo(name, buffer.nbytes, alignment, pools, kind=kind, live=live, **bytes_moved(moved, buffer))
+    return with_traffic(BufferInfo(name, buffer.nbytes, alignment, pools, kind=kind, live=live), moved, buffer)
 
 
 def first_of(live: Sequence[Ticks]) -> int:

@@ -1,10 +1,10 @@
-"""Which buffer lies in which pool, where there are several: the assignment that costs least (`pool_costs`) and can be packed into
-the pools. It is a knapsack over time, as buffers that are not live together can have the same bytes of the fast pool.
+"""Which buffer lies in which pool, where there are several: the assignment that costs least (`pool_costs`) and can be packed
+into the pools. It is a knapsack over time, as buffers that are not live together can have the same bytes of the fast pool.
 
-Rules give a first answer: a pool that cannot hold all that want it keeps what is most valuable, in several orders of value. Prices
-of bytes (`pool_prices`) give a lower bound and a better order. Branch and bound (`pool_search`) then looks for cheaper ones, over
-all buffers and over those of some time, until the bound is reached or its effort is spent. Where there are few assignments it is
-exact, and of those that cost the same it finds the one with the smallest pools, the least wanted first.
+Rules give a first answer: a pool that cannot hold all that want it keeps what is most valuable, in several orders of value.
+Prices of bytes (`pool_prices`) give a lower bound and a better order. Branch and bound (`pool_search`) then looks for cheaper
+ones, over all buffers and over those of some time, until the bound is reached or its effort is spent. Where there are few
+assignments it is exact, and of those that cost the same it finds the one with the smallest pools, the least wanted first.
 """
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Assigning:
     def note(self, homes: Homes) -> bool:
         """Keep an assignment if it is better and can be packed; whether it can be packed, or is no better."""
         cost = sum(self.own[name][pool] for name, pool in homes.items())
-        if self.score is not None and (cost > self.score[0] or cost == self.score[0] and not self.is_small):
+        if self.score is not None and (cost > self.score[0] or (cost == self.score[0] and not self.is_small)):
             return True
         self.left -= 1
         sizes = least_sizes(self.buffers, self.pools, homes, self.packer) if self.is_small else [] if self.fits(homes) else None
@@ -167,7 +167,7 @@ class Assigning:
             if not self.note(homes) and self.repairs > 0:
                 self.repairs -= 1
                 self.follow({b.name: Fraction(next(iter(self.costs[b.name])) == homes[b.name]) for b in self.buffers})
-            return below() if self.is_small or self.left > 0 and not self.is_proved(prices) else None
+            return below() if self.is_small or (self.left > 0 and not self.is_proved(prices)) else None
 
         start = [self.number[self.homes[b.name]] if self.score else 0 for b in self.buffers]
         return search.run(start, free, below(), nodes, self.is_small, judge)

@@ -1,5 +1,6 @@
-"""What it costs to have a buffer in a pool: the time to move what a run reads and writes of it, where the bandwidths or latencies
-of its pools are known; otherwise the bytes moved, times the place of the pool in the user's order, which goes from fast to slow.
+"""What it costs to have a buffer in a pool: the time to move what a run reads and writes of it, where the bandwidths or
+latencies of its pools are known; otherwise the bytes moved, times the place of the pool in the user's order, which goes from
+fast to slow.
 """
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""A lower bound of what an assignment of buffers to pools costs, and what a byte of a pool is worth at each time: the Lagrangian
-relaxation of "at no time do the buffers of a pool have more bytes than it".
+"""A lower bound of what an assignment of buffers to pools costs, and what a byte of a pool is worth at each time: the
+Lagrangian relaxation of "at no time do the buffers of a pool have more bytes than it".
 
-Every byte that a buffer takes of a pool at a time has a price, and the pools are given back what they are worth; for any prices
-the cheapest pools of the buffers, each by itself, cost no more than the best assignment. Prices rise where a pool is asked for
-more than it has, and fall elsewhere (the subgradient method). They are whole numbers, so that the bound is exact and a plan is
-the same on every machine.
+Every byte that a buffer takes of a pool at a time has a price, and the pools are given back what they are worth; for any
+prices the cheapest pools of the buffers, each by itself, cost no more than the best assignment. Prices rise where a pool is
+asked for more than it has, and fall elsewhere (the subgradient method). They are whole numbers, so that the bound is exact
+and a plan is the same on every machine.
 """
 from __future__ import annotations
 
@@ -148,5 +148,5 @@ class PriceSearch:
     def lacking(self, reduced: Array) -> Array:
         """Bytes of each limited pool that are wanted in each section and not there, [pool, section]."""
         wanted = reduced.argmin(axis=1)
-        inside = np.array([wanted == pool for pool in self.limited]).reshape(len(self.limited), -1)
+        inside = np.array([wanted == pool for pool in self.limited]).reshape(len(self.limited), len(wanted))
         return np.asarray((inside.astype(np.int64) @ self.nbytes.T) - self.limits)

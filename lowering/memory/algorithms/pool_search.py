@@ -1,8 +1,9 @@
-"""Branch and bound over the pools of buffers: depth first, the buffer first that would lose most outside of its best pool, within
-a number of nodes that is counted.
+"""Branch and bound over the pools of buffers: depth first, the buffer first that would lose most outside of its best pool,
+within a number of nodes that is counted.
 
-A branch ends where at some time the buffers of a pool have more bytes than it, or where what has been decided makes the bound of
-`pool_prices`, or the costs with the cheapest pool for each other buffer, no better than the best assignment known. What is left is judged by the caller: whether it can be packed.
+A branch ends where at some time the buffers of a pool have more bytes than it, or where what has been decided makes the
+bound of `pool_prices`, or the costs with the cheapest pool for each other buffer, no better than the best assignment known.
+What is left is judged by the caller: whether it can be packed.
 """
 from __future__ import annotations
 
@@ -37,8 +38,8 @@ class PoolSearch:
         self.nodes = 0
 
     def run(self, homes: Sequence[int], free: Sequence[int], below: int, nodes: int, ties: bool, judge: Judge) -> bool:
-        """Try pools for the buffers in `free`, where the others lie as `homes` say, with a bound below `below` (or not above it,
-        for `ties`). Whether all have been tried."""
+        """Try pools for the buffers in `free`, where the others lie as `homes` say, with a bound below `below` (or not above
+        it, for `ties`). Whether all have been tried."""
         room = self.room(homes, set(free))
         if room is None:
             return True

@@ -1,5 +1,5 @@
-"""Buffers of one pool that may share bytes while both are live, as the assignment of buffers to several pools asks for them: how
-small they can be packed, whether they fit, and what they take of a pool at each time.
+"""Buffers of one pool that may share bytes while both are live, as the assignment of buffers to several pools asks for
+them: how small they can be packed, whether they fit, and what they take of a pool at each time.
 """
 from __future__ import annotations
 
@@ -89,7 +89,8 @@ def usage_of(buffers: Sequence[BufferInfo], sharing: Sharing) -> Usage:
     return Usage(nbytes).limited()
 
 
-def place_in_pools(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], sharing: Sharing) -> dict[str, PoolAllocation] | None:
+def place_in_pools(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo],
+                   sharing: Sharing) -> dict[str, PoolAllocation] | None:
     """The cheapest plan of several pools that is found; None where nothing may be shared, or none fits."""
     costs = costs_of(buffers, pools)
     if not sharing.spacings or not all(costs.values()):
