@@ -204,6 +204,7 @@ def plain(values: Any) -> Any:
 # ---- compile, check, show, report --------------------------------------------------------------------------------
 def compile(options: argparse.Namespace) -> Answer:
     """Write an object file or C source, and a C header of the entries."""
+    from ...lowering.memory.pool_traffic import pool_traffic
     from .. import aot
     form = aot.ArtifactForm(options.self_contained, options.library, options.main, options.namespace, options.state, options.emit)
     with Progress("reading") as progress:
@@ -221,12 +222,16 @@ def compile(options: argparse.Namespace) -> Answer:
     lines = [f"{path}: {path.stat().st_size:,} bytes" for path in written.paths]
     plans = [(entry.program.name, entry.plan) for entry in lowered]
     lines += [f"{name}: arena {plan.size_bytes:,} bytes, lower bound {plan.lower_bound:,}" for name, plan in plans]
+    moved = {entry.program.name: pool_traffic(entry.program, entry.plan) for entry in lowered}
+    lines += [f"{name}: a run moves {m.moved:,} bytes through {pool}" for name, found in moved.items()
+              for pool, m in found.items() if len(found) > 1]
     lines += [described(pool) for pool in written.pools] if settings_of(options) else []
     return Answer(YES, "\n".join(lines), {
         "files": [str(path) for path in written.paths], "needs": list(written.needs),
         "pools": [{"name": p.title, "kind": p.kind, "bytes": p.nbytes, "state": p.state, "limit": p.limit,
                    "alignment": p.alignment} for p in written.pools],
-        "entries": [{"name": name, "arena": plan.size_bytes, "lower_bound": plan.lower_bound} for name, plan in plans]})
+        "entries": [{"name": name, "arena": plan.size_bytes, "lower_bound": plan.lower_bound, "moved": [
+            {"pool": pool, "read": m.read, "written": m.written} for pool, m in moved[name].items()]} for name, plan in plans]})
 
 
 def described(pool: CPool) -> str:

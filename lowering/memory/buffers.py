@@ -78,7 +78,8 @@ class PoolInfo:
 class BufferInfo:
     """A buffer to be placed. `pool_candidates` names pools, the best first (empty: all pools, in their order);
     `conflicts` names the buffers that it may share no byte with. `live` is when it is in use, where that is known:
-    spans of ticks in ascending order, from which the conflicts then follow (`with_conflicts`).
+    spans of ticks in ascending order, from which the conflicts then follow (`with_conflicts`). `bytes_read` and
+    `bytes_written` are what a run moves of it (None: not known, and then it counts as written once and read once).
     """
     name: str
     size_bytes: int
@@ -87,6 +88,8 @@ class BufferInfo:
     conflicts: frozenset[str] = frozenset()
     kind: Kind = "intermediate"
     live: tuple[Ticks, ...] | None = None
+    bytes_read: int | None = None
+    bytes_written: int | None = None
 
     def __post_init__(self) -> None:
         if self.size_bytes < 0:
@@ -94,6 +97,12 @@ class BufferInfo:
         if not is_alignment(self.alignment):
             raise Problem(f"buffer {self.name} has an alignment of {self.alignment} bytes, not a power of two",
                           kind="option")
+
+    @property
+    def traffic(self) -> tuple[int, int]:
+        """Bytes that a run reads of it, and bytes that it writes."""
+        return (self.size_bytes if self.bytes_read is None else self.bytes_read,
+                self.size_bytes if self.bytes_written is None else self.bytes_written)
 
     @property
     def lifetime(self) -> int:
@@ -126,6 +135,15 @@ class PoolAllocation:
     """Where a buffer lies: a pool's name, and the offset of its first byte there."""
     pool: str
     byte_offset: int
+
+
+def sizes_of(buffers: Iterable[BufferInfo], pools: Sequence[PoolInfo], allocations: Mapping[str, PoolAllocation]) -> list[int]:
+    """Bytes that a plan needs of each pool, the least wanted one first."""
+    ends = {p.name: 0 for p in pools}
+    for b in buffers:
+        place = allocations[b.name]
+        ends[place.pool] = max(ends[place.pool], place.byte_offset + b.size_bytes)
+    return list(reversed(ends.values()))
 
 
 def by_name(buffers: Iterable[BufferInfo]) -> dict[str, BufferInfo]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
 from ...runtime.deprecation import deprecated
@@ -13,14 +14,28 @@ from ...runtime.threads import checked
 from ..elements.expression import Buffer
 from ..graph.types import ITEM_SIZES
 from ..loops.program import Program
+from ..loops.traffic import Traffic, program_traffic
 from .algorithms.lower_bound import lower_bound
+from .algorithms.pool_costs import cost_of, costs_of
 from .algorithms.run import Algorithm, find_algorithm, run_algorithm
-from .buffers import BufferInfo, Kind, PoolAccess, PoolAllocation, PoolInfo, Ticks, is_alignment, own_alignment, with_conflicts
+from .buffers import (
+    BufferInfo,
+    Kind,
+    PoolAccess,
+    PoolAllocation,
+    PoolInfo,
+    Ticks,
+    is_alignment,
+    own_alignment,
+    sizes_of,
+    with_conflicts,
+)
 from .check.verify import verify
 from .lifetimes import KernelAccess, access_of, lifetimes
 from .plan import Plan, PlannedVariable, in_order, make_plan, names_of, state_bytes
 from .sharing.occupancy import Occupied
 from .sharing.overlap import Sharing, most_occupied, sharing_of
+from .sharing.share_in_pools import place_in_pools
 
 ANY_ALIGNMENT = 64
 """Bytes: enough for every machine. A cache line, and the widest vector."""
@@ -99,7 +114,8 @@ def plan(program: Program, memory: Memory | None = None) -> Plan:
     small, a pin names no buffer or pool, or a custom algorithm breaks a rule.
     """
     given = memory or Memory()
-    workspace, constants = planned_buffers(program, given), planned_constants(program, given)
+    moved = traffic_for(program, given)
+    workspace, constants = planned_buffers(program, given, moved), planned_constants(program, given, moved)
     variables = pinned_variables(program, given, {b.name for b in (*workspace, *constants)})
     check_pins(given, [*(b.name for b in (*workspace, *constants)), *(v.name for v in variables)])
     memory = without_state(given, variables)
@@ -144,8 +160,9 @@ def without_state(memory: Memory, variables: Sequence[PlannedVariable]) -> Memor
 
 
 def smallest_plan(programs: Sequence[Program], memory: Memory) -> tuple[Program, Plan]:
-    """Of programs that do the same the one that needs the least memory, and its plan; raises as `plan` does where none fits."""
-    found: list[tuple[list[int], int]] = []
+    """Of programs that do the same the one that needs the least memory, and its plan; with several pools the one that moves
+    least through the slow ones, and then that. Raises as `plan` does where none fits."""
+    found: list[tuple[Fraction, list[int], int]] = []
     plans: list[Plan | Problem] = []
     for number, program in enumerate(programs):
         try:
@@ -154,43 +171,72 @@ def smallest_plan(programs: Sequence[Program], memory: Memory) -> tuple[Program,
             plans.append(problem)
             continue
         plans.append(planned)
-        found.append(([p.size_bytes for p in reversed(planned.workspace_pools)], number))
+        found.append((excess(program, planned, memory), [p.size_bytes for p in reversed(planned.workspace_pools)], number))
     if not found:
         assert isinstance(plans[0], Problem)
         raise plans[0]
-    _, best = min(found)
+    *_, best = min(found)
     chosen = plans[best]
     assert isinstance(chosen, Plan)
     return programs[best], chosen
 
 
+def traffic_for(program: Program, memory: Memory) -> Mapping[Buffer, Traffic]:
+    """What a run moves of each buffer, where there are pools to choose from."""
+    return program_traffic(program) if max(len(memory.pools), len(memory.constant_pools)) > 1 else {}
+
+
+def excess(program: Program, planned: Plan, memory: Memory) -> Fraction:
+    """What the accesses of a plan cost more than they would with everything in the fastest pool: bytes moved through others,
+    each times the place of its pool, or time."""
+    moved, buffers = traffic_for(program, memory), {name: b for b, name in names_of(program).items()}
+    total = Fraction(0)
+    for pools in (memory.pools, memory.constant_pools):
+        own = {p.name for p in pools}
+        held = [with_traffic(BufferInfo(b.name, b.size_bytes), moved, buffers[b.name])
+                for b in planned.buffers if b.pool in own]
+        costs = costs_of(held, pools)
+        total += cost_of(held, costs, planned.allocations) - sum((min(c.values()) for c in costs.values()), Fraction(0))
+    return total
+
+
+def with_traffic(info: BufferInfo, moved: Mapping[Buffer, Traffic], buffer: Buffer) -> BufferInfo:
+    """The same with what a run reads and writes of it, where that matters."""
+    found = moved.get(buffer, Traffic())
+    return replace(info, bytes_read=found.read, bytes_written=found.written) if moved else info
+
+
 def placed(buffers: Sequence[BufferInfo], memory: Memory, sharing: Sharing | None) -> Mapping[str, PoolAllocation]:
     """The place of each buffer of the workspace: as the algorithm says, or where buffers that are live together share
     bytes, if that takes less."""
-    shared = sharing.place(buffers, memory.pools) if sharing else None
-    if shared and len(memory.pools) == 1 and sizes(buffers, shared, memory)[0] < most_live(buffers):
-        return shared  # no plan without sharing has so little
+    pools = memory.pools
+    if sharing is None:
+        shared = None
+    elif len(pools) > 1:
+        shared = place_in_pools(buffers, pools, sharing)
+    else:
+        shared = sharing.place(buffers, pools[0])
+        if shared and sizes_of(buffers, pools, shared)[0] < most_live(buffers):
+            return shared  # no plan without sharing has so little
     try:
-        found = run_algorithm(buffers, memory.pools, memory.algorithm)
+        found = run_algorithm(buffers, pools, memory.algorithm)
     except Problem:
         if shared is None:
             raise
         return shared
-    return shared if shared and sizes(buffers, shared, memory) < sizes(buffers, found, memory) else found
+    return shared if shared and score(buffers, pools, shared) < score(buffers, pools, found) else found
+
+
+def score(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo],
+          allocations: Mapping[str, PoolAllocation]) -> tuple[Fraction, list[int]]:
+    """How good a plan is, less is better: what it costs where its buffers lie, and the sizes."""
+    cost = cost_of(buffers, costs_of(buffers, pools), allocations) if len(pools) > 1 else Fraction(0)
+    return cost, sizes_of(buffers, pools, allocations)
 
 
 def most_live(buffers: Sequence[BufferInfo]) -> int:
     """The most bytes that are live at one tick."""
     return most_occupied(([Occupied(0, b.size_bytes, *span) for span in b.live or ()] for b in buffers), {})
-
-
-def sizes(buffers: Sequence[BufferInfo], allocations: Mapping[str, PoolAllocation], memory: Memory) -> list[int]:
-    """Bytes of each pool, the least wanted one first."""
-    ends = {p.name: 0 for p in memory.pools}
-    for b in buffers:
-        place = allocations[b.name]
-        ends[place.pool] = max(ends[place.pool], place.byte_offset + b.size_bytes)
-    return list(reversed(ends.values()))
 
 
 def share(program: Program, buffers: Sequence[BufferInfo]) -> Sharing:
@@ -200,17 +246,18 @@ def share(program: Program, buffers: Sequence[BufferInfo]) -> Sharing:
     return sharing_of(program, names, {b: known[n].live or () for b, n in names.items() if n in known})
 
 
-def planned_buffers(program: Program, memory: Memory) -> tuple[BufferInfo, ...]:
+def planned_buffers(program: Program, memory: Memory, moved: Mapping[Buffer, Traffic] | None = None) -> tuple[BufferInfo, ...]:
     """What lies in the workspace, with conflicts. A buffer that no step uses has a place too, but conflicts with none."""
     names = names_of(program)
+    lives: list[tuple[Buffer, Kind, tuple[Ticks, ...]]]
     live = lifetimes(program.steps, [without_constants(access_of(f)) for f in program.functions])
     candidates = allowed(memory.pools, memory.accessor, "rw")
-    found = [info(memory, names, b, "intermediate", candidates, live.get(b, ())) for b in program.temporaries]
+    lives = [(b, "intermediate", live.get(b, ())) for b in program.temporaries]
     if memory.workspace_io:
         end = 1 + max((last for spans in live.values() for _, last in spans), default=0)  # the caller reads outputs then
-        found += [info(memory, names, b, "input", candidates, ((0, last_of(live.get(b, ()))),)) for b in program.inputs]
-        found += [info(memory, names, b, "output", candidates, ((first_of(live.get(b, ())), end),)) for b in program.outputs]
-    return with_conflicts(found)
+        lives += [(b, "input", ((0, last_of(live.get(b, ()))),)) for b in program.inputs]
+        lives += [(b, "output", ((first_of(live.get(b, ())), end),)) for b in program.outputs]
+    return with_conflicts([info(memory, names, moved or {}, b, kind, candidates, spans) for b, kind, spans in lives])
 
 
 def without_constants(access: KernelAccess) -> KernelAccess:
@@ -218,23 +265,23 @@ def without_constants(access: KernelAccess) -> KernelAccess:
     return replace(access, reads=tuple(b for b in access.reads if b.role != "constant"))
 
 
-def planned_constants(program: Program, memory: Memory) -> tuple[BufferInfo, ...]:
+def planned_constants(program: Program, memory: Memory, moved: Mapping[Buffer, Traffic]) -> tuple[BufferInfo, ...]:
     """What lies in constant pools: all that kernels read, all the time. (Initial values of variables are the variables'.)"""
     read = dict.fromkeys(b for f in program.functions for b in f.params if b.role == "constant")
     if not memory.constant_pools or not read:
         return ()
     names = names_of(program)
     candidates = allowed(memory.constant_pools, memory.accessor, "ro")
-    always = with_conflicts([info(memory, names, b, "constant", candidates, ((0, 0),)) for b in read])
-    return always
+    return with_conflicts([info(memory, names, moved, b, "constant", candidates, ((0, 0),)) for b in read])
 
 
-def info(memory: Memory, names: Mapping[Buffer, str], buffer: Buffer, kind: Kind, candidates: tuple[str, ...],
-         live: tuple[Ticks, ...]) -> BufferInfo:
+def info(memory: Memory, names: Mapping[Buffer, str], moved: Mapping[Buffer, Traffic], buffer: Buffer, kind: Kind,
+         candidates: tuple[str, ...], live: tuple[Ticks, ...]) -> BufferInfo:
     """A buffer as an algorithm sees it."""
     name = names[buffer]
     pools = (memory.pins[name],) if name in memory.pins else candidates
-    return BufferInfo(name, buffer.nbytes, alignment_in(memory, buffer), pools, kind=kind, live=live)
+    found = BufferInfo(name, buffer.nbytes, alignment_in(memory, buffer), pools, kind=kind, live=live)
+    return with_traffic(found, moved, buffer)
 
 
 def alignment_in(memory: Memory, buffer: Buffer) -> int:

@@ -41,6 +41,9 @@ def test_pools_are_named_as_in_the_document(tosaic: Any, tmp_path: Path) -> None
     assert (pools["dtcm"]["limit"], pools["itcm"]["limit"]) == (4096, 1000) and pools["sram"]["limit"] is None
     assert 0 < pools["dtcm"]["bytes"] <= 4096 and 0 < pools["itcm"]["bytes"] <= 1000
     assert f"workspace pool dtcm: {pools['dtcm']['bytes']:,} of 4,096 bytes, alignment {pools['dtcm']['alignment']}" in out
+    moved = {m["pool"]: m["read"] + m["written"] for m in answer["entries"][0]["moved"]}
+    assert list(moved) == list(pools) and all(f"a run moves {n:,} bytes through {pool}" in out for pool, n in moved.items())
+    assert moved["dtcm"] > 0 and moved["flash"] > 0
     assert {Path(f).name for f in answer["files"]} == {"demo.o", "tosaic_demo.h", "demo_itcm.bin", "demo_itcm.S",
                                                        "demo_flash.bin", "demo_flash.S"}
 

@@ -59,6 +59,17 @@ def test_the_use_cases_print_the_numbers_of_python(tmp_path: pathlib.Path, syste
         assert places["tosaic_classifier_flash_constant_pool"] < 0x300000
 
 
+def test_the_detector_moves_a_quarter_of_what_first_fit_does_through_the_slow_memory(tmp_path: pathlib.Path) -> None:
+    """Both plans move the same bytes in all, which one pool moves too."""
+    text = output("11_two_memories.py", str(tmp_path))
+    rows = {m[1]: [int(n.replace(",", "")) for n in m[2].split()]
+            for m in re.finditer(r"^(one pool|first fit|least moved)((?: +[\d,]+){4})$", text, re.MULTILINE)}
+    assert len(rows) == 3 and {fast + slow for _, _, fast, slow in rows.values()} == {rows["one pool"][3]}
+    assert all(sram <= 128 << 10 for sram, *_ in rows.values())
+    assert rows["least moved"][3] * 4 < rows["first fit"][3] < rows["one pool"][3]
+    assert (tmp_path / "detector.o").stat().st_size > 500_000
+
+
 def test_the_graph_of_tensorflow_counts_down() -> None:
     text = output("5_tensorflow_graph.py")
     assert all(f"{start} counts down to 0" in text for start in (1, 5, 100))

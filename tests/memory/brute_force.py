@@ -32,8 +32,8 @@ def optimum(buffers: Sequence[BufferInfo]) -> int:
 
 
 def cheapest(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]) -> tuple[int, list[int]] | None:
-    """The least cost of an assignment to pools (bytes times the place of the pool among the candidates), and the least sizes
-    that it can have, the last pool first; None where nothing fits."""
+    """The least cost of an assignment to pools (bytes moved times the place of the pool among the candidates), and the least
+    sizes that it can have, the last pool first; None where nothing fits."""
     known: dict[frozenset[str], int] = {}
 
     def size(inside: Sequence[BufferInfo]) -> int:
@@ -44,12 +44,17 @@ def cheapest(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]) -> tuple[
 
     best: tuple[int, list[int]] | None = None
     for choice in itertools.product(*(list(enumerate(b.candidates(pools))) for b in buffers)):
-        cost = sum(b.size_bytes * place for b, (place, _) in zip(buffers, choice))
+        cost = sum(moved(b) * place for b, (place, _) in zip(buffers, choice))
         if best is None or cost <= best[0]:
             sizes = [size([b for b, (_, p) in zip(buffers, choice) if p is pool]) for pool in pools]
             if all(p.size_hint_bytes is None or s <= p.size_hint_bytes for s, p in zip(sizes, pools)):
                 best = min(best or (cost, sizes[::-1]), (cost, sizes[::-1]))
     return best
+
+
+def moved(b: BufferInfo) -> int:
+    """Bytes that a run reads and writes of a buffer; of which nothing is known, each once."""
+    return sum(b.size_bytes if n is None else n for n in (b.bytes_read, b.bytes_written))
 
 
 def pool_sizes(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], plan: Plan) -> list[int]:
@@ -60,7 +65,7 @@ def pool_sizes(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], plan: P
 
 def score(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], plan: Plan) -> tuple[int, list[int]]:
     """The cost of a plan and its sizes, as `cheapest` counts them."""
-    cost = sum(b.size_bytes * [p.name for p in b.candidates(pools)].index(plan[b.name].pool) for b in buffers)
+    cost = sum(moved(b) * [p.name for p in b.candidates(pools)].index(plan[b.name].pool) for b in buffers)
     return int(Fraction(cost)), pool_sizes(buffers, pools, plan)[::-1]
 
 

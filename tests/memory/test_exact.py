@@ -95,8 +95,12 @@ def with_pools(draw: random.Random, most: int) -> tuple[tuple[BufferInfo, ...], 
     pools += (PoolInfo("last", draw.choice([None, 20, 40])),)
     names = [p.name for p in pools]
     buffers = (intervals if draw.random() < 0.5 else graph)(draw, most)
-    return tuple(dataclasses.replace(b, pool_candidates=tuple(draw.sample(names, draw.randint(1, len(names)))))
-                 if draw.random() < 0.4 else b for b in buffers), pools
+    found = [dataclasses.replace(b, pool_candidates=tuple(draw.sample(names, draw.randint(1, len(names)))))
+             if draw.random() < 0.4 else b for b in buffers]
+    if draw.random() < 0.7:
+        found = [dataclasses.replace(b, bytes_read=draw.randint(0, 100), bytes_written=draw.choice([0, b.size_bytes]))
+                 for b in found]
+    return tuple(found), pools
 
 
 def compare_pools(name: str, seeds: range, most: int) -> None:

@@ -11,7 +11,8 @@ from tosaic.lowering.kernels.kernel import Branch, Loop
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.memory.buffers import PoolAllocation, PoolInfo
 from tosaic.lowering.memory.plan import Plan, PlannedBuffer, PlannedPool, buffer_names, parse_plan, print_plan
-from tosaic.lowering.memory.planner import Memory, plan
+from tosaic.lowering.memory.planner import Memory, plan, smallest_plan
+from tosaic.lowering.memory.pool_traffic import pool_traffic
 from tosaic.runtime.errors import Problem
 
 from .programs import Machine, Sketch, programs
@@ -173,3 +174,28 @@ def test_bad_text_is_a_problem_with_its_line(old: str, new: str, message: str) -
     with pytest.raises(Problem) as error:
         parse_plan(TEXT.replace(old, new, 1))
     assert str(error.value).startswith(message)
+
+
+# ---- several programs --------------------------------------------------------------------------------------------------
+def test_of_programs_the_one_is_taken_that_moves_least_through_the_slow_pool() -> None:
+    """Though another needs less of it; with one pool the smaller one is taken."""
+    def program(size: int, readers: int) -> Program:
+        sketch = Sketch()
+        large, small = sketch.buffer("large", size), sketch.buffer("small", 16)
+        return sketch.program(sketch.step((), (large,)), *[sketch.step((large,), (small,)) for _ in range(readers)])
+
+    often, once = program(100, 10), program(200, 1)
+    pools = PoolInfo("fast", 64), PoolInfo("slow")
+    assert smallest_plan([often, once], Memory(pools=pools))[0] is once
+    assert smallest_plan([often, once], Memory())[0] is often
+
+
+def test_what_a_run_moves_decides_which_buffer_has_the_fast_pool() -> None:
+    sketch = Sketch()
+    hot, cold, out = sketch.buffer("hot", 64), sketch.buffer("cold", 60), sketch.buffer("out", 4)
+    steps = [sketch.step((), (hot, cold)), *[sketch.step((hot,), (out,)) for _ in range(5)], sketch.step((hot, cold), (out,))]
+    program = sketch.program(*steps)
+    found = plan(program, Memory(pools=(PoolInfo("fast", 70), PoolInfo("slow"))))
+    assert {b.name: b.pool for b in found.buffers} == {"hot": "fast", "cold": "slow", "out": "fast"}
+    assert {name: (t.read, t.written) for name, t in pool_traffic(program, found).items()} == {
+        "fast": (6, 7), "slow": (1, 1)}

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from tosaic.jit.tools.report import report
 from tosaic.jit.tools.report.build_report import planned_lines, ticks
 from tosaic.jit.tools.report.live import live_bytes, peak_of, sharing
+from tosaic.jit.tools.report.page import page
 from tosaic.lowering.elements.traverse import loads
 from tosaic.lowering.kernels.kernel import Compute, walk
 from tosaic.lowering.loops.program import Program
+from tosaic.lowering.loops.traffic import program_traffic
 from tosaic.lowering.memory.buffers import PoolInfo
 from tosaic.lowering.memory.planner import Memory, plan
 
@@ -146,3 +148,18 @@ def test_the_object_is_measured_as_llvm_reads_it(name: str, tmp_path: pathlib.Pa
     assert size.constants == sum(map(len, stored))
     assert size.data + size.zero >= sum(v.buffer.nbytes for v in found.program.variables)
     assert report(found).object is None
+
+
+def test_a_run_moves_through_pools_what_it_moves_of_their_buffers() -> None:
+    """And neither the rest of the inputs nor a byte is lost: all buffers together move what the loops do."""
+    found = in_pools(lowered("corpus/f_conv_bn_relu_pool_int8"), Memory(pools=(tosaic.Pool("fast", 600), tosaic.Pool("slow"))))
+    facts = report(found)
+    for pool in facts.pools:
+        held = facts.held_by(pool.name)
+        assert (pool.read, pool.written) == (sum(b.read for b in held), sum(b.written for b in held))
+    every = (*facts.buffers, *facts.inputs, *facts.outputs, *facts.variables, *facts.constant_buffers)
+    assert sum(b.read + b.written for b in every) == sum(t.moved for t in program_traffic(found.program).values())
+    assert facts.moved == sum(b.read + b.written for b in facts.buffers) > 0
+    row = next(line.split() for line in str(facts).splitlines() if line.strip().startswith("if all lay in slow"))
+    assert row[-1] == str(facts.moved) and int(row[-2]) + int(row[-3]) == facts.moved
+    assert f"{facts.moved:,}" in page(facts, "moved")

@@ -1,15 +1,17 @@
 """From a lowered function to its report: the plan's buffers with the kernels that write and read them, and the peaks."""
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ....lowering.elements.expression import Buffer
 from ....lowering.kernels.kernel import Branch, CheckTrue, CheckWritten, Compute, Loop, MarkWritten, Parallel, Step
 from ....lowering.loops.program import Program
+from ....lowering.loops.traffic import Traffic, program_traffic
 from ....lowering.memory.lifetimes import access_of
 from ....lowering.memory.plan import Plan, PlannedBuffer, names_of
+from ....lowering.memory.pool_traffic import pool_traffic
 from ....lowering.native.driver.variable_rollback import rollback_of
 from ....runtime.errors import Position, Source, printable
 from .figures import BufferLine, KernelLine, PoolLine, StepLine
@@ -19,6 +21,7 @@ from .text import Report
 if TYPE_CHECKING:
     from ...stage_data import LoweredData
 
+NOTHING: Mapping[Buffer, Traffic] = {}
 SOURCE_WIDTH = 120
 """Characters of a line of the model that a kernel shows at most."""
 
@@ -29,14 +32,18 @@ def report(lowered: LoweredData, ladder: bool = False, code: bool = False) -> Re
     from .ladder import ladder_of
     from .object_size import object_size
     program, plan = lowered.program, lowered.plan
-    timeline = tuple(ticks(program.steps))
-    buffers = tuple(planned_lines(program, plan, timeline))
+    timeline, moved = tuple(ticks(program.steps)), program_traffic(program)
+    buffers = tuple(planned_lines(program, plan, timeline, moved))
+
+    def lines(buffers: Sequence[Buffer]) -> tuple[BufferLine, ...]:
+        return tuple(line(b, moved.get(b, Traffic())) for b in buffers)
+
     return Report(
-        program.name, lines(program.inputs), lines(program.outputs), tuple(variable_lines(program, plan)),
+        program.name, lines(program.inputs), lines(program.outputs), tuple(variable_lines(program, plan, moved)),
         plan.size_bytes, plan.lower_bound, rollback_of(program).nbytes, plan.algorithm,
         sum(b.nbytes for b in program.constants), tuple(kernel_lines(program)), len(program.steps), buffers,
         f"{lowered.target.triple}, {lowered.target.cpu}", dict(lowered.seconds),
-        pool_lines(plan, buffers, timeline),
+        pool_lines(plan, buffers, timeline, pool_traffic(program, plan, moved)),
         peak_of([b for b in buffers if b.kind != "constant"], timeline), timeline, lines(program.constants),
         ladder_of(lowered) if ladder else (), object_size(lowered) if code else None)
 
@@ -63,27 +70,30 @@ def ticks(steps: Sequence[Step]) -> Iterator[StepLine]:
                 yield StepLine("mark")
 
 
-def pool_lines(plan: Plan, buffers: Sequence[BufferLine], timeline: Sequence[StepLine]) -> tuple[PoolLine, ...]:
+def pool_lines(plan: Plan, buffers: Sequence[BufferLine], timeline: Sequence[StepLine],
+               moved: Mapping[str, Traffic]) -> tuple[PoolLine, ...]:
     def held(pool: str) -> list[BufferLine]:
         return [b for b in buffers if b.pool == pool]
 
     return tuple(PoolLine(p.name, p.kind, p.size_bytes, p.limit_bytes, p.lower_bound, p.alignment,
-                          peak_of(held(p.name), timeline) if p.kind == "workspace" else None) for p in plan.pools)
+                          peak_of(held(p.name), timeline) if p.kind == "workspace" else None,
+                          moved[p.name].read, moved[p.name].written) for p in plan.pools)
 
 
-def planned_lines(program: Program, plan: Plan, timeline: Sequence[StepLine]) -> Iterator[BufferLine]:
+def planned_lines(program: Program, plan: Plan, timeline: Sequence[StepLine],
+                  moved: Mapping[Buffer, Traffic] = NOTHING) -> Iterator[BufferLine]:
     """The buffers of the plan, in the order of the program's names for them."""
     places = {b.name: b for b in plan.buffers}
     producers, readers = users(program, timeline)
     for buffer, name in names_of(program).items():
         if name in places:
-            yield planned_line(buffer, places[name], producers.get(buffer), readers.get(buffer))
+            yield planned_line(buffer, places[name], producers.get(buffer), readers.get(buffer), moved.get(buffer, Traffic()))
 
 
-def planned_line(buffer: Buffer, place: PlannedBuffer, producer: int | None, reader: int | None) -> BufferLine:
+def planned_line(buffer: Buffer, place: PlannedBuffer, producer: int | None, reader: int | None, moved: Traffic) -> BufferLine:
     kind = "scratch" if buffer.role == "scratch" else place.kind
     return BufferLine(place.name, buffer.dtype, buffer.shape, place.size_bytes, place.byte_offset, place.pool, kind,
-                      place.live, producer, reader)
+                      place.live, producer, reader, moved.read, moved.written)
 
 
 def users(program: Program, timeline: Sequence[StepLine]) -> tuple[dict[Buffer, int], dict[Buffer, int]]:
@@ -120,16 +130,13 @@ def source_line(position: Position, texts: dict[Source, list[str]]) -> str | Non
     return None if not text else text if len(text) <= SOURCE_WIDTH else text[:SOURCE_WIDTH] + "..."
 
 
-def variable_lines(program: Program, plan: Plan) -> Iterator[BufferLine]:
+def variable_lines(program: Program, plan: Plan, moved: Mapping[Buffer, Traffic]) -> Iterator[BufferLine]:
     """The variables, with the pools that they are pinned to."""
     pools = {v.name: v.pool for v in plan.variables}
     for variable in program.variables:
-        yield replace(line(variable.buffer), pool=pools.get(variable.buffer.name))
+        buffer = variable.buffer
+        yield replace(line(buffer, moved.get(buffer, Traffic())), pool=pools.get(buffer.name))
 
 
-def line(buffer: Buffer) -> BufferLine:
-    return BufferLine(buffer.name, buffer.dtype, buffer.shape, buffer.nbytes)
-
-
-def lines(buffers: Sequence[Buffer]) -> tuple[BufferLine, ...]:
-    return tuple(map(line, buffers))
+def line(buffer: Buffer, moved: Traffic) -> BufferLine:
+    return BufferLine(buffer.name, buffer.dtype, buffer.shape, buffer.nbytes, read=moved.read, written=moved.written)

@@ -23,7 +23,7 @@ StepKind = Literal["compute", "test", "check", "mark"]
 class BufferLine:
     """A buffer of the program. One that is planned lies at `offset` in `pool`, for the spans of ticks in `live`; `kind` is
     intermediate, scratch (inside one kernel), input, output or constant. `producer` is the kernel that writes it first,
-    `last_reader` the one that reads it last, where there are such."""
+    `last_reader` the one that reads it last, where there are such. A run reads and writes so many bytes of it."""
     name: str
     dtype: str
     shape: tuple[int, ...]
@@ -34,6 +34,8 @@ class BufferLine:
     live: tuple[Span, ...] = ()
     producer: int | None = None
     last_reader: int | None = None
+    read: int = 0
+    written: int = 0
 
     @property
     def type(self) -> str:
@@ -81,7 +83,8 @@ class Peak:
 @dataclass(frozen=True, slots=True)
 class PoolLine:
     """A pool: what its buffers need, what it may hold (None: any), the least that any plan of the same buffers in one pool
-    needs, and the peak (None for one of constants, or one that is empty)."""
+    needs, the peak (None for one of constants, or one that is empty), and the bytes that a run reads and writes in it: each
+    load and store that is executed, as without a cache."""
     name: str
     kind: str
     nbytes: int
@@ -89,6 +92,13 @@ class PoolLine:
     lower_bound: int
     alignment: int
     peak: Peak | None = None
+    read: int = 0
+    written: int = 0
+
+    @property
+    def moved(self) -> int:
+        """Bytes that a run moves through it."""
+        return self.read + self.written
 
     @property
     def waste(self) -> int:
@@ -155,6 +165,11 @@ class Figures:
         return self.arena - self.lower_bound
 
     @property
+    def moved(self) -> int:
+        """Bytes that a run moves through the workspace pools: through one of them, if everything lay there."""
+        return sum(p.moved for p in self.workspace_pools)
+
+    @property
     def state(self) -> int:
         """Bytes of the variables."""
         return sum(v.nbytes for v in self.variables)
@@ -180,9 +195,10 @@ class Figures:
 
         Keys: name, target, algorithm, seconds {stage: seconds}, format; arena, lower_bound, undo, constants, steps (numbers);
         inputs, outputs, variables, buffers, constant_buffers: lists of {name, dtype, shape, nbytes, offset, pool, kind, live
-        [[first, last], ...], producer, last_reader}; kernels: list of {writes, operators, place, source}; timeline: list of
-        {kind, kernel, rows}; peak: null or {tick, kernel, nbytes, alive [names]}; pools: list of {name, kind, nbytes, limit,
-        lower_bound, alignment, peak}; ladder: list of {name, nbytes, lower_bound, explanation}; object: null or {text,
-        constants, tables, data, zero}. Kernels are numbers into `kernels`, ticks numbers into `timeline`.
+        [[first, last], ...], producer, last_reader, read, written}; kernels: list of {writes, operators, place, source};
+        timeline: list of {kind, kernel, rows}; peak: null or {tick, kernel, nbytes, alive [names]}; pools: list of {name, kind,
+        nbytes, limit, lower_bound, alignment, peak, read, written}; ladder: list of {name, nbytes, lower_bound, explanation};
+        object: null or {text, constants, tables, data, zero}. Kernels are numbers into `kernels`, ticks numbers into
+        `timeline`; read and written are bytes in a run.
         """
         return asdict(self)

@@ -16,7 +16,17 @@ from .fit import Fit
 from .live import sharing
 from .markup import Markup, shortened, tag
 from .picture import MOST_BUFFERS, MOST_COLUMNS, pool_picture
-from .sections import buffer_table, bytes_section, fit_section, kernel_table, ladder_section, peak_section, short, size
+from .sections import (
+    buffer_table,
+    bytes_section,
+    fit_section,
+    kernel_table,
+    ladder_section,
+    moved_section,
+    peak_section,
+    short,
+    size,
+)
 from .text import Report, step_text
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
@@ -65,6 +75,8 @@ def sections(report: Report, title: str, verdict: Fit | None) -> Iterator[Markup
         yield tag("section", pool_section(report, pool, shared, number))
     if report.peak:
         yield tag("section", peak_section(report, report.peak))
+    if len(report.pools) > 1:
+        yield tag("section", moved_section(report))
     if report.ladder:
         yield tag("section", ladder_section(report))
     yield tag("section", fit_section(report, verdict))

@@ -7,7 +7,7 @@ from .boards import on_boards
 from .figures import BufferLine, Peak, Rung
 from .fit import Fit, FitLine
 from .markup import Child, Markup, escaped, shortened, table, tag
-from .text import Report, sharing_text, step_text
+from .text import Report, moved_rows, sharing_text, step_text
 
 ROWS = 500
 """Rows of a table at most."""
@@ -80,6 +80,17 @@ def rung(r: Rung, most: int, is_plan: bool) -> list[Child]:
 
 def share(nbytes: int, whole: int) -> str:
     return f"{nbytes / whole:.1%}" if whole else "–"
+
+
+def moved_section(report: Report) -> Iterator[Markup]:
+    """Bytes moved, with several pools."""
+    yield tag("h2", "Moved in a run")
+    yield tag("p", "Each load and store that is executed, as without a cache.", class_="note")
+    rows = list(moved_rows(report))
+    most = max((read + written for _, read, written in rows), default=0)
+    yield table(("", "read", "written", "bytes", ""),
+                ([shortened(name), f"{read:,}", f"{written:,}", f"{read + written:,}", bar(read + written, most)]
+                 for name, read, written in rows), numbers=(1, 2, 3))
 
 
 # ---- fit, bytes ------------------------------------------------------------------------------------------------------

@@ -22,6 +22,8 @@ def parts(report: Figures) -> Iterator[list[str]]:
     yield [printable(report.name), *(f"  {name:<10} {printable(text)}" for name, text in rows(report))]
     if len(report.pools) > 1 or any(p.limit is not None for p in report.pools):
         yield ["", *pool_table(report)]
+    if len(report.pools) > 1:
+        yield ["", *moved_table(report)]
     if report.ladder:
         yield ["", *ladder(report.ladder)]
     for pool in report.workspace_pools:
@@ -104,6 +106,29 @@ def pool_table(report: Figures) -> list[str]:
     return table(("pool", "kind", "bytes", "limit", "lower bound", "waste", "peak"),
                  [(p.name, p.kind, str(p.nbytes), "-" if p.limit is None else str(p.limit), str(p.lower_bound), str(p.waste),
                    "-" if p.peak is None else str(p.peak.nbytes)) for p in report.pools])
+
+
+def moved_table(report: Figures) -> list[str]:
+    """What a run moves through each memory, and what one pool would move."""
+    return table(("moved in a run", "read", "written", "bytes"),
+                 [(name, str(read), str(written), str(read + written)) for name, read, written in moved_rows(report)])
+
+
+def moved_rows(report: Figures) -> Iterator[tuple[str, int, int]]:
+    """Each memory with the bytes that a run reads and writes there: the pools, workspace pools as one, what lies outside."""
+    for p in report.pools:
+        yield p.name, p.read, p.written
+    if len(report.workspace_pools) > 1:
+        slowest = report.workspace_pools[-1].name
+        read, written = (sum(getattr(p, name) for p in report.workspace_pools) for name in ("read", "written"))
+        yield f"if all lay in {slowest}", read, written
+    has_io = any(b.kind in ("input", "output") for b in report.buffers)
+    outside = [("inputs and outputs", () if has_io else (*report.inputs, *report.outputs)),
+               ("variables", report.variables),
+               ("constants in no pool", () if report.constant_pools else report.constant_buffers)]
+    for name, held in outside:
+        if any(b.read or b.written for b in held):
+            yield name, sum(b.read for b in held), sum(b.written for b in held)
 
 
 def ladder(rungs: Sequence[Rung]) -> list[str]:

@@ -1,53 +1,41 @@
-"""Which buffer lies in which pool, where there are several: what it costs to have it there, and assignments that cost little
-and fit.
+"""Which buffer lies in which pool, where there are several: the assignment that costs least (`pool_costs`) and can be packed
+into the pools. It is a knapsack over time, as buffers that are not live together can have the same bytes of the fast pool.
 
-Where the bandwidths or latencies of a buffer's pools are known, the cost is the time to write it and to read it once;
-otherwise it is its bytes times the place of the pool in the user's order. A pool that cannot hold all that want it keeps
-what saves most for each byte and tick: short-lived and small buffers.
+Rules give a first answer: a pool that cannot hold all that want it keeps what is most valuable, in several orders of value.
+Prices of bytes (`pool_prices`) give a lower bound and a better order. Branch and bound (`pool_search`) then looks for cheaper
+ones, over all buffers and over those of some time, until the bound is reached or its effort is spent. Where there are few
+assignments it is exact, and of those that cost the same it finds the one with the smallest pools, the least wanted first.
 """
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from ....runtime.records import dataclass
 from ..buffers import BufferInfo, PoolAllocation, PoolInfo
-from .packer import Packer, first_that_fit
+from .packer import Packer
+from .pool_costs import Costs
+from .pool_prices import Prices, Usage, prices_of
+from .pool_search import PoolSearch
 
-Costs = Mapping[str, Mapping[str, Fraction]]
-"""Of each buffer, the cost of each pool that it may lie in, the cheapest first."""
 Homes = dict[str, str]
 """The pool of each buffer, by name."""
+Worth = Mapping[str, Fraction]
+"""What it is worth to keep a buffer in its cheapest pool."""
 
 RETRIES = 20_000
 """For a buffer that first fit finds no room for, the search is asked; so often, divided by the number of buffers."""
 MOST_ASSIGNMENTS = 5000
-"""Up to this number, assignments are tried one by one; where there are more, they are made by rules."""
-
-
-def access_cost(pool: PoolInfo, nbytes: int) -> Fraction | None:
-    """Seconds (cycles where the clock is not known) to write `nbytes` bytes and to read them once; None where nothing is
-    known of the pool."""
-    bandwidths = pool.write_bandwidth_bytes_per_cycle, pool.read_bandwidth_bytes_per_cycle
-    if not any(bandwidths) and not pool.write_latency_cycles and not pool.read_latency_cycles:
-        return None
-    cycles = sum((Fraction(nbytes, b) for b in bandwidths if b), Fraction(pool.write_latency_cycles + pool.read_latency_cycles))
-    return cycles / (pool.clock_frequency_hz or 1)
-
-
-def costs_of(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]) -> Costs:
-    """What each buffer costs in each of its pools. Pools are compared by time only where all of them are known, and the
-    clock of all or of none."""
-    def costs(b: BufferInfo) -> dict[str, Fraction]:
-        candidates = b.candidates(pools)
-        times = {p.name: access_cost(p, b.size_bytes) for p in candidates}
-        known = {name: time for name, time in times.items() if time is not None}
-        if len(known) < len(candidates) or len({p.clock_frequency_hz is None for p in candidates}) > 1:
-            return {p.name: Fraction(b.size_bytes * i) for i, p in enumerate(candidates)}
-        return dict(sorted(known.items(), key=lambda item: item[1]))
-
-    return {b.name: costs(b) for b in buffers}
+"""Up to this number, all assignments are looked at that could cost least, for their sizes."""
+NODES, WINDOW_NODES = 8_000, 400
+"""Of branch and bound: over all buffers and again over all windows, and over one window."""
+MOST_PACKED, WINDOW_PACKED = 20, 20
+"""So many assignments are tried to pack where there are many: of those that are found over all buffers, and in all windows."""
+REPAIRS = 4
+"""Of those that cannot be packed, so many lead to others by rules."""
+WINDOW, PASSES = 14, 2
+"""Buffers of a window at least, and how often all windows are gone through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,37 +45,147 @@ class Assignment:
     homeless: tuple[str, ...] = ()
 
 
-def cheapest(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], costs: Costs, packer: Packer) -> Assignment:
-    """The cheapest assignment that fits where there are few, and else one that is good."""
-    count = 1
-    for b in buffers:
-        count = min(count * len(costs[b.name]), MOST_ASSIGNMENTS + 1)
-    found = best_of_all(buffers, pools, costs, packer) if count <= MOST_ASSIGNMENTS else None
-    return found or spilled(buffers, pools, costs, packer)
+Score = tuple[Fraction, list[int]]
+"""What an assignment of buffers to pools costs, and the sizes of the pools, the least wanted first."""
 
 
-def best_of_all(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], costs: Costs, packer: Packer) -> Assignment | None:
-    """Of all assignments that fit the cheapest; of those, the one with the smallest pools, the least wanted pool first."""
-    best: tuple[Fraction, list[int]] | None = None
-    answer: Homes | None = None
-    for total, homes in assignments(buffers, costs):
-        if best is not None and total > best[0]:
-            break
-        sizes = sizes_of(buffers, pools, homes, packer)
-        if sizes is not None and (best is None or (total, sizes) < best):
-            best, answer = (total, sizes), homes
-    return None if answer is None else Assignment(answer)
+def cheapest(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], costs: Costs, packer: Packer,
+             usage: Usage | None = None) -> Assignment:
+    """The cheapest assignment that fits where there are few, and else one that is good. `usage` is what buffers take of pools,
+    where that is not all bytes while they are live."""
+    return Assigning(buffers, pools, costs, packer, usage or Usage.of(buffers)).best()
 
 
-def assignments(buffers: Sequence[BufferInfo], costs: Costs) -> list[tuple[Fraction, Homes]]:
-    """All of them, the cheapest first."""
-    options = [[(cost, b.name, pool) for pool, cost in costs[b.name].items()] for b in buffers]
-    found = [(sum((cost for cost, _, _ in choice), Fraction(0)), {name: pool for _, name, pool in choice})
-             for choice in itertools.product(*options)]
-    return sorted(found, key=lambda f: f[0])
+class Assigning:
+    """The search for one assignment, and the best one so far. Costs are whole numbers of `unit`."""
+
+    def __init__(self, buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], costs: Costs, packer: Packer,
+                 usage: Usage) -> None:
+        self.buffers, self.pools, self.costs, self.packer, self.usage = buffers, pools, costs, packer, usage
+        self.number = {pool.name: i for i, pool in enumerate(pools)}
+        self.unit = Fraction(1, math.lcm(*(cost.denominator for c in costs.values() for cost in c.values())))
+        self.own = {name: {pool: int(cost / self.unit) for pool, cost in c.items()} for name, c in costs.items()}
+        self.loss = {name: values[1] - values[0] if len(values) > 1 else 0
+                     for name, c in self.own.items() for values in [list(c.values())]}
+        count = 1
+        for c in costs.values():
+            count = min(count * len(c), MOST_ASSIGNMENTS + 1)
+        self.is_small = count <= MOST_ASSIGNMENTS
+        self.score: tuple[int, list[int]] | None = None
+        self.homes: Homes = {}
+        self.homeless: tuple[str, ...] | None = None
+        self.left, self.repairs = 0, REPAIRS
+
+    def best(self) -> Assignment:
+        for worth in (self.by_saving(), self.by_bytes(), self.by_loss()):
+            self.follow(worth)
+        upper = self.score[0] if self.score else sum(max(c.values(), default=0) for c in self.own.values())
+        prices = prices_of(self.buffers, self.pools, self.costs, self.usage, upper * self.unit)
+        if not self.is_proved(prices) or self.is_small:
+            self.follow(self.by_price(prices))
+            self.branch(prices)
+        largest_first = sorted(self.buffers, key=lambda b: (-b.size_bytes, b.name))
+        homeless = () if self.score else self.homeless or ()
+        return Assignment(self.homes, tuple(b.name for b in largest_first if b.name in homeless))
+
+    def is_proved(self, prices: Prices) -> bool:
+        """Whether no assignment can cost less than the best so far."""
+        return self.score is not None and prices.scaled(self.score[0] * self.unit) <= prices.bound
+
+    def note(self, homes: Homes) -> bool:
+        """Keep an assignment if it is better and can be packed; whether it can be packed, or is no better."""
+        cost = sum(self.own[name][pool] for name, pool in homes.items())
+        if self.score is not None and (cost > self.score[0] or (cost == self.score[0] and not self.is_small)):
+            return True
+        self.left -= 1
+        sizes = least_sizes(self.buffers, self.pools, homes, self.packer) if self.is_small else [] if self.fits(homes) else None
+        if sizes is None:
+            return False
+        if self.score is None or (cost, sizes) < self.score:
+            self.score, self.homes = (cost, sizes), dict(homes)
+        return True
+
+    def fits(self, homes: Homes) -> bool:
+        """Whether each pool is found to hold what it has."""
+        held = [(pool.size_hint_bytes, [b for b in self.buffers if homes[b.name] == pool.name]) for pool in self.pools]
+        limited = [(limit, inside) for limit, inside in held if limit is not None]
+        return all(self.packer.bound(inside) <= limit for limit, inside in limited) and all(
+            self.packer.fits(inside, limit) for limit, inside in limited)
+
+    # ---- by rules ------------------------------------------------------------------------------------------------------
+    def follow(self, worth: Worth) -> None:
+        """Every buffer in its cheapest pool; what a pool cannot hold goes on to the next, the least worthy of it first."""
+        found = spilled(self.buffers, self.pools, self.costs, self.packer, worth)
+        if not found.homeless:
+            self.note(found.homes)
+        elif self.homeless is None:
+            self.homeless = found.homeless
+
+    def by_saving(self) -> Worth:
+        """For each byte and tick."""
+        return {b.name: Fraction(self.loss[b.name], max(1, b.size_bytes * b.lifetime)) for b in self.buffers}
+
+    def by_bytes(self) -> Worth:
+        return {b.name: Fraction(self.loss[b.name], max(1, b.size_bytes)) for b in self.buffers}
+
+    def by_loss(self) -> Worth:
+        return {name: Fraction(loss) for name, loss in self.loss.items()}
+
+    def by_price(self, prices: Prices) -> Worth:
+        """What is lost with each byte paid for."""
+        found = {}
+        for b, row in zip(self.buffers, prices.reduced.tolist()):
+            first, second = ([row[self.number[name]] for name in self.costs[b.name]] + [0, 0])[:2]
+            found[b.name] = Fraction(second - first if len(self.costs[b.name]) > 1 else 0)
+        return found
+
+    # ---- branch and bound ----------------------------------------------------------------------------------------------
+    def branch(self, prices: Prices) -> None:
+        """Look for better ones: among all assignments first, and then with the buffers of one time after the other."""
+        search = PoolSearch(self.usage, [p.size_hint_bytes for p in self.pools], prices)
+        self.left = MOST_PACKED
+        if self.run(search, list(range(len(self.buffers))), NODES) or self.score is None:
+            return
+        self.left, stop = WINDOW_PACKED, search.nodes + NODES
+        for _ in range(PASSES):
+            before = self.score
+            for window in self.windows():
+                if self.left > 0 and search.nodes < stop and not self.is_proved(prices):
+                    self.run(search, window, WINDOW_NODES)
+            if self.score == before:
+                break
+
+    def run(self, search: PoolSearch, free: Sequence[int], nodes: int) -> bool:
+        """Try other pools for some buffers; whether all that could be better has been tried."""
+        prices = search.prices
+
+        def below() -> int:
+            return prices.scaled(self.score[0] * self.unit) if self.score else 1 << 60
+
+        def judge(found: list[int]) -> int | None:
+            homes = {b.name: self.pools[pool].name for b, pool in zip(self.buffers, found)}
+            if not self.note(homes) and self.repairs > 0:
+                self.repairs -= 1
+                self.follow({b.name: Fraction(next(iter(self.costs[b.name])) == homes[b.name]) for b in self.buffers})
+            return below() if self.is_small or (self.left > 0 and not self.is_proved(prices)) else None
+
+        start = [self.number[self.homes[b.name]] if self.score else 0 for b in self.buffers]
+        return search.run(start, free, below(), nodes, self.is_small, judge)
+
+    def windows(self) -> Iterator[list[int]]:
+        """Buffers that take bytes in sections that follow one another."""
+        taken = self.usage.nbytes > 0
+        window: dict[int, None] = {}
+        for row in taken:
+            window |= dict.fromkeys(row.nonzero()[0].tolist())
+            if len(window) >= WINDOW:
+                yield list(window)
+                window = {}
+        if window:
+            yield list(window)
 
 
-def sizes_of(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], homes: Homes, packer: Packer) -> list[int] | None:
+def least_sizes(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], homes: Homes, packer: Packer) -> list[int] | None:
     """The least sizes of the pools, the least wanted first; None where one is too small."""
     held = [(pool.size_hint_bytes, [b for b in buffers if homes[b.name] == pool.name]) for pool in reversed(pools)]
     if any(limit is not None and packer.bound(inside) > limit for limit, inside in held):
@@ -101,15 +199,21 @@ def sizes_of(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], homes: Ho
 
 
 # ---- by rules --------------------------------------------------------------------------------------------------------
-def spilled(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], costs: Costs, packer: Packer) -> Assignment:
-    """Every buffer in its cheapest pool; what a pool cannot hold goes on to the next, until all pools hold what they have."""
+def spilled(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], costs: Costs, packer: Packer,
+            worth: Worth) -> Assignment:
+    """Every buffer in its cheapest pool; what a pool cannot hold goes on to the next, until all pools hold what they have. A
+    pool keeps what has no other first, and then what is worth most."""
     options = {b.name: list(costs[b.name]) for b in buffers}
     homeless: list[BufferInfo] = []
     waiting = list(pools)
+
+    def value(b: BufferInfo) -> tuple[bool, Fraction, str]:
+        return (False, worth[b.name], b.name) if len(options[b.name]) > 1 else (True, Fraction(b.size_bytes), b.name)
+
     while waiting:
         pool = waiting.pop(0)
         inside = [b for b in buffers if options[b.name] and options[b.name][0] == pool.name]
-        kept = kept_by(pool, sorted(inside, key=lambda b: value(b, pool, options, costs), reverse=True), packer)
+        kept = kept_by(pool, sorted(inside, key=value, reverse=True), packer)
         for b in inside:
             if b.name not in kept:
                 options[b.name].pop(0)
@@ -117,25 +221,14 @@ def spilled(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], costs: Cos
                     homeless.append(b)
                 elif all(p.name != options[b.name][0] for p in waiting):
                     waiting += [p for p in pools if p.name == options[b.name][0]]
-    largest_first = sorted(homeless, key=lambda b: (-b.size_bytes, b.name))
-    return Assignment({name: left[0] for name, left in options.items() if left}, tuple(b.name for b in largest_first))
-
-
-def value(b: BufferInfo, pool: PoolInfo, options: Mapping[str, Sequence[str]], costs: Costs) -> tuple[bool, Fraction, str]:
-    """What it is worth to keep a buffer in a pool: what its next pool costs more, for each byte and tick; most of all where
-    there is no other."""
-    left = options[b.name]
-    if len(left) < 2:
-        return True, Fraction(b.size_bytes), b.name
-    saved = costs[b.name][left[1]] - costs[b.name][pool.name]
-    return False, saved / max(1, b.size_bytes * b.lifetime), b.name
+    return Assignment({name: left[0] for name, left in options.items() if left}, tuple(b.name for b in homeless))
 
 
 def kept_by(pool: PoolInfo, inside: Sequence[BufferInfo], packer: Packer) -> set[str]:
     """Which buffers a pool keeps, of those that want it, the most valuable first."""
     if pool.size_hint_bytes is None or packer.fits(inside, pool.size_hint_bytes):
         return {b.name for b in inside}
-    kept, offsets = first_that_fit(inside, pool)
+    kept, offsets = packer.first_that_fit(inside, pool)
     packer.know(kept, offsets)
     names = {b.name for b in kept}
     for b in [b for b in inside if b.name not in names][:1 + RETRIES // len(inside)]:

@@ -84,6 +84,23 @@ class Packer:
         self.plans[names] = Packed(offsets, found.size, found.bound if goal <= best.bound else best.bound)
         return self.plans[names]
 
+    def first_that_fit(self, buffers: Sequence[BufferInfo], pool: PoolInfo) -> tuple[list[BufferInfo], dict[str, int]]:
+        """Of buffers in order of value, those that first fit finds room for, and where."""
+        placement = self.placement(pool)
+        found = []
+        for buffer in buffers:
+            try:
+                placement.place(dataclasses.replace(buffer, pool_candidates=()))
+            except Problem:
+                continue
+            found.append(buffer)
+        return found, {name: place.byte_offset for name, place in placement.allocations.items()}
+
+    def placement(self, pool: PoolInfo) -> Placement:
+        """An empty pool, to be filled by first fit."""
+        return Placement([pool])
+
+
 
 def greedy(buffers: Sequence[BufferInfo], goal: int) -> dict[str, int]:
     """Offsets by a static order, the better of two where the first does not reach `goal`."""
@@ -99,16 +116,3 @@ def greedy(buffers: Sequence[BufferInfo], goal: int) -> dict[str, int]:
             break
     assert best is not None
     return best[1]
-
-
-def first_that_fit(buffers: Sequence[BufferInfo], pool: PoolInfo) -> tuple[list[BufferInfo], dict[str, int]]:
-    """Of buffers in order of value, those that first fit finds room for, and where."""
-    placement = Placement([pool])
-    found = []
-    for buffer in buffers:
-        try:
-            placement.place(dataclasses.replace(buffer, pool_candidates=()))
-        except Problem:
-            continue
-        found.append(buffer)
-    return found, {name: place.byte_offset for name, place in placement.allocations.items()}

@@ -2,8 +2,8 @@
 bound, the exact search, within an effort that is counted and never timed, so that plans do not vary.
 
 With one pool the answer is the smallest arena where its size is the lower bound, or the search has ruled out every smaller
-one; else the best that was found. With several pools it is the cheapest assignment of buffers to pools (`pools`), and then
-the smallest pools, the least wanted first; that is optimal where there are few assignments, and by rules otherwise.
+one; else the best that was found. With several pools it is the cheapest assignment of buffers to pools (`assign_pools`), and
+then the smallest pools, the least wanted first; that is optimal where there are few assignments, and often elsewhere.
 """
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from fractions import Fraction
 
 from ....runtime.errors import Label, Problem
 from ....runtime.records import dataclass
-from ..buffers import BufferInfo, PoolAllocation, PoolInfo
-from .assign_pools import Assignment, allocated, cheapest, costs_of
+from ..buffers import BufferInfo, PoolAllocation, PoolInfo, sizes_of
+from .assign_pools import Assignment, Score, allocated, cheapest
 from .capacity_search import PYTHON_VISITS, Effort
 from .first_fit import no_room
 from .first_fit_compiled import Method, Placer
 from .lower_bound import lower_bound
 from .orders import Key, area_first, birth_first, conflicts_first, crowd_first, death_last, lifetime_first, ordered, size_first
 from .packer import Packer
+from .pool_costs import cost_of, costs_of
 from .registry import algorithm
 
 PORTFOLIO_VISITS = 16_000_000
@@ -79,10 +80,6 @@ def planned(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], effort: Ef
     return task.tightened(best, packer)
 
 
-Score = tuple[Fraction, list[int]]
-"""What the assignment of buffers to pools costs, and the sizes of the pools, the least wanted first."""
-
-
 @dataclass(frozen=True, slots=True)
 class Scored:
     """A plan, and how good it is: less is better."""
@@ -104,12 +101,8 @@ class PlanningProblem:
                              [lower_bound([b for b in self.buffers if first[b.name] == p.name]) for p in reversed(pools)])
 
     def scored(self, allocations: Mapping[str, PoolAllocation]) -> Scored:
-        ends = {p.name: 0 for p in self.pools}
-        for b in self.buffers:
-            place = allocations[b.name]
-            ends[place.pool] = max(ends[place.pool], place.byte_offset + b.size_bytes)
-        cost = sum((self.costs[b.name][allocations[b.name].pool] for b in self.buffers), Fraction(0))
-        return Scored(allocations, (cost, list(reversed(ends.values()))))
+        return Scored(allocations, (cost_of(self.buffers, self.costs, allocations),
+                                    sizes_of(self.buffers, self.pools, allocations)))
 
     def attempts(self, effort: Effort) -> tuple[Scored | None, Problem | None]:
         """The best of some static orders, and why the first that failed did; ends with the first that none can beat."""

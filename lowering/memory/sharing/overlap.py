@@ -57,8 +57,8 @@ class Sharing:
     occupied: Mapping[str, Sequence[Occupied]]
     over: tuple[tuple[str, str, int], ...]
 
-    def place(self, buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]) -> dict[str, PoolAllocation] | None:
-        """The smallest plan of several orders; None where nothing may be shared, or none fits the pools."""
+    def place(self, buffers: Sequence[BufferInfo], pool: PoolInfo) -> dict[str, PoolAllocation] | None:
+        """The smallest plan of several orders; None where nothing may be shared, or none fits the pool."""
         if not self.spacings:
             return None
         best: Overlapping | None = None
@@ -66,18 +66,17 @@ class Sharing:
         bound, spacings = self.bound(buffers), both_ways(self.spacings)
         for some in orders(buffers):
             try:
-                found = place_all(some, pools, spacings)
+                found = place_all(some, [pool], spacings)
             except Problem:
                 continue
-            if best is None or sizes(found) < sizes(best):
+            if best is None or found.sizes[pool.name] < best.sizes[pool.name]:
                 best, order = found, some
-            if sum(best.sizes.values()) <= bound:
+            if best.sizes[pool.name] <= bound:
                 break
         if best is None:
             return None
-        if len(pools) == 1 and (better := climbed(order, spacings, sizes(best)[0], bound)):
-            return {b.name: PoolAllocation(pools[0].name, better[b.name]) for b in buffers}
-        return {b.name: best.allocations[b.name] for b in buffers}
+        better = climbed(order, spacings, best.sizes[pool.name], bound)
+        return {b.name: PoolAllocation(pool.name, better[b.name]) for b in buffers} if better else best.allocations
 
     def bound(self, buffers: Sequence[BufferInfo]) -> int:
         """Bytes that no plan of these buffers can do without."""
@@ -122,10 +121,6 @@ def both_ways(spacings: Spacings) -> Spacings:
     """The same, with each pair the other way round, too."""
     turned = {(b, a): tuple((-high, -low) for low, high in reversed(s)) for (a, b), s in spacings.items()}
     return {**spacings, **turned}
-
-
-def sizes(placement: Placement) -> list[int]:
-    return [placement.sizes[p.name] for p in reversed(placement.pools)]
 
 
 def orders(buffers: Sequence[BufferInfo]) -> Iterable[Sequence[BufferInfo]]:

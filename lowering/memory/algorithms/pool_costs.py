@@ -1,0 +1,43 @@
+"""What it costs to have a buffer in a pool: the time to move what a run reads and writes of it, where the bandwidths or
+latencies of its pools are known; otherwise the bytes moved, times the place of the pool in the user's order, which goes from
+fast to slow.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from ..buffers import BufferInfo, PoolAllocation, PoolInfo
+
+Costs = Mapping[str, Mapping[str, Fraction]]
+"""Of each buffer, the cost of each pool that it may lie in, the cheapest first."""
+
+
+def access_cost(pool: PoolInfo, read: int, written: int) -> Fraction | None:
+    """Seconds (cycles where the clock is not known) to read and to write so many bytes; None where nothing is known of the
+    pool."""
+    bandwidths = pool.read_bandwidth_bytes_per_cycle, pool.write_bandwidth_bytes_per_cycle
+    if not any(bandwidths) and not pool.write_latency_cycles and not pool.read_latency_cycles:
+        return None
+    cycles = sum((Fraction(nbytes, b) for nbytes, b in zip((read, written), bandwidths) if b),
+                 Fraction(pool.write_latency_cycles + pool.read_latency_cycles))
+    return cycles / (pool.clock_frequency_hz or 1)
+
+
+def costs_of(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]) -> Costs:
+    """What each buffer costs in each of its pools. Pools are compared by time only where all of them are known, and the
+    clock of all or of none."""
+    def costs(b: BufferInfo) -> dict[str, Fraction]:
+        candidates = b.candidates(pools)
+        times = {p.name: access_cost(p, *b.traffic) for p in candidates}
+        known = {name: time for name, time in times.items() if time is not None}
+        if len(known) < len(candidates) or len({p.clock_frequency_hz is None for p in candidates}) > 1:
+            return {p.name: Fraction(sum(b.traffic) * i) for i, p in enumerate(candidates)}
+        return dict(sorted(known.items(), key=lambda item: item[1]))
+
+    return {b.name: costs(b) for b in buffers}
+
+
+def cost_of(buffers: Sequence[BufferInfo], costs: Costs, allocations: Mapping[str, PoolAllocation]) -> Fraction:
+    """What a plan costs."""
+    return sum((costs[b.name][allocations[b.name].pool] for b in buffers), Fraction(0))
