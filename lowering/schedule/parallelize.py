@@ -1,5 +1,5 @@
-"""Divides the loops of a function among threads. The function stays one function: it takes a range of units of work, and its
-outer loops run over the iterations whose units are in it. A range is a task.
+"""Divides the loops of a function among threads, as a parallel for with a static partition. The function stays one: it takes a
+range of units of work, and its outer loops run over the iterations whose units are in it. A range (a chunk) is a task.
 
 Nothing else changes: no sum is divided, each element is computed by the same instructions as before, so that results are
 equal to the bit for any number of threads. What the loops store is shown to be independent (`loops.dependence`). Loops that

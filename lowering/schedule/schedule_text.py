@@ -26,6 +26,11 @@ TASKS = re.compile(
 LOOP = re.compile(r"%(\d+) x (\d+)")
 NEST = re.compile(r"  (\S(?:.*?\S)?) \[(one element|[^\[\]<> ]+<\d{1,18}(?: [^\[\]<> ]+<\d{1,18})*)\] (\S.*)")
 AXIS = re.compile(r"([^<> ]+)<(\d+)")
+EXPECTED = {"  rows:": ("how rows are tiled, before the loop nests", "rows: a range at a time, the last 3 kept"),
+            "  float32:": ("what is computed in float32, before the loop nests", "float32: sums"),
+            "  tasks:": ("tasks, behind the loop nests", "tasks: 4 by %0 x 24, 1 phase, about 9000 of 36000 cycles"),
+            "": ("a loop nest, its axes and its strategy", "result0 [i0<3] elementwise: 1 vectors of 8")}
+"""What a line is taken for by how it begins, in words and as an example."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +133,7 @@ class ScheduleReader:
         following = self.peek()
         if following is not None and following.strip() and following.startswith(" "):
             self.number += 1
-            raise Problem(f"expected a loop nest, its axes and its strategy, got {printable(following.strip())[:60]!r}",
-                          self.position(), kind="schedule", help="as `result0 [i0<3] elementwise: 1 vectors of 8`")
+            what, example = next((e for start, e in EXPECTED.items() if following.startswith(start)), EXPECTED[""])
+            raise Problem(f"expected {what}, got {printable(following.strip())[:60]!r}", self.position(), kind="schedule",
+                          help=f"as `{example}`")
         return KernelRecord(match[2], tuple(nests), rows, chain, tasks, floats, where)

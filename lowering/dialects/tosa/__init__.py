@@ -1,4 +1,5 @@
-"""TOSA's operators, one class each; importing this package registers them all."""
+"""TOSA's operators, one class each; importing this package registers them all. `lowering/README.md` says how to add (register)
+an operator."""
 from . import (  # noqa: F401  importing registers the operators
     activation,
     adaptive,

@@ -1,4 +1,5 @@
-"""Statements of a matrix unit -> LLVM's intrinsics for AMX, with tile registers by their numbers.
+"""Statements of a matrix unit -> LLVM's intrinsics for AMX (ldtilecfg, tilezero, tileloadd, tilestored, tdpbssd, tdpbusd,
+tdpbf16ps, tilerelease), with tile registers by their numbers.
 
 A function that gives tiles their shapes puts the unit back at its end: while tiles are in use, every switch between threads
 saves 8 KB.
