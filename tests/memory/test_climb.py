@@ -6,7 +6,7 @@ import pytest
 from tosaic.lowering.memory.buffers import BufferInfo, PoolInfo, symmetric
 from tosaic.lowering.memory.sharing.climb import Climb
 from tosaic.lowering.memory.sharing.occupancy import Spacing
-from tosaic.lowering.memory.sharing.overlap import both_ways, climbed, orders, place_all, sizes
+from tosaic.lowering.memory.sharing.overlap import both_ways, climbed, orders, place_all
 
 POOLS = (PoolInfo("workspace"),)
 
@@ -45,7 +45,7 @@ def faults(buffers: tuple[BufferInfo, ...], spacings: dict[tuple[str, str], Spac
 def test_a_plan_that_is_found_keeps_all_distances_and_is_smaller(seed: int) -> None:
     buffers, spacings = instance(seed)
     order = next(iter(orders(buffers)))
-    before = sizes(place_all(order, POOLS, both_ways(spacings)))[0]
+    before = place_all(order, POOLS, both_ways(spacings)).sizes["workspace"]
     found = climbed(order, both_ways(spacings), before, 0)
     if found is not None:
         assert not faults(buffers, spacings, found)
@@ -58,7 +58,7 @@ def test_most_first_fits_can_be_made_better() -> None:
     for seed in range(12):
         buffers, spacings = instance(seed)
         order = next(iter(orders(buffers)))
-        before = sizes(place_all(order, POOLS, both_ways(spacings)))[0]
+        before = place_all(order, POOLS, both_ways(spacings)).sizes["workspace"]
         better += climbed(order, both_ways(spacings), before, 0) is not None
     assert better >= 6
 
@@ -69,7 +69,7 @@ def test_first_fit_is_that_of_the_planner(seed: int) -> None:
     for order in orders(buffers):
         plan = Climb(order, both_ways(spacings)).fit(range(len(order)), 1 << 40)
         placed = place_all(order, POOLS, both_ways(spacings))
-        assert plan is not None and plan[0] == sizes(placed)[0]
+        assert plan is not None and plan[0] == placed.sizes["workspace"]
         assert plan[1] == [placed.allocations[b.name].byte_offset for b in order]
 
 
@@ -85,7 +85,7 @@ def test_what_grows_lies_below_what_shrinks() -> None:
     spacings: dict[tuple[str, str], Spacing] = {pair: ((-lag, size),) for pair in (("first", "second"), ("second", "third"))}
     buffers = symmetric([BufferInfo(name, size - i, conflicts=frozenset({names[i - 1]} if i else set()))
                          for i, name in enumerate(names)])
-    before = sizes(place_all(buffers, POOLS, both_ways(spacings)))[0]
+    before = place_all(buffers, POOLS, both_ways(spacings)).sizes["workspace"]
     found = climbed(buffers, both_ways(spacings), before, size + lag)
     assert before > size + 2 * lag and found is not None and not faults(buffers, spacings, found)
     assert max(found[b.name] + b.size_bytes for b in buffers) <= size + 2 * lag
