@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...runtime.errors import Problem, require
+from ...runtime.quantization import Quantization
 from ...runtime.records import dataclass
 from .types import I4, I8, I16, I32, UI8, UI16, UI32, ElementType, TensorType
 
@@ -105,6 +106,13 @@ def real(x: float) -> str:
     """The shortest decimal number that reads back, with the point that MLIR wants."""
     mantissa, mark, exponent = repr(float(x)).partition("e")
     return mantissa + ("" if "." in mantissa else ".0") + mark + exponent
+
+
+def quantization_of(element: ElementType | None) -> Quantization | None:
+    """What stored integers of that type stand for, as the runtime knows it; None where the type does not say it."""
+    if not isinstance(element, Quantized) or not element.scales:
+        return None
+    return Quantization(element.scales, element.zero_points, element.axis, element.minimum, element.maximum)
 
 
 # ---- storage -----------------------------------------------------------------------------------------------------
