@@ -22,8 +22,9 @@ Shape = tuple[int | None, ...] | None
 
 
 class TensorDescriptor(str):
-    """A tensor of a model: `name`, `dtype` (of the NumPy array that stores it), `shape`, `strides` (in elements), `element` (its
-    type in MLIR), and where the model says what its integers stand for its `scale` and `zero_point`, or several along `axis`.
+    """A tensor of a model: `name`, `dtype` (of the NumPy array that stores it), `shape`, `strides` (in elements), `element`
+    (its type in MLIR), and where the model says what its integers stand for its `scale` and `zero_point`, or several along
+    `axis`.
 
     It is a string, too, as the lists of inputs and outputs had them before: a name, or a name and a type.
     """
@@ -40,7 +41,7 @@ class TensorDescriptor(str):
         self.element = element or MLIR_NAMES.get(dtype, dtype)
         return self
 
-    def __getnewargs__(self) -> tuple[Any, ...]:  # type: ignore[override]
+    def __getnewargs__(self) -> tuple[Any, ...]:
         return str(self), self.name, self.dtype, self.shape, self.element, self.quantization
 
     @classmethod

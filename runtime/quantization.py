@@ -13,6 +13,7 @@ from .arena import Array
 from .errors import Problem
 from .records import dataclass
 
+
 @dataclass(frozen=True, slots=True)
 class Quantization:
     """Scales and zero points: one of each, or one for each index along `axis`. `low` to `high` are the stored integers that are
