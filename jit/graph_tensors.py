@@ -63,12 +63,16 @@ def constants_of(function: Function) -> Iterator[TensorDescriptor]:
 
 
 def quantized_buffers(module: Module, function: Function, inputs: Sequence[Buffer], outputs: Sequence[Buffer],
-                      variables: Sequence[Buffer]) -> dict[Buffer, Quantized]:
-    """What the integers of buffers stand for, where the graph says it."""
+                      variables: Sequence[Buffer], constants: Sequence[Buffer]) -> dict[Buffer, Quantized]:
+    """What the integers of buffers stand for, where the graph says it; of constants those that are stored as the graph has
+    them."""
     types: list[tuple[Buffer, Type]] = []
     if len(inputs) == len(function.arguments) and len(outputs) == len(function.body.yields):  # none is block-scaled
         types += [*zip(inputs, (v.type for v in function.arguments)), *zip(outputs, result_types(function))]
     declared = {o.op.symbol: o.op.type for o in module.declarations if isinstance(o.op, Variable)}
     types += [(b, declared[b.name]) for b in variables if b.name in declared]
+    known = {o.results[0].name: o.results[0].type for o in function.body.walk() if isinstance(o.op, Const)}
+    types += [(b, type) for b in constants if isinstance(type := known.get(b.name), TensorType) and type.shape == b.shape
+              and type.element.storage == b.dtype]
     return {buffer: type.element for buffer, type in types
             if isinstance(type, TensorType) and isinstance(type.element, Quantized)}

@@ -99,7 +99,8 @@ class LoweredData:
         return {buffer: value.type.element.name for buffer, value in pairs if isinstance(value.type, TensorType)}
 
     def quantized(self) -> dict[Buffer, Quantized]:
-        """What the integers of inputs, outputs and variables stand for, where the graph says it."""
+        """What the integers of inputs, outputs, variables and constants stand for, where the graph says it."""
         from .graph_tensors import quantized_buffers
         variables = [use.buffer for use in self.program.variables]
-        return quantized_buffers(self.traced.module, self.traced.function, self.kernels.inputs, self.kernels.outputs, variables)
+        return quantized_buffers(self.traced.module, self.traced.function, self.kernels.inputs, self.kernels.outputs, variables,
+                                 self.program.constants)

@@ -134,3 +134,36 @@ def test_headers_of_two_models_in_one_file_compile_without_a_warning_and_unused_
     assert done.returncode == 0, done.stderr
     sections = subprocess.run(["objdump", "-h", str(tmp_path / "main.o")], capture_output=True, text=True, check=True).stdout
     assert ".rodata" not in sections and ".data.rel" not in sections
+
+
+POOLED = """
+func.func @main(%x: tensor<6xi8>) -> (tensor<6xi8>, tensor<6xi8>) {
+  %k = "tosa.const"() <{values = dense<[9, 8, 7, 6, 5, 4]> : tensor<6xi8>}> : () -> tensor<6x!quant.uniform<i8:f32, 0.125:7>>
+  %n = "tosa.const"() <{values = dense<[1, 2, 3, 4, 5, 6]> : tensor<6xi8>}> : () -> tensor<6xi8>
+  %a = tosa.bitwise_and %x, %k : (tensor<6xi8>, tensor<6x!quant.uniform<i8:f32, 0.125:7>>) -> tensor<6xi8>
+  %b = tosa.bitwise_or %x, %n : (tensor<6xi8>, tensor<6xi8>) -> tensor<6xi8>
+  return %a, %b : tensor<6xi8>, tensor<6xi8>
+}"""
+CONSTANTS = """
+#include "tosaic_m.h"
+#include <stdio.h>
+static const unsigned char pool[] = {TOSAIC_M_FLASH_CONSTANT_POOL_DATA};
+int main(void) {
+    int i, k;
+    for (i = 0; i < TOSAIC_M_FLASH_CONSTANT_POOL_TENSORS; ++i) {
+        const struct tosaic_tensor *t = tosaic_m_flash_constant_pool_tensors() + i;
+        printf("%s %d %g", t->name, (int)t->scale_count, t->scale_count ? (double)t->scales[0] : 0.0);
+        for (k = 0; k < t->shape[0]; ++k) printf(" %d", pool[tosaic_m_flash_constant_pool_offsets()[i] + (size_t)k]);
+        printf("\\n");
+    }
+    return 0;
+}
+"""
+
+
+@needs_gcc
+def test_the_constants_of_a_named_pool_are_where_its_table_says(tmp_path: Path) -> None:
+    memory = tosaic.Memory(constant_pools=(tosaic.Pool("flash"),))
+    artifact = tosaic.load(POOLED).save(tmp_path, "m", tosaic.CompileOptions(memory=memory))
+    lines = run(build(tmp_path, CONSTANTS, [artifact])).decode().splitlines()
+    assert sorted(lines) == ["k 1 0.125 9 8 7 6 5 4", "n 0 0 1 2 3 4 5 6"]

@@ -1,10 +1,12 @@
 """From a lowered function to its report: the plan's buffers with the kernels that write and read them, and the peaks."""
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ....lowering.elements.expression import Buffer
+from ....lowering.graph.quantized import Quantized, quantization_of
 from ....lowering.kernels.kernel import Branch, CheckTrue, CheckWritten, Compute, Loop, MarkWritten, Parallel, Step
 from ....lowering.loops.program import Program
 from ....lowering.memory.lifetimes import access_of
@@ -29,14 +31,15 @@ def report(lowered: LoweredData, ladder: bool = False, code: bool = False) -> Re
     from .object_size import object_size
     program, plan = lowered.program, lowered.plan
     timeline = tuple(ticks(program.steps))
-    buffers = tuple(planned_lines(program, plan, timeline))
+    buffers, numbers = tuple(planned_lines(program, plan, timeline)), lowered.quantized()
     return Report(
-        program.name, lines(program.inputs), lines(program.outputs), lines([v.buffer for v in program.variables]),
+        program.name, lines(program.inputs, numbers), lines(program.outputs, numbers),
+        lines([v.buffer for v in program.variables], numbers),
         plan.size_bytes, plan.lower_bound, rollback_of(program).nbytes, plan.algorithm,
         sum(b.nbytes for b in program.constants), tuple(kernel_lines(program)), len(program.steps), buffers,
         f"{lowered.target.triple}, {lowered.target.cpu}", dict(lowered.seconds),
         pool_lines(plan, buffers, timeline),
-        peak_of([b for b in buffers if b.kind != "constant"], timeline), timeline, lines(program.constants),
+        peak_of([b for b in buffers if b.kind != "constant"], timeline), timeline, lines(program.constants, numbers),
         ladder_of(lowered) if ladder else (), object_size(lowered) if code else None)
 
 
@@ -119,9 +122,17 @@ def source_line(position: Position, texts: dict[Source, list[str]]) -> str | Non
     return None if not text else text if len(text) <= SOURCE_WIDTH else text[:SOURCE_WIDTH] + "..."
 
 
-def line(buffer: Buffer) -> BufferLine:
-    return BufferLine(buffer.name, buffer.dtype, buffer.shape, buffer.nbytes)
+def line(buffer: Buffer, numbers: Mapping[Buffer, Quantized]) -> BufferLine:
+    told = quantization_of(numbers.get(buffer))
+    scales, zero_points, axis = (told.scales, told.zero_points, told.axis) if told else ((), (), None)
+    return BufferLine(buffer.name, buffer.dtype, buffer.shape, buffer.nbytes, strides=strides(buffer.shape), scales=scales,
+                      zero_points=zero_points, axis=axis)
 
 
-def lines(buffers: Sequence[Buffer]) -> tuple[BufferLine, ...]:
-    return tuple(map(line, buffers))
+def strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Of a row-major array, in elements."""
+    return tuple(math.prod(shape[axis + 1:]) for axis in range(len(shape)))
+
+
+def lines(buffers: Sequence[Buffer], numbers: Mapping[Buffer, Quantized]) -> tuple[BufferLine, ...]:
+    return tuple(line(buffer, numbers) for buffer in buffers)

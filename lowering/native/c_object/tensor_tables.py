@@ -16,6 +16,7 @@ from ...graph.quantized import Quantized, quantization_of
 from .c_names import c_type, macro
 from .header_sections import listed
 from .interface import CEntry, CInterface
+from .pools import CPool
 
 DTYPES = {dtype: f"TOSAIC_{dtype.upper()}" for dtype in MLIR_NAMES}
 """How the enumeration names what stores a tensor."""
@@ -110,7 +111,8 @@ def table_sections(interface: CInterface) -> list[str]:
             for number, (buffer, name) in enumerate(names.items()):
                 sections += functions_of(entry, kind, number, buffer, name)
     variables = [v.use.buffer for v in interface.variables.values()]
-    return sections + table(f"{interface.prefix}_variable", variables, interface.entries[0].quantized)
+    sections += table(f"{interface.prefix}_variable", variables, interface.entries[0].quantized)
+    return sections + [section for pool in interface.memories.of_kind("constant") for section in constants(interface, pool)]
 
 
 def assertions(entry: CEntry, kind: str, names: Mapping[Buffer, str]) -> list[str]:
@@ -155,6 +157,18 @@ def described(number: int, buffer: Buffer, numbers: Quantization | None) -> tupl
         axis = -1 if numbers.axis is None else numbers.axis
     row = [c_string(buffer.name), DTYPES[buffer.dtype], len(buffer.shape), shape, strides, count, scales, zeros, axis]
     return arrays, listed(row)
+
+
+def constants(interface: CInterface, pool: CPool) -> list[str]:
+    """What a constant pool holds, as code reads it (weights may be packed), and at which bytes."""
+    number = interface.memories.pools.index(pool)
+    found = {at.offset: buffer for entry in interface.entries for buffer, at in entry.places.items() if at.number == number}
+    if not found:
+        return []
+    name, offsets = f"{interface.prefix}_{pool.stem}", sorted(found)
+    offset_function = [f"static inline const size_t *{name}_offsets(void) {{",
+                       f"    static const size_t offsets[] = {listed(offsets)};", "    return offsets;", "}"]
+    return [*table(name, [found[o] for o in offsets], interface.entries[0].quantized), "\n".join(offset_function)]
 
 
 # ---- functions -------------------------------------------------------------------------------------------------------
