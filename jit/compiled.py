@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..runtime.later import Later
 from .calls import Calls, until_quick
+from .descriptors import Interface, TensorDescriptor
 from .tracing.pytree import Structure
 
 if TYPE_CHECKING:
@@ -43,14 +44,27 @@ class Compiled:
         return self.executable.signature.name
 
     @property
-    def inputs(self) -> tuple[str, ...]:
-        """Names of the inputs, in order."""
-        return tuple(t.name for t in self.executable.signature.inputs)
+    def inputs(self) -> tuple[TensorDescriptor, ...]:
+        """Descriptors of the inputs, in order; as strings, names."""
+        return tuple(map(TensorDescriptor.of, self.executable.signature.inputs))
 
     @property
-    def outputs(self) -> tuple[str, ...]:
-        """Names of the outputs, in order."""
-        return tuple(t.name for t in self.executable.signature.outputs)
+    def outputs(self) -> tuple[TensorDescriptor, ...]:
+        """Descriptors of the outputs, in order; as strings, names."""
+        return tuple(map(TensorDescriptor.of, self.executable.signature.outputs))
+
+    @property
+    def variables(self) -> tuple[TensorDescriptor, ...]:
+        """Descriptors of the variables that it uses; as strings, names."""
+        return tuple(TensorDescriptor.of(d.tensor) for d in self.executable.code.variables)
+
+    def quantize(self, *inputs: Any, **named: Any) -> Any:
+        """The stored arrays of float inputs: by position, by name, or one mapping by name (`Entry.quantize`)."""
+        return Interface(self.name, self.inputs, self.outputs).quantized(inputs, named)
+
+    def dequantize(self, *outputs: Any) -> Any:
+        """The real numbers of stored outputs (`Entry.dequantize`)."""
+        return Interface(self.name, self.inputs, self.outputs).dequantized(outputs)
 
     def show(self, stage: str = "loops") -> str:
         """One stage of how it was made, as text."""

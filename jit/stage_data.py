@@ -7,13 +7,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ..runtime.errors import printable, printable_text
+from ..runtime.errors import printable_text
 from ..runtime.variables import Context
+from .descriptors import Interface, TensorDescriptor
 from .tracing.pytree import Structure
 
 if TYPE_CHECKING:
     from ..lowering.elements.expression import Buffer
-    from ..lowering.graph.graph import Function, Module, Value
+    from ..lowering.graph.graph import Function, Module
     from ..lowering.graph.quantized import Quantized
     from ..lowering.kernels.kernel import Kernels
     from ..lowering.loops.program import Program
@@ -48,14 +49,20 @@ class TracedData:
         return decompose(self.module).function(self.name)
 
     @property
-    def inputs(self) -> tuple[str, ...]:
-        """Names and types of the inputs, in order."""
-        return tuple(described(v) for v in self.interface.arguments)
+    def inputs(self) -> tuple[TensorDescriptor, ...]:
+        """Descriptors of the inputs, in order; as strings, names and types."""
+        return self.tensors.inputs
 
     @property
-    def outputs(self) -> tuple[str, ...]:
-        """Types of the outputs, in order."""
-        return tuple(str(v.type) for v in self.interface.body.yields)
+    def outputs(self) -> tuple[TensorDescriptor, ...]:
+        """Descriptors of the outputs, in order; as strings, types."""
+        return self.tensors.outputs
+
+    @property
+    def tensors(self) -> Interface:
+        """Descriptors of all tensors that the graph names."""
+        from .graph_tensors import interface_of
+        return interface_of(self.module, self.function, self.interface)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,16 +99,8 @@ class LoweredData:
         return {buffer: value.type.element.name for buffer, value in pairs if isinstance(value.type, TensorType)}
 
     def quantized(self) -> dict[Buffer, Quantized]:
-        """What the integers of inputs and outputs stand for, where the graph says it."""
-        from ..lowering.graph.quantized import Quantized
-        from ..lowering.graph.types import TensorType
-        inputs, outputs = self.traced.function.arguments, self.traced.function.body.yields
-        buffers = (*self.kernels.inputs, *self.kernels.outputs)
-        if len(buffers) != len(inputs) + len(outputs):  # block-scaled ones have become two each
-            return {}
-        return {buffer: value.type.element for buffer, value in zip(buffers, (*inputs, *outputs))
-                if isinstance(value.type, TensorType) and isinstance(value.type.element, Quantized)}
-
-
-def described(value: Value) -> str:
-    return printable(f"{value.name}: {value.type}")
+        """What the integers of inputs, outputs, variables and constants stand for, where the graph says it."""
+        from .graph_tensors import quantized_buffers
+        variables = [use.buffer for use in self.program.variables]
+        return quantized_buffers(self.traced.module, self.traced.function, self.kernels.inputs, self.kernels.outputs, variables,
+                                 self.program.constants)

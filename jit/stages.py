@@ -116,7 +116,7 @@ class Lowered(LoweredData):
         check_runs_here(self.target)
         chosen, start = checked_context(context) or self.traced.context or process, time.perf_counter()
         code, image = native_code(self.program, self.plan, self.target, self.elements(), concurrent=concurrent,
-                                  threads=self.threads)
+                                  threads=self.threads, quantized=self.quantized())
         executable = Executable(code, chosen)
         seconds = self.seconds | {"native": time.perf_counter() - start}
         return Compiled(now(replace(self, seconds=seconds)), executable, self.traced.results), image

@@ -13,6 +13,7 @@ import numpy as np
 
 from .arena import Array, address, empty, without_store_conflicts
 from .errors import Problem, printable
+from .quantization import Quantization
 from .records import dataclass
 
 MLIR_NAMES = {"bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "ui8",
@@ -53,11 +54,12 @@ def tensor_text(shape: Sequence[int], element: str) -> str:
 @dataclass(frozen=True, slots=True)
 class Tensor:
     """A tensor that goes in or out. `dtype` names the NumPy dtype that stores it, `element` is its type in MLIR where
-    the dtype does not say it (i4 is stored in int8)."""
+    the dtype does not say it (i4 is stored in int8), `quantization` what its integers stand for, where the model says it."""
     name: str
     dtype: str
     shape: tuple[int, ...]
     element: str = ""
+    quantization: Quantization | None = None
     numpy_dtype: np.dtype[Any] = field(init=False, repr=False, compare=False)
     nbytes: int = field(init=False, repr=False, compare=False)
 

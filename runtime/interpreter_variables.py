@@ -61,7 +61,7 @@ class RunVariables:
         if not state.is_written:
             raise Problem(f"variable @{symbol} is read before it is written", kind="variable",
                           help="give it an initial value, or write it first")
-        if type.element != state.type.element or not fits(type.shape, state.value.shape):
+        if stored(type) != stored(state.type) or not fits(type.shape, state.value.shape):
             raise Problem(f"variable @{symbol} is {state.type}, it is read as {type}", kind="variable")
         return state.value
 
@@ -71,7 +71,7 @@ class RunVariables:
         if symbol not in self._seen:
             raise Problem(f"variable @{symbol} is written in a run that does not declare it", kind="variable",
                           help="declare it with tosa.variable")
-        if type.element != state.type.element or value.shape != state.value.shape:
+        if stored(type) != stored(state.type) or value.shape != state.value.shape:
             raise Problem(f"variable @{symbol} is {state.type}, what is written is {type}", kind="variable")
         self.states[symbol] = frozen(state.type, np.array(value, order="C"), True)
 
@@ -80,6 +80,11 @@ class RunVariables:
             raise Problem(f"variable @{symbol} is {what}, but nothing declares it", kind="variable",
                           help="declare it with tosa.variable")
         return self.states[symbol]
+
+
+def stored(type: Any) -> Any:
+    """The element type that a variable of that type is stored in: what quantized integers stand for is no matter of its own."""
+    return getattr(type.element, "stored", type.element)
 
 
 def frozen(type: Any, value: Array, is_written: bool) -> VariableState:

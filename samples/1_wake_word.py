@@ -18,7 +18,6 @@ import tosaic
 from pymicro_features import MicroFrontend
 
 RATE, CHUNK = 16000, 160  # samples a second, samples in 10 ms
-INPUT_SCALE, INPUT_ZERO_POINT = 0.10196078568696976, -128  # of the model's input
 
 
 def sound(path: pathlib.Path) -> np.ndarray:
@@ -31,15 +30,14 @@ def sound(path: pathlib.Path) -> np.ndarray:
 
 
 def features(samples: np.ndarray) -> np.ndarray:
-    """40 spectral features for each 10 ms, quantised as the model's input is: int8[n, 40]."""
+    """40 spectral features for each 10 ms: float32[n, 40]."""
     frontend, data, rows = MicroFrontend(), samples.tobytes(), []
     while len(data) >= 2 * CHUNK:
         output = frontend.process_samples(data[:2 * CHUNK])
         data = data[2 * output.samples_read:]
         if output.features:
             rows.append(output.features)
-    quantised = np.round(np.array(rows) / INPUT_SCALE) + INPUT_ZERO_POINT
-    return np.clip(quantised, -128, 127).astype(np.int8)
+    return np.array(rows, np.float32)
 
 
 def main() -> None:
@@ -49,15 +47,17 @@ def main() -> None:
     model = importlib.resources.files("pymicro_wakeword") / "models" / f"{name}.tflite"
 
     start = time.perf_counter()
-    step = tosaic.load(model.read_bytes(), name=name).main.compile()
+    entry = tosaic.load(model.read_bytes(), name=name).main
+    step = entry.compile()
     print(f"{name}: read and compiled in {time.perf_counter() - start:.2f} s")
 
-    rows = features(sound(path))
+    rows = entry.quantize(features(sound(path)))  # int8, by the scale and the zero point that the model says
     steps = [np.ascontiguousarray(rows[i:i + 3][None]) for i in range(0, len(rows) - 2, 3)]
-    out, best = np.empty((1, 1), np.uint8), 0.0
+    result = step.outputs[0]
+    out, best = np.empty(result.shape, result.dtype), 0.0
     for number, x in enumerate(steps):
         step(x, out=out)
-        probability = out[0, 0] / 256
+        probability = float(entry.dequantize(out)[0, 0])
         best = max(best, probability)
         if probability > 0.05:
             print(f"{number * 0.03:5.2f} s  {probability:.2f}  {'#' * round(probability * 40)}")

@@ -13,6 +13,7 @@ from ...runtime.arguments import Signature, Tensor
 from ...runtime.errors import Position, Source
 from ...runtime.executable import Code, Failure
 from ...runtime.machine_code import Image, LoadedCode, MappedCode, function_at
+from ...runtime.quantization import quantization_from
 from ...runtime.threads import PoolCode
 from ...runtime.tiles import may_use_tiles
 from ...runtime.variables import Declaration
@@ -66,7 +67,7 @@ def image_fields(image: Image) -> Fields:
 
 
 def tensor_fields(tensor: Tensor) -> list[Any]:
-    return [tensor.name, tensor.dtype, tensor.shape, tensor.element]
+    return [tensor.name, tensor.dtype, tensor.shape, tensor.element, tensor.quantization and tensor.quantization.fields()]
 
 
 def position_fields(position: Position | None) -> list[Any] | None:
@@ -111,8 +112,8 @@ def loaded_image(fields: Fields, code: Array, bound: Callable[[Image], Image] | 
 
 
 def tensor_of(fields: list[Any]) -> Tensor:
-    name, dtype, shape, element = fields
-    return Tensor(name, dtype, tuple(shape), element)
+    name, dtype, shape, element, told = fields
+    return Tensor(name, dtype, tuple(shape), element, told and quantization_from(told))
 
 
 def declaration_of(tensor: list[Any], has_initial: bool, at: list[Any] | None, external: bool, *, arrays: Iterator[Array],

@@ -20,7 +20,7 @@ from ...runtime.arena import Array
 from ...runtime.errors import printable
 from .entry_file import CacheEntry, Fields, deserialised, serialised
 
-Kind = Literal["code", "entry", "model", "file", "tuning", "known"]
+Kind = Literal["code", "entry", "model", "file", "tuning", "known", "interface"]
 LIMIT = 1 << 30
 """Bytes that the folder may hold where nobody says another number."""
 ABANDONED = 3600

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ...runtime.later import Later
 from ...runtime.variables import Context
+from ..descriptors import Interface, interface_from
 from .code import LaterSource, own_source
 from .folder import Folder, folder
 from .keys import PACKAGE, NotKept, digest, is_own
@@ -78,7 +79,23 @@ class CachedModel(NamedTuple):
         compiled, code = compile(traced(), request, context, compiler())
         if code is not None and code != key:
             self.keep(name, shapes, request, code)
+            self.keep_interface(name, shapes, traced().tensors)
         return compiled
+
+    def interface_key(self, name: str, shapes: Shapes) -> bytes:
+        return digest(("interface", versions(), self.origin.digest, name, shapes))
+
+    def keep_interface(self, name: str, shapes: Shapes, tensors: Interface) -> None:
+        """Remember what a function says of its tensors."""
+        where = usable_folder()
+        if where is not None:
+            where.write("interface", self.interface_key(name, shapes), {"tensors": tensors.fields()})
+
+    def recall_interface(self, name: str, shapes: Shapes) -> Interface | None:
+        """What a function says of its tensors, where a process has compiled it."""
+        where = usable_folder()
+        found = where.read("interface", self.interface_key(name, shapes)) if where else None
+        return interface_from(found.fields["tensors"]) if found else None
 
     def code_key(self, name: str, shapes: Shapes, request: CodeRequest) -> bytes | None:
         """The key of a function's code, where a process has compiled it."""

@@ -134,7 +134,7 @@ def run(options: argparse.Namespace) -> Answer:
             restore(context, options.state)
         progress.update(f"running {entry.name}")
         results, microseconds = timed(compiled, arrays, options.calls)
-    outputs = dict(zip(compiled.outputs, results))
+    outputs = {tensor.name: array for tensor, array in zip(compiled.outputs, results)}
     if options.save:
         save_arrays(options.save, outputs)
     if options.state:
@@ -144,7 +144,8 @@ def run(options: argparse.Namespace) -> Answer:
     lines.append(f"{microseconds:.2f} microseconds a call ({options.calls} call{'s' * (options.calls != 1)}), "
                  f"arena {report.arena:,} bytes, lower bound {report.lower_bound:,}")
     return Answer(YES, "\n".join(lines), {
-        "entry": entry.name, "outputs": [as_json(name, array) for name, array in outputs.items()],
+        "entry": entry.name, "inputs": [t.as_json() for t in compiled.inputs],
+        "outputs": [t.as_json() | as_json(t.name, array) for t, array in zip(compiled.outputs, results)],
         "microseconds": microseconds, "calls": options.calls, "arena": report.arena, "lower_bound": report.lower_bound})
 
 
@@ -231,7 +232,8 @@ def compile(options: argparse.Namespace) -> Answer:
         "pools": [{"name": p.title, "kind": p.kind, "bytes": p.nbytes, "state": p.state, "limit": p.limit,
                    "alignment": p.alignment} for p in written.pools],
         "entries": [{"name": name, "arena": plan.size_bytes, "lower_bound": plan.lower_bound, "moved": [
-            {"pool": pool, "read": m.read, "written": m.written} for pool, m in moved[name].items()]} for name, plan in plans]})
+            {"pool": pool, "read": m.read, "written": m.written} for pool, m in moved[name].items()],
+            **entry.traced.tensors.as_json()} for (name, plan), entry in zip(plans, lowered)]})
 
 
 def described(pool: CPool) -> str:

@@ -17,6 +17,7 @@ from ...runtime.variables import checked_context, process
 from ..cache.models import CachedModel, Origin, Outline, file_key, known_data, known_file, remember_file
 from ..cache.programs import CachedCompiler, CodeRequest
 from ..calls import not_yet, through, until_quick
+from ..descriptors import Interface, TensorDescriptor
 from ..given_options import given
 from .dynamic_shapes import KEPT, Shape, is_dynamic, shapes_of, with_shapes
 from .read import first_bytes, is_text, read_again, read_bytes, read_module
@@ -60,6 +61,7 @@ class Entry:
         """The code with the variables of another context, as long as only calls with one have been made."""
         self._lock = threading.Lock()
         self._special: dict[Shapes, Entry] = {}
+        self._tensors: Interface | None = None
         self.__call__ = until_quick(self, through(self, "_call"), through(self, "_quick"))  # type: ignore[method-assign]
 
     @property
@@ -72,14 +74,50 @@ class Entry:
         return self._outline.is_dynamic
 
     @property
-    def inputs(self) -> tuple[str, ...]:
-        """Names and types of the inputs, in order."""
-        return self._traced().inputs
+    def inputs(self) -> tuple[TensorDescriptor, ...]:
+        """Descriptors of the inputs, in order: name, dtype, shape, strides, scale, zero point, axis; as strings, names and
+        types."""
+        return self.tensors.inputs
 
     @property
-    def outputs(self) -> tuple[str, ...]:
-        """Types of the outputs, in order."""
-        return self._traced().outputs
+    def outputs(self) -> tuple[TensorDescriptor, ...]:
+        """Descriptors of the outputs, in order; as strings, types."""
+        return self.tensors.outputs
+
+    @property
+    def variables(self) -> tuple[TensorDescriptor, ...]:
+        """Descriptors of the variables that it uses; as strings, names and types."""
+        return self.tensors.variables
+
+    @property
+    def constants(self) -> tuple[TensorDescriptor, ...]:
+        """Descriptors of the constants that it has; as strings, names and types."""
+        return self.tensors.constants
+
+    @property
+    def tensors(self) -> Interface:
+        """All of these. The cache keeps them with the code: a later process needs no graph for them."""
+        if self._tensors is None:
+            kept = self._cached.recall_interface(self.name, self._shapes) if self._cached else None
+            self._tensors = kept or self._traced().tensors
+        return self._tensors
+
+    def quantize(self, *inputs: Any, **named: Any) -> Any:
+        """The stored arrays of float inputs: `real / scale + zero_point`, rounded to nearest, halves away from zero, and held
+        within the range of the storage, as TensorFlow Lite's reference has it. One array, a tuple for several, a dict for one
+        mapping by name. Inputs of floats pass as they are. A Problem where the model does not say what integers stand for."""
+        return self.tensors.quantized(inputs, named)
+
+    def dequantize(self, *outputs: Any) -> Any:
+        """The real numbers of stored outputs: `scale * (stored - zero_point)` in float32. Takes arrays in order, what a call
+        has returned, or one mapping by name."""
+        return self.tensors.dequantized(outputs)
+
+    def on_floats(self, *inputs: Any, context: Context | None = None, num_threads: int | None = None, **named: Any) -> Any:
+        """A call with float arrays: quantized, called, dequantized."""
+        stored = self.quantize(*inputs, **named)
+        results = self(*(stored if isinstance(stored, tuple) else (stored,)), context=context, num_threads=num_threads)
+        return self.dequantize(results)
 
     def __repr__(self) -> str:
         return f"<Entry {printable(self.name)}({', '.join(self.inputs)}) -> ({', '.join(self.outputs)})>"

@@ -15,11 +15,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...runtime.errors import Problem, require
+from ...runtime.quantization import Quantization
 from ...runtime.records import dataclass
 from .types import I4, I8, I16, I32, UI8, UI16, UI32, ElementType, TensorType
 
 STORAGE: dict[str, ElementType] = {"i4": I4, "i8": I8, "i16": I16, "i32": I32, "u8": UI8, "u16": UI16, "u32": UI32}
 """Integers that may hold quantized numbers, by their spelling in a quantized type."""
+
+LEAST_F32, GREATEST_F32 = 2.0 ** -149, (2.0 - 2.0 ** -23) * 2.0 ** 127
+"""Positive numbers that a float32 holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,14 @@ def real(x: float) -> str:
     """The shortest decimal number that reads back, with the point that MLIR wants."""
     mantissa, mark, exponent = repr(float(x)).partition("e")
     return mantissa + ("" if "." in mantissa else ".0") + mark + exponent
+
+
+def quantization_of(element: ElementType | None) -> Quantization | None:
+    """What stored integers of that type stand for, as the runtime knows it; None where the type does not say it, or
+    with a scale that is no float32."""
+    if not isinstance(element, Quantized) or not all(LEAST_F32 <= s <= GREATEST_F32 for s in element.scales or (0,)):
+        return None
+    return Quantization(element.scales, element.zero_points, element.axis, element.minimum, element.maximum)
 
 
 # ---- storage -----------------------------------------------------------------------------------------------------

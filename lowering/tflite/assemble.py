@@ -13,14 +13,16 @@ from ..dialects.tosa.data import Const
 from ..dialects.tosa.variable import Variable, VariableRead, VariableWrite
 from ..flatbuffer.position import FilePosition, shown
 from ..graph.graph import BlockBuilder, Function, Module, Operation, Value
-from ..graph.types import Array, TensorType
+from ..graph.quantized import storage_type
+from ..graph.types import Array, TensorType, Type
 from ..graph.verify import compatible
 from ..rewrite.specialize import specialized
 from .bindings import Bound, ResourceHandle, SubgraphScope, check_handles, symbol_of, tensors
 from .constants import array_of, type_of
 from .divide import Partition
 from .import_plan import MAIN, ImportPlan
-from .records import OperatorRecord, SignatureRecord, SubgraphRecord
+from .numbers import agreed, quantized_type, with_numbers
+from .records import OperatorRecord, SignatureRecord, SubgraphRecord, TensorRecord
 from .resizes import write_resize
 from .settle import settle
 from .splice_converted import OperatorPositions, copies, place_of
@@ -37,6 +39,8 @@ class Assembler:
     def __init__(self, plan: ImportPlan, functions: Mapping[Partition, Function]) -> None:
         self.plan, self.functions, self.model = plan, functions, plan.model
         self.variables: dict[str, tuple[TensorType, FilePosition]] = {}
+        self.numbers: dict[str, list[Type]] = {}
+        """Types that uses of variables give them, with what their integers stand for."""
         self.initialisers: dict[int, FilePosition] = {}
         self.budget = SHARED_OPERATIONS + sum(len(f.body.operations) for f in functions.values())
 
@@ -51,7 +55,7 @@ class Assembler:
         return Module(functions, self.declarations(), position=self.model.position)
 
     def declarations(self) -> tuple[Operation, ...]:
-        return tuple(Operation(Variable(symbol=symbol, type=type), (), (), position=position)
+        return tuple(Operation(Variable(symbol=symbol, type=agreed(self.numbers[symbol], type)), (), (), position=position)
                      for symbol, (type, position) in self.variables.items())
 
     def initialiser(self) -> Module | None:
@@ -81,8 +85,9 @@ class Assembler:
         body = settle(builder.finish(*tensors(found), position=here))
         names = [signature.outputs.get(t, "") for t in graph.outputs]
         attributes = tuple({"tf_saved_model.index_path": (name,)} if name else {} for name in names)
-        return Function(signature.key, body, tuple(v.type for v in body.yields), {}, (), attributes if any(names) else (),
-                        position=here)
+        function = Function(signature.key, body, tuple(v.type for v in body.yields), {}, (), attributes if any(names) else (),
+                            position=here)
+        return with_numbers(function, graph)
 
     # ---- subgraphs ---------------------------------------------------------------------------------------------------
     def run(self, builder: BlockBuilder, number: int, arguments: Sequence[Bound], scope: SubgraphScope) -> list[Bound]:
@@ -108,8 +113,9 @@ class Assembler:
             raise Problem(f"subgraphs that are run in several places expand to more than {SHARED_OPERATIONS:,} operators",
                           position, kind="level", help="let subgraphs that run others several times do so once, or in a loop")
 
-    def declare(self, symbol: str, type: TensorType, position: FilePosition) -> None:
-        """A use of a variable as a tensor of this type."""
+    def declare(self, symbol: str, type: TensorType, record: TensorRecord, position: FilePosition) -> None:
+        """A use of a variable as a tensor of this type, of which the file says what `record` says."""
+        self.numbers.setdefault(symbol, []).append(quantized_type(type, record))
         known = self.variables.setdefault(symbol, (type, position))
         if known[0] != type and not (known[0].element == type.element and compatible(known[0], type)):
             raise Problem(f"variable {shown(symbol)} is {type} here", position, kind="variable",
@@ -197,7 +203,7 @@ class SubgraphWriter:
             case "READ_VARIABLE", 1:
                 return [self.read(operator, here)]
             case "ASSIGN_VARIABLE", 2:
-                self.write(self.handle(inputs[0]).symbol, self.value(inputs[1]), here)
+                self.write(self.handle(inputs[0]).symbol, self.value(inputs[1]), self.graph.tensors[inputs[1]], here)
                 return []
             case "IF", n if n:
                 return self.branch(index, operator, here)
@@ -217,12 +223,12 @@ class SubgraphWriter:
         raise Problem(f"{operator.kind} with {len(inputs)} operands", kind="syntax")
 
     def read(self, operator: OperatorRecord, here: FilePosition) -> Value:
-        symbol, type = self.handle(operator.inputs[0]).symbol, type_of(self.graph.tensors[operator.outputs[0]])
-        self.assembler.declare(symbol, type, here)
+        symbol, record = self.handle(operator.inputs[0]).symbol, self.graph.tensors[operator.outputs[0]]
+        self.assembler.declare(symbol, type_of(record), record, here)
         return self.builder.add(VariableRead(symbol=symbol, type=self.assembler.variables[symbol][0]), position=here)[0]
 
-    def write(self, symbol: str, value: Value, here: FilePosition) -> None:
-        self.assembler.declare(symbol, value.tensor, here)
+    def write(self, symbol: str, value: Value, record: TensorRecord, here: FilePosition) -> None:
+        self.assembler.declare(symbol, storage_type(value.tensor), record, here)
         self.builder.add(VariableWrite(symbol=symbol), value, position=here)
 
     def branch(self, index: int, operator: OperatorRecord, here: FilePosition) -> Sequence[Bound]:

@@ -115,10 +115,13 @@ class Decoder:
             wrong(f"{what} has buffer {index}, the file has {len(self.buffers)}")
         data = self.buffers[index][0] if index else None
         extents = tuple(None if i < len(open_shape) and open_shape[i] < 0 else n for i, n in enumerate(shape))
-        scale, zero_point = quantization(table.table(TENSOR["quantization"], f"how {what} is quantized"))
+        stated = table.table(TENSOR["quantization"], f"how {what} is quantized")
+        scales, zero_points, axis = quantization_vectors(stated)
+        scale, zero_point = quantization(scales, zero_points)
         return TensorRecord(table.text(TENSOR["name"], f"the name of {what}"), extents if data is None else shape,
                             table.scalar(TENSOR["type"], "ubyte", f"the type of {what}"), data,
-                            bool(table.scalar(TENSOR["is_variable"], "bool", what)), scale, zero_point)
+                            bool(table.scalar(TENSOR["is_variable"], "bool", what)), scale, zero_point,
+                            scales if len(scales) else None, zero_points if len(zero_points) else None, axis)
 
     def operator(self, number: int, table: FlatbufferTable) -> OperatorRecord:
         what = f"operator {number}"
@@ -186,12 +189,17 @@ def numbers(table: FlatbufferTable, slot: int, what: str) -> tuple[int, ...]:
     return () if found is None else tuple(found.tolist())
 
 
-def quantization(table: FlatbufferTable | None) -> tuple[np.float32 | None, int]:
-    """The one scale and zero point of a tensor; no scale where there are several, or one that makes no sense."""
+def quantization_vectors(table: FlatbufferTable | None) -> tuple[Array, Array, int]:
+    """Scales and zero points, and the axis along which they differ."""
     if table is None:
-        return None, 0
-    scales = vector_of(table, QUANTIZATION["scale"], np.dtype("<f4"), "a scale")
-    points = vector_of(table, QUANTIZATION["zero_point"], np.dtype("<i8"), "a zero point")
+        return np.empty(0, np.float32), np.empty(0, np.int64), 0
+    return (vector_of(table, QUANTIZATION["scale"], np.dtype("<f4"), "a scale"),
+            vector_of(table, QUANTIZATION["zero_point"], np.dtype("<i8"), "a zero point"),
+            table.scalar(QUANTIZATION["axis"], "int32", "a quantized axis"))
+
+
+def quantization(scales: Array, points: Array) -> tuple[np.float32 | None, int]:
+    """The one scale and zero point of a tensor; no scale where there are several, or one that makes no sense."""
     if len(scales) != 1 or len(points) > 1 or not np.isfinite(scales[0]) or scales[0] <= 0:
         return None, 0
     point = int(points[0]) if len(points) else 0

@@ -16,7 +16,7 @@ Options = Mapping[str, int | str]
 @dataclass(frozen=True, slots=True)
 class TensorRecord:
     """A tensor of a subgraph. An extent is None where it is not known; `data` are the bytes of a constant. `scale` is there
-    where all elements are quantized alike."""
+    where all elements are quantized alike. `scales`, `zero_points` and `axis` are as the file has them, not checked."""
     name: str
     shape: tuple[int | None, ...]
     type: int
@@ -24,6 +24,9 @@ class TensorRecord:
     is_state: bool = False
     scale: np.float32 | None = None
     zero_point: int = 0
+    scales: Array | None = None
+    zero_points: Array | None = None
+    axis: int = 0
 
 
 @dataclass(frozen=True, slots=True)

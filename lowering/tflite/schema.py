@@ -55,7 +55,7 @@ EXTERNAL_BUFFERS = 9
 CODE = {"deprecated_builtin_code": 0, "custom_code": 1, "version": 2, "builtin_code": 3}
 SUBGRAPH = {"tensors": 0, "inputs": 1, "outputs": 2, "operators": 3, "name": 4}
 TENSOR = {"shape": 0, "type": 1, "buffer": 2, "name": 3, "quantization": 4, "is_variable": 5, "shape_signature": 7}
-QUANTIZATION = {"scale": 2, "zero_point": 3}
+QUANTIZATION = {"scale": 2, "zero_point": 3, "axis": 6}
 OPERATOR = {"opcode_index": 0, "inputs": 1, "outputs": 2, "options_type": 3, "options": 4, "options_2_type": 11,
             "options_2": 12}
 BUFFER = {"data": 0, "offset": 1, "size": 2}

@@ -19,7 +19,8 @@ from ..graph.graph import Block, BlockBuilder, Operation, Value
 from ..graph.operator import Op
 from ..text.attribute_printer import quoted
 from .divide import Partition
-from .records import OperatorRecord, SubgraphRecord
+from .numbers import quantized_constants, with_constant_type
+from .records import OperatorRecord, SubgraphRecord, TensorRecord
 from .write_kernels import unbounded
 
 QUOTED = re.compile(r'"[^"]*"')
@@ -37,8 +38,10 @@ class OperatorPositions:
     position: FilePosition
     whole: FilePosition = field(init=False)
     by_tensor: dict[str, FilePosition] = field(init=False)
+    constants: Mapping[str, TensorRecord] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.constants = quantized_constants(self.graph)
         first, last = self.partition.operators[0], self.partition.operators[-1]
         kinds = [self.graph.operators[i].kind for i in (first, last)]
         several = f"operators {first} {kinds[0]} to {last} {kinds[1]}"
@@ -62,9 +65,10 @@ def copies(block: Block, values: dict[Value, Value], places: OperatorPositions) 
         here = places.of(operation)
         operands = tuple(values.get(v, v) for v in operation.operands)
         regions = tuple(region(r, values, places, here) for r in operation.regions)
-        results = tuple(replace(v, position=here) for v in operation.results)
+        located = with_constant_type(operation, QUOTED.findall(operation.location or ""), places.constants)
+        results = tuple(replace(v, position=here) for v in located)
         values.update(zip(operation.results, results))
-        op = unbounded(operation.op, getattr(results[0].type, "element", None)) if results else operation.op
+        op = unbounded(operation.op, getattr(operation.results[0].type, "element", None)) if results else operation.op
         if isinstance(op, Slice) and has_open_size(operands):
             x, start, size = operands
             made, computed = open_size(x, start, size, here)

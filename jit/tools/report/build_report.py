@@ -1,11 +1,13 @@
 """From a lowered function to its report: the plan's buffers with the kernels that write and read them, and the peaks."""
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ....lowering.elements.expression import Buffer
+from ....lowering.graph.quantized import Quantized, quantization_of
 from ....lowering.kernels.kernel import Branch, CheckTrue, CheckWritten, Compute, Loop, MarkWritten, Parallel, Step
 from ....lowering.loops.program import Program
 from ....lowering.loops.traffic import Traffic, program_traffic
@@ -32,14 +34,15 @@ def report(lowered: LoweredData, ladder: bool = False, code: bool = False) -> Re
     from .ladder import ladder_of
     from .object_size import object_size
     program, plan = lowered.program, lowered.plan
-    timeline, moved = tuple(ticks(program.steps)), program_traffic(program)
+    timeline, moved, numbers = tuple(ticks(program.steps)), program_traffic(program), lowered.quantized()
     buffers = tuple(planned_lines(program, plan, timeline, moved))
 
     def lines(buffers: Sequence[Buffer]) -> tuple[BufferLine, ...]:
-        return tuple(line(b, moved.get(b, Traffic())) for b in buffers)
+        return tuple(line(b, moved.get(b, Traffic()), numbers) for b in buffers)
 
     return Report(
-        program.name, lines(program.inputs), lines(program.outputs), tuple(variable_lines(program, plan, moved)),
+        program.name, lines(program.inputs), lines(program.outputs),
+        variable_lines(lines([v.buffer for v in program.variables]), plan),
         plan.size_bytes, plan.lower_bound, rollback_of(program).nbytes, plan.algorithm,
         sum(b.nbytes for b in program.constants), tuple(kernel_lines(program)), len(program.steps), buffers,
         f"{lowered.target.triple}, {lowered.target.cpu}", dict(lowered.seconds),
@@ -130,13 +133,19 @@ def source_line(position: Position, texts: dict[Source, list[str]]) -> str | Non
     return None if not text else text if len(text) <= SOURCE_WIDTH else text[:SOURCE_WIDTH] + "..."
 
 
-def variable_lines(program: Program, plan: Plan, moved: Mapping[Buffer, Traffic]) -> Iterator[BufferLine]:
+def variable_lines(lines: Sequence[BufferLine], plan: Plan) -> tuple[BufferLine, ...]:
     """The variables, with the pools that they are pinned to."""
     pools = {v.name: v.pool for v in plan.variables}
-    for variable in program.variables:
-        buffer = variable.buffer
-        yield replace(line(buffer, moved.get(buffer, Traffic())), pool=pools.get(buffer.name))
+    return tuple(replace(line, pool=pools.get(line.name)) for line in lines)
 
 
-def line(buffer: Buffer, moved: Traffic) -> BufferLine:
-    return BufferLine(buffer.name, buffer.dtype, buffer.shape, buffer.nbytes, read=moved.read, written=moved.written)
+def line(buffer: Buffer, moved: Traffic, numbers: Mapping[Buffer, Quantized]) -> BufferLine:
+    told = quantization_of(numbers.get(buffer))
+    scales, zero_points, axis = (told.scales, told.zero_points, told.axis) if told else ((), (), None)
+    return BufferLine(buffer.name, buffer.dtype, buffer.shape, buffer.nbytes, strides=strides(buffer.shape), scales=scales,
+                      zero_points=zero_points, axis=axis, read=moved.read, written=moved.written)
+
+
+def strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Of a row-major array, in elements."""
+    return tuple(math.prod(shape[axis + 1:]) for axis in range(len(shape)))

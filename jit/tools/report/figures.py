@@ -23,7 +23,9 @@ StepKind = Literal["compute", "test", "check", "mark"]
 class BufferLine:
     """A buffer of the program. One that is planned lies at `offset` in `pool`, for the spans of ticks in `live`; `kind` is
     intermediate, scratch (inside one kernel), input, output or constant. `producer` is the kernel that writes it first,
-    `last_reader` the one that reads it last, where there are such. A run reads and writes so many bytes of it."""
+    `last_reader` the one that reads it last, where there are such. A run reads and writes so many bytes of it. Inputs, outputs,
+    variables and constants say what their integers stand for, where the model does: `scales` and `zero_points`, one of each or
+    as many as indices along `axis`."""
     name: str
     dtype: str
     shape: tuple[int, ...]
@@ -36,6 +38,10 @@ class BufferLine:
     last_reader: int | None = None
     read: int = 0
     written: int = 0
+    strides: tuple[int, ...] = ()
+    scales: tuple[float, ...] = ()
+    zero_points: tuple[int, ...] = ()
+    axis: int | None = None
 
     @property
     def type(self) -> str:
@@ -195,10 +201,10 @@ class Figures:
 
         Keys: name, target, algorithm, seconds {stage: seconds}, format; arena, lower_bound, undo, constants, steps (numbers);
         inputs, outputs, variables, buffers, constant_buffers: lists of {name, dtype, shape, nbytes, offset, pool, kind, live
-        [[first, last], ...], producer, last_reader, read, written}; kernels: list of {writes, operators, place, source};
-        timeline: list of {kind, kernel, rows}; peak: null or {tick, kernel, nbytes, alive [names]}; pools: list of {name, kind,
-        nbytes, limit, lower_bound, alignment, peak, read, written}; ladder: list of {name, nbytes, lower_bound, explanation};
-        object: null or {text, constants, tables, data, zero}. Kernels are numbers into `kernels`, ticks numbers into
-        `timeline`; read and written are bytes in a run.
+        [[first, last], ...], producer, last_reader, read, written, strides, scales, zero_points, axis}; kernels: list of
+        {writes, operators, place, source}; timeline: list of {kind, kernel, rows}; peak: null or {tick, kernel, nbytes, alive
+        [names]}; pools: list of {name, kind, nbytes, limit, lower_bound, alignment, peak, read, written}; ladder: list of
+        {name, nbytes, lower_bound, explanation}; object: null or {text, constants, tables, data, zero}. Kernels are numbers
+        into `kernels`, ticks numbers into `timeline`; read and written are bytes in a run.
         """
         return asdict(self)

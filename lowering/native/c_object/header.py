@@ -22,6 +22,7 @@ from .header_sections import (
     variable_sections,
 )
 from .interface import ALIGNMENT, CONSTANTS, NULL, SIZE, STATE, VARIABLE, VERSION, CInterface
+from .tensor_tables import COMMON, table_sections
 
 __all__ = ["comment", "header", "header_checksum"]
 
@@ -64,6 +65,7 @@ def header(interface: CInterface, checksum: int, needs: Sequence[str]) -> str:
     sections += pool_sections(interface) + variable_sections(interface) + thread_sections(interface)
     sections += [section for entry in interface.entries for section in (*maps(interface, entry), *functions(interface, entry))]
     sections += model_functions(interface) + checks(interface)
+    sections += table_sections(interface)
     sections += ["#ifdef __cplusplus\n}\n#endif", f"#endif /* {guard} */"]
     text = "\n\n".join(sections) + "\n"
     check_macros(text)
@@ -87,7 +89,7 @@ def belonging(interface: CInterface, checksum: int) -> str:
 def check_macros(text: str) -> None:
     """A Problem where two macros have the same name."""
     seen: set[str] = set()
-    for name in re.findall(r"^#define (\w+)", text.replace(CODES, ""), re.MULTILINE):
+    for name in re.findall(r"^#define (\w+)", text.replace(CODES, "").replace(COMMON, ""), re.MULTILINE):
         if name in seen:
             raise Problem(f"two macros of the header are called {name}", kind="symbol",
                           help="rename an entry function, an input, an output or a pool of the model")

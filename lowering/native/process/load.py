@@ -15,6 +15,7 @@ from ....runtime.variables import Context, Declaration, process
 from ...elements.affine import Axis
 from ...elements.expression import Buffer, Expr, Reduce
 from ...elements.traverse import free_axes, nodes
+from ...graph.quantized import Quantized, quantization_of
 from ...kernels.kernel import Kernel, Loop, walk
 from ...loops.cost import cycles
 from ...loops.ir import Function
@@ -54,23 +55,24 @@ def load(program: Program, plan: Plan, target: Target | None = None, context: Co
 
 def native_code(program: Program, plan: Plan, target: Target | None = None,
                 elements: Mapping[Buffer, str] | None = None, text: str | None = None,
-                concurrent: ConcurrentCodegen | None = None, threads: int = MOST) -> tuple[Code, Image]:
+                concurrent: ConcurrentCodegen | None = None, threads: int = MOST,
+                quantized: Mapping[Buffer, Quantized] | None = None) -> tuple[Code, Image]:
     """The code that `load` binds to variables, and its image, from which another process can have it again; `text` is
     another module with the same entry, `concurrent` has the functions that are compiled already. It runs on `threads`
-    threads, if it has as many tasks."""
+    threads, if it has as many tasks. `quantized` says what integers of inputs, outputs and variables stand for."""
     target = target or host()
     image = image_with(concurrent, native_text(program, plan, target, concurrent.emitted), target) if concurrent else None
     engine = Engine("", target, image=image) if image else Engine(text or native_text(program, plan, target), target)
-    named = elements or {}
-    signature = Signature(program.name, tuple(tensor(b, named.get(b, "")) for b in program.inputs),
-                          tuple(tensor(b, named.get(b, "")) for b in program.outputs))
+    named, numbers = elements or {}, quantized or {}
+    inputs, outputs = (tuple(tensor(b, named.get(b, ""), numbers.get(b)) for b in buffers)
+                       for buffers in (program.inputs, program.outputs))
     pools, nbytes, alignment = arena_layout(program, plan)
     places = frame_places(program, plan)
     return Code(
-        signature, engine.function(f"{PREFIX}.run"), engine.close, nbytes, alignment, pools,
+        Signature(program.name, inputs, outputs), engine.function(f"{PREFIX}.run"), engine.close, nbytes, alignment, pools,
         tuple(aligned(b.data) for b in constants_read(program) if b.data is not None),
-        tuple(Declaration(tensor(v.buffer, v.element), None if v.initial is None else v.initial.data, v.position, v.external)
-              for v in program.variables),
+        tuple(Declaration(tensor(v.buffer, v.element, numbers.get(v.buffer)), None if v.initial is None else v.initial.data,
+                          v.position, v.external) for v in program.variables),
         tuple(Failure(f.message, f.position, f.help, f.kind) for f in program.faults), engine.address(f"{PREFIX}.run"),
         steps_of(program, target), caller, min(threads, most_tasks(program)), thread_pool if is_parallel(program) else None,
         interrupt_flag.words if places.interrupts else None), engine.image
@@ -110,9 +112,9 @@ def bound(e: Expr) -> set[Axis]:
     return {a for node in nodes(e) if isinstance(node, Reduce) for a in node.axes}
 
 
-def tensor(buffer: Buffer, element: str = "") -> Tensor:
+def tensor(buffer: Buffer, element: str = "", quantized: Quantized | None = None) -> Tensor:
     """A buffer as the runtime knows it."""
-    return Tensor(buffer.name, buffer.dtype, buffer.shape, element)
+    return Tensor(buffer.name, buffer.dtype, buffer.shape, element, quantization_of(quantized))
 
 
 def native_text(program: Program, plan: Plan, target: Target, earlier: EmittedEarlier | None = None) -> str:

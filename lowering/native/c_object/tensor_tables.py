@@ -1,0 +1,235 @@
+"""What a header says of tensors besides macros: tables of descriptors, and functions that turn floats into stored integers and
+back. All of it is `static inline`, its data inside of functions: what a program does not use takes no memory and gives no
+warning. The arithmetic is that of `Quantization` in `runtime/quantization.py`, without the mathematics library.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ....runtime.arguments import MLIR_NAMES
+from ....runtime.quantization import Quantization
+from ...elements.expression import Buffer
+from ...graph.quantized import Quantized, quantization_of
+from .c_names import c_type, macro
+from .header_sections import listed
+from .interface import CEntry, CInterface
+from .pools import CPool
+
+DTYPES = {dtype: f"TOSAIC_{dtype.upper()}" for dtype in MLIR_NAMES}
+"""How the enumeration names what stores a tensor."""
+
+WIDE = ("int32", "uint32")
+"""Storage whose differences are no float without rounding: these functions take 64-bit integers and doubles."""
+
+COMMON = """\
+#ifndef TOSAIC_STATIC_ASSERT
+#if defined(__cplusplus)
+#define TOSAIC_STATIC_ASSERT(condition, text) static_assert(condition, text)
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+#define TOSAIC_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
+#else
+#define TOSAIC_STATIC_ASSERT(condition, text) extern const char tosaic_assertion[(condition) ? 1 : -1]
+#endif
+#endif
+
+#ifndef TOSAIC_TENSOR
+#define TOSAIC_TENSOR
+/* What stores the elements of a tensor. Floats of 16 bits and less are stored in unsigned integers of their size. */
+enum tosaic_dtype {
+    DTYPE_NAMES
+};
+
+/* A tensor: extents and strides (in elements) for each axis, and what its integers stand for: scale * (stored - zero point).
+   There are scale_count scales and zero points: 0 where the model does not say them, 1, or one for each index along axis, which
+   is -1 otherwise. */
+struct tosaic_tensor {
+    const char *name;
+    enum tosaic_dtype dtype;
+    int32_t rank;
+    const int32_t *shape;
+    const int32_t *strides;
+    size_t scale_count;
+    const float *scales;
+    const int64_t *zero_points;
+    int32_t axis;
+};
+
+TOSAIC_STATIC_ASSERT(sizeof(float) == 4 && sizeof(int8_t) == 1, "floats have 32 bits, bytes have 8");
+
+/* The integer nearest to real / scale, halves away from 0, plus the zero point, from low to high; a NaN is the zero point. */
+static inline int32_t tosaic_quantize(float real, float scale, int32_t zero_point, int32_t low, int32_t high) {
+    const float quotient = real / scale;
+    int32_t whole;
+    if (quotient != quotient) {
+        return zero_point;
+    }
+    if (quotient >= 8388608.0f || quotient <= -8388608.0f) {
+        return quotient > 0.0f ? high : low;
+    }
+    whole = (int32_t)quotient;
+    if (quotient - (float)whole >= 0.5f) {
+        whole += 1;
+    } else if (quotient - (float)whole <= -0.5f) {
+        whole -= 1;
+    }
+    whole += zero_point;
+    return whole < low ? low : whole > high ? high : whole;
+}
+
+/* The same for storage of 32 bits. */
+static inline int64_t tosaic_quantize_wide(float real, float scale, int64_t zero_point, int64_t low, int64_t high) {
+    const float quotient = real / scale;
+    int64_t whole;
+    if (quotient != quotient) {
+        return zero_point;
+    }
+    if (quotient >= 8589934592.0f || quotient <= -8589934592.0f) {
+        return quotient > 0.0f ? high : low;
+    }
+    whole = (int64_t)quotient;
+    if (quotient - (float)whole >= 0.5f) {
+        whole += 1;
+    } else if (quotient - (float)whole <= -0.5f) {
+        whole -= 1;
+    }
+    whole += zero_point;
+    return whole < low ? low : whole > high ? high : whole;
+}
+#endif""".replace("DTYPE_NAMES", ",\n    ".join(DTYPES.values()))
+
+
+def table_sections(interface: CInterface) -> list[str]:
+    """All of it, for the entry functions and the variables of a model."""
+    sections = [COMMON]
+    for entry in interface.entries:
+        for kind, names in (("input", entry.inputs), ("output", entry.outputs)):
+            sections += assertions(entry, kind, names)
+            sections += table(f"{entry.name}_{kind}", list(names), entry.quantized)
+            for number, (buffer, name) in enumerate(names.items()):
+                sections += functions_of(entry, kind, number, buffer, name)
+    variables = [v.use.buffer for v in interface.variables.values()]
+    sections += table(f"{interface.prefix}_variable", variables, interface.entries[0].quantized)
+    return sections + [section for pool in interface.memories.of_kind("constant") for section in constants(interface, pool)]
+
+
+def assertions(entry: CEntry, kind: str, names: Mapping[Buffer, str]) -> list[str]:
+    """What the object takes for granted of sizes."""
+    lines = []
+    for buffer, name in names.items():
+        size = f"{entry.name.upper()}_{kind.upper()}_{macro(name)}_SIZE"
+        product = " * ".join([f"sizeof({c_type(buffer.dtype)})", *map(str, buffer.shape)])
+        lines.append(f'TOSAIC_STATIC_ASSERT({size} == {product}, "a row-major {kind}");')
+    return ["\n".join(lines)] if lines else []
+
+
+# ---- tables ----------------------------------------------------------------------------------------------------------
+def table(name: str, buffers: Sequence[Buffer], quantized: Mapping[Buffer, Quantized]) -> list[str]:
+    """The function that gives the descriptors of some tensors, and how many they are."""
+    if not buffers:
+        return []
+    arrays, rows = [], []
+    for number, buffer in enumerate(buffers):
+        given, row = described(number, buffer, quantization_of(quantized.get(buffer)))
+        arrays += given
+        rows.append(row)
+    lines = [f"#define {name.upper()}_TENSORS {len(buffers)}",
+             f"static inline const struct tosaic_tensor *{name}_tensors(void) {{", *(f"    static const {a};" for a in arrays),
+             "    static const struct tosaic_tensor tensors[] = {", ",\n".join(f"        {row}" for row in rows), "    };",
+             "    return tensors;", "}"]
+    return ["\n".join(lines)]
+
+
+def described(number: int, buffer: Buffer, numbers: Quantization | None) -> tuple[list[str], str]:
+    """The arrays of a descriptor, and its row of the table."""
+    arrays = []
+    if buffer.shape:
+        steps = [math.prod(buffer.shape[axis + 1:]) for axis in range(len(buffer.shape))]
+        arrays += [f"int32_t shape_{number}[] = {listed(buffer.shape)}", f"int32_t strides_{number}[] = {listed(steps)}"]
+    shape, strides = (f"shape_{number}", f"strides_{number}") if buffer.shape else ("NULL", "NULL")
+    scales, zeros, count, axis = "NULL", "NULL", 0, -1
+    if numbers is not None:
+        arrays += [f"float scales_{number}[] = {listed(list(map(c_float, numbers.scales)))}",
+                   f"int64_t zero_points_{number}[] = {listed(numbers.zero_points)}"]
+        scales, zeros, count = f"scales_{number}", f"zero_points_{number}", len(numbers.scales)
+        axis = -1 if numbers.axis is None else numbers.axis
+    row = [c_string(buffer.name), DTYPES[buffer.dtype], len(buffer.shape), shape, strides, count, scales, zeros, axis]
+    return arrays, listed(row)
+
+
+def constants(interface: CInterface, pool: CPool) -> list[str]:
+    """What a constant pool holds, as code reads it (weights may be packed), and at which bytes."""
+    number = interface.memories.pools.index(pool)
+    found = {at.offset: buffer for entry in interface.entries for buffer, at in entry.places.items() if at.number == number}
+    if not found:
+        return []
+    name, offsets = f"{interface.prefix}_{pool.stem}", sorted(found)
+    offset_function = [f"static inline const size_t *{name}_offsets(void) {{",
+                       f"    static const size_t offsets[] = {listed(offsets)};", "    return offsets;", "}"]
+    return [*table(name, [found[o] for o in offsets], interface.entries[0].quantized), "\n".join(offset_function)]
+
+
+# ---- functions -------------------------------------------------------------------------------------------------------
+def functions_of(entry: CEntry, kind: str, number: int, buffer: Buffer, name: str) -> list[str]:
+    """From floats to stored integers and back: of one element, which needs its index where scales differ along an axis, and of
+    the whole tensor."""
+    numbers = quantization_of(entry.quantized.get(buffer))
+    if numbers is None:
+        return []
+    stored, wide = c_type(buffer.dtype), buffer.dtype in WIDE
+    index = "" if numbers.axis is None else ", size_t index"
+    scale, zero = scale_and_zero_point(f"{entry.name}_{kind}_tensors()[{number}]", numbers)
+    narrow = "" if wide else "(int32_t)" * (numbers.axis is not None)
+    call = f"tosaic_quantize{'_wide' * wide}(real, {scale}, {narrow}{zero}, {literal(numbers.low)}, {literal(numbers.high)})"
+    difference = f"((int64_t)stored - {zero})" if wide else f"((int32_t)stored - {narrow}{zero})"
+    real = f"(float)((double){scale} * (double){difference})" if wide else f"{scale} * (float){difference}"
+    ending = f"{kind}_{name}"
+    quantize, dequantize = f"{entry.name}_quantize_{ending}", f"{entry.name}_dequantize_{ending}"
+    at = "" if numbers.axis is None else f", {index_of(buffer, numbers.axis)}"
+    return ["\n".join([
+        f"static inline {stored} {quantize}(float real{index}) {{", f"    return ({stored}){call};", "}",
+        f"static inline float {dequantize}({stored} stored{index}) {{", f"    return {real};", "}",
+        *loop(f"{entry.name}_quantize_array_{ending}", buffer, f"const float *real, {stored} *stored",
+              f"stored[i] = {quantize}(real[i]{at});"),
+        *loop(f"{entry.name}_dequantize_array_{ending}", buffer, f"const {stored} *stored, float *real",
+              f"real[i] = {dequantize}(stored[i]{at});")])]
+
+
+def scale_and_zero_point(descriptor: str, numbers: Quantization) -> tuple[str, str]:
+    """Both as C has them: numbers, or elements of the descriptor's arrays."""
+    if numbers.axis is None:
+        return c_float(numbers.scales[0]), literal(numbers.zero_points[0])
+    return f"{descriptor}.scales[index]", f"{descriptor}.zero_points[index]"
+
+
+def index_of(buffer: Buffer, axis: int) -> str:
+    """The index along an axis of element `i`."""
+    behind = math.prod(buffer.shape[axis + 1:])
+    quotient = "i" if behind == 1 else f"i / {behind}"
+    return f"{quotient} % {buffer.shape[axis]}" if axis else quotient
+
+
+def loop(name: str, buffer: Buffer, parameters: str, body: str) -> list[str]:
+    return [f"static inline void {name}({parameters}) {{", "    size_t i;",
+            f"    for (i = 0; i < {math.prod(buffer.shape)}; ++i) {{", f"        {body}", "    }", "}"]
+
+
+# ---- literals --------------------------------------------------------------------------------------------------------
+def c_float(x: float) -> str:
+    """The shortest decimal number that is the float32."""
+    text = str(np.float32(x))
+    return f"{text}f" if "." in text or "e" in text else f"{text}.0f"
+
+
+def literal(n: int) -> str:
+    """An integer: the least of 32 bits has no literal of its own."""
+    if n == -(1 << 31):
+        return f"(-{(1 << 31) - 1} - 1)"
+    return f"({n})" if n < 0 else f"{n}u" if n >= 1 << 31 else f"{n}"
+
+
+def c_string(text: str) -> str:
+    plain = (chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}" for b in text.encode(errors="replace"))
+    return f'"{"".join(plain)}"'

@@ -1,0 +1,76 @@
+"""What the integers of a .tflite file's tensors stand for, as the quantized types of a graph. The converter's types do not say
+it: its operators hold the numbers. So inputs, results, variables and constants are given their types here.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..dialects.tosa.data import Const
+from ..graph.quantized import STORAGE, Quantized, full_range, uniform
+from ..graph.types import F32, TensorType, Type
+from ..rewrite.substitute import ValueSubstitution
+from ..text.attribute_printer import quoted
+
+if TYPE_CHECKING:
+    from ..graph.graph import Function, Operation, Value
+    from .records import SubgraphRecord, TensorRecord
+
+SPELLINGS = {element: spelling for spelling, element in STORAGE.items()}
+
+
+def quantized_type(type: Type, record: TensorRecord) -> Type:
+    """A tensor's type with what the file says of its integers; the same where it says nothing, or nothing that makes sense."""
+    if not isinstance(type, TensorType) or record.scales is None or type.element not in SPELLINGS:
+        return type
+    storage, scales = SPELLINGS[type.element], record.scales
+    points = np.zeros(len(scales), np.int64) if record.zero_points is None else record.zero_points
+    points = np.repeat(points, len(scales)) if len(points) == 1 else points
+    low, high = full_range(storage)
+    is_sensible = len(points) == len(scales) and bool(np.all(np.isfinite(scales) & (scales > 0)))
+    if not is_sensible or points.min() < low or points.max() > high:
+        return type
+    axis = record.axis if len(scales) > 1 else None
+    if axis is not None and not (type.shape is not None and axis < len(type.shape) and type.shape[axis] == len(scales)):
+        return type
+    return type.with_element(uniform(storage, F32, scales.tolist(), points.tolist(), axis))
+
+
+def with_numbers(function: Function, graph: SubgraphRecord) -> Function:
+    """The function of a subgraph, its arguments and declared results of quantized types."""
+    types = {v: quantized_type(v.type, graph.tensors[t]) for v, t in zip(function.arguments, graph.inputs)}
+
+    def typed(value: Value) -> Value:
+        found = types.get(value, value.type)
+        return value if found is value.type else replace(value, type=found)
+
+    results = tuple(quantized_type(type, graph.tensors[t]) for type, t in zip(function.result_types, graph.outputs))
+    changed = any(found is not v.type for v, found in types.items())
+    return replace(ValueSubstitution(typed).function(function) if changed else function, result_types=results)
+
+
+def quantized_constants(graph: SubgraphRecord) -> Mapping[str, TensorRecord]:
+    """The quantized constants of a subgraph, by their quoted names."""
+    return {quoted(t.name): t for t in graph.tensors if t.data is not None and t.scales is not None}
+
+
+def with_constant_type(operation: Operation, names: Sequence[str], records: Mapping[str, TensorRecord]
+                       ) -> tuple[Value, ...]:
+    """The results of an operation; of a constant that the file has as it is, with the file's type."""
+    if not isinstance(operation.op, Const):
+        return operation.results
+    record = next((records[name] for name in names if name in records), None)
+    value = operation.results[0]
+    if record is None or not isinstance(value.type, TensorType) or value.type.shape != record.shape:
+        return operation.results
+    return (replace(value, type=quantized_type(value.type, record)),)
+
+
+def agreed(types: Sequence[Type], declared: TensorType) -> TensorType:
+    """A variable's type with what all of its uses say of its integers; as it is where they say different things."""
+    elements = {t.element for t in types if isinstance(t, TensorType)}
+    element = elements.pop() if len(elements) == 1 else declared.element
+    return declared.with_element(element) if isinstance(element, Quantized) else declared
