@@ -40,8 +40,8 @@ EMITTED = "object", "c"
 class ArtifactForm:
     """What becomes of a model besides an object and a header. A `self_contained` object has its workspace and constant pools
     inside; `library` is the object in a static library, too; `main` a C program that calls the model. Objects of one `namespace`
-    share variables of one name; `state` says who holds them, the object (`own`) or its `caller`. `emit` says whether there is an
-    `object`, or `c` source in its place."""
+    share variables of one name; `state` says who holds them, the object (`own`) or its `caller`. `emit` says whether there is
+    an `object`, or `c` source in its place."""
     self_contained: bool = False
     library: bool = False
     main: bool = False
@@ -65,8 +65,8 @@ class ArtifactForm:
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """The files of a model, and what they amount to. `object` is the C source, where that is what was asked for; `needs` are
-    functions that it calls and does not define; `others` are the files besides these two. `pools` are those of all entry functions together."""
+    """The files of a model, and what they amount to. `object` is the C source, where that is what was asked for; `needs`
+    are functions that it calls and does not define; `others` are the files besides these two. `pools` are those of all entry functions together."""
     object: Path
     header: Path
     needs: tuple[str, ...]
@@ -124,7 +124,8 @@ def write_interface(interface: CInterface, directory: str | os.PathLike[str], fo
     if not interface.self_contained:
         constant_bytes += sum(p.nbytes for p in pools if p.kind == "constant")
     keep_main(folder, others)
-    artifact = Artifact(folder / f"{stem}.{'c' if form.emit == 'c' else 'o'}", folder / f"{interface.prefix}.h", needs, constant_bytes,
+    code_file = folder / f"{stem}.{'c' if form.emit == 'c' else 'o'}"
+    artifact = Artifact(code_file, folder / f"{interface.prefix}.h", needs, constant_bytes,
                         sum(v.use.buffer.nbytes for v in interface.own_variables),
                         tuple(folder / name for name in others), pools)
     files = {artifact.object: code, artifact.header: header(interface, checksum, needs).encode()}
