@@ -11,15 +11,16 @@ and an argument is there if the caller has something to give in it:
 * inputs, outputs: a pointer to each tensor. They are left out where tensors lie in the workspace (`workspace_io`); then
   `tosaic_m_map_inputs(workspace_pools)` and `_map_outputs` return the same structures, and say where.
 * workspace_pools: a pointer to each memory that a run works in. It is left out where the object is self-contained.
-* state: the memory of the variables, where the caller holds it (`variables`); then reset, save_state and load_state take it, too,
-  and `tosaic_m_init` makes it of any memory. It comes first.
+* state: the memory of the variables, where the caller holds it (`variables`); then reset, save_state and load_state take it,
+  too, and tosaic_m_init makes it of any memory. It comes first.
 * thread_pool: how to run the tasks of a step at the same time (`header_sections`); null for one after the other. It comes last,
   and is there where the model has been compiled for several threads and has steps with work enough for them.
 * constant_pools: a pointer to each memory that holds constants. It is there where the user has named such memories and the
   object is not self-contained; otherwise constants are symbols of the object.
 
 Variables that the object holds are symbols `tosaic_<namespace>_variable_<name>`, where the namespace is the model's name if the
-user gives none (`variables`). A self-contained object has its pools as symbols `tosaic_m_<pool>_workspace_pool`, each in a section of its own.
+user gives none (`variables`). A self-contained object has its pools as symbols `tosaic_m_<pool>_workspace_pool`, each in a
+section of its own.
 
 Behind every pointer in a structure stands the size in bytes of what it points to, and a run refuses a wrong one as it refuses
 a null or misaligned pointer, with an error code and before it has written anything. Pools belong to the model and not to an
@@ -41,12 +42,12 @@ from ...elements.expression import Buffer
 from ...graph.quantized import Quantized
 from ...graph.types import ITEM_SIZES
 from ...loops.program import Program
-from ...memory.plan import Plan
+from ...memory.plan import Plan, PlannedVariable
 from ...target.target import Target
 from ..driver.parallel_steps import is_parallel
 from .c_names import by_own_name, c_name, c_type, distinct, macro
 from .data_symbols import alignment_of
-from .pools import At, CPool, Memories, memories
+from .pools import At, CPool, Memories, memories, pinned_variables
 from .variables import CallerState, CVariable, StateForm, caller_state, variables_of
 
 __all__ = ["CEntry", "CInterface", "Given", "c_name", "c_type", "macro"]
@@ -136,7 +137,7 @@ class CInterface:
         self.target, self.self_contained, self.state = target, self_contained, state
         self.memories = memories(programs)
         self.entries = self._entries([p for p, _ in programs], self.memories, elements or {}, quantized or {})
-        self.variables = self._variables()
+        self.variables = self._variables(pinned_variables([plan for _, plan in programs]))
         self.caller_state = self._caller_state()
         self._check_symbols()
 
@@ -147,9 +148,10 @@ class CInterface:
         return tuple(CEntry(name, program, places, rollback, elements, quantized) for name, program, places, rollback in
                      zip(names, programs, memories.places, memories.rollbacks, strict=True))
 
-    def _variables(self) -> dict[str, CVariable]:
+    def _variables(self, pinned: Sequence[PlannedVariable]) -> dict[str, CVariable]:
         uses = [use for entry in self.entries for use in entry.program.variables]
-        return variables_of(uses, self.state, self.name, alignment_of(self.target), {})
+        pools = {pool.title: pool.name for pool in self.memories.of_kind("workspace")}
+        return variables_of(uses, self.state, self.name, alignment_of(self.target), pinned, pools)
 
     def _check_symbols(self) -> None:
         """A Problem where two of the object's symbols are the same."""

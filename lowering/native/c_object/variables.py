@@ -2,9 +2,9 @@
 out that a caller holds them in. Data alone: `data_symbols` and `state` write the object's code from it, `header_sections` the
 declarations.
 
-Where the object holds them (`StateForm.owner`), each is a symbol, zero at first, in a section of its own. Where the caller does,
-they are members of `struct tosaic_m_state`, and those that are pinned to a pool of the structure `tosaic_m_<pool>_state`, to which
-that one has a pointer. Beside each variable there is a byte, its flag: whether it has been written. Initial values are
+Where the object holds them (`StateForm.owner`), each is a symbol, zero at first, in a section of its own. Where the caller
+does, they are members of `struct tosaic_m_state`, and those that are pinned to a pool of `struct tosaic_m_<pool>_state`, to
+which that one has a pointer. Beside each variable there is a byte, its flag: whether it has been written. Initial values are
 constants: a variable that has one, and whose flag is 0, is given it by the next function that uses it.
 """
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ...elements.expression import Buffer
 from ...graph.types import ITEM_SIZES, Array
 from ...loops.program import VariableUse
 from ...memory.buffers import aligned, own_alignment
+from ...memory.plan import PlannedVariable
 from .c_names import beside, c_type, distinct, written_member
 
 Owner = Literal["object", "caller"]
@@ -33,6 +34,8 @@ class StateForm:
     owner: Owner = "object"
 
     def __post_init__(self) -> None:
+        if self.namespace == "":
+            raise Problem("a namespace has no name", kind="option", help="leave it out: the variables are then the model's own")
         if self.namespace is not None and self.owner == "caller":
             raise Problem("variables that the caller holds have no symbols, and no namespace", kind="option",
                           help="leave out the namespace: instances that are given one structure share its variables")
@@ -104,7 +107,7 @@ class CVariable:
         return None if self.use.initial is None else self.use.initial.data
 
 
-# ---- structures of the caller -------------------------------------------------------------------------------------------
+# ---- structures of the caller ----------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class StateMember:
     """A member of a structure: `count` elements of a type of C; a pointer where it `points` to the structure of that tag."""
@@ -165,7 +168,7 @@ def pointer_member(pool: str) -> str:
 def caller_state(prefix: str, variables: Sequence[CVariable], pointer_bytes: int) -> CallerState:
     """The structures for these variables."""
     pinned: dict[str | None, list[Laid]] = {None: []}
-    for v in variables:
+    for v in sorted(variables, key=lambda v: v.name):
         pinned.setdefault(v.pool, []).append(Laid(v.member, v.element, v.count, v.nbytes, v.alignment, v.type))
     others = [structure(f"{prefix}_{beside(pool, 'state')}", pool, found) for pool, found in pinned.items() if pool]
     pointers = [Laid(pointer_member(s.pool), "void", 1, pointer_bytes, pointer_bytes, points=s.tag) for s in others if s.pool]
@@ -197,7 +200,8 @@ def structure(tag: str, pool: str | None, laid: Sequence[Laid]) -> StateStructur
         members.append(StateMember(m.name, m.type, m.count, end, m.nbytes, m.comment, m.points))
         end += m.nbytes
     alignment = max(m.alignment for m in laid)
-    return StateStructure(tag, pool, tuple(members), padded(members, end, alignment), alignment)
+    end = padded(members, end, alignment)
+    return StateStructure(tag, pool, tuple(members), end, alignment)
 
 
 def padded(members: list[StateMember], end: int, alignment: int) -> int:
@@ -209,21 +213,23 @@ def padded(members: list[StateMember], end: int, alignment: int) -> int:
     return end + missing
 
 
-# ---- the variables of a model --------------------------------------------------------------------------------------------
+# ---- the variables of a model ----------------------------------------------------------------------------------------
 def variables_of(uses: Sequence[VariableUse], form: StateForm, model: str, alignment: int,
-                 pools: Mapping[str, str]) -> dict[str, CVariable]:
-    """The variables of the programs of a model by name, each once, aligned to no more than `alignment`; `pools` are those that
-    they are pinned to. Raises a Problem where two declarations disagree, or one is another object's that cannot be found."""
-    found = distinct_uses(uses)
-    names = distinct(found, ("written",), [pointer_member(pool) for pool in pools.values()])
+                 pinned: Sequence[PlannedVariable], pools: Mapping[str, str]) -> dict[str, CVariable]:
+    """The variables of the programs of a model by name, each once, aligned to no more than `alignment`; `pools` are the names
+    in C of those that some are pinned to. Raises a Problem where two declarations disagree, or one is another object's that
+    cannot be found."""
+    found, places = distinct_uses(uses), {v.name: v for v in pinned}
+    names = distinct(found, ("written",), {pointer_member(pools[v.pool]) for v in pinned})
 
     def variable(name: str, use: VariableUse) -> CVariable:
-        buffer, namespace, pool = use.buffer, form.namespace or model, pools.get(name)
         refuse_alone(use, form)
+        buffer, namespace, place = use.buffer, form.namespace or model, places.get(name)
+        pool = pools[place.pool] if place else None
+        aligned_to = place.alignment if place else own_alignment(buffer.nbytes, ITEM_SIZES[buffer.dtype], alignment)
         symbol = variable_symbols(namespace, name).data
         section = f".bss.{symbol}" if pool is None else f".bss.tosaic_{model}_{pool}_state.{symbol}"
-        return CVariable(use, namespace, names[name], own_alignment(buffer.nbytes, ITEM_SIZES[buffer.dtype], alignment),
-                         form.namespace is not None, pool, section)
+        return CVariable(use, namespace, names[name], aligned_to, form.namespace is not None, pool, section)
     return {name: variable(name, use) for name, use in found.items()}
 
 
