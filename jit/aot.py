@@ -40,8 +40,8 @@ EMITTED = "object", "c"
 class ArtifactForm:
     """What becomes of a model besides an object and a header. A `self_contained` object has its workspace and constant pools
     inside; `library` is the object in a static library, too; `main` a C program that calls the model. Objects of one
-    `namespace` share variables of one name; `state` says who holds them, the object ("own") or the "caller". `emit` says whether
-    there is an "object", or "c" source in its place."""
+    `namespace` share variables of one name; `state` says who holds them, the object ("own") or the "caller". `emit` says
+    whether there is an "object", or "c" source in its place."""
     self_contained: bool = False
     library: bool = False
     main: bool = False
@@ -65,8 +65,9 @@ class ArtifactForm:
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """The files of a model, and what they amount to. `object` is the C source, where that is what was asked for; `needs`
-    are functions that it calls and does not define; `others` are the files besides these two. `pools` are those of all entry functions together."""
+    """The files of a model, and what they amount to. `object` is the C source, where that is what was asked for; `needs` are
+    functions that it calls and does not define; `others` are the files besides these two. `pools` are those of all entry
+    functions together."""
     object: Path
     header: Path
     needs: tuple[str, ...]
