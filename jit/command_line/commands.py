@@ -207,7 +207,8 @@ def compile(options: argparse.Namespace) -> Answer:
     """Write an object file or C source, and a C header of the entries."""
     from ...lowering.memory.pool_traffic import pool_traffic
     from .. import aot
-    form = aot.ArtifactForm(options.self_contained, options.library, options.main, options.namespace, options.state, options.emit)
+    form = aot.ArtifactForm(options.self_contained, options.library, options.main, options.namespace, options.state,
+                            options.emit)
     with Progress("reading") as progress:
         from ...lowering.options import for_object
         model, chosen = model_of(options, progress), for_object(options_with_target(options))

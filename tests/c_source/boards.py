@@ -9,15 +9,16 @@ import pytest
 from ..aot.machines import BARE, BOARD, HOST, MACHINES, Machine
 
 LX106 = Machine("lx106", "lx106", ("xtensa-lx106-elf-gcc", *BARE, "-T", str(BOARD / "lx106.ld")), (BOARD / "lx106.c",),
-                ("qemu-system-xtensa", "-M", "sim", "-cpu", "lx106", "-semihosting", "-nographic", "-monitor", "none", "-serial",
-                 "none", "-kernel"))
+                ("qemu-system-xtensa", "-M", "sim", "-cpu", "lx106", "-semihosting", "-nographic", "-monitor", "none",
+                 "-serial", "none", "-kernel"))
 LIBGCC = Path("-lgcc")
 """What a compiler's own library is called on its command line, behind the sources."""
 CORTEX_M4 = next(m for m in MACHINES if m.name == "cortex-m4")
 BARE_COMPILE = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-ffreestanding", "-c")
 COMPILERS = {
-    "gcc": ("gcc", "-O2"), "gcc without optimisation": ("gcc", "-O0"), "gcc for 32 bits": ("gcc", "-m32", "-msse2", "-mfpmath=sse", "-O2"),
-    "clang": ("clang", "-O2", "-Wno-unknown-warning-option"), "clang for RISC-V": ("clang", "--target=riscv32-unknown-elf", "-Os"),
+    "gcc": ("gcc", "-O2"), "gcc without optimisation": ("gcc", "-O0"),
+    "gcc for 32 bits": ("gcc", "-m32", "-msse2", "-mfpmath=sse", "-O2"),
+    "clang": ("clang", "-O2"), "clang for RISC-V": ("clang", "--target=riscv32-unknown-elf", "-Os"),
     "arm-none-eabi-gcc": ("arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16", "-Os"),
     "arm-none-eabi-gcc for Cortex-M0": ("arm-none-eabi-gcc", "-mcpu=cortex-m0", "-mthumb", "-O2"),
     "riscv64-unknown-elf-gcc": ("riscv64-unknown-elf-gcc", "-march=rv32imc", "-mabi=ilp32", "-O2"),

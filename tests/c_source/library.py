@@ -54,6 +54,7 @@ class Library:
         done = subprocess.run([*command, "-shared", "-fPIC", "model.c", "-lm", "-o", name], cwd=folder, capture_output=True,
                               text=True)
         assert done.returncode == 0, done.stderr[:4000]
+        self.pool: ctypes.Structure | None = None
         self.library = ctypes.CDLL(str(folder / name))
         self.pools = [aligned(p.nbytes, p.alignment, p.data) for p in self.interface.memories.pools]
 
@@ -82,7 +83,8 @@ class Library:
                 self.pools[entry.places[b].number][entry.places[b].offset:][:x.nbytes] = x.reshape(-1).view(np.uint8)
         for kind in ("workspace", "constant"):
             arguments[f"{kind}_pools"] = [m for p, m in zip(pools, self.pools) if p.kind == kind]
-        structures = [structure(arguments[s]) if s in arguments else None for s in self.interface.arguments(entry)]
+        pool = None if self.pool is None else ctypes.byref(self.pool)
+        structures = [structure(arguments[s]) if s in arguments else pool for s in self.interface.arguments(entry)]
         status = int(getattr(self.library, f"{entry.name}_run")(*structures))
         if entry.is_mapped:
             for b, x in zip(program.outputs, given):

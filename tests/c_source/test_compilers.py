@@ -22,7 +22,8 @@ SANITIZED = ("-fsanitize=address,undefined", "-fsanitize=float-cast-overflow,flo
 MODELS = ["counter.mlir", "corpus/f_while.mlir", "corpus/f_cond.mlir", "corpus/f_shape_ops.mlir", "corpus/f_mlp.mlir",
           "corpus/f_mobilenet_block_int8.mlir", "corpus/f_attention_block_int8.mlir", "corpus/v_lstm.mlir",
           "corpus/f_lstm_cell_int8.mlir", "okay_nabu"]
-INTEGERS = ["corpus/f_while.mlir", "corpus/f_shape_ops.mlir", "corpus/f_mobilenet_block_int8.mlir", "corpus/f_lstm_cell_int8.mlir"]
+INTEGERS = ["corpus/f_while.mlir", "corpus/f_shape_ops.mlir", "corpus/f_mobilenet_block_int8.mlir",
+            "corpus/f_lstm_cell_int8.mlir"]
 
 
 def model_of(name: str) -> tosaic.Model:

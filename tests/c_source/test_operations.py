@@ -78,7 +78,8 @@ def of_vectors(op: str, types: tuple[Type, ...], result: Type, steps: int = 8) -
 def test_operations_of_several_types_agree_with_the_interpreter(tmp_path: Path) -> None:
     i32, i64 = Type("int32"), Type("int64")
     quarter = Type("int8", 64)
-    functions = [of_vectors("multiply_high", (i32, i32, i64), i32, 64), of_vectors("multiply_high_nudged", (i32, i32, i64), i32, 64),
+    functions = [of_vectors("multiply_high", (i32, i32, i64), i32, 64),
+                 of_vectors("multiply_high_nudged", (i32, i32, i64), i32, 64),
                  of_vectors("multiply_high", (Type("int32", 4),) * 2 + (Type("int64", 4),), Type("int32", 4), 32),
                  of_vectors("dot4", (Type("int32", 4), Type("uint8", 16), Type("int8", 16)), Type("int32", 4)),
                  of_vectors("dot4", (i32, Type("uint8", 4), Type("int8", 4)), i32),
@@ -103,9 +104,9 @@ def test_scaling_by_powers_of_two_rounds_once(tmp_path: Path) -> None:
 
 def test_literals_of_every_dtype_keep_their_value(tmp_path: Path) -> None:
     b = Builder("literals")
-    for dtype, numbers in LITERALS.items():
-        out = Buffer(dtype, dtype, (5 * len(numbers),), "result")
-        for i, x in enumerate(numbers):
+    for dtype, literals in LITERALS.items():
+        out = Buffer(dtype, dtype, (5 * len(literals),), "result")
+        for i, x in enumerate(literals):
             b.store(out, Affine.of(5 * i), Literal(x, Type(dtype)))
             b.store(out, Affine.of(5 * i + 1), Literal(x, Type(dtype, 4)))
     f = b.finish()

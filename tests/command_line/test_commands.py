@@ -271,6 +271,16 @@ def test_a_processor_alone_says_the_machine(tosaic: Any, model: str, tmp_path: P
     assert code == 2 and " cortex-m33?" in err
 
 
+def test_compile_writes_c_source_in_place_of_the_object(tosaic: Any, model: str, tmp_path: Path) -> None:
+    code, out, _ = tosaic("compile", model, "-o", tmp_path, "--emit", "c", "--name", "m")
+    assert code == 0 and sorted(p.name for p in tmp_path.glob("*m.*")) == ["m.c", "tosaic_m.h"] and "m.c:" in out
+    assert "c99-unknown-none, any" in (tmp_path / "tosaic_m.h").read_text()
+    assert tosaic("compile", model, "-o", tmp_path, "--emit", "c", "--name", "m", "--target", "esp32-s3")[0] == 0
+    assert "esp32-s3" in (tmp_path / "tosaic_m.h").read_text()
+    code, _, err = tosaic("compile", model, "-o", tmp_path, "--emit", "c", "--library")
+    assert code == 2 and "a static library has objects" in err
+
+
 def test_compile_says_whose_the_variables_are(tosaic: Any, model: str, tmp_path: Path) -> None:
     for name, options in (("own", ()), ("shared", ("--namespace", "a.b")), ("held", ("--state", "caller", "--main"))):
         assert tosaic("compile", model, "-o", tmp_path, "--entry", "main", "--name", name, *options)[0] == 0

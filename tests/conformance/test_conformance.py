@@ -81,6 +81,21 @@ def remove_other_days(day: int) -> None:
             shutil.rmtree(old, ignore_errors=True)
 
 
+SHARE = 12
+"""C source is asked for as many parts of the tests of 1.0, another one each day: each test is a run of gcc."""
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc")
+def test_what_the_suite_expects_comes_from_c_source(tmp_path: Path) -> None:
+    tools()
+    outcomes, part = tmp_path / "outcomes.json", datetime.date.today().toordinal() % SHARE + 1
+    result = conformance("--selection", "ci", "--shard", f"{part}/{SHARE}", "--jobs", "1", "--c", "--json", str(outcomes))
+    assert result.returncode == 0, f"{result.stdout}\n{result.stderr[-2000:]}"
+    records = [json.loads(line) for line in outcomes.read_text().splitlines()]
+    assert len(records) >= TESTS["1.0"] // SHARE and {record["engine"] for record in records} == {"c"}
+    assert {record["result"] for record in records} == {"expected_pass", "expected_failure"}
+
+
 def test_a_folder_of_tests_is_run_whole() -> None:
     tools()
     assert conformance("--selection", "ci", "--operators", "abs").returncode == 0

@@ -57,8 +57,8 @@ class CDriver:
         return f"const struct {self.prefix}_frame *frame"
 
     def definitions(self) -> list[str]:
-        """All functions and tables; the last one is the driver's entry, `<prefix>_steps`, or `<prefix>_guarded` where a run that
-        fails must bring variables back."""
+        """All functions and tables; the last one is the driver's `entry`: `<prefix>_steps`, or `<prefix>_guarded` where a run
+        that fails must bring variables back."""
         check_outputs(self.program)
         rollback = rollback_of(self.program)
         body = self.steps(self.program.steps, 1)
@@ -118,13 +118,13 @@ class CDriver:
             return []
         t = "uint16_t" if max(max(row) for row in self.table) < 1 << 16 else "uint32_t"
         rows = ",\n".join(f"{INDENT}{{{kernel}, {low}, {high}}}" for kernel, low, high in self.table)
-        given = ", task" if self.task else ""
+        given, p = ", task" if self.task else "", self.prefix
         return [f"/* Calls of kernels: number, first row, end row. */\n"
                 f"static const struct {{ {t} kernel, low, high; }} {self.prefix}_table[{len(self.table)}] = {{\n{rows}\n}};",
                 f"static void {self.prefix}_walk({self.frame}, int_fast32_t first, int_fast32_t end{self.task}) {{\n"
                 f"    for (int_fast32_t i = first; i < end; ++i)\n"
-                f"        {self.prefix}_kernel(frame, {self.prefix}_table[i].kernel, (int_fast32_t){self.prefix}_table[i].low,\n"
-                f"            (int_fast32_t){self.prefix}_table[i].high{given});\n}}"]
+                f"        {p}_kernel(frame, {p}_table[i].kernel, (int_fast32_t){p}_table[i].low,\n"
+                f"            (int_fast32_t){p}_table[i].high{given});\n}}"]
 
     # ---- steps -------------------------------------------------------------------------------------------------------
     def steps(self, steps: Sequence[Step], depth: int) -> list[str]:
@@ -218,8 +218,8 @@ class CDriver:
         condition = "1" if rollback.always else " || ".join(f"{self.places.flags[b]} == 0" for b in rollback.checked)
         return "\n".join([f"static int32_t {self.entry}({self.frame}) {{", f"    const int keeps = {condition};",
                           "    int32_t status;", "    if (keeps) {", *keep, "    }",
-                          f"    status = {self.prefix}_steps(frame);", "    if (status != TOSAIC_OK && keeps) {", *undo, "    }",
-                          "    return status;", "}"])
+                          f"    status = {self.prefix}_steps(frame);", "    if (status != TOSAIC_OK && keeps) {", *undo,
+                          "    }", "    return status;", "}"])
 
     def copies(self, rollback: Rollback, back: bool, depth: int) -> list[str]:
         assert self.places.rollback is not None, f"{self.program.name} has no room to keep its variables in"

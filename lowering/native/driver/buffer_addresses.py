@@ -1,6 +1,6 @@
-"""Where a program finds its memory, and the code that computes an address in an arena: base + offset, a
-getelementptr of bytes. The base is a pointer of the frame, or a symbol of the module. Kernels are given these addresses; those of elements are computed in
-them (`llvm.emit`, `llvm.pointers`).
+"""Where a program finds its memory, and the code that computes an address in an arena: base + offset, a getelementptr of
+bytes. The base is a pointer of the frame, or a symbol of the module. Kernels are given these addresses; those of elements are
+computed in them (`llvm.emit`, `llvm.pointers`).
 
 The *frame* is what a run is given, as a function finds its locals in a call frame: an array of pointers, to arguments, results,
 variables, the pools of the arena, and constants. It is made before the run (by the runtime in this process, by an entry

@@ -1,5 +1,5 @@
-"""Oracle: the object file, or the C source, does what the graph means, called through its C interface, and writes nothing outside its
-outputs and its pools.
+"""Oracle: the object file, or the C source, does what the graph means, called through its C interface, and writes nothing
+outside its outputs and its pools.
 """
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from tosaic.runtime.errors import Problem
 
 from .native import Guarded
 from .reference import Outcome, Requirement
-
 
 C_FLAGS = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1", "-fPIC", "-fsanitize=undefined",
            "-fsanitize=float-cast-overflow", "-fno-sanitize-recover=all")
@@ -52,7 +51,8 @@ class Library:
                          form=ArtifactForm(emit=emit))
         path = folder / "fuzz.so"
         command = ["gcc", *C_FLAGS] if emit == "c" else ["gcc"]
-        done = subprocess.run([*command, "-shared", "-o", str(path), str(artifact.object), "-lm"], capture_output=True, text=True)
+        done = subprocess.run([*command, "-shared", "-o", str(path), str(artifact.object), "-lm"], capture_output=True,
+                              text=True)
         assert done.returncode == 0, done.stderr[:2000]
         self.lowered, self.code = lowered, ctypes.CDLL(str(path))
         self.code.tosaic_fuzz_run.restype = ctypes.c_int32
