@@ -70,7 +70,7 @@ def test_steps_of_a_loop_are_counted_as_they_run() -> None:
 
 
 def test_what_finds_no_room_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timed_driver, "MOST", 4)
+    monkeypatch.setattr(timed_driver, "MAX_NOTES", 4)
     lowered, profile = profiled("f_mobilenet_block_int8")
     steps = len(lowered.kernels.kernels)
     assert len(profile.spans) == 4 and profile.dropped == steps - 4
