@@ -79,8 +79,8 @@ def initial_values(interface: CInterface, constants: Constants) -> list[str]:
         assert v.use.initial is not None and v.initial is not None
         data, flag = (place(interface, v.name, STATE_ARGUMENT) for place in (variable_data, variable_flag))
         contents = bytes_of(v.initial)
-        give = f"COPY({data}, {constants.name(v.use.initial)}, {len(contents)})" if any(contents) else (
-            f"FILL({data}, 0, {v.nbytes})")
+        give = f"COPY({data}, {constants.name(v.use.initial)}, {len(contents)})" if len(set(contents)) > 1 else (
+            f"FILL({data}, {contents[0] if contents else 0}, {v.nbytes})")
         lines += [f"    if ({flag} == 0) {{", f"        {give};", f"        {flag} = 1;", "    }"]
     return ["\n".join([f"static void {interface.prefix}_initialize({given(interface)}) {{", *lines, "}"])]
 
