@@ -77,10 +77,9 @@ TABLE = """
 #include <stdio.h>
 static void show(const struct tosaic_tensor *t) {
     int32_t i;
-    size_t n;
     printf("%s %d %d", t->name, (int)t->dtype, (int)t->rank);
     for (i = 0; i < t->rank; ++i) printf(" %ld/%ld", (long)t->shape[i], (long)t->strides[i]);
-    for (n = 0; n < t->scale_count; ++n) printf(" %a:%ld", (double)t->scales[n], (long)t->zero_points[n]);
+    for (i = 0; i < t->scale_count; ++i) printf(" %a:%ld", (double)t->scales[i], (long)t->zero_points[i]);
     printf(" axis %d\\n", (int)t->axis);
 }
 int main(void) {

@@ -25,16 +25,6 @@ WIDE = ("int32", "uint32")
 """Storage whose differences are no float without rounding: these functions take 64-bit integers and doubles."""
 
 COMMON = """\
-#ifndef TOSAIC_STATIC_ASSERT
-#if defined(__cplusplus)
-#define TOSAIC_STATIC_ASSERT(condition, text) static_assert(condition, text)
-#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
-#define TOSAIC_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
-#else
-#define TOSAIC_STATIC_ASSERT(condition, text) extern const char tosaic_assertion[(condition) ? 1 : -1]
-#endif
-#endif
-
 #ifndef TOSAIC_TENSOR
 #define TOSAIC_TENSOR
 /* What stores the elements of a tensor. Floats of 16 bits and less are stored in unsigned integers of their size. */
@@ -47,17 +37,17 @@ enum tosaic_dtype {
    is -1 otherwise. */
 struct tosaic_tensor {
     const char *name;
-    enum tosaic_dtype dtype;
-    int32_t rank;
     const int32_t *shape;
     const int32_t *strides;
-    size_t scale_count;
     const float *scales;
     const int64_t *zero_points;
+    enum tosaic_dtype dtype;
+    int32_t rank;
+    int32_t scale_count;
     int32_t axis;
 };
 
-TOSAIC_STATIC_ASSERT(sizeof(float) == 4 && sizeof(int8_t) == 1, "floats have 32 bits, bytes have 8");
+TOSAIC_ASSERT(sizeof(float) == 4 && sizeof(int8_t) == 1, tosaic_floats_have_32_bits_and_bytes_8);
 
 /* The integer nearest to real / scale, halves away from 0, plus the zero point, from low to high; a NaN is the zero point. */
 static inline int32_t tosaic_quantize(float real, float scale, int32_t zero_point, int32_t low, int32_t high) {
@@ -121,7 +111,7 @@ def assertions(entry: CEntry, kind: str, names: Mapping[Buffer, str]) -> list[st
     for buffer, name in names.items():
         size = f"{entry.name.upper()}_{kind.upper()}_{macro(name)}_SIZE"
         product = " * ".join([f"sizeof({c_type(buffer.dtype)})", *map(str, buffer.shape)])
-        lines.append(f'TOSAIC_STATIC_ASSERT({size} == {product}, "a row-major {kind}");')
+        lines.append(f"TOSAIC_ASSERT({size} == {product}, {entry.name}_{kind}_{name}_is_row_major);")
     return ["\n".join(lines)] if lines else []
 
 
@@ -155,7 +145,7 @@ def described(number: int, buffer: Buffer, numbers: Quantization | None) -> tupl
                    f"int64_t zero_points_{number}[] = {listed(numbers.zero_points)}"]
         scales, zeros, count = f"scales_{number}", f"zero_points_{number}", len(numbers.scales)
         axis = -1 if numbers.axis is None else numbers.axis
-    row = [c_string(buffer.name), DTYPES[buffer.dtype], len(buffer.shape), shape, strides, count, scales, zeros, axis]
+    row = [c_string(buffer.name), shape, strides, scales, zeros, DTYPES[buffer.dtype], len(buffer.shape), count, axis]
     return arrays, listed(row)
 
 
