@@ -22,6 +22,7 @@ from ..lowering.native.c_object.header_sections import constant_file
 from ..lowering.native.c_object.interface import CInterface
 from ..lowering.native.c_object.object_module import object_text
 from ..lowering.native.c_object.pools import CPool
+from ..lowering.native.c_object.variables import Owner, StateForm
 from ..lowering.target.presets import host
 from ..lowering.target.target import Target
 from ..runtime.errors import Problem, unwritten
@@ -30,13 +31,26 @@ if TYPE_CHECKING:
     from .stage_data import LoweredData
 
 
+STATES: Mapping[str, Owner] = {"own": "object", "caller": "caller"}
+"""Who holds the variables, as users say it."""
+
+
 @dataclass(frozen=True, slots=True)
 class ArtifactForm:
     """What becomes of a model besides an object and a header. A `self_contained` object has its workspace and constant pools
-    inside; `library` is the object in a static library, too; `main` a C program that calls the model."""
+    inside; `library` is the object in a static library, too; `main` a C program that calls the model. Objects of one `namespace`
+    share variables of one name; `state` says who holds them, the object (`own`) or its `caller`."""
     self_contained: bool = False
     library: bool = False
     main: bool = False
+    namespace: str | None = None
+    state: str = "own"
+
+    @property
+    def variables(self) -> StateForm:
+        if self.state not in STATES:
+            raise Problem(f"state is {self.state!r}", kind="option", help=f"it may be {' or '.join(STATES)}")
+        return StateForm(self.namespace, STATES[self.state])
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +78,7 @@ def save(entries: Sequence[LoweredData], directory: str | os.PathLike[str], name
     programs = [(e.program, e.plan) for e in entries]
     elements = {buffer: element for e in entries for buffer, element in e.elements().items()}
     quantized = {buffer: element for e in entries for buffer, element in e.quantized().items()}
-    interface = CInterface(name, programs, entries[0].target, elements, quantized, form.self_contained)
+    interface = CInterface(name, programs, entries[0].target, elements, quantized, form.self_contained, form.variables)
     return write_interface(interface, directory, form)
 
 
@@ -78,7 +92,7 @@ def write(programs: Program | Sequence[tuple[Program, Plan]], plan: Plan | None,
     machine. Raises a Problem where names clash in C, pools are too small for all programs together, or a file cannot be
     written.
     """
-    interface = CInterface(name, pairs(programs, plan), target or host(), elements, quantized, form.self_contained)
+    interface = CInterface(name, pairs(programs, plan), target or host(), elements, quantized, form.self_contained, form.variables)
     return write_interface(interface, directory, form)
 
 

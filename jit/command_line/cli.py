@@ -124,6 +124,9 @@ def parser() -> argparse.ArgumentParser:
     compile_.add_argument("-o", "--output", metavar="DIR", default=".", help="where to write (default: here)")
     compile_.add_argument("--name", help="name in C (default: the model's)")
     compile_.add_argument("--self-contained", action="store_true", help="the object has its own workspace and constants")
+    compile_.add_argument("--namespace", metavar="NS", help="share variables of one name with other objects of this namespace")
+    compile_.add_argument("--state", choices=("own", "caller"), default="own",
+                          help="who holds the variables: the object, or the caller of each function (default: own)")
     compile_.add_argument("--library", action="store_true", help="write a static library, too")
     compile_.add_argument("--main", action="store_true", help="write a main.c that calls the model, to start from")
     add_target(compile_)

@@ -211,7 +211,7 @@ def compile(options: argparse.Namespace) -> Answer:
             progress.update(f"compiling {entry.name}")
             lowered.append(entry.lower(chosen))
         name = options.name or (Path(options.model).stem if options.model != "-" else "") or "model"
-        form = aot.ArtifactForm(options.self_contained, options.library, options.main)
+        form = aot.ArtifactForm(options.self_contained, options.library, options.main, options.namespace, options.state)
         written = aot.save(lowered, options.output, name, form)
     lines = [f"{path}: {path.stat().st_size:,} bytes" for path in written.paths]
     plans = [(entry.program.name, entry.plan) for entry in lowered]

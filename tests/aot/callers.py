@@ -53,14 +53,23 @@ class Caller:
     def prefix(self) -> str:
         return self.artifact.header.stem
 
+    @property
+    def holds_state(self) -> bool:
+        """Whether the program holds the memory of the variables."""
+        return self.form.state == "caller" and any(e.program.variables for e in self.entries)
+
     def source(self, calls: Sequence[tuple[int, Sequence[Array]]]) -> str:
         """The program for calls of an entry (by number) with its inputs; it prints each output in hexadecimal, on a
         line."""
         self.lines = [FRAME.replace("HEADER", self.artifact.header.name)]
         for kind in ("workspace", "constant"):
             self.pools(kind, [p for p in self.artifact.pools if p.kind == kind and not self.form.self_contained])
+        start = f"{self.prefix}_reset()"
+        if self.holds_state:
+            self.lines += [f"static struct {self.prefix}_state state;"]
+            start = f"{self.prefix}_init(&state)"
         bodies = [self.call(number, entry, inputs) for number, (entry, inputs) in enumerate(calls)]
-        return "\n".join([*self.lines, "int main(void) {", "    int code = 0;", f"    {self.prefix}_reset();", *bodies,
+        return "\n".join([*self.lines, "int main(void) {", "    int code = 0;", f"    if ({start}) return 4;", *bodies,
                           "    return 0;", "}", ""])
 
     def pools(self, kind: str, pools: Sequence[CPool]) -> None:
@@ -112,9 +121,10 @@ class Caller:
         return f"    if ((code = call{number}()) != 0) return code;"
 
     def passed(self, entry: Lowered, is_mapped: bool) -> list[str]:
+        state = ["&state"] if self.holds_state and entry.program.variables else []
         own = [] if is_mapped else [f"&{kind}" for kind in ("inputs", "outputs") if getattr(entry.program, kind)]
         kinds = [] if self.form.self_contained else dict.fromkeys(p.kind for p in self.artifact.pools)
-        return [*own, *(f"&{kind}_pools" for kind in kinds)]
+        return [*state, *own, *(f"&{kind}_pools" for kind in kinds)]
 
     def arrays(self, number: int, kind: str, inputs: Sequence[Array], sizes: Sequence[str]) -> None:
         for i, size in enumerate(sizes):

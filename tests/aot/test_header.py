@@ -75,7 +75,7 @@ int main(void) {
     outputs.new_ = y;
     outputs.new_size = sizeof y;
     if (tosaic_my_model_1_run(&inputs, &outputs, 0) != TOSAIC_MY_MODEL_1_FAULT_1) return 1;
-    return tosaic_variable_my_state_1[0] != 0;
+    return tosaic_my_model_1_variable_my_x20_state_x2f_1[0] != 0;
 }"""
     build(tmp_path, source, [artifact], language)
 
@@ -92,49 +92,20 @@ def problem(programs: list[Programs], folder: Path) -> str:
     return str(caught.value)
 
 
-def test_two_inputs_of_one_name_in_c_are_a_problem(tmp_path: Path) -> None:
-    p = Programs()
-    p.input("a.b")
-    p.input("a_b")
-    assert problem([p], tmp_path) == ("error[symbol]: inputs of main: a.b and a_b are both called A_B in C\n"
-                                      "  help: rename one of them in the model")
-
-
-def test_two_entry_functions_of_one_name_in_c_are_a_problem(tmp_path: Path) -> None:
-    p, q = Programs("step.1"), Programs("step_1")
+def test_an_entry_function_that_is_called_as_a_variable_is_a_problem(tmp_path: Path) -> None:
+    p, q = Programs("variable_a"), Programs("other")
     p.input("x")
     q.input("x")
-    assert problem([p, q], tmp_path) == ("error[symbol]: two symbols of the object are called tosaic_demo_step_1_run\n"
-                                         "  help: rename an entry function, a variable or a pool of the model")
-
-
-def test_names_that_differ_in_case_only_are_a_problem(tmp_path: Path) -> None:
-    p, q, r = Programs(), Programs("step"), Programs("Step")
-    p.input("alpha")
-    p.input("Alpha")
-    q.input("x")
-    r.input("x")
-    assert problem([p], tmp_path) == ("error[symbol]: inputs of main: alpha and Alpha are both called ALPHA in C\n"
-                                      "  help: rename one of them in the model")
-    assert problem([q, r], tmp_path) == (
-        "error[symbol]: two macros of the header are called TOSAIC_DEMO_STEP_INPUT_X_SIZE\n"
-        "  help: rename an entry function, an input, an output or a pool of the model")
-
-
-def test_two_variables_of_one_name_in_c_are_a_problem(tmp_path: Path) -> None:
-    p = Programs()
-    p.input("x")
-    p.variable("a.b")
-    p.variable("a b")
-    assert problem([p], tmp_path) == ("error[symbol]: variables a.b and a b are both called A_B in C\n"
-                                      "  help: rename one of them in the model")
-
-
-def test_a_variable_that_is_called_as_another_ones_flag_is_a_problem(tmp_path: Path) -> None:
-    p = Programs()
-    p.input("x")
-    p.variable("a")
-    p.variable("a_is_written")
-    assert problem([p], tmp_path) == (
-        "error[symbol]: two symbols of the object are called tosaic_variable_a_is_written\n"
+    p.variable("a_run")
+    assert problem([p, q], tmp_path) == (
+        "error[symbol]: two symbols of the object are called tosaic_demo_variable_a_run\n"
         "  help: rename an entry function, a variable or a pool of the model")
+
+
+def test_two_macros_of_one_name_are_a_problem(tmp_path: Path) -> None:
+    p, q = Programs("a_input_y"), Programs("a")
+    p.input("x")
+    q.input("y_input_x")
+    assert problem([p, q], tmp_path) == (
+        "error[symbol]: two macros of the header are called TOSAIC_DEMO_A_INPUT_Y_INPUT_X_SIZE\n"
+        "  help: rename an entry function, an input, an output or a pool of the model")

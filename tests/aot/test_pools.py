@@ -79,28 +79,6 @@ def test_an_output_that_another_one_is_made_of_lasts_until_the_run_ends() -> Non
     assert places["y"][1] <= places["z"][0] or places["z"][1] <= places["y"][0]
 
 
-@pytest.mark.parametrize(("pools", "message"), [
-    (("a.b", "a_b"), "workspace pools a.b and a_b are both called A_B in C"),
-    (("ram", "RAM"), "workspace pools ram and RAM are both called RAM in C"),
-    (("ram", "ram_size"), "workspace pools ram_size is what C calls the size of ram")])
-def test_pools_of_one_name_in_c_are_a_problem(tmp_path: Path, pools: tuple[str, ...], message: str) -> None:
-    program = small()
-    planned = plan(program, Memory(pools=tuple(map(Pool, pools))))
-    with pytest.raises(Problem) as caught:
-        write(program, planned, tmp_path, "demo")
-    assert str(caught.value) == f"error[symbol]: {message}\n  help: rename one of the pools" and not list(tmp_path.iterdir())
-
-
-def test_an_input_that_is_called_as_another_ones_size_is_a_problem(tmp_path: Path) -> None:
-    p = Programs()
-    x, y = p.input("x"), p.output("y")
-    p.input("x_size")
-    program = p.program(p.compute(y, copy, x))
-    with pytest.raises(Problem) as caught:
-        write(program, plan(program), tmp_path, "demo")
-    assert "inputs of main: x_size is what C calls the size of x" in str(caught.value)
-
-
 def undoing(folder: Path, *pools: Pool) -> Artifact:
     """A program that copies its variables before a run that may fail: 64 bytes for two of 32, and two flags."""
     p = Programs()

@@ -9,7 +9,7 @@ import tosaic
 from tosaic.jit.aot import Artifact
 
 from .c_programs import build, languages, needs_gcc, run, undefined
-from .test_state import COUNT, counting
+from .test_state import COUNT, SHARED, counting
 
 pytestmark = needs_gcc
 DATA = Path(__file__).parents[1] / "data"
@@ -127,7 +127,7 @@ int32_t other(void) {
     unsigned char state[TOSAIC_DOWN_STATE_SIZE];
     return tosaic_down_save_state(state, sizeof state);
 }"""
-    artifacts = [counting(tmp_path, "up"), counting(tmp_path, "down", dtype="int32")]
+    artifacts = [counting(tmp_path, "up", form=SHARED), counting(tmp_path, "down", dtype="int32", form=SHARED)]
     (tmp_path / "other.c").write_text(other)
     assert run(build(tmp_path, source, artifacts, flags=[str(tmp_path / "other.c")])) == b"0 -3"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tosaic.jit.aot import Artifact, write
+from tosaic.jit.aot import Artifact, ArtifactForm, write
 from tosaic.lowering.memory.planner import plan
 from tosaic.runtime.errors import Problem
 
@@ -17,13 +17,15 @@ X = np.arange(8, dtype=np.float32)
 
 
 def counting(folder: Path, name: str, initial: int = 5, step: int = 1, dtype: str = "int64",
-             variable: str = "counter") -> Artifact:
+             variable: str = "counter", form: ArtifactForm = ArtifactForm()) -> Artifact:
     """result = counter = counter + step."""
     p = Programs("count")
     v, r = p.variable(variable, (1,), dtype, initial), p.output("result", (1,), dtype)
     program = p.program(*p.write(v, plus(step, dtype), v), p.compute(r, copy, v))
-    return write(program, plan(program), folder, name)
+    return write(program, plan(program), folder, name, form=form)
 
+
+SHARED = ArtifactForm(namespace="shared")
 
 COUNT = r"""
 static long long count_NAME(void) {
@@ -41,22 +43,22 @@ static long long count_NAME(void) {
 def test_a_variable_is_kept_and_reset(tmp_path: Path, language: str) -> None:
     source = ('#include <stdio.h>\n#include "tosaic_demo.h"\n' + COUNT.replace("NAME", "demo") + r"""
 int main(void) {
-    printf("%d %lld ", (int)tosaic_variable_counter_is_written, (long long)tosaic_variable_counter[0]);
+    printf("%d %lld ", (int)tosaic_demo_written_counter, (long long)tosaic_demo_variable_counter[0]);
     printf("%lld ", count_demo());
     printf("%lld ", count_demo());
-    tosaic_variable_counter[0] = 70;
+    tosaic_demo_variable_counter[0] = 70;
     printf("%lld ", count_demo());
     tosaic_demo_reset();
     printf("%lld", count_demo());
     return 0;
 }""")
     artifact = counting(tmp_path, "demo")
-    assert run(build(tmp_path, source, [artifact], language)) == b"1 5 6 7 71 6"
+    assert run(build(tmp_path, source, [artifact], language)) == b"0 0 6 7 71 6"
     assert undefined(artifact) <= {"memcpy", "memset"} and artifact.variable_bytes == 8
 
 
 @languages
-def test_two_objects_share_a_variable(tmp_path: Path, language: str) -> None:
+def test_two_objects_of_one_namespace_share_a_variable(tmp_path: Path, language: str) -> None:
     source = ('#include <stdio.h>\n#include "tosaic_up.h"\n#include "tosaic_down.h"\n'
               + COUNT.replace("NAME", "up") + COUNT.replace("NAME", "down") + r"""
 int main(void) {
@@ -67,7 +69,7 @@ int main(void) {
     printf("%lld", count_up());
     return 0;
 }""")
-    artifacts = [counting(tmp_path, "up", step=10), counting(tmp_path, "down", step=-1)]
+    artifacts = [counting(tmp_path, "up", step=10, form=SHARED), counting(tmp_path, "down", step=-1, form=SHARED)]
     assert run(build(tmp_path, source, artifacts, language)) == b"15 14 24 15"
 
 
@@ -89,7 +91,7 @@ int32_t other(void) {
     outputs.result_size = sizeof result;
     return tosaic_down_run(&outputs, 0);
 }"""
-    artifacts = [counting(tmp_path, "up"), counting(tmp_path, "down", dtype="int32")]
+    artifacts = [counting(tmp_path, "up", form=SHARED), counting(tmp_path, "down", dtype="int32", form=SHARED)]
     (tmp_path / "other.c").write_text(other)
     built = build(tmp_path, source, artifacts, flags=[str(tmp_path / "other.c")])
     assert run(built) == b"6 -3 7"
@@ -154,15 +156,15 @@ int main(void) {
     outputs.y = y;
     outputs.y_size = sizeof y;
     printf("%d ", (int)(tosaic_demo_run(&inputs, &outputs, &pools) == TOSAIC_DEMO_FAULT_1));
-    printf("%g %d %d ", (double)tosaic_variable_kept[7], (int)tosaic_variable_kept_is_written,
-           (int)tosaic_variable_fresh_is_written);
-    tosaic_variable_missing[0] = 3;
-    tosaic_variable_missing_is_written = 1;
+    printf("%g %d %d ", (double)tosaic_demo_variable_kept[7], (int)tosaic_demo_written_kept,
+           (int)tosaic_demo_written_fresh);
+    tosaic_demo_variable_missing[0] = 3;
+    tosaic_demo_written_missing = 1;
     printf("%d ", (int)tosaic_demo_run(&inputs, &outputs, &pools));
-    printf("%g %g %d ", (double)y[0], (double)tosaic_variable_kept[7], (int)tosaic_variable_fresh_is_written);
+    printf("%g %g %d ", (double)y[0], (double)tosaic_demo_variable_kept[7], (int)tosaic_demo_written_fresh);
     tosaic_demo_reset();
-    printf("%g %d %d ", (double)tosaic_variable_kept[7], (int)tosaic_variable_fresh_is_written,
-           (int)tosaic_variable_missing_is_written);
+    printf("%g %d %d ", (double)tosaic_demo_variable_kept[7], (int)tosaic_demo_written_fresh,
+           (int)tosaic_demo_written_missing);
     printf("%d", (int)(tosaic_demo_run(&inputs, &outputs, &pools) == TOSAIC_DEMO_FAULT_1));
     return 0;
 }
@@ -194,13 +196,13 @@ int main(void) {
     x[7] = 100;
     d = 0;
     printf("%d ", (int)(tosaic_demo_run(&inputs, &outputs, &pools) == TOSAIC_DEMO_FAULT_2));
-    printf("%g ", (double)tosaic_variable_kept[7]);
+    printf("%g ", (double)tosaic_demo_variable_kept[7]);
     c = 0;
     printf("%d ", (int)(tosaic_demo_run(&inputs, &outputs, &pools) == TOSAIC_DEMO_FAULT_1));
-    printf("%g ", (double)tosaic_variable_kept[7]);
+    printf("%g ", (double)tosaic_demo_variable_kept[7]);
     c = d = 1;
     printf("%d ", (int)tosaic_demo_run(&inputs, &outputs, &pools));
-    printf("%g", (double)tosaic_variable_kept[7]);
+    printf("%g", (double)tosaic_demo_variable_kept[7]);
     return 0;
 }
 """

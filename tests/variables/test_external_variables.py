@@ -258,12 +258,14 @@ int main(void) {
     written.result0 = y; written.result0_size = sizeof y;
     found.result0 = z; found.result0_size = sizeof z;
     printf("%d ", (int)tosaic_reader_run(&found, 0));
+    if (tosaic_writer_reset()) return 1;
+    printf("%d ", (int)tosaic_reader_run(&found, 0));
     printf("%g %g ", (double)z[0], (double)z[1]);
     if (tosaic_writer_run(&inputs, &written, 0)) return 1;
     tosaic_reader_reset();
     printf("%d ", (int)tosaic_reader_run(&found, 0));
     printf("%g %g ", (double)z[0], (double)z[1]);
-    tosaic_variable_v_is_written = 0;
+    tosaic_demo_written_v = 0;
     printf("%d", (int)tosaic_reader_run(&found, 0));
     return 0;
 }"""
@@ -276,8 +278,16 @@ def test_an_object_reads_the_variable_of_another_object(tmp_path: Path, language
     for name, text in (("writer", WRITER), ("reader", READER)):
         path = tmp_path / f"{name}.mlir"
         path.write_text(text)
-        artifacts.append(tosaic.load(path).save(tmp_path, name))
+        artifacts.append(tosaic.load(path).save(tmp_path, name, namespace="demo"))
     header = artifacts[1].header.read_text()
     assert "in another object" in header and "save_state" not in header
-    assert {"tosaic_variable_v", "tosaic_variable_v_is_written", "tosaic_variable_v_type"} <= undefined(artifacts[1])
-    assert run(build(tmp_path, C_SOURCE, artifacts, language)) == b"0 1 2 0 2 3 1"
+    assert {"tosaic_demo_variable_v", "tosaic_demo_written_v", "tosaic_demo_type_v"} <= undefined(artifacts[1])
+    assert run(build(tmp_path, C_SOURCE, artifacts, language)) == b"1 0 1 2 0 2 3 1"
+
+
+@pytest.mark.parametrize("state", ["own", "caller"])
+def test_an_object_of_its_own_cannot_read_the_variable_of_another(tmp_path: Path, state: str) -> None:
+    (tmp_path / "reader.mlir").write_text(READER)
+    with pytest.raises(Problem, match="variable v is declared by another program") as caught:
+        tosaic.load(tmp_path / "reader.mlir").save(tmp_path, "reader", state=state)
+    assert "namespace" in str(caught.value) and not list(tmp_path.glob("*.o"))

@@ -1,11 +1,17 @@
 """Names and types as C has them: of tensors, pools, variables and entry functions, in the code of an object (`entry`, `state`)
 and in its header (`header`).
+
+Two spellings. Symbols are seen by all of a program, so what comes from a model is spelled such that distinct names stay
+distinct (`runtime/c_symbols`). Members of structures and macros are seen beside each other only: they are spelled as a reader would
+(`c_name`), and where two of one model would be the same, those two are spelled as in symbols (`distinct`).
 """
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
+from ....runtime.c_symbols import escape, spelled_apart
 from ....runtime.errors import Problem
 from ...elements.expression import Buffer
 
@@ -20,6 +26,10 @@ WORDS = """
     typename union unsigned using virtual void volatile wchar_t while xor"""
 KEYWORDS = frozenset(WORDS.split())
 """Words of C and C++ that cannot name a member."""
+
+
+MACRO_WORD = re.compile(r"[0-9a-z]+")
+"""What stays as it is in a name of which a macro is made: that has no other letters than capitals."""
 
 
 def c_name(text: str) -> str:
@@ -43,27 +53,39 @@ def macro(name: str) -> str:
 
 def size_member(name: str) -> str:
     """The member of a structure that holds the bytes behind the pointer `name`."""
-    return f"{name.rstrip('_')}_size"
+    return beside(name, "size")
 
 
-def distinct(titles: Iterable[str], what: str, remedy: str = "rename one of them in the model") -> dict[str, str]:
-    """Each name in C; a Problem where two get the same, or (the macros have capitals only) nearly the same."""
-    found: dict[str, str] = {}
-    for title in titles:
-        key = macro(c_name(title))
-        if found.setdefault(key, title) != title:
-            raise Problem(f"{what} {found[key]} and {title} are both called {key} in C", kind="symbol", help=remedy)
-    return {title: c_name(title) for title in found.values()}
+def written_member(name: str) -> str:
+    """The member of a structure that says whether the variable in the member `name` has been written."""
+    return beside(name, "written")
 
 
-def members(titles: Iterable[str], what: str, remedy: str = "rename one of them in the model") -> dict[str, str]:
-    """`distinct` for the members of a structure; a Problem, too, where one is called what another one's size is."""
-    names = distinct(titles, what, remedy)
-    sizes = {size_member(name): title for title, name in names.items()}
-    for title, name in names.items():
-        if name in sizes:
-            raise Problem(f"{what} {title} is what C calls the size of {sizes[name]}", kind="symbol", help=remedy)
-    return names
+def beside(name: str, what: str) -> str:
+    return f"{name.rstrip('_')}_{what}"
+
+
+def distinct(titles: Iterable[str], taken: Sequence[str] = (), used: Iterable[str] = ()) -> dict[str, str]:
+    """Each name in C, distinct without regard to capitals, since macros have no others, and from those `used` already. `taken`
+    are what members beside them are called: a name `x` leaves `x_size` to its size."""
+    names, before = {title: c_name(title) for title in titles}, [macro(name) for name in used]
+    while True:
+        counts = Counter([*before, *(key for name in names.values() for key in spellings(name, taken))])
+        clashing = [t for t, name in names.items() if counts[macro(name)] > 1 and name != member_part(t, taken)]
+        if not clashing:
+            return names
+        names |= {title: member_part(title, taken) for title in clashing}
+
+
+def spellings(name: str, taken: Sequence[str]) -> list[str]:
+    """What a name takes up, as macros compare names."""
+    return [macro(name), *(macro(beside(name, what)) for what in taken)]
+
+
+def member_part(title: str, taken: Sequence[str]) -> str:
+    """A name for a member and a macro that no other title has: without capitals, and no word that begins with a digit first."""
+    found = spelled_apart(title, MACRO_WORD, KEYWORDS | frozenset(taken))
+    return escape(title) if found[0].isdigit() else found
 
 
 def by_own_name(buffers: Iterable[Buffer], what: str) -> dict[str, Buffer]:

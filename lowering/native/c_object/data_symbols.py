@@ -6,18 +6,15 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-import zlib
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from ....runtime.errors import Problem, temporary_file
-from ....runtime.records import dataclass
+from ....runtime.errors import temporary_file
 from ...graph.types import Array
-from ...loops.program import VariableUse
-from ...machine_code.llvm_writer import Writer, constant, data, symbol
+from ...machine_code.llvm_writer import data
 from ...target.target import Target
+from .variables import CVariable
 
 INLINE_BYTES = 4096
 """Constants up to this size are written as text."""
@@ -122,66 +119,14 @@ def in_ir(text: str) -> str:
     return "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in text.encode())
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectVariable:
-    """A variable of an object. Its symbols are weak, so that objects which name the same variable share it;
-    `checksum` of the type is one of them, and tells a run when another object's variable has another type. Those of an external
-    one are another object's, without which a program does not link."""
-    use: VariableUse
-    symbol: str
-
-    @property
-    def flag(self) -> str:
-        return f"{self.symbol}_is_written"
-
-    @property
-    def type_symbol(self) -> str:
-        return f"{self.symbol}_type"
-
-    @property
-    def symbols(self) -> tuple[str, ...]:
-        return self.symbol, self.flag, self.type_symbol
-
-    @property
-    def checksum(self) -> int:
-        return zlib.crc32(f"{self.use.element}{list(self.use.buffer.shape)}".encode()) & 0x7FFFFFFF
-
-    @property
-    def initial(self) -> Array | None:
-        return None if self.use.initial is None else self.use.initial.data
-
-    def definitions(self, target: Target) -> list[str]:
-        """Its symbols, with the initial value."""
-        if self.use.external:
-            return [data(self.symbol, "external global", f"[{self.use.buffer.nbytes} x i8]", align=alignment_of(target)),
-                    data(self.flag, "external global", "i8"), data(self.type_symbol, "external constant", "i32")]
-        initial = bytes(self.use.buffer.nbytes) if self.initial is None else bytes_of(self.initial)
-        return [array(self.symbol, "weak global", initial, alignment_of(target)),
-                data(self.flag, "weak global", "i8", f"{int(self.initial is not None)}"),
-                data(self.type_symbol, "weak constant", "i32", f"{self.checksum}")]
-
-    def reset(self, w: Writer, constants: ObjectConstants) -> None:
-        """Bring it back to its initial value, or to not written."""
-        nbytes = self.use.buffer.nbytes
-        if self.initial is None or not any(bytes_of(self.initial)):
-            w.fill(symbol(self.symbol), 0, nbytes)
-        else:
-            w.copy(symbol(self.symbol), symbol(constants.symbol(self.initial)), nbytes)
-        w.store(constant("i8", int(self.initial is not None)), symbol(self.flag))
-
-
-def same_declaration(first: VariableUse, second: VariableUse) -> None:
-    """A Problem unless two programs of one object declare a variable alike."""
-    if (first.element, first.buffer.shape) == (second.element, second.buffer.shape):
-        return
-    raise Problem(f"variable {first.buffer.name} is declared with two types in one object", second.position,
-                  kind="variable", help="give one of them another name")
-
-
-def variables_of(uses: Sequence[VariableUse]) -> dict[str, VariableUse]:
-    """The variables of several programs by name, each once; a Problem where two declarations disagree. What one program
-    declares is not external to the others."""
-    found: dict[str, VariableUse] = {}
-    for use in sorted(uses, key=lambda use: use.external):
-        same_declaration(found.setdefault(use.buffer.name, use), use)
-    return found
+def variable_lines(variable: CVariable, target: Target) -> list[str]:
+    """The symbols of a variable: zeros, in sections that a linker script can place, and the checksum of its type."""
+    if variable.use.external:
+        return [data(variable.symbol, "external global", f"[{variable.nbytes} x i8]", align=variable.alignment),
+                data(variable.flag, "external global", "i8"), data(variable.type_symbol, "external constant", "i32")]
+    sections = (variable.section, f".bss.{variable.flag}", f".rodata.{variable.type_symbol}") if target.is_elf else ("", "", "")
+    weak = "weak " * variable.is_shared
+    return [data(variable.symbol, f"{weak}global", f"[{variable.nbytes} x i8]", "zeroinitializer", sections[0],
+                 variable.alignment),
+            data(variable.flag, f"{weak}global", "i8", "0", sections[1]),
+            data(variable.type_symbol, f"{weak}constant", "i32", f"{variable.checksum}", sections[2])]

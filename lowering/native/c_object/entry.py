@@ -8,21 +8,23 @@ from collections.abc import Mapping, Sequence
 from ...machine_code.llvm_writer import NULL, Function, Value, Writer, symbol
 from . import interface as codes
 from .amx_permission import refused, uses_tiles
-from .data_symbols import ObjectVariable
-from .interface import THREAD_POOL, CEntry, CInterface, Given
+from .interface import STATE_ARGUMENT, THREAD_POOL, CEntry, CInterface, Given
+from .variables import CVariable
 
 
 def entry_lines(interface: CInterface, entry: CEntry, checksum: int, declared: dict[str, str]) -> list[str]:
     """The function that runs a program, by the name that the header gives it, and by its plain name."""
     arguments, given, name = interface.arguments(entry), interface.given(entry), f"{entry.name}_run"
     w = Function(linked(name, checksum), "i32", dict.fromkeys(arguments, "ptr"), declared, linkage="")
-    structures = dict(zip(arguments, w.params))
-    pointers = checked(w, structures, given, interface.word)
-    used = [interface.variables[use.buffer.name] for use in entry.program.variables]
-    refuse_other_types(w, used)
+    passed = dict(zip(arguments, w.params))
+    states = checked_state(w, interface, passed[STATE_ARGUMENT]) if STATE_ARGUMENT in passed else []
+    pointers = checked(w, passed, given, interface.word)
+    refuse_other_types(w, [interface.variables[use.buffer.name] for use in entry.program.variables])
     if uses_tiles(entry.program):
         refuse(w, [refused(w)], codes.MACHINE)
-    held = [pointers[g] for g in given] + [p for name, p in structures.items() if name == THREAD_POOL]
+    if entry.program.variables:
+        initialize(w, interface, states)
+    held = [pointers[g] for g in given] + states + [p for name, p in passed.items() if name == THREAD_POOL]
     frame = w.room(max(len(held), 1), "ptr")
     for i, pointer in enumerate(held):
         w.store(pointer, w.address(frame, i, "ptr"))
@@ -52,9 +54,29 @@ def member(w: Writer, structures: Mapping[str, Value], given: Given, which: int,
     return w.load(w.address(structures[given.structure], 2 * given.number + which, "ptr"), type)
 
 
-def refuse_other_types(w: Writer, variables: Sequence[ObjectVariable]) -> None:
-    """Return an error where another object has given one of the variables another type."""
-    refuse(w, [w.compare("ne", w.load(symbol(v.type_symbol), "i32"), v.checksum) for v in variables], codes.VARIABLE)
+def checked_state(w: Writer, interface: CInterface, state: Value) -> list[Value]:
+    """The pointers to the structures that the caller holds variables in; returns an error unless all are there and aligned."""
+    layout = interface.caller_state
+    assert layout is not None, "the caller holds no variables"
+    found: list[Value] = []
+    for number, structure in enumerate(layout.structures):
+        found.append(w.load(w.address(state, layout.pointers[number - 1]), "ptr") if number else state)
+        refuse(w, [w.compare("eq", found[number], NULL)], codes.NULL)
+        if structure.alignment > 1:
+            refuse(w, [misaligned(w, found[number], structure.alignment)], codes.ALIGNMENT)
+    return found
+
+
+def initialize(w: Writer, interface: CInterface, states: Sequence[Value]) -> None:
+    """Give the variables that have not been written their initial values, where some have any."""
+    if interface.initialized:
+        w.call(symbol(interface.initialize), "void", *states)
+
+
+def refuse_other_types(w: Writer, variables: Sequence[CVariable]) -> None:
+    """Return an error where another object has given one of the variables that they share another type."""
+    refuse(w, [w.compare("ne", w.load(symbol(v.type_symbol), "i32"), v.checksum) for v in variables if v.is_shared],
+           codes.VARIABLE)
 
 
 def refuse(w: Writer, conditions: Sequence[Value], code: int) -> None:

@@ -6,8 +6,9 @@ from __future__ import annotations
 from ...elements.expression import Buffer
 from .c_names import c_type, macro
 from .header_sections import constant_file, pool_macro
-from .interface import THREAD_POOL, CEntry, CInterface
+from .interface import STATE_ARGUMENT, THREAD_POOL, CEntry, CInterface
 from .pools import CPool
+from .variables import pointer_member
 
 
 def constant_assembly(interface: CInterface, pool: CPool) -> str:
@@ -36,11 +37,29 @@ def skeleton(interface: CInterface) -> str:
     """A program that gives each entry function zeros, and returns 0 if all of them ran."""
     sections = [f"/* A first program for {interface.prefix}.h: gives zeros to each entry function. */\n"
                 f'#include "{interface.prefix}.h"']
-    sections += pool_arrays(interface)
+    sections += pool_arrays(interface) + state_memory(interface)
     sections += [section for entry in interface.entries for section in caller(interface, entry)]
     calls = "".join(f"    if (call_{entry.name}() != TOSAIC_OK) return 1;\n" for entry in interface.entries)
-    sections.append(f"int main(void) {{\n    {interface.prefix}_reset();\n{calls}    return 0;\n}}")
+    sections.append(f"int main(void) {{\n{started(interface)}{calls}    return 0;\n}}")
     return "\n\n".join(sections) + "\n"
+
+
+def state_memory(interface: CInterface) -> list[str]:
+    """The memory of the variables, where the program holds it."""
+    if interface.caller_state is None:
+        return []
+    first, *others = interface.caller_state.structures
+    lines = [f"static struct {s.tag} {pointer_member(s.pool)};" for s in others if s.pool]
+    return ["\n".join([*lines, f"static struct {first.tag} {STATE_ARGUMENT};"])]
+
+
+def started(interface: CInterface) -> str:
+    """Statements that give variables their initial values."""
+    if interface.caller_state is None:
+        return f"    if ({interface.prefix}_reset() != TOSAIC_OK) return 1;\n"
+    names = [pointer_member(s.pool) for s in interface.caller_state.structures if s.pool]
+    pointers = "".join(f"    {STATE_ARGUMENT}.{name} = &{name};\n" for name in names)
+    return f"{pointers}    if ({interface.prefix}_init(&{STATE_ARGUMENT}) != TOSAIC_OK) return 1;\n"
 
 
 def pool_arrays(interface: CInterface) -> list[str]:

@@ -41,6 +41,13 @@ CODES = f"""#ifndef TOSAIC_INTERFACE_VERSION
 #else
 #define TOSAIC_ALIGNED(n) _Alignas(n)
 #endif
+#if defined(__cplusplus)
+#define TOSAIC_ASSERT(condition, name) static_assert(condition, #name)
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+#define TOSAIC_ASSERT(condition, name) _Static_assert(condition, #name)
+#else
+#define TOSAIC_ASSERT(condition, name) typedef char name[(condition) ? 1 : -1]
+#endif
 #elif TOSAIC_INTERFACE_VERSION != {VERSION}
 #error "headers of two versions of tosaic in one program: compile all models with the same one"
 #endif"""
@@ -54,9 +61,9 @@ def header(interface: CInterface, checksum: int, needs: Sequence[str]) -> str:
     sections = [f"#ifndef {guard}\n#define {guard}", introduction(interface, needs), INCLUDES, CODES,
                 *tile_sections(interface), belonging(interface, checksum)]
     sections += [section for entry in interface.entries for section in tensor_sections(interface, entry)]
-    sections += pool_sections(interface) + thread_sections(interface)
+    sections += pool_sections(interface) + variable_sections(interface) + thread_sections(interface)
     sections += [section for entry in interface.entries for section in (*maps(interface, entry), *functions(interface, entry))]
-    sections += variable_sections(interface) + model_functions(interface) + checks(interface)
+    sections += model_functions(interface) + checks(interface)
     sections += ["#ifdef __cplusplus\n}\n#endif", f"#endif /* {guard} */"]
     text = "\n\n".join(sections) + "\n"
     check_macros(text)
@@ -105,6 +112,8 @@ def placing(interface: CInterface) -> str:
 def concurrency(interface: CInterface) -> str:
     if interface.self_contained and interface.memories.of_kind("workspace"):
         return "The object has its own memory: calls must not run at the same time."
+    if interface.caller_state is not None:
+        return "Calls may run at the same time, each with a workspace and a state of its own."
     if interface.variables:
         return "Calls of functions that use variables must not run at the same time."
     return "Calls may run at the same time, each with a workspace of its own."

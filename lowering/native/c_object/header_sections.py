@@ -6,16 +6,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from ....runtime.arguments import tensor_text
 from ....runtime.errors import printable
 from ...elements.expression import Buffer
 from ...graph.quantized import Quantized, real
 from ..driver.parallel_steps import is_parallel, most_tasks
 from .amx_permission import uses_tiles
 from .c_names import c_type, macro, size_member
-from .interface import MACHINE, THREAD_POOL, CEntry, CInterface
+from .interface import MACHINE, STATE_ARGUMENT, THREAD_POOL, CEntry, CInterface
 from .pools import CPool
-from .state import state_of
+from .saved_state import saved_state
+from .variables import CVariable, StateMember, StateStructure
 
 DATA_BYTES = 16384
 """Constant pools up to this size are written into the header."""
@@ -159,7 +159,7 @@ def declaration(start: str, parameters: Sequence[str]) -> str:
 def parameters(interface: CInterface, entry: CEntry) -> list[str]:
     given = [f"const struct {interface.prefix if s.endswith('_pools') else entry.name}_{s} *{s}"
              for s in interface.structures(entry)]
-    return given + [f"const struct tosaic_{THREAD_POOL} *{THREAD_POOL}"] * (THREAD_POOL in interface.arguments(entry))
+    return state_parameter(interface, interface.takes_state(entry)) + given + [f"const struct tosaic_{THREAD_POOL} *{THREAD_POOL}"] * (THREAD_POOL in interface.arguments(entry))
 
 
 def maps(interface: CInterface, entry: CEntry) -> list[str]:
@@ -219,29 +219,71 @@ def tile_sections(interface: CInterface) -> list[str]:
 
 # ---- the model -------------------------------------------------------------------------------------------------------
 def variable_sections(interface: CInterface) -> list[str]:
-    """Declarations of the variables, so that a program may look at the state and set it."""
-    lines = []
-    for variable in interface.variables.values():
-        buffer, where = variable.use.buffer, "; in another object" if variable.use.external else ""
-        lines += [f"extern {c_type(buffer.dtype)} {variable.symbol}[{buffer.size}]; "
-                  f"/* {tensor_text(buffer.shape, variable.use.element)}{where} */",
-                  f"extern uint8_t {variable.flag}; /* whether it has been written */"]
-    return ["\n".join(["/* Variables; objects that name the same ones share them. */", *lines])] if lines else []
+    """Declarations of the variables, so that a program may look at the state and set it: symbols of the object, or structures
+    that the caller holds."""
+    if interface.caller_state is not None:
+        structures = interface.caller_state.structures
+        return [section for s in reversed(structures) for section in state_structure(s, structures[0])]
+    if not interface.variables:
+        return []
+    whose = ["/* Variables of the model."]
+    if interface.state.namespace is not None:
+        whose = [f"/* Variables in namespace {comment(interface.state.namespace)}; all objects of that namespace share them."]
+    lines = [line for variable in interface.variables.values() for line in variable_symbols(variable)]
+    return ["\n".join([*whose, "   At first they are zeros and not written. One that is not written gets its initial value, if it has any,",
+                       "   in the next run, save_state or reset. */", *lines])]
+
+
+def variable_symbols(variable: CVariable) -> list[str]:
+    where = "; in another object" if variable.use.external else ""
+    return [f"extern {variable.element} {variable.symbol}[{variable.count}]; /* {variable.type}{where} */",
+            f"extern uint8_t {variable.flag}; /* whether it has been written */"]
+
+
+def state_structure(s: StateStructure, first: StateStructure) -> list[str]:
+    """A structure of variables that the caller holds, with assertions that the compiler lays it out as the object does."""
+    name = s.tag.upper()
+    what = "Variables that the caller holds: zeros at first, or what init makes of other memory." if s is first else (
+        f"Variables in {s.pool}; struct {first.tag} points to them.")
+    macros = [f"/* {what} */", f"#define {name}_BYTES {s.nbytes}", f"#define {name}_ALIGNMENT {s.alignment}"]
+    members = [state_member(m, s.alignment if i == 0 else 1) for i, m in enumerate(s.members)]
+    checked = [(f"offsetof(struct {s.tag}, {m.name}) == {m.offset}", f"{s.tag}_offset_{m.name}") for m in s.members]
+    checked.append((f"sizeof(struct {s.tag}) == {name}_BYTES", f"{s.tag}_bytes"))
+    assertions = [f"TOSAIC_ASSERT({condition}, {title});" for condition, title in checked]
+    return ["\n".join([*macros, *structure(s.tag, members)]), "\n".join(assertions)]
+
+
+def state_member(member: StateMember, alignment: int) -> str:
+    aligned = f"TOSAIC_ALIGNED({alignment}) " if alignment > 1 else ""
+    said = f" /* {member.comment} */" if member.comment else ""
+    if member.points:
+        return f"{aligned}struct {member.points} *{member.name};{said}"
+    is_array = member.count > 1 or member.comment.startswith("tensor")
+    return f"{aligned}{member.type} {member.name}{f'[{member.count}]' * is_array};{said}"
+
+
+def state_parameter(interface: CInterface, is_taken: bool) -> list[str]:
+    """What functions take first where the caller holds the state."""
+    return [f"struct {interface.prefix}_state *{STATE_ARGUMENT}"] * is_taken
 
 
 def model_functions(interface: CInterface) -> list[str]:
-    """Reset, and save and load where there is something to save."""
-    prefix = interface.prefix
-    sections = [f"/* Brings every variable of the model back to its initial value, or to not written. */\n"
-                f"void {prefix}_reset(void);"]
+    """Reset, and save and load where there is something to save; where the caller holds the state, what makes one."""
+    prefix, given = interface.prefix, state_parameter(interface, interface.caller_state is not None)
+    sections = []
+    if interface.caller_state is not None:
+        sections.append("/* Makes a state of memory that holds anything"
+                        f"{', but its pointers to others' * (len(interface.caller_state.structures) > 1)}. */\n"
+                        f"int32_t {prefix}_init({', '.join(given)});")
+    sections.append(f"/* Brings every variable of the model back to its initial value, or to not written. */\n"
+                    f"int32_t {prefix}_reset({', '.join(given) or 'void'});")
     if interface.own_variables:
-        state = state_of(interface.own_variables)
+        save, load = (declaration(f"int32_t {prefix}_{name}_state", [*given, f"{const}void *saved", "size_t saved_size"])
+                      for name, const in (("save", ""), ("load", "const ")))
         sections.append(
             f"/* All variables as bytes, at any alignment. Loading checks that the model has saved them, and changes\n"
             f"   nothing where it returns an error. */\n"
-            f"#define {prefix.upper()}_STATE_SIZE {state.nbytes}\n"
-            f"int32_t {prefix}_save_state(void *state, size_t state_size);\n"
-            f"int32_t {prefix}_load_state(const void *state, size_t state_size);")
+            f"#define {prefix.upper()}_STATE_SIZE {saved_state(interface.own_variables).nbytes}\n{save};\n{load};")
     return sections
 
 

@@ -11,12 +11,15 @@ and an argument is there if the caller has something to give in it:
 * inputs, outputs: a pointer to each tensor. They are left out where tensors lie in the workspace (`workspace_io`); then
   `tosaic_m_map_inputs(workspace_pools)` and `_map_outputs` return the same structures, and say where.
 * workspace_pools: a pointer to each memory that a run works in. It is left out where the object is self-contained.
+* state: the memory of the variables, where the caller holds it (`variables`); then reset, save_state and load_state take it, too,
+  and `tosaic_m_init` makes it of any memory. It comes first.
 * thread_pool: how to run the tasks of a step at the same time (`header_sections`); null for one after the other. It comes last,
   and is there where the model has been compiled for several threads and has steps with work enough for them.
 * constant_pools: a pointer to each memory that holds constants. It is there where the user has named such memories and the
   object is not self-contained; otherwise constants are symbols of the object.
 
-A self-contained object has its pools as symbols `tosaic_m_<pool>_workspace_pool`, each in a section of its own.
+Variables that the object holds are symbols `tosaic_<namespace>_variable_<name>`, where the namespace is the model's name if the
+user gives none (`variables`). A self-contained object has its pools as symbols `tosaic_m_<pool>_workspace_pool`, each in a section of its own.
 
 Behind every pointer in a structure stands the size in bytes of what it points to, and a run refuses a wrong one as it refuses
 a null or misaligned pointer, with an error code and before it has written anything. Pools belong to the model and not to an
@@ -41,17 +44,24 @@ from ...loops.program import Program
 from ...memory.plan import Plan
 from ...target.target import Target
 from ..driver.parallel_steps import is_parallel
-from .c_names import by_own_name, c_name, c_type, distinct, macro, members
-from .data_symbols import ObjectVariable, variables_of
+from .c_names import by_own_name, c_name, c_type, distinct, macro
+from .data_symbols import alignment_of
 from .pools import At, CPool, Memories, memories
+from .variables import CallerState, CVariable, StateForm, caller_state, variables_of
 
 __all__ = ["CEntry", "CInterface", "Given", "c_name", "c_type", "macro"]
 
-VERSION = 1
+VERSION = 2
 """Of the interface that this module describes; headers state it."""
+
+STATE_ARGUMENT = "state"
+"""The argument with which a caller gives the memory of the variables."""
 
 THREAD_POOL = "thread_pool"
 """The argument with which a caller gives threads; the last one, and the last pointer of the frame."""
+
+MODEL_FUNCTIONS = ("checksum", "init", "reset", "save_state", "load_state", "check_constants")
+"""Symbols of the model as a whole."""
 
 NULL, ALIGNMENT, VARIABLE, SIZE, STATE, CONSTANTS, MACHINE = -1, -2, -3, -4, -5, -6, -7
 """What functions return for a null pointer, a misaligned one, a variable that has another type elsewhere, a wrong size, a state
@@ -110,39 +120,41 @@ class CEntry:
     @staticmethod
     def _members(buffers: Sequence[Buffer], what: str) -> dict[Buffer, str]:
         own = by_own_name(buffers, what)
-        names = members(own, what)
+        names = distinct(own, ("size",))
         return {buffer: names[name] for name, buffer in own.items()}
 
 
 class CInterface:
     """The C interface of a model: `name` is part of every name, `programs` are its entry functions with their plans. A
-    `self_contained` object has its pools inside."""
+    `self_contained` object has its pools inside; `state` says who holds the variables."""
 
     def __init__(self, name: str, programs: Sequence[tuple[Program, Plan]], target: Target,
                  elements: Mapping[Buffer, str] | None = None, quantized: Mapping[Buffer, Quantized] | None = None,
-                 self_contained: bool = False) -> None:
+                 self_contained: bool = False, state: StateForm = StateForm()) -> None:
         assert programs, "an object without a program"
-        self.target, self.prefix, self.self_contained = target, f"tosaic_{c_name(name)}", self_contained
+        self.name, self.prefix = c_name(name), f"tosaic_{c_name(name)}"
+        self.target, self.self_contained, self.state = target, self_contained, state
         self.memories = memories(programs)
         self.entries = self._entries([p for p, _ in programs], self.memories, elements or {}, quantized or {})
         self.variables = self._variables()
+        self.caller_state = self._caller_state()
         self._check_symbols()
 
     def _entries(self, programs: Sequence[Program], memories: Memories, elements: Mapping[Buffer, str],
                  quantized: Mapping[Buffer, Quantized]) -> tuple[CEntry, ...]:
-        names = [self.prefix] if len(programs) == 1 else [f"{self.prefix}_{c_name(p.name)}" for p in programs]
+        own = distinct(p.name for p in programs)
+        names = [self.prefix] if len(programs) == 1 else [f"{self.prefix}_{own[p.name]}" for p in programs]
         return tuple(CEntry(name, program, places, rollback, elements, quantized) for name, program, places, rollback in
                      zip(names, programs, memories.places, memories.rollbacks, strict=True))
 
-    def _variables(self) -> dict[str, ObjectVariable]:
-        uses = variables_of([use for entry in self.entries for use in entry.program.variables])
-        distinct(uses, "variables")
-        return {name: ObjectVariable(use, f"tosaic_variable_{c_name(name)}") for name, use in uses.items()}
+    def _variables(self) -> dict[str, CVariable]:
+        uses = [use for entry in self.entries for use in entry.program.variables]
+        return variables_of(uses, self.state, self.name, alignment_of(self.target), {})
 
     def _check_symbols(self) -> None:
         """A Problem where two of the object's symbols are the same."""
-        symbols = [s for v in self.variables.values() for s in v.symbols]
-        symbols += [f"{self.prefix}_{name}" for name in ("checksum", "reset", "save_state", "load_state", "check_constants")]
+        symbols = [s for v in self.variables.values() for s in v.symbols if self.caller_state is None]
+        symbols += [f"{self.prefix}_{name}" for name in MODEL_FUNCTIONS]
         symbols += [self.pool_symbol(pool) for pool in self.memories.pools]
         symbols += [f"{entry.name}_{name}" for entry in self.entries for name in ("run", "map_inputs", "map_outputs")]
         for symbol in symbols:
@@ -151,9 +163,29 @@ class CInterface:
                               help="rename an entry function, a variable or a pool of the model")
 
     @property
-    def own_variables(self) -> list[ObjectVariable]:
+    def own_variables(self) -> list[CVariable]:
         """The variables that the object declares: those that it resets, saves and loads."""
         return [v for v in self.variables.values() if not v.use.external]
+
+    def _caller_state(self) -> CallerState | None:
+        """The structures that the caller holds the variables in; None where the object holds them, or there are none."""
+        if self.state.owner == "object" or not self.variables:
+            return None
+        return caller_state(self.prefix, list(self.variables.values()), self.pointer_bytes)
+
+    @property
+    def initialized(self) -> list[CVariable]:
+        """The variables that have initial values."""
+        return [v for v in self.own_variables if v.initial is not None]
+
+    @property
+    def initialize(self) -> str:
+        """The object's own function that gives them those values; it takes the structures of the caller."""
+        return f"{self.prefix}.initialize"
+
+    def takes_state(self, entry: CEntry) -> bool:
+        """Whether the caller gives a run of `entry` the memory of the variables."""
+        return self.caller_state is not None and bool(entry.program.variables)
 
     # ---- what the caller gives ---------------------------------------------------------------------------------------
     @property
@@ -174,11 +206,16 @@ class CInterface:
 
     def arguments(self, entry: CEntry) -> list[str]:
         """All arguments of a run."""
-        return [*self.structures(entry), *([THREAD_POOL] if is_parallel(entry.program) else [])]
+        state = [STATE_ARGUMENT] if self.takes_state(entry) else []
+        return [*state, *self.structures(entry), *([THREAD_POOL] if is_parallel(entry.program) else [])]
 
     def pool_symbol(self, pool: CPool) -> str:
         """The symbol of a pool, where the object or a file for the linker has it."""
         return f"{self.prefix}_{pool.stem}"
+
+    @property
+    def pointer_bytes(self) -> int:
+        return 8 if self.target.has_int64 else 4
 
     @property
     def word(self) -> str:

@@ -5,7 +5,7 @@ from ...elements.expression import Buffer
 from ..driver.buffer_addresses import BufferAddresses, Place, Slot, SymbolAddress
 from ..driver.module import PlacedProgram, constants_read, module_text
 from ..driver.parallel_steps import is_parallel
-from .data_symbols import ObjectConstants, workspace_lines
+from .data_symbols import ObjectConstants, variable_lines, workspace_lines
 from .entry import entry_lines
 from .interface import CEntry, CInterface
 from .pools import At
@@ -15,7 +15,8 @@ from .state import model_lines
 def object_text(interface: CInterface, constants: ObjectConstants, checksum: int) -> str:
     """LLVM IR of the object; `constants` take up its constants, `checksum` is the header's."""
     programs = [PlacedProgram(entry.name, entry.program, places(interface, entry, constants)) for entry in interface.entries]
-    definitions = [line for v in interface.variables.values() for line in v.definitions(interface.target)]
+    held = interface.variables.values() if interface.caller_state is None else ()
+    definitions = [line for v in held for line in variable_lines(v, interface.target)]
     pools = own_pools(interface, constants) if interface.self_contained else []
     declared: dict[str, str] = {}
     code = [line for entry in interface.entries for line in entry_lines(interface, entry, checksum, declared)]
@@ -39,11 +40,23 @@ def places(interface: CInterface, entry: CEntry, constants: ObjectConstants) -> 
     buffers |= {b: place_of(interface, at, len(given)) for b, at in entry.places.items()}
     buffers |= {b: SymbolAddress(constants.symbol(b.data)) for b in constants_read(program)
                 if b.data is not None and b not in buffers}
-    own = {use.buffer: interface.variables[use.buffer.name] for use in program.variables}
-    buffers |= {b: SymbolAddress(v.symbol) for b, v in own.items()}
+    behind = len(interface.given(entry))
+    variables = {use.buffer: variable_places(interface, use.buffer.name, behind) for use in program.variables}
+    buffers |= {b: data for b, (data, _) in variables.items()}
     rollback = place_of(interface, entry.rollback, len(given)) if entry.rollback else None
-    pool = Slot(len(interface.given(entry))) if is_parallel(program) else None
-    return BufferAddresses(buffers, {b: SymbolAddress(v.flag) for b, v in own.items()}, rollback, pool)
+    if interface.takes_state(entry) and interface.caller_state:
+        behind += len(interface.caller_state.structures)
+    pool = Slot(behind) if is_parallel(program) else None
+    return BufferAddresses(buffers, {b: flag for b, (_, flag) in variables.items()}, rollback, pool)
+
+
+def variable_places(interface: CInterface, name: str, first: int) -> tuple[Place, Place]:
+    """A variable and its flag: symbols, or in the caller's structures, to which the frame has pointers from `first` on."""
+    state, variable = interface.caller_state, interface.variables[name]
+    if state is None:
+        return SymbolAddress(variable.symbol), SymbolAddress(variable.flag)
+    data, flag = state.data[name], state.flags[name]
+    return Slot(first + data.structure, data.offset), Slot(first + flag.structure, flag.offset)
 
 
 def place_of(interface: CInterface, at: At, first: int) -> Place:

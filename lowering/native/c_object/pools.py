@@ -17,11 +17,10 @@ from ...loops.program import Program
 from ...memory.buffers import PoolKind, aligned
 from ...memory.plan import Plan, PlannedPool, names_of
 from ..driver.variable_rollback import rollback_of
-from .c_names import macro, members
+from .c_names import distinct, macro
 from .data_symbols import bytes_of
 
 ROLLBACK_ALIGNMENT = 8
-REMEDY = "rename one of the pools"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +154,7 @@ def finished(growing: Iterable[Growing]) -> Iterable[CPool]:
     pools = list(growing)
     for kind in ("workspace", "constant"):
         own = [g for g in pools if g.planned.kind == kind]
-        names = members([g.planned.name for g in own], f"{kind} pools", REMEDY)
+        names = distinct([g.planned.name for g in own], ("size",))
         for g in own:
             p = g.planned
             yield CPool(p.name, names[p.name], p.kind, g.nbytes, g.alignment, p.limit_bytes, bytes(g.data))

@@ -1,23 +1,17 @@
-"""The functions of an object that belong to the model as a whole, in LLVM IR: reset, save and load the state, and check
-constant pools.
-
-A saved state is a block of bytes: a checksum of the variables' names and types, the CRC-32 of what follows, the variables
-one behind the other, by the order of their names, then a byte for each that says whether it has been written.
+"""The functions of an object that belong to the model as a whole, in LLVM IR: give variables their initial values, reset, save
+and load the state, and check constant pools.
 """
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from ....runtime.records import dataclass
 from ...machine_code.llvm_writer import NULL, Function, Value, Writer, constant, data, symbol
 from . import interface as codes
-from .data_symbols import ObjectConstants, ObjectVariable
-from .entry import checked, refuse, refuse_other_types
-from .interface import CInterface, Given
-
-HEAD = 8
-"""Bytes of the two checksums that a saved state begins with."""
+from .data_symbols import ObjectConstants, bytes_of
+from .entry import checked, checked_state, initialize, refuse, refuse_other_types
+from .interface import STATE_ARGUMENT, CInterface, Given
+from .saved_state import HEAD, SavedState, saved_state
+from .variables import CVariable
 
 OK = constant("i32", 0)
 
@@ -25,93 +19,132 @@ POLYNOMIAL = -306674912
 """Of CRC-32 (IEEE 802.3), reversed: 0xEDB88320."""
 
 
-@dataclass(frozen=True, slots=True)
-class StateLayout:
-    """How a saved state is laid out: pairs of a symbol and its bytes, one behind the other from `HEAD` on."""
-    members: tuple[tuple[str, int], ...]
-    checksum: int
+class Variables:
+    """Where a function of the object finds variables: at their symbols, or behind pointers to the structures of the caller."""
 
-    @property
-    def nbytes(self) -> int:
-        return HEAD + sum(nbytes for _, nbytes in self.members)
+    def __init__(self, w: Writer, interface: CInterface, states: Sequence[Value]) -> None:
+        self.w, self.layout, self.states = w, interface.caller_state, states
 
-    def places(self) -> Iterator[tuple[str, int, int]]:
-        """Symbol, offset in the saved state, bytes."""
-        offset = HEAD
-        for name, nbytes in self.members:
-            yield name, offset, nbytes
-            offset += nbytes
+    def data(self, variable: CVariable) -> Value:
+        if self.layout is None:
+            return symbol(variable.symbol)
+        at = self.layout.data[variable.name]
+        return self.w.address(self.states[at.structure], at.offset)
 
-
-def state_of(variables: Sequence[ObjectVariable]) -> StateLayout:
-    """The layout of the state of these variables."""
-    ordered = sorted(variables, key=lambda v: v.symbol)
-    text = "\n".join(f"{v.symbol} {v.use.element} {list(v.use.buffer.shape)}" for v in ordered)
-    members = [(v.symbol, v.use.buffer.nbytes) for v in ordered] + [(v.flag, 1) for v in ordered]
-    return StateLayout(tuple(members), zlib.crc32(text.encode()))
+    def flag(self, variable: CVariable) -> Value:
+        if self.layout is None:
+            return symbol(variable.flag)
+        at = self.layout.flags[variable.name]
+        return self.w.address(self.states[at.structure], at.offset)
 
 
 def model_lines(interface: CInterface, constants: ObjectConstants, checksum: int, declared: dict[str, str]) -> list[str]:
     """All functions of the model, and its checksum as a symbol."""
-    functions = [reset(interface, constants, declared)]
+    functions = [reset(interface, declared)]
+    if interface.initialized:
+        functions.append(initial_values(interface, constants, declared))
+    summed = len(functions)
     if interface.own_variables:
         functions += [save(interface, declared), load(interface, declared)]
     if any(constants_given(interface)):
         functions.append(check_constants(interface, declared))
-    if len(functions) > 1:
+    if len(functions) > summed:
         functions.append(crc32(interface))
-    return [data(f"{interface.prefix}_checksum", "constant", "i32", f"{checksum}"),
+    return [data(f"{interface.prefix}_checksum", "constant", "i32", f"{checksum}"), *init(interface),
             *(line for f in functions for line in f.definition())]
 
 
-def reset(interface: CInterface, constants: ObjectConstants, declared: dict[str, str]) -> Function:
-    """void reset(void)"""
-    w = Function(f"{interface.prefix}_reset", "void", {}, declared, linkage="")
+def model_function(interface: CInterface, name: str, declared: dict[str, str], **params: str) -> tuple[Function, list[Value]]:
+    """A function of the model that returns a code, and takes the state first where the caller holds it: also the pointers to
+    the caller's structures, which it has checked."""
+    given = {STATE_ARGUMENT: "ptr"} if interface.caller_state is not None else {}
+    w = Function(f"{interface.prefix}_{name}", "i32", given | params, declared, linkage="")
+    states = checked_state(w, interface, w.params[0]) if given else []
+    refuse_other_types(w, interface.own_variables)
+    return w, states
+
+
+def init(interface: CInterface) -> list[str]:
+    """int32_t init(state), where the caller holds it: the same as a reset, which reads nothing."""
+    name = f"@{interface.prefix}"
+    return [] if interface.caller_state is None else [f"{name}_init = alias i32 (ptr), ptr {name}_reset"]
+
+
+def reset(interface: CInterface, declared: dict[str, str]) -> Function:
+    """int32_t reset(state): nothing has been written, and then initial values are."""
+    w, states = model_function(interface, "reset", declared)
+    at = Variables(w, interface, states)
     for variable in interface.own_variables:
-        variable.reset(w, constants)
+        w.store(constant("i8", 0), at.flag(variable))
+        if variable.initial is None:
+            w.fill(at.data(variable), 0, variable.nbytes)
+    initialize(w, interface, states)
+    w.give(OK)
+    return w
+
+
+def initial_values(interface: CInterface, constants: ObjectConstants, declared: dict[str, str]) -> Function:
+    """Gives each variable with an initial value that, unless it has been written."""
+    structures = interface.caller_state.structures if interface.caller_state else ()
+    w = Function(interface.initialize, "void", {f"state{i}": "ptr" for i in range(len(structures))}, declared)
+    at = Variables(w, interface, w.params)
+    for variable in interface.initialized:
+        assert variable.initial is not None
+        contents, flag = bytes_of(variable.initial), at.flag(variable)
+        with w.when(w.compare("eq", w.load(flag, "i8"), 0)):
+            if any(contents):
+                w.copy(at.data(variable), symbol(constants.symbol(variable.initial)), len(contents))
+            else:
+                w.fill(at.data(variable), 0, variable.nbytes)
+            w.store(constant("i8", 1), flag)
     w.give()
     return w
 
 
 # ---- saved states ----------------------------------------------------------------------------------------------------
 def save(interface: CInterface, declared: dict[str, str]) -> Function:
-    """int32_t save_state(void *state, size_t size)"""
-    w, layout = state_function(interface, "save_state", declared), state_of(interface.own_variables)
-    at = w.params[0]
+    """int32_t save_state(state, void *saved, size_t size)"""
+    w, states, at, layout = saving(interface, "save_state", declared)
+    initialize(w, interface, states)
     w.store(constant("i32", layout.checksum), at, align=1)
-    for name, offset, nbytes in layout.places():
-        w.copy(w.address(at, offset), symbol(name), nbytes)
-    found = contents_checksum(w, interface, layout)
-    w.store(found, w.address(at, 4), align=1)
+    for place, (memory, nbytes) in zip(layout.offsets, memories(w, interface, states)):
+        w.copy(w.address(at, place), memory, nbytes)
+    w.store(contents_checksum(w, interface, layout, at), w.address(at, 4), align=1)
     w.give(OK)
     return w
 
 
 def load(interface: CInterface, declared: dict[str, str]) -> Function:
-    """int32_t load_state(const void *state, size_t size): nothing changes unless the state is whole."""
-    w, layout = state_function(interface, "load_state", declared), state_of(interface.own_variables)
-    at = w.params[0]
+    """int32_t load_state(state, const void *saved, size_t size): nothing changes unless what is saved is whole."""
+    w, states, at, layout = saving(interface, "load_state", declared)
     refuse(w, [w.compare("ne", w.load(at, "i32", align=1), layout.checksum)], codes.STATE)
     stated = w.load(w.address(at, 4), "i32", align=1)
-    refuse(w, [w.compare("ne", contents_checksum(w, interface, layout), stated)], codes.STATE)
-    for name, offset, nbytes in layout.places():
-        w.copy(symbol(name), w.address(at, offset), nbytes)
+    refuse(w, [w.compare("ne", contents_checksum(w, interface, layout, at), stated)], codes.STATE)
+    for place, (memory, nbytes) in zip(layout.offsets, memories(w, interface, states)):
+        w.copy(memory, w.address(at, place), nbytes)
     w.give(OK)
     return w
 
 
-def state_function(interface: CInterface, name: str, declared: dict[str, str]) -> Function:
-    """A function of a saved state and its size, which returns an error where these are wrong."""
-    w = Function(f"{interface.prefix}_{name}", "i32", {"state": "ptr", "size": interface.word}, declared, linkage="")
-    at, size = w.params
+def saving(interface: CInterface, name: str, declared: dict[str, str]) -> tuple[Function, list[Value], Value, SavedState]:
+    """A function of a saved state and its size, which returns an error where these are wrong; the pointers to the caller's
+    structures and to what is saved, and how that is laid out."""
+    layout = saved_state(interface.own_variables)
+    w, states = model_function(interface, name, declared, saved="ptr", size=interface.word)
+    at, size = w.params[-2:]
     refuse(w, [w.compare("eq", at, NULL)], codes.NULL)
-    refuse(w, [w.compare("ult", size, state_of(interface.own_variables).nbytes)], codes.SIZE)
-    refuse_other_types(w, interface.own_variables)
-    return w
+    refuse(w, [w.compare("ult", size, layout.nbytes)], codes.SIZE)
+    return w, states, at, layout
 
 
-def contents_checksum(w: Function, interface: CInterface, layout: StateLayout) -> Value:
-    return crc32_of(w, interface, w.address(w.params[0], HEAD), layout.nbytes - HEAD)
+def memories(w: Writer, interface: CInterface, states: Sequence[Value]) -> list[tuple[Value, int]]:
+    """What a saved state is of, with its bytes: the variables, then their flags."""
+    at, ordered = Variables(w, interface, states), saved_state(interface.own_variables).variables
+    return [(at.data(v), v.buffer.nbytes) for v in ordered] + [(at.flag(v), 1) for v in ordered]
+
+
+def contents_checksum(w: Function, interface: CInterface, layout: SavedState, at: Value) -> Value:
+    return crc32_of(w, interface, w.address(at, HEAD), layout.nbytes - HEAD)
 
 
 # ---- constant pools --------------------------------------------------------------------------------------------------

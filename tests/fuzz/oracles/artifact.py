@@ -15,6 +15,7 @@ from tosaic.lowering.elements.expression import Buffer
 from tosaic.lowering.graph.types import Array
 from tosaic.lowering.memory.plan import names_of
 from tosaic.lowering.native.c_object.pools import CPool
+from tosaic.runtime.c_symbols import variable_symbols
 from tosaic.runtime.errors import Problem
 
 from .native import Guarded
@@ -92,11 +93,12 @@ def structure(arrays: Sequence[Array]) -> ctypes.Array[ctypes.c_size_t]:
 
 def variable(library: ctypes.CDLL, name: str, shape: tuple[int, ...], dtype: str) -> Array | None:
     """What a variable of the library holds, if it has been written."""
-    if not ctypes.c_uint8.in_dll(library, f"tosaic_variable_{name}_is_written").value:
+    symbols = variable_symbols("fuzz", name)
+    if not ctypes.c_uint8.in_dll(library, symbols.flag).value:
         return None
     kind = dtype_of(dtype)
     count = int(np.prod(shape, dtype=np.int64))
-    raw = (ctypes.c_uint8 * (count * kind.itemsize)).in_dll(library, f"tosaic_variable_{name}")
+    raw = (ctypes.c_uint8 * (count * kind.itemsize)).in_dll(library, symbols.data)
     return np.frombuffer(bytes(raw), kind).reshape(shape)
 
 

@@ -1,0 +1,254 @@
+"""The variables of a model as C sees them: who holds their memory, what they are called there, and how the structures are laid
+out that a caller holds them in. Data alone: `data_symbols` and `state` write the object's code from it, `header_sections` the
+declarations.
+
+Where the object holds them (`StateForm.owner`), each is a symbol, zero at first, in a section of its own. Where the caller does,
+they are members of `struct tosaic_m_state`, and those that are pinned to a pool of the structure `tosaic_m_<pool>_state`, to which
+that one has a pointer. Beside each variable there is a byte, its flag: whether it has been written. Initial values are
+constants: a variable that has one, and whose flag is 0, is given it by the next function that uses it.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from ....runtime.arguments import tensor_text
+from ....runtime.c_symbols import type_checksum, variable_symbols
+from ....runtime.errors import Problem
+from ....runtime.records import dataclass
+from ...elements.expression import Buffer
+from ...graph.types import ITEM_SIZES, Array
+from ...loops.program import VariableUse
+from ...memory.buffers import aligned, own_alignment
+from .c_names import beside, c_type, distinct, written_member
+
+Owner = Literal["object", "caller"]
+
+
+@dataclass(frozen=True, slots=True)
+class StateForm:
+    """Who holds the memory of a model's variables: the object, or the caller, who then gives it to each call. Objects of one
+    `namespace` share variables of one name; without one (None) a model's variables are its own."""
+    namespace: str | None = None
+    owner: Owner = "object"
+
+    def __post_init__(self) -> None:
+        if self.namespace is not None and self.owner == "caller":
+            raise Problem("variables that the caller holds have no symbols, and no namespace", kind="option",
+                          help="leave out the namespace: instances that are given one structure share its variables")
+
+
+@dataclass(frozen=True, slots=True)
+class CVariable:
+    """A variable of a model. `member` is its name in a structure, `pool` the one (by its name in C) that it is pinned to,
+    `section` that of its symbol. Symbols are weak where the variable `is_shared` in a namespace: then a program may have those
+    of another object, and a run compares the checksum of the type."""
+    use: VariableUse
+    namespace: str
+    member: str
+    alignment: int
+    is_shared: bool = False
+    pool: str | None = None
+    section: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.use.buffer.name
+
+    @property
+    def buffer(self) -> Buffer:
+        return self.use.buffer
+
+    @property
+    def symbol(self) -> str:
+        return variable_symbols(self.namespace, self.name).data
+
+    @property
+    def flag(self) -> str:
+        return variable_symbols(self.namespace, self.name).flag
+
+    @property
+    def type_symbol(self) -> str:
+        return variable_symbols(self.namespace, self.name).type
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        return variable_symbols(self.namespace, self.name)
+
+    @property
+    def count(self) -> int:
+        """Elements of the array that it is in C, where none is empty."""
+        return max(self.buffer.size, 1)
+
+    @property
+    def nbytes(self) -> int:
+        """Of that array."""
+        return self.count * ITEM_SIZES[self.buffer.dtype]
+
+    @property
+    def element(self) -> str:
+        """The type of an element in C."""
+        return c_type(self.buffer.dtype)
+
+    @property
+    def type(self) -> str:
+        """The type in MLIR."""
+        return tensor_text(self.buffer.shape, self.use.element)
+
+    @property
+    def checksum(self) -> int:
+        return type_checksum(self.use.element, self.buffer.shape)
+
+    @property
+    def initial(self) -> Array | None:
+        return None if self.use.initial is None else self.use.initial.data
+
+
+# ---- structures of the caller -------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class StateMember:
+    """A member of a structure: `count` elements of a type of C; a pointer where it `points` to the structure of that tag."""
+    name: str
+    type: str
+    count: int
+    offset: int
+    nbytes: int
+    comment: str = ""
+    points: str | None = None
+
+    @property
+    def end(self) -> int:
+        return self.offset + self.nbytes
+
+
+@dataclass(frozen=True, slots=True)
+class StateStructure:
+    """A structure that the caller holds variables in. `pool` is the pool (by its name in C) that those are pinned to; None for
+    the one that the functions take, which has all flags and the pointers to the others. Members are in order, and there is no
+    padding but members."""
+    tag: str
+    pool: str | None
+    members: tuple[StateMember, ...]
+    nbytes: int
+    alignment: int
+
+    def member(self, name: str) -> StateMember:
+        return next(m for m in self.members if m.name == name)
+
+
+@dataclass(frozen=True, slots=True)
+class StateAt:
+    """Bytes of a structure of the caller's, by its number."""
+    structure: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallerState:
+    """The structures that a caller holds a model's state in, the one that functions take first. `data` and `flags` say where
+    each variable lies, by its name."""
+    structures: tuple[StateStructure, ...]
+    data: Mapping[str, StateAt]
+    flags: Mapping[str, StateAt]
+
+    @property
+    def pointers(self) -> tuple[int, ...]:
+        """Where in the first structure the pointers to the others lie."""
+        return tuple(self.structures[0].member(pointer_member(s.pool)).offset for s in self.structures[1:] if s.pool)
+
+
+def pointer_member(pool: str) -> str:
+    """The member of the first structure that points to the one of a pool."""
+    return beside(pool, "state")
+
+
+def caller_state(prefix: str, variables: Sequence[CVariable], pointer_bytes: int) -> CallerState:
+    """The structures for these variables."""
+    pinned: dict[str | None, list[Laid]] = {None: []}
+    for v in variables:
+        pinned.setdefault(v.pool, []).append(Laid(v.member, v.element, v.count, v.nbytes, v.alignment, v.type))
+    others = [structure(f"{prefix}_{beside(pool, 'state')}", pool, found) for pool, found in pinned.items() if pool]
+    pointers = [Laid(pointer_member(s.pool), "void", 1, pointer_bytes, pointer_bytes, points=s.tag) for s in others if s.pool]
+    flags = [Laid(written_member(v.member), "uint8_t", 1, 1, 1, "whether it has been written") for v in variables]
+    found = (structure(f"{prefix}_state", None, [*pinned[None], *pointers, *flags]), *others)
+    numbers = {s.pool: number for number, s in enumerate(found)}
+    data = {v.name: StateAt(numbers[v.pool], found[numbers[v.pool]].member(v.member).offset) for v in variables}
+    return CallerState(found, data, {v.name: StateAt(0, found[0].member(written_member(v.member)).offset) for v in variables})
+
+
+@dataclass(frozen=True, slots=True)
+class Laid:
+    """A member before it has an offset."""
+    name: str
+    type: str
+    count: int
+    nbytes: int
+    alignment: int
+    comment: str = ""
+    points: str | None = None
+
+
+def structure(tag: str, pool: str | None, laid: Sequence[Laid]) -> StateStructure:
+    """Members one behind the other, those that need most alignment first, with members for padding."""
+    members: list[StateMember] = []
+    end = 0
+    for m in sorted(laid, key=lambda m: -m.alignment):
+        end = padded(members, end, m.alignment)
+        members.append(StateMember(m.name, m.type, m.count, end, m.nbytes, m.comment, m.points))
+        end += m.nbytes
+    alignment = max(m.alignment for m in laid)
+    return StateStructure(tag, pool, tuple(members), padded(members, end, alignment), alignment)
+
+
+def padded(members: list[StateMember], end: int, alignment: int) -> int:
+    """Fill up to a multiple of the alignment, with a member where bytes are missing."""
+    missing = aligned(end, alignment) - end
+    if missing:
+        number = sum(m.name.startswith("padding_") for m in members)
+        members.append(StateMember(f"padding_{number}_", "uint8_t", missing, end, missing))
+    return end + missing
+
+
+# ---- the variables of a model --------------------------------------------------------------------------------------------
+def variables_of(uses: Sequence[VariableUse], form: StateForm, model: str, alignment: int,
+                 pools: Mapping[str, str]) -> dict[str, CVariable]:
+    """The variables of the programs of a model by name, each once, aligned to no more than `alignment`; `pools` are those that
+    they are pinned to. Raises a Problem where two declarations disagree, or one is another object's that cannot be found."""
+    found = distinct_uses(uses)
+    names = distinct(found, ("written",), [pointer_member(pool) for pool in pools.values()])
+
+    def variable(name: str, use: VariableUse) -> CVariable:
+        buffer, namespace, pool = use.buffer, form.namespace or model, pools.get(name)
+        refuse_alone(use, form)
+        symbol = variable_symbols(namespace, name).data
+        section = f".bss.{symbol}" if pool is None else f".bss.tosaic_{model}_{pool}_state.{symbol}"
+        return CVariable(use, namespace, names[name], own_alignment(buffer.nbytes, ITEM_SIZES[buffer.dtype], alignment),
+                         form.namespace is not None, pool, section)
+    return {name: variable(name, use) for name, use in found.items()}
+
+
+def refuse_alone(use: VariableUse, form: StateForm) -> None:
+    """A Problem where a variable that another program declares could never be found."""
+    if not use.external or form.namespace is not None:
+        return
+    if form.owner == "caller":
+        raise Problem(f"variable {use.buffer.name} is declared by another program, and variables that the caller holds are not "
+                      "shared", use.position, kind="variable", help="leave the state to the objects, in one namespace")
+    raise Problem(f"variable {use.buffer.name} is declared by another program, and variables of an object are its own",
+                  use.position, kind="variable", help="give both objects one namespace (--namespace)")
+
+
+def distinct_uses(uses: Sequence[VariableUse]) -> dict[str, VariableUse]:
+    """The variables by name. What one program declares is not external to the others."""
+    found: dict[str, VariableUse] = {}
+    for use in sorted(uses, key=lambda use: use.external):
+        same_declaration(found.setdefault(use.buffer.name, use), use)
+    return found
+
+
+def same_declaration(first: VariableUse, second: VariableUse) -> None:
+    """A Problem unless two programs of one object declare a variable alike."""
+    if (first.element, first.buffer.shape) == (second.element, second.buffer.shape):
+        return
+    raise Problem(f"variable {first.buffer.name} is declared with two types in one object", second.position,
+                  kind="variable", help="give one of them another name")
