@@ -33,7 +33,9 @@ def write_component(folder: Path, chosen: list[models.Model]) -> None:
     shutil.copy(PARTS / "wake_words" / "wake_words.c", folder)
     shutil.copy(PARTS / "wake_words" / "wake_words.h", folder / "include")
     fill(folder / "CMakeLists.txt", "@SOURCES@", " ".join(f'"{model.name}.c"' for model in chosen))
-    fill(folder / "idf_component.yml", "@WORDS@", ", ".join(model.word for model in chosen))
+    for name in ("idf_component.yml", "README.md"):
+        fill(folder / name, "@WORDS@", ", ".join(model.word for model in chosen))
+    shutil.copy(HERE.parent / "LICENSE", folder)
 
 
 def fill(path: Path, place: str, text: str) -> None:

@@ -1,7 +1,7 @@
 """Flash and RAM of a component, as compilers for chips count them, beside what TensorFlow Lite Micro needs for the same models.
 
 Flash is code and constants, RAM the one structure that holds everything. Of TensorFlow Lite Micro stand here the model files,
-and the arenas that the models' .json files ask for, with the kilobyte for variables that ESPHome's micro_wake_word adds to each.
+and the arenas that the models' .json files ask for, each with the kilobyte for variables of ESPHome's micro_wake_word.
 """
 from __future__ import annotations
 

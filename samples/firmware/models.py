@@ -5,9 +5,11 @@ cutoff and the window of its detector.
 """
 from __future__ import annotations
 
+import io
 import json
 import math
 import re
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -56,7 +58,9 @@ def write_sources(models: list[Model], sources: Path, headers: Path, target: str
         raise SystemExit("models whose features are quantised differently do not share a component")
     for model in models:
         options = ["--name", model.name, "--emit", "c", "--state", "caller", "--target", target]
-        if command(["compile", str(model.path), "-o", str(sources), *options]) != 0:
+        with redirect_stdout(io.StringIO()):
+            status = command(["compile", str(model.path), "-o", str(sources), *options])
+        if status != 0:
             raise SystemExit(f"{model.name} was not compiled")
         header = f"tosaic_{model.name}.h"
         (sources / header).replace(headers / header)
