@@ -38,8 +38,8 @@ STATES: Mapping[str, Owner] = {"own": "object", "caller": "caller"}
 @dataclass(frozen=True, slots=True)
 class ArtifactForm:
     """What becomes of a model besides an object and a header. A `self_contained` object has its workspace and constant pools
-    inside; `library` is the object in a static library, too; `main` a C program that calls the model. Objects of one `namespace`
-    share variables of one name; `state` says who holds them, the object (`own`) or its `caller`."""
+    inside; `library` is the object in a static library, too; `main` a C program that calls the model. Objects of one
+    `namespace` share variables of one name; `state` says who holds them, the object ("own") or the "caller"."""
     self_contained: bool = False
     library: bool = False
     main: bool = False
@@ -92,7 +92,8 @@ def write(programs: Program | Sequence[tuple[Program, Plan]], plan: Plan | None,
     machine. Raises a Problem where names clash in C, pools are too small for all programs together, or a file cannot be
     written.
     """
-    interface = CInterface(name, pairs(programs, plan), target or host(), elements, quantized, form.self_contained, form.variables)
+    interface = CInterface(name, pairs(programs, plan), target or host(), elements, quantized, form.self_contained,
+                           form.variables)
     return write_interface(interface, directory, form)
 
 

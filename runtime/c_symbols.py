@@ -1,5 +1,5 @@
-"""What an object for C calls its variables: symbols that objects of one namespace share, and by which a process finds those of a
-library that it has loaded (`variables`).
+"""What an object for C calls its variables: symbols that objects of one namespace share, and by which a process finds those of
+a library that it has loaded (`variables`).
 
 A symbol is made of a namespace and a name, both spelled such that distinct pairs have distinct symbols; the same goes for
 whatever else of a model gets a name in C that must not clash (`lowering/native/c_object/c_names`).
@@ -42,7 +42,7 @@ def type_checksum(element: str, shape: Sequence[int]) -> int:
 
 def symbol_part(name: str) -> str:
     """A name as a part of a symbol: distinct names have distinct parts. Letters and digits stay, and one underscore between
-    them; others become `_x<hexadecimal>_`: `a.b` is `a_x2e_b`. It may follow an underscore and be followed by one."""
+    them; others become `_x<hexadecimal>_`: a.b is a_x2e_b. It may follow an underscore and be followed by one."""
     return spelled_apart(name, WORD, RESERVED)
 
 

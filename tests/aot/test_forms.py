@@ -59,7 +59,7 @@ def test_a_form_gives_the_same_bytes(tmp_path: Path, model: str, form: str) -> N
 
 
 @pytest.mark.parametrize("machine", [pytest.param(m, marks=needs(m), id=m.name) for m in BARE])
-@pytest.mark.parametrize("form", ["all", "all, self contained"])
+@pytest.mark.parametrize("form", ["all", "all, self contained", "all, caller's state", "self contained, caller's state"])
 def test_a_form_works_on_a_bare_machine(tmp_path: Path, form: str, machine: Machine) -> None:
     check(tmp_path, "corpus/f_mobilenet_block_int8.mlir", *FORMS[form], machine)
 

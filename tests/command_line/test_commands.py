@@ -247,3 +247,16 @@ def test_the_version_and_help_end_with_0(tosaic: Any) -> None:
     code, out, _ = tosaic("--help")
     assert code == 0 and "exit codes: 0 yes, 1 no, 2 usage, 3 bad model, 4 internal error" in out
     assert tosaic("show", "--help")[0] == 0
+
+
+def test_compile_says_whose_the_variables_are(tosaic: Any, model: str, tmp_path: Path) -> None:
+    for name, options in (("own", ()), ("shared", ("--namespace", "a.b")), ("held", ("--state", "caller", "--main"))):
+        assert tosaic("compile", model, "-o", tmp_path, "--entry", "main", "--name", name, *options)[0] == 0
+    own, shared, held = ((tmp_path / f"tosaic_{name}.h").read_text() for name in ("own", "shared", "held"))
+    assert "tosaic_own_variable_command_line_x2e_total[3];" in own
+    assert "tosaic_a_x2e_b_variable_command_line_x2e_total[3];" in shared and "in namespace a.b" in shared
+    assert "int32_t tosaic_held_init(struct tosaic_held_state *state);" in held and "extern float" not in held
+    assert "tosaic_held_init(&state)" in (tmp_path / "main.c").read_text()
+    code, _, err = tosaic("compile", model, "-o", tmp_path, "--namespace", "n", "--state", "caller")
+    assert code == 2 and "variables that the caller holds have no symbols, and no namespace" in err
+    assert tosaic("compile", model, "-o", tmp_path, "--state", "callee")[0] == 2

@@ -1,9 +1,9 @@
 """Names and types as C has them: of tensors, pools, variables and entry functions, in the code of an object (`entry`, `state`)
 and in its header (`header`).
 
-Two spellings. Symbols are seen by all of a program, so what comes from a model is spelled such that distinct names stay
-distinct (`runtime/c_symbols`). Members of structures and macros are seen beside each other only: they are spelled as a reader would
-(`c_name`), and where two of one model would be the same, those two are spelled as in symbols (`distinct`).
+Two spellings. Symbols of variables are seen by all of a program: distinct names are spelled such that they stay distinct
+(`runtime/c_symbols`). Members of structures and macros are seen beside each other only: they are spelled as a reader would
+(`c_name`), and where two of one model would be the same, nearly as in symbols (`distinct`).
 """
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def beside(name: str, what: str) -> str:
 
 def distinct(titles: Iterable[str], taken: Sequence[str] = (), used: Iterable[str] = ()) -> dict[str, str]:
     """Each name in C, distinct without regard to capitals, since macros have no others, and from those `used` already. `taken`
-    are what members beside them are called: a name `x` leaves `x_size` to its size."""
+    are what members beside them are called: x leaves x_size to its size."""
     names, before = {title: c_name(title) for title in titles}, [macro(name) for name in used]
     while True:
         counts = Counter([*before, *(key for name in names.values() for key in spellings(name, taken))])

@@ -159,7 +159,8 @@ def declaration(start: str, parameters: Sequence[str]) -> str:
 def parameters(interface: CInterface, entry: CEntry) -> list[str]:
     given = [f"const struct {interface.prefix if s.endswith('_pools') else entry.name}_{s} *{s}"
              for s in interface.structures(entry)]
-    return state_parameter(interface, interface.takes_state(entry)) + given + [f"const struct tosaic_{THREAD_POOL} *{THREAD_POOL}"] * (THREAD_POOL in interface.arguments(entry))
+    threads = [f"const struct tosaic_{THREAD_POOL} *{THREAD_POOL}"] * (THREAD_POOL in interface.arguments(entry))
+    return [*state_parameter(interface, interface.takes_state(entry)), *given, *threads]
 
 
 def maps(interface: CInterface, entry: CEntry) -> list[str]:
@@ -230,8 +231,8 @@ def variable_sections(interface: CInterface) -> list[str]:
     if interface.state.namespace is not None:
         whose = [f"/* Variables in namespace {comment(interface.state.namespace)}; all objects of that namespace share them."]
     lines = [line for variable in interface.variables.values() for line in variable_symbols(variable)]
-    return ["\n".join([*whose, "   At first they are zeros and not written. One that is not written gets its initial value, if it has any,",
-                       "   in the next run, save_state or reset. */", *lines])]
+    return ["\n".join([*whose, "   At first they are zeros and not written. One that is not written gets its initial value,",
+                       "   if it has any, in the next run, save_state or reset. */", *lines])]
 
 
 def variable_symbols(variable: CVariable) -> list[str]:

@@ -11,15 +11,16 @@ and an argument is there if the caller has something to give in it:
 * inputs, outputs: a pointer to each tensor. They are left out where tensors lie in the workspace (`workspace_io`); then
   `tosaic_m_map_inputs(workspace_pools)` and `_map_outputs` return the same structures, and say where.
 * workspace_pools: a pointer to each memory that a run works in. It is left out where the object is self-contained.
-* state: the memory of the variables, where the caller holds it (`variables`); then reset, save_state and load_state take it, too,
-  and `tosaic_m_init` makes it of any memory. It comes first.
+* state: the memory of the variables, where the caller holds it (`variables`); then reset, save_state and load_state take it,
+  too, and tosaic_m_init makes it of any memory. It comes first.
 * thread_pool: how to run the tasks of a step at the same time (`header_sections`); null for one after the other. It comes last,
   and is there where the model has been compiled for several threads and has steps with work enough for them.
 * constant_pools: a pointer to each memory that holds constants. It is there where the user has named such memories and the
   object is not self-contained; otherwise constants are symbols of the object.
 
 Variables that the object holds are symbols `tosaic_<namespace>_variable_<name>`, where the namespace is the model's name if the
-user gives none (`variables`). A self-contained object has its pools as symbols `tosaic_m_<pool>_workspace_pool`, each in a section of its own.
+user gives none (`variables`). A self-contained object has its pools as symbols `tosaic_m_<pool>_workspace_pool`, each in a
+section of its own.
 
 Behind every pointer in a structure stands the size in bytes of what it points to, and a run refuses a wrong one as it refuses
 a null or misaligned pointer, with an error code and before it has written anything. Pools belong to the model and not to an

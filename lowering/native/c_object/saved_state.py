@@ -1,6 +1,6 @@
 """How a saved state is laid out: a checksum of the variables' names and types, the CRC-32 of what follows, the variables one
-behind the other, by the order of their names, then a byte for each that says whether it has been written. Who holds the variables,
-and in which namespace, makes no difference. `state` writes the functions that save and load it.
+behind the other, by the order of their names, then a byte for each that says whether it has been written. Who holds the
+variables, and in which namespace, makes no difference. `state` writes the functions that save and load it.
 """
 from __future__ import annotations
 

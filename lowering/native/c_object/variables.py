@@ -2,9 +2,9 @@
 out that a caller holds them in. Data alone: `data_symbols` and `state` write the object's code from it, `header_sections` the
 declarations.
 
-Where the object holds them (`StateForm.owner`), each is a symbol, zero at first, in a section of its own. Where the caller does,
-they are members of `struct tosaic_m_state`, and those that are pinned to a pool of the structure `tosaic_m_<pool>_state`, to which
-that one has a pointer. Beside each variable there is a byte, its flag: whether it has been written. Initial values are
+Where the object holds them (`StateForm.owner`), each is a symbol, zero at first, in a section of its own. Where the caller
+does, they are members of `struct tosaic_m_state`, and those that are pinned to a pool of `struct tosaic_m_<pool>_state`, to
+which that one has a pointer. Beside each variable there is a byte, its flag: whether it has been written. Initial values are
 constants: a variable that has one, and whose flag is 0, is given it by the next function that uses it.
 """
 from __future__ import annotations
@@ -104,7 +104,7 @@ class CVariable:
         return None if self.use.initial is None else self.use.initial.data
 
 
-# ---- structures of the caller -------------------------------------------------------------------------------------------
+# ---- structures of the caller ----------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class StateMember:
     """A member of a structure: `count` elements of a type of C; a pointer where it `points` to the structure of that tag."""
@@ -197,7 +197,8 @@ def structure(tag: str, pool: str | None, laid: Sequence[Laid]) -> StateStructur
         members.append(StateMember(m.name, m.type, m.count, end, m.nbytes, m.comment, m.points))
         end += m.nbytes
     alignment = max(m.alignment for m in laid)
-    return StateStructure(tag, pool, tuple(members), padded(members, end, alignment), alignment)
+    end = padded(members, end, alignment)
+    return StateStructure(tag, pool, tuple(members), end, alignment)
 
 
 def padded(members: list[StateMember], end: int, alignment: int) -> int:
@@ -209,7 +210,7 @@ def padded(members: list[StateMember], end: int, alignment: int) -> int:
     return end + missing
 
 
-# ---- the variables of a model --------------------------------------------------------------------------------------------
+# ---- the variables of a model ----------------------------------------------------------------------------------------
 def variables_of(uses: Sequence[VariableUse], form: StateForm, model: str, alignment: int,
                  pools: Mapping[str, str]) -> dict[str, CVariable]:
     """The variables of the programs of a model by name, each once, aligned to no more than `alignment`; `pools` are those that
