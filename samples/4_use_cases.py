@@ -36,7 +36,7 @@ SYSTEMS = {
     "host": ("host", ["cc", "-O1", *WARNINGS, str(HERE / "use_cases" / "host.c")], []),
     "board": ("thumbv7em", ["arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-O1", *WARNINGS,
                             "-nostdlib", "-ffreestanding", "-fno-tree-loop-distribute-patterns", "-Wl,-z,noexecstack",
-                            "-T", str(BOARD / "cortex_m4.ld"), str(BOARD / "cortex_m4.c")],
+                            "-T", str(BOARD / "cortex_m4.ld"), str(BOARD / "cortex_m.c")],
               ["qemu-system-arm", "-M", "mps2-an386", "-display", "none", "-monitor", "none", "-serial", "none", "-chardev",
                "stdio,id=console", "-semihosting-config", "enable=on,target=native,chardev=console", "-kernel"])}
 """The target of each system, how its compiler is called, and what runs the program."""

@@ -1,4 +1,5 @@
-"""The command line: `tosaic run | compile | check | show | profile | tune | report | convert | cache`.
+"""The command line: `tosaic run | compile | check | show | profile | tune | report | convert | cache |
+targets`.
 
 Exit codes: 0 yes, 1 no (`check` found a difference), 2 wrong usage, 3 a bad model, 4 an error inside tosaic; 130 after
 Ctrl-C. Answers go to standard output, everything else to standard error.
@@ -156,6 +157,8 @@ def parser() -> argparse.ArgumentParser:
     convert.add_argument("output", metavar="OUT", help="the file to write; its ending says what: .tosa or .mlir")
     add_shape(convert)
     add_cache(commands)
+    text = "print the machines to compile for: processors and boards by name"
+    add_output(commands.add_parser("targets", help=text, description=text))
     return whole
 
 
@@ -219,8 +222,8 @@ def add_report(parser: argparse.ArgumentParser) -> None:
 
 
 def add_target(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--target", default="host", help="the machine to compile for (default: host)")
-    parser.add_argument("--cpu", help="another processor of the target's family, by LLVM's name")
+    parser.add_argument("--target", default="host", help="the machine to compile for, as tosaic targets lists (default: host)")
+    parser.add_argument("--cpu", help="a processor, by these names or LLVM's; its features count, and no --target is needed")
     parser.add_argument("--features", metavar="+F,-G", default="", help="more features or fewer, by LLVM's names")
     parser.add_argument("--tuning", metavar="FILE", help="schedules that tosaic tune has found")
     parser.add_argument("--schedule", metavar="FILE", help="use the strategies and tasks of a schedule that show has printed")

@@ -313,6 +313,12 @@ def cache(options: argparse.Namespace) -> Answer:
     return Answer(YES, text, {"folder": where.path, "entries": found.entries, "bytes": found.nbytes, "limit": where.limit})
 
 
+def targets(options: argparse.Namespace) -> Answer:
+    """The machines of the tables, a line each."""
+    from .list_targets import list_targets
+    return Answer(YES, *list_targets())
+
+
 # ---- profile -----------------------------------------------------------------------------------------------------
 def profile(options: argparse.Namespace) -> Answer:
     """The time of each kernel."""
@@ -385,4 +391,4 @@ WRITERS: dict[str, Callable[[Module], bytes]] = {".tosa": as_flatbuffer, ".mlir"
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], Answer]] = {
     "run": run, "compile": compile, "check": check, "show": show, "profile": profile, "tune": tune, "report": report,
-    "convert": convert, "cache": cache}
+    "convert": convert, "cache": cache, "targets": targets}

@@ -14,9 +14,10 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, Protocol
 
+from ...runtime.errors import Problem
 from ...runtime.machine_code import Image, LoadedCode, MappedCode, function_at
-from ..target.target import Target
-from .arm_attributes import linkable_with_either
+from ..target.target import C_ONLY, Target
+from .arm_objects import completed, completed_text
 from .link import image_of, is_supported
 from .split_module import defined, split
 from .worker_processes import compiled, module_count
@@ -62,9 +63,16 @@ def parse(text: str, allowed: frozenset[str] = ALLOWED) -> Any:
 
 
 def target_machine(target: Target, reloc: str, codemodel: str) -> Any:
-    """A new target machine."""
+    """A new target machine. A Problem where LLVM writes no code for the target."""
+    check_has_object_code(target)
     return binding().Target.from_triple(target.triple).create_target_machine(
         cpu=target.cpu, features=target.features, opt=2, reloc=reloc, codemodel=codemodel)
+
+
+def check_has_object_code(target: Target) -> None:
+    if not target.has_object_code:
+        raise Problem(f"no object can be made for {target.cpu}: {C_ONLY[target.architecture]}", kind="option",
+                      help="tosaic compile --emit c writes C source, for the compiler that you have")
 
 
 @functools.lru_cache(maxsize=8)
@@ -165,12 +173,13 @@ def object_file(text: str, target: Target, reloc: Literal["pic", "static"] = "pi
     """The object file of a module."""
     code = bytes(emitting(target, reloc).emit_object(parse(text)))
     is_arm_elf = target.architecture == "arm" and code[:4] == b"\x7fELF" and code[4:6] == b"\x01\x01"
-    return linkable_with_either(code) if is_arm_elf else code
+    return completed(code) if is_arm_elf else code
 
 
 def assembly(text: str, target: Target, reloc: Literal["pic", "static"] = "pic") -> str:
     """The module in the target's assembly language."""
-    return str(emitting(target, reloc).emit_assembly(parse(text)))
+    written = str(emitting(target, reloc).emit_assembly(parse(text)))
+    return completed_text(written) if target.architecture == "arm" else written
 
 
 def undefined_symbols(code: bytes) -> tuple[str, ...]:

@@ -66,6 +66,21 @@ def matrix_unit(on: Set[str]) -> tuple[MatrixType, ...]:
     return tuple(found)
 
 
+# ---- all families ----------------------------------------------------------------------------------------------------
+def float_unit(architecture: str, on: Set[str]) -> tuple[str, ...]:
+    """The types of floats that a processor computes in instructions; arithmetic of others is the compiler's library."""
+    match architecture:
+        case "thumb":
+            return ("float32", "float64") if "fp64" in on else ("float32",) if "vfp4d16sp" in on else ()
+        case "riscv":
+            return tuple(dtype for dtype, feature in (("float32", "f"), ("float64", "d")) if feature in on)
+        case "xtensa":
+            return ("float32",) if "fp" in on else ()
+        case "avr":
+            return ()
+    return "float32", "float64"
+
+
 # ---- names -----------------------------------------------------------------------------------------------------------
 @functools.cache
 def check_names(triple: str, cpu: str, features: str) -> None:

@@ -1,8 +1,9 @@
-"""Which machines there are: the one that this process runs on, and the presets to compile for. What their vectors and matrix
-units can do follows from LLVM's feature bits (`features`); rates, caches and costs are said here.
+"""A machine by its name: the one that this process runs on, a row of the tables (`machines`), or a processor that only LLVM
+knows (`processors`). What vectors and matrix units can do follows from LLVM's feature bits (`features`).
 """
 from __future__ import annotations
 
+import difflib
 import functools
 import pathlib
 from dataclasses import replace
@@ -10,58 +11,83 @@ from dataclasses import replace
 from ...runtime.errors import Problem
 from ...runtime.public_names import public
 from ...runtime.tiles import may_use_tiles
-from .features import SSE2, V3, V4, check_names, dot_product, enabled, has_masks, matrix_unit, merged, vector_bytes
+from .features import check_names, enabled, matrix_unit, merged
+from .machines import BY_ANY_NAME, MACHINES, x86
 from .target import Target
 
-LINUX = "x86_64-unknown-linux-gnu"
-
-
-def x86(triple: str, cpu: str, features: str) -> Target:
-    """An x86 machine; what it can do is in `features`."""
-    on = enabled(features)
-    return Target(triple, cpu, features, vector_bytes=vector_bytes(on), vector_registers=32 if has_masks(on) else 16,
-                  has_masked=has_masks(on), dot_product=dot_product(on))
-
-
-def microcontroller(triple: str, cpu: str, features: str) -> Target:
-    """One instruction at a time, no vectors, no cache worth blocking for."""
-    return Target(triple, cpu, features, vector_bytes=1, vector_registers=24, fma_per_cycle=1, loads_per_cycle=1,
-                  fma_latency=3, has_cache=False, l2_bytes=64 << 10, streaming_bytes=1 << 40)
-
-
-PRESETS = {
-    "x86-64": x86(LINUX, "x86-64", SSE2),
-    "x86-64-v3": x86(LINUX, "x86-64-v3", V3),
-    "x86-64-v4": x86(LINUX, "x86-64-v4", V4),
-    "aarch64": Target("aarch64-unknown-linux-gnu", "generic", "+fp-armv8,+neon", vector_registers=32),
-    "thumbv7em": microcontroller("thumbv7em-none-eabihf", "cortex-m4", "+vfp4d16sp"),
-    "cortex-m7": microcontroller("thumbv7em-none-eabihf", "cortex-m7", "+vfp4d16,+fp-armv8d16,+fp64"),
-    "riscv32": microcontroller("riscv32-unknown-elf", "generic-rv32", "+m,+a,+c,+f"),
-    "riscv64": Target("riscv64-unknown-linux-gnu", "generic-rv64", "+m,+a,+c,+f,+d", vector_bytes=1, vector_registers=32),
-}
+PRESETS = {name: machine.target for name, machine in MACHINES.items()}
+"""The machines of the tables."""
 
 
 @public("tosaic.target")
 def target(name: str = "host", cpu: str | None = None, features: str = "") -> Target:
-    """A machine by its name: "host", or one of the presets; `cpu` is another processor of its family, by LLVM's name, and
-    `features` are added to the target's ("+dsp,-fp64"). What vectors and dot products are used follows from the features;
-    the processor decides what LLVM makes of them. The matrix unit (AMX) is used on the host only, where the system lets this
-    process use it; no preset has one. Raises Problem for names that are not known."""
-    if name != "host" and name not in PRESETS:
-        raise Problem(f"there is no target {name!r}", kind="option", help=f"one of host, {', '.join(PRESETS)}")
-    found = host() if name == "host" else PRESETS[name]
-    return specific(found, cpu or found.cpu, features.replace(" ", "")) if cpu or features else found
+    """A machine by its name: "host", or a processor or board that `tosaic targets` lists; `cpu` is a processor of its family,
+    by one of these names or by LLVM's, whose features count then (without a name, any processor), and `features` are added
+    ("+dsp,-fp64"). What vectors and dot products are used follows from the features; the processor decides what LLVM makes of
+    them. The matrix unit (AMX) is used on the host only, where the system lets this process use it; no preset has one. Raises
+    Problem for names that are not known."""
+    base = host() if name == "host" else named(name)
+    if cpu:
+        base = of_processor(base, cpu, name)
+    return specific(base, features.replace(" ", "")) if features else base
 
 
-def specific(base: Target, cpu: str, features: str) -> Target:
-    """The machine with another processor, and more or fewer features."""
+def named(name: str) -> Target:
+    """A machine of the tables; names may be in any case."""
+    found = BY_ANY_NAME.get(name.lower())
+    if found is None:
+        raise Problem(f"there is no target {name!r}", kind="option", help=similar(name))
+    return found.target
+
+
+def similar(name: str) -> str:
+    """What somebody may have meant by a name, and who lists them all."""
+    near = difflib.get_close_matches(name.lower(), ["host", *BY_ANY_NAME], 4, 0.6)
+    meant = f"did you mean {' or '.join(near)}? " if near else ""
+    return f"{meant}tosaic targets lists all"
+
+
+def of_processor(base: Target, cpu: str, name: str) -> Target:
+    """The machine with a processor; of the family of `name`, unless that is the host."""
+    if cpu == base.cpu:
+        return base
+    row = BY_ANY_NAME.get(cpu.lower())
+    if row is None and not base.has_object_code:
+        raise Problem(f"{name} has no other processors", kind="option", help=similar(cpu))
+    if row is None:
+        from .processors import described_processors
+        found = list(described_processors(cpu))
+    else:
+        found = [row.target]
+    same = [t for t in found if t.architecture == base.architecture and t.has_int64 == base.has_int64]
+    if same:
+        return with_caches(same[0], base)
+    if not found:
+        raise Problem(f"there is no processor {cpu!r}, and LLVM knows none", kind="option", help=similar(cpu))
+    if name != "host":
+        raise Problem(f"{cpu} is no processor of {name}'s family ({base.architecture}, {64 if base.has_int64 else 32} bits)",
+                      kind="option", help=f"--cpu {cpu} without --target is enough")
+    return found[0]
+
+
+def with_caches(found: Target, base: Target) -> Target:
+    """A machine with the caches of another one, where it is x86: those of the host are known."""
+    if base.architecture != "x86":
+        return found
+    return replace(found, l1_bytes=base.l1_bytes, block_bytes=base.block_bytes, l2_bytes=base.l2_bytes)
+
+
+def specific(base: Target, features: str) -> Target:
+    """The machine with more or fewer features."""
     changed = merged(base.features, features)
-    check_names(base.triple, cpu, changed)
+    if not base.has_object_code:
+        raise Problem(f"{base.cpu} takes no features", kind="option", help="its code is C source, and the C compiler chooses")
+    check_names(base.triple, base.cpu, changed)
     if base.architecture == "x86":
         unit = matrix_unit(enabled(changed))
-        return replace(x86(base.triple, cpu, changed), l1_bytes=base.l1_bytes, block_bytes=base.block_bytes,
-                       l2_bytes=base.l2_bytes, matrix_unit=tuple(t for t in base.matrix_unit if t in unit))
-    return replace(base, cpu=cpu, features=changed)
+        return replace(with_caches(x86(base.triple, base.cpu, changed), base),
+                       matrix_unit=tuple(t for t in base.matrix_unit if t in unit))
+    return replace(base, features=changed)
 
 
 @functools.cache

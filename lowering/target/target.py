@@ -1,9 +1,13 @@
-"""A machine as strategies, cost models and the emitter see it. `presets` has those that there are."""
+"""A machine as strategies, cost models and the emitter see it. `machines` has those that there are."""
 from __future__ import annotations
 
 from ...runtime.records import dataclass
 from .costs import COSTS, Costs
-from .features import DotProduct, MatrixType, enabled
+from .features import DotProduct, MatrixType, enabled, float_unit
+
+C_ONLY = {"xtensa": "LLVM as llvmlite ships it has no back end for Xtensa",
+          "avr": "LLVM's back end for AVR would copy all constants from flash to RAM"}
+"""Architectures whose code can be C source only, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +49,24 @@ class Target:
 
     @property
     def architecture(self) -> str:
-        """The family of instruction sets: x86, aarch64, arm, riscv, or the first part of the triple."""
+        """The family of instruction sets: x86, aarch64, arm, riscv, or the first part of the triple (xtensa, avr)."""
         first = self.triple.split("-")[0]
         for family, prefixes in (("x86", ("x86", "i386", "i586", "i686")), ("aarch64", ("aarch64", "arm64")),
                                  ("arm", ("arm", "thumb")), ("riscv", ("riscv",))):
             if first.startswith(prefixes):
                 return family
         return first
+
+    @property
+    def float_unit(self) -> tuple[str, ...]:
+        """The types of floats that it computes in instructions."""
+        is_thumb = self.triple.startswith("thumb")
+        return float_unit("thumb" if is_thumb else self.architecture, self.enabled)
+
+    @property
+    def has_object_code(self) -> bool:
+        """Whether it can be compiled to an object; else to C source only."""
+        return self.architecture not in C_ONLY
 
     @property
     def is_elf(self) -> bool:

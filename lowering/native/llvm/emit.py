@@ -40,6 +40,7 @@ from ...machine_code.llvm_writer import OWN_ATTRIBUTES, Writer, attribute_group,
 from ...machine_code.split_module import FunctionText
 from ...target.target import Target
 from .amx import TileInstructions
+from .helper_functions import writer_for
 from .instructions import Instructions
 from .llvm_text import SCALARS, lane_numbers, literal, llvm_type, spelled
 from .memory_accesses import MemoryAccesses
@@ -140,7 +141,7 @@ class Emitter:
     narrow: NarrowIndices | None = field(init=False)
 
     def __post_init__(self) -> None:
-        self.writer = Writer(self.declared)
+        self.writer = writer_for(self.target, self.declared)
         self.accesses = MemoryAccesses(self.writer, self.target)
         self.instructions = Instructions(self.writer, self.target, self.target.enabled)
         self.pointers = Pointers(self.writer, self.index, self.value)

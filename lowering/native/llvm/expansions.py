@@ -1,15 +1,13 @@
 """Operations that a target lacks, written with those that it has: products of bytes summed by fours, look-ups in a table of
-bytes, narrowing with saturation, scaling by powers of two, division of 64-bit integers, and the upper halves of products,
-which RESCALE is made of.
+bytes, narrowing with saturation, scaling by powers of two, and the upper halves of products, which RESCALE is made of.
 """
 from __future__ import annotations
 
-import functools
 import re
 
 from ...graph.types import ITEM_SIZES
 from ...loops.ir import Type
-from ...machine_code.llvm_writer import Function, Writer
+from ...machine_code.llvm_writer import Writer
 from ...target.target import Target
 from .llvm_text import BITS, SCALARS, Arithmetic, llvm_type, spelled
 
@@ -92,47 +90,6 @@ def scaleb(writer: Writer, result: Type, values: list[str]) -> str:
         power = a.bits("i32", a.op("add", "i32", exponent, ONE), scalar)
         x = a.op("fmul", scalar, x, power)
     return x
-
-
-# ---- division of 64-bit integers on 32-bit processors ----------------------------------------------------------------
-UNSIGNED, SIGNED = "tosaic.udiv64", "tosaic.sdiv64"
-
-
-@functools.cache
-def long_division() -> dict[str, str]:
-    """Functions that divide bit by bit, by name, as an instruction would be a library call; the divisor must not be 0."""
-    unsigned = unsigned_division()
-    return {f.name: "\n".join(f.definition()) for f in (unsigned, signed_division(unsigned))}
-
-
-def unsigned_division() -> Function:
-    f = Function(UNSIGNED, "i64", {"x": "i64", "y": "i64"}, attributes=" noinline #0")
-    x, y = f.params
-    bit, done = f.blocks("bit", "done")
-    f.jump(bit(63, 0, 0))
-    i, rest, quotient = f.enter(bit, "i64", "i64", "i64")
-    is_over, twice = f.compare("slt", rest, 0), f.op("shl", rest, 1)
-    now = f.op("or", twice, f.op("and", f.op("lshr", x, i), 1))
-    fits = f.op("or", is_over, f.compare("uge", now, y))
-    kept = f.select(fits, f.op("sub", now, y), now)
-    double = f.op("shl", quotient, 1)
-    longer = f.op("or", double, f.cast("zext", fits, "i64"))
-    following = f.op("sub", i, 1)
-    f.branch(f.compare("sge", following, 0), bit(following, kept, longer), done)
-    f.enter(done)
-    f.give(longer)
-    return f
-
-
-def signed_division(unsigned: Function) -> Function:
-    f = Function(SIGNED, "i64", {"x": "i64", "y": "i64"}, attributes=" noinline #0")
-    negative = [f.compare("slt", p, 0) for p in f.params]
-    minus = [f.op("sub", 0, p) for p in f.params]
-    sizes = [f.select(n, m, p) for n, m, p in zip(negative, minus, f.params)]
-    size = f.call(unsigned.pointer, "i64", *sizes)
-    opposite = f.op("sub", 0, size)
-    f.give(f.select(f.op("xor", *negative), opposite, size))
-    return f
 
 
 # ---- upper halves of 64-bit sums of products -------------------------------------------------------------------------

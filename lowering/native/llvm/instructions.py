@@ -1,5 +1,6 @@
-"""Operations of the loop IR -> LLVM instructions. Nothing here becomes a call of a library or a trap on any target:
-where a processor has no instruction, the operation is written with those that it has.
+"""Operations of the loop IR -> LLVM instructions. Nothing here becomes a trap or a call of a library on any target, but for the
+arithmetic of floats on one without a unit for them: where a processor has no instruction, the operation is written with those
+that it has, here or in a function (`helper_functions`).
 
 Reductions of floats combine halves (lane i with lane i + n/2) until one lane is left, on every target.
 """
@@ -84,21 +85,7 @@ class Instructions:
                 least = a.op("icmp eq", scalar, x, -1 << (BITS[scalar] - 1))
                 unsafe = a.op("or", "i1", unsafe, a.op("and", "i1", least, a.op("icmp eq", scalar, y, -1)))
             y = a.select(unsafe, scalar, 1, y)
-        if scalar == "i64" and not self.target.has_int64:
-            return self.each_lane(type, expansions.SIGNED if kind == "signed" else expansions.UNSIGNED, x, y)
         return a.op("sdiv" if kind == "signed" else "udiv", scalar, x, y)
-
-    def each_lane(self, type: Type, function: str, x: str, y: str) -> str:
-        """One of our own functions of two 64-bit integers, lane by lane."""
-        self.writer.declared |= expansions.long_division()
-        if type.lanes == 1:
-            return self.writer.put(f"call i64 @{function}(i64 {x}, i64 {y})")
-        t, total = llvm_type(type), "poison"
-        for i in range(type.lanes):
-            one, other = (self.writer.put(f"extractelement {t} {v}, i32 {i}") for v in (x, y))
-            value = self.writer.put(f"call i64 @{function}(i64 {one}, i64 {other})")
-            total = self.writer.put(f"insertelement {t} {total}, i64 {value}, i32 {i}")
-        return total
 
     def shift(self, name: str, type: Type, x: str, y: str, amount: Operand) -> str:
         """A shift by as many bits as there are, or more, gives some value."""

@@ -1,5 +1,6 @@
-/* What a program needs on a Cortex-M4 without an operating system: the vector table, the start, the console of a debugger
-   (semihosting), and the three functions of the C library that compilers call. For the board mps2-an386, which QEMU emulates. */
+/* What a program needs on a Cortex-M without an operating system: the vector table, the start, the console of a debugger
+   (semihosting), and the three functions of the C library that compilers call. The linker scripts beside it are for boards that
+   QEMU emulates. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,8 +33,10 @@ static void leave(uint32_t code) {
 }
 
 void board_reset(void) {
+#ifdef __ARM_FP
     COPROCESSORS |= 0xFu << 20; /* the floating-point unit is off at first */
     __asm__ volatile("dsb\n\tisb");
+#endif
     for (uint32_t *p = board_bss; p < board_bss_end; ++p) *p = 0;
     leave((uint32_t)main());
 }
