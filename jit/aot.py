@@ -33,18 +33,28 @@ if TYPE_CHECKING:
 
 STATES: Mapping[str, Owner] = {"own": "object", "caller": "caller"}
 """Who holds the variables, as users say it."""
+EMITTED = "object", "c"
 
 
 @dataclass(frozen=True, slots=True)
 class ArtifactForm:
     """What becomes of a model besides an object and a header. A `self_contained` object has its workspace and constant pools
     inside; `library` is the object in a static library, too; `main` a C program that calls the model. Objects of one
-    `namespace` share variables of one name; `state` says who holds them, the object ("own") or the "caller"."""
+    `namespace` share variables of one name; `state` says who holds them, the object ("own") or the "caller". `emit` says
+    whether there is an "object", or "c" source in its place."""
     self_contained: bool = False
     library: bool = False
     main: bool = False
     namespace: str | None = None
     state: str = "own"
+    emit: str = "object"
+
+    def __post_init__(self) -> None:
+        if self.emit not in EMITTED:
+            raise Problem(f"emit is {self.emit!r}", kind="option", help=f"it may be {' or '.join(EMITTED)}")
+        if self.emit == "c" and self.library:
+            raise Problem("a static library has objects, and C source is none", kind="option",
+                          help="leave out the library, or make it with the C compiler and ar")
 
     @property
     def variables(self) -> StateForm:
@@ -55,8 +65,8 @@ class ArtifactForm:
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """The files of a model, and what they amount to. `needs` are functions that the object calls and does not define; `others`
-    are the files besides object and header. `pools` are those of all entry functions together."""
+    """The files of a model, and what they amount to. `object` is the C source, where that is what was asked for; `needs` are
+    functions that it calls and does not define; `others` are the files besides these two. `pools` are those of all entry functions together."""
     object: Path
     header: Path
     needs: tuple[str, ...]
@@ -107,23 +117,35 @@ def pairs(programs: Program | Sequence[tuple[Program, Plan]], plan: Plan | None)
 
 def write_interface(interface: CInterface, directory: str | os.PathLike[str], form: ArtifactForm) -> Artifact:
     """Make all files, then write them."""
-    target, checksum = interface.target, header_checksum(interface)
-    with ObjectConstants(interface.prefix, target) as constants:
-        code = object_file(object_text(interface, constants, checksum), target, "static" if is_bare(target) else "pic")
-        constant_bytes = constants.nbytes
-    needs = undefined_symbols(code) if code[:4] == b"\x7fELF" else ()
+    checksum = header_checksum(interface)
+    code, needs, constant_bytes = (c_source if form.emit == "c" else object_code)(interface, checksum)
     folder, stem = Path(directory), interface.prefix.removeprefix("tosaic_")
     others = other_files(interface, code, stem, form)
     pools = interface.memories.pools
     if not interface.self_contained:
         constant_bytes += sum(p.nbytes for p in pools if p.kind == "constant")
     keep_main(folder, others)
-    artifact = Artifact(folder / f"{stem}.o", folder / f"{interface.prefix}.h", needs, constant_bytes,
+    artifact = Artifact(folder / f"{stem}.{'c' if form.emit == 'c' else 'o'}", folder / f"{interface.prefix}.h", needs, constant_bytes,
                         sum(v.use.buffer.nbytes for v in interface.own_variables),
                         tuple(folder / name for name in others), pools)
     files = {artifact.object: code, artifact.header: header(interface, checksum, needs).encode()}
     write_files(folder, files | {folder / name: data for name, data in others.items()})
     return artifact
+
+
+def object_code(interface: CInterface, checksum: int) -> tuple[bytes, tuple[str, ...], int]:
+    """The object, what it needs from elsewhere, and the bytes of its constants."""
+    target = interface.target
+    with ObjectConstants(interface.prefix, target) as constants:
+        code = object_file(object_text(interface, constants, checksum), target, "static" if is_bare(target) else "pic")
+    return code, undefined_symbols(code) if code[:4] == b"\x7fELF" else (), constants.nbytes
+
+
+def c_source(interface: CInterface, checksum: int) -> tuple[bytes, tuple[str, ...], int]:
+    """The same of C source."""
+    from ..lowering.native.c_source.source import source_text
+    found = source_text(interface, checksum)
+    return found.text.encode(), found.needs, found.constant_bytes
 
 
 def other_files(interface: CInterface, code: bytes, stem: str, form: ArtifactForm) -> dict[str, bytes]:

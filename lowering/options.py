@@ -12,7 +12,7 @@ from .memory.planner import Memory
 from .row_tiling.row_tiling import RowPolicy
 from .schedule.schedule_text import ScheduleText
 from .schedule.strategy import Precision
-from .target.presets import check_is_target
+from .target.presets import check_is_target, target
 from .target.target import Target
 
 Tuning = tuple[tuple[str, tuple[str, ...]], ...]
@@ -91,7 +91,10 @@ RENAMED = {"num_threads": "threads"}
 """Old names of fields."""
 
 
-def for_object(options: CompileOptions | None) -> CompileOptions:
-    """The options for an object: how many threads this process uses says nothing of who will link it."""
+def for_object(options: CompileOptions | None, emit: str = "object") -> CompileOptions:
+    """The options for an object: how many threads this process uses says nothing of who will link it. Those for C source, which
+    is for any processor unless one is named."""
     options = options or CompileOptions()
+    if emit == "c" and options.target is None:
+        options = replace(options, target=target("any"))
     return replace(options, threads=1) if options.threads is None else options

@@ -121,8 +121,11 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--save", metavar="FILE.npz", help="write the outputs of the last call")
     run.add_argument("--state", metavar="FILE.npz", help="start from these variables if the file is there; write them")
     add_memory(run)
-    compile_ = command(commands, "compile", "write an object file and a C header")
+    compile_ = command(commands, "compile", "write an object file, or C source, and a C header")
     compile_.add_argument("-o", "--output", metavar="DIR", default=".", help="where to write (default: here)")
+    compile_.add_argument("--emit", choices=("object", "c"), default="object",
+                          help="an object file, or C99 source in its place, for any processor unless --target names one "
+                          "(default: object)")
     compile_.add_argument("--name", help="name in C (default: the model's)")
     compile_.add_argument("--self-contained", action="store_true", help="the object has its own workspace and constants")
     compile_.add_argument("--namespace", metavar="NS", help="share variables of one name with other objects of this namespace")
@@ -222,7 +225,7 @@ def add_report(parser: argparse.ArgumentParser) -> None:
 
 
 def add_target(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--target", default="host", help="the machine to compile for, as tosaic targets lists (default: host)")
+    parser.add_argument("--target", help="the machine to compile for, as tosaic targets lists (default: host)")
     parser.add_argument("--cpu", help="a processor, by these names or LLVM's; its features count, and no --target is needed")
     parser.add_argument("--features", metavar="+F,-G", default="", help="more features or fewer, by LLVM's names")
     parser.add_argument("--tuning", metavar="FILE", help="schedules that tosaic tune has found")

@@ -93,12 +93,17 @@ def options_with_target(options: argparse.Namespace) -> CompileOptions | None:
     """How to compile, of a command that takes a machine."""
     from ...lowering.target.presets import target
     from ..tools.tune import read_findings
-    machine = target(options.target, options.cpu, options.features)
+    machine = target(options.target or named_by_default(options), options.cpu, options.features)
     found = options_of(options, machine, read_findings(options.tuning) if options.tuning else ())
     if found is None or options.schedule is None:
         return found
     from ...lowering.schedule.schedule_text import ScheduleText
     return replace(found, schedule=ScheduleText(text_of(options.schedule), options.schedule))
+
+
+def named_by_default(options: argparse.Namespace) -> str:
+    """The machine where none is named: this one, or any, of C source (a processor says its machine itself)."""
+    return "any" if getattr(options, "emit", "object") == "c" and not (options.cpu or options.features) else "host"
 
 
 def text_of(path: str) -> str:
@@ -198,8 +203,9 @@ def plain(values: Any) -> Any:
 
 # ---- compile, check, show, report --------------------------------------------------------------------------------
 def compile(options: argparse.Namespace) -> Answer:
-    """Write an object file and a C header of the entries."""
+    """Write an object file or C source, and a C header of the entries."""
     from .. import aot
+    form = aot.ArtifactForm(options.self_contained, options.library, options.main, options.namespace, options.state, options.emit)
     with Progress("reading") as progress:
         from ...lowering.options import for_object
         model, chosen = model_of(options, progress), for_object(options_with_target(options))
@@ -211,7 +217,6 @@ def compile(options: argparse.Namespace) -> Answer:
             progress.update(f"compiling {entry.name}")
             lowered.append(entry.lower(chosen))
         name = options.name or (Path(options.model).stem if options.model != "-" else "") or "model"
-        form = aot.ArtifactForm(options.self_contained, options.library, options.main, options.namespace, options.state)
         written = aot.save(lowered, options.output, name, form)
     lines = [f"{path}: {path.stat().st_size:,} bytes" for path in written.paths]
     plans = [(entry.program.name, entry.plan) for entry in lowered]

@@ -119,6 +119,7 @@ X86 = (
 # ---- without objects -------------------------------------------------------------------------------------------------
 C_SOURCE = (
     # name, core, instruction set, triple, features, boards
+    ("any", "any processor", "C99", "c99-unknown-none", "", ""),
     ("esp32", "Xtensa LX6", "Xtensa", "xtensa-esp32-elf", "+fp", ""),
     ("esp32-s2", "Xtensa LX7", "Xtensa", "xtensa-esp32s2-elf", "", ""),
     ("esp32-s3", "Xtensa LX7", "Xtensa", "xtensa-esp32s3-elf", "+fp", ""),

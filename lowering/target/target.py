@@ -5,7 +5,8 @@ from ...runtime.records import dataclass
 from .costs import COSTS, Costs
 from .features import DotProduct, MatrixType, enabled, float_unit
 
-C_ONLY = {"xtensa": "LLVM as llvmlite ships it has no back end for Xtensa",
+C_ONLY = {"c99": "it stands for every processor that has a C compiler",
+          "xtensa": "LLVM as llvmlite ships it has no back end for Xtensa",
           "avr": "LLVM's back end for AVR would copy all constants from flash to RAM"}
 """Architectures whose code can be C source only, and why."""
 

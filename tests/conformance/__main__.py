@@ -1,7 +1,7 @@
 """`python tests/conformance`: tosaic against Arm's conformance suite.
 
 Finds or makes the environment of Arm's tools and goes on in its Python, writes the tests that are asked for, unless they
-are there, and runs them in a few processes, on both engines; with `--arm`, Arm's own runner does. Exit status 0: every
+are there, and runs them in a few processes, on both engines, or as C source; with `--arm`, Arm's own runner does. Exit status 0: every
 test came to what was expected; 1: one did not; 2: the suite cannot be had.
 
 As a folder, and not with `-m tests.conformance`, because other packages install a package `tests`; in Arm's environment
@@ -44,6 +44,7 @@ def options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--skip", type=int, default=0, help="leave out this number of them: a run that was cut off goes on")
     parser.add_argument("--native", action="store_true", help="the native engine alone")
     parser.add_argument("--interpreter", action="store_true", help="the reference interpreter alone")
+    parser.add_argument("--c", action="store_true", help="C source alone, compiled by gcc")
     parser.add_argument("--features", default="", help="of the machine that native code is made for, added to this one's: "
                         "\"-avx512f\", \"-amx-int8\"")
     parser.add_argument("--threads", type=int, default=1, help="that native code uses (default: %(default)s)")
@@ -75,11 +76,10 @@ def tests(chosen: argparse.Namespace) -> list[Path]:
 
 
 def engines(chosen: argparse.Namespace) -> tuple[Engine, ...]:
-    """The engines that are asked for; without a wish, both."""
+    """The engines that are asked for; without a wish, the two that need nothing else."""
     from .system import ENGINES
-    if chosen.native == chosen.interpreter:
-        return ENGINES
-    return ("native",) if chosen.native else ("interpreter",)
+    wished = tuple(engine for engine in ENGINES if getattr(chosen, engine))
+    return wished or ("native", "interpreter")
 
 
 def run(chosen: argparse.Namespace, folders: list[Path]) -> int:

@@ -1,12 +1,14 @@
-"""tosaic as a system under test: one conformance test, run by the native engine or by the reference interpreter.
+"""tosaic as a system under test: one conformance test, run by the native engine, by the reference interpreter, or as C source
+that a C compiler makes a library of.
 
-`Subject` reads a test's graph once for both engines. What a run gives is one of Arm's four graph results: results
+`Subject` reads a test's graph once for all engines. What a run gives is one of Arm's four graph results: results
 (VALID), an error that tosaic reports about the graph (ERROR), or anything else (OTHER), which no test expects: what
 tosaic does not support, an argument that it refuses, an exception that is not a Problem.
 """
 from __future__ import annotations
 
 import json
+import tempfile
 import time
 import traceback
 from collections.abc import Sequence
@@ -20,8 +22,8 @@ import numpy as np
 
 from .arrays import Array, read_input, written
 
-Engine = Literal["native", "interpreter"]
-ENGINES: tuple[Engine, ...] = ("native", "interpreter")
+Engine = Literal["native", "interpreter", "c"]
+ENGINES: tuple[Engine, ...] = ("native", "interpreter", "c")
 
 NOT_THE_GRAPH = ("unsupported", "argument", "file", "option")
 """Kinds of Problems that say nothing against the graph. A negative test must not pass because of one."""
@@ -82,7 +84,7 @@ class Subject:
         start = time.perf_counter()
         compiled = start
         try:
-            call = native(self.model(), self.machine) if engine == "native" else interpreter(self.model())
+            call = self.call(engine)
             compiled = time.perf_counter()
             with np.errstate(all="ignore"):
                 arrays = call(self.inputs(call))
@@ -93,6 +95,15 @@ class Subject:
         except Exception:
             return Run(Outcome.OTHER, traceback.format_exc(), compile_seconds=time.perf_counter() - start)
         return Run(Outcome.VALID, "", results, compiled - start, time.perf_counter() - compiled)
+
+    def call(self, engine: Engine) -> Call:
+        match engine:
+            case "native":
+                return native(self.model(), self.machine)
+            case "interpreter":
+                return interpreter(self.model())
+            case "c":
+                return c_source(self.model())
 
     def inputs(self, call: Call) -> list[Array]:
         """The test's input arrays in the order of the graph's inputs."""
@@ -128,15 +139,27 @@ def call_of(function: Any, run: Any) -> Call:
 
 
 def native(model: Any, machine: Machine) -> Call:
-    """Compiled code. It takes and gives two arrays where the graph has one block-scaled tensor."""
-    from tosaic.lowering.graph.block_scaled_arrays import joined_all, split_all
+    """Compiled code."""
     entry = model.entry()
-    function = entry.trace().function
     compiled = entry.compile(options_of(machine))
+    return decomposed(entry.trace().function, compiled.executable)
+
+
+def c_source(model: Any) -> Call:
+    """C source, for any machine, compiled without optimisation: that takes longest."""
+    from ..c_source.library import QUICK, Library, lowered_for_c
+    entry = model.entry()
+    with tempfile.TemporaryDirectory(prefix="tosaic-") as folder:
+        return decomposed(entry.trace().function, Library(lowered_for_c([entry]), Path(folder), QUICK))
+
+
+def decomposed(function: Any, code: Any) -> Call:
+    """Code of the graph function; it takes and gives two arrays where the graph has one block-scaled tensor."""
+    from tosaic.lowering.graph.block_scaled_arrays import joined_all, split_all
     taken, given = [v.type for v in function.arguments], [v.type for v in function.body.yields]
 
     def run(*arrays: Array) -> Sequence[Array]:
-        return joined_all(compiled.executable(*split_all(arrays, taken)), given)
+        return joined_all(code(*split_all(arrays, taken)), given)
 
     return call_of(function, run)
 

@@ -1,0 +1,164 @@
+"""Small functions that kernels in C call: those operations of the loop IR that take more than an operator of C, because that
+would have undefined behaviour (sums that overflow, shifts too far, quotients by 0) or need a library. Each is written into the
+file once, where something uses it.
+"""
+from __future__ import annotations
+
+from dataclasses import field
+
+from ....runtime.records import dataclass
+from ...loops.ir import Type
+from ..llvm.expansions import ROUNDER
+from ..llvm.llvm_text import KINDS
+from .c_text import BITS, SCALARS, SHORT, WRAPPING, memory_type, vector, vector_definition
+
+SIGNS = {"add": "+", "sub": "-", "mul": "*"}
+
+
+@dataclass(slots=True)
+class Helpers:
+    """What a file has been found to need so far: types of vectors, and functions by name, each behind those that it calls."""
+    vectors: dict[str, str] = field(default_factory=dict)
+    functions: dict[str, str] = field(default_factory=dict)
+
+    def vector(self, type: Type) -> str:
+        self.vectors.setdefault(vector(type), vector_definition(type))
+        return vector(type)
+
+    def define(self, name: str, text: str) -> str:
+        self.functions.setdefault(name, text)
+        return name
+
+    def function(self, name: str, returns: str, parameters: str, *body: str) -> str:
+        lines = "\n".join(f"    {line}" for line in body)
+        return self.define(name, f"static inline {returns} {name}({parameters}) {{\n{lines}\n}}")
+
+    # ---- memory ------------------------------------------------------------------------------------------------------
+    def get(self, dtype: str) -> str:
+        """An element of memory that holds elements of several types over time."""
+        t = memory_type(dtype)
+        return self.function(f"get_{SHORT[dtype]}", t, "const void *memory, ptrdiff_t i", f"{t} x;",
+                             f"COPY(&x, ALIGNED_AS((const unsigned char *)memory + i * (ptrdiff_t)sizeof x, {t}), sizeof x);",
+                             "return x;")
+
+    def put(self, dtype: str) -> str:
+        t = memory_type(dtype)
+        return self.function(f"put_{SHORT[dtype]}", "void", f"void *memory, ptrdiff_t i, {t} x",
+                             f"COPY(ALIGNED_AS((unsigned char *)memory + i * (ptrdiff_t)sizeof x, {t}), &x, sizeof x);")
+
+    def bits(self, source: str, result: str) -> str:
+        """A value's bits as a value of another type of the same size."""
+        return self.function(f"bits_{SHORT[source]}_{SHORT[result]}", SCALARS[result], f"{SCALARS[source]} x",
+                             f"{SCALARS[result]} y;", "COPY(&y, &x, sizeof y);", "return y;")
+
+    # ---- integers ----------------------------------------------------------------------------------------------------
+    def wrapping(self, op: str, dtype: str) -> str:
+        """A sum, a difference or a product, of which the low bits are kept."""
+        t, u = SCALARS[dtype], WRAPPING[BITS[dtype]]
+        return self.function(f"{op}_{SHORT[dtype]}", t, f"{t} x, {t} y", f"return ({t})(({u})x {SIGNS[op]} ({u})y);")
+
+    def absolute(self, dtype: str) -> str:
+        """The size of the least integer is that integer again."""
+        t, u = SCALARS[dtype], WRAPPING[BITS[dtype]]
+        return self.function(f"abs_{SHORT[dtype]}", t, f"{t} x", f"return x < 0 ? ({t})(0u - ({u})x) : x;")
+
+    def quotient(self, dtype: str) -> str:
+        """Division towards 0; by 0, and of the least integer by -1, the result is x."""
+        t = SCALARS[dtype]
+        least = f" || (y == -1 && x == INT{BITS[dtype]}_MIN)" if KINDS[dtype] == "signed" else ""
+        return self.function(f"div_{SHORT[dtype]}", t, f"{t} x, {t} y", f"return y == 0{least} ? x : ({t})(x / y);")
+
+    def shift(self, op: str, dtype: str) -> str:
+        """A shift; only the low bits of the amount count."""
+        t, bits = SCALARS[dtype], BITS[dtype]
+        by = f"((unsigned)y & {bits - 1}u)"
+        return self.function(f"{op}_{SHORT[dtype]}", t, f"{t} x, {t} y", f"return {shifted(op, dtype, 'x', by)};")
+
+    def leading_zeros(self, dtype: str) -> str:
+        """How many upper bits are 0; all of them, for 0."""
+        t, bits = SCALARS[dtype], BITS[dtype]
+        u = f"uint{bits}_t"
+        halves, step = [], bits // 2
+        while step:
+            halves.append(f"if ((rest >> {bits - step}) == 0) {{ zeros += {step}; rest = ({u})(rest << {step}); }}")
+            step //= 2
+        return self.function(f"clz_{SHORT[dtype]}", t, f"{t} x", f"{u} rest = ({u})x;", "int zeros = 0;",
+                             f"if (rest == 0) return {bits};", *halves, f"return ({t})zeros;")
+
+    def multiply_high(self, nudged: bool) -> str:
+        """Bits 32 to 63 of x * y + z; with `nudged` of 2^31 less where x is negative."""
+        nudge = ["if (x < 0) sum -= UINT64_C(0x80000000);"] * nudged
+        return self.function("multiply_high" + "_nudged" * nudged, "int32_t", "int32_t x, int32_t y, int64_t z",
+                             "uint64_t sum = (uint64_t)((int64_t)x * y) + (uint64_t)z;", *nudge,
+                             "return (int32_t)(uint32_t)(sum >> 32);")
+
+    # ---- the smaller and the larger ----------------------------------------------------------------------------------
+    def extreme(self, op: str, dtype: str) -> str:
+        """The smaller or larger one: of floats, what `PRIMITIVES` says where one is NaN."""
+        kind, t = KINDS[dtype], SCALARS[dtype]
+        which = "min" if op in ("min", "minimum", "minnum") else "max"
+        better = f"y {'<' if which == 'min' else '>'} x"
+        if kind == "bool":
+            return self.function(f"{which}_bool", t, f"{t} x, {t} y", f"return x {'&&' if which == 'min' else '||'} y;")
+        if kind != "float":
+            return self.function(f"{which}_{SHORT[dtype]}", t, f"{t} x, {t} y", f"return {better} ? y : x;")
+        too = {"minimum": " || y != y", "maximum": " || y != y", "minnum": " || x != x", "maxnum": " || x != x"}.get(op, "")
+        return self.function(f"{op}_{SHORT[dtype]}", t, f"{t} x, {t} y", f"return {better}{too} ? y : x;")
+
+    # ---- floats ------------------------------------------------------------------------------------------------------
+    def absolute_float(self, dtype: str) -> str:
+        t, whole, mask = SCALARS[dtype], *whole_of(dtype)
+        return self.function(f"abs_{SHORT[dtype]}", t, f"{t} x",
+                             f"return {self.bits(whole, dtype)}({self.bits(dtype, whole)}(x) & {mask});")
+
+    def rounded(self, op: str, dtype: str) -> str:
+        """rint, floor or ceil: adding and taking away 2^23 (2^52) rounds to an integer, to even if two are as near."""
+        t, whole, mask = SCALARS[dtype], *whole_of(dtype)
+        large = "8388608.0f" if dtype == "float32" else "4503599627370496.0"
+        one = "1.0f" if dtype == "float32" else "1.0"
+        of, to, size = self.bits(dtype, whole), self.bits(whole, dtype), self.absolute_float(dtype)
+        test = {"floor": f"if (near > x) near -= {one};", "ceil": f"if (near < x) near += {one};"}.get(op)
+        sign = f"near = {to}({of}(near) | ({of}(x) & ~{mask}));"  # -0.0 stays
+        return self.function(
+            f"{op}_{SHORT[dtype]}", t, f"{t} x", f"const {t} size = {size}(x);", f"{t} near;",
+            f"if (!(size < {large})) return x;", f"near = (size + {large}) - {large};", sign, *([test, sign] if test else []),
+            "return near;")
+
+    def scaleb(self) -> str:
+        """x * 2**n for whole numbers n, -252 <= n <= 252: two products, so that a result below the normal numbers is rounded
+        once."""
+        of, to = self.bits("float32", "uint32"), self.bits("uint32", "float32")
+        return self.function(
+            "scaleb_f32", "float", "float x, float n", f"const uint32_t low = {of}(n + {ROUNDER}f);",
+            "const uint32_t whole = low << 23, half = (low << 22) & 0xff800000u;",
+            f"return x * {to}(half + 0x3f800000u) * {to}(whole - half + 0x3f800000u);")
+
+    # ---- vectors -----------------------------------------------------------------------------------------------------
+    def lookup(self) -> str:
+        """The entry x + 128 of a table in four quarters."""
+        quarter = self.vector(Type("int8", 64))
+        return self.function(
+            "lookup_i8", "int8_t", f"int8_t x, const {quarter} *a, const {quarter} *b, const {quarter} *c, const {quarter} *d",
+            "const int at = x + 128;", f"const {quarter} *const quarters[4] = {{a, b, c, d}};",
+            "return quarters[at / 64]->at[at % 64];")
+
+    def saturated(self, source: str, result: str) -> str:
+        """The nearest integer of half the size."""
+        s, r, bits = SCALARS[source], SCALARS[result], BITS[result]
+        return self.function(f"saturated_{SHORT[result]}", r, f"{s} x",
+                             f"return ({r})(x < INT{bits}_MIN ? INT{bits}_MIN : x > INT{bits}_MAX ? INT{bits}_MAX : x);")
+
+
+def whole_of(dtype: str) -> tuple[str, str]:
+    """The integer of a float's size, and all of its bits but the sign."""
+    return ("uint32", "0x7fffffffu") if dtype == "float32" else ("uint64", "UINT64_C(0x7fffffffffffffff)")
+
+
+def shifted(op: str, dtype: str, x: str, by: str) -> str:
+    """x shifted by less than its bits."""
+    t, bits = SCALARS[dtype], BITS[dtype]
+    if op == "shl":
+        return f"({t})(({WRAPPING[bits]}){x} << {by})"
+    if op == "ashr" and KINDS[dtype] == "signed":
+        return f"({t})({x} >> {by})"
+    return f"({t})((uint{bits}_t){x} >> {by})"
