@@ -165,7 +165,7 @@ def test_esphome_validates_and_generates(firmware: Path, configuration: str) -> 
 @needs("esphome")
 @pytest.mark.parametrize(("option", "message"), [
     ("models: [hey_nobody]", "hey_nobody"), ("models: [alexa, alexa]", "listed once"),
-    ("models: [{model: alexa, probability_cutoff: 200%}]", "100"), ("microphone: ears", "ears")])
+    ("models: [{model: alexa, probability_cutoff: 200%}]", "at most 1"), ("microphone: ears", "only available on")])
 def test_esphome_says_what_is_wrong(firmware: Path, tmp_path: Path, option: str, message: str) -> None:
     text = (firmware / "esphome" / "host.yaml").read_text().replace("  id: words\n", f"  id: words\n  {option}\n")
     (tmp_path / "wrong.yaml").write_text(text.replace("source: components", f"source: {firmware / 'esphome' / 'components'}"))
