@@ -66,7 +66,8 @@ class ArtifactForm:
 @dataclass(frozen=True, slots=True)
 class Artifact:
     """The files of a model, and what they amount to. `object` is the C source, where that is what was asked for; `needs` are
-    functions that it calls and does not define; `others` are the files besides these two. `pools` are those of all entry functions together."""
+    functions that it calls and does not define; `others` are the files besides these two. `pools` are those of all entry
+    functions together."""
     object: Path
     header: Path
     needs: tuple[str, ...]
@@ -125,7 +126,8 @@ def write_interface(interface: CInterface, directory: str | os.PathLike[str], fo
     if not interface.self_contained:
         constant_bytes += sum(p.nbytes for p in pools if p.kind == "constant")
     keep_main(folder, others)
-    artifact = Artifact(folder / f"{stem}.{'c' if form.emit == 'c' else 'o'}", folder / f"{interface.prefix}.h", needs, constant_bytes,
+    code_file = folder / f"{stem}.{'c' if form.emit == 'c' else 'o'}"
+    artifact = Artifact(code_file, folder / f"{interface.prefix}.h", needs, constant_bytes,
                         sum(v.use.buffer.nbytes for v in interface.own_variables),
                         tuple(folder / name for name in others), pools)
     files = {artifact.object: code, artifact.header: header(interface, checksum, needs).encode()}

@@ -5,7 +5,8 @@ Two programs that declare the same name share one buffer. The first declaration 
 value, once; later ones must agree in type and shape, and keep the value. A `Context` is a namespace of variables:
 programs in different contexts never see each other's; the default is the one context `process`. Everything here may
 be called from any thread: what touches a variable holds its lock, and who needs several takes them in the order of
-their names.
+their names. A context that is given a library of compiled objects shares the variables that those have in the namespace
+of its name (`shared_library`).
 """
 from __future__ import annotations
 
@@ -15,13 +16,16 @@ import threading
 import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from .arena import Array, address, empty
 from .arguments import Tensor, as_array
 from .errors import Label, Position, Problem, printable
+
+if TYPE_CHECKING:
+    from .shared_library import LibraryMemory
 
 
 class Declaration(NamedTuple):
@@ -83,20 +87,22 @@ class Lock:
 
 class Variable:
     """A variable of one context. `data` and the byte `written` stay at their addresses as long as anyone refers to
-    them; whoever reads or writes them holds `lock`, or the interpreter's lock while nobody does."""
+    them; whoever reads or writes them holds `lock`, or the interpreter's lock while nobody does. The `memory` is its own, or
+    a library's, where it may have been written already."""
     __slots__ = ("__weakref__", "data", "declaration", "lock", "written")
 
-    def __init__(self, declaration: Declaration) -> None:
+    def __init__(self, declaration: Declaration, memory: LibraryMemory | None = None) -> None:
         tensor, initial = declaration.tensor, declaration.initial
         if initial is not None:
             kept = np.array(as_array(f"the initial value of variable {tensor.name}", initial, tensor))
             kept.flags.writeable = False
             declaration = Declaration(tensor, kept, declaration.position)
         self.declaration = declaration
-        self.data = empty(tensor.shape, tensor.numpy_dtype)
-        self.written = np.zeros(1, np.uint8)
+        self.data: Array = memory.data if memory else empty(tensor.shape, tensor.numpy_dtype)
+        self.written: Array = memory.written if memory else np.zeros(1, np.uint8)
         self.lock = Lock()
-        self.reset()
+        if not self.is_written:
+            self.reset()
 
     @property
     def name(self) -> str:
@@ -166,10 +172,15 @@ class Locks:
 
 
 class Context:
-    """A namespace of variables. `name` is for messages; two contexts of one name are two contexts."""
+    """A namespace of variables. `name` is for messages; two contexts of one name are two contexts. With a `library` of objects
+    for C, which this process has loaded, the variables that it has in the namespace `name` are shared with it."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, library: ctypes.CDLL | None = None) -> None:
         self.name = name
+        self.library = library
+        if library is not None:
+            from .shared_library import check_library
+            check_library(library)
         self.generation = 0
         """Grows when variables are deleted, and when one is declared that was read before: executables then look theirs up
         again."""
@@ -197,7 +208,8 @@ class Context:
             for declaration in declarations:
                 if declaration.name in self._variables:
                     self._variables[declaration.name].agree(declaration)
-            new = {d.name: Variable(d) for d in declarations if d.name not in self._variables and not d.external}
+            missing = [(d, self._in_library(d)) for d in declarations if d.name not in self._variables]
+            new = {d.name: Variable(d, memory) for d, memory in missing if memory is not None or not d.external}
             self._variables.update(new)
             awaited = [key for key, variable in list(self._awaited.items()) if variable.name in new]
             for key in awaited:
@@ -205,6 +217,13 @@ class Context:
             if awaited:
                 self._grow()
             return tuple(self._variables.get(d.name) or self._stand_in(d) for d in declarations), self.generation
+
+    def _in_library(self, declaration: Declaration) -> LibraryMemory | None:
+        """The memory that the library has for a variable; a Problem where it has another type there."""
+        if self.library is None:
+            return None
+        from .shared_library import memory_of
+        return memory_of(self.library, self.name, declaration.tensor, declaration.position)
 
     def _stand_in(self, declaration: Declaration) -> Variable:
         """What a program reads as long as nothing declares an external variable."""
@@ -272,17 +291,22 @@ class Context:
 
     def delete(self, name: str) -> None:
         """Forget a variable. A program that uses it declares it anew, with its initial value, when it is called
-        next."""
+        next. One that a library shares is not written from then on."""
         with self._lock:
-            self._get(name)
-            del self._variables[name]
-            self._grow()
+            self._forget([self._get(name)])
 
     def clear(self) -> None:
         """Forget all variables."""
         with self._lock:
-            self._variables.clear()
-            self._grow()
+            self._forget(list(self._variables.values()))
+
+    def _forget(self, variables: Sequence[Variable]) -> None:
+        for variable in variables:
+            del self._variables[variable.name]
+            if self._in_library(variable.declaration) is not None:
+                with variable.lock:
+                    variable.put(None)
+        self._grow()
 
     def _grow(self) -> None:
         self.generation += 1

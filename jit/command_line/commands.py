@@ -205,7 +205,8 @@ def plain(values: Any) -> Any:
 def compile(options: argparse.Namespace) -> Answer:
     """Write an object file or C source, and a C header of the entries."""
     from .. import aot
-    form = aot.ArtifactForm(options.self_contained, options.library, options.main, options.namespace, options.state, options.emit)
+    form = aot.ArtifactForm(options.self_contained, options.library, options.main, options.namespace, options.state,
+                            options.emit)
     with Progress("reading") as progress:
         from ...lowering.options import for_object
         model, chosen = model_of(options, progress), for_object(options_with_target(options))
@@ -224,14 +225,15 @@ def compile(options: argparse.Namespace) -> Answer:
     lines += [described(pool) for pool in written.pools] if settings_of(options) else []
     return Answer(YES, "\n".join(lines), {
         "files": [str(path) for path in written.paths], "needs": list(written.needs),
-        "pools": [{"name": p.title, "kind": p.kind, "bytes": p.nbytes, "limit": p.limit, "alignment": p.alignment}
-                  for p in written.pools],
+        "pools": [{"name": p.title, "kind": p.kind, "bytes": p.nbytes, "state": p.state, "limit": p.limit,
+                   "alignment": p.alignment} for p in written.pools],
         "entries": [{"name": name, "arena": plan.size_bytes, "lower_bound": plan.lower_bound} for name, plan in plans]})
 
 
 def described(pool: CPool) -> str:
     limit = "" if pool.limit is None else f" of {pool.limit:,}"
-    return f"{pool.kind} pool {pool.title}: {pool.nbytes:,}{limit} bytes, alignment {pool.alignment}"
+    state = f", and {pool.state:,} of variables" if pool.state else ""
+    return f"{pool.kind} pool {pool.title}: {pool.nbytes:,}{limit} bytes{state}, alignment {pool.alignment}"
 
 
 def check(options: argparse.Namespace) -> Answer:

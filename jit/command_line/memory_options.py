@@ -69,7 +69,8 @@ def add_memory(parser: argparse.ArgumentParser) -> None:
                        help="memories for constants, the best first (default: constants are part of the code)")
     for kind in KINDS:
         group.add_argument(f"--{kind}-pool", action="append", default=[], help=argparse.SUPPRESS)
-    group.add_argument("--pin", metavar="TENSOR=POOL", action="append", default=[], help="the only pool for a tensor")
+    group.add_argument("--pin", metavar="TENSOR=POOL", action="append", default=[],
+                       help="the only pool for a tensor or a variable")
     group.add_argument("--workspace-io", action="store_true", default=None, help="inputs and outputs lie in the workspace")
     group.add_argument("--no-overlap", dest="overlap", action="store_false", default=None,
                        help="buffers that are live together share no byte")

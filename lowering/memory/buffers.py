@@ -108,6 +108,14 @@ class BufferInfo:
         return [known[name] for name in self.pool_candidates if name in known and known[name].suits(self)]
 
 
+def packed(sizes: Iterable[tuple[int, int]]) -> int:
+    """Bytes of what lies one behind the other at its alignment, given as (bytes, alignment); the end is aligned, too."""
+    end, most = 0, 1
+    for nbytes, alignment in sizes:
+        end, most = aligned(end, alignment) + nbytes, max(most, alignment)
+    return aligned(end, most)
+
+
 def own_alignment(nbytes: int, element: int, most: int) -> int:
     """What a buffer of that many bytes is aligned to: its element at least, a vector (`most` bytes) where it has one."""
     return max(element, min(most, 1 << max(nbytes.bit_length() - 1, 0)))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from ...runtime.errors import Problem, Source
@@ -14,7 +14,7 @@ from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from ..loops.program import Program
 from .algorithms.lower_bound import lower_bound
-from .buffers import BufferInfo, Kind, PoolAllocation, PoolInfo, PoolKind, Ticks
+from .buffers import BufferInfo, Kind, PoolAllocation, PoolInfo, PoolKind, Ticks, packed
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +48,25 @@ class PlannedBuffer:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedVariable:
+    """A variable that is pinned to a pool. It lies there beside the workspace, because it outlives a run: its bytes count in
+    the pool's limit, and not in its size."""
+    name: str
+    pool: str
+    size_bytes: int
+    alignment: int
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """Where every buffer of program `name` lies. `lower_bound` is the least size of one pool that holds them all."""
+    """Where every buffer of program `name` lies. `lower_bound` is the least size of one pool that holds them all. `variables`
+    are those that are pinned, what needs most alignment first."""
     name: str
     algorithm: str
     lower_bound: int
     pools: tuple[PlannedPool, ...]
     buffers: tuple[PlannedBuffer, ...]
+    variables: tuple[PlannedVariable, ...] = ()
 
     @property
     def size_bytes(self) -> int:
@@ -76,6 +88,10 @@ class Plan:
         """The place of each buffer, by name."""
         return {b.name: PoolAllocation(b.pool, b.byte_offset) for b in self.buffers}
 
+    def state_bytes(self, pool: str) -> int:
+        """Bytes of the variables that are pinned to a pool."""
+        return state_bytes(self.variables, pool)
+
     def pool(self, name: str) -> PlannedPool:
         """The pool of that name."""
         for pool in self.pools:
@@ -88,10 +104,21 @@ class Plan:
         """The plan as dictionaries, lists, strings and integers, for a report."""
         return {"name": self.name, "algorithm": self.algorithm, "size_bytes": self.size_bytes,
                 "lower_bound": self.lower_bound, "pools": [dataclasses.asdict(p) for p in self.pools],
-                "buffers": [dataclasses.asdict(b) | {"live": [list(span) for span in b.live]} for b in self.buffers]}
+                "buffers": [dataclasses.asdict(b) | {"live": [list(span) for span in b.live]} for b in self.buffers],
+                "variables": [dataclasses.asdict(v) for v in self.variables]}
 
     def __str__(self) -> str:
         return print_plan(self)
+
+
+def state_bytes(variables: Iterable[PlannedVariable], pool: str) -> int:
+    """Bytes of those of the variables that are pinned to a pool."""
+    return packed((v.size_bytes, v.alignment) for v in variables if v.pool == pool)
+
+
+def in_order(variables: Iterable[PlannedVariable]) -> tuple[PlannedVariable, ...]:
+    """Variables as they lie in a pool, one behind the other."""
+    return tuple(sorted(variables, key=lambda v: (-v.alignment, v.name)))
 
 
 def buffer_names(buffers: Iterable[Buffer]) -> dict[Buffer, str]:
@@ -147,19 +174,23 @@ def make_plan(name: str, algorithm: str, buffers: Sequence[BufferInfo], pools: S
 
 POOL = ("pool", "kind", "bytes", "limit", "alignment", "lower-bound")
 BUFFER = ("buffer", "pool", "offset", "bytes", "alignment", "kind", "live")
+VARIABLE = ("variable", "pool", "bytes", "alignment")
 WORD = re.compile(r'"(?:[^"\\]|\\.)*"|\S+')
 PLAIN = re.compile(r"[^\s\"\\,\x00-\x1f\x7f-\x9f]+")
 
 
 def print_plan(plan: Plan) -> str:
-    """The plan as text: a line about the whole, a table of pools, a table of buffers."""
+    """The plan as text: a line about the whole, a table of pools, a table of buffers, one of pinned variables if there are any.
+    """
     head = (f"plan {name(plan.name)} algorithm {name(plan.algorithm)} bytes {plan.size_bytes} "
             f"lower-bound {plan.lower_bound}")
     pools = [(name(p.name), p.kind, str(p.size_bytes), "-" if p.limit_bytes is None else str(p.limit_bytes), str(p.alignment),
               str(p.lower_bound)) for p in plan.pools]
     buffers = [(name(b.name), name(b.pool), str(b.byte_offset), str(b.size_bytes), str(b.alignment), b.kind,
                 ",".join(f"{first}-{last}" for first, last in b.live) or "-") for b in plan.buffers]
-    return "\n".join([head, "", *table(POOL, pools), "", *table(BUFFER, buffers), ""])
+    variables = [(name(v.name), name(v.pool), str(v.size_bytes), str(v.alignment)) for v in plan.variables]
+    last = ["", *table(VARIABLE, variables)] if variables else []
+    return "\n".join([head, "", *table(POOL, pools), "", *table(BUFFER, buffers), *last, ""])
 
 
 def name(text: str) -> str:
@@ -201,12 +232,20 @@ class PlanReader:
         self.heading(POOL)
         pools = tuple(self.pool(self.next("a pool")) for _ in range(self.rows(BUFFER)))
         self.heading(BUFFER)
-        buffers = tuple(self.buffer(self.next("a buffer")) for _ in range(len(self.lines) - self.at))
-        plan = Plan(*head, pools, buffers)
+        buffers = tuple(self.buffer(self.next("a buffer")) for _ in range(self.rows(VARIABLE)))
+        plan = Plan(*head, pools, buffers, tuple(self.variables()))
         if plan.size_bytes != total:
             self.at = 1
             raise self.problem(f"the plan has {total} bytes, but its pools have {plan.size_bytes}")
         return plan
+
+    def variables(self) -> Iterator[PlannedVariable]:
+        """The table of pinned variables, which may be missing."""
+        if self.at < len(self.lines):
+            self.heading(VARIABLE)
+        while self.at < len(self.lines):
+            title, pool, size, alignment = self.cells(self.next("a variable"), VARIABLE)
+            yield PlannedVariable(self.text(title), self.text(pool), self.number(size), self.number(alignment))
 
     def pool(self, row: list[str]) -> PlannedPool:
         title, kind, size, limit, alignment, bound = self.cells(row, POOL)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from .algorithms.run import Algorithm, find_algorithm, run_algorithm
 from .buffers import BufferInfo, Kind, PoolAccess, PoolAllocation, PoolInfo, Ticks, is_alignment, own_alignment, with_conflicts
 from .check.verify import verify
 from .lifetimes import KernelAccess, access_of, lifetimes
-from .plan import Plan, make_plan, names_of
+from .plan import Plan, PlannedVariable, in_order, make_plan, names_of, state_bytes
 from .sharing.occupancy import Occupied
 from .sharing.overlap import Sharing, most_occupied, sharing_of
 
@@ -38,10 +38,10 @@ class Memory:
     (None: any).
 
     `constant_pools` are the memories for constants in order of preference; without any, constants are symbols of the
-    object. `pins` maps a buffer's name in the plan to the one pool that it must lie in. With `workspace_io`, inputs and
-    outputs lie in the workspace, too (the document's U4): an input until it has been read for the last time, an output
-    until the run ends. With `overlap`, the default algorithm lets buffers share bytes while both are live, where the order
-    of loops and rows allows it.
+    object. `pins` maps a buffer's name in the plan, or a variable's, to the one pool that it must lie in. With `workspace_io`,
+    inputs and outputs lie in the workspace, too (the document's U4): an input until it has been read for the last time, an
+    output until the run ends. With `overlap`, the default algorithm lets buffers share bytes while both are live, where the
+    order of loops and rows allows it.
 
     `order`, `rows`, `threads` and `precision` are options of other stages, which `CompileOptions` has; they are deprecated
     here, and kept as `moved` until the options are made.
@@ -95,19 +95,52 @@ class Memory:
 def plan(program: Program, memory: Memory | None = None) -> Plan:
     """A place for each buffer of `program` that the options leave to the planner, by the names of `names_of(program)`.
 
-    Variables lie elsewhere. Raises a Problem where the pools are too small, a pin names no buffer or pool, or a custom
-    algorithm breaks a rule.
+    Variables lie elsewhere, those that are pinned beside the buffers of a pool. Raises a Problem where the pools are too
+    small, a pin names no buffer or pool, or a custom algorithm breaks a rule.
     """
-    memory = memory or Memory()
-    workspace, constants = planned_buffers(program, memory), planned_constants(program, memory)
-    check_pins(memory, [b.name for b in (*workspace, *constants)])
+    given = memory or Memory()
+    workspace, constants = planned_buffers(program, given), planned_constants(program, given)
+    variables = pinned_variables(program, given, {b.name for b in (*workspace, *constants)})
+    check_pins(given, [*(b.name for b in (*workspace, *constants)), *(v.name for v in variables)])
+    memory = without_state(given, variables)
     sharing = share(program, workspace) if memory.overlap and memory.algorithm == "portfolio" else None
     allocations = {**placed(workspace, memory, sharing),
                    **(run_algorithm(constants, memory.constant_pools, memory.algorithm) if constants else {})}
-    found = make_plan(program.name, memory.algorithm_name, (*workspace, *constants), memory.pools, allocations,
+    found = make_plan(program.name, memory.algorithm_name, (*workspace, *constants), given.pools, allocations,
                       memory.constant_pools, sharing.bound if sharing else lower_bound)
+    found = replace(found, variables=variables)
     verify(found, program)
     return found
+
+
+def pinned_variables(program: Program, memory: Memory, buffers: Collection[str]) -> tuple[PlannedVariable, ...]:
+    """The variables that pins place; a name that a planned buffer has, too, is the buffer's. Raises a Problem where a pool is
+    not one that a run writes."""
+    workspaces, constants = {p.name for p in memory.pools}, {p.name for p in memory.constant_pools}
+    found = []
+    for buffer in (use.buffer for use in program.variables):
+        pool = memory.pins.get(buffer.name)
+        if pool is None or buffer.name in buffers:
+            continue
+        if pool in constants:
+            raise Problem(f"variable {buffer.name} is pinned to {pool}, which holds constants", kind="option",
+                          help=f"a run writes {', '.join(sorted(workspaces))}")
+        found.append(PlannedVariable(buffer.name, pool, buffer.nbytes, alignment_in(memory, buffer)))
+    return in_order(found)
+
+
+def without_state(memory: Memory, variables: Sequence[PlannedVariable]) -> Memory:
+    """The memories with what pinned variables leave of them. Raises a Problem where they need more than there is."""
+    def left(pool: PoolInfo) -> PoolInfo:
+        state = state_bytes(variables, pool.name)
+        if pool.size_hint_bytes is None or not state:
+            return pool
+        if state > pool.size_hint_bytes:
+            raise Problem(f"pool {pool.name} holds {pool.size_hint_bytes} bytes, and the variables that are pinned to it need "
+                          f"{state}", kind="memory", help="pin fewer variables to it, or make it larger")
+        return replace(pool, size_hint_bytes=pool.size_hint_bytes - state)
+
+    return replace(memory, pools=tuple(map(left, memory.pools))) if variables else memory
 
 
 def smallest_plan(programs: Sequence[Program], memory: Memory) -> tuple[Program, Plan]:
@@ -201,8 +234,11 @@ def info(memory: Memory, names: Mapping[Buffer, str], buffer: Buffer, kind: Kind
     """A buffer as an algorithm sees it."""
     name = names[buffer]
     pools = (memory.pins[name],) if name in memory.pins else candidates
-    alignment = own_alignment(buffer.nbytes, ITEM_SIZES[buffer.dtype], memory.alignment or ANY_ALIGNMENT)
-    return BufferInfo(name, buffer.nbytes, alignment, pools, kind=kind, live=live)
+    return BufferInfo(name, buffer.nbytes, alignment_in(memory, buffer), pools, kind=kind, live=live)
+
+
+def alignment_in(memory: Memory, buffer: Buffer) -> int:
+    return own_alignment(buffer.nbytes, ITEM_SIZES[buffer.dtype], memory.alignment or ANY_ALIGNMENT)
 
 
 def first_of(live: Sequence[Ticks]) -> int:

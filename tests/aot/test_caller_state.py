@@ -234,6 +234,8 @@ def test_a_namespace_and_a_holder_exclude_each_other(tmp_path: Path) -> None:
         counting(tmp_path, "demo", form=ArtifactForm(namespace="n", state="caller"))
     with pytest.raises(Problem, match="state is 'callee'"):
         counting(tmp_path, "demo", form=ArtifactForm(state="callee"))
+    with pytest.raises(Problem, match="a namespace has no name"):
+        counting(tmp_path, "demo", form=ArtifactForm(namespace=""))
     assert not list(tmp_path.iterdir())
 
 

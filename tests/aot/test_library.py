@@ -9,13 +9,14 @@ import pytest
 import tosaic
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tosaic.jit.aot import ArtifactForm
 from tosaic.lowering.machine_code.codegen import exported_symbols
 from tosaic.lowering.native.c_object.archive import archive
 from tosaic.lowering.target.presets import target
 from tosaic.runtime.errors import Problem
 
 from .c_programs import needs_gcc
-from .test_state import COUNT, counting
+from .test_state import COUNT, SHARED, counting
 
 ar = pytest.mark.skipif(shutil.which("ar") is None, reason="there is no ar")
 MODEL = Path(__file__).parents[1] / "data" / "corpus" / "v_counter.mlir"
@@ -27,9 +28,10 @@ def listed(*command: str) -> str:
 
 @ar
 @needs_gcc
-def test_a_program_links_with_libraries(tmp_path: Path) -> None:
-    counting(tmp_path, "up", step=10)
-    counting(tmp_path, "down", step=-1)
+@pytest.mark.parametrize(("form", "expected"), [(ArtifactForm(), "15 4"), (SHARED, "15 14")], ids=["own", "namespace"])
+def test_a_program_links_with_libraries(tmp_path: Path, form: ArtifactForm, expected: str) -> None:
+    counting(tmp_path, "up", step=10, form=form)
+    counting(tmp_path, "down", step=-1, form=form)
     for name in ("up", "down"):
         (tmp_path / f"lib{name}.a").write_bytes(archive({f"{name}.o": (tmp_path / f"{name}.o").read_bytes()}))
         (tmp_path / f"{name}.o").unlink()
@@ -39,7 +41,7 @@ def test_a_program_links_with_libraries(tmp_path: Path) -> None:
     (tmp_path / "main.c").write_text(source)
     subprocess.run(["gcc", f"-I{tmp_path}", str(tmp_path / "main.c"), f"-L{tmp_path}", "-lup", "-ldown", "-o",
                     str(tmp_path / "program")], check=True)
-    assert listed(str(tmp_path / "program")) == "15 14"
+    assert listed(str(tmp_path / "program")) == expected
 
 
 @ar

@@ -7,6 +7,7 @@ import ctypes
 import itertools
 import subprocess
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from tosaic.lowering.native.c_object.header import header, header_checksum
 from tosaic.lowering.native.c_object.interface import CEntry, CInterface
 from tosaic.lowering.native.c_source.source import source_text
 from tosaic.lowering.options import for_object
+from tosaic.lowering.target.presets import target
+from tosaic.lowering.target.target import Target
 
 Array = np.ndarray[Any, Any]
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
@@ -30,6 +33,12 @@ NUMBERS = itertools.count()
 def lowered_for_c(model: Any, options: tosaic.CompileOptions | None = None) -> list[Lowered]:
     """The entries of a model for any machine."""
     return [entry.lower(for_object(options, "c")) for entry in model]
+
+
+def scalar_host() -> Target:
+    """This machine without vectors and fused products: as what C source is made for by default, but with code here."""
+    plain = target("x86-64")
+    return replace(target("any"), triple=plain.triple, cpu=plain.cpu, features=plain.features)
 
 
 class Library:

@@ -1,21 +1,19 @@
 """Whole models as C source: the bytes that the same model gives as code of this process."""
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tosaic
-from tosaic.lowering.target.presets import host, target
-from tosaic.lowering.target.target import Target
+from tosaic.lowering.target.presets import host
 from tosaic.runtime.variables import Context
 
 from ..aot.callers import values
 from ..models.sources import WAKE_WORDS, stream, wake_word_model
 from .functions import needs_gcc
-from .library import Library, lowered_for_c
+from .library import Library, lowered_for_c, scalar_host
 
 pytestmark = needs_gcc
 DATA = Path(__file__).parents[1] / "data"
@@ -23,12 +21,6 @@ OPEN = {"tmfx_dyn.mlir"}
 """Models whose shapes are open: they are compiled for the shapes of a call, and never as C."""
 CORPUS = sorted({p.name for p in (DATA / "corpus").glob("*.mlir")} - OPEN)
 Array = np.ndarray[Any, Any]
-
-
-def scalar_host() -> Target:
-    """This machine without vectors and fused products: as what C source is made for by default, but with code here."""
-    plain = target("x86-64")
-    return replace(target("any"), triple=plain.triple, cpu=plain.cpu, features=plain.features)
 
 
 def same(ours: Array, theirs: Array) -> bool:

@@ -1,8 +1,8 @@
 """`python tests/conformance`: tosaic against Arm's conformance suite.
 
 Finds or makes the environment of Arm's tools and goes on in its Python, writes the tests that are asked for, unless they
-are there, and runs them in a few processes, on both engines, or as C source; with `--arm`, Arm's own runner does. Exit status 0: every
-test came to what was expected; 1: one did not; 2: the suite cannot be had.
+are there, and runs them in a few processes, on both engines, or as C source; with `--arm`, Arm's own runner does. Exit status
+0: every test came to what was expected; 1: one did not; 2: the suite cannot be had.
 
 As a folder, and not with `-m tests.conformance`, because other packages install a package `tests`; in Arm's environment
 there is none, and it goes on under that name.

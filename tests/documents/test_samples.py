@@ -40,6 +40,8 @@ def test_the_c_program_prints_the_numbers_of_python(tmp_path: pathlib.Path) -> N
     text = output("3_link_from_c.py", str(tmp_path))
     found = dict(re.findall(r"^from (C|Python): *(.*)$", text, re.MULTILINE))
     assert len(found) == 2 and found["C"] == found["Python"]
+    second = dict(re.findall(r"^second instance from (C|Python): *(.*)$", text, re.MULTILINE))
+    assert second["C"] == second["Python"] != found["C"]
 
 
 @pytest.mark.parametrize(("system", "needed"), [

@@ -291,3 +291,4 @@ def test_an_object_of_its_own_cannot_read_the_variable_of_another(tmp_path: Path
     with pytest.raises(Problem, match="variable v is declared by another program") as caught:
         tosaic.load(tmp_path / "reader.mlir").save(tmp_path, "reader", state=state)
     assert "namespace" in str(caught.value) and not list(tmp_path.glob("*.o"))
+    assert tosaic.load(tmp_path / "reader.mlir").main.lower().report(code=True).object is not None

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ....lowering.elements.expression import Buffer
@@ -31,7 +32,7 @@ def report(lowered: LoweredData, ladder: bool = False, code: bool = False) -> Re
     timeline = tuple(ticks(program.steps))
     buffers = tuple(planned_lines(program, plan, timeline))
     return Report(
-        program.name, lines(program.inputs), lines(program.outputs), lines([v.buffer for v in program.variables]),
+        program.name, lines(program.inputs), lines(program.outputs), tuple(variable_lines(program, plan)),
         plan.size_bytes, plan.lower_bound, rollback_of(program).nbytes, plan.algorithm,
         sum(b.nbytes for b in program.constants), tuple(kernel_lines(program)), len(program.steps), buffers,
         f"{lowered.target.triple}, {lowered.target.cpu}", dict(lowered.seconds),
@@ -117,6 +118,13 @@ def source_line(position: Position, texts: dict[Source, list[str]]) -> str | Non
     found = lines[position.line - 1] if position.line <= len(lines) else source.line(position.line)
     text = printable((found or "").strip()[:SOURCE_WIDTH + 1])
     return None if not text else text if len(text) <= SOURCE_WIDTH else text[:SOURCE_WIDTH] + "..."
+
+
+def variable_lines(program: Program, plan: Plan) -> Iterator[BufferLine]:
+    """The variables, with the pools that they are pinned to."""
+    pools = {v.name: v.pool for v in plan.variables}
+    for variable in program.variables:
+        yield replace(line(variable.buffer), pool=pools.get(variable.buffer.name))
 
 
 def line(buffer: Buffer) -> BufferLine:

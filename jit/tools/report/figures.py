@@ -109,8 +109,8 @@ class Rung:
 @dataclass(frozen=True, slots=True)
 class ObjectSize:
     """The sections of the object file for the target. `text` is code, `constants` the model's constants that are in no pool
-    (equal ones once), `tables` what else is only read (of the compiler's making, and padding), `data` variables with their
-    initial values, `zero` variables that begin as zeros."""
+    (equal ones once; initial values of variables, too), `tables` what else is only read (of the compiler's making, and
+    padding), `data` what start-up code copies, of which tosaic makes none, `zero` variables."""
     text: int
     constants: int
     tables: int
@@ -158,6 +158,10 @@ class Figures:
     def state(self) -> int:
         """Bytes of the variables."""
         return sum(v.nbytes for v in self.variables)
+
+    def state_in(self, pool: str) -> int:
+        """Bytes of the variables that are pinned to a pool."""
+        return sum(v.nbytes for v in self.variables if v.pool == pool)
 
     @property
     def workspace_pools(self) -> tuple[PoolLine, ...]:

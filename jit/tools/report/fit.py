@@ -116,7 +116,7 @@ def fit(report: Report, limits: Sequence[Limit]) -> Fit:
     lines, rest = [], {"RAM": tuple(written(report, named)), "flash": tuple(read_only(report, named))}
     for limit, memory in zip(limits, memories):
         own = pool_named(report, limit.name)
-        counted = (*((Need(f"pool {own.name}", own.nbytes),) if own else ()), *rest[memory])
+        counted = (*(in_pool(report, own) if own else ()), *rest[memory])
         rest[memory] = ()
         lines.append(FitLine(limit.name, memory, limit.nbytes, counted))
     return Fit(tuple(lines), tuple(notes(report, memories)))
@@ -149,14 +149,21 @@ def pool_named(report: Report, name: str) -> PoolLine | None:
     return next((p for p in report.pools if p.name == name), None)
 
 
+def in_pool(report: Report, pool: PoolLine) -> Iterator[Need]:
+    """What lies in a pool that a limit names: its buffers, and the variables that are pinned to it."""
+    yield Need(f"pool {pool.name}", pool.nbytes)
+    if report.state_in(pool.name):
+        yield Need(f"state in {pool.name}", report.state_in(pool.name))
+
+
 def written(report: Report, named: set[str]) -> Iterator[Need]:
     """What lies in RAM, but for the pools named."""
     for pool in report.workspace_pools:
         if pool.name not in named:
             yield Need(pool.name, pool.nbytes)
     if report.state:
-        size = report.object
-        yield Need("state", max(report.state, size.data + size.zero) if size else report.state)
+        size, elsewhere = report.object, sum(report.state_in(pool) for pool in named)
+        yield Need("state", (max(report.state, size.data + size.zero) if size else report.state) - elsewhere)
     if report.undo:
         yield Need("copies of variables", report.undo)
 

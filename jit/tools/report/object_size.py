@@ -20,9 +20,10 @@ NOBITS = 8
 
 def object_size(lowered: LoweredData) -> ObjectSize | None:
     """The sizes of the object file that `Lowered.save` writes; None where the target's objects are not ELF."""
-    from ...aot import save
+    from ...aot import ArtifactForm, save
+    shares = any(use.external for use in lowered.program.variables)  # such variables are a namespace's
     with tempfile.TemporaryDirectory(prefix="tosaic-") as folder:
-        artifact = save([lowered], folder, lowered.traced.name)
+        artifact = save([lowered], folder, lowered.traced.name, ArtifactForm(namespace="report" if shares else None))
         code = artifact.object.read_bytes()
     elsewhere = sum(p.size_bytes for p in lowered.plan.constant_pools)
     return sizes_of(code, max(0, artifact.constant_bytes - elsewhere)) if code[:4] == b"\x7fELF" else None

@@ -42,7 +42,8 @@ def rows(report: Figures) -> Iterator[tuple[str, str]]:
         yield "peak", peak_text(report, report.peak)
         yield "alive", alive_text(report, report.peak)
     if report.variables:
-        yield "state", f"{report.state:,} bytes"
+        pinned = ", ".join(f"{report.state_in(p.name):,} in {p.name}" for p in report.pools if report.state_in(p.name))
+        yield "state", f"{report.state:,} bytes" + (f" ({pinned})" if pinned else "")
     yield "constants", f"{report.constants:,} bytes"
     if report.object:
         yield "code", code_text(report)

@@ -78,8 +78,10 @@ def verify(plan: Plan, program: Program) -> None:
 def plan_faults(plan: Plan, program: Program) -> list[str]:
     """What is wrong with `plan`, each fault once."""
     places = {b.name: b for b in plan.buffers}
-    names = names_of(program)
+    names, variables = names_of(program), {v.buffer.name: v.buffer.nbytes for v in program.variables}
     faults = [*layout_faults(plan), *(f"{names[b]} has no place" for b in program.temporaries if names[b] not in places)]
+    faults += [f"{v.name} is no variable of {v.size_bytes} bytes" for v in plan.variables
+               if variables.get(v.name) != v.size_bytes]
     placed = {buffer: places[name] for buffer, name in names.items() if name in places}
     for buffer, place in placed.items():
         if place.size_bytes < buffer.nbytes:
@@ -95,8 +97,12 @@ def layout_faults(plan: Plan) -> Iterator[str]:
     if len(pools) < len(plan.pools) or len({b.name for b in plan.buffers}) < len(plan.buffers):
         yield "two pools or two buffers have the same name"
     for pool in plan.pools:
-        if pool.limit_bytes is not None and pool.size_bytes > pool.limit_bytes:
-            yield f"pool {pool.name} has {pool.size_bytes} bytes, but may have {pool.limit_bytes}"
+        size = pool.size_bytes + sum(v.size_bytes for v in plan.variables if v.pool == pool.name)
+        if pool.limit_bytes is not None and size > pool.limit_bytes:
+            yield f"pool {pool.name} has {size} bytes, but may have {pool.limit_bytes}"
+    for variable in plan.variables:
+        if variable.pool not in pools or pools[variable.pool].kind != "workspace":
+            yield f"variable {variable.name} lies in {variable.pool}, which is no workspace pool"
     for buffer in plan.buffers:
         if buffer.pool not in pools:
             yield f"{buffer.name} lies in {buffer.pool}, which is no pool"

@@ -231,8 +231,9 @@ def variable_sections(interface: CInterface) -> list[str]:
     if interface.state.namespace is not None:
         whose = [f"/* Variables in namespace {comment(interface.state.namespace)}; all objects of that namespace share them."]
     lines = [line for variable in interface.variables.values() for line in variable_symbols(variable)]
-    return ["\n".join([*whose, "   At first they are zeros and not written. One that is not written gets its initial value,",
-                       "   if it has any, in the next run, save_state or reset. */", *lines])]
+    said = ["   At first they are zeros and not written. One that is not written gets its initial value, if it",
+            "   has any, in the next call that uses it; who sets one sets the byte beside it, too. */"]
+    return ["\n".join([*whose, *said, *lines])]
 
 
 def variable_symbols(variable: CVariable) -> list[str]:

@@ -42,12 +42,12 @@ from ...elements.expression import Buffer
 from ...graph.quantized import Quantized
 from ...graph.types import ITEM_SIZES
 from ...loops.program import Program
-from ...memory.plan import Plan
+from ...memory.plan import Plan, PlannedVariable
 from ...target.target import Target
 from ..driver.parallel_steps import is_parallel
 from .c_names import by_own_name, c_name, c_type, distinct, macro
 from .data_symbols import alignment_of
-from .pools import At, CPool, Memories, memories
+from .pools import At, CPool, Memories, memories, pinned_variables
 from .variables import CallerState, CVariable, StateForm, caller_state, variables_of
 
 __all__ = ["CEntry", "CInterface", "Given", "c_name", "c_type", "macro"]
@@ -137,7 +137,7 @@ class CInterface:
         self.target, self.self_contained, self.state = target, self_contained, state
         self.memories = memories(programs)
         self.entries = self._entries([p for p, _ in programs], self.memories, elements or {}, quantized or {})
-        self.variables = self._variables()
+        self.variables = self._variables(pinned_variables([plan for _, plan in programs]))
         self.caller_state = self._caller_state()
         self._check_symbols()
 
@@ -148,9 +148,10 @@ class CInterface:
         return tuple(CEntry(name, program, places, rollback, elements, quantized) for name, program, places, rollback in
                      zip(names, programs, memories.places, memories.rollbacks, strict=True))
 
-    def _variables(self) -> dict[str, CVariable]:
+    def _variables(self, pinned: Sequence[PlannedVariable]) -> dict[str, CVariable]:
         uses = [use for entry in self.entries for use in entry.program.variables]
-        return variables_of(uses, self.state, self.name, alignment_of(self.target), {})
+        pools = {pool.title: pool.name for pool in self.memories.of_kind("workspace")}
+        return variables_of(uses, self.state, self.name, alignment_of(self.target), pinned, pools)
 
     def _check_symbols(self) -> None:
         """A Problem where two of the object's symbols are the same."""

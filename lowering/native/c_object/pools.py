@@ -15,7 +15,7 @@ from ....runtime.records import dataclass
 from ...elements.expression import Buffer
 from ...loops.program import Program
 from ...memory.buffers import PoolKind, aligned
-from ...memory.plan import Plan, PlannedPool, names_of
+from ...memory.plan import Plan, PlannedPool, PlannedVariable, in_order, names_of, state_bytes
 from ..driver.variable_rollback import rollback_of
 from .c_names import distinct, macro
 from .data_symbols import bytes_of
@@ -26,7 +26,7 @@ ROLLBACK_ALIGNMENT = 8
 @dataclass(frozen=True, slots=True)
 class CPool:
     """A memory of a model. `title` is the user's name for it, `name` the one in C, `limit` the most bytes that it may have;
-    `data` is what a constant pool holds."""
+    `data` is what a constant pool holds, `state` how many bytes variables take that are pinned to it, beside its own."""
     title: str
     name: str
     kind: PoolKind
@@ -34,6 +34,7 @@ class CPool:
     alignment: int
     limit: int | None = None
     data: bytes = b""
+    state: int = 0
 
     @property
     def stem(self) -> str:
@@ -73,6 +74,7 @@ class Memories:
 class Growing:
     """A pool while entry functions are added to it. `known` are constants that it holds, with their offsets."""
     planned: PlannedPool
+    state: int = 0
     nbytes: int = 0
     alignment: int = 1
     data: bytearray = field(default_factory=bytearray)
@@ -81,9 +83,9 @@ class Growing:
     def reserve(self, nbytes: int, alignment: int) -> None:
         """Let it be that large; a Problem where it may not."""
         limit = self.planned.limit_bytes
-        if limit is not None and nbytes > limit:
+        if limit is not None and nbytes + self.state > limit:
             raise Problem(f"pool {self.planned.name} may hold {limit} bytes, and the entry functions of the model need "
-                          f"{nbytes} together", kind="memory",
+                          f"{nbytes + self.state} together", kind="memory",
                           help="make the pool larger, or compile the entry functions separately")
         self.nbytes, self.alignment = max(self.nbytes, nbytes), max(self.alignment, alignment)
 
@@ -97,8 +99,9 @@ class Growing:
 def memories(programs: Sequence[tuple[Program, Plan]]) -> Memories:
     """The memories of the entry functions of one model. Raises a Problem where names of pools clash in C, or pools are too
     small for all functions together."""
-    growing = {p.name: Growing(p) for kind in ("workspace", "constant") for _, plan in programs for p in plan.pools
-               if p.kind == kind}
+    pinned = pinned_variables([plan for _, plan in programs])
+    growing = {p.name: Growing(p, state_bytes(pinned, p.name)) for kind in ("workspace", "constant")
+               for _, plan in programs for p in plan.pools if p.kind == kind}
     numbers = {name: number for number, name in enumerate(growing)}
     places = []
     for first, (program, plan) in zip([True] + [False] * len(programs), programs):
@@ -106,6 +109,11 @@ def memories(programs: Sequence[tuple[Program, Plan]]) -> Memories:
         places.append(located(growing, numbers, program, plan, first))
     rollbacks = tuple(room_for_rollback(growing, numbers, program, plan) for program, plan in programs)
     return Memories(tuple(finished(growing.values())), tuple(places), rollbacks)
+
+
+def pinned_variables(plans: Iterable[Plan]) -> tuple[PlannedVariable, ...]:
+    """The variables of a model that are pinned to pools, each once."""
+    return in_order({v.name: v for plan in plans for v in plan.variables}.values())
 
 
 def add_workspaces(growing: Mapping[str, Growing], plan: Plan) -> None:
@@ -142,7 +150,7 @@ def room_for_rollback(growing: Mapping[str, Growing], numbers: Mapping[str, int]
         return None
     for pool in sorted(plan.workspace_pools, key=lambda p: p.size_bytes == 0):  # one that is used anyway, if there is one
         offset = aligned(pool.size_bytes, ROLLBACK_ALIGNMENT)
-        if pool.limit_bytes is None or offset + nbytes <= pool.limit_bytes:
+        if pool.limit_bytes is None or offset + nbytes + growing[pool.name].state <= pool.limit_bytes:
             growing[pool.name].reserve(offset + nbytes, max(pool.alignment, ROLLBACK_ALIGNMENT))
             return At(numbers[pool.name], offset)
     raise Problem(f"no workspace pool has room for {nbytes} bytes of copies of variables, which {program.name} needs because "
@@ -157,5 +165,5 @@ def finished(growing: Iterable[Growing]) -> Iterable[CPool]:
         names = distinct([g.planned.name for g in own], ("size",))
         for g in own:
             p = g.planned
-            yield CPool(p.name, names[p.name], p.kind, g.nbytes, g.alignment, p.limit_bytes, bytes(g.data))
+            yield CPool(p.name, names[p.name], p.kind, g.nbytes, g.alignment, p.limit_bytes, bytes(g.data), g.state)
 

@@ -92,10 +92,10 @@ def initial_values(interface: CInterface, constants: ObjectConstants, declared: 
         assert variable.initial is not None
         contents, flag = bytes_of(variable.initial), at.flag(variable)
         with w.when(w.compare("eq", w.load(flag, "i8"), 0)):
-            if any(contents):
+            if len(set(contents)) > 1:
                 w.copy(at.data(variable), symbol(constants.symbol(variable.initial)), len(contents))
-            else:
-                w.fill(at.data(variable), 0, variable.nbytes)
+            else:  # as zeros are, and the zero point of int8
+                w.fill(at.data(variable), contents[0] if contents else 0, variable.nbytes)
             w.store(constant("i8", 1), flag)
     w.give()
     return w

@@ -20,6 +20,7 @@ from ...elements.expression import Buffer
 from ...graph.types import ITEM_SIZES, Array
 from ...loops.program import VariableUse
 from ...memory.buffers import aligned, own_alignment
+from ...memory.plan import PlannedVariable
 from .c_names import beside, c_type, distinct, written_member
 
 Owner = Literal["object", "caller"]
@@ -33,6 +34,8 @@ class StateForm:
     owner: Owner = "object"
 
     def __post_init__(self) -> None:
+        if self.namespace == "":
+            raise Problem("a namespace has no name", kind="option", help="leave it out: the variables are then the model's own")
         if self.namespace is not None and self.owner == "caller":
             raise Problem("variables that the caller holds have no symbols, and no namespace", kind="option",
                           help="leave out the namespace: instances that are given one structure share its variables")
@@ -165,7 +168,7 @@ def pointer_member(pool: str) -> str:
 def caller_state(prefix: str, variables: Sequence[CVariable], pointer_bytes: int) -> CallerState:
     """The structures for these variables."""
     pinned: dict[str | None, list[Laid]] = {None: []}
-    for v in variables:
+    for v in sorted(variables, key=lambda v: v.name):
         pinned.setdefault(v.pool, []).append(Laid(v.member, v.element, v.count, v.nbytes, v.alignment, v.type))
     others = [structure(f"{prefix}_{beside(pool, 'state')}", pool, found) for pool, found in pinned.items() if pool]
     pointers = [Laid(pointer_member(s.pool), "void", 1, pointer_bytes, pointer_bytes, points=s.tag) for s in others if s.pool]
@@ -212,19 +215,21 @@ def padded(members: list[StateMember], end: int, alignment: int) -> int:
 
 # ---- the variables of a model ----------------------------------------------------------------------------------------
 def variables_of(uses: Sequence[VariableUse], form: StateForm, model: str, alignment: int,
-                 pools: Mapping[str, str]) -> dict[str, CVariable]:
-    """The variables of the programs of a model by name, each once, aligned to no more than `alignment`; `pools` are those that
-    they are pinned to. Raises a Problem where two declarations disagree, or one is another object's that cannot be found."""
-    found = distinct_uses(uses)
-    names = distinct(found, ("written",), [pointer_member(pool) for pool in pools.values()])
+                 pinned: Sequence[PlannedVariable], pools: Mapping[str, str]) -> dict[str, CVariable]:
+    """The variables of the programs of a model by name, each once, aligned to no more than `alignment`; `pools` are the names
+    in C of those that some are pinned to. Raises a Problem where two declarations disagree, or one is another object's that
+    cannot be found."""
+    found, places = distinct_uses(uses), {v.name: v for v in pinned}
+    names = distinct(found, ("written",), {pointer_member(pools[v.pool]) for v in pinned})
 
     def variable(name: str, use: VariableUse) -> CVariable:
-        buffer, namespace, pool = use.buffer, form.namespace or model, pools.get(name)
         refuse_alone(use, form)
+        buffer, namespace, place = use.buffer, form.namespace or model, places.get(name)
+        pool = pools[place.pool] if place else None
+        aligned_to = place.alignment if place else own_alignment(buffer.nbytes, ITEM_SIZES[buffer.dtype], alignment)
         symbol = variable_symbols(namespace, name).data
         section = f".bss.{symbol}" if pool is None else f".bss.tosaic_{model}_{pool}_state.{symbol}"
-        return CVariable(use, namespace, names[name], own_alignment(buffer.nbytes, ITEM_SIZES[buffer.dtype], alignment),
-                         form.namespace is not None, pool, section)
+        return CVariable(use, namespace, names[name], aligned_to, form.namespace is not None, pool, section)
     return {name: variable(name, use) for name, use in found.items()}
 
 

@@ -4,6 +4,7 @@ bits: only conversions look inside. A vector is a structure with an array of its
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,7 @@ SHORT = {"bool": "bool", "float32": "f32", "float64": "f64", "float16": "f16", "
 
 BITS = {"int8": 8, "uint8": 8, "int16": 16, "uint16": 16, "int32": 32, "uint32": 32, "int64": 64, "uint64": 64}
 WRAPPING = {8: "unsigned", 16: "unsigned", 32: "uint32_t", 64: "uint64_t"}
-"""In which type an operation of so many bits may overflow: `unsigned` has 16 bits at least, and a uint16_t would become an int."""
+"""In which type an operation of so many bits may overflow: `unsigned` has 16 bits at least; a uint16_t would become an int."""
 
 COLUMNS = 120
 
@@ -66,13 +67,13 @@ def number(value: float | int, dtype: str) -> str:
 def float_text(value: float | int, dtype: str) -> str:
     """A float that reads back as the same one."""
     with np.errstate(over="ignore"):
-        exact = np.float32(value) if dtype == "float32" else np.float64(value)
+        exact: np.floating[Any] = np.float32(value) if dtype == "float32" else np.float64(value)
     single = "f" if dtype == "float32" else ""
     if np.isnan(exact):
         return "NOT_A_NUMBER"
     if np.isinf(exact):
         return "INFINITE" if exact > 0 else "-INFINITE"
-    text = np.format_float_positional(exact, trim="0") if 1e-4 <= abs(exact) < 1e9 or exact == 0 else (
+    text = np.format_float_positional(exact, trim="0") if 1e-4 <= abs(float(exact)) < 1e9 or exact == 0 else (
         np.format_float_scientific(exact, trim="0"))
     return text + single
 

@@ -5,6 +5,7 @@ are given to the caller's pool of threads, phase by phase, or run one after the 
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
@@ -56,8 +57,8 @@ class CDriver:
         return f"const struct {self.prefix}_frame *frame"
 
     def definitions(self) -> list[str]:
-        """All functions and tables; the last one is the driver's entry, `<prefix>_steps`, or `<prefix>_guarded` where a run that
-        fails must bring variables back."""
+        """All functions and tables; the last one is the driver's `entry`: `<prefix>_steps`, or `<prefix>_guarded` where a run
+        that fails must bring variables back."""
         check_outputs(self.program)
         rollback = rollback_of(self.program)
         body = self.steps(self.program.steps, 1)
@@ -105,9 +106,8 @@ class CDriver:
             return []
         task = "task" if self.task else None
         cases = [f"{INDENT}case {kernel}: {self.call(kernel, 'low', 'high', task)} break;" for kernel in self.used]
-        text = "\n".join(cases)
-        unused = [f"{INDENT}(void){name};" for name in ("low", "high", "task") if (name != "task" or task) and (
-            f"{name}," not in text and f"{name})" not in text and f"{name} *" not in text)]
+        given = ["low", "high", *([task] if task else [])]
+        unused = [f"{INDENT}(void){name};" for name in given if not re.search(rf"[ (]{name}[,)]|\){name} \*", "\n".join(cases))]
         return ["\n".join([f"static void {self.prefix}_kernel({self.frame}, unsigned number, int_fast32_t low, "
                            f"int_fast32_t high{self.task}) {{", *unused, f"{INDENT}switch (number) {{", *cases,
                            f"{INDENT}default: break;", f"{INDENT}}}", "}"])]
@@ -118,13 +118,13 @@ class CDriver:
             return []
         t = "uint16_t" if max(max(row) for row in self.table) < 1 << 16 else "uint32_t"
         rows = ",\n".join(f"{INDENT}{{{kernel}, {low}, {high}}}" for kernel, low, high in self.table)
-        given = ", task" if self.task else ""
+        given, p = ", task" if self.task else "", self.prefix
         return [f"/* Calls of kernels: number, first row, end row. */\n"
                 f"static const struct {{ {t} kernel, low, high; }} {self.prefix}_table[{len(self.table)}] = {{\n{rows}\n}};",
                 f"static void {self.prefix}_walk({self.frame}, int_fast32_t first, int_fast32_t end{self.task}) {{\n"
                 f"    for (int_fast32_t i = first; i < end; ++i)\n"
-                f"        {self.prefix}_kernel(frame, {self.prefix}_table[i].kernel, (int_fast32_t){self.prefix}_table[i].low,\n"
-                f"            (int_fast32_t){self.prefix}_table[i].high{given});\n}}"]
+                f"        {p}_kernel(frame, {p}_table[i].kernel, (int_fast32_t){p}_table[i].low,\n"
+                f"            (int_fast32_t){p}_table[i].high{given});\n}}"]
 
     # ---- steps -------------------------------------------------------------------------------------------------------
     def steps(self, steps: Sequence[Step], depth: int) -> list[str]:
@@ -218,8 +218,8 @@ class CDriver:
         condition = "1" if rollback.always else " || ".join(f"{self.places.flags[b]} == 0" for b in rollback.checked)
         return "\n".join([f"static int32_t {self.entry}({self.frame}) {{", f"    const int keeps = {condition};",
                           "    int32_t status;", "    if (keeps) {", *keep, "    }",
-                          f"    status = {self.prefix}_steps(frame);", "    if (status != TOSAIC_OK && keeps) {", *undo, "    }",
-                          "    return status;", "}"])
+                          f"    status = {self.prefix}_steps(frame);", "    if (status != TOSAIC_OK && keeps) {", *undo,
+                          "    }", "    return status;", "}"])
 
     def copies(self, rollback: Rollback, back: bool, depth: int) -> list[str]:
         assert self.places.rollback is not None, f"{self.program.name} has no room to keep its variables in"

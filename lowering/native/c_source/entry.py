@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...memory.buffers import PoolKind
 from ..c_object.c_names import size_member
 from ..c_object.entry import linked
 from ..c_object.header_sections import declaration, parameters
@@ -20,7 +21,7 @@ def frame_structure(interface: CInterface, entry: CEntry) -> str:
 
 
 def entry_function(interface: CInterface, entry: CEntry, driver: str, checksum: int) -> str:
-    """The function that runs a program, by the name that the header gives it, and by its plain name. `driver` runs the steps."""
+    """The function that runs a program, by the name that the header gives it, and by its plain one; `driver` runs the steps."""
     given, taken = interface.given(entry), parameters(interface, entry)
     variables = [interface.variables[use.buffer.name] for use in entry.program.variables]
     body = [f"    struct {entry.name}_frame frame;"]
@@ -48,7 +49,8 @@ def member(interface: CInterface, entry: CEntry | None, given: Given) -> tuple[s
         assert entry is not None
         name = list(getattr(entry, given.structure).values())[given.number]
     else:
-        name = interface.memories.of_kind("workspace" if given.structure == "workspace_pools" else "constant")[given.number].name
+        kind: PoolKind = "workspace" if given.structure == "workspace_pools" else "constant"
+        name = interface.memories.of_kind(kind)[given.number].name
     return f"{given.structure}->{name}", f"{given.structure}->{size_member(name)}"
 
 

@@ -61,10 +61,13 @@ class Indices:
         return None
 
     def is_exact(self, stmt: Let) -> bool:
-        """Whether an index may be computed in a narrow type."""
-        if stmt.op == "div" and stmt.result.type is INDEX:
+        """Whether an index may be computed in a narrow type, in which it does not overflow."""
+        integers = [a for a in stmt.args if a.type.dtype in LIMITS]
+        if stmt.result.type is not INDEX or self.width(stmt.result, *integers) == "int64":
+            return False
+        if stmt.op == "div":
             return isinstance(stmt.args[1], Literal) and stmt.args[1].value > 0
-        return stmt.result.type is INDEX and stmt.op in EXACT and all(a.type is INDEX or stmt.op == "cast" for a in stmt.args)
+        return stmt.op in EXACT and all(a.type is INDEX or stmt.op == "cast" for a in stmt.args)
 
 
 def width_of(span: Interval) -> str:

@@ -2,8 +2,8 @@
 several operations do lane by lane stands in one loop over the lanes, which compilers make vectors of.
 
 Memory that several buffers share has no type of its own: elements of more than a byte are read and written there by
-`get_...` and `put_...` functions, which copy bytes, so that no rule about types of objects is broken. What has a type (constants,
-variables, the caller's tensors) is read and written as an array.
+functions that copy bytes, so that no rule about types of objects is broken. What has a type (constants, variables, the caller's
+tensors) is read and written as an array.
 """
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ from ...loops.ir import (
     Shuffle,
     Stmt,
     StoreTo,
-    TileStmt,
     Type,
     Var,
     buffers_written,
@@ -278,7 +277,7 @@ class KernelFunction:
 
     def dot4(self, result: Var, total: Operand, x: Operand, y: Operand) -> None:
         """acc + four products of unsigned and signed bytes in each lane."""
-        bytes_of = []
+        bytes_of: list[str] = []
         for v, dtype in ((x, "uint8"), (y, "int8")):
             name, source = f"bytes{result.id}{'xy'[len(bytes_of)]}", self.whole(v)
             self.line(f"{self.type(Type(dtype, 4 * result.type.lanes))} {name};")
@@ -318,7 +317,10 @@ class KernelFunction:
         """An index: in the type that it needs, and without a name where it is used once."""
         result, args, spans = stmt.result, stmt.args, self.indices
         if not spans.is_exact(stmt):
-            self.define(result, self.operations.expression(stmt.op, result.type, args, [self.value(a) for a in args]), "i")
+            texts = [self.value(a) for a in args]
+            wide = [f"(int64_t){t}" if a.type is INDEX and isinstance(a, Var) and spans.width(a) != "int64" else t
+                    for a, t in zip(args, texts)]
+            self.define(result, self.operations.expression(stmt.op, result.type, args, wide), "i")
             return
         kept = spans.width(result)
         if stmt.op == "cast":
@@ -433,7 +435,7 @@ class KernelFunction:
             self.line(f"const {self.type(y.type)} {name} = {self.names[y]};")
         for p, y in changed:
             if isinstance(y, Var) or p.type.lanes == 1:
-                self.line(f"{self.names[p]} = {copies.get(y) if y in copies else self.value(y)};")  # type: ignore[arg-type]
+                self.line(f"{self.names[p]} = {copies[y] if isinstance(y, Var) and y in copies else self.value(y)};")
             else:
                 self.lane(p.type.lanes, f"{self.names[p]}.at[l] = {self.value(y)};")
 

@@ -9,7 +9,7 @@ from ..c_object.interface import STATE_ARGUMENT, CInterface
 from ..c_object.saved_state import HEAD, saved_state
 from ..c_object.state import constants_given
 from ..c_object.variables import CVariable
-from .constants import Constants
+from .constants import Constants, rows
 from .entry import checked, checked_state, initialize, other_types, refuse
 from .places import variable_data, variable_flag
 
@@ -53,9 +53,9 @@ def data_sections(interface: CInterface) -> list[str]:
         if pool.nbytes and pool.kind == "workspace":
             sections.append(f'{aligned} SECTION(".bss.{symbol}") unsigned char {symbol}[{pool.nbytes}];')
         elif pool.nbytes:
-            from .constants import rows
             text = "\n".join(rows(map(str, pool.data)))
-            sections.append(f'{aligned} SECTION(".rodata.{symbol}") const unsigned char {symbol}[{pool.nbytes}] = {{\n{text}\n}};')
+            sections.append(f'{aligned} SECTION(".rodata.{symbol}") const unsigned char {symbol}[{pool.nbytes}] = {{\n'
+                            f'{text}\n}};')
     return [MACROS, *sections] if any("SECTION(" in s for s in sections) else sections
 
 
@@ -144,7 +144,8 @@ def contents(interface: CInterface) -> str:
 def save(interface: CInterface) -> str:
     checksum = saved_state(interface.own_variables).checksum
     return "\n".join([*saving(interface, "save_state", ""), *initialize(interface), f"    put_word(bytes, {checksum}u);",
-                      *copies(interface, False), f"    put_word(bytes + 4, {contents(interface)});", "    return TOSAIC_OK;", "}"])
+                      *copies(interface, False), f"    put_word(bytes + 4, {contents(interface)});",
+                      "    return TOSAIC_OK;", "}"])
 
 
 def load(interface: CInterface) -> str:

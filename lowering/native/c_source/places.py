@@ -28,11 +28,10 @@ def frame_members(interface: CInterface, entry: CEntry) -> list[tuple[str, str, 
         for kind, const, names in (("input", "const ", entry.inputs), ("output", "", entry.outputs)):
             found += [(f"{const}{memory_type(b.dtype)} *", f"{kind}_{name}", f"{kind}s->{name}" if b.nbytes else "NULL")
                       for b, name in names.items()]
-    for kind, const in (("workspace", ""), ("constant", "const ")):
-        for pool in () if interface.self_contained else interface.memories.of_kind(kind):
-            if pool.nbytes:
-                t = f"{const}unsigned char *"
-                found.append((t, pool_member(pool), f"({t})({kind}_pools->{pool.name})"))
+    for pool in () if interface.self_contained else interface.memories.pools:
+        if pool.nbytes:
+            t = f"{'const ' * (pool.kind == 'constant')}unsigned char *"
+            found.append((t, pool_member(pool), f"({t})({pool.kind}_pools->{pool.name})"))
     if interface.takes_state(entry):
         found.append((f"struct {interface.prefix}_state *", STATE_ARGUMENT, STATE_ARGUMENT))
     if is_parallel(entry.program):

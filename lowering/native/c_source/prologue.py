@@ -102,7 +102,7 @@ def assertions(text: str) -> list[str]:
 def prologue(text: str, helpers: Helpers) -> list[str]:
     """Everything that stands before the kernels of a file; `text` is the rest of the file."""
     functions = list(helpers.functions.values())
-    whole = "\n".join([text, *functions])
+    whole = "\n".join([text, *functions, *helpers.vectors.values()])
     sections = ["\n".join(headers(whole)), *library(whole)]
     if re.search(r"\b(float|double)\b", whole):
         sections.append(NO_FUSING)

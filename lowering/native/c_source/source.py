@@ -44,9 +44,11 @@ def source_text(interface: CInterface, checksum: int) -> CSource:
     kernels = Kernels(helpers, has_fma(interface.target))
     drivers = [driver(interface, entry, kernels, constants) for entry in interface.entries]
     initial = initial_values(interface, constants)
-    code = [section for entry, d in zip(interface.entries, drivers)
-            for section in (frame_structure(interface, entry), *d.definitions(), entry_function(interface, entry, d.entry, checksum))]
-    body = [*data_sections(interface), *constants.definitions, *kernels.lines(), *initial, *code, *model_functions(interface, checksum)]
+    code: list[str] = []
+    for entry, d in zip(interface.entries, drivers):
+        code += [frame_structure(interface, entry), *d.definitions(), entry_function(interface, entry, d.entry, checksum)]
+    body = [*data_sections(interface), *constants.definitions, *kernels.lines(), *initial, *code,
+            *model_functions(interface, checksum)]
     text = "\n\n".join(body)
     head = [f"/* {introduction(interface)} */", f'#include "{interface.prefix}.h"']
     pools = sum(p.nbytes for p in interface.memories.of_kind("constant")) if interface.self_contained else 0
@@ -62,8 +64,8 @@ def has_fma(target: Target) -> bool:
 def introduction(interface: CInterface) -> str:
     names = ", ".join(comment(entry.program.name) for entry in interface.entries)
     return (f"Written by tosaic: {names}, in C99.\n"
-            f"   Each kernel is a function, which its driver calls with pointers into the arena; {interface.prefix}.h says how to\n"
-            "   call the model. Results are the same with every compiler.")
+            "   Each kernel is a function, which a driver calls with pointers into the arena;\n"
+            f"   {interface.prefix}.h says how to call the model. Results are the same with every compiler.")
 
 
 def driver(interface: CInterface, entry: CEntry, kernels: Kernels, constants: Constants) -> CDriver:
@@ -114,7 +116,7 @@ def described(entry: CEntry, number: int, labels: Labels, places: CPlaces) -> st
 
 def folded(line: str) -> list[str]:
     """A line in pieces that fit."""
-    width, found = COLUMNS - 6, []
+    width, found = COLUMNS - 6, list[str]()
     while len(line) > width and len(found) <= LONGEST_COMMENT:
         cut = line.rfind(" ", width // 2, width)
         cut = cut if cut > 0 else width

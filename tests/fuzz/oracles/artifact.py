@@ -1,5 +1,5 @@
-"""Oracle: the object file does what the graph means, called through its C interface, and writes nothing outside its
-outputs and its pools.
+"""Oracle: the object file, or the C source, does what the graph means, called through its C interface, and writes nothing
+outside its outputs and its pools.
 """
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from tosaic.jit.aot import write
+from tosaic.jit.aot import ArtifactForm, write
 from tosaic.jit.stages import Lowered
 from tosaic.lowering.elements.expression import Buffer
 from tosaic.lowering.graph.types import Array
@@ -21,10 +21,15 @@ from tosaic.runtime.errors import Problem
 from .native import Guarded
 from .reference import Outcome, Requirement
 
+C_FLAGS = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1", "-fPIC", "-fsanitize=undefined",
+           "-fsanitize=float-cast-overflow", "-fno-sanitize-recover=all")
+"""C source does nothing that C does not define, whatever the graph."""
 
-def check_artifact(lowered: Lowered, calls: Sequence[Sequence[Array]], expected: Requirement, folder: Path) -> None:
-    """Write the object to `folder`, link it to a library, and call it, with the pools that its plan has."""
-    library = Library(lowered, folder)
+
+def check_artifact(lowered: Lowered, calls: Sequence[Sequence[Array]], expected: Requirement, folder: Path,
+                   emit: str = "object") -> None:
+    """Write the object (or C source) to `folder`, make a library of it, and call it, with the pools that its plan has."""
+    library = Library(lowered, folder, emit)
     results: list[tuple[Array, ...]] = []
     states: list[dict[str, Array | None]] = []
     problem = None
@@ -41,10 +46,14 @@ def check_artifact(lowered: Lowered, calls: Sequence[Sequence[Array]], expected:
 class Library:
     """The object of a program as a library that is loaded here."""
 
-    def __init__(self, lowered: Lowered, folder: Path) -> None:
-        artifact = write(lowered.program, lowered.plan, folder, "fuzz", lowered.target, lowered.elements())
+    def __init__(self, lowered: Lowered, folder: Path, emit: str = "object") -> None:
+        artifact = write(lowered.program, lowered.plan, folder, "fuzz", lowered.target, lowered.elements(),
+                         form=ArtifactForm(emit=emit))
         path = folder / "fuzz.so"
-        subprocess.run(["gcc", "-shared", "-o", str(path), str(artifact.object)], check=True, capture_output=True)
+        command = ["gcc", *C_FLAGS] if emit == "c" else ["gcc"]
+        done = subprocess.run([*command, "-shared", "-o", str(path), str(artifact.object), "-lm"], capture_output=True,
+                              text=True)
+        assert done.returncode == 0, done.stderr[:2000]
         self.lowered, self.code = lowered, ctypes.CDLL(str(path))
         self.code.tosaic_fuzz_run.restype = ctypes.c_int32
         if lowered.program.variables:

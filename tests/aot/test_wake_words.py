@@ -1,0 +1,151 @@
+"""Wake-word models side by side in one program, on a hundred steps of real sound: each instance hears what it would hear alone,
+on this machine and on an emulated Cortex-M4."""
+from __future__ import annotations
+
+import importlib.resources
+import wave
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tosaic
+from tosaic.jit.aot import Artifact
+from tosaic.jit.models.model import Model
+from tosaic.lowering.graph.types import Array
+from tosaic.runtime.variables import Context
+
+from .c_programs import sections, writable
+from .machines import MACHINES, Machine, needs
+
+pytest.importorskip("pymicro_wakeword")
+pytest.importorskip("pymicro_features")
+pytest.importorskip("tosa_converter_for_tflite")
+
+SOUNDS = Path(__file__).parents[2] / "samples" / "sounds"
+STEPS = 100
+SCALE, ZERO_POINT, CHUNK = 0.10196078568696976, -128, 320
+machines = pytest.mark.parametrize("machine", [pytest.param(m, marks=needs(m), id=m.name) for m in MACHINES
+                                               if m.name in ("host", "cortex-m4")])
+
+
+def model(name: str) -> Model:
+    return tosaic.load((importlib.resources.files("pymicro_wakeword") / "models" / f"{name}.tflite").read_bytes())
+
+
+def heard(name: str) -> Array:
+    """The inputs of the steps of a sound: int8[100, 1, 3, 40], with silence before and behind the words."""
+    from pymicro_features import MicroFrontend
+    with wave.open(str(SOUNDS / f"{name}.wav")) as file:
+        samples = np.frombuffer(file.readframes(file.getnframes()), np.int16)
+    frontend, rows = MicroFrontend(), []
+    data = np.concatenate([np.zeros(16000, np.int16), samples, np.zeros(48000, np.int16)]).tobytes()
+    while len(rows) < 3 * STEPS:
+        output = frontend.process_samples(data[:CHUNK])
+        data = data[2 * output.samples_read:]
+        rows += [output.features] * bool(output.features)
+    quantised = np.clip(np.round(np.array(rows) / SCALE) + ZERO_POINT, -128, 127)
+    return quantised.astype(np.int8).reshape(STEPS, 1, 3, 40)
+
+
+def answers(steps: Sequence[tuple[tosaic.Compiled, Array]]) -> str:
+    """What Python gets, call by call."""
+    return "".join(f"{np.asarray(call(x)).tobytes().hex()}\n" for call, x in steps)
+
+
+def alone(name: str, sound: Array) -> list[str]:
+    call = model(name).main.compile(context=Context(name))
+    return answers([(call, x) for x in sound]).splitlines()
+
+
+def woken(lines: Sequence[str]) -> bool:
+    """Whether the model is sure that it has heard its word."""
+    return max(int(line, 16) for line in lines) > 230
+
+
+FRAME = """#include "console.h"
+static void hex(unsigned value) {
+    char text[4] = {0};
+    text[0] = "0123456789abcdef"[value / 16];
+    text[1] = "0123456789abcdef"[value % 16];
+    text[2] = '\\n';
+    console_write(text);
+}
+"""
+
+STEP = """
+#include "tosaic_NAME.h"
+static int step_NAME(STATE_PARAMETERconst int8_t *x) {
+    static TOSAIC_ALIGNED(TOSAIC_UPPER_WORKSPACE_ALIGNMENT) unsigned char memory[TOSAIC_UPPER_WORKSPACE_SIZE];
+    uint8_t y;
+    const struct tosaic_NAME_inputs inputs = {x, TOSAIC_UPPER_INPUT_INPUT_AUDIO_SIZE};
+    const struct tosaic_NAME_outputs outputs = {&y, sizeof y};
+    const struct tosaic_NAME_workspace_pools pools = {memory, sizeof memory};
+    const int32_t code = tosaic_NAME_run(STATE_ARGUMENT&inputs, &outputs, &pools);
+    if (code == TOSAIC_OK) hex(y);
+    return (int)code;
+}
+"""
+
+
+def step(name: str, parameter: str = "", argument: str = "") -> str:
+    text = STEP.replace("STATE_PARAMETER", parameter).replace("STATE_ARGUMENT", argument)
+    return text.replace("UPPER", name.upper()).replace("NAME", name)
+
+
+def heard_by(machine: Machine, folder: Path, artifacts: Sequence[Artifact], functions: str, body: str,
+             *sounds: Array) -> list[str]:
+    """The lines of a program that makes `body` of each step's inputs, x0 and so on."""
+    arrays = "".join(f"static const int8_t sound{i}[{s.size}] = {{{', '.join(map(str, s.ravel().tolist()))}}};\n"
+                     for i, s in enumerate(sounds))
+    inputs = "".join(f"        const int8_t *x{i} = sound{i} + 120 * i;\n" for i in range(len(sounds)))
+    loop = f"    for (i = 0; i < {STEPS}; ++i) {{\n{inputs}        if ({body}) return 1;\n    }}\n"
+    main = f"int main(void) {{\n    int i;\n{loop}    return 0;\n}}\n"
+    (folder / "main.c").write_text(FRAME + functions + arrays + main)
+    return machine.run(machine.build(folder, [folder / "main.c", *(a.object for a in artifacts)])).splitlines()
+
+
+def saved(machine: Machine, folder: Path, name: str, of: str, **how: str) -> Artifact:
+    return model(of).save(folder, name, tosaic.CompileOptions(tosaic.target(machine.target)), **how)
+
+
+@machines
+def test_two_instances_of_one_model_and_another_model_hear_for_themselves(machine: Machine, tmp_path: Path) -> None:
+    artifacts = [saved(machine, tmp_path, name, of) for name, of in (("first", "okay_nabu"), ("second", "okay_nabu"),
+                                                                       ("alexa", "alexa"))]
+    assert all(s.nbytes == 0 for a in artifacts for s in sections(a.object) if s.is_initialised)
+    nabu, other = heard("okay_nabu"), heard("alexa")
+    lines = heard_by(machine, tmp_path, artifacts, "".join(map(step, ("first", "second", "alexa"))),
+                     "step_first(x0) || step_second(x1) || step_alexa(x1)", nabu, other)
+    expected = alone("okay_nabu", nabu), alone("okay_nabu", other), alone("alexa", other)
+    assert lines == [line for step in zip(*expected) for line in step]
+    assert [woken(one) for one in expected] == [True, False, True]
+
+
+@machines
+def test_instances_in_one_namespace_hear_as_one(machine: Machine, tmp_path: Path) -> None:
+    """As two programs in one context of Python do; another model stands beside them. Steps go to one and the other in turn."""
+    artifacts = [saved(machine, tmp_path, "first", "okay_nabu", namespace="ear"),
+                 saved(machine, tmp_path, "second", "okay_nabu", namespace="ear"), saved(machine, tmp_path, "alexa", "alexa")]
+    nabu, other = heard("okay_nabu"), heard("alexa")
+    lines = heard_by(machine, tmp_path, artifacts, "".join(map(step, ("first", "second", "alexa"))),
+                     "(i % 3 ? step_first(x0) : step_second(x0)) || step_alexa(x1)", nabu, other)
+    context = Context("ear")
+    both = [model("okay_nabu").main.compile(context=context) for _ in range(2)]
+    shared = answers([(both[i % 3 == 0], x) for i, x in enumerate(nabu)]).splitlines()
+    assert lines[::2] == shared == alone("okay_nabu", nabu) and lines[1::2] == alone("alexa", other)
+    assert woken(shared)
+
+
+@machines
+def test_three_instances_of_one_object_hear_for_themselves(machine: Machine, tmp_path: Path) -> None:
+    artifact = saved(machine, tmp_path, "ear", "okay_nabu", state="caller")
+    assert writable(artifact.object) == []
+    nabu, other = heard("okay_nabu"), heard("alexa")
+    late = np.roll(nabu, 7, axis=0)
+    functions = step("ear", "struct tosaic_ear_state *state, ", "state, ") + "static struct tosaic_ear_state states[3];\n"
+    lines = heard_by(machine, tmp_path, [artifact], functions,
+                     "step_ear(states, x0) || step_ear(states + 1, x1) || step_ear(states + 2, x2)", nabu, other, late)
+    expected = [alone("okay_nabu", sound) for sound in (nabu, other, late)]
+    assert lines == [line for step in zip(*expected) for line in step]
+    assert [woken(one) for one in expected] == [True, False, True]
