@@ -14,6 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ..aot.machines import Machine
+from ..aot.machines import needs as needs_machine
+from ..c_source.boards import CORTEX_M4, LIBGCC, LX106
+
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "samples" / "12_wake_words_on_esp32.py"
 MODELS = ("okay_nabu", "alexa")
@@ -25,7 +29,7 @@ pytestmark = pytest.mark.skipif(importlib.util.find_spec("pymicro_wakeword") is 
                                 reason="the extra `samples` is not installed")
 
 
-def needs(*commands: str) -> pytest.MarkDecorator:
+def installed(*commands: str) -> pytest.MarkDecorator:
     missing = [command for command in commands if shutil.which(command) is None]
     return pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")
 
@@ -55,7 +59,7 @@ def build(component: Path, program: Path, main: Path, *flags: str) -> None:
          *map(str, sorted(component.glob("*.c"))), str(main), "-o", str(program)])
 
 
-@needs("cc")
+@installed("cc")
 def test_the_words_are_heard_under_sanitizers(component: Path, tmp_path: Path) -> None:
     build(component, tmp_path / "test", component / "test_apps/host/main/main.c", "-g", "-fsanitize=address,undefined",
           "-fno-sanitize-recover=all")
@@ -63,7 +67,7 @@ def test_the_words_are_heard_under_sanitizers(component: Path, tmp_path: Path) -
     assert re.findall(r"heard (.*) in step", text) == ["Okay Nabu", "Alexa"] and ", 0 differences from Python" in text
 
 
-@needs("cc")
+@installed("cc")
 @pytest.mark.parametrize("wrong", ["a byte", "the step of a word"])
 def test_the_host_test_fails_where_python_differs(component: Path, tmp_path: Path, wrong: str) -> None:
     text = (component / "test_apps/host/main/recording.h").read_text()
@@ -78,7 +82,7 @@ def test_the_host_test_fails_where_python_differs(component: Path, tmp_path: Pat
     assert done.returncode == 1 and ", 1 differences from Python" in done.stdout
 
 
-@needs("cc")
+@installed("cc")
 def test_every_feature_is_quantized_as_numpy_does(component: Path, tmp_path: Path) -> None:
     from pymicro_wakeword import MicroWakeWord, Model
     engine = MicroWakeWord.from_builtin(Model(MODELS[0]))
@@ -91,7 +95,7 @@ def test_every_feature_is_quantized_as_numpy_does(component: Path, tmp_path: Pat
     assert np.array_equal(found, expected)
 
 
-@pytest.mark.parametrize("chip", [pytest.param(chip, marks=needs(command[0])) for chip, command in CHIPS.items()])
+@pytest.mark.parametrize("chip", [pytest.param(chip, marks=installed(command[0])) for chip, command in CHIPS.items()])
 def test_the_sources_compile_for_chips_and_need_little(component: Path, tmp_path: Path, chip: str) -> None:
     compiler, *flags = CHIPS[chip]
     for source in sorted(component.glob("*.c")):
@@ -104,7 +108,41 @@ def test_the_sources_compile_for_chips_and_need_little(component: Path, tmp_path
     assert not re.findall(r" [bBdDC] (\S+)", run([tools + "nm", str(tmp_path / "all.o")])), "nothing writable but the caller's"
 
 
-@needs("cmake")
+ON_A_BOARD = """
+#include "console.h"
+#include "recording.h"
+#include "wake_words.h"
+
+static struct wake_words words;
+
+int main(void) {
+    int wrong = 0, step = 0;
+    if (wake_words_init(&words) != TOSAIC_OK) return 1;
+    for (int row = 0; row < RECORDING_ROWS; ++row) {
+        uint32_t heard;
+        if (wake_words_feed(&words, recording_features[row], &heard) != TOSAIC_OK) return 2;
+        if (words.rows != 0) continue;
+        for (int model = 0; model < WAKE_WORDS_COUNT; ++model) {
+            if (words.probabilities[model] != recording_bytes[step][model]) ++wrong;
+            if ((int)(heard >> model & 1u) != (step == recording_heard[model])) ++wrong;
+            if (heard >> model & 1u) console_write(wake_word_models[model].name), console_write("\\n");
+        }
+        ++step;
+    }
+    return wrong == 0 ? 0 : 3;
+}
+"""
+
+
+@pytest.mark.parametrize("machine", [pytest.param(m, marks=needs_machine(m), id=m.name) for m in (LX106, CORTEX_M4)])
+def test_the_words_are_heard_on_emulated_boards(component: Path, tmp_path: Path, machine: Machine) -> None:
+    (tmp_path / "main.c").write_text(ON_A_BOARD)
+    includes = [f"-I{component / 'include'}", f"-I{component / 'test_apps' / 'host' / 'main'}"]
+    program = machine.build(tmp_path, [tmp_path / "main.c", *sorted(component.glob("*.c")), LIBGCC], includes)
+    assert machine.run(program).splitlines() == ["Okay Nabu", "Alexa"]
+
+
+@installed("cmake")
 def test_the_component_is_registered_as_esp_idf_has_it(component: Path, tmp_path: Path) -> None:
     script = tmp_path / "register.cmake"
     script.write_text("function(idf_component_register)\n  cmake_parse_arguments(A \"\" \"\" \"SRCS;INCLUDE_DIRS;REQUIRES\" "
@@ -139,7 +177,7 @@ def test_options_and_files_are_those_that_esp_idf_names(component: Path) -> None
     assert not [path for path in component.rglob("*") if path.is_file() and re.search(r"@\w+@", path.read_text())]
 
 
-@needs("compote")
+@installed("compote")
 def test_the_component_manager_packs_it(component: Path, tmp_path: Path) -> None:
     run(["compote", "--warnings-as-errors", "component", "pack", "--project-dir", str(component), "--name", component.name,
          "--dest-dir", str(tmp_path)])
@@ -154,7 +192,7 @@ def test_the_esphome_component_has_all_sources_in_one_folder(firmware: Path, com
     assert [(model["name"], model["index"]) for model in models] == [("okay_nabu", 0), ("alexa", 1)]
 
 
-@needs("esphome")
+@installed("esphome")
 @pytest.mark.parametrize("configuration", ["esp32-s3.yaml", "host.yaml"])
 def test_esphome_validates_and_generates(firmware: Path, configuration: str) -> None:
     folder = firmware / "esphome"
@@ -162,7 +200,7 @@ def test_esphome_validates_and_generates(firmware: Path, configuration: str) -> 
     assert "Successfully generated" in "".join(both(["esphome", "compile", "--only-generate", configuration], folder))
 
 
-@needs("esphome")
+@installed("esphome")
 @pytest.mark.parametrize(("option", "message"), [
     ("models: [hey_nobody]", "hey_nobody"), ("models: [alexa, alexa]", "listed once"),
     ("models: [{model: alexa, probability_cutoff: 200%}]", "at most 1"), ("microphone: ears", "only available on")])
@@ -186,7 +224,7 @@ def both(command: list[str], folder: Path) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
-@needs("esphome", "c++")
+@installed("esphome", "c++")
 def test_the_esphome_program_hears_the_words_on_this_machine(firmware: Path, tmp_path: Path) -> None:
     both(["esphome", "compile", "--only-generate", "host.yaml"], firmware / "esphome")
     generated = firmware / "esphome" / ".esphome" / "build" / "wake-words-test"
