@@ -116,6 +116,15 @@ def test_one_operator_at_a_time() -> None:
     assert lines[2:] == ["[1, 2, 3]", "a region as one graph: True"]
 
 
+@pytest.mark.skipif(importlib.util.find_spec("pymicro_wakeword") is None or shutil.which("cc") is None,
+                    reason="the extra `samples`, or a C compiler, is not installed")
+@pytest.mark.parametrize("names", [["hey_jarvis"], ["okay_nabu", "alexa", "hey_jarvis", "hey_mycroft"]], ids=len)
+def test_the_firmware_sample_hears_each_word_once(tmp_path: pathlib.Path, names: list[str]) -> None:
+    text = output("12_wake_words_on_esp32.py", str(tmp_path), *names)
+    assert re.findall(r"^heard (.*) in step", text, re.MULTILINE) == [name.replace("_", " ").title() for name in names]
+    assert f" of {len(names)} models, 0 differences from Python" in text and "| TFLite Micro" in text
+
+
 def test_the_kernel_program_prints_its_sum(capsys: pytest.CaptureFixture[str]) -> None:
     from tosaic.jit.command_line.cli import main
     assert main(["run", str(ROOT / "samples" / "models" / "op_by_op.mlir")]) == 0
