@@ -15,7 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from pymicro_wakeword import MicroWakeWord
+import tosaic
 from tosaic.jit.command_line.cli import main as command
 
 FEATURES, ROWS = 40, 3
@@ -44,12 +44,13 @@ class Model:
 def read(config: Path) -> Model:
     """The model of a .json and of the .tflite that it names."""
     data = json.loads(config.read_text(encoding="utf-8"))
-    engine = MicroWakeWord.from_config(config)
-    if engine.stride != ROWS or engine.output_zero_point != 0:
+    path = config.parent / data["model"]
+    entry = tosaic.load(path).main
+    (features,), (probability,) = entry.inputs, entry.outputs
+    if features.shape != (1, ROWS, FEATURES) or probability.zero_point != 0:
         raise SystemExit(f"{config}: a step of it is not {ROWS} rows of features to a byte whose 0 is 0")
-    return Model(re.sub(r"\W", "_", config.stem), data["wake_word"], config, config.parent / data["model"],
-                 data["micro"]["probability_cutoff"], data["micro"]["sliding_window_size"], engine.input_scale,
-                 engine.input_zero_point, engine.output_scale)
+    return Model(re.sub(r"\W", "_", config.stem), data["wake_word"], config, path, data["micro"]["probability_cutoff"],
+                 data["micro"]["sliding_window_size"], features.scale, features.zero_point, probability.scale)
 
 
 def write_sources(models: list[Model], sources: Path, headers: Path, target: str) -> None:

@@ -41,7 +41,7 @@ struct tosaic_tensor {
     const int32_t *strides;
     const float *scales;
     const int64_t *zero_points;
-    enum tosaic_dtype dtype;
+    int32_t dtype; /* an enum tosaic_dtype, whose size differs between compilers */
     int32_t rank;
     int32_t scale_count;
     int32_t axis;
