@@ -3,8 +3,8 @@ ask for follow from the row; `presets.target` finds a machine, and `tosaic targe
 
 Features are LLVM's names, and complete where this compiler decides by them: `thumb2` has 64-bit arithmetic without a library,
 `hwdiv` divides, `vfp4d16sp` and `fp64` are fused units of f32 and f64, `strict-align` says that a misaligned access traps. A
-name such as cortex-m4+nofp is one of gcc's `-mcpu`. Arm's triples say eabi everywhere: functions of an object pass no floats, so that
-one object serves every calling convention, and what it calls for arithmetic takes floats as integers.
+name such as cortex-m4+nofp is one of gcc's `-mcpu`. Arm's triples all say eabi: functions of an object pass no floats, so
+one object serves each calling convention, and what it calls for arithmetic takes floats as integers.
 """
 from __future__ import annotations
 
