@@ -106,8 +106,9 @@ class CDriver:
             return []
         task = "task" if self.task else None
         cases = [f"{INDENT}case {kernel}: {self.call(kernel, 'low', 'high', task)} break;" for kernel in self.used]
-        given = ["low", "high", *([task] if task else [])]
-        unused = [f"{INDENT}(void){name};" for name in given if not re.search(rf"[ (]{name}[,)]|\){name} \*", "\n".join(cases))]
+        given, text = ["low", "high", *([task] if task else [])], "\n".join(cases)
+        unused = [f"{INDENT}(void){name};" for name in given if not re.search(rf"[ (]{name}[,)]|\){name} \*", text)]
+        unused += self.unused(cases)
         return ["\n".join([f"static void {self.prefix}_kernel({self.frame}, unsigned number, int_fast32_t low, "
                            f"int_fast32_t high{self.task}) {{", *unused, f"{INDENT}switch (number) {{", *cases,
                            f"{INDENT}default: break;", f"{INDENT}}}", "}"])]
