@@ -26,6 +26,20 @@ INTEGERS = ["corpus/f_while.mlir", "corpus/f_shape_ops.mlir", "corpus/f_mobilene
             "corpus/f_lstm_cell_int8.mlir"]
 
 
+STATEFUL = """
+tosa.variable @cell = dense<2> : tensor<3xi32>
+tosa.variable @gate = dense<1> : tensor<5xi8>
+func.func @main(%x: tensor<3xi32>, %g: tensor<5xi8>) -> (tensor<3xi32>, tensor<5xi8>) {
+  %0 = tosa.variable_read @cell : tensor<3xi32>
+  %1 = tosa.add %0, %x : (tensor<3xi32>, tensor<3xi32>) -> tensor<3xi32>
+  tosa.variable_write @cell, %1 : tensor<3xi32>
+  %2 = tosa.variable_read @gate : tensor<5xi8>
+  tosa.variable_write @gate, %g : tensor<5xi8>
+  return %1, %2 : tensor<3xi32>, tensor<5xi8>
+}
+"""
+
+
 def model_of(name: str) -> tosaic.Model:
     return tosaic.load(wake_word_model(name) if name == "okay_nabu" else DATA / name)
 
@@ -37,6 +51,20 @@ def test_models_are_compiled_without_a_warning(compiler: str, tmp_path: Path) ->
         done = subprocess.run([*COMPILERS[compiler], *BARE_COMPILE, str(artifact.object), "-o", str(tmp_path / "model.o")],
                               capture_output=True, text=True)
         assert done.returncode == 0 and not done.stderr, f"{name}: {done.stderr[:2000]}"
+
+
+@compilers
+def test_a_callers_state_in_two_pools_has_one_layout_for_pointers_of_any_size(compiler: str, tmp_path: Path) -> None:
+    """The header asserts every offset; source for any machine does not know how large a pointer is."""
+    pools = tosaic.Pool("fast", 1 << 10), tosaic.Pool("slow")
+    memory = tosaic.Memory(pools=pools, pins={"cell": "slow"}, alignment=8)
+    model = tosaic.load(STATEFUL)
+    artifact = save(lowered_for_c(model, tosaic.CompileOptions(memory=memory)), tmp_path, "model",
+                    ArtifactForm(emit="c", state="caller"))
+    assert "struct tosaic_model_slow_state *slow_state" in artifact.header.read_text()
+    done = subprocess.run([*COMPILERS[compiler], *BARE_COMPILE, str(artifact.object), "-o", str(tmp_path / "model.o")],
+                          capture_output=True, text=True)
+    assert done.returncode == 0 and not done.stderr, done.stderr[:2000]
 
 
 @needs_gcc

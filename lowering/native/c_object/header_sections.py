@@ -248,7 +248,7 @@ def state_structure(s: StateStructure, first: StateStructure) -> list[str]:
     what = "Variables that the caller holds: zeros at first, or what init makes of other memory." if s is first else (
         f"Variables in {s.pool}; struct {first.tag} points to them.")
     macros = [f"/* {what} */", f"#define {name}_BYTES {s.nbytes}", f"#define {name}_ALIGNMENT {s.alignment}"]
-    members = [state_member(m, s.alignment if i == 0 else 1) for i, m in enumerate(s.members)]
+    members = [state_member(m, s.alignment if i == 0 else m.alignment) for i, m in enumerate(s.members)]
     checked = [(f"offsetof(struct {s.tag}, {m.name}) == {m.offset}", f"{s.tag}_offset_{m.name}") for m in s.members]
     checked.append((f"sizeof(struct {s.tag}) == {name}_BYTES", f"{s.tag}_bytes"))
     assertions = [f"TOSAIC_ASSERT({condition}, {title});" for condition, title in checked]

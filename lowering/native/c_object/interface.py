@@ -216,7 +216,10 @@ class CInterface:
         return f"{self.prefix}_{pool.stem}"
 
     @property
-    def pointer_bytes(self) -> int:
+    def pointer_bytes(self) -> int | None:
+        """None where the C compiler decides it."""
+        if self.target.architecture in ("c99", "avr"):
+            return None
         return 8 if self.target.has_int64 else 4
 
     @property

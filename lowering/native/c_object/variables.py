@@ -118,6 +118,8 @@ class StateMember:
     nbytes: int
     comment: str = ""
     points: str | None = None
+    alignment: int = 1
+    """What its declaration says, where order alone does not place it."""
 
     @property
     def end(self) -> int:
@@ -165,15 +167,21 @@ def pointer_member(pool: str) -> str:
     return beside(pool, "state")
 
 
-def caller_state(prefix: str, variables: Sequence[CVariable], pointer_bytes: int) -> CallerState:
-    """The structures for these variables."""
+ANY_POINTER_BYTES = 8
+"""Room for a pointer, aligned to itself, where its size is not known: with pointers last the layout is one for all sizes."""
+
+
+def caller_state(prefix: str, variables: Sequence[CVariable], pointer_bytes: int | None) -> CallerState:
+    """The structures for these variables, for pointers of that size (None: of any)."""
     pinned: dict[str | None, list[Laid]] = {None: []}
     for v in sorted(variables, key=lambda v: v.name):
         pinned.setdefault(v.pool, []).append(Laid(v.member, v.element, v.count, v.nbytes, v.alignment, v.type))
     others = [structure(f"{prefix}_{beside(pool, 'state')}", pool, found) for pool, found in pinned.items() if pool]
-    pointers = [Laid(pointer_member(s.pool), "void", 1, pointer_bytes, pointer_bytes, points=s.tag) for s in others if s.pool]
+    size = pointer_bytes or ANY_POINTER_BYTES
+    pointers = [Laid(pointer_member(s.pool), "void", 1, size, size, points=s.tag) for s in others if s.pool]
     flags = [Laid(written_member(v.member), "uint8_t", 1, 1, 1, "whether it has been written") for v in variables]
-    found = (structure(f"{prefix}_state", None, [*pinned[None], *pointers, *flags]), *others)
+    first = [*pinned[None], *(pointers if pointer_bytes else ()), *flags]
+    found = (structure(f"{prefix}_state", None, first, () if pointer_bytes else pointers), *others)
     numbers = {s.pool: number for number, s in enumerate(found)}
     data = {v.name: StateAt(numbers[v.pool], found[numbers[v.pool]].member(v.member).offset) for v in variables}
     return CallerState(found, data, {v.name: StateAt(0, found[0].member(written_member(v.member)).offset) for v in variables})
@@ -191,15 +199,17 @@ class Laid:
     points: str | None = None
 
 
-def structure(tag: str, pool: str | None, laid: Sequence[Laid]) -> StateStructure:
-    """Members one behind the other, those that need most alignment first, with members for padding."""
+def structure(tag: str, pool: str | None, laid: Sequence[Laid], last: Sequence[Laid] = ()) -> StateStructure:
+    """Members one behind the other, those that need most alignment first, with members for padding; then pointers of any size
+    each at a place of its own."""
     members: list[StateMember] = []
     end = 0
-    for m in sorted(laid, key=lambda m: -m.alignment):
+    for m in (*sorted(laid, key=lambda m: -m.alignment), *last):
         end = padded(members, end, m.alignment)
-        members.append(StateMember(m.name, m.type, m.count, end, m.nbytes, m.comment, m.points))
+        own = m.alignment if m in last else 1
+        members.append(StateMember(m.name, m.type, m.count, end, m.nbytes, m.comment, m.points, own))
         end += m.nbytes
-    alignment = max(m.alignment for m in laid)
+    alignment = max(m.alignment for m in (*laid, *last))
     end = padded(members, end, alignment)
     return StateStructure(tag, pool, tuple(members), end, alignment)
 

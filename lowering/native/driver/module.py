@@ -11,7 +11,7 @@ from ...machine_code.llvm_writer import module, plain
 from ...memory.plan import Plan, PlannedPool, names_of
 from ...target.target import Target
 from ..llvm.emit import EmittedEarlier, emit_functions
-from .buffer_addresses import BufferAddresses, Slot
+from .buffer_addresses import BufferAddresses, Place, Slot
 from .driver import Driver
 
 
@@ -50,9 +50,14 @@ def module_text(programs: Sequence[PlacedProgram], target: Target, more: Sequenc
 
 def written_over(function: Function, places: BufferAddresses) -> frozenset[Buffer]:
     """The buffers of a function that share bytes with others that it uses, and are not the same pointer to LLVM."""
-    slots = [(b, place) for b in (*function.params, *function.scratch) if isinstance(place := places.buffers.get(b), Slot)]
-    return frozenset(b for b, one in slots for o, other in slots if b is not o and one.index == other.index
+    placed = [(b, place) for b in (*function.params, *function.scratch) if (place := places.buffers.get(b)) is not None]
+    return frozenset(b for b, one in placed for o, other in placed if b is not o and base_of(one) == base_of(other)
                      and max(one.offset, other.offset) < min(one.offset + b.nbytes, other.offset + o.nbytes))
+
+
+def base_of(place: Place) -> int | str:
+    """What an address is behind: a pointer of the frame, or a symbol."""
+    return place.index if isinstance(place, Slot) else place.name
 
 
 def constants_read(program: Program) -> tuple[Buffer, ...]:
