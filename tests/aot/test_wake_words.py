@@ -1,10 +1,12 @@
-"""Wake-word models side by side in one program, on a hundred steps of real sound: each instance hears what it would hear alone,
-on this machine and on an emulated Cortex-M4."""
+"""Wake-word models side by side in one program, on a hundred steps of real sound: each instance hears what it would hear alone.
+As objects on this machine and on an emulated Cortex-M4; as C source on this machine under sanitizers, and on an emulated Xtensa
+core."""
 from __future__ import annotations
 
 import importlib.resources
 import wave
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +17,9 @@ from tosaic.jit.models.model import Model
 from tosaic.lowering.graph.types import Array
 from tosaic.runtime.variables import Context
 
+from ..c_source.boards import LIBGCC, LX106
 from .c_programs import sections, writable
-from .machines import MACHINES, Machine, needs
+from .machines import HOST, MACHINES, Machine, needs
 
 pytest.importorskip("pymicro_wakeword")
 pytest.importorskip("pymicro_features")
@@ -25,8 +28,24 @@ pytest.importorskip("tosa_converter_for_tflite")
 SOUNDS = Path(__file__).parents[2] / "samples" / "sounds"
 STEPS = 100
 SCALE, ZERO_POINT, CHUNK = 0.10196078568696976, -128, 320
-machines = pytest.mark.parametrize("machine", [pytest.param(m, marks=needs(m), id=m.name) for m in MACHINES
-                                               if m.name in ("host", "cortex-m4")])
+
+
+@dataclass(frozen=True)
+class Way:
+    """A machine, and what it is given: objects, or C source that it compiles with these flags."""
+    machine: Machine
+    emit: str = "object"
+    flags: tuple[str, ...] = ()
+    libraries: tuple[Path, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return f"{self.machine.name} {self.emit}"
+
+
+WAYS = [*(Way(m) for m in MACHINES if m.name in ("host", "cortex-m4")),
+        Way(HOST, "c", ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")), Way(LX106, "c", (), (LIBGCC,))]
+ways = pytest.mark.parametrize("way", [pytest.param(w, marks=needs(w.machine), id=w.name) for w in WAYS])
 
 
 def model(name: str) -> Model:
@@ -93,7 +112,7 @@ def step(name: str, parameter: str = "", argument: str = "") -> str:
     return text.replace("UPPER", name.upper()).replace("NAME", name)
 
 
-def heard_by(machine: Machine, folder: Path, artifacts: Sequence[Artifact], functions: str, body: str,
+def heard_by(way: Way, folder: Path, artifacts: Sequence[Artifact], functions: str, body: str,
              *sounds: Array) -> list[str]:
     """The lines of a program that makes `body` of each step's inputs, x0 and so on."""
     arrays = "".join(f"static const int8_t sound{i}[{s.size}] = {{{', '.join(map(str, s.ravel().tolist()))}}};\n"
@@ -102,33 +121,35 @@ def heard_by(machine: Machine, folder: Path, artifacts: Sequence[Artifact], func
     loop = f"    for (i = 0; i < {STEPS}; ++i) {{\n{inputs}        if ({body}) return 1;\n    }}\n"
     main = f"int main(void) {{\n    int i;\n{loop}    return 0;\n}}\n"
     (folder / "main.c").write_text(FRAME + functions + arrays + main)
-    return machine.run(machine.build(folder, [folder / "main.c", *(a.object for a in artifacts)])).splitlines()
+    sources = [folder / "main.c", *(a.object for a in artifacts), *way.libraries]
+    return way.machine.run(way.machine.build(folder, sources, way.flags)).splitlines()
 
 
-def saved(machine: Machine, folder: Path, name: str, of: str, **how: str) -> Artifact:
-    return model(of).save(folder, name, tosaic.CompileOptions(tosaic.target(machine.target)), **how)
+def saved(way: Way, folder: Path, name: str, of: str, **how: str) -> Artifact:
+    target = tosaic.target("any" if way.machine is HOST and way.emit == "c" else way.machine.target)
+    return model(of).save(folder, name, tosaic.CompileOptions(target), emit=way.emit, **how)
 
 
-@machines
-def test_two_instances_of_one_model_and_another_model_hear_for_themselves(machine: Machine, tmp_path: Path) -> None:
-    artifacts = [saved(machine, tmp_path, name, of) for name, of in (("first", "okay_nabu"), ("second", "okay_nabu"),
+@ways
+def test_two_instances_of_one_model_and_another_model_hear_for_themselves(way: Way, tmp_path: Path) -> None:
+    artifacts = [saved(way, tmp_path, name, of) for name, of in (("first", "okay_nabu"), ("second", "okay_nabu"),
                                                                        ("alexa", "alexa"))]
-    assert all(s.nbytes == 0 for a in artifacts for s in sections(a.object) if s.is_initialised)
+    assert way.emit == "c" or all(s.nbytes == 0 for a in artifacts for s in sections(a.object) if s.is_initialised)
     nabu, other = heard("okay_nabu"), heard("alexa")
-    lines = heard_by(machine, tmp_path, artifacts, "".join(map(step, ("first", "second", "alexa"))),
+    lines = heard_by(way, tmp_path, artifacts, "".join(map(step, ("first", "second", "alexa"))),
                      "step_first(x0) || step_second(x1) || step_alexa(x1)", nabu, other)
     expected = alone("okay_nabu", nabu), alone("okay_nabu", other), alone("alexa", other)
     assert lines == [line for step in zip(*expected) for line in step]
     assert [woken(one) for one in expected] == [True, False, True]
 
 
-@machines
-def test_instances_in_one_namespace_hear_as_one(machine: Machine, tmp_path: Path) -> None:
+@ways
+def test_instances_in_one_namespace_hear_as_one(way: Way, tmp_path: Path) -> None:
     """As two programs in one context of Python do; another model stands beside them. Steps go to one and the other in turn."""
-    artifacts = [saved(machine, tmp_path, "first", "okay_nabu", namespace="ear"),
-                 saved(machine, tmp_path, "second", "okay_nabu", namespace="ear"), saved(machine, tmp_path, "alexa", "alexa")]
+    artifacts = [saved(way, tmp_path, "first", "okay_nabu", namespace="ear"),
+                 saved(way, tmp_path, "second", "okay_nabu", namespace="ear"), saved(way, tmp_path, "alexa", "alexa")]
     nabu, other = heard("okay_nabu"), heard("alexa")
-    lines = heard_by(machine, tmp_path, artifacts, "".join(map(step, ("first", "second", "alexa"))),
+    lines = heard_by(way, tmp_path, artifacts, "".join(map(step, ("first", "second", "alexa"))),
                      "(i % 3 ? step_first(x0) : step_second(x0)) || step_alexa(x1)", nabu, other)
     context = Context("ear")
     both = [model("okay_nabu").main.compile(context=context) for _ in range(2)]
@@ -137,14 +158,14 @@ def test_instances_in_one_namespace_hear_as_one(machine: Machine, tmp_path: Path
     assert woken(shared)
 
 
-@machines
-def test_three_instances_of_one_object_hear_for_themselves(machine: Machine, tmp_path: Path) -> None:
-    artifact = saved(machine, tmp_path, "ear", "okay_nabu", state="caller")
-    assert writable(artifact.object) == []
+@ways
+def test_three_instances_of_one_object_hear_for_themselves(way: Way, tmp_path: Path) -> None:
+    artifact = saved(way, tmp_path, "ear", "okay_nabu", state="caller")
+    assert way.emit == "c" or writable(artifact.object) == []
     nabu, other = heard("okay_nabu"), heard("alexa")
     late = np.roll(nabu, 7, axis=0)
     functions = step("ear", "struct tosaic_ear_state *state, ", "state, ") + "static struct tosaic_ear_state states[3];\n"
-    lines = heard_by(machine, tmp_path, [artifact], functions,
+    lines = heard_by(way, tmp_path, [artifact], functions,
                      "step_ear(states, x0) || step_ear(states + 1, x1) || step_ear(states + 2, x2)", nabu, other, late)
     expected = [alone("okay_nabu", sound) for sound in (nabu, other, late)]
     assert lines == [line for step in zip(*expected) for line in step]
