@@ -275,7 +275,7 @@ def test_a_run_that_vectors_make_short_is_called_directly() -> None:
 
     x = np.ones((1, 512), np.float32)
     compiled = product.compile(x)
-    assert weights.size > runtime.LONGEST > compiled.executable.code.steps
+    assert weights.size > runtime.MAX_LOCKED_STEPS > compiled.executable.code.steps
     assert np.array_equal(compiled(x), x @ weights) and isinstance(compiled.__call__, BUILT_IN)
 
 

@@ -11,7 +11,8 @@ import tosaic
 
 LOWERING = Path(str(tosaic.__file__)).parent / "lowering"
 NATIVE = LOWERING / "native"
-MAY_IMPORT = {"llvm": set[str](), "driver": {"llvm"}, "process": {"llvm", "driver"}, "c_object": {"llvm", "driver"}}
+MAY_IMPORT = {"llvm": set[str](), "driver": {"llvm"}, "process": {"llvm", "driver"}, "c_object": {"llvm", "driver"},
+              "c_source": {"driver", "c_object", "llvm"}}
 FAMILIES = {"x86": ("x86", "amx"), "aarch64": ("aarch64",)}
 """The files of `llvm` that spell intrinsics of a family."""
 

@@ -76,7 +76,7 @@ def test_a_run_uses_as_many_threads_as_it_was_compiled_for(monkeypatch: pytest.M
         assert compiled.executable.code.tasks == 2
         result = f(a, b)
         assert fresh.pool is not None and fresh.pool.started == 1
-    assert "parts 4" in f.lower(a, b).show("loops")
+    assert "tasks 4" in f.lower(a, b).show("loops")
     one = tosaic.jit(lambda a, b: tosaic.ops.tanh(a) * tosaic.ops.tanh(b), options=tosaic.CompileOptions(threads=1))
     np.testing.assert_array_equal(result, one(a, b))
     fresh.pool.stop()
