@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from tosaic.jit.stages import Traced
-from tosaic.lowering.dialects.tf.legalizations.emitter import Emitter
+from tosaic.lowering.dialects.emitter import Emitter
 from tosaic.lowering.dialects.tosa.control_flow import CondIf
 from tosaic.lowering.graph.graph import Function, Module, Value
 from tosaic.lowering.graph.types import F16, F32, I1, Array, ElementType, TensorType

@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tosaic.jit.stages import Traced
-from tosaic.lowering.dialects.tf.legalizations.emitter import Emitter
+from tosaic.lowering.dialects.emitter import Emitter
 from tosaic.lowering.graph.graph import Function, Module, Value
 from tosaic.lowering.graph.types import F32, I8, ElementType, TensorType
 from tosaic.lowering.graph.verify import verify

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....runtime.errors import Problem
-from ...dialects.tf.legalizations.data import Datum, VariableHandle, described, leaves, rebuilt
+from ...dialects.data import Datum, VariableHandle, described, leaves, rebuilt
 from ...elements.traverse import post_order
 from ...graph.graph import Value
 from ..tensorflow.special import Scope

@@ -14,7 +14,8 @@ import numpy as np
 
 from ....runtime.errors import Problem
 from ....runtime.records import dataclass
-from ...dialects.tf.legalizations.data import Datum
+from ...dialects.control_flow import branch
+from ...dialects.data import Datum
 from ...dialects.tf_executor.operators import (
     ControlTrigger,
     Enter,
@@ -31,7 +32,6 @@ from ...dialects.tf_executor.operators import (
     wrapped,
 )
 from ...graph.graph import Operation, Value, captures
-from ..tensorflow.control_flow import branch
 from ..tensorflow.special import Scope
 from .conditions import Conditions, Known
 from .decision_diagrams import FALSE, TRUE, Bit
@@ -131,7 +131,7 @@ class Functionalization(Conditions):
         def emit(side: int) -> list[Datum]:
             self.items(list(group.sides[side]), sides[side], inside[side])
             return [inside[side].get(v) for v in exported]
-        found = branch(self.t, self.condition(chosen, known), lambda: emit(0), lambda: emit(1))
+        found = branch(self.t.emitter, self.condition(chosen, known), lambda: emit(0), lambda: emit(1))
         known.update((v, datum) for v, datum in zip(exported, found) if datum is not None)
         return group.after
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ...dialects.tf.legalizations.data import Datum
+from ...dialects.data import Datum
 from ...graph.graph import Operation
 from ..tensorflow.special import Scope, special
 from .emit import Functionalization

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...dialects.tf.legalizations.data import Datum
+from ...dialects.control_flow import loop as while_loop
+from ...dialects.data import Datum
 from ...dialects.tf_executor.operators import Island, Merge, Switch, data_operands
 from ...graph.graph import Operation, Value
-from ..tensorflow.control_flow import loop as while_loop
 from .decision_diagrams import FALSE, TRUE, Atom, Bit
 from .items import Effect, Item, LoopFrame, canonical
 
@@ -97,7 +97,7 @@ class Emission:
             known = self.with_merges(merges, values)
             f.items(self.rest(), f.bits.conjunction(self.care, again), known)
             return [self.given(self.sink_of(m), known) for m in merges]
-        found = dict(zip(merges, while_loop(f.t, state, test, body)))
+        found = dict(zip(merges, while_loop(f.t.emitter, state, test, body)))
         for exit in self.loop.exits:
             merge = self.carried(exit)
             assert merge is not None
@@ -128,7 +128,7 @@ class Emission:
             before = dict(zip(slots, values[1:]))
             f.items(self.rest(), self.care, known)
             return [f.condition(loop.again, known), *(self.next(slot, before[slot], known) for slot in slots)]
-        _, *results = while_loop(f.t, state, lambda values: values[0], body)
+        _, *results = while_loop(f.t.emitter, state, lambda values: values[0], body)
         found = {slot: datum for slot, datum in zip(slots, results) if datum is not None}
         for exit in loop.exits:
             datum = found.get(self.twin(exit) or exit)

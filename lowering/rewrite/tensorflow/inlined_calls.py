@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ....runtime.errors import Problem
-from ...dialects.tf.legalizations.data import Datum
+from ...dialects.data import Datum
 from ...graph.foreign import find, spelling
 from ...graph.graph import Operation
 from .special import Scope, special

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ....runtime.errors import Problem
-from ...dialects.tf.legalizations.data import Datum
+from ...dialects.data import Datum
 from ...dialects.tf.operator import RECEIVE, SEND
 from ...graph.foreign import find
 from ...graph.graph import Operation

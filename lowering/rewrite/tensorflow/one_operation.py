@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ....runtime.errors import Position, Problem
+from ...dialects.data import Datum, Text, described
 from ...dialects.tf.legalizations import LEGALIZATIONS
 from ...dialects.tf.legalizations.constant_operands import constant_operands
-from ...dialects.tf.legalizations.data import Datum, Text, described
 from ...dialects.tf.operator import TensorFlowOp
 from ...graph.foreign import find, spelling
 from ...graph.graph import BlockBuilder, Module, Operation, Value

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ....runtime.errors import Problem
-from ...dialects.tf.legalizations.data import Datum
+from ...dialects.data import Datum
 from ...graph.graph import Operation, Value
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ import numpy as np
 
 from ....runtime.errors import Position, Problem
 from ....runtime.records import dataclass
+from ...dialects.data import Datum, ListOfTensors, Text, VariableHandle, described
+from ...dialects.emitter import Emitter
 from ...dialects.tf.legalizations import LEGALIZATIONS
-from ...dialects.tf.legalizations.data import Datum, ListOfTensors, Text, VariableHandle, described
-from ...dialects.tf.legalizations.emitter import Emitter
 from ...dialects.tf.legalizations.table import legalized
 from ...dialects.tf.types import is_resource, is_string, is_tensor, shapes_can_be_equal
 from ...graph.foreign import spelling

@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ....runtime.errors import Problem
+from ...dialects.data import Datum, VariableHandle, described
 from ...dialects.tf.legalizations import LEGALIZATIONS
-from ...dialects.tf.legalizations.data import Datum, VariableHandle, described
 from ...graph.foreign import find, spelling
 from ...graph.graph import Operation, Value
 from ...graph.types import TensorType

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....runtime.errors import Problem
-from ...dialects.tf.legalizations.data import Datum, VariableHandle, described
+from ...dialects.data import Datum, VariableHandle, described
 from ...dialects.tf.saved_model import GlobalTensor, global_tensors
 from ...dialects.tf.types import variable_type
 from ...dialects.tosa.variable import Variable, VariableRead, VariableWrite

@@ -9,7 +9,7 @@ from ....formulas.softmax import log_softmax, softmax
 from ....formulas.term import Term, absolute, exp, maximum, minimum, select
 from ....graph.foreign import number
 from ....graph.graph import Operation, Value
-from .emitter import Emitter
+from ...emitter import Emitter
 from .formula import formula
 from .table import legalization
 from .transcendental import expm1_below_half, log1p

@@ -7,14 +7,14 @@ from collections.abc import Callable
 import numpy as np
 
 from .....runtime.errors import require
+from ....formulas.ordering import moved, ranks
 from ....formulas.term import Term
+from ....formulas.working_types import working_type
 from ....graph.foreign import flag
 from ....graph.graph import Operation, Value
 from ....graph.types import I1, I32, I64
+from ...emitter import Emitter, axes_of, integers
 from .constants import result_element
-from .emitter import Emitter, axes_of, integers
-from .formula import working_type
-from .reductions import part
 from .table import legalization
 
 
@@ -74,19 +74,6 @@ running("tf.Cumsum", Emitter.sum, 0)
 running("tf.Cumprod", Emitter.product, 1)
 
 
-def moved(e: Emitter, x: Value, axis: int, distance: int, neutral: int, reverse: bool) -> Value:
-    """x with each element `distance` places further along an axis (back if `reverse`) and `neutral` where none came."""
-    extent = x.tensor.dims[axis]
-    distance = min(distance, extent)
-    if distance == extent:
-        return e.broadcast_to(e.splat(neutral, x), x.tensor.dims)
-    kept = part(e, x, axis, distance if reverse else 0, extent - distance)
-    padding = np.zeros((x.tensor.rank, 2), np.int64)
-    padding[axis, 1 if reverse else 0] = distance
-    border = e.constant(np.full(1, neutral, x.tensor.element.dtype), x.tensor.element)
-    return e("pad", kept, e.shape(padding.reshape(-1).tolist()), border)
-
-
 # ---- the k greatest ----------------------------------------------------------------------------------------------
 @legalization("tf.TopKV2")
 def top_k(e: Emitter, operation: Operation, x: Value, k: Value) -> tuple[Value, Value]:
@@ -106,10 +93,3 @@ def top_k(e: Emitter, operation: Operation, x: Value, k: Value) -> tuple[Value, 
     return e.cast(e.reshape(values, dims), type.element), e.cast(e.reshape(places, dims), result_element(operation, I32, 1))
 
 
-def ranks(e: Emitter, x: Value) -> Value:
-    """How many elements of its row are before each one, in i32; x has rows and columns."""
-    rows, extent = x.tensor.dims
-    one, other = Term(e, e.reshape(x, (rows, extent, 1))), Term(e, e.reshape(x, (rows, 1, extent)))
-    is_earlier = one.of(e.constant(np.tri(extent, k=-1, dtype=bool).reshape(1, extent, extent)))
-    before = (other > one) | (other.equals(one) & is_earlier)
-    return e.reshape(e("reduce_sum", e.cast(before.value, I32), axis=2), (rows, extent))

@@ -14,8 +14,8 @@ from ....formulas.term import Term, absolute, maximum, minimum, select
 from ....graph.foreign import find
 from ....graph.graph import Operation, Value
 from ....graph.types import F32
+from ...emitter import Emitter
 from .constants import result_element
-from .emitter import Emitter
 from .table import legalization
 
 

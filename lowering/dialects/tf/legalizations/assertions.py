@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 from ....graph.graph import Operation, Value
-from .data import Datum, Text
-from .emitter import Emitter
+from ...data import Datum, Text
+from ...emitter import Emitter
 from .table import legalization
 
 MOST = 8

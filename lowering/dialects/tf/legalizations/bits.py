@@ -7,7 +7,7 @@ from operator import and_, invert, lshift, or_, rshift, xor
 from .....runtime.errors import require
 from ....formulas.term import Term, maximum, minimum
 from ....graph.graph import Operation, Value
-from .emitter import Emitter
+from ...emitter import Emitter
 from .table import legalization
 
 

@@ -8,7 +8,7 @@ from .....runtime.errors import Problem, require
 from ....formulas.term import Term, absolute
 from ....graph.graph import Operation, Value
 from ....graph.types import I1
-from .emitter import Emitter
+from ...emitter import Emitter
 from .table import legalization
 
 Comparison = Callable[[Term, Term], Term]

@@ -9,8 +9,8 @@ from .....runtime.errors import Problem
 from ....graph.foreign import find
 from ....graph.graph import Operation, Value
 from ....graph.types import I32, ElementType, TensorType
-from .data import Datum, Text
-from .emitter import Emitter
+from ...data import Datum, Text
+from ...emitter import Emitter
 from .table import legalization
 
 

@@ -10,13 +10,15 @@ import math
 import numpy as np
 
 from .....runtime.errors import Problem
+from ....formulas.contractions import batched_product
+from ....formulas.layout import every, part
+from ....formulas.windows import Pads, fitted, reach, window_padded
 from ....graph.graph import Operation, Value
 from ....graph.types import ElementType
+from ...emitter import Emitter, integers
 from ...tosa.product_types import CONVOLUTIONS, PLAIN_CONVOLUTIONS, Table
-from .contractions import batched_product
-from .emitter import Emitter, integers
 from .table import legalization
-from .windows import AxisOrder, Pads, every, fitted, padded, part, reach
+from .windows import AxisOrder
 
 
 @legalization("tf.Conv2D")
@@ -57,8 +59,10 @@ def spatial_convolution(e: Emitter, operation: Operation, x: Value, filter: Valu
         found = window.depthwise(e, image, e.reshape(filter, (*kernel, groups, outputs // groups)))
     else:
         last, each = spatial + 1, outputs // groups
-        found = e.concat([window.convolution(e, part(e, image, last, g * inputs, inputs), part(e, filter, last, g * each, each))
-                          for g in range(groups)], last)
+        def group(g: int) -> Value:
+            return window.convolution(e, part(e, image, last, g * inputs, (g + 1) * inputs),
+                                      part(e, filter, last, g * each, (g + 1) * each))
+        found = e.concat([group(g) for g in range(groups)], last)
     return layout.as_written(e, found)
 
 
@@ -88,7 +92,7 @@ class ConvolutionWindow:
         x, pads = self.placed(e, x)
         element, spatial = x.tensor.element, self.layout.spatial
         if not is_native(CONVOLUTIONS, element):
-            return self.product(e, padded(e, x, pads, 0), filter)
+            return self.product(e, window_padded(e, x, pads, 0), filter)
         weight = e.transpose(filter, (spatial + 1, *range(spatial + 1)))
         return self.emitted(e, f"conv{spatial}d", x, weight, pads, CONVOLUTIONS)
 
@@ -96,7 +100,7 @@ class ConvolutionWindow:
         """With a filter [height, width, channels, multiplier]."""
         x, pads = self.placed(e, x)
         if not is_native(PLAIN_CONVOLUTIONS, x.tensor.element):
-            return self.weighed(e, padded(e, x, pads, 0), filter)
+            return self.weighed(e, window_padded(e, x, pads, 0), filter)
         return self.emitted(e, "depthwise_conv2d", x, filter, pads, PLAIN_CONVOLUTIONS)
 
     def emitted(self, e: Emitter, name: str, x: Value, weight: Value, pads: Pads, table: Table) -> Value:
@@ -172,7 +176,7 @@ def landing(e: Emitter, x: Value, axis: int, before: int, extent: int, reach: in
     if first >= last:
         raise Problem(f"a padding of {before} leaves nothing of what a kernel of {reach} gives", kind="unsupported")
     top = first * stride - before
-    return part(e, x, axis, first, last - first), (top, extent - top - (last - first - 1) * stride - reach)
+    return part(e, x, axis, first, last), (top, extent - top - (last - first - 1) * stride - reach)
 
 
 def transposed_extents(layout: AxisOrder, window: ConvolutionWindow, shape: tuple[int, ...], x: Value,

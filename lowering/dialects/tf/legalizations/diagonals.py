@@ -6,9 +6,10 @@ import math
 import numpy as np
 
 from .....runtime.errors import Problem
+from ....formulas.layout import padded
 from ....graph.graph import Operation, Value
-from .emitter import Emitter, integers
-from .layout import padded, require
+from ...emitter import Emitter, integers
+from .layout import require
 from .slicing import Part, fixed_parts
 from .table import legalization
 

@@ -12,9 +12,10 @@ from ....formulas.division import (
     truncated_quotient,
 )
 from ....formulas.term import Term, reciprocal, select
+from ....formulas.working_types import evaluated
 from ....graph.graph import Operation, Value
-from .emitter import Emitter
-from .formula import evaluated, formula
+from ...emitter import Emitter
+from .formula import formula
 from .table import legalization
 
 

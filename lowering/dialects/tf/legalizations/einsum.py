@@ -11,13 +11,13 @@ from collections.abc import Sequence
 
 from .....runtime.errors import Problem
 from .....runtime.records import dataclass
+from ....formulas.contractions import batched_product, broadcast_batch
 from ....formulas.tosa_builder import is_narrow
 from ....graph.foreign import string
 from ....graph.graph import Operation, Value
 from ....graph.types import I32
+from ...emitter import Emitter
 from .constants import result_element
-from .contractions import batched_product, broadcast_batch
-from .emitter import Emitter
 from .table import legalization
 
 Names = tuple[str, ...]

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from .....runtime.errors import Problem
+from ....formulas.contractions import batched_product
 from ....graph.graph import Operation, Value
 from ....graph.operator import OPERATORS
 from ....graph.types import F32, Array
-from .contractions import batched_product
-from .data import ComplexTensor
-from .emitter import Emitter, integers
+from ...data import ComplexTensor
+from ...emitter import Emitter, integers
 from .table import legalization
 
 Parts = tuple[Value, Value]

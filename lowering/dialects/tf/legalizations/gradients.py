@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 from ....formulas.division import divided
+from ....formulas.reductions import operator, reduced
 from ....formulas.term import Term, absolute, select, sigmoid
+from ....formulas.working_types import working_type
 from ....graph.foreign import find, number
 from ....graph.graph import Operation, Value
+from ...emitter import Emitter
 from .activations import SELU_ALPHA, SELU_SCALE
-from .emitter import Emitter
-from .formula import formula, working_type
-from .reductions import operator, reduced
+from .formula import formula
 from .table import legalization
 
 

@@ -15,7 +15,7 @@ from ....formulas.tosa_builder import is_narrow
 from ....graph.foreign import find, number
 from ....graph.graph import Operation, Value
 from ....graph.types import I1, I32, I64, ElementType, TensorType
-from .emitter import Emitter, axes_of, integers
+from ...emitter import Emitter, axes_of, integers
 from .layout import require, wrapped
 from .table import legalization
 

@@ -5,10 +5,11 @@ import math
 from collections.abc import Sequence
 
 from .....runtime.errors import Problem
+from ....formulas.layout import padded, part, reversed_axis
 from ....graph.foreign import number, string
 from ....graph.graph import Operation, Value
-from .emitter import Emitter, axes_of, integers
-from .layout import padded, pairs, part, require, reversed_axis, wrapped
+from ...emitter import Emitter, axes_of, integers
+from .layout import pairs, require, wrapped
 from .table import legalization
 
 

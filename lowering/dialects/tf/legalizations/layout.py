@@ -6,16 +6,15 @@ moves one axis at a time if that is not enough.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
 from .....runtime.errors import Problem
+from ....formulas.layout import padded, part, rearranged, reversed_axis
 from ....graph.foreign import find, number, spelling
 from ....graph.graph import Operation, Value
 from ....graph.types import TensorType
-from ....graph.verify import MAXIMUM_RANK
-from .emitter import Emitter, axes_of, integers
+from ...emitter import Emitter, axes_of, integers
 from .table import legalization
 
 
@@ -74,53 +73,11 @@ def transpose(e: Emitter, operation: Operation, x: Value, order: Value) -> Value
     return e.transpose(x, perms)
 
 
-def rearranged(e: Emitter, x: Value, dims: Sequence[int], order: Sequence[int], result: Sequence[int]) -> Value:
-    """x seen as `dims`, axis order[i] of that as axis i, and this seen as `result`. Neither view needs to be a tensor that TOSA
-    can have."""
-    order = [d for d in order if dims[d] != 1]
-    runs = together(order)
-    if len(runs) > MAXIMUM_RANK:
-        x = one_at_a_time(e, x, dims, order)
-    elif runs and x.tensor.size:
-        first = sorted(run[0] for run in runs)
-        extents = {run[0]: math.prod(dims[d] for d in run) for run in runs}
-        x = e.transpose(e.reshape(x, [extents[d] for d in first]), [first.index(run[0]) for run in runs])
-    return e.reshape(x, result)
-
-
-def together(order: Sequence[int]) -> list[list[int]]:
-    """The axes, those in one list that come one after the other before and after."""
-    kept = sorted(order)
-    runs: list[list[int]] = []
-    for d in order:
-        if runs and kept.index(d) == kept.index(runs[-1][-1]) + 1:
-            runs[-1].append(d)
-        else:
-            runs.append([d])
-    return runs
-
-
-def one_at_a_time(e: Emitter, x: Value, dims: Sequence[int], order: Sequence[int]) -> Value:
-    """Each axis taken to the front of those behind it, as a transpose of four axes."""
-    current = sorted(order)
-    for place, d in enumerate(order):
-        at = current.index(d)
-        before, between, behind = (math.prod(dims[c] for c in part) for part in
-                                   (current[:place], current[place:at], current[at + 1:]))
-        x = e.transpose(e.reshape(x, (before, between, dims[d], behind)), (0, 2, 1, 3))
-        current.insert(place, current.pop(at))
-    return x
-
-
 @legalization("tf.ReverseV2")
 def reverse(e: Emitter, operation: Operation, x: Value, axes: Value) -> Value:
     for axis in axes_of(axes, x.tensor.rank):
         x = reversed_axis(e, x, axis)
     return x
-
-
-def reversed_axis(e: Emitter, x: Value, axis: int) -> Value:
-    return e("reverse", x, axis=axis) if x.tensor.dims[axis] > 1 and x.tensor.size else x
 
 
 @legalization("tf.Roll")
@@ -129,13 +86,6 @@ def roll(e: Emitter, operation: Operation, x: Value, shift: Value, axis: Value) 
         cut = -by % max(x.tensor.dims[a], 1)
         x = e.concat([part(e, x, a, cut, x.tensor.dims[a]), part(e, x, a, 0, cut)], a)
     return x
-
-
-def part(e: Emitter, x: Value, axis: int, start: int, stop: int) -> Value:
-    """What lies from `start` to `stop` along an axis."""
-    starts, sizes = [0] * x.tensor.rank, list(x.tensor.dims)
-    starts[axis], sizes[axis] = start, stop - start
-    return e.slice(x, starts, sizes)
 
 
 # ---- space, depth and batch ------------------------------------------------------------------------------------------
@@ -220,13 +170,3 @@ def pairs(value: Value, what: str) -> list[tuple[int, int]]:
     return list(zip(found[::2], found[1::2]))
 
 
-def padded(e: Emitter, x: Value, borders: Sequence[tuple[int, int]], value: Value | None = None) -> Value:
-    """x with a border of a number (of rank 0; none: zero); (before, after) for each axis."""
-    require(len(borders) == x.tensor.rank, f"{len(borders)} borders are given for {x.type}")
-    if not any(a or b for a, b in borders):
-        return x
-    element = x.tensor.element
-    border = e.constant(np.zeros(1, element.dtype), element) if value is None else e.reshape(value, (1,))
-    if not x.tensor.size:
-        return e.broadcast_to(border, [a + n + b for n, (a, b) in zip(x.tensor.dims, borders)])
-    return e("pad", x, e.shape([n for pair in borders for n in pair]), border)

@@ -12,16 +12,17 @@ from dataclasses import replace
 import numpy as np
 
 from .....runtime.errors import Problem
+from ....formulas.layout import part
 from ....graph.foreign import find, flag
 from ....graph.graph import Operation, Value
 from ....graph.types import F32, I64, ElementType, TensorType
+from ...data import ListOfTensors
+from ...emitter import Emitter, integers, known
 from ...tosa.layout import Concat
 from ..types import TensorFlowTensor
 from .constants import result_element
-from .data import ListOfTensors
-from .emitter import Emitter, integers, known
 from .indexing import gathered, index
-from .layout import part, require
+from .layout import require
 from .slicing import as_int
 from .table import legalization
 

@@ -11,13 +11,14 @@ from functools import reduce
 import numpy as np
 
 from .....runtime.errors import Problem
+from ....formulas.windows import Pads, window_padded
 from ....graph.graph import Operation, Value
 from ....graph.types import ElementType
+from ...emitter import Emitter
 from ...tosa.pooling import ACCUMULATORS
 from .convolutions import ConvolutionWindow
-from .emitter import Emitter
 from .table import legalization
-from .windows import AxisOrder, Pads, padded
+from .windows import AxisOrder
 
 
 @legalization("tf.MaxPool")
@@ -80,11 +81,11 @@ def tap_by_tap(e: Emitter, window: ConvolutionWindow, x: Value, pads: Pads, name
     """The places of the window one after another, for other types."""
     element = x.tensor.element
     if name == "max_pool2d":
-        seen = window.taps(e, padded(e, x, pads, least(element)))
+        seen = window.taps(e, window_padded(e, x, pads, least(element)))
         return reduce(lambda a, b: e.arithmetic("maximum", a, b), (v for _, v in seen))
-    total = reduce(e.sum, (v for _, v in window.taps(e, padded(e, x, pads, 0))))
+    total = reduce(e.sum, (v for _, v in window.taps(e, window_padded(e, x, pads, 0))))
     ones = e.constant(np.ones((1, *x.tensor.dims[1:-1], 1), element.dtype), element)
-    return e.quotient(total, reduce(e.sum, (v for _, v in window.taps(e, padded(e, ones, pads, 0)))))
+    return e.quotient(total, reduce(e.sum, (v for _, v in window.taps(e, window_padded(e, ones, pads, 0)))))
 
 
 def least(element: ElementType) -> float:

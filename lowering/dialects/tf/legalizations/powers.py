@@ -9,10 +9,10 @@ from .....runtime.errors import Problem
 from ....formulas.division import square_root
 from ....formulas.term import Term, absolute, floor, product_of_squares, reciprocal, select
 from ....formulas.tosa_builder import is_narrow
+from ....formulas.working_types import evaluated
 from ....graph.graph import Operation, Value
 from ....graph.types import I32
-from .emitter import Emitter
-from .formula import evaluated
+from ...emitter import Emitter
 from .table import legalization
 
 MOST_PRODUCTS = 8

@@ -12,7 +12,7 @@ from .....runtime.errors import Problem
 from .....runtime.records import dataclass
 from ....graph.foreign import flag, number
 from ....graph.graph import Operation, Value
-from .emitter import Emitter
+from ...emitter import Emitter
 from .table import legalization
 
 F = np.float32

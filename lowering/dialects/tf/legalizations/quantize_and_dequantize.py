@@ -10,11 +10,11 @@ import numpy as np
 from .....runtime.errors import Problem
 from .....runtime.records import dataclass
 from ....formulas.rounding import nearest_even
+from ....formulas.working_types import evaluated
 from ....graph.foreign import find, flag, number
 from ....graph.graph import Operation, Value
 from ....graph.types import F32, Array
-from .emitter import Emitter, integers
-from .formula import evaluated
+from ...emitter import Emitter, integers
 from .table import legalization
 
 MAGIC = 1.5 * 2.0 ** 23

@@ -7,33 +7,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from .....runtime.errors import require
 from ....formulas.division import divided, square_root
+from ....formulas.reductions import OneAxis, greatest, least, operator, reduced, reduced_product, type_of_sum
 from ....formulas.term import Term
+from ....formulas.working_types import working_type
 from ....graph.foreign import flag
 from ....graph.graph import Operation, Value
-from ....graph.types import I1, I32, I64, ElementType
-from .emitter import Emitter, axes_of
-from .formula import working_type
+from ....graph.types import I1
+from ...emitter import Emitter, axes_of
 from .table import legalization
-
-OneAxis = Callable[[Emitter, Value, int], Value]
-"""(emitter, tensor, axis) -> the tensor with extent 1 there."""
-
-
-def reduced(e: Emitter, x: Value, axes: Sequence[int], one: OneAxis, empty: float) -> Value:
-    """x reduced along each of the axes, which stay with extent 1; `empty` is the result where there is no element."""
-    dims = tuple(1 if axis in axes else n for axis, n in enumerate(x.tensor.dims))
-    if not x.tensor.size:
-        return e.constant(np.full(dims, empty, x.tensor.element.dtype), x.tensor.element)
-    groups = neighbours(x.tensor.dims, axes)
-    x = e.reshape(x, [n for n, _ in groups])
-    for axis, (extent, is_reduced) in enumerate(groups):
-        if is_reduced and extent != 1:
-            x = one(e, x, axis)
-    return e.reshape(x, dims)
 
 
 def distinct_axes(axis: Value, x: Value) -> tuple[int, ...]:
@@ -43,43 +26,10 @@ def distinct_axes(axis: Value, x: Value) -> tuple[int, ...]:
     return found
 
 
-def neighbours(dims: Sequence[int], axes: Sequence[int]) -> list[tuple[int, bool]]:
-    """The axes of a tensor, those together that are reduced, and those that are not: (extent, whether it is reduced)."""
-    found: list[tuple[int, bool]] = []
-    for axis, extent in enumerate(dims):
-        if found and found[-1][1] == (axis in axes):
-            extent *= found.pop()[0]
-        found.append((extent, axis in axes))
-    return found
-
-
 def result_dims(operation: Operation, dims: Sequence[int], axes: Sequence[int]) -> list[int]:
     """Of the whole operation, where the axes stay only if it says so."""
     keep = flag(operation, "keep_dims")
     return [1 if axis in axes else n for axis, n in enumerate(dims) if keep or axis not in axes]
-
-
-def operator(name: str) -> OneAxis:
-    """One operator of TOSA."""
-    return lambda e, x, axis: e(name, x, axis=axis)
-
-
-def product(e: Emitter, x: Value, axis: int) -> Value:
-    """Of integers, for which TOSA has no operator: halves multiplied until one is left."""
-    if x.tensor.element.is_float:
-        return e("reduce_product", x, axis=axis)
-    while (extent := x.tensor.dims[axis]) > 1:
-        half = extent // 2
-        found = e.product(part(e, x, axis, 0, half), part(e, x, axis, half, half))
-        x = e.concat([found, part(e, x, axis, 2 * half, 1)], axis) if extent % 2 else found
-    return x
-
-
-def part(e: Emitter, x: Value, axis: int, start: int, size: int) -> Value:
-    """`size` places from `start` along one axis."""
-    dims = list(x.tensor.dims)
-    dims[axis] = size
-    return e.slice(x, [start if a == axis else 0 for a in range(len(dims))], dims)
 
 
 # ---- operations --------------------------------------------------------------------------------------------------
@@ -95,16 +45,8 @@ def reduction(name: str, one: OneAxis, empty: Callable[[Value], float], native: 
         return e.reshape(e.cast(found, element), result_dims(operation, x.tensor.dims, axes))
 
 
-def least(x: Value) -> float:
-    return -math.inf if x.tensor.element.is_float else x.tensor.element.minimum
-
-
-def greatest(x: Value) -> float:
-    return math.inf if x.tensor.element.is_float else x.tensor.element.maximum
-
-
 reduction("tf.Sum", operator("reduce_sum"), lambda x: 0)
-reduction("tf.Prod", product, lambda x: 1)
+reduction("tf.Prod", reduced_product, lambda x: 1)
 reduction("tf.Max", operator("reduce_max"), least, native=8)
 reduction("tf.Min", operator("reduce_min"), greatest, native=8)
 
@@ -133,11 +75,6 @@ def mean(e: Emitter, operation: Operation, x: Value, axis: Value) -> Value:
         total = reduced(e, e.cast(x, working_type(element, True, True)), axes, operator("reduce_sum"), math.nan)
         found = divided(Term(e, total), Term(e, e.splat(count, total))).value
     return e.reshape(e.cast(found, element), result_dims(operation, x.tensor.dims, axes))
-
-
-def type_of_sum(element: ElementType, count: int) -> ElementType:
-    """The narrowest type in which TOSA adds that holds the sum of `count` integers of type `element`."""
-    return I32 if element.bits < 32 and count << element.bits <= 1 << 31 else I64
 
 
 @legalization("tf.EuclideanNorm")

@@ -13,12 +13,13 @@ import numpy as np
 
 from .....runtime.errors import Problem
 from .....runtime.records import dataclass
+from ....formulas.layout import taken
 from ....formulas.tosa_builder import is_narrow
 from ....graph.foreign import flag
 from ....graph.graph import Operation, Value
 from ....graph.types import F32, I32, Array
+from ...emitter import Emitter, integers
 from ...tosa.resize import LARGEST_EXTENT, LARGEST_SCALE, NEAREST
-from .emitter import Emitter, integers
 from .table import legalization
 
 F = np.float32
@@ -129,12 +130,3 @@ def resized(e: Emitter, x: Value, grids: list[tuple[int, int, int, int] | None],
     return e("resize", x, scale, offset, border, mode=mode)
 
 
-def taken(e: Emitter, x: Value, axis: int, places: Array) -> Value:
-    """Rows, or columns, by their numbers."""
-    dims = x.tensor.dims
-    if np.array_equal(places, np.arange(dims[axis])):
-        return x
-    batch, inner = math.prod(dims[:axis]), math.prod(dims[axis + 1:])
-    flat = e.reshape(x, (batch, dims[axis], inner))
-    indices = e.constant(np.broadcast_to(places.astype(np.int32), (batch, len(places))))
-    return e.reshape(e("gather", flat, indices), (*dims[:axis], len(places), *dims[axis + 1:]))

@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 from ....formulas.rounding import nearest_even
+from ....formulas.working_types import evaluated
 from ....graph.graph import Operation, Value
-from .emitter import Emitter
-from .formula import evaluated
+from ...emitter import Emitter
 from .table import legalization
 
 

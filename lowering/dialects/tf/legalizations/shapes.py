@@ -10,8 +10,8 @@ import numpy as np
 from .....runtime.errors import Problem
 from ....graph.foreign import spelling
 from ....graph.graph import Operation, Value
+from ...emitter import Emitter, integers, known
 from .constants import result_element
-from .emitter import Emitter, integers, known
 from .layout import require, wrapped
 from .table import legalization
 

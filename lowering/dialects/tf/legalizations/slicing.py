@@ -12,11 +12,12 @@ import numpy as np
 
 from .....runtime.errors import Problem
 from .....runtime.records import dataclass
+from ....formulas.layout import padded, part, reversed_axis
 from ....graph.foreign import find
 from ....graph.graph import Operation, Value
 from ....graph.types import I32, TensorType
-from .emitter import Emitter, integers
-from .layout import padded, part, require, reversed_axis
+from ...emitter import Emitter, integers
+from .layout import require
 from .table import legalization
 
 

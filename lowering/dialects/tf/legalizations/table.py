@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from .....runtime.errors import Problem
 from ....graph.graph import Value
-from .data import ComplexTensor, Datum, described
+from ...data import ComplexTensor, Datum, described
 
 if TYPE_CHECKING:
     from ....graph.graph import Operation
-    from .emitter import Emitter
+    from ...emitter import Emitter
 
 Legalization = Callable[..., Any]
 """(emitter, operation, *operands) -> the one result, or a tuple of results."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 
 from ....formulas.term import Term, absolute, cos, exp, log, reciprocal, rsqrt, select, sin, tanh
+from ....formulas.working_types import working_type
 from ....graph.graph import Operation, Value
-from .emitter import Emitter
-from .formula import formula, working_type
+from ...emitter import Emitter
+from .formula import formula
 from .table import legalization
 
 LN2 = math.log(2)

@@ -7,16 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from .....runtime.errors import Problem
 from .....runtime.records import dataclass
+from ....formulas.windows import Pads
 from ....graph.foreign import find, string
 from ....graph.graph import Operation, Value
-from .emitter import Emitter
-
-Pads = list[tuple[int, int]]
-"""Before and behind each spatial axis."""
+from ...emitter import Emitter
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,51 +99,3 @@ def same(extent: int, reach: int, stride: int) -> tuple[int, int]:
     return total // 2, total - total // 2
 
 
-def reach(kernel: Sequence[int], dilations: Sequence[int]) -> tuple[int, ...]:
-    """From the first element that a window reads to the last, both counted."""
-    return tuple((k - 1) * d + 1 for k, d in zip(kernel, dilations))
-
-
-def fitted(e: Emitter, x: Value, pads: Pads, reach: Sequence[int], strides: Sequence[int]) -> tuple[Value, Pads]:
-    """x and its padding less what the last place of a window leaves over."""
-    dims, result = list(x.tensor.dims), []
-    for axis, ((before, after), k, s) in enumerate(zip(pads, reach, strides), 1):
-        room = dims[axis] + before + after - k
-        if room < 0:
-            raise Problem(f"the window reaches over {k} elements, the input has {dims[axis]} and a padding of {before} and "
-                          f"{after}", kind="shape")
-        rest = room % s
-        crop = max(rest - after, 0)
-        dims[axis] -= crop
-        result.append((before, after - (rest - crop)))
-    return e.slice(x, [0] * len(dims), dims), result
-
-
-def padded(e: Emitter, x: Value, pads: Pads, value: float) -> Value:
-    """x with `pads` elements of `value` before and behind each of its spatial axes."""
-    if not any(map(sum, pads)):
-        return x
-    element = x.tensor.element
-    flat = [0, 0, *(n for pair in pads for n in pair), 0, 0]
-    return e("pad", x, e.shape(flat), e.constant(np.full(1, value, element.dtype), element))
-
-
-def every(e: Emitter, x: Value, axis: int, start: int, count: int, step: int) -> Value:
-    """`count` elements along an axis, `step` apart, from `start`."""
-    dims = x.tensor.dims
-    if step == 1 or count == 1:
-        return part(e, x, axis, start, count)
-    missing = max(start + count * step - dims[axis], 0)
-    if missing:
-        flat = [0] * (2 * len(dims))
-        flat[2 * axis + 1] = missing
-        x = e("pad", x, e.shape(flat), e.constant(np.zeros(1, x.tensor.element.dtype), x.tensor.element))
-    cut = e.reshape(part(e, x, axis, start, count * step), (*dims[:axis], count, step, *dims[axis + 1:]))
-    return e.reshape(part(e, cut, axis + 1, 0, 1), (*dims[:axis], count, *dims[axis + 1:]))
-
-
-def part(e: Emitter, x: Value, axis: int, start: int, count: int) -> Value:
-    """`count` elements along an axis from `start`."""
-    dims = x.tensor.dims
-    return e.slice(x, [start if a == axis else 0 for a in range(len(dims))],
-                   [count if a == axis else n for a, n in enumerate(dims)])

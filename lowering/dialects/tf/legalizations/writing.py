@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from .....runtime.errors import Problem
+from ....formulas.layout import part, reversed_axis
 from ....graph.graph import Operation, Value
 from ....graph.types import TensorType
-from .emitter import Emitter, integers
-from .layout import part, reversed_axis
+from ...emitter import Emitter, integers
 from .slicing import Part, low, specs, strided
 from .table import legalization
 

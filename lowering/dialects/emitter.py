@@ -1,4 +1,4 @@
-"""Emits TOSA: the builder that legalizations make their results with.
+"""Emits TOSA: the builder that front doors make their graphs with.
 
 An emitter appends to the innermost of the blocks that are being built, at the position of the operation that is translated.
 What has constant operands alone is computed at once, by TOSA's own references. Constants stand in the outermost block, once
@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from .....runtime.errors import Position, Problem
-from ....formulas.tosa_builder import TosaBuilder
-from ....graph.graph import Block, BlockBuilder, Operation, Value
-from ....graph.operator import Op
-from ....graph.types import BY_STORAGE, I1, Array, ElementType, ShapeType, TensorType
-from ...tosa.control_flow import LARGEST_DEPTH
-from ...tosa.data import Const, ConstShape
-from ...tosaic.assertion import Assert
+from ...runtime.errors import Position, Problem
+from ..formulas.tosa_builder import TosaBuilder
+from ..graph.graph import Block, BlockBuilder, Operation, Value
+from ..graph.operator import Op
+from ..graph.types import BY_STORAGE, I1, Array, ElementType, ShapeType, TensorType
+from .tosa.control_flow import LARGEST_DEPTH
+from .tosa.data import Const, ConstShape
+from .tosaic.assertion import Assert
 
 LARGEST_FOLD = 1 << 20
 """Bytes of a folded result that may be more than its operands have."""

@@ -1,4 +1,5 @@
-"""What TensorFlow's values are while a graph becomes TOSA: values of the new graph, or things that are known when compiling.
+"""What the values of a front door's graph are while it becomes TOSA: values of the new graph, or things that are known when
+compiling.
 
 A tensor of numbers is a `Value`. A handle of a variable is its name, a list of tensors one tensor of all its elements, and a
 string is kept for messages alone.
@@ -7,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .....runtime.errors import Problem
-from .....runtime.records import dataclass
-from ....graph.graph import Value
-from ....graph.types import TensorType
+from ...runtime.errors import Problem
+from ...runtime.records import dataclass
+from ..graph.graph import Value
+from ..graph.types import ElementType, TensorType
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,13 @@ class ListOfTensors:
 
 
 @dataclass(frozen=True, slots=True)
+class TensorSequence:
+    """Tensors of one element type, of any shapes each; how many is known when compiling."""
+    items: tuple[Value, ...]
+    element: ElementType | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ComplexTensor:
     """A tensor of complex numbers, as two of one type. Few operations take it; the others look for what a `Value` has."""
     real: Value
@@ -65,7 +73,7 @@ class ComplexTensor:
                        help="only transforms, Complex, Real, Imag, Conj and ComplexAbs take them")
 
 
-Datum = Value | VariableHandle | Text | ListOfTensors | ComplexTensor | None
+Datum = Value | VariableHandle | Text | ListOfTensors | TensorSequence | ComplexTensor | None
 """None: nothing is known of it yet, as of what a loop gives before its first turn; it may be anything."""
 
 
@@ -78,6 +86,8 @@ def leaves(datum: Datum) -> tuple[Value, ...]:
             return (items,)
         case ComplexTensor():
             return (datum.real, datum.imaginary)
+        case TensorSequence():
+            return datum.items
         case _:
             return ()
 
@@ -91,6 +101,8 @@ def rebuilt(datum: Datum, tensors: tuple[Value, ...]) -> Datum:
             return replace(datum, items=one)
         case ComplexTensor(), (real, imaginary):
             return ComplexTensor(real, imaginary)
+        case TensorSequence(), _:
+            return replace(datum, items=tensors)
         case _:
             return datum
 
@@ -104,6 +116,8 @@ def described(datum: Datum) -> str:
             return f"the handle of variable {datum.name}"
         case ListOfTensors():
             return f"a list of {datum.count} tensors"
+        case TensorSequence():
+            return f"a sequence of {len(datum.items)} tensors"
         case ComplexTensor():
             return f"complex numbers, each part a {datum.real.type}"
         case None:
