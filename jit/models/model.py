@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...runtime.errors import Problem, printable
 from ...runtime.garbage_collection import seldom_collecting
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ...runtime.variables import Context
     from ..aot import Artifact
     from ..compiled import Compiled
-    from ..source import ImportedSource
+    from ..source import ImportedSource, SourceRun
     from ..stages import Lowered, Traced
     from ..tools.check.crosscheck import CrossCheck
     from ..tracing.pytree import Structure
@@ -330,17 +330,32 @@ def in_context(traced: Traced, context: Context | None) -> Traced:
     return replace(traced, context=context)
 
 
+class ForeignDialect(Protocol):
+    """A module of `graph_entries`: how modules of a dialect that is not TOSA's are models."""
+    def outlines(self, module: Module, bindings: Bindings | None) -> tuple[Outline, ...]: ...
+    def graph_of(self, module: Module, name: str, shapes: Mapping[str, Sequence[int]], bindings: Bindings | None) -> Module: ...
+    def calls_of(self, module: Module, name: str, bindings: Bindings | None) -> SourceRun: ...
+
+
+def dialect_of(module: Module) -> ForeignDialect | None:
+    """The dialect that a module is of; None for TOSA."""
+    from ...lowering.dialects.onnx.node import is_onnx
+    from .onnx import graph_entries as onnx
+    from .tensorflow import graph_entries as tensorflow
+    return onnx if is_onnx(module) else tensorflow if tensorflow.is_tensorflow(module) else None
+
+
 def graph_of(module: Later[Module], name: str, bindings: Bindings | None, results: Structure | None = None,
              imported: ImportedSource | None = None) -> Graph:
     """What makes the graphs of an entry; `results` is the nest that it gives its results in, `imported` what it was made
     from."""
     def make(shapes: Shapes) -> Traced:
         from ..stages import Traced
-        from .tensorflow.graph_entries import InterpretedCalls, graph_of, is_tensorflow
         whole = module()
-        if is_tensorflow(whole):
-            return Traced(graph_of(whole, name, dict(shapes), bindings), name, results,
-                          lambda: InterpretedCalls(whole, name, bindings), imported=imported)
+        foreign = dialect_of(whole)
+        if foreign is not None:
+            return Traced(foreign.graph_of(whole, name, dict(shapes), bindings), name, results,
+                          lambda: foreign.calls_of(whole, name, bindings), imported=imported)
         return Traced(with_shapes(whole, whole.function(name), dict(shapes)) if shapes else whole, name, imported=imported)
     return make
 
@@ -360,9 +375,8 @@ def at_level(model: Model, level: str) -> Model:
     if level == "none":
         return model
     from ...lowering.graph.levels import check_level
-    from .tensorflow import graph_entries
     check_level(model.module, level)
-    if graph_entries.is_tensorflow(model.module):
+    if dialect_of(model.module) is not None:
         for entry in model:
             check_level(entry.trace().module, level)
     return model
@@ -419,9 +433,9 @@ def model_of(read: Callable[[], Module], origin: Origin | None, bindings: Bindin
 
 def outlines_of(module: Module, bindings: Bindings | None) -> tuple[Outline, ...]:
     """The entry functions of a module."""
-    from .tensorflow import graph_entries
-    if graph_entries.is_tensorflow(module):
-        return graph_entries.outlines(module, bindings)
+    foreign = dialect_of(module)
+    if foreign is not None:
+        return foreign.outlines(module, bindings)
     return tuple(Outline(f.name, is_dynamic(f), tuple(v.name for v in f.arguments))
                  for f in module.functions if not f.is_private)
 

@@ -76,6 +76,8 @@ class Op:
     """Its loops compute nothing else: its result is stored."""
     foreign: ClassVar[bool] = False
     """Of a dialect beside TOSA: its own `verify` has its rules, and TOSA's levels do not hold."""
+    terminator: ClassVar[str] = "tosa.yield"
+    """What the blocks of its regions end in."""
     _fields: ClassVar[tuple[dataclasses.Field[Any], ...]] = ()
 
     def __init_subclass__(cls, name: str = "", aliases: tuple[str, ...] = (), **arguments: Any) -> None:

@@ -75,6 +75,7 @@ I16 = ElementType("i16", 16, "signed", "int16")
 I32 = ElementType("i32", 32, "signed", "int32")
 I48 = ElementType("i48", 48, "signed", "int64")
 I64 = ElementType("i64", 64, "signed", "int64")
+UI4 = ElementType("ui4", 4, "unsigned", "uint8")
 UI8 = ElementType("ui8", 8, "unsigned", "uint8")
 UI16 = ElementType("ui16", 16, "unsigned", "uint16")
 UI32 = ElementType("ui32", 32, "unsigned", "uint32")
@@ -126,7 +127,7 @@ def block_scaled(value: ElementType) -> BlockScaled:
 
 
 ELEMENT_TYPES: dict[str, ElementType] = {t.name: t for t in (
-    I1, I4, I8, I16, I32, I48, I64, UI8, UI16, UI32, UI64, SI8, SI16, SI32, SI64, INDEX, F16, BF16, F32, F64, F8E4M3,
+    I1, I4, I8, I16, I32, I48, I64, UI4, UI8, UI16, UI32, UI64, SI8, SI16, SI32, SI64, INDEX, F16, BF16, F32, F64, F8E4M3,
     F8E5M2, F8E8M0, F6E2M3, F6E3M2, F4E2M1, MXINT8)}
 ELEMENT_TYPES |= {t.name: t for t in map(block_scaled, (F8E4M3, F8E5M2, F6E3M2, F6E2M3, F4E2M1, MXINT8))}
 

@@ -11,6 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ...runtime.errors import Position, Problem, Source
+from ..dialects.onnx.node import PREFIX as ONNX_PREFIX
+from ..dialects.onnx.node import RETURN, OnnxOp
 from ..dialects.tf.operator import PREFIX, YIELD, TensorFlowOp
 from ..dialects.tf_executor.operators import PREFIX as EXECUTOR
 from ..dialects.tosa.data import Identity, IdentityN
@@ -36,7 +38,7 @@ YIELDS = ("tosa.yield",)
 FETCH, ISLAND_YIELD, TENSORFLOW_YIELD = ("tf_executor.fetch",), ("tf_executor.yield",), (YIELD,)
 IMPLICIT = (FETCH, ISLAND_YIELD)
 """Terminators that MLIR lets a text leave out where they give back nothing."""
-TERMINATORS = frozenset((*RETURNS, *YIELDS, *FETCH, *ISLAND_YIELD, *TENSORFLOW_YIELD))
+TERMINATORS = frozenset((*RETURNS, *YIELDS, *FETCH, *ISLAND_YIELD, *TENSORFLOW_YIELD, RETURN))
 
 
 def ends_in(operations: Sequence[AnyOperation], terminators: Sequence[str]) -> bool:
@@ -124,7 +126,7 @@ class OperationReader:
             raise Problem(f"{op.name} has {wanted} regions, found {len(syntax.regions)}", kind="type")
         bound = operands[len(operands) - len(syntax.entry_names):]
         entry = [(name, value.type) for name, value in zip(syntax.entry_names, bound)]
-        ends = TENSORFLOW_YIELD if op.foreign else () if wanted is None else YIELDS
+        ends = (op.terminator,) if op.foreign else () if wanted is None else YIELDS
         return tuple(self.region(region, entry, ends) for region in syntax.regions)
 
     # Operations
@@ -209,6 +211,8 @@ class OperationReader:
             properties["initial"] = self.attributes.read(syntax.initial)
         if syntax.spelling.startswith(PREFIX):
             return TensorFlowOp(spelling=syntax.spelling, properties=properties), rest
+        if syntax.spelling.startswith(ONNX_PREFIX):
+            return OnnxOp(spelling=syntax.spelling, properties=properties), rest
         found = OPERATORS.get(syntax.spelling)
         given = rest | properties
         constants = [given[k] for k in ("values", "value", "initial", "initial_value") if k in given]

@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from ..dialects.tf.operator import YIELD
 from ..dialects.tf_executor.operators import (
     PARALLEL_ITERATIONS,
     ControlTrigger,
@@ -153,7 +152,7 @@ class Printer:
         name = op.name if known else op.spelling  # type: ignore[attr-defined]
         properties = field_attributes(op, operand_types, result_types) if known else op.properties  # type: ignore[attr-defined]
         uses = self.uses(operation.operands)
-        inner = self.regions(operation.regions, depth, YIELD if op.foreign else "tosa.yield" if known else None)
+        inner = self.regions(operation.regions, depth, op.terminator if op.foreign or known else None)
         text = [f"{indent}{begin()}{quoted(name)}({uses})"]
         if properties:
             text.append(f" <{format_dictionary(properties, self.elide)}>")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ....lowering.graph.graph import Function, Value
     from ....lowering.graph.types import Array, Type
     from ....lowering.rewrite.tensorflow import Bindings
+    from ...source import SourceRun
 
 INFERENCE = re.compile(r"__inference_(.+?)_\d+")
 """How TensorFlow names the functions that it traces."""
@@ -26,8 +27,9 @@ INFERENCE = re.compile(r"__inference_(.+?)_\d+")
 
 def is_tensorflow(module: Module) -> bool:
     """Whether a module's functions are made of TensorFlow's operations."""
+    from ....lowering.dialects.onnx.node import is_onnx
     from ....lowering.graph.verify import is_foreign
-    return is_foreign(module)
+    return is_foreign(module) and not is_onnx(module)
 
 
 def entries(module: Module) -> dict[str, Function]:
@@ -89,6 +91,11 @@ def graph_of(module: Module, name: str, shapes: Mapping[str, Sequence[int]], bin
         return declared(module, name, bindings)
     found = to_tosa(module, function.name, types, bindings)
     return replace(found, functions=tuple(replace(f, name=name) for f in found.functions))
+
+
+def calls_of(module: Module, name: str, bindings: Bindings | None) -> SourceRun:
+    """Calls of an entry in the interpreters of TensorFlow's dialects."""
+    return InterpretedCalls(module, name, bindings)
 
 
 class InterpretedCalls:

@@ -23,6 +23,7 @@ class TensorFlowOp(UnknownOp):
     operands are the block's `yields`.
     """
     foreign = True
+    terminator = YIELD
 
     def verify(self, operation: Operation, parent: Operation | None) -> None:
         from .definitions import check_definition

@@ -1,10 +1,11 @@
-"""ONNX's own node tests through `from_onnx`: for each operator and combination of attributes a model of one node, inputs, and
-the outputs that its reference gives. A test is right, wrong, or refused; a wrong one is the fault that is looked for.
+"""ONNX's own node tests through `from_onnx`, on both engines: for each operator and combination of attributes a model of one node,
+inputs, and the outputs that its reference gives. A test is right, wrong, or refused; a wrong one is the fault that is looked for.
 """
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -15,58 +16,83 @@ RTOL, ATOL = 1e-3, 1e-5
 """What ONNX's own runner allows (its tests say 1e-3 of a value, and 1e-7), with room for sums in another order near 0."""
 LAST_PLACES = {"float16": 4 * 2.0**-10, "bfloat16": 4 * 2.0**-7}
 """Parts of a value that are four units of the last place, for types of which that is more."""
+Engine = Literal["compiled", "interpreted"]
+ENGINES: tuple[Engine, ...] = ("interpreted", "compiled")
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What became of one test: with the Problem's message, or the first difference."""
     name: str
+    operator: str
+    engine: Engine
     verdict: Literal["right", "wrong", "refused"]
     reason: str = ""
 
     def __str__(self) -> str:
-        return f"{self.verdict:8}{self.name}: {self.reason}"
+        return f"{self.verdict:8}{self.engine:12}{self.operator:28}{self.name}: {self.reason}"
 
 
+@cache
 def node_tests() -> Sequence[Any]:
     """All of them: objects with `name`, `model`, `data_sets` (inputs and outputs), `rtol` and `atol`."""
     from onnx.backend.test.loader import load_node_model_tests
     return sorted(load_node_model_tests(), key=lambda test: test.name)
 
 
-def judge(test: Any) -> Verdict:
-    """A test as it is, and as exporters write such nodes: with all inputs but the first as constants."""
-    verdicts = [judge_model(test, test.model, test.data_sets)]
-    inputs, outputs = test.data_sets[0]
-    if len(inputs) > 1 and all(hasattr(value, "data_type") for value in inputs):
-        verdicts.append(judge_model(test, with_constants(test.model, inputs), [(inputs[:1], outputs)]))
-    order = ("wrong", "right", "refused")
-    return min(verdicts, key=lambda each: order.index(each.verdict))
+def operator_of(test: Any) -> str:
+    """The operator that a test is of: that of its node, or of its name where there are several."""
+    nodes = [n for n in test.model.graph.node if n.op_type not in ("Constant", "CastLike", "Cast")] or test.model.graph.node
+    return f"{nodes[0].domain + '.' if nodes[0].domain else ''}{nodes[0].op_type}"
+
+
+def judge(test: Any, engines: Sequence[Engine] = ENGINES) -> list[Verdict]:
+    """A test as it is, and compiled as exporters write such nodes, too: with all inputs but the first as constants."""
+    found = []
+    for engine in engines:
+        verdicts = [judge_model(test, test.model, test.data_sets, engine)]
+        inputs, outputs = test.data_sets[0]
+        if engine == "compiled" and len(inputs) > 1 and all(hasattr(value, "data_type") for value in inputs):
+            verdicts.append(judge_model(test, with_constants(test.model, inputs), [(inputs[:1], outputs)], engine))
+        order = ("wrong", "right", "refused")
+        found.append(min(verdicts, key=lambda each: order.index(each.verdict)))
+    return found
 
 
 def with_constants(model: Any, inputs: Sequence[Any]) -> Any:
     """The model, its inputs but the first bound to a test's values."""
     found = type(model).FromString(model.SerializeToString())
-    for value, tensor in zip(model.graph.input[1:], inputs[1:]):
+    names = [value.name for value in model.graph.input]
+    for name, tensor in zip(names[1:], inputs[1:]):
         bound = found.graph.initializer.add()
         bound.CopyFrom(tensor)
-        bound.name = value.name
+        bound.name = name
     del found.graph.input[1:]
     return found
 
 
-def judge_model(test: Any, proto: Any, data_sets: Sequence[Any]) -> Verdict:
-    """Import a model, compile it, and compare."""
+def judge_model(test: Any, proto: Any, data_sets: Sequence[Any], engine: Engine) -> Verdict:
+    """Import a model, run it, and compare."""
+    operator = operator_of(test)
     try:
         model = tosaic.from_onnx(proto)
         for inputs, outputs in data_sets:
-            found = model(*map(array_of, inputs))
+            found = run(model, list(map(array_of, inputs)), engine)
             reason = difference(found if isinstance(found, tuple) else (found,), list(map(array_of, outputs)), test)
             if reason:
-                return Verdict(test.name, "wrong", reason)
+                return Verdict(test.name, operator, engine, "wrong", reason)
     except tosaic.Problem as problem:
-        return Verdict(test.name, "refused", problem.message)
-    return Verdict(test.name, "right")
+        return Verdict(test.name, operator, engine, "refused", problem.message)
+    except Exception as error:
+        return Verdict(test.name, operator, engine, "wrong", f"{type(error).__name__}: {error}")
+    return Verdict(test.name, operator, engine, "right")
+
+
+def run(model: Any, arrays: Sequence[Any], engine: Engine) -> Any:
+    if engine == "compiled":
+        return model(*arrays)
+    from tosaic.lowering.dialects.onnx.interpret import interpret
+    return interpret(model.module, "main", arrays)
 
 
 def array_of(value: Any) -> Any:
@@ -79,6 +105,11 @@ def difference(found: Sequence[Any], right: Sequence[Any], test: Any) -> str:
     if len(found) != len(right):
         return f"{len(found)} results, not {len(right)}"
     for number, (a, b) in enumerate(zip(found, right)):
+        if isinstance(b, list | tuple):
+            inner = difference(a, b, test) if isinstance(a, list | tuple) else f"{type(a).__name__} for a sequence"
+            if inner:
+                return f"result {number}: {inner}"
+            continue
         a, b = np.asarray(a), np.asarray(b)
         if (a.shape, a.dtype) != (b.shape, b.dtype):
             return f"result {number} is {a.dtype}{list(a.shape)}, not {b.dtype}{list(b.shape)}"

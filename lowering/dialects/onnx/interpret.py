@@ -1,0 +1,73 @@
+"""Runs graphs of ONNX, node by node, by the operators' references: what everything that is made of them is checked against.
+
+A tensor is an array, a sequence a tuple of arrays, what a node leaves out None. Strings are arrays of Python objects.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ....runtime.errors import Problem
+from ...graph.foreign import find, spelling
+from ...graph.graph import Block, Module, Operation, Value
+from ...graph.types import TensorType
+from .node import CONSTANT, NO_VALUE, label
+from . import operators  # noqa: F401  fills the table
+from .operator import interpreted, operator_of
+
+Scope = dict[Value, Any]
+
+
+def interpret(module: Module, name: str | None, arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """The results of a function for these arrays."""
+    function = module.function(name)
+    if len(arguments) != len(function.arguments):
+        raise Problem(f"@{function.name} takes {len(function.arguments)} inputs, not {len(arguments)}", kind="argument")
+    scope: Scope = {value: checked(datum, value) for value, datum in zip(function.arguments, arguments, strict=True)}
+    with np.errstate(all="ignore"):
+        return run_block(module, function.body, scope)
+
+
+def checked(datum: Any, value: Value) -> Any:
+    """An argument, held against its type."""
+    if not isinstance(value.type, TensorType):
+        return datum
+    array = np.asarray(datum)
+    known = value.type.shape is None or (len(value.type.shape) == array.ndim and all(
+        n is None or n == m for n, m in zip(value.type.shape, array.shape)))
+    if array.dtype != value.type.element.dtype or not known:
+        raise Problem(f"input {value.name} is {value.type}, not {array.dtype}{list(array.shape)}", kind="argument")
+    return array
+
+
+def run_block(module: Module, block: Block, scope: Scope) -> tuple[Any, ...]:
+    """The nodes of a block in order, with the values around it in `scope`; what it gives back."""
+    for operation in block.operations:
+        try:
+            results = run(module, operation, scope)
+        except Problem as problem:
+            raise problem.of(label(operation)).at(operation.position) from None
+        scope.update(zip(operation.results, results, strict=True))
+    return tuple(scope[v] for v in block.yields)
+
+
+def run(module: Module, operation: Operation, scope: Scope) -> Sequence[Any]:
+    """The results of one node."""
+    if spelling(operation) == NO_VALUE:
+        return [None]
+    if spelling(operation) == CONSTANT and hasattr(find(operation, "value"), "array"):
+        return [find(operation, "value").array]
+
+    def inside(number: int, arguments: Sequence[Any]) -> Sequence[Any]:
+        region = operation.regions[number]
+        if len(arguments) != len(region.arguments):
+            raise Problem(f"subgraph {number} takes {len(region.arguments)} values, it is given {len(arguments)}", kind="type")
+        return run_block(module, region, {**scope, **dict(zip(region.arguments, arguments, strict=True))})
+    found = operator_of(operation, module, inside)
+    return [as_datum(r) for r in interpreted(found, [scope[v] for v in operation.operands])]
+
+
+def as_datum(value: Any) -> Any:
+    return np.asarray(value) if isinstance(value, np.generic | np.ndarray) else value

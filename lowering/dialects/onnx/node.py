@@ -1,0 +1,69 @@
+"""A node of an ONNX graph: kept as it is written, by its operator's name, whether anything knows it or not.
+
+`onnx.Conv` is an operator of ai.onnx, `onnx.com.microsoft.Gelu` one of another domain. Attributes of the node are properties;
+subgraphs are regions, which end in `onnx.Return`. An operand that a node leaves out is a value of type `none`, made by
+`onnx.NoValue`. What operators mean is the business of `operator` and the modules beside it.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...graph.foreign import find, spelling
+from ...graph.graph import Module, Operation
+from ...graph.operator import Operand, UnknownOp
+from ...graph.types import Array, OpaqueType
+
+PREFIX = "onnx."
+CONSTANT, NO_VALUE, RETURN = "onnx.Constant", "onnx.NoValue", "onnx.Return"
+NONE = OpaqueType("none")
+UNTYPED = OpaqueType("!onnx.tensor")
+"""Of a value of which the file does not say what it is."""
+OPSETS = "onnx.opsets"
+"""Attribute of the module: the version of each domain's operators; of an operation, its own, where it is another one."""
+
+
+class OnnxOp(UnknownOp):
+    """An operator of the open dialect: `spelling` is its name with `onnx.` in front, `properties` its attributes."""
+    foreign = True
+    terminator = RETURN
+
+    def constant(self, operands: Sequence[Operand]) -> Array | None:
+        """The data of `onnx.Constant`, where it is a tensor of numbers."""
+        value = (self.properties or {}).get("value") if self.spelling == CONSTANT else None
+        found: Array | None = getattr(value, "array", None)
+        return found
+
+    def reference(self, *arrays: Array) -> Array:
+        """The data of `onnx.Constant`; the other operators are not known here."""
+        known = self.constant(())
+        return super().reference(*arrays) if known is None else known
+
+
+def is_onnx(module: Module) -> bool:
+    """Whether a module is a model of ONNX."""
+    return OPSETS in module.attributes
+
+
+def domain_of(operation: Operation) -> str:
+    """The domain of its operator; empty for ai.onnx."""
+    return spelling(operation).removeprefix(PREFIX).rpartition(".")[0]
+
+
+def version_of(operation: Operation, module: Module) -> int:
+    """The version of its operator's domain that the model wants; the newest where it does not say."""
+    domain = domain_of(operation) or "ai.onnx"
+    for opsets in (operation.attributes.get(OPSETS), module.attributes.get(OPSETS)):
+        if isinstance(opsets, dict) and domain in opsets:
+            return int(opsets[domain].value)
+    return NEWEST if domain == "ai.onnx" else 1
+
+
+NEWEST = 26
+"""The newest version of ai.onnx that the operators here follow."""
+
+
+def label(operation: Operation) -> str:
+    """The node in words: its name, where it has one, and its operator."""
+    name = find(operation, "onnx.node")
+    operator = spelling(operation).removeprefix(PREFIX)
+    return f"node {name}, {operator}" if isinstance(name, str) and name else operator

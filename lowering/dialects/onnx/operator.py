@@ -1,0 +1,212 @@
+"""What an operator of ONNX means: one class each, with its attributes, its reference in NumPy, and its lowering to TOSA.
+
+    @operator("Gather")
+    class Gather(Operator):
+        axis: int = 0
+
+        def reference(self, data: Array, indices: Array) -> Array: ...
+        def lower(self, e: Emitter, data: Value, indices: Value) -> Value: ...
+
+Annotated fields are the attributes of the node, with their defaults; one without a default is needed. `version` is that of the
+operator set which the model imports: an operator that changed asks for it. Operands that a node leaves out are None. Both methods
+give one result or a tuple, of which a node may leave out the last ones; they share no code. Types and shapes follow from the
+lowering: an `Emitter` has static types everywhere, and the data of what is known when compiling.
+"""
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from ....runtime.errors import Problem
+from ...graph.foreign import spelling
+from ...graph.graph import Operation, Value
+from ..data import Datum, described
+from .node import PREFIX, version_of
+
+if TYPE_CHECKING:
+    from ...graph.graph import Module
+    from ..emitter import Emitter
+
+Ints = tuple[int, ...]
+Floats = tuple[float, ...]
+Strings = tuple[str, ...]
+Inside = Callable[[int, Sequence[Any]], Sequence[Any]]
+"""What a region of the node (by its number) gives for these arguments."""
+REQUIRED = object()
+RESERVED = ("onnx.node", "onnx.line")
+"""Properties of nodes that are no attributes of their operators."""
+
+
+def no_regions(number: int, arguments: Sequence[Any]) -> Sequence[Any]:
+    raise Problem("the node has no subgraph", kind="model")
+
+
+class Operator:
+    """One node's operator, with the node's attributes."""
+    name: ClassVar[str] = ""
+    fields: ClassVar[Mapping[str, tuple[str, Any]]] = {}
+    """Kind and default of each attribute."""
+    is_random: ClassVar[bool] = False
+    """Gives other results each time: it is never computed when compiling."""
+    open_ended_results: ClassVar[bool] = False
+    """Gives as many results as the node asks for."""
+
+    def __init__(self, operation: Operation, version: int, inside: Inside = no_regions) -> None:
+        self.operation, self.version, self.inside = operation, version, inside
+        given = dict(getattr(operation.op, "properties", None) or {})
+        for key in RESERVED:
+            given.pop(key, None)
+        for name, (kind, default) in self.fields.items():
+            if name in given:
+                setattr(self, name, attribute_value(name, kind, given.pop(name)))
+            elif default is REQUIRED:
+                raise Problem(f"it needs the attribute {name}", kind="attribute")
+            else:
+                setattr(self, name, default)
+        if given:
+            raise Problem(f"it has no attribute {next(iter(given))}", kind="attribute",
+                          help=f"its attributes: {', '.join(self.fields) or 'none'}")
+
+    @property
+    def results(self) -> int:
+        """How many results the node has."""
+        return len(self.operation.results)
+
+    def reference(self, *arrays: Any) -> Any:
+        """The results in NumPy, near the specification's words."""
+        raise Problem("it cannot be interpreted", kind="unsupported")
+
+    def lower(self, e: Emitter, *values: Any) -> Any:
+        """The results, having emitted TOSA for them."""
+        raise Problem("it cannot be compiled", kind="unsupported")
+
+
+def attribute_value(name: str, kind: str, value: Any) -> Any:
+    """The attribute of a node as Python has it, of the kind that the operator's class says."""
+    plain = kind.removesuffix(" | None")
+    match plain, value:
+        case "str", str():
+            return value
+        case "Array", _ if getattr(value, "array", None) is not None or hasattr(value, "values"):
+            return value.array if hasattr(value, "array") else value
+        case "int", _ if isinstance(getattr(value, "value", None), int):
+            return int(value.value)
+        case "float", _ if isinstance(getattr(value, "value", None), int | float):
+            return float(value.value)
+        case "Ints", _ if all(isinstance(n, int) for n in listed(value)):
+            return tuple(int(n) for n in listed(value))
+        case "Floats", _ if all(isinstance(n, int | float) for n in listed(value)):
+            return tuple(float(n) for n in listed(value))
+        case "Strings", tuple() if all(isinstance(s, str) for s in value):
+            return value
+        case "Any", _:
+            return value
+    raise Problem(f"its attribute {name} must be {KINDS.get(plain, plain)}", kind="attribute")
+
+
+KINDS = {"int": "an integer", "float": "a number", "str": "a string", "Ints": "a list of integers", "Floats": "a list of numbers",
+         "Strings": "a list of strings", "Array": "a tensor"}
+
+
+def listed(value: Any) -> Sequence[Any]:
+    """The numbers of a list; a thing that is none where it is no list of numbers."""
+    found = getattr(value, "values", None)
+    if isinstance(found, tuple):
+        return found
+    return () if value == () else ("no number",)
+
+
+OPERATORS: dict[str, type[Operator]] = {}
+"""The classes, by the names of their operators: `Gather`, `com.microsoft.Gelu`."""
+C = TypeVar("C", bound=type[Operator])
+
+
+def operator(*names: str) -> Callable[[C], C]:
+    """The class is what these operators mean."""
+    def add(cls: C) -> C:
+        cls.fields = fields_of(cls)
+        for name in names:
+            assert name not in OPERATORS, f"{name} has two classes"
+            OPERATORS[name] = cls
+        cls.name = names[0]
+        return cls
+    return add
+
+
+def fields_of(cls: type[Operator]) -> dict[str, tuple[str, Any]]:
+    """The annotated fields of a class and of those that it extends, up to `Operator`."""
+    found: dict[str, tuple[str, Any]] = {}
+    for base in reversed(cls.__mro__[:cls.__mro__.index(Operator)]):
+        for name, kind in base.__dict__.get("__annotations__", {}).items():
+            if not str(kind).startswith("ClassVar"):
+                found[name] = str(kind), getattr(cls, name, REQUIRED)
+    return found
+
+
+def operator_of(operation: Operation, module: Module, inside: Inside = no_regions) -> Operator:
+    """What a node's operator means. A Problem where it is not known, or has other attributes."""
+    name = spelling(operation).removeprefix(PREFIX)
+    found = OPERATORS.get(name)
+    version = version_of(operation, module)
+    if found is None:
+        domain, _, short = name.rpartition(".")
+        where = f"of the domain {domain} " if domain else ""
+        raise Problem(f"operator {short} {where}is not known", kind="unsupported",
+                      help="tosaic has no class for it in lowering/dialects/onnx; an operator of your own: tosaic.custom")
+    return found(operation, version, inside)
+
+
+# ---- calls -----------------------------------------------------------------------------------------------------------
+ERRORS = (ValueError, IndexError, TypeError, ZeroDivisionError, OverflowError)
+
+
+def lowered(found: Operator, e: Emitter, operands: Sequence[Datum]) -> tuple[Datum, ...]:
+    """The results of a node in the new graph, as many as it has; a Problem where it has other operands than it must have."""
+    kinds = checked_count(found.lower, len(operands), skip=1)
+    for number, operand in enumerate(operands):
+        kind = kinds[min(number, len(kinds) - 1)] if kinds else ""
+        if kind in ("Value", "Value | None") and not isinstance(operand, Value) and not (operand is None and "None" in kind):
+            what = "left out" if operand is None else described(operand)
+            raise Problem(f"operand {number} is {what}, a tensor of numbers is needed", kind="type")
+    try:
+        return counted(found, found.lower(e, *operands))
+    except ERRORS as error:
+        given = ", ".join("nothing" if o is None else described(o) for o in operands) or "nothing"
+        raise Problem(f"operands that are {given} do not fit together or to the attributes: {error}", kind="shape") from error
+
+
+def interpreted(found: Operator, arrays: Sequence[Any]) -> tuple[Any, ...]:
+    """The results of a node in NumPy, as many as it has."""
+    checked_count(found.reference, len(arrays))
+    try:
+        return counted(found, found.reference(*arrays))
+    except ERRORS as error:
+        raise Problem(f"operands do not fit together or to the attributes: {error}", kind="shape") from error
+
+
+def counted(found: Operator, results: Any) -> tuple[Any, ...]:
+    """As many results as the node has: it may leave out the last ones."""
+    own = results if isinstance(results, tuple) else (results,)
+    if len(own) < found.results:
+        raise Problem(f"it has {found.results} results, its operator gives {len(own)}", kind="model")
+    return own[:found.results]
+
+
+def checked_count(method: Callable[..., Any], count: int, skip: int = 0) -> tuple[str, ...]:
+    """The kinds of a method's operands; a Problem where it does not take so many."""
+    kinds, least, most = parameters(method.__func__, skip)  # type: ignore[attr-defined]
+    if not least <= count <= most:
+        more = "" if most == least else " or more" if most > 999 else f" to {most}"
+        raise Problem(f"{count} operands are not what it takes", kind="type", help=f"it takes {least}{more}")
+    return kinds
+
+
+@functools.cache
+def parameters(function: Callable[..., Any], skip: int) -> tuple[tuple[str, ...], int, int]:
+    """What each operand is, and how many there are at least and at most."""
+    own = list(inspect.signature(function).parameters.values())[1 + skip:]
+    open_ended = any(p.kind is p.VAR_POSITIONAL for p in own)
+    needed = sum(p.default is p.empty and p.kind is not p.VAR_POSITIONAL for p in own)
+    return tuple(str(p.annotation) for p in own), needed, 1 << 30 if open_ended else len(own)

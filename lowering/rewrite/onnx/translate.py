@@ -1,0 +1,177 @@
+"""Walks a graph of ONNX and emits TOSA for it, for arguments of known types. What the file leaves open follows from them.
+
+What a node computes of integers that are known when compiling (arithmetic on shapes) is computed at once by its reference. A node
+whose results nobody needs is not looked at.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ....runtime.errors import Problem
+from ...dialects.data import Datum, TensorSequence, Text, described
+from ...dialects.emitter import Emitter
+from ...dialects.onnx import operators  # noqa: F401  fills the table
+from ...dialects.onnx.node import CONSTANT, NO_VALUE, label
+from ...dialects.onnx.operator import ERRORS, Operator, interpreted, lowered, operator_of
+from ...dialects.tf.types import shapes_can_be_equal
+from ...graph.foreign import find, spelling
+from ...graph.graph import Block, Function, Module, Operation, Value
+from ...graph.types import BY_STORAGE, TensorType, Type
+from ..fold_convolutions import fold_convolutions
+from ..prune import prune
+
+Scope = dict[Value, Datum]
+EXPANDED_NODES = 100_000
+"""Nodes that becoming TOSA may take beside those of the module: the body of a loop is translated until it is known what it
+changes. Each takes about 30 microseconds."""
+MOST_COMPUTED = 1 << 12
+"""Integers in the operands of a node that is computed when compiling: arithmetic on shapes, and indices."""
+
+
+def to_tosa(module: Module, name: str | None, types: Sequence[Type] | None = None) -> Module:
+    """A module of TOSA with the one function `name`, for arguments of these types (None: as they are declared). Raises a Problem
+    at the node that has no place in TOSA."""
+    pruned = prune(module)
+    return Translation(pruned).function(pruned.function(name), types)
+
+
+class Translation:
+    """One graph becoming TOSA."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.emitter = Emitter()
+        self.nodes_left = EXPANDED_NODES + sum(1 for f in module.functions for _ in f.body.walk())
+
+    def function(self, function: Function, types: Sequence[Type] | None) -> Module:
+        wanted = list(types) if types is not None else [v.type for v in function.arguments]
+        scope: Scope = {v: self.argument(v, t) for v, t in zip(function.arguments, wanted, strict=True)}
+        found = self.block(function.body, scope)
+        yields = [self.result(datum, number) for number, datum in enumerate(found)]
+        body = self.emitter.blocks[0].finish(*yields, position=function.position)
+        result = Function(function.name, body, tuple(v.type for v in yields), position=function.position)
+        return prune(fold_convolutions(prune(Module((result,), (), self.module.name, position=self.module.position))))
+
+    def argument(self, argument: Value, type: Type) -> Value:
+        """An argument of the new function; its type must be known, and be one that the old one can have."""
+        declared = argument.type
+        if not isinstance(type, TensorType):
+            raise Problem(f"input {argument.name} is {declared}, which is no tensor of numbers", kind="unsupported")
+        if not type.is_static:
+            raise Problem(f"input {argument.name} is {type}: its shape must be known to compile", kind="shape",
+                          help="call it with arrays, or give it a shape: shapes=, --shape")
+        if isinstance(declared, TensorType) and not (declared.element == type.element and
+                                                     shapes_can_be_equal(declared.shape, type.shape)):
+            raise Problem(f"input {argument.name} is {declared}, not {type}", kind="argument")
+        return self.emitter.blocks[0].argument(type, argument.name, argument.position)
+
+    def result(self, datum: Datum, number: int) -> Value:
+        if not isinstance(datum, Value):
+            raise Problem(f"output {number} is {described(datum)}, which is no tensor of numbers", kind="unsupported",
+                          help="give its tensors as outputs of their own")
+        return datum
+
+    # ---- nodes -------------------------------------------------------------------------------------------------------
+    def block(self, block: Block, scope: Scope) -> tuple[Datum, ...]:
+        """Emit the nodes of a block, with the values around it in `scope`; what it gives back."""
+        for operation in block.operations:
+            scope.update(zip(operation.results, self.operation(operation, scope), strict=True))
+        return tuple(scope[v] for v in block.yields)
+
+    def operation(self, operation: Operation, scope: Scope) -> Sequence[Datum]:
+        """The results of one node."""
+        self.nodes_left -= 1
+        if self.nodes_left < 0:
+            raise Problem(f"loops expand to more than {EXPANDED_NODES:,} nodes beside the model's own", operation.position,
+                          kind="level")
+        before, self.emitter.position = self.emitter.position, operation.position
+        try:
+            results = self.translated(operation, scope)
+            for value, datum in zip(operation.results, results):
+                check_declared(value, datum)
+            return results
+        except Problem as problem:
+            raise problem.of(label(operation)).at(operation.position) from None
+        finally:
+            self.emitter.position = before
+
+    def translated(self, operation: Operation, scope: Scope) -> Sequence[Datum]:
+        name = spelling(operation)
+        if name == NO_VALUE:
+            return [None]
+        value = find(operation, "value")
+        if name == CONSTANT and hasattr(value, "array"):
+            return [self.emitter.constant(value.array, value.type.element)]
+
+        def inside(number: int, arguments: Sequence[Datum]) -> Sequence[Datum]:
+            region = operation.regions[number]
+            if len(arguments) != len(region.arguments):
+                raise Problem(f"subgraph {number} takes {len(region.arguments)} values, it is given {len(arguments)}",
+                              kind="type")
+            return self.block(region, {**scope, **dict(zip(region.arguments, arguments, strict=True))})
+        found = operator_of(operation, self.module, inside)
+        operands = [scope[v] for v in operation.operands]
+        known = self.computed(found, operands)
+        return lowered(found, self.emitter, operands) if known is None else known
+
+    def computed(self, found: Operator, operands: Sequence[Datum]) -> Sequence[Datum] | None:
+        """The results of a node that computes with few known integers or strings; None of any other."""
+        if found.is_random or found.operation.regions or not operands or not all(map(is_known, operands)):
+            return None
+        arrays = [known_data(o) for o in operands]
+        if sum(np.size(a) for a in arrays if a is not None) > MOST_COMPUTED:
+            return None
+        try:
+            with np.errstate(all="ignore"):
+                results = interpreted(found, arrays)
+        except (Problem, *ERRORS):
+            return None  # the lowering says what is wrong
+        data = [self.datum(r) for r in results]
+        return None if any(d is UNKNOWN for d in data) else data
+
+    def datum(self, result: Any) -> Any:
+        """An array that was computed as a constant of the new graph, where it is of few integers."""
+        if not isinstance(result, np.ndarray) or result.dtype.kind not in "iub" or result.size > MOST_COMPUTED:
+            return UNKNOWN
+        return self.emitter.constant(result, BY_STORAGE[result.dtype.name])
+
+
+UNKNOWN = object()
+
+
+def is_known(datum: Datum) -> bool:
+    """Whether it is left out, or an array of integers, bools or strings that is known when compiling."""
+    match datum:
+        case None:
+            return True
+        case Value():
+            return datum.constant is not None and not datum.tensor.element.is_float
+        case Text():
+            return isinstance(datum.value, np.ndarray)
+        case TensorSequence():
+            return False
+        case _:
+            return False
+
+
+def known_data(datum: Datum) -> Any:
+    match datum:
+        case Value():
+            return datum.constant
+        case Text():
+            return datum.value
+        case _:
+            return None
+
+
+def check_declared(value: Value, datum: Datum) -> None:
+    """What was found is what the file declares, as far as it declares anything."""
+    declared = value.type
+    if not isinstance(declared, TensorType) or not isinstance(datum, Value):
+        return
+    found = datum.tensor
+    if found.element != declared.element or not shapes_can_be_equal(declared.shape, found.shape):
+        raise Problem(f"{value.name} is declared as {declared}, for these inputs it is {found}", kind="shape")
