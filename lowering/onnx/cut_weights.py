@@ -1,8 +1,8 @@
 """Takes the weights out of an ONNX file before protobuf parses it: they stay where they are, in the mapped file.
 
-A parsed message would hold a copy of each weight, and hand out another. Here the bytes of large tensors (`raw_data`) are replaced by
-a marker that says where they lie, so that what is parsed is small. Only the fields that lead to tensors are followed: the rest of the
-file is copied as it is, and protobuf judges it.
+A parsed message would hold a copy of each weight, and hand out another. Here the bytes of large tensors (`raw_data`) are
+replaced by a marker that says where they lie, so that what is parsed is small. Only the fields that lead to tensors are
+followed: the rest of the file is copied as it is, and protobuf judges it.
 """
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ DEEPEST = 64
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A file without its weights: the message, and what marks a place where some were. A marker is `token`, then the offset and the
-    number of bytes in the file."""
+    """A file without its weights: the message, and what marks a place where some were. A marker is `token`, then the offset and
+    the number of bytes in the file."""
     message: bytes
     token: bytes
 
@@ -62,8 +62,8 @@ def without_weights(data: memoryview, start: int, end: int, kind: str, token: by
 
 
 def fields(data: memoryview, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
-    """The fields of a message that have a length: number, where the field begins, and where its contents begin and end. Ends where
-    the bytes are no message."""
+    """The fields of a message that have a length: number, where the field begins, and where its contents begin and end. Ends
+    where the bytes are no message."""
     at = start
     while at < end:
         begin = at

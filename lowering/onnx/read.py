@@ -1,5 +1,5 @@
-"""An ONNX model as a module of `onnx` operations: its graph is the function `main`, its own functions are inlined where they are
-called, subgraphs are regions, weights are `onnx.Constant` operations whose data stays in the mapped file.
+"""An ONNX model as a module of `onnx` operations: its graph is the function `main`, its own functions are inlined where they
+are called, subgraphs are regions, weights are `onnx.Constant` operations whose data stays in the mapped file.
 """
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def read_path(path: str | os.PathLike[str]) -> Module:
 
 
 def read_model(data: bytes | memoryview, name: str, folder: Path | None = None) -> Module:
-    """The module of a file's bytes; files with weights are looked for in `folder`. Raises a Problem where it is no ONNX model."""
+    """The module of a file's bytes; files with weights are looked for in `folder`. Raises a Problem where it is no ONNX
+    model."""
     onnx = the_package()
     view = memoryview(data)
     cut = cut_weights(view)
@@ -150,7 +151,8 @@ class ModelReader:
                                          tuple(regions), self.own_opsets))
         for name, value in zip(names, results):
             if name in scope:
-                raise Problem(f"{name!r} is given by two nodes, the second is {node.name or number} ({node.op_type})", kind="ssa")
+                raise Problem(f"{name!r} is given by two nodes, the second is {node.name or number} ({node.op_type})",
+                              kind="ssa")
             if name:
                 scope[name] = value
 
@@ -206,7 +208,8 @@ class ModelReader:
             case 13:
                 return type_of(attribute.tp)
             case other:
-                raise Problem(f"the attribute {attribute.name} is of a kind ({other}) that has no place here", kind="unsupported")
+                raise Problem(f"the attribute {attribute.name} is of a kind ({other}) that has no place here",
+                              kind="unsupported")
 
     # ---- functions ---------------------------------------------------------------------------------------------------
     def inline(self, function: Any, node: Any, operands: Sequence[Value], scope: Scope) -> None:

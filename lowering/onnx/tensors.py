@@ -14,8 +14,28 @@ import numpy as np
 from ...runtime.errors import Problem
 from ...runtime.records import dataclass
 from ..dialects.tf.types import tensorflow_tensor, tensorflow_type
-from ..graph.types import (BF16, F8E4M3, F8E5M2, F16, F32, F64, I1, I4, I8, I16, I32, I64, UI4, UI8, UI16, UI32, UI64, Array,
-                           ElementType, TensorType)
+from ..graph.types import (
+    BF16,
+    F8E4M3,
+    F8E5M2,
+    F16,
+    F32,
+    F64,
+    I1,
+    I4,
+    I8,
+    I16,
+    I32,
+    I64,
+    UI4,
+    UI8,
+    UI16,
+    UI32,
+    UI64,
+    Array,
+    ElementType,
+    TensorType,
+)
 from ..text.attributes import Dense, Strings
 from .cut_weights import Cut
 
@@ -42,8 +62,8 @@ def element_type(number: int) -> ElementType:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
-    """Where the bytes of tensors are: the file's own, what was cut out of it, and the folder of files beside it. `mapped` holds those
-    that are open."""
+    """Where the bytes of tensors are: the file's own, what was cut out of it, and the folder of files beside it. `mapped` holds
+    those that are open."""
     data: memoryview
     cut: Cut
     folder: Path | None

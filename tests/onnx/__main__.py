@@ -2,8 +2,8 @@
 
     python tests/onnx [PATTERN ...] [--step N] [--engine interpreted|compiled] [--jobs N] [--all]
 
-PATTERN is a regular expression for a test's or an operator's name. Tests run in processes of their own, so that one that ends its
-process counts as wrong. The exit status is 1 where one is wrong.
+PATTERN is a regular expression for a test's or an operator's name. Tests run in processes of their own, so that one that ends
+its process counts as wrong. The exit status is 1 where one is wrong.
 """
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="print the tests that are right, too")
     options = parser.parse_args()
     engines, patterns = options.engine or list(ENGINES), [re.compile(p) for p in options.pattern]
-    names = [t.name for t in node_tests() if not patterns or any(p.search(t.name) or p.fullmatch(operator_of(t)) for p in patterns)]
+    names = [t.name for t in node_tests()
+             if not patterns or any(p.search(t.name) or p.fullmatch(operator_of(t)) for p in patterns)]
     verdicts = run(names[::options.step], engines, options.jobs)
     for verdict in verdicts:
         if options.all or verdict.verdict != "right":

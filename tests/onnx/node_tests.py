@@ -1,5 +1,6 @@
-"""ONNX's own node tests through `from_onnx`, on both engines: for each operator and combination of attributes a model of one node,
-inputs, and the outputs that its reference gives. A test is right, wrong, or refused; a wrong one is the fault that is looked for.
+"""ONNX's own node tests through `from_onnx`, on both engines: for each operator and combination of attributes a model of one
+node, inputs, and the outputs that its reference gives. A test is right, wrong, or refused; a wrong one is the fault that is
+looked for.
 """
 from __future__ import annotations
 

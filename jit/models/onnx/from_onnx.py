@@ -26,8 +26,8 @@ def from_onnx(model: Any, *, shapes: Mapping[str, Sequence[int]] | None = None, 
         y = model(x)
 
     Inputs are called as in the file. `shapes` gives inputs their extents where the file leaves some open; those that stay open
-    are compiled for the shapes of each call. Weights in files beside the model are found where a path is given; the file is mapped,
-    so it must stay as it is.
+    are compiled for the shapes of each call. Weights in files beside the model are found where a path is given; the file is
+    mapped, so it must stay as it is.
 
     Raises a Problem where the package onnx is missing, the file is no ONNX model, or a node has no place here.
     """

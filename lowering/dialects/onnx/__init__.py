@@ -1,1 +1,2 @@
-"""Operators of ONNX by kind, and the interpreter that runs graphs of them. May import formulas, the emitter and TOSA's operators."""
+"""Operators of ONNX by kind, and the interpreter that runs graphs of them. May import formulas, the emitter and TOSA's
+operators."""

@@ -13,8 +13,8 @@ from ....runtime.errors import Problem
 from ...graph.foreign import find, spelling
 from ...graph.graph import Block, Module, Operation, Value
 from ...graph.types import TensorType
-from .node import CONSTANT, NO_VALUE, label
 from . import operators  # noqa: F401  fills the table
+from .node import CONSTANT, NO_VALUE, label
 from .operator import interpreted, operator_of
 
 Scope = dict[Value, Any]

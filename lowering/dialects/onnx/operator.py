@@ -8,9 +8,9 @@
         def lower(self, e: Emitter, data: Value, indices: Value) -> Value: ...
 
 Annotated fields are the attributes of the node, with their defaults; one without a default is needed. `version` is that of the
-operator set which the model imports: an operator that changed asks for it. Operands that a node leaves out are None. Both methods
-give one result or a tuple, of which a node may leave out the last ones; they share no code. Types and shapes follow from the
-lowering: an `Emitter` has static types everywhere, and the data of what is known when compiling.
+operator set which the model imports: an operator that changed asks for it. Operands that a node leaves out are None. Both
+methods give one result or a tuple, of which a node may leave out the last ones; they share no code. Types and shapes follow
+from the lowering: an `Emitter` has static types everywhere, and the data of what is known when compiling.
 """
 from __future__ import annotations
 
@@ -106,8 +106,8 @@ def attribute_value(name: str, kind: str, value: Any) -> Any:
     raise Problem(f"its attribute {name} must be {KINDS.get(plain, plain)}", kind="attribute")
 
 
-KINDS = {"int": "an integer", "float": "a number", "str": "a string", "Ints": "a list of integers", "Floats": "a list of numbers",
-         "Strings": "a list of strings", "Array": "a tensor"}
+KINDS = {"int": "an integer", "float": "a number", "str": "a string", "Ints": "a list of integers",
+         "Floats": "a list of numbers", "Strings": "a list of strings", "Array": "a tensor"}
 
 
 def listed(value: Any) -> Sequence[Any]:
@@ -139,7 +139,7 @@ def fields_of(cls: type[Operator]) -> dict[str, tuple[str, Any]]:
     """The annotated fields of a class and of those that it extends, up to `Operator`."""
     found: dict[str, tuple[str, Any]] = {}
     for base in reversed(cls.__mro__[:cls.__mro__.index(Operator)]):
-        for name, kind in base.__dict__.get("__annotations__", {}).items():
+        for name, kind in inspect.get_annotations(base).items():
             if not str(kind).startswith("ClassVar"):
                 found[name] = str(kind), getattr(cls, name, REQUIRED)
     return found

@@ -1,7 +1,7 @@
 """Walks a graph of ONNX and emits TOSA for it, for arguments of known types. What the file leaves open follows from them.
 
-What a node computes of integers that are known when compiling (arithmetic on shapes) is computed at once by its reference. A node
-whose results nobody needs is not looked at.
+What a node computes of integers that are known when compiling (arithmetic on shapes) is computed at once by its reference. A
+node whose results nobody needs is not looked at.
 """
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ MOST_COMPUTED = 1 << 12
 
 
 def to_tosa(module: Module, name: str | None, types: Sequence[Type] | None = None) -> Module:
-    """A module of TOSA with the one function `name`, for arguments of these types (None: as they are declared). Raises a Problem
-    at the node that has no place in TOSA."""
+    """A module of TOSA with the one function `name`, for arguments of these types (None: as they are declared). Raises a
+    Problem at the node that has no place in TOSA."""
     pruned = prune(module)
     return Translation(pruned).function(pruned.function(name), types)
 
