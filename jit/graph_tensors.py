@@ -23,9 +23,15 @@ def interface_of(module: Module, function: Function, compiled: Function) -> Inte
     inputs = [descriptor(printable(f"{v.name}: {v.type}"), v.name, v.type) for v in compiled.arguments]
     types = result_types(function) if len(function.result_types) == len(compiled.body.yields) else \
         [v.type for v in compiled.body.yields]
-    outputs = [descriptor(str(type), f"result{i}", type) for i, type in enumerate(types)]
+    outputs = [descriptor(str(type), name, type) for name, type in zip(result_names(function, len(types)), types)]
     return Interface(function.name, tuple(inputs), tuple(outputs), tuple(variables_of(module, function)),
                      tuple(constants_of(function)))
+
+
+def result_names(function: Function, count: int) -> list[str]:
+    """What the results are called: as the file has it, or by their numbers."""
+    attributes = function.result_attributes if len(function.result_attributes) == count else ({},) * count
+    return [str(own.get("onnx.name", f"result{i}")) for i, own in enumerate(attributes)]
 
 
 def descriptor(spelling: str, name: str, type: Type) -> TensorDescriptor:

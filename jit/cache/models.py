@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..compiled import Compiled
     from ..stage_data import TracedData
 
-Form = Literal["text", "bytes", "tflite"]
+Form = Literal["text", "bytes", "tflite", "onnx"]
 OPERATORS = PACKAGE + "lowering.graph.operator"
 """The module with the table of operators, where a process has needed it."""
 Shapes = tuple[tuple[str, tuple[int, ...]], ...]
@@ -134,6 +134,10 @@ def usable_folder() -> Folder | None:
 
 
 # ---- bytes and files -----------------------------------------------------------------------------------------------
+PACKAGES = {"tflite": "tosa_converter_for_tflite", "onnx": "onnx"}
+"""What files of a form go through."""
+
+
 class KnownFile(NamedTuple):
     """What a file holds: how it is read (a text of Python always as MLIR), and its digest."""
     form: Form
@@ -141,18 +145,29 @@ class KnownFile(NamedTuple):
 
     @property
     def origin(self) -> Origin | None:
-        """None where it goes through a converter of no known version."""
-        converter = package_version("tosa_converter_for_tflite") if self.form == "tflite" else ""
+        """None where it goes through a package of no known version."""
+        package = PACKAGES.get(self.form)
+        converter = package_version(package) if package else ""
         return None if converter is None else Origin(f"{self.form} {converter} {self.sha256}")
 
 
-def known_data(data: str | bytes) -> KnownFile | None:
-    """A model's text or bytes; None where the cache is off."""
+def known_data(data: str | bytes | memoryview) -> KnownFile | None:
+    """A model's text or bytes; None where the cache is off, and of a model that has weights in other files."""
     if usable_folder() is None:
         return None
     form: Form = "text" if isinstance(data, str) else "tflite" if data[4:8] == b"TFL3" else "bytes"
+    if isinstance(data, memoryview) or data[:1] == b"\x08":
+        if names_files(data):
+            return None
+        form = "onnx"
     encoded = data.encode(errors="surrogatepass") if isinstance(data, str) else data
     return KnownFile(form, sha256(encoded).hexdigest())
+
+
+def names_files(data: str | bytes | memoryview) -> bool:
+    """Whether an ONNX model may have weights in other files: their places are called so in it."""
+    held = data.obj if isinstance(data, memoryview) else data
+    return held.find(b"location") >= 0 if hasattr(held, "find") and not isinstance(held, str) else True
 
 
 def known_file(key: bytes | None) -> KnownFile | None:

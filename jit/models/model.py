@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...runtime.errors import Problem, printable
@@ -20,7 +21,7 @@ from ..calls import not_yet, through, until_quick
 from ..descriptors import Interface, TensorDescriptor
 from ..given_options import given
 from .dynamic_shapes import KEPT, Shape, is_dynamic, shapes_of, with_shapes
-from .read import first_bytes, is_text, read_again, read_bytes, read_module
+from .read import file_bytes, first_bytes, is_onnx, is_text, read_again, read_bytes, read_module
 
 if TYPE_CHECKING:
     from ...lowering.graph.graph import Module
@@ -72,6 +73,11 @@ class Entry:
     def is_dynamic(self) -> bool:
         """Whether an input has extents that are not known."""
         return self._outline.is_dynamic
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """What the inputs are called, in order."""
+        return self._outline.inputs
 
     @property
     def inputs(self) -> tuple[TensorDescriptor, ...]:
@@ -220,7 +226,7 @@ class Model:
 
     def __init__(self, module: Later[Module], outlines: Sequence[Outline], cached: CachedModel | None = None,
                  bindings: Bindings | None = None, imported: ImportedSource | None = None) -> None:
-        self._module = module
+        self._module, self.imported = module, imported
         self.entries = {o.name: Entry(o, graph_of(module, o.name, bindings, imported=imported), cached) for o in outlines}
         self.__call__ = until_quick(self, through(self, "_call"), through(self, "_quick"))  # type: ignore[method-assign]
 
@@ -236,8 +242,12 @@ class Model:
         names share them in one context, and nothing in two."""
         if checked_context(context) is None:
             return self
-        model = Model(self._module, ())
-        model.entries = {name: entry.within(context) for name, entry in self.entries.items()}
+        return self.with_entries({name: entry.within(context) for name, entry in self.entries.items()})
+
+    def with_entries(self, entries: Mapping[str, Entry]) -> Model:
+        """The model with other entries."""
+        model = Model(self._module, (), imported=self.imported)
+        model.entries = dict(entries)
         return model
 
     @property
@@ -367,7 +377,7 @@ def load_model(source: Any, name: str | None = None, bindings: Bindings | None =
     data, shown = (source, "<text>") if is_text(source) else read_bytes(source)
     known = known_data(data) if bindings is None else None
     return model_of(lambda: read_verified(data, name or shown), known.origin if known else None, bindings,
-                    source_of(data[4:8], lambda: data))
+                    source_of(data[:8], lambda: data))
 
 
 def at_level(model: Model, level: str) -> Model:
@@ -402,19 +412,23 @@ def load_file(path: str | os.PathLike[str], name: str | None) -> Model:
     cached = known.origin.recall() if known and known.origin else None
     if known and cached:
         again = Later(lambda: read_again(place, known.sha256))
-        return Model(Later(lambda: read_verified(again(), shown)), cached.outlines, cached,
-                     imported=source_of(first_bytes(path, 8)[4:], again))
-    data, _ = read_bytes(path)
+        return Model(Later(lambda: read_verified(again(), shown, Path(place).parent)), cached.outlines, cached,
+                     imported=source_of(first_bytes(path, 8), again, Path(place)))
+    data = file_bytes(path, first_bytes(path, 8))
     held = known_data(data)
     if held:
         remember_file(place, key, held)
-    return model_of(lambda: read_verified(data, shown), held.origin if held else None,
-                    imported=source_of(data[4:8], lambda: data))
+    return model_of(lambda: read_verified(data, shown, Path(place).parent), held.origin if held else None,
+                    imported=source_of(data[:8], lambda: data, Path(place)))
 
 
-def source_of(identifier: str | bytes, data: Callable[[], Any]) -> ImportedSource | None:
-    """What a file stands for in another system, by the bytes from 4 on: a .tflite, whose bytes `data` gives."""
-    if identifier != b"TFL3":
+def source_of(head: str | bytes | memoryview, data: Callable[[], Any], path: Path | None = None) -> ImportedSource | None:
+    """What a file stands for in another system, by its first eight bytes: a .tflite, whose bytes `data` gives, or an ONNX
+    model, which may be at `path`."""
+    if is_onnx(head):
+        from .onnx.run_onnx import onnx_source
+        return onnx_source(path or data)
+    if head[4:8] != b"TFL3":
         return None
     from .tflite.run_tflite import tflite_source
     return tflite_source(data)
@@ -440,7 +454,7 @@ def outlines_of(module: Module, bindings: Bindings | None) -> tuple[Outline, ...
                  for f in module.functions if not f.is_private)
 
 
-def read_verified(data: str | bytes, name: str) -> Module:
+def read_verified(data: str | bytes | memoryview, name: str, folder: Path | None = None) -> Module:
     from ...lowering.rewrite.infer_shapes import verified
     with seldom_collecting():
-        return verified(read_module(data, name))
+        return verified(read_module(data, name, folder))

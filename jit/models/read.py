@@ -1,12 +1,14 @@
 """Reading a model's bytes, and the graphs in them.
 
 What a file is shows in its bytes: `TOSA` at byte 4 is a .tosa, `TFL3` there is a .tflite, of which the bridge and a converter
-make a module; everything else has to be MLIR text.
+make a module; a message of protobuf that begins with a version is ONNX; everything else has to be MLIR text.
 """
 from __future__ import annotations
 
 import importlib
+import mmap
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...runtime.errors import Problem
@@ -21,8 +23,25 @@ def is_text(source: Any) -> bool:
     return isinstance(source, str) and ("\n" in source or "{" in source)
 
 
-def read_module(data: str | bytes, name: str) -> Module:
-    """The module of a text or of a file's bytes, not verified yet. `name` is what problems call it."""
+ONNX_BEGINS = 0x08
+"""The first byte of an ONNX file: the key of its first field, `ir_version`, which every model has. No text begins so, and
+flatbuffers and bytecode have their own marks."""
+
+
+def is_onnx(data: str | bytes | memoryview) -> bool:
+    """Whether bytes, or the first eight of them, are those of an ONNX model."""
+    return not isinstance(data, str) and data[:1] == bytes((ONNX_BEGINS,)) and data[4:8] not in (b"TOSA", b"TFL3")
+
+
+def read_module(data: str | bytes | memoryview, name: str, folder: Path | None = None) -> Module:
+    """The module of a text or of a file's bytes, not verified yet. `name` is what problems call it; `folder` is where the files
+    are that an ONNX model names."""
+    if is_onnx(data):
+        from ...lowering.onnx.read import read_model
+        assert not isinstance(data, str)
+        return read_model(data, name, folder)
+    if isinstance(data, memoryview):
+        data = bytes(data)
     if isinstance(data, bytes) and data[4:8] == b"TOSA":
         from ...lowering.flatbuffer.reader import read_module as read_flatbuffer
         return read_flatbuffer(data, name)
@@ -67,9 +86,21 @@ def first_bytes(source: str | os.PathLike[str], count: int) -> bytes:
         raise Problem(f"{path} cannot be read: {reason}", kind="file") from None
 
 
-def read_again(path: str, digest: str) -> bytes:
+def file_bytes(path: str | os.PathLike[str], head: bytes) -> bytes | memoryview:
+    """The bytes of a file that begins with `head`. An ONNX file is mapped: its weights stay where they are until code is made
+    of them, so it must not change meanwhile."""
+    if not is_onnx(head):
+        return read_bytes(path)[0]
+    try:
+        with open(path, "rb") as file:
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    except (OSError, ValueError) as error:
+        raise Problem(f"{os.fspath(path)} cannot be read: {getattr(error, 'strerror', None) or error}", kind="file") from None
+
+
+def read_again(path: str, digest: str) -> bytes | memoryview:
     """The bytes of a file that the cache knew; a Problem where they are others now."""
-    data, _ = read_bytes(path)
+    data = file_bytes(path, first_bytes(path, 8))
     if sha256(data).hexdigest() != digest:
         raise Problem(f"{path} has changed since it was loaded", kind="file", help="load it again")
     return data

@@ -3,13 +3,11 @@ are called, subgraphs are regions, weights are `onnx.Constant` operations whose 
 """
 from __future__ import annotations
 
-import mmap
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...runtime.errors import Problem
+from ...runtime.errors import Position, Problem, Source
 from ..dialects.onnx.node import CONSTANT, NO_VALUE, NONE, OPSETS, PREFIX, UNTYPED, OnnxOp
 from ..graph.graph import Block, Function, Module, Operation, Value
 from ..graph.types import F32, I64, OpaqueType, TensorType, Type
@@ -21,19 +19,6 @@ AI_ONNX = ("", "ai.onnx")
 DEEPEST = 64
 """Functions that call each other, and subgraphs in subgraphs."""
 Scope = dict[str, Value]
-
-
-def read_path(path: str | os.PathLike[str]) -> Module:
-    """The module of a file, which is mapped and not copied."""
-    place = os.fspath(path)
-    try:
-        with open(place, "rb") as file:
-            if not os.fstat(file.fileno()).st_size:
-                raise Problem(f"{place} is empty, it is no ONNX model", kind="file")
-            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    except (OSError, ValueError) as error:
-        raise Problem(f"{place} cannot be read: {getattr(error, 'strerror', None) or error}", kind="file") from None
-    return read_model(data, place, Path(place).parent)
 
 
 def read_model(data: bytes | memoryview, name: str, folder: Path | None = None) -> Module:
@@ -83,7 +68,8 @@ class ModelReader:
         results = tuple({"onnx.name": v.name} for v in graph.output)
         function = Function("main", body, tuple(v.type for v in body.yields),
                             argument_attributes=tuple(dimensions(v.type) for v in inputs), result_attributes=results)
-        return Module((function,), (), graph.name or None, self.attributes())
+        place = Position(Source(self.name, ""), 1, 1)
+        return Module((function,), (), graph.name or None, self.attributes(), place)
 
     def attributes(self) -> dict[str, Attribute]:
         found: dict[str, Attribute] = {OPSETS: self.opsets(self.model.opset_import)}

@@ -1,4 +1,4 @@
-"""Conversions of PyTorch's and ONNX's models without an import of torch-mlir for each."""
+"""Conversions of PyTorch's models without an import of torch-mlir for each."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence

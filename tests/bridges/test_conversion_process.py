@@ -14,15 +14,6 @@ from tosaic.jit.models.torch_mlir import process
 from tosaic.jit.models.torch_mlir.to_tosa import ConversionRequest
 
 pytest.importorskip("torch_mlir", reason="torch-mlir is not installed (the extra `torch`)")
-PERCEPTRON = pathlib.Path(__file__).parents[1] / "data" / "torch_mlir" / "perceptron.onnx"
-
-
-def test_a_model_of_onnx() -> None:
-    onnx = pytest.importorskip("onnx", reason="onnx is not installed (the extra `onnx`)")
-    from onnx.reference import ReferenceEvaluator
-    x = np.random.default_rng(0).standard_normal((3, 8)).astype(np.float32)
-    right, = ReferenceEvaluator(onnx.load(PERCEPTRON)).run(None, {"x": x})
-    np.testing.assert_allclose(tosaic.from_onnx(PERCEPTRON)(x), right, rtol=1e-5, atol=1e-6)
 
 
 def test_a_module_of_pytorch() -> None:
@@ -48,10 +39,9 @@ print(tosaic.from_torch(module, torch.zeros(1, 2))(x).tolist(), tosaic.from_tens
 
 
 def test_the_process_is_told_all_in_its_last_argument(tmp_path: pathlib.Path) -> None:
-    request = ConversionRequest("onnx", tmp_path / "m.onnx", "m", {"x": (2, 3)})
+    request = ConversionRequest(tmp_path / "m.mlirbc", "m")
     *command, told = request.command(tmp_path / "result", True)
     assert command == [sys.executable, "-S", process.__file__]
     fields = json.loads(told)
     assert fields.pop("path") and fields == {
-        "kind": "onnx", "source": str(tmp_path / "m.onnx"), "shapes": {"x": [2, 3]}, "result": str(tmp_path / "result"),
-        "is_text": True}
+        "source": str(tmp_path / "m.mlirbc"), "result": str(tmp_path / "result"), "is_text": True}

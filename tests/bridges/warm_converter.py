@@ -47,9 +47,6 @@ with socket.socket(socket.AF_UNIX) as connection:
 IMPORTS = """
 from torch_mlir import ir, passmanager
 from torch_mlir.dialects import torch
-with contextlib.suppress(ImportError):
-    from torch_mlir.extras import onnx_importer
-    import onnx.reference, onnx.version_converter
 """
 
 

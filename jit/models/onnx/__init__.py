@@ -1,1 +1,1 @@
-"""The door for ONNX files, and ONNX itself to check an import against. May import the other doors' torch_mlir and lowering."""
+"""The door for ONNX files, and ONNX itself to check a model against. May import lowering and the models beside it."""

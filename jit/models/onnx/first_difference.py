@@ -1,45 +1,40 @@
-"""Which node of an ONNX model is the first whose result the import has otherwise: the model is imported again with the
-results of all its nodes as outputs, in order, and these are compared.
+"""Which node of an ONNX model is the first whose result is another one here than in ONNX Runtime: the model is loaded again
+with the results of all its nodes as outputs, in order, and these are compared.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ....runtime.errors import Problem
 from .run_onnx import onnx_source
 
 if TYPE_CHECKING:
-    from ....lowering.graph.graph import Module
     from ....lowering.graph.types import Array
     from ...tools.check.import_check import Largest
 
-Import = Callable[[bytes, dict[str, tuple[int, ...]]], "Module"]
-"""Imports the bytes of a model, for inputs of these shapes."""
 MOST_BYTES = 1 << 30
 """Of a model that is imported again: a larger one is no message of protobuf's."""
 
 
-def first_node(source: Path | bytes, arrays: Sequence[Array], graph_of: Import) -> str | None:
+def first_node(source: bytes, arrays: Sequence[Array]) -> str | None:
     """The node in words; None where the import with all results is right, or cannot be made."""
     import onnx
 
-    from ....lowering.graph.verify import verify
     from ...stages import prepared
     from ...tools.check.import_check import check_import
+    from .from_onnx import from_onnx
     try:
-        model = onnx.load(source) if isinstance(source, Path) else onnx.load_from_string(source)
+        model = onnx.load_from_string(source)
         if model.ByteSize() > MOST_BYTES:
             return None
         weights = {tensor.name for tensor in model.graph.initializer}
         names = [value.name for value in model.graph.input if value.name not in weights]
         nodes = observed(onnx, model)
         data = model.SerializeToString()
-        module = graph_of(data, {name: array.shape for name, array in zip(names, arrays)})
-        verify(module)
-        module = prepared(module)
-        found = check_import(onnx_source(data), module, module.function("main"), [arrays])
+        entry = from_onnx(data, shapes={name: array.shape for name, array in zip(names, arrays)}).entry()
+        module = prepared(entry.trace().module)
+        found = check_import(onnx_source(lambda: data), module, module.function("main"), [arrays])
     except (Problem, onnx.checker.ValidationError, ValueError):
         return None
     wrong: Largest | None = next((each for each in found.largest if each.difference > each.allowed), None)

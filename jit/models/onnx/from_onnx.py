@@ -1,72 +1,86 @@
 """ONNX files as models: `tosaic.from_onnx`. The file becomes a module of `onnx` operations (`lowering/onnx`), which stays the
-model's own graph; entries are translated for the shapes of their inputs."""
+model's own graph; its entry is translated for the shapes of the inputs."""
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ....runtime.errors import Problem
 from ....runtime.later import now
 from ....runtime.public_names import public
-from ..model import Model, outlines_of
-from ..read import read_bytes
+from ..model import Model, load_model, outlines_of
+from ..read import first_bytes, is_onnx, read_bytes
+from .named_extents import input_types
 
 if TYPE_CHECKING:
     from ....lowering.graph.graph import Module, Value
+    from ....lowering.graph.types import Type
+    from ....runtime.variables import Context
 
 
 @public("tosaic.from_onnx")
-def from_onnx(model: Any, *, shapes: Mapping[str, Sequence[int]] | None = None, name: str | None = None) -> Model:
+def from_onnx(model: Any, *, shapes: Mapping[str, Sequence[int] | int] | None = None, name: str | None = None,
+              context: Context | None = None) -> Model:
     """A model from an ONNX file's path, its bytes, an open file, or an `onnx.ModelProto`.
 
         model = tosaic.from_onnx("model.onnx", shapes={"image": (1, 3, 224, 224)})
         y = model(x)
 
-    Inputs are called as in the file. `shapes` gives inputs their extents where the file leaves some open; those that stay open
-    are compiled for the shapes of each call. Weights in files beside the model are found where a path is given; the file is
-    mapped, so it must stay as it is.
+    Inputs are called as in the file. `shapes` gives inputs their shapes, or extents that have a name their number (`{"batch":
+    1}`), where the file leaves some open; those that stay open are compiled for the shapes of each call. Weights in files
+    beside the model are found where a path is given. The file is mapped until code is made of it, so it must not change
+    meanwhile.
 
     Raises a Problem where the package onnx is missing, the file is no ONNX model, or a node has no place here.
     """
-    from ....lowering.graph.verify import verify
-    from ....lowering.onnx.read import read_model, read_path
-    from .run_onnx import onnx_source
-    source: Path | bytes
-    if isinstance(model, str | os.PathLike):
-        source = Path(os.path.abspath(os.fspath(model)))
-        module = read_path(model)
-    else:
-        source, shown = serialized(model)
-        module = read_model(source, name or shown)
-    verify(module)
+    source, shown = checked_source(model)
+    found = load_model(source, name or shown)
     if shapes:
-        module = with_shapes(module, {key: tuple(map(int, value)) for key, value in shapes.items()})
-    return Model(now(module), outlines_of(module, None), imported=onnx_source(source))
+        found = closed(found, shapes)
+    return found.within(context)
 
 
-def with_shapes(module: Module, shapes: Mapping[str, tuple[int, ...]]) -> Module:
-    """The module with inputs of these shapes, by their names."""
-    from ....lowering.graph.types import TensorType
+def closed(model: Model, shapes: Mapping[str, Sequence[int] | int]) -> Model:
+    """The model with inputs of these shapes and extents. Where all are given, its code may be in the cache."""
+    given = {key: tuple(map(int, shape)) for key, shape in shapes.items() if not isinstance(shape, int)}
+    entry = model.entry()
+    if set(shapes) == set(entry.input_names) == set(given):
+        return model.with_entries({"main": entry.specialize(given)})
+    extents = {key: int(extent) for key, extent in shapes.items() if isinstance(extent, int)}
+    module = with_types(model.module, input_types(model.module.function("main"), given, extents))
+    return Model(now(module), outlines_of(module, None), imported=model.imported)
+
+
+def with_types(module: Module, types: Sequence[Type]) -> Module:
+    """The module with inputs of these types."""
     from ....lowering.rewrite.substitute import ValueSubstitution
-    arguments = {v: v.name for v in module.function("main").arguments}
-    unknown = next((key for key in shapes if key not in arguments.values()), None)
-    if unknown is not None:
-        raise Problem(f"the model has no input named {unknown}", kind="argument",
-                      help=f"its inputs: {', '.join(arguments.values())}")
+    found = dict(zip(module.function("main").arguments, types, strict=True))
 
-    def shaped(value: Value) -> Value:
-        shape = shapes.get(arguments.get(value, ""))
-        return value if shape is None else replace(value, type=TensorType(shape, value.tensor.element))
-    return ValueSubstitution(shaped).module(module)
+    def typed(value: Value) -> Value:
+        type = found.get(value, value.type)
+        return value if type == value.type else replace(value, type=type)
+    return ValueSubstitution(typed).module(module)
+
+
+def checked_source(model: Any) -> tuple[Any, str]:
+    """What can be loaded, and what messages call it; a Problem unless it is an ONNX model."""
+    source, shown = (model, str(os.fspath(model))) if isinstance(model, str | os.PathLike) else serialized(model)
+    head = source[:8] if isinstance(source, bytes) else first_bytes(source, 8)
+    if not is_onnx(head):
+        raise Problem(f"{shown} is {'empty' if not head else 'no ONNX model'}", kind="file",
+                      help="tosaic.load takes MLIR text, .tosa and .tflite files")
+    return source, shown
 
 
 def serialized(model: Any) -> tuple[bytes, str]:
     """The bytes of a model that is no path, and what messages call it."""
     if not hasattr(model, "SerializeToString"):
         return read_bytes(model)
+    if not model.ir_version:
+        model = type(model).FromString(model.SerializeToString())
+        model.ir_version = 8
     try:
         return model.SerializeToString(), str(model.graph.name or "<model>")
     except Exception as error:  # protobuf's own, for more than 2 GiB

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ....runtime.errors import Problem
 from ...cache.models import Outline
+from .named_extents import input_types
 
 if TYPE_CHECKING:
-    from ....lowering.graph.graph import Module, Value
+    from ....lowering.graph.graph import Module
     from ....lowering.graph.types import Array, Type
     from ....lowering.rewrite.tensorflow import Bindings
     from ...source import SourceRun
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 def outlines(module: Module, bindings: Bindings | None = None) -> tuple[Outline, ...]:
     """The entries as far as a call needs to know them."""
-    return tuple(Outline(f.name, not all(map(is_static, f.arguments)), tuple(v.name for v in f.arguments))
+    return tuple(Outline(f.name, not all(is_static(v.type) for v in f.arguments), tuple(v.name for v in f.arguments))
                  for f in module.functions if not f.is_private)
 
 
-def is_static(value: Value) -> bool:
-    return bool(getattr(value.type, "is_static", False))
+def is_static(type: Type) -> bool:
+    return bool(getattr(type, "is_static", False))
 
 
 def graph_of(module: Module, name: str, shapes: Mapping[str, Sequence[int]], bindings: Bindings | None = None) -> Module:
@@ -31,20 +31,10 @@ def graph_of(module: Module, name: str, shapes: Mapping[str, Sequence[int]], bin
     from ....lowering.graph.graph import Module
     from ....lowering.rewrite.onnx.translate import to_tosa
     function = module.function(name)
-    names = [v.name for v in function.arguments]
-    for each in shapes:
-        if each not in names:
-            raise Problem(f"the model has no input named {each}", kind="argument", help=f"its inputs: {', '.join(names)}")
-    if not shapes and not all(map(is_static, function.arguments)):
+    types = input_types(function, {key: tuple(map(int, shape)) for key, shape in shapes.items()}, {})
+    if not shapes and not all(map(is_static, types)):
         return Module((replace(function, body=replace(function.body, operations=())),))
-    return to_tosa(module, name, [shaped(v, shapes.get(v.name)) for v in function.arguments])
-
-
-def shaped(value: Value, shape: Sequence[int] | None) -> Type:
-    from ....lowering.graph.types import TensorType
-    if shape is None or not isinstance(value.type, TensorType):
-        return value.type
-    return TensorType(tuple(map(int, shape)), value.type.element)
+    return to_tosa(module, name, types)
 
 
 def calls_of(module: Module, name: str, bindings: Bindings | None = None) -> SourceRun:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...source import ImportedSource, Locate, SourceEvaluator, SourceRun, StatelessRun
+from ...source import ImportedSource, SourceEvaluator, SourceRun, StatelessRun
 
 if TYPE_CHECKING:
     from ....lowering.graph.types import Array
@@ -17,21 +17,28 @@ CAVEAT = ("onnx.reference is known to be wrong for some kinds of Resize, Average
           "install onnxruntime, which decides")
 
 
-def onnx_source(source: Path | bytes, locate: Locate | None = None) -> ImportedSource:
-    """The source of a model in a file, or of its bytes; `locate` finds the node that differs."""
+def onnx_source(source: Path | Callable[[], bytes | memoryview]) -> ImportedSource:
+    """The source of a model in a file, or of its bytes."""
+    def bytes_of() -> bytes:
+        return source.read_bytes() if isinstance(source, Path) else bytes(source())
+
+    def locate(entry: str, arrays: Sequence[Array]) -> str | None:
+        from .first_difference import first_node
+        return first_node(bytes_of(), arrays)
+
     def runtime(entry: str) -> SourceRun:
         import onnxruntime
         options = onnxruntime.SessionOptions()
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.log_severity_level = 4
-        session = onnxruntime.InferenceSession(str(source) if isinstance(source, Path) else source, options,
+        session = onnxruntime.InferenceSession(str(source) if isinstance(source, Path) else bytes_of(), options,
                                                providers=["CPUExecutionProvider"])
         return StatelessRun(by_position([value.name for value in session.get_inputs()], session.run))
 
     def reference(entry: str) -> SourceRun:
         import onnx
         from onnx.reference import ReferenceEvaluator
-        model = onnx.load(source) if isinstance(source, Path) else onnx.load_from_string(source)
+        model = onnx.load(source) if isinstance(source, Path) else onnx.load_from_string(bytes_of())
         require_version(next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), FIRST_OF_REFERENCE))
         weights = {tensor.name for tensor in model.graph.initializer}
         names = [value.name for value in model.graph.input if value.name not in weights]

@@ -104,7 +104,7 @@ class TorchConversion:
         with tempfile.TemporaryDirectory(prefix="tosaic-") as folder:
             source = Path(folder, "module.mlirbc")
             write_bytecode(simple, source, self.name)
-            found = with_names(lowered(ConversionRequest("torch", source, self.name)), interface.inputs)
+            found = with_names(lowered(ConversionRequest(source, self.name)), interface.inputs)
         return found if self.variables is None else with_state(found, interface, self.variables)
 
 

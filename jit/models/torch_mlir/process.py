@@ -1,4 +1,4 @@
-"""What the bridges to PyTorch and ONNX run in a process of its own: torch-mlir's passes, down to TOSA.
+"""What the bridge to PyTorch runs in a process of its own: torch-mlir's passes, down to TOSA.
 
 torch-mlir is native code that may abort, so that what it does to a model must not end the user's process. The request is one
 JSON object in the first argument (`to_tosa.ConversionRequest`), the answer one on the standard output; the module lies in a
@@ -6,25 +6,16 @@ file. Nothing of tosaic is imported here.
 """
 from __future__ import annotations
 
-import importlib
 import json
-import os
 import sys
-import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-PIPELINES = {
-    "torch": "func.func(torch-match-quantized-custom-ops),torchdynamo-export-to-torch-backend-pipeline{extra-library=},"
-             "torch-backend-to-tosa-backend-pipeline",
-    "onnx": "torch-onnx-to-torch-backend-pipeline,torch-backend-to-tosa-backend-pipeline"}
+PIPELINE = ("func.func(torch-match-quantized-custom-ops),torchdynamo-export-to-torch-backend-pipeline{extra-library=},"
+            "torch-backend-to-tosa-backend-pipeline")
 MOST_DIAGNOSTICS = 20
 MOST_CHARACTERS = 2000
 """Of one diagnostic: MLIR prints an operation with its constants."""
-
-
-Attempt = Callable[[Any, dict[str, Any]], Any]
-"""Reads a model in a context; an answer learns what there is to say of it."""
 
 
 def main() -> None:
@@ -34,21 +25,16 @@ def main() -> None:
 
 
 def answered(request: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer of the first way to read the model that goes down to TOSA; of the first of all where none does."""
-    first: dict[str, Any] = {}
-    for attempt in READERS[request["kind"]](request):
-        answer: dict[str, Any] = {"diagnostics": []}
-        try:
-            lower(request, attempt, answer)
-            return answer
-        except Exception as error:
-            found = getattr(error, "problem", None)  # what is wrong with the model, and not with torch-mlir
-            answer |= {"failure": f"{type(error).__name__}: {error}"[:MOST_CHARACTERS]} if found is None else {"problem": found}
-        first = first or answer
-    return first
+    """The answer: how far it came, and what was said."""
+    answer: dict[str, Any] = {"diagnostics": []}
+    try:
+        lower(request, answer)
+    except Exception as error:
+        answer |= {"failure": f"{type(error).__name__}: {error}"[:MOST_CHARACTERS]}
+    return answer
 
 
-def lower(request: Mapping[str, Any], attempt: Attempt, answer: dict[str, Any]) -> None:
+def lower(request: Mapping[str, Any], answer: dict[str, Any]) -> None:
     """Write the module as TOSA; `answer` learns at once what there is to say."""
     from torch_mlir import ir
     from torch_mlir.dialects import torch as torch_dialect
@@ -59,10 +45,11 @@ def lower(request: Mapping[str, Any], attempt: Attempt, answer: dict[str, Any]) 
     context.emit_error_diagnostics = True
     handler = context.attach_diagnostic_handler(taker(answer["diagnostics"], str(ir.DiagnosticSeverity.ERROR)))
     answer["step"] = "read"
-    module = attempt(context, answer)
+    with open(request["source"], "rb") as file:
+        module = ir.Module.parse(file.read(), context).operation
     answer["step"] = "lower"
     with context:
-        PassManager.parse(f"builtin.module({PIPELINES[request['kind']]},strip-debuginfo)").run(module)
+        PassManager.parse(f"builtin.module({PIPELINE},strip-debuginfo)").run(module)
         make_constants(module)
     answer["step"] = "write"
     write(module, request["result"], request["is_text"])
@@ -106,27 +93,6 @@ def write(module: Any, path: str, is_text: bool) -> None:
     else:
         with open(path, "wb") as file:
             module.write_bytecode(file)
-
-
-# ---- PyTorch: a module in bytecode, of torch-mlir's own dialect ------------------------------------------------------------
-def read_torch(request: Mapping[str, Any], context: Any) -> Any:
-    from torch_mlir import ir
-    with open(request["source"], "rb") as file:
-        return ir.Module.parse(file.read(), context).operation
-
-
-READERS: dict[str, Callable[[Mapping[str, Any]], Sequence[Attempt]]] = {
-    "torch": lambda request: [lambda context, answer: read_torch(request, context)],
-    "onnx": lambda request: beside("onnx_reading").attempts(request)}
-"""The ways to read a model of each kind, the best first."""
-
-
-def beside(name: str) -> Any:
-    """A module of this folder, under a package of its own: tosaic itself is not imported, nor found."""
-    package = types.ModuleType("onnx_bridge")
-    package.__path__ = [os.path.dirname(os.path.abspath(__file__))]
-    sys.modules[package.__name__] = package
-    return importlib.import_module(f"{package.__name__}.{name}")
 
 
 if __name__ == "__main__":

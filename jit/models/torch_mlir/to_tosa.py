@@ -1,4 +1,4 @@
-"""torch-mlir's output -> the tensor graph: what the bridges to PyTorch and ONNX have in common.
+"""torch-mlir's output -> the tensor graph: what the bridge to PyTorch is made of.
 
 torch-mlir's passes run in a process of their own (`torch_mlir_process`), which gives MLIR bytecode back, in which weights are
 bytes; where that is not understood, or something is wrong with the graph, it gives text, to which messages have positions.
@@ -14,9 +14,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from ....runtime.errors import Label, Position, Problem, Source
 from ..read import import_compiler
@@ -38,17 +38,15 @@ NAME_LOCATION = re.compile(r'loc\("([^"]*)"')
 
 @dataclass(frozen=True, slots=True)
 class ConversionRequest:
-    """A model for torch-mlir: the file that holds it, what messages call it, and for ONNX the shapes of inputs."""
-    kind: Literal["torch", "onnx"]
+    """A model for torch-mlir: the file that holds it, and what messages call it."""
     source: Path
     name: str
-    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def command(self, result: Path, is_text: bool) -> list[str]:
         """The child's command: with the search path of this process, and without `site`, which costs time."""
         from . import process as torch_mlir_process
-        fields = {"kind": self.kind, "source": str(self.source), "shapes": {k: list(v) for k, v in self.shapes.items()},
-                  "result": str(result), "is_text": is_text, "path": [os.path.abspath(entry) for entry in sys.path]}
+        fields = {"source": str(self.source), "result": str(result), "is_text": is_text,
+                  "path": [os.path.abspath(entry) for entry in sys.path]}
         return [sys.executable, "-S", torch_mlir_process.__file__, json.dumps(fields)]
 
 
@@ -110,9 +108,6 @@ def run(request: ConversionRequest, command: Sequence[str], folder: str, metadat
     if answer is None:
         raise aborted(request, process.returncode, log)
     metadata.update(answer)
-    if "problem" in answer:
-        message, kind, remedy = answer["problem"]
-        raise Problem(f"{request.name}: {message.replace(str(request.source), request.name)}", kind=kind, help=remedy)
     if "failure" in answer:
         raise refused(request, answer)
 
@@ -141,7 +136,7 @@ def refused(request: ConversionRequest, answer: Mapping[str, Any]) -> Problem:
         what = "read" if answer.get("step") == "read" else "lowered to TOSA"
         return Problem(f"{request.name} cannot be {what} by torch-mlir: {said.splitlines()[0]}", kind="unsupported",
                        labels=tuple(Label(None, line) for line in said.splitlines()[1:8] if line.strip()),
-                       help=help_of(request))
+                       help=HELP)
     first = diagnostics[0]
     name = operation_name(first)
     position, place = place_of(first["location"])
@@ -151,7 +146,7 @@ def refused(request: ConversionRequest, answer: Mapping[str, Any]) -> Problem:
     notes += [f"torch-mlir says: {shortened(first['message'])}"] if name else []
     notes += [f"the same holds for {', '.join(dict.fromkeys(others))}"] if others else []
     return Problem(what, position, kind="unsupported", labels=tuple(Label(None, note) for note in notes),
-                   help=help_of(request))
+                   help=HELP)
 
 
 def operation_name(diagnostic: Mapping[str, Any]) -> str | None:
@@ -179,11 +174,7 @@ def shortened(message: str) -> str:
     return message.splitlines()[0][:200]
 
 
-def help_of(request: ConversionRequest) -> str:
-    if request.kind == "onnx":
-        return ("compute it outside of the model or write it with other operators; where an extent is open, give the inputs' "
-                "shapes with shapes={...}")
-    return "compute it outside of the module, or write it with other operators"
+HELP = "compute it outside of the module, or write it with other operators"
 
 
 def with_names(module: Module, names: Sequence[str]) -> Module:

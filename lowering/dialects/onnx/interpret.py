@@ -48,7 +48,7 @@ def run_block(module: Module, block: Block, scope: Scope) -> tuple[Any, ...]:
         try:
             results = run(module, operation, scope)
         except Problem as problem:
-            raise problem.of(label(operation)).at(operation.position) from None
+            raise problem.of(label(operation, module)).at(operation.position) from None
         scope.update(zip(operation.results, results, strict=True))
     return tuple(scope[v] for v in block.yields)
 

@@ -62,8 +62,8 @@ NEWEST = 26
 """The newest version of ai.onnx that the operators here follow."""
 
 
-def label(operation: Operation) -> str:
-    """The node in words: its name, where it has one, and its operator."""
+def label(operation: Operation, module: Module) -> str:
+    """The node in words: its name, where it has one, its operator and the operator's version."""
     name = find(operation, "onnx.node")
-    operator = spelling(operation).removeprefix(PREFIX)
+    operator = f"{spelling(operation).removeprefix(PREFIX)} of opset {version_of(operation, module)}"
     return f"node {name}, {operator}" if isinstance(name, str) and name else operator

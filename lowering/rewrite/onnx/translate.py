@@ -20,6 +20,7 @@ from ...dialects.tf.types import shapes_can_be_equal
 from ...graph.foreign import find, spelling
 from ...graph.graph import Block, Function, Module, Operation, Value
 from ...graph.types import BY_STORAGE, TensorType, Type
+from ...text.printed_position import printed_position
 from ..fold_convolutions import fold_convolutions
 from ..prune import prune
 
@@ -34,25 +35,26 @@ MOST_COMPUTED = 1 << 12
 def to_tosa(module: Module, name: str | None, types: Sequence[Type] | None = None) -> Module:
     """A module of TOSA with the one function `name`, for arguments of these types (None: as they are declared). Raises a
     Problem at the node that has no place in TOSA."""
-    pruned = prune(module)
-    return Translation(pruned).function(pruned.function(name), types)
+    return Translation(module).function(name, types)
 
 
 class Translation:
     """One graph becoming TOSA."""
 
     def __init__(self, module: Module) -> None:
-        self.module = module
+        self.whole, self.module = module, prune(module)
         self.emitter = Emitter()
         self.nodes_left = EXPANDED_NODES + sum(1 for f in module.functions for _ in f.body.walk())
 
-    def function(self, function: Function, types: Sequence[Type] | None) -> Module:
+    def function(self, name: str | None, types: Sequence[Type] | None) -> Module:
+        function = self.module.function(name)
         wanted = list(types) if types is not None else [v.type for v in function.arguments]
         scope: Scope = {v: self.argument(v, t) for v, t in zip(function.arguments, wanted, strict=True)}
         found = self.block(function.body, scope)
         yields = [self.result(datum, number) for number, datum in enumerate(found)]
         body = self.emitter.blocks[0].finish(*yields, position=function.position)
-        result = Function(function.name, body, tuple(v.type for v in yields), position=function.position)
+        result = Function(function.name, body, tuple(v.type for v in yields), result_attributes=function.result_attributes,
+                          position=function.position)
         return prune(fold_convolutions(prune(Module((result,), (), self.module.name, position=self.module.position))))
 
     def argument(self, argument: Value, type: Type) -> Value:
@@ -94,7 +96,9 @@ class Translation:
                 check_declared(value, datum)
             return results
         except Problem as problem:
-            raise problem.of(label(operation)).at(operation.position) from None
+            if problem.position is None:
+                problem.at(operation.position or printed_position(self.whole, operation))
+            raise problem.of(label(operation, self.module)) from None
         finally:
             self.emitter.position = before
 
