@@ -427,7 +427,7 @@ def source_of(head: str | bytes | memoryview, data: Callable[[], Any], path: Pat
     model, which may be at `path`."""
     if is_onnx(head):
         from .onnx.run_onnx import onnx_source
-        return onnx_source(path or data)
+        return onnx_source(path or data, lambda data, shapes: load_model(data).entry().specialize(shapes).trace().module)
     if head[4:8] != b"TFL3":
         return None
     from .tflite.run_tflite import tflite_source

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 import tosaic
 from tosaic.jit.models.model import model_of
+from tosaic.jit.models.open_extents import open_model
 from tosaic.jit.models.torch_mlir import to_tosa
 from tosaic.lowering.graph.graph import Module
+from tosaic.lowering.graph.types import F32, TensorType
 from tosaic.lowering.rewrite.function_interface import PersistentTensor, bind_state, rename_inputs
 from tosaic.lowering.rewrite.narrow_doubles import narrow_doubles
 from tosaic.lowering.rewrite.open_bounds import open_bounds
@@ -24,13 +26,12 @@ DATA = pathlib.Path(__file__).parents[1] / "data" / "torch_mlir"
 
 
 # ---- the child -----------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(("door", "extra", "package"), [("from_torch", "torch", "torch"), ("from_torch", "torch", "torch_mlir")])
-def test_a_missing_package_is_named_with_its_extra(door: str, extra: str, package: str,
-                                                   monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("package", ["torch", "torch_mlir"])
+def test_a_missing_package_is_named_with_its_extra(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == package else sys.__spec__)
     with pytest.raises(tosaic.Problem, match=f"needs {package.replace('_', '-')}, which is not installed") as caught:
-        getattr(tosaic, door)(b"anything")
-    assert caught.value.help == f'pip install "tosaic[{extra}]"'
+        tosaic.from_torch(b"anything")
+    assert caught.value.help == 'pip install "tosaic[torch]"'
 
 
 def answered_by(program: str, monkeypatch: pytest.MonkeyPatch, **options: Any) -> tosaic.Problem:
@@ -165,3 +166,23 @@ def test_inputs_are_named() -> None:
 
 def test_names_are_made_of_letters_that_mlir_allows_and_differ() -> None:
     assert to_tosa.spelled_names(["x", "serving/x:0", "a b", "a_b", ""]) == ["x", "serving_x_0", "a_b_2", "a_b_3", "_"]
+
+
+def test_a_graph_may_be_made_for_each_set_of_shapes() -> None:
+    asked: list[dict[str, tuple[int, ...]]] = []
+
+    def make(shapes: Any) -> Module:
+        asked.append(dict(shapes))
+        type = "tensor<" + "".join(f"{n}x" for n in shapes["x"]) + "f32>"
+        return read(f"func.func @main(%x: {type}) -> {type} {{\n%0 = tosa.ceil %x : ({type}) -> {type}\nreturn %0 : {type} }}")
+
+    model = open_model({"x": TensorType((None, 2), F32)}, (TensorType((None, 2), F32),), "other.graph", make)
+    assert model.main.is_dynamic and "other.graph" in str(model)
+    for rows in (1, 3, 1):
+        x = np.full((rows, 2), 0.5, np.float32)
+        np.testing.assert_array_equal(model(x), x + x)
+    assert asked == [{"x": (1, 2)}, {"x": (3, 2)}]
+    with pytest.raises(tosaic.Problem, match="does not fit"):
+        model(np.ones((1, 3), np.float32))
+    with pytest.raises(tosaic.Problem, match="its shape must be known"):
+        model.main.compile()

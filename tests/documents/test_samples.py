@@ -94,8 +94,7 @@ def test_the_pytorch_sample_streams_as_pytorch_does() -> None:
     assert difference and float(difference[1]) <= 1e-5 and "the state is PyTorch's: True" in text
 
 
-@pytest.mark.skipif(any(importlib.util.find_spec(package) is None for package in ("onnx", "torch_mlir")),
-                    reason="the extra `onnx` is not installed")
+@pytest.mark.skipif(importlib.util.find_spec("onnx") is None, reason="the extra `onnx` is not installed")
 def test_the_onnx_sample_finds_the_directions() -> None:
     text = output("8_onnx.py")
     found = re.findall(r"^striped (.*?) +found (.*?) +[0-9.]+$", text, re.MULTILINE)

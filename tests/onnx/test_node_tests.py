@@ -9,11 +9,8 @@ from typing import Any
 import pytest
 
 pytest.importorskip("onnx", reason="onnx is not installed (the extra `onnx`)")
-pytest.importorskip("torch_mlir", reason="torch-mlir is not installed (the extra `onnx`)")
 
 from .onnx_nodes import Verdict, counted, judge, node_tests
-
-pytestmark = pytest.mark.usefixtures("warm")
 
 ONCE_WRONG = [
     "averagepool_2d_ceil_last_window_starts_on_pad",

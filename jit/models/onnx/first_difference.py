@@ -12,18 +12,18 @@ from .run_onnx import onnx_source
 if TYPE_CHECKING:
     from ....lowering.graph.types import Array
     from ...tools.check.import_check import Largest
+    from .run_onnx import Load
 
 MOST_BYTES = 1 << 30
 """Of a model that is imported again: a larger one is no message of protobuf's."""
 
 
-def first_node(source: bytes, arrays: Sequence[Array]) -> str | None:
+def first_node(source: bytes, arrays: Sequence[Array], graph_of: Load) -> str | None:
     """The node in words; None where the import with all results is right, or cannot be made."""
     import onnx
 
     from ...stages import prepared
     from ...tools.check.import_check import check_import
-    from .from_onnx import from_onnx
     try:
         model = onnx.load_from_string(source)
         if model.ByteSize() > MOST_BYTES:
@@ -32,9 +32,8 @@ def first_node(source: bytes, arrays: Sequence[Array]) -> str | None:
         names = [value.name for value in model.graph.input if value.name not in weights]
         nodes = observed(onnx, model)
         data = model.SerializeToString()
-        entry = from_onnx(data, shapes={name: array.shape for name, array in zip(names, arrays)}).entry()
-        module = prepared(entry.trace().module)
-        found = check_import(onnx_source(lambda: data), module, module.function("main"), [arrays])
+        module = prepared(graph_of(data, {name: array.shape for name, array in zip(names, arrays)}))
+        found = check_import(onnx_source(lambda: data, graph_of), module, module.function("main"), [arrays])
     except (Problem, onnx.checker.ValidationError, ValueError):
         return None
     wrong: Largest | None = next((each for each in found.largest if each.difference > each.allowed), None)

@@ -69,7 +69,7 @@ def checked_source(model: Any) -> tuple[Any, str]:
     source, shown = (model, str(os.fspath(model))) if isinstance(model, str | os.PathLike) else serialized(model)
     head = source[:8] if isinstance(source, bytes) else first_bytes(source, 8)
     if not is_onnx(head):
-        raise Problem(f"{shown} is {'empty' if not head else 'no ONNX model'}", kind="file",
+        raise Problem(f"{shown} is {'empty, it is ' if not head else ''}no ONNX model", kind="file",
                       help="tosaic.load takes MLIR text, .tosa and .tflite files")
     return source, shown
 

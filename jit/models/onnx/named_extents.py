@@ -18,7 +18,8 @@ def input_types(function: Function, shapes: Mapping[str, Sequence[int]], extents
     known = dict(extents)
     names = {v.name for v in function.arguments}
     if unknown := next((each for each in shapes if each not in names), None):
-        raise Problem(f"the model has no input named {unknown}", kind="argument", help=f"its inputs: {', '.join(sorted(names))}")
+        raise Problem(f"the model has no input named {unknown}", kind="argument",
+                      help=f"its inputs: {', '.join(sorted(names))}")
     check_names(function, extents)
     for value, own in zip(function.arguments, names_of(function)):
         if value.name in shapes:

@@ -1,0 +1,44 @@
+"""A model with open extents whose converter needs them known: its graph is made by the converter, for each set of shapes.
+Until then it stands there as one operation."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from ...lowering.graph.graph import BlockBuilder, Function, Module
+from ...lowering.graph.operator import UnknownOp
+from ...lowering.graph.types import TensorType
+from ...lowering.graph.verify import verify
+from ...lowering.rewrite.specialize import check_inputs
+from ..cache.models import Outline
+from ..source import ImportedSource
+from ..stages import Traced
+from .dynamic_shapes import input_types
+from .model import Entry, Model, Shapes
+
+Make = Callable[[Mapping[str, tuple[int, ...]]], Module]
+"""Gives the verified module, with a function `main`, for inputs of these shapes, by name."""
+
+
+def open_model(inputs: Mapping[str, TensorType], results: Sequence[TensorType], spelling: str, make: Make,
+               imported: ImportedSource | None = None) -> Model:
+    """A model with the entry `main`, which one operation of that name stands for."""
+    module = stand_in(inputs, results, spelling)
+    function = module.functions[0]
+
+    def graph(shapes: Shapes) -> Traced:
+        if not shapes:
+            return Traced(module, "main")
+        types = input_types(function, dict(shapes))
+        check_inputs(function, types)
+        return Traced(make({name: type.dims for name, type in zip(inputs, types)}), "main", imported=imported)
+
+    return Model.of_entries({"main": Entry(Outline("main", True, tuple(inputs)), graph, None)}, module)
+
+
+def stand_in(inputs: Mapping[str, TensorType], results: Sequence[TensorType], spelling: str) -> Module:
+    builder = BlockBuilder()
+    arguments = [builder.argument(type, name) for name, type in inputs.items()]
+    values = builder.add(UnknownOp(spelling=spelling), *arguments, types=tuple(results))
+    module = Module((Function("main", builder.finish(*values), tuple(results)),))
+    verify(module)
+    return module
