@@ -70,9 +70,6 @@ def is_pipe(path: str) -> bool:
 def model_of(options: argparse.Namespace, progress: Progress) -> Model:
     """The model that the command line names; `-` is standard input."""
     progress.update(f"reading {options.model}")
-    if options.model.lower().endswith(".onnx"):
-        from ..models.onnx.from_onnx import from_onnx
-        return from_onnx(options.model)
     if options.model == "-":
         return at_level(load_model(io.BytesIO(standard_input(options)), "<stdin>"), options.level)
     return at_level(load_model(Path(options.model)), options.level)

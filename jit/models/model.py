@@ -426,8 +426,9 @@ def source_of(head: str | bytes | memoryview, data: Callable[[], Any], path: Pat
     """What a file stands for in another system, by its first eight bytes: a .tflite, whose bytes `data` gives, or an ONNX
     model, which may be at `path`."""
     if is_onnx(head):
+        from .onnx.first_difference import first_node
         from .onnx.run_onnx import onnx_source
-        return onnx_source(path or data, lambda data, shapes: load_model(data).entry().specialize(shapes).trace().module)
+        return onnx_source(path or data, lambda entry, arrays: first_node(bytes(data()), arrays, graph_with_shapes))
     if head[4:8] != b"TFL3":
         return None
     from .tflite.run_tflite import tflite_source
@@ -452,6 +453,11 @@ def outlines_of(module: Module, bindings: Bindings | None) -> tuple[Outline, ...
         return foreign.outlines(module, bindings)
     return tuple(Outline(f.name, is_dynamic(f), tuple(v.name for v in f.arguments))
                  for f in module.functions if not f.is_private)
+
+
+def graph_with_shapes(data: bytes, shapes: Mapping[str, Shape]) -> Module:
+    """The graph of a model's bytes for inputs of these shapes."""
+    return load_model(data).entry().specialize(shapes).trace().module
 
 
 def read_verified(data: str | bytes | memoryview, name: str, folder: Path | None = None) -> Module:

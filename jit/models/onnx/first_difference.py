@@ -3,17 +3,19 @@ with the results of all its nodes as outputs, in order, and these are compared.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ....runtime.errors import Problem
 from .run_onnx import onnx_source
 
 if TYPE_CHECKING:
+    from ....lowering.graph.graph import Module
     from ....lowering.graph.types import Array
     from ...tools.check.import_check import Largest
-    from .run_onnx import Load
 
+Load: TypeAlias = "Callable[[bytes, dict[str, tuple[int, ...]]], Module]"
+"""Loads the bytes of a model, for inputs of these shapes."""
 MOST_BYTES = 1 << 30
 """Of a model that is imported again: a larger one is no message of protobuf's."""
 
@@ -33,7 +35,7 @@ def first_node(source: bytes, arrays: Sequence[Array], graph_of: Load) -> str | 
         nodes = observed(onnx, model)
         data = model.SerializeToString()
         module = prepared(graph_of(data, {name: array.shape for name, array in zip(names, arrays)}))
-        found = check_import(onnx_source(lambda: data, graph_of), module, module.function("main"), [arrays])
+        found = check_import(onnx_source(lambda: data), module, module.function("main"), [arrays])
     except (Problem, onnx.checker.ValidationError, ValueError):
         return None
     wrong: Largest | None = next((each for each in found.largest if each.difference > each.allowed), None)

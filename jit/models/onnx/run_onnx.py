@@ -3,16 +3,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from ...source import ImportedSource, SourceEvaluator, SourceRun, StatelessRun
+from ...source import ImportedSource, Locate, SourceEvaluator, SourceRun, StatelessRun
 
 if TYPE_CHECKING:
-    from ....lowering.graph.graph import Module
     from ....lowering.graph.types import Array
 
-Load: TypeAlias = "Callable[[bytes, dict[str, tuple[int, ...]]], Module]"
-"""Loads the bytes of a model, for inputs of these shapes."""
 FIRST_OF_REFERENCE = 13
 """The first version of the operators that onnx.reference computes by its own rules: before, Softmax flattened its input."""
 
@@ -20,15 +17,10 @@ CAVEAT = ("onnx.reference is known to be wrong for some kinds of Resize, Average
           "install onnxruntime, which decides")
 
 
-def onnx_source(source: Path | Callable[[], bytes | memoryview], graph_of: Load) -> ImportedSource:
-    """The source of a model in a file, or of its bytes; `graph_of` loads it with other outputs, to find the node that
-    differs."""
+def onnx_source(source: Path | Callable[[], bytes | memoryview], locate: Locate | None = None) -> ImportedSource:
+    """The source of a model in a file, or of its bytes; `locate` finds the node that differs."""
     def bytes_of() -> bytes:
         return source.read_bytes() if isinstance(source, Path) else bytes(source())
-
-    def locate(entry: str, arrays: Sequence[Array]) -> str | None:
-        from .first_difference import first_node
-        return first_node(bytes_of(), arrays, graph_of)
 
     def runtime(entry: str) -> SourceRun:
         import onnxruntime

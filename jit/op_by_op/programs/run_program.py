@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ....runtime.errors import Position, printable
-from ...models.read import read_bytes
+from ...models.read import is_onnx, read_bytes
 
 MARKS = (b"tfrt.", b"corert.")
 MODEL_MARKS = (b"TOSA", b"TFL3")
@@ -20,7 +20,7 @@ MODEL_MARKS = (b"TOSA", b"TFL3")
 def program_text(model: str, standard_input: Callable[[], bytes]) -> tuple[bytes, str] | None:
     """The text of a file and its name, if it is a kernel program; None where it is a model."""
     data, name = (standard_input(), "<stdin>") if model == "-" else read_bytes(Path(model))
-    if data[4:8] in MODEL_MARKS or not any(mark in data for mark in MARKS):
+    if is_onnx(data) or data[4:8] in MODEL_MARKS or not any(mark in data for mark in MARKS):
         return None
     from ..program_text.reader import is_program
     return (data, name) if is_program(data) else None
