@@ -6,6 +6,7 @@
     tosaic.from_tflite("model.tflite")          the same of the signatures of a .tflite
     tosaic.from_torch(module, x)                a model from a torch.nn.Module
     tosaic.from_onnx("model.onnx")              a model from an ONNX file
+    tosaic.onnx                                 a backend of ONNX, and a session as ONNX Runtime has it
     tosaic.ops, tosaic.tosa                     functions of traced tensors: as in NumPy, as in the specification
     tosaic.set_num_threads(2)                   how many threads a call may use; 1 unless said otherwise
 
@@ -22,6 +23,7 @@ from .runtime.errors import Problem
 if TYPE_CHECKING:
     from .jit.api import jit
     from .jit.decorator import TensorSpec
+    from .jit.models.onnx import backend as onnx
     from .jit.models.onnx.from_onnx import from_onnx
     from .jit.models.tensorflow.from_tensorflow import from_tensorflow
     from .jit.models.torch.from_torch import from_torch
@@ -49,8 +51,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CompileOptions", "Context", "CoreRuntime", "Memory", "Op", "OpAttrs", "OpHandler", "Pool", "Problem",
            "TensorHandle", "TensorSpec", "Variable", "__version__", "check", "compile", "cond", "custom", "default_context",
-           "from_onnx", "from_tensorflow", "from_tflite", "from_torch", "get_num_threads", "jit", "load", "ops",
-           "set_num_threads", "target", "tosa", "while_loop"]
+           "from_onnx", "from_tensorflow", "from_tflite", "from_torch", "get_num_threads", "jit", "load", "onnx",
+           "ops", "set_num_threads", "target", "tosa", "while_loop"]
 
 _PLACES = {"ops": ("jit.tracing.ops", None), "check": ("jit.tracing.check", "check"),
            "cond": ("jit.tracing.control_flow", "cond"), "while_loop": ("jit.tracing.control_flow", "while_loop"),
@@ -60,6 +62,7 @@ _PLACES = {"ops": ("jit.tracing.ops", None), "check": ("jit.tracing.check", "che
            "CompileOptions": ("lowering.options", "CompileOptions"),
            "target": ("lowering.target.presets", "target"), "Context": ("runtime.variables", "Context"),
            "custom": ("lowering.dialects.tosa.custom", "custom"),
+           "onnx": ("jit.models.onnx.backend", None),
            "from_onnx": ("jit.models.onnx.from_onnx", "from_onnx"), "from_torch": ("jit.models.torch.from_torch", "from_torch"),
            "from_tensorflow": ("jit.models.tensorflow.from_tensorflow", "from_tensorflow"),
            "get_num_threads": ("runtime.threads", "get_num_threads"),

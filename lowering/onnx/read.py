@@ -65,7 +65,7 @@ class ModelReader:
         if repeated:
             raise Problem(f"two inputs are called {repeated.pop()}", kind="model")
         body = self.body(graph, arguments, {v.name: v for v in arguments})
-        results = tuple({"onnx.name": v.name} for v in graph.output)
+        results = tuple({"onnx.name": v.name, **dimensions(v.type)} for v in graph.output)
         function = Function("main", body, tuple(v.type for v in body.yields),
                             argument_attributes=tuple(dimensions(v.type) for v in inputs), result_attributes=results)
         place = Position(Source(self.name, ""), 1, 1)

@@ -106,7 +106,8 @@ class Weights:
             raise Problem(f"the tensor {tensor.name} is in {location!r}, a file beside the model", kind="file",
                           help="pass the path of the model")
         path = os.path.normpath(self.folder / location)
-        if not location or os.path.isabs(location) or ".." in Path(location).parts:
+        inside = os.path.realpath(path).startswith(os.path.realpath(self.folder) + os.sep)
+        if not location or os.path.isabs(location) or ".." in Path(location).parts or not inside:
             raise Problem(f"the tensor {tensor.name} is in {location!r}, which is not beside the model", kind="file")
         offset, size = whole(entries.get("offset", "0")), whole(entries.get("length", str(length)))
         if path not in self.mapped:

@@ -5,7 +5,7 @@ node whose results nobody needs is not looked at.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,12 +48,13 @@ class Translation:
 
     def function(self, name: str | None, types: Sequence[Type] | None) -> Module:
         function = self.module.function(name)
-        wanted = list(types) if types is not None else [v.type for v in function.arguments]
-        scope: Scope = {v: self.argument(v, t) for v, t in zip(function.arguments, wanted, strict=True)}
+        given = types or [v.type for v in function.arguments]
+        scope: Scope = {v: self.argument(v, t) for v, t in zip(function.arguments, given, strict=True)}
         found = self.block(function.body, scope)
         yields = [self.result(datum, number) for number, datum in enumerate(found)]
         body = self.emitter.blocks[0].finish(*yields, position=function.position)
-        result = Function(function.name, body, tuple(v.type for v in yields), result_attributes=function.result_attributes,
+        found_types = tuple(v.type for v in yields)
+        result = Function(function.name, body, found_types, result_attributes=names(function.result_attributes),
                           position=function.position)
         return prune(fold_convolutions(prune(Module((result,), (), self.module.name, position=self.module.position))))
 
@@ -141,6 +142,11 @@ class Translation:
         if not isinstance(result, np.ndarray) or result.dtype.kind not in "iub" or result.size > MOST_COMPUTED:
             return UNKNOWN
         return self.emitter.constant(result, BY_STORAGE[result.dtype.name])
+
+
+def names(attributes: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+    """Of the results' attributes what they are called: their extents are known."""
+    return tuple({"onnx.name": own["onnx.name"]} if "onnx.name" in own else {} for own in attributes)
 
 
 UNKNOWN = object()

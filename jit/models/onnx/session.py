@@ -1,0 +1,101 @@
+"""A model with the calls of ONNX Runtime's `InferenceSession`, so that a program that has one changes one line."""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ....runtime.errors import Problem
+from .from_onnx import from_onnx
+from .named_extents import names_of
+
+if TYPE_CHECKING:
+    from ....lowering.graph.graph import Module
+    from ....lowering.graph.types import Array, Type
+
+PROVIDER = "TosaicExecutionProvider"
+NAMES = {"f32": "float", "f64": "double", "f16": "float16", "bf16": "bfloat16", "i1": "bool", "f8E4M3FN": "float8e4m3fn",
+         "f8E5M2": "float8e5m2", **{f"i{n}": f"int{n}" for n in (4, 8, 16, 32, 64)},
+         **{f"ui{n}": f"uint{n}" for n in (4, 8, 16, 32, 64)}}
+"""ONNX's names of element types."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeArg:
+    """An input or an output: its name, `tensor(float)`, and its extents: numbers, names, or None where nothing is known."""
+    name: str
+    type: str
+    shape: list[int | str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelMeta:
+    """What a file says of itself."""
+    producer_name: str
+    graph_name: str
+    domain: str
+    description: str
+    version: int
+    custom_metadata_map: dict[str, str]
+
+
+class InferenceSession:
+    """`session.run(None, {"x": x})` gives a list of arrays. Options and providers of ONNX Runtime are taken and mean nothing
+    here; `shapes` are those of `tosaic.from_onnx`."""
+
+    def __init__(self, path_or_bytes: Any, sess_options: Any = None, providers: Any = None, provider_options: Any = None, *,
+                 shapes: Mapping[str, Sequence[int] | int] | None = None, **ignored: Any) -> None:
+        self.model = from_onnx(path_or_bytes, shapes=shapes)
+
+    @property
+    def _module(self) -> Module:
+        return self.model.module
+
+    def get_inputs(self) -> list[NodeArg]:
+        function = self._module.function("main")
+        return [node_arg(v.name, v.type, own) for v, own in zip(function.arguments, names_of(function))]
+
+    def get_outputs(self) -> list[NodeArg]:
+        function = self._module.function("main")
+        attributes = function.result_attributes or ({},) * len(function.body.yields)
+        return [node_arg(name, v.type, own.get("onnx.dimensions", ()))
+                for name, v, own in zip(output_names(self._module), function.body.yields, attributes)]
+
+    def get_providers(self) -> list[str]:
+        return [PROVIDER]
+
+    def get_modelmeta(self) -> ModelMeta:
+        attributes = self._module.attributes
+        return ModelMeta(str(attributes.get("onnx.producer", "")), self._module.name or "", "", "", 0,
+                         {k: str(v) for k, v in attributes.get("onnx.metadata", {}).items()})
+
+    def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: Any = None) -> list[Array]:
+        """The outputs of these names, or all, for arrays by the names of the inputs."""
+        found = self.model(dict(input_feed))
+        results = list(found) if isinstance(found, tuple) else [found]
+        return results if output_names is None else chosen(self._module, results, output_names)
+
+
+def chosen(module: Module, results: Sequence[Array], wanted: Sequence[str]) -> list[Array]:
+    """Results by their names; a Problem where there is none of a name."""
+    named = dict(zip(output_names(module), results))
+    if unknown := next((n for n in wanted if n not in named), None):
+        raise Problem(f"the model has no output named {unknown}", kind="argument", help=f"its outputs: {', '.join(named)}")
+    return [named[name] for name in wanted]
+
+
+def output_names(module: Module) -> list[str]:
+    """What the file calls its outputs."""
+    function = module.function("main")
+    attributes = function.result_attributes or ({},) * len(function.body.yields)
+    return [str(own.get("onnx.name", value.name)) for own, value in zip(attributes, function.body.yields)]
+
+
+def node_arg(name: str, type: Type, extents: Sequence[str]) -> NodeArg:
+    shape: tuple[int | None, ...] = getattr(type, "shape", None) or ()
+    names = [*extents, *[""] * len(shape)]
+    element = getattr(type, "element", None)
+    spelled = f"tensor({NAMES.get(element.name, element.name)})" if element else str(type).removeprefix("!onnx.")
+    return NodeArg(name, spelled, [n if n is not None else own or None for n, own in zip(shape, names)])
+
+
