@@ -280,8 +280,8 @@ def extents(tensor: Any) -> tuple[int | None, ...] | None:
 
 
 def dimensions(proto: Any) -> Mapping[str, Attribute]:
-    """The names of an input's open extents, as an attribute of the argument."""
+    """The names of an input's open extents, as an attribute of the argument. Paddle calls all that it does not know `?`."""
     if proto.WhichOneof("value") != "tensor_type":
         return {}
-    names = tuple(str(d.dim_param) for d in proto.tensor_type.shape.dim)
+    names = tuple(str(d.dim_param) if any(map(str.isalnum, d.dim_param)) else "" for d in proto.tensor_type.shape.dim)
     return {"onnx.dimensions": names} if any(names) else {}
