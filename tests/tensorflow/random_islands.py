@@ -2,26 +2,31 @@
 
 Each operation takes values of the island or of the frame around it, which may be dead; what it gives is read, yielded, or
 neither. An island may write to the variable, wait for control, be dead in every run, and hold operations with regions: branches
-and a graph of its own, which take values that only one branch reads.
+and a graph of its own, which take values that only one branch reads. It may compute or hand on a predicate, and give it several
+times.
 """
 from __future__ import annotations
 
-from tosaic.lowering.rewrite.functionalize.decision_diagrams import FALSE, Bit
+from tosaic.lowering.rewrite.functionalize.decision_diagrams import FALSE, Atom, Bit
 
 from .random_executor import RESOURCE, Frame, Number, Writer, random_graph
 
-I32 = "tensor<i32>"
+I32, BOOL = "tensor<i32>", "tensor<i1>"
 BINARY = ("tf.AddV2", "tf.Sub", "tf.Maximum", "tf.Mul")
 
 
 class Islands:
-    """Adds islands to the graph of a writer. `regions`: whether operations with regions are among theirs."""
+    """Adds islands to the graph of a writer. `regions`: whether operations with regions are among theirs; `predicates`: whether
+    some give predicates."""
 
-    def __init__(self, writer: Writer, regions: bool) -> None:
-        self.w, self.random, self.regions = writer, writer.random, regions
+    def __init__(self, writer: Writer, regions: bool, predicates: bool) -> None:
+        self.w, self.random, self.regions, self.predicates = writer, writer.random, regions, predicates
         writer.adds_in_loops = self.random.random() < 0.5
 
     def __call__(self, frame: Frame) -> None:
+        if self.predicates and self.random.random() < 0.4:
+            self.copied_predicate(frame)
+            return
         taken: list[Bit] = []
         lines: list[str] = []
         local: list[str] = []
@@ -106,6 +111,32 @@ class Islands:
     }}''')
         return result
 
+    def copied_predicate(self, frame: Frame) -> None:
+        """A predicate of the frame or a new one, given under several names, beside a number that may be dead."""
+        w, taken, lines = self.w, list[Bit](), list[str]()
+        if frame.predicates and self.random.random() < 0.5:
+            first, function, live = self.random.choice(frame.predicates)
+            taken.append(live)
+            same = [first]
+        else:
+            same = [w.name("b")]
+            limit = self.constant(lines)
+            lines.append(f'{same[0]} = "tf.Less"({self.operand(frame, [], taken)}, {limit}) : ({I32}, {I32}) -> {BOOL}')
+            function = w.bits.atom(Atom("test", same[0]))
+        for _ in range(self.random.randint(1, 3)):
+            copy = w.name("b")
+            lines.append(f'{copy} = "tf.Identity"({self.random.choice(same)}) : ({BOOL}) -> {BOOL}')
+            same.append(copy)
+        number = self.operation(lines, "tf.Neg", [self.operand(frame, [], taken)])
+        yields = self.random.choices(same, k=self.random.randint(1, 3))
+        place = self.random.randint(0, len(yields))
+        names = self.lines_of(lines, [*yields[:place], number, *yields[place:]],
+                              [*[BOOL] * place, I32, *[BOOL] * (len(yields) - place)], [])
+        live = w.bits.conjunction(*taken)
+        if live != FALSE:
+            frame.predicates += [(name, function, live) for n, name in enumerate(names) if n not in (place, len(names) - 1)]
+            frame.numbers.append(Number(names[place], live, names[-1]))
+
     # ---- the island --------------------------------------------------------------------------------------------------
     def add(self, frame: Frame, lines: list[str], yields: list[str], taken: list[Bit], effects: bool) -> None:
         w, waits = self.w, []
@@ -117,10 +148,7 @@ class Islands:
             waits.append(w.anchor)
         in_order = effects and bool(w.last_effect) and w.last_effect is not None
         waits += [str(w.last_effect)] if in_order else []
-        results, control = [w.name() for _ in yields], w.name("c")
-        typed = f" {', '.join(yields)} : {', '.join([I32] * len(yields))}" if yields else ""
-        w.lines.append(f"{', '.join([*results, control])} = tf_executor.island{f'({chr(44).join(waits)})' if waits else ''} {{")
-        w.lines += [*(f"  {line}" for line in lines), f"  tf_executor.yield{typed}", "}"]
+        *results, control = self.lines_of(lines, yields, [I32] * len(yields), waits)
         live = w.bits.conjunction(*taken)
         if live != FALSE:
             frame.numbers += [Number(name, live, control) for name in results]
@@ -129,9 +157,18 @@ class Islands:
             w.lines.append(f"{trigger} = tf_executor.ControlTrigger {control}")
             w.last_effect = trigger
 
+    def lines_of(self, lines: list[str], yields: list[str], types: list[str], waits: list[str]) -> list[str]:
+        """Write an island of these lines; the names of its results, control last."""
+        w = self.w
+        results = [*(w.name() for _ in yields), w.name("c")]
+        typed = f" {', '.join(yields)} : {', '.join(types)}" if yields else ""
+        w.lines.append(f"{', '.join(results)} = tf_executor.island{f'({chr(44).join(waits)})' if waits else ''} {{")
+        w.lines += [*(f"  {line}" for line in lines), f"  tf_executor.yield{typed}", "}"]
+        return results
 
-def random_islands(seed: int, size: int = 14, regions: bool = True) -> str:
+
+def random_islands(seed: int, size: int = 14, regions: bool = True, predicates: bool = False) -> str:
     """A random graph with islands of several operations, as `random_graph` gives it."""
     def prepare(writer: Writer) -> None:
-        writer.islands = Islands(writer, regions)
+        writer.islands = Islands(writer, regions, predicates)
     return random_graph(seed, size, prepare)

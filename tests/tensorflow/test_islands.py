@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+from collections.abc import Callable
 
 import pytest
 from tosaic.jit.stages import Traced
@@ -12,9 +13,11 @@ from tosaic.lowering.dialects.tf_executor.operators import Graph, Island, wrappe
 from tosaic.lowering.graph.graph import Module, Operation
 from tosaic.lowering.graph.verify import verify
 from tosaic.lowering.rewrite.prune import prune
+from tosaic.lowering.rewrite.tensorflow import to_tosa
 from tosaic.lowering.text.reader import read_module
 from tosaic.runtime.variables import Context
 
+from .corpus import Case
 from .random_islands import random_islands
 from .split_islands import split
 from .ways import FIRST, INPUTS, arrays, in_executor, in_tosa, translated
@@ -24,15 +27,15 @@ ANSWERS = pathlib.Path(__file__).parent / "islands.json"
 """Graphs, and what TensorFlow 2.21 gave for each of INPUTS (`against_tensorflow.py` writes it)."""
 
 
-def graph_of(seed: int) -> Module:
-    module = read_module(random_islands(seed, 8 + seed % 12), f"random islands {seed}")
+def graph_of(seed: int, predicates: bool = False) -> Module:
+    module = read_module(random_islands(seed, 8 + seed % 12, predicates=predicates), f"random islands {seed}")
     verify(module)
     return module
 
 
-def check(seed: int) -> int:
+def check(seed: int, predicates: bool = False) -> int:
     """How many runs of a random graph were the same in all ways."""
-    module = graph_of(seed)
+    module = graph_of(seed, predicates)
     separate = split(module)
     verify(separate)
     tosa, other = translated(module), translated(separate)
@@ -47,6 +50,11 @@ def check(seed: int) -> int:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_islands_mean_the_same_in_all_ways(seed: int) -> None:
     assert check(seed) == len(INPUTS)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_islands_that_give_predicates_several_times_mean_the_same_in_all_ways(seed: int) -> None:
+    assert check(seed, predicates=True) == len(INPUTS)
 
 
 def test_tensorflow_gives_the_same() -> None:
@@ -134,6 +142,57 @@ def test_an_island_with_a_dead_operand_is_dead_though_nothing_reads_what_takes_i
             assert in_executor(module, inputs) == expected
 
 
+SAME = """func.func @main(%x: tensor<i32>, %y: tensor<i32>, %p: tensor<i1>, %q: tensor<i1>, %v: RESOURCE) -> tensor<i32> {
+  %0 = tf_executor.graph {
+    %o:3, %c = tf_executor.island {
+      BODY
+    }
+    %f, %t, %c0 = tf_executor.Switch %x, %o#FIRST : tensor<i32>
+    %g, %u, %c1 = tf_executor.Switch %y, %o#SECOND : tensor<i32>
+    %isl, %c2 = tf_executor.island {
+      %a = "tf.Sub"(%t, %u) : (tensor<i32>, tensor<i32>) -> tensor<i32>
+      tf_executor.yield %a : tensor<i32>
+    }
+    %m, %i, %c3 = tf_executor.Merge %isl, %f : tensor<i32>
+    tf_executor.fetch %m : tensor<i32>
+  }
+  return %0 : tensor<i32>
+}""".replace("RESOURCE", "tensor<!tf_type.resource<tensor<i32>>>")
+YIELD = ": tensor<i1>, tensor<i1>, tensor<i1>"
+
+
+@pytest.mark.parametrize(("first", "second"), [(0, 1), (1, 0), (1, 2)])
+@pytest.mark.parametrize(("body", "holds"), [
+    (f'''%a = "tf.Less"(%x, %y) : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %b = "tf.Identity"(%a) : (tensor<i1>) -> tensor<i1>
+      %c4 = "tf.Identity"(%b) : (tensor<i1>) -> tensor<i1>
+      tf_executor.yield %a, %b, %c4 {YIELD}''', lambda x, y, p: x < y),
+    (f'''%a = "tf.Less"(%x, %y) : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      tf_executor.yield %a, %a, %a {YIELD}''', lambda x, y, p: x < y),
+    (f'''%a = "tf.Identity"(%p) : (tensor<i1>) -> tensor<i1>
+      %n = "tf.Neg"(%x) : (tensor<i32>) -> tensor<i32>
+      %b = "tf.Identity"(%a) : (tensor<i1>) -> tensor<i1>
+      tf_executor.yield %p, %a, %b {YIELD}''', lambda x, y, p: p),
+], ids=["copied", "the same value", "of the graph around"])
+def test_a_predicate_that_an_island_gives_several_times_is_one_condition(
+        body: str, holds: Callable[[int, int, bool], bool], first: int, second: int) -> None:
+    module = read_module(SAME.replace("BODY", body).replace("FIRST", str(first)).replace("SECOND", str(second)))
+    verify(module)
+    tosa = translated(module)
+    names = [o.op.name for o in tosa.function("main").body.walk()]
+    assert names.count("tosa.cond_if") == 1 and "tosaic.assert" not in names
+    for x, y, p, q in INPUTS:
+        expected = [x - y if holds(x, y, p) else x, FIRST]
+        assert in_tosa(tosa, (x, y, p, q)) == in_executor(module, (x, y, p, q)) == expected
+
+
+def test_a_case_whose_islands_hold_several_operations_needs_no_more_memory_than_with_one_each() -> None:
+    modules = [to_tosa(Case("w_case_lib", form).module, "main") for form in ("coarse", "executor")]
+    several, single = (Traced(module, "main").lower() for module in modules)
+    assert several.plan.size_bytes == single.plan.size_bytes
+    assert len(several.program.kernels) == len(single.program.kernels)
+
+
 def test_what_no_fetch_reaches_runs_nowhere() -> None:
     """As in TensorFlow, whose sessions prune: also in the interpreter, which did run it."""
     unfetched = f"%w = tf_executor.island wraps {WRITE}\ntf_executor.fetch %f"
@@ -144,5 +203,6 @@ def test_what_no_fetch_reaches_runs_nowhere() -> None:
 
 
 @pytest.mark.long
-def test_five_hundred_random_islands_mean_the_same_in_all_ways() -> None:
-    assert sum(check(seed) for seed in range(1000, 1500)) == 500 * len(INPUTS)
+@pytest.mark.parametrize("predicates", [False, True])
+def test_five_hundred_random_islands_mean_the_same_in_all_ways(predicates: bool) -> None:
+    assert sum(check(seed, predicates) for seed in range(1000, 1500)) == 500 * len(INPUTS)

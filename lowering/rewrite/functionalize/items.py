@@ -76,19 +76,36 @@ class LoopFrame:
 
 
 def canonical(value: Value, makers: Mapping[Value, Operation]) -> Value:
-    """The value that this one is, through operations that hand their operand on."""
-    while True:
-        maker = makers.get(value)
-        if maker is None:
-            return value
-        inner = wrapped(maker) if isinstance(maker.op, Island) else None
-        if isinstance(maker.op, LoopCond) or (
-                isinstance(maker.op, Switch | SwitchN) and value in data_results(maker)):
+    """The value that this one is, through operations that hand their operand on; of results of an island that are the same, the
+    first."""
+    while (maker := makers.get(value)) is not None:
+        if isinstance(maker.op, LoopCond) or (isinstance(maker.op, Switch | SwitchN) and value in data_results(maker)):
             value = data_operands(maker)[0]
-        elif inner is not None and is_tensorflow(inner, "tf.Identity"):
-            value = inner.operands[0]
+        elif isinstance(maker.op, Island) and (same := handed_on(maker, value)) is not value:
+            value = same
         else:
             return value
+    return value
+
+
+def handed_on(island: Operation, result: Value) -> Value:
+    """What a result of an island is, through the Identities in it: a value around the island, or its first result that is the
+    same."""
+    body, results = island.regions[0], data_results(island)
+    if result not in results:
+        return result
+    copies = {o.results[0]: o.operands[0] for o in body.operations if is_tensorflow(o, "tf.Identity")}
+    origins = [origin(v, copies) for v in body.yields]
+    found = origins[results.index(result)]
+    inside = {v for o in body.operations for v in o.results}
+    return results[origins.index(found)] if found in inside else found
+
+
+def origin(value: Value, copies: Mapping[Value, Value]) -> Value:
+    """What a value is a copy of, in the end."""
+    while value in copies:
+        value = copies[value]
+    return value
 
 
 def message_of(island: Operation) -> Message:
