@@ -212,6 +212,8 @@ def compile(options: argparse.Namespace) -> Answer:
         entries = [model.entry(options.entry)] if options.entry or len(model) == 1 else list(model)
         if not entries:
             raise Problem(f"{options.model} has no entry function", kind="model")
+        if options.shape:
+            entries = [with_shapes(entry, options, len(entries)) for entry in entries]
         lowered = []
         for entry in entries:
             progress.update(f"compiling {entry.name}")
@@ -232,6 +234,13 @@ def compile(options: argparse.Namespace) -> Answer:
         "entries": [{"name": name, "arena": plan.size_bytes, "lower_bound": plan.lower_bound, "moved": [
             {"pool": pool, "read": m.read, "written": m.written} for pool, m in moved[name].items()],
             **entry.traced.tensors.as_json()} for (name, plan), entry in zip(plans, lowered)]})
+
+
+def with_shapes(entry: Entry, options: argparse.Namespace, count: int) -> Entry:
+    """The entry for the shapes that the command line gives. Where there are several, one must be named."""
+    if count > 1:
+        raise Problem(f"{options.model} has {count} entries, and --shape is for one", kind="option", help="name it with --entry")
+    return entry.specialize(shapes_of(options))
 
 
 def described(pool: CPool) -> str:

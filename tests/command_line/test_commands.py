@@ -292,3 +292,18 @@ def test_compile_says_whose_the_variables_are(tosaic: Any, model: str, tmp_path:
     code, _, err = tosaic("compile", model, "-o", tmp_path, "--namespace", "n", "--state", "caller")
     assert code == 2 and "variables that the caller holds have no symbols, and no namespace" in err
     assert tosaic("compile", model, "-o", tmp_path, "--state", "callee")[0] == 2
+
+
+def test_open_extents_are_compiled_as_the_command_line_says(tosaic: Any, tmp_path: Path) -> None:
+    """`compile --shape` writes an object for these shapes, of one entry; without it the open input is named."""
+    model = tmp_path / "open.mlir"
+    model.write_text("func.func @main(%x: tensor<?x3xf32>) -> tensor<?x3xf32> {\n"
+                     "  %0 = tosa.abs %x : (tensor<?x3xf32>) -> tensor<?x3xf32>\n  return %0 : tensor<?x3xf32>\n}\n")
+    code, _, said = tosaic("compile", model, "-o", tmp_path)
+    assert code and "its shape must be known" in said
+    assert tosaic("compile", model, "--shape", "x=5x3", "-o", tmp_path)[0] == 0
+    assert "5x3" in (tmp_path / "tosaic_open.h").read_text()
+    model.write_text(model.read_text() + model.read_text().replace("@main", "@other"))
+    code, _, said = tosaic("compile", model, "--shape", "x=5x3", "-o", tmp_path)
+    assert code and "name it with --entry" in said
+    assert tosaic("compile", model, "--shape", "x=5x3", "--entry", "other", "-o", tmp_path)[0] == 0
