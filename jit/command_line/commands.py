@@ -239,7 +239,8 @@ def compile(options: argparse.Namespace) -> Answer:
 def with_shapes(entry: Entry, options: argparse.Namespace, count: int) -> Entry:
     """The entry for the shapes that the command line gives. Where there are several, one must be named."""
     if count > 1:
-        raise Problem(f"{options.model} has {count} entries, and --shape is for one", kind="option", help="name it with --entry")
+        raise Problem(f"{options.model} has {count} entries, and --shape is for one", kind="option",
+                      help="name it with --entry")
     return entry.specialize(shapes_of(options))
 
 

@@ -210,3 +210,30 @@ def test_a_file_that_is_not_there_and_something_that_is_no_model_are_refused(tmp
 def test_shapes_that_the_model_does_not_allow_are_refused(shapes: Any, message: str) -> None:
     problem = refused(network(), shapes=shapes)
     assert problem.kind == "argument" and message in problem.message and problem.help
+
+
+# ---- operators of one's own ------------------------------------------------------------------------------------------
+def test_an_operator_of_a_domain_of_ones_own_has_the_class_that_a_user_gave_it() -> None:
+    import json
+
+    from tosaic.lowering.dialects.onnx.interpret import interpret
+    from tosaic.lowering.elements.expression import select
+
+    @tosaic.custom("own", "LeakyStep")
+    class LeakyStep(tosaic.Op):
+        def slope(self) -> float:
+            return float(json.loads(self.implementation_attrs)["slope"])
+
+        def infer(self, x: Any) -> Any:
+            return x.type
+
+        def reference(self, x: Array) -> Array:
+            return np.where(x < 0, x * np.float32(self.slope()), x)
+
+        def element(self, out: Any, x: Any) -> Any:
+            return lambda *index: select(x[index] < 0.0, x[index] * self.slope(), x[index])
+
+    model = tosaic.from_onnx(one(helper.make_node("LeakyStep", ["x"], ["y"], domain="own", slope=0.5)))
+    x = normal(2, 3, 3)
+    np.testing.assert_array_equal(model(x), np.where(x < 0, x / 2, x))
+    np.testing.assert_array_equal(interpret(model.module, "main", [x])[0], model(x))

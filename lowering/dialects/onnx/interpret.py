@@ -13,9 +13,9 @@ from ....runtime.errors import Problem
 from ...graph.foreign import find, spelling
 from ...graph.graph import Block, Module, Operation, Value
 from ...graph.types import TensorType
-from . import operators  # noqa: F401  fills the table
 from .node import CONSTANT, NO_VALUE, label
-from .operator import interpreted, operator_of
+from .operator import interpreted
+from .operators import operator_of
 
 Scope = dict[Value, Any]
 

@@ -20,13 +20,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ....runtime.errors import Problem
-from ...graph.foreign import spelling
 from ...graph.graph import Operation, Value
 from ..data import Datum, described
-from .node import PREFIX, version_of
 
 if TYPE_CHECKING:
-    from ...graph.graph import Module
     from ..emitter import Emitter
 
 Ints = tuple[int, ...]
@@ -143,19 +140,6 @@ def fields_of(cls: type[Operator]) -> dict[str, tuple[str, Any]]:
             if not str(kind).startswith("ClassVar"):
                 found[name] = str(kind), getattr(cls, name, REQUIRED)
     return found
-
-
-def operator_of(operation: Operation, module: Module, inside: Inside = no_regions) -> Operator:
-    """What a node's operator means. A Problem where it is not known, or has other attributes."""
-    name = spelling(operation).removeprefix(PREFIX)
-    found = OPERATORS.get(name)
-    version = version_of(operation, module)
-    if found is None:
-        domain, _, short = name.rpartition(".")
-        where = f"of the domain {domain} " if domain else ""
-        raise Problem(f"operator {short} {where}is not known", kind="unsupported",
-                      help="tosaic has no class for it in lowering/dialects/onnx; an operator of your own: tosaic.custom")
-    return found(operation, version, inside)
 
 
 # ---- calls -----------------------------------------------------------------------------------------------------------

@@ -1,7 +1,28 @@
-"""The table of ONNX's operators, filled: each module beside this one adds those of its kind."""
+"""The table of ONNX's operators, filled: each module beside this one adds those of its kind; and what a node's operator
+means."""
 from __future__ import annotations
 
+from ....runtime.errors import Problem
+from ...graph.foreign import spelling
+from ...graph.graph import Module, Operation
 from . import arithmetic, constants  # noqa: F401
-from .operator import OPERATORS
+from .custom_operator import CustomOperator, is_custom
+from .node import PREFIX, version_of
+from .operator import OPERATORS, Inside, Operator, no_regions
 
-__all__ = ["OPERATORS"]
+__all__ = ["OPERATORS", "operator_of"]
+
+
+def operator_of(operation: Operation, module: Module, inside: Inside = no_regions) -> Operator:
+    """What a node's operator means. A Problem where it is not known, or has other attributes."""
+    name = spelling(operation).removeprefix(PREFIX)
+    found = OPERATORS.get(name)
+    version = version_of(operation, module)
+    if is_custom(operation, module):
+        return CustomOperator(operation, version, inside)
+    if found is None:
+        domain, _, short = name.rpartition(".")
+        where = f"of the domain {domain} " if domain else ""
+        raise Problem(f"operator {short} {where}is not known", kind="unsupported",
+                      help=f'give it a class of your own: @tosaic.custom("{domain}", "{short}")')
+    return found(operation, version, inside)

@@ -13,9 +13,9 @@ import numpy as np
 from ....runtime.errors import Problem
 from ...dialects.data import Datum, TensorSequence, Text, described
 from ...dialects.emitter import Emitter
-from ...dialects.onnx import operators  # noqa: F401  fills the table
 from ...dialects.onnx.node import CONSTANT, NO_VALUE, label
-from ...dialects.onnx.operator import ERRORS, Operator, interpreted, lowered, operator_of
+from ...dialects.onnx.operator import ERRORS, Operator, interpreted, lowered
+from ...dialects.onnx.operators import operator_of
 from ...dialects.tf.types import shapes_can_be_equal
 from ...graph.foreign import find, spelling
 from ...graph.graph import Block, Function, Module, Operation, Value
