@@ -1,4 +1,5 @@
-"""The types in which formulas compute: half floats in f32, rounded once at the end, narrow integers in i32."""
+"""The types in which formulas compute: half floats in f32, rounded once at the end, narrow integers in i32, the others without
+a sign in i64, where sums and products of ui64 are the same bits."""
 from __future__ import annotations
 
 import inspect
@@ -6,7 +7,7 @@ from collections.abc import Sequence
 
 from ...runtime.errors import Problem
 from ..graph.graph import Value
-from ..graph.types import F32, I1, I32, ElementType
+from ..graph.types import F32, I1, I32, I64, ElementType
 from .term import PRECISIONS, Function, Term
 from .tosa_builder import TosaBuilder, is_narrow
 
@@ -16,7 +17,7 @@ def working_type(element: ElementType, integers: bool, floats: bool) -> ElementT
     if floats and element.is_float:
         return element if element in PRECISIONS else F32
     if integers and element.is_integer:
-        return I32 if is_narrow(element) else element
+        return I32 if is_narrow(element) else I64 if element.kind == "unsigned" else element
     kinds = " or ".join(kind for kind, wanted in (("floats", floats), ("integers", integers)) if wanted)
     raise Problem(f"it takes {kinds}, not {element}", kind="type")
 

@@ -1,22 +1,28 @@
-"""Arithmetic on elements, with NumPy's broadcasting: Add, Sub, Mul, Div, Neg, Abs, Min, Max, Sum, Mean.
+"""Arithmetic on elements, with NumPy's broadcasting: Add, Sub, Mul, Div, Mod, Pow, Neg, Abs, Sign, Min, Max, Sum, Mean, Clip.
 
 Before version 7 the second operand was broadcast from an `axis`, where the node said `broadcast`.
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import reduce
 
 import numpy as np
 
 from ....runtime.errors import Problem
-from ...formulas.division import divided, truncated_quotient
-from ...formulas.term import Function, Term, absolute, maximum, minimum
+from ...formulas.division import divided, float_remainder, floored_remainder, integer_remainder, truncated_quotient
+from ...formulas.powers import integer_power, real_power
+from ...formulas.rounding import sign
+from ...formulas.term import Function, Term, absolute, maximum, minimum, select
 from ...formulas.working_types import evaluated
 from ...graph.graph import Value
-from ...graph.types import Array
+from ...graph.types import F32, UI64, Array
 from ..emitter import Emitter
 from .operator import Ints, Operator, operator
+
+TOP = -(1 << 63)
+"""The bit by which numbers without a sign of 64 bits and those with one have the same order."""
 
 
 class Binary(Operator):
@@ -31,6 +37,10 @@ class Binary(Operator):
             return 0
         return rank - other - (self.axis % rank if rank else 0)
 
+    def same_axes(self, e: Emitter, a: Value, b: Value) -> Value:
+        """The second operand, so that it broadcasts as NumPy has it."""
+        return e.reshape(b, (*b.tensor.dims, *(1,) * self.aligned(a.tensor.rank, b.tensor.rank)))
+
 
 def binary(name: str, function: Callable[[Array, Array], Array], formula: Function) -> None:
     """An operator that is a function of NumPy, and a formula of terms, of floats and integers."""
@@ -39,9 +49,8 @@ def binary(name: str, function: Callable[[Array, Array], Array], formula: Functi
             return function(a, b.reshape(b.shape + (1,) * self.aligned(a.ndim, b.ndim)))
 
         def lower(self, e: Emitter, a: Value, b: Value) -> Value:
-            b = e.reshape(b, (*b.tensor.dims, *(1,) * self.aligned(a.tensor.rank, b.tensor.rank)))
             same_elements(a, b)
-            return evaluated(formula, e, (a, b), integers=True)
+            return evaluated(formula, e, (a, self.same_axes(e, a, b)), integers=True)
     One.__name__ = One.__qualname__ = name
     operator(name)(One)
 
@@ -53,24 +62,104 @@ def same_elements(*operands: Value) -> None:
         raise Problem(f"its operands are of {' and '.join(sorted(found))}, one type is needed", kind="type")
 
 
+binary("Add", np.add, lambda a, b: a + b)
+binary("Sub", np.subtract, lambda a, b: a - b)
+binary("Mul", np.multiply, lambda a, b: a * b)
+
+
+# ---- quotients and remainders --------------------------------------------------------------------------------------------
 def quotient(a: Array, b: Array) -> Array:
     """Of integers rounded toward zero; by zero it is 0."""
-    if a.dtype.kind == "f" or a.dtype.kind not in "iu":
+    if a.dtype.kind not in "iu":
         return a / b
-    whole = np.abs(a) // np.where(b == 0, 1, np.abs(b))
-    return np.asarray(np.where(b == 0, 0, np.where((a < 0) ^ (b < 0), -whole, whole)), a.dtype)
+    divisor = np.where(b == 0, np.ones_like(b), b)
+    whole = a // divisor
+    rest = a - whole * divisor
+    if a.dtype.kind == "i":
+        whole = whole + ((rest != 0) & ((a < 0) ^ (divisor < 0))).astype(a.dtype)
+    return np.asarray(np.where(b == 0, 0, whole), a.dtype)
+
+
+@operator("Div")
+class Div(Binary):
+    """Integers are rounded toward zero."""
+
+    def reference(self, a: Array, b: Array) -> Array:
+        return quotient(a, b.reshape(b.shape + (1,) * self.aligned(a.ndim, b.ndim)))
+
+    def lower(self, e: Emitter, a: Value, b: Value) -> Value:
+        same_elements(a, b)
+        formula = unsigned_quotient if a.tensor.element == UI64 else lowered_quotient
+        return evaluated(formula, e, (a, self.same_axes(e, a, b)), integers=True)
 
 
 def lowered_quotient(a: Term, b: Term) -> Term:
     return divided(a, b) if a.element.is_float else truncated_quotient(a, b)
 
 
-binary("Add", np.add, lambda a, b: a + b)
-binary("Sub", np.subtract, lambda a, b: a - b)
-binary("Mul", np.multiply, lambda a, b: a * b)
-binary("Div", quotient, lowered_quotient)
+def below(a: Term, b: Term) -> Term:
+    """Whether a is less than b, both i64 that stand for numbers without a sign."""
+    return (a ^ a.term(TOP)) < (b ^ b.term(TOP))
 
 
+def unsigned_quotient(a: Term, b: Term) -> Term:
+    """Of numbers without a sign in i64: the quotient of half of a, doubled, is at most one too small. A divisor with the
+    highest bit goes once or not at all."""
+    half = a.of(a.builder("logical_right_shift", *a.builder.same_rank(a.value, a.term(1).value)))
+    twice = truncated_quotient(half, select(b < 0, b.term(1), b)) << 1
+    found = twice + select(below(a - twice * b, b), a.term(0), 1)
+    return select(b < 0, select(below(a, b), a.term(0), 1), found)
+
+
+def remainder(a: Array, b: Array, truncates: bool) -> Array:
+    if a.dtype.kind not in "iu":
+        return np.asarray(np.fmod(a, b) if truncates else np.mod(a, b), a.dtype)
+    divisor = np.where(b == 0, np.ones_like(b), b)
+    return np.asarray(np.where(b == 0, 0, np.fmod(a, divisor) if truncates else np.mod(a, divisor)), a.dtype)
+
+
+@operator("Mod")
+class Mod(Operator):
+    """With the sign of the divisor, as in Python; with `fmod` that of the dividend, as in C, which floats must have."""
+    fmod: int = 0
+
+    def reference(self, a: Array, b: Array) -> Array:
+        return remainder(a, b, bool(self.fmod))
+
+    def lower(self, e: Emitter, a: Value, b: Value) -> Value:
+        same_elements(a, b)
+        if a.tensor.element.is_float:
+            if not self.fmod:
+                raise Problem("floats have a remainder with fmod = 1 alone", kind="attribute")
+            return evaluated(float_remainder, e, (a, b))
+        if a.tensor.element == UI64:
+            return evaluated(lambda x, y: x - unsigned_quotient(x, y) * y, e, (a, b), integers=True)
+        return evaluated(integer_remainder if self.fmod else floored_remainder, e, (a, b), integers=True)
+
+
+@operator("Pow")
+class Pow(Binary):
+    """The result has the type of the base; the exponent may have another."""
+
+    def reference(self, a: Array, b: Array) -> Array:
+        b = b.reshape(b.shape + (1,) * self.aligned(a.ndim, b.ndim))
+        if a.dtype.kind in "iu" and b.dtype.kind in "iu":
+            return np.asarray(np.where(b < 0, np.power(a.astype(np.float64), b.astype(np.float64)).astype(a.dtype),
+                                       np.power(a, np.abs(b).astype(a.dtype))), a.dtype)
+        return np.asarray(np.power(a.astype(np.float64), b.astype(np.float64)) if a.dtype.kind in "iu" else
+                          np.power(a, b.astype(a.dtype)), a.dtype)
+
+    def lower(self, e: Emitter, a: Value, b: Value) -> Value:
+        b, element = self.same_axes(e, a, b), a.tensor.element
+        dims = np.broadcast_shapes(a.tensor.dims, b.tensor.dims)
+        if element.is_integer and b.tensor.element.is_integer:
+            return e.broadcast_to(integer_power(e, a, b), dims)
+        working = F32 if element.is_integer else element
+        found = real_power(e, e.cast(a, working), e.cast(b, working))
+        return e.broadcast_to(e.cast(found, element), dims)
+
+
+# ---- one operand ---------------------------------------------------------------------------------------------------------
 def unary(name: str, function: Callable[[Array], Array], formula: Function, integers: bool = False) -> None:
     """An operator of one tensor."""
     class One(Operator):
@@ -86,33 +175,53 @@ def unary(name: str, function: Callable[[Array], Array], formula: Function, inte
 
 
 unary("Neg", np.negative, lambda x: -x, integers=True)
-unary("Abs", np.abs, absolute, integers=True)
+unary("Abs", np.abs, lambda x: absolute(x), integers=True)
 
 
-def variadic(name: str, function: Callable[[Array, Array], Array], formula: Function) -> None:
+@operator("Sign")
+class Sign(Operator):
+    def reference(self, x: Array) -> Array:
+        return np.asarray(np.sign(x), x.dtype)
+
+    def lower(self, e: Emitter, x: Value) -> Value:
+        if x.tensor.element.kind == "unsigned":
+            return evaluated(lambda a: select(a.equals(0), a.term(0), 1), e, (x,), integers=True)
+        return evaluated(sign, e, (x,), integers=True)
+
+
+# ---- any number of operands ----------------------------------------------------------------------------------------------
+class Variadic(Operator):
     """An operator of one tensor or more, two after two."""
-    class One(Operator):
-        consumed_inputs: Ints = ()
+    consumed_inputs: Ints = ()
 
+
+def ordered(formula: Function) -> Function:
+    """A formula of an order, of i64 that stand for numbers without a sign."""
+    def of_bits(a: Term, b: Term) -> Term:
+        return formula(a ^ a.term(TOP), b ^ b.term(TOP)) ^ a.term(TOP)
+    return of_bits
+
+
+def variadic(name: str, function: Callable[[Array, Array], Array], formula: Function, of_order: bool = False) -> None:
+    class One(Variadic):
         def reference(self, first: Array, *others: Array) -> Array:
             return reduce(function, others, first)
 
         def lower(self, e: Emitter, first: Value, *others: Value) -> Value:
             same_elements(first, *others)
-            return reduce(lambda a, b: evaluated(formula, e, (a, b), integers=True), others, first)
+            chosen = ordered(formula) if of_order and first.tensor.element == UI64 else formula
+            return reduce(lambda a, b: evaluated(chosen, e, (a, b), integers=True), others, first)
     One.__name__ = One.__qualname__ = name
     operator(name)(One)
 
 
-variadic("Min", np.minimum, minimum)
-variadic("Max", np.maximum, maximum)
+variadic("Min", np.minimum, minimum, of_order=True)
+variadic("Max", np.maximum, maximum, of_order=True)
 variadic("Sum", np.add, lambda a, b: a + b)
 
 
 @operator("Mean")
-class Mean(Operator):
-    consumed_inputs: Ints = ()
-
+class Mean(Variadic):
     def reference(self, first: Array, *others: Array) -> Array:
         return np.asarray(reduce(np.add, others, first) / np.asarray(1 + len(others), first.dtype), first.dtype)
 
@@ -123,3 +232,48 @@ class Mean(Operator):
             total = reduce(lambda a, b: a + b, terms)
             return divided(total, total.term(len(terms)))
         return evaluated(mean, e, (first, *others))
+
+
+# ---- between bounds ------------------------------------------------------------------------------------------------------
+@operator("Clip")
+class Clip(Operator):
+    """Bounds were attributes before version 11; one that is left out is none. The greater bound wins where they cross."""
+    min: float | None = None
+    max: float | None = None
+    consumed_inputs: Ints = ()
+
+    def reference(self, x: Array, low: Array | None = None, high: Array | None = None) -> Array:
+        least = low if low is not None and low.size else self.min
+        most = high if high is not None and high.size else self.max
+        found = x if least is None else np.maximum(x, np.asarray(least, x.dtype))
+        return np.asarray(found if most is None else np.minimum(found, np.asarray(most, x.dtype)), x.dtype)
+
+    def lower(self, e: Emitter, x: Value, low: Value | None = None, high: Value | None = None) -> Value:
+        element = x.tensor.element
+        bounds = [self.bound(e, x, given, own) for given, own in ((low, self.min), (high, self.max))]
+        if (clamped := self.clamped(e, x, bounds)) is not None:
+            return clamped
+        for bound, formula in zip(bounds, (maximum, minimum)):
+            if bound is not None:
+                chosen = ordered(formula) if element == UI64 else formula
+                x = evaluated(chosen, e, (x, bound), integers=True)
+        return x
+
+    def bound(self, e: Emitter, x: Value, given: Value | None, own: float | None) -> Value | None:
+        if given is not None and given.tensor.size:
+            return e.reshape(given, ())
+        return None if own is None else e.constant(np.asarray(own, x.tensor.element.dtype), x.tensor.element)
+
+    def clamped(self, e: Emitter, x: Value, bounds: list[Value | None]) -> Value | None:
+        """TOSA's own operator, where both bounds are known, in order, and no NaN."""
+        element = x.tensor.element
+        if not (element.is_float or (element.kind == "signed" and element.bits < 32)) or not x.tensor.size:
+            return None
+        if any(b is not None and b.constant is None for b in bounds):
+            return None
+        number = float if element.is_float else int
+        ends = (-math.inf, math.inf) if element.is_float else (element.minimum, element.maximum)
+        least, most = (number(end if b is None or b.constant is None else b.constant.item()) for b, end in zip(bounds, ends))
+        if not least <= most or element.name == "f64":
+            return None
+        return e("clamp", x, min_val=least, max_val=most)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ....runtime.errors import Problem
 from ...graph.foreign import spelling
 from ...graph.graph import Module, Operation
-from . import arithmetic, constants  # noqa: F401
+from . import activations, arithmetic, comparisons, constants, functions  # noqa: F401
 from .custom_operator import CustomOperator, is_custom
 from .node import PREFIX, version_of
 from .operator import OPERATORS, Inside, Operator, no_regions

@@ -7,12 +7,12 @@ from .....runtime.errors import require
 from ....formulas.rounding import clamp
 from ....formulas.softmax import log_softmax, softmax
 from ....formulas.term import Term, absolute, exp, maximum, minimum, select
+from ....formulas.transcendental import expm1_below_half, log1p
 from ....graph.foreign import number
 from ....graph.graph import Operation, Value
 from ...emitter import Emitter
 from .formula import formula
 from .table import legalization
-from .transcendental import expm1_below_half, log1p
 
 SELU_SCALE, SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
 """Of G. Klambauer et al., Self-Normalizing Neural Networks, 2017."""
