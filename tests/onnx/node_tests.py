@@ -53,11 +53,19 @@ def judge(test: Any, engines: Sequence[Engine] = ENGINES) -> list[Verdict]:
     for engine in engines:
         verdicts = [judge_model(test, test.model, test.data_sets, engine)]
         inputs, outputs = test.data_sets[0]
-        if engine == "compiled" and len(inputs) > 1 and all(hasattr(value, "data_type") for value in inputs):
-            verdicts.append(judge_model(test, with_constants(test.model, inputs), [(inputs[:1], outputs)], engine))
+        tensors = [tensor_of(value) for value in inputs]
+        if engine == "compiled" and len(inputs) > 1 and None not in tensors:
+            verdicts.append(judge_model(test, with_constants(test.model, tensors), [(inputs[:1], outputs)], engine))
         order = ("wrong", "right", "refused")
         found.append(min(verdicts, key=lambda each: order.index(each.verdict)))
     return found
+
+
+def tensor_of(value: Any) -> Any:
+    """A test's input as a message; None where it is a sequence, or nothing."""
+    if hasattr(value, "data_type"):
+        return value
+    return numpy_helper.from_array(np.asarray(value)) if isinstance(value, np.ndarray | np.generic) else None
 
 
 def with_constants(model: Any, inputs: Sequence[Any]) -> Any:

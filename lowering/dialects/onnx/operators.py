@@ -5,7 +5,17 @@ from __future__ import annotations
 from ....runtime.errors import Problem
 from ...graph.foreign import spelling
 from ...graph.graph import Module, Operation
-from . import activations, arithmetic, comparisons, constants, functions  # noqa: F401
+from . import (  # noqa: F401
+    activations,
+    along_axis,
+    arithmetic,
+    casts,
+    comparisons,
+    constants,
+    contractions,
+    functions,
+    reductions,
+)
 from .custom_operator import CustomOperator, is_custom
 from .node import PREFIX, version_of
 from .operator import OPERATORS, Inside, Operator, no_regions

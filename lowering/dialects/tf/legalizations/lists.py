@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from .....runtime.errors import Problem
+from ....formulas.indexing import gathered, index
 from ....formulas.layout import part
 from ....graph.foreign import find, flag
 from ....graph.graph import Operation, Value
@@ -21,7 +22,6 @@ from ...emitter import Emitter, integers, known
 from ...tosa.layout import Concat
 from ..types import TensorFlowTensor
 from .constants import result_element
-from .indexing import gathered, index
 from .layout import require
 from .slicing import as_int
 from .table import legalization

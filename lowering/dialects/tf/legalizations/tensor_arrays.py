@@ -6,13 +6,13 @@ from __future__ import annotations
 import numpy as np
 
 from .....runtime.errors import Problem
+from ....formulas.indexing import gathered
 from ....graph.foreign import find
 from ....graph.graph import Operation, Value
 from ....graph.types import I32, ElementType, TensorType
 from ...data import Datum, ListOfTensors, described
 from ...emitter import Emitter, integers
 from .constants import result_element
-from .indexing import gathered
 from .lists import concatenated, element_at, scattered, split_rows, stacked_type, tensor_of, typed, with_element
 from .table import legalization
 
