@@ -105,8 +105,10 @@ def run(model: Any, arrays: Sequence[Any], engine: Engine) -> Any:
 
 
 def array_of(value: Any) -> Any:
-    """An array of a test's input or output; sequences, optionals and strings stay what they are."""
-    return numpy_helper.to_array(value) if hasattr(value, "data_type") else value
+    """An array of a test's input or output, numbers of four bits in bytes; sequences, optionals and strings stay what they are."""
+    array = numpy_helper.to_array(value) if hasattr(value, "data_type") else value
+    storage = {"int4": "int8", "uint4": "uint8"}.get(getattr(getattr(array, "dtype", None), "name", ""))
+    return array.astype(storage) if storage else array
 
 
 def difference(found: Sequence[Any], right: Sequence[Any], test: Any) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....runtime.errors import Problem
+from ...formulas.term import Term
 from ...graph.graph import Value
 from ...graph.types import (
     BF16,
@@ -30,6 +31,7 @@ from ...graph.types import (
     UI64,
     Array,
     ElementType,
+    TensorType,
 )
 from ..data import Datum
 from ..emitter import Emitter
@@ -80,15 +82,14 @@ def integers_of(x: Array, element: ElementType) -> Array:
 def cast(e: Emitter, x: Value, element: ElementType, saturate: bool) -> Value:
     """The same in TOSA."""
     if element in EIGHT_BITS:
-        if not saturate:
-            raise Problem("a conversion to floats of eight bits that does not saturate has no place in TOSA",
-                          kind="unsupported", help="let it saturate")
+        if not saturate or not x.tensor.size:
+            return e.cast(e.cast(x, F32), element)
         import ml_dtypes
         most = float(ml_dtypes.finfo(element.dtype).max)
-        wide = e.cast(x, F32)
-        return e("cast", e("clamp", wide, min_val=-most, max_val=most), to=element) if x.tensor.size else e.cast(x, element)
+        return e("cast", e("clamp", e.cast(x, F32), min_val=-most, max_val=most), to=element)
     if element in (I4, UI4):
-        raise Problem(f"a tensor of {element} has no place in TOSA", kind="unsupported", help="keep it in i8 or ui8")
+        low = Term(e, e.cast(x, I32)) & 15
+        return ((low ^ 8) - 8).cast(I8).value if element == I4 else low.cast(UI8).value
     if x.tensor.element.is_float and element.is_integer and element.bits < 32:
         return e.cast(e.cast(x, I32), element)
     if x.tensor.element.is_float and element == UI32:
@@ -121,13 +122,22 @@ class CastLike(Operator):
     saturate: int = 1
     round_mode: str = "up"
 
+    def element(self, name: str) -> ElementType:
+        """The element type of the second operand: of four bits where the file says so, because these are stored in bytes."""
+        declared = self.operation.operands[1].type
+        if isinstance(declared, TensorType) and declared.element in (I4, UI4):
+            return declared.element
+        if name not in BY_STORAGE:
+            raise Problem(f"{name} has no place in TOSA", kind="unsupported")
+        return BY_STORAGE[name]
+
     def reference(self, x: Array, like: Array) -> Array:
-        return converted(x, BY_STORAGE[like.dtype.name], bool(self.saturate))
+        return converted(x, self.element(like.dtype.name), bool(self.saturate))
 
     def lower(self, e: Emitter, x: Value, like: Datum) -> Value:
         if not isinstance(like, Value):
             raise Problem("the type of strings is not one to compute with", kind="unsupported")
-        return cast(e, x, like.tensor.element, bool(self.saturate))
+        return cast(e, x, self.element(like.tensor.element.storage), bool(self.saturate))
 
 
 @operator("BitCast")

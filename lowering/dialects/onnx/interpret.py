@@ -12,7 +12,7 @@ import numpy as np
 from ....runtime.errors import Problem
 from ...graph.foreign import find, spelling
 from ...graph.graph import Block, Module, Operation, Value
-from ...graph.types import TensorType
+from ...graph.types import Array, TensorType
 from .node import CONSTANT, NO_VALUE, label
 from .operator import interpreted
 from .operators import operator_of
@@ -34,12 +34,18 @@ def checked(datum: Any, value: Value) -> Any:
     """An argument, held against its type."""
     if not isinstance(value.type, TensorType):
         return datum
-    array = np.asarray(datum)
+    array = in_bytes(np.asarray(datum))
     known = value.type.shape is None or (len(value.type.shape) == array.ndim and all(
         n is None or n == m for n, m in zip(value.type.shape, array.shape)))
     if array.dtype != value.type.element.dtype or not known:
         raise Problem(f"input {value.name} is {value.type}, not {array.dtype}{list(array.shape)}", kind="argument")
     return array
+
+
+def in_bytes(array: Array) -> Array:
+    """Numbers of four bits as they are stored here, one in a byte."""
+    storage = {"int4": "int8", "uint4": "uint8"}.get(array.dtype.name)
+    return array if storage is None else array.astype(storage)
 
 
 def run_block(module: Module, block: Block, scope: Scope) -> tuple[Any, ...]:

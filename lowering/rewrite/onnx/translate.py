@@ -19,7 +19,7 @@ from ...dialects.onnx.operators import operator_of
 from ...dialects.tf.types import shapes_can_be_equal
 from ...graph.foreign import find, spelling
 from ...graph.graph import Block, Function, Module, Operation, Value
-from ...graph.types import BY_STORAGE, TensorType, Type
+from ...graph.types import BY_STORAGE, I4, I8, UI4, UI8, TensorType, Type
 from ...text.printed_position import printed_position
 from ..fold_convolutions import fold_convolutions
 from ..prune import prune
@@ -28,6 +28,8 @@ Scope = dict[Value, Datum]
 EXPANDED_NODES = 100_000
 """Nodes that becoming TOSA may take beside those of the module: the body of a loop is translated until it is known what it
 changes. Each takes about 30 microseconds."""
+IN_BYTES = {I4: I8, UI4: UI8}
+"""Numbers of four bits are stored one in a byte, and are bytes in TOSA: its own i4 has no -8."""
 MOST_COMPUTED = 1 << 12
 """Integers in the operands of a node that is computed when compiling: arithmetic on shapes, and indices."""
 
@@ -69,7 +71,8 @@ class Translation:
         if isinstance(declared, TensorType) and not (declared.element == type.element and
                                                      shapes_can_be_equal(declared.shape, type.shape)):
             raise Problem(f"input {argument.name} is {declared}, not {type}", kind="argument")
-        return self.emitter.blocks[0].argument(type, argument.name, argument.position)
+        stored = TensorType(type.shape, IN_BYTES.get(type.element, type.element))
+        return self.emitter.blocks[0].argument(stored, argument.name, argument.position)
 
     def result(self, datum: Datum, number: int) -> Value:
         if not isinstance(datum, Value):
@@ -109,7 +112,8 @@ class Translation:
             return [None]
         value = find(operation, "value")
         if name == CONSTANT and hasattr(value, "array"):
-            return [self.emitter.constant(value.array, value.type.element)]
+            element = value.type.element
+            return [self.emitter.constant(value.array, IN_BYTES.get(element, element))]
 
         def inside(number: int, arguments: Sequence[Datum]) -> Sequence[Datum]:
             region = operation.regions[number]
@@ -183,5 +187,5 @@ def check_declared(value: Value, datum: Datum) -> None:
     if not isinstance(declared, TensorType) or not isinstance(datum, Value):
         return
     found = datum.tensor
-    if found.element != declared.element or not shapes_can_be_equal(declared.shape, found.shape):
+    if found.element != IN_BYTES.get(declared.element, declared.element) or not shapes_can_be_equal(declared.shape, found.shape):
         raise Problem(f"{value.name} is declared as {declared}, for these inputs it is {found}", kind="shape")
