@@ -11,7 +11,7 @@ from functools import reduce
 import numpy as np
 
 from ....runtime.errors import Problem
-from ...formulas.division import divided, float_remainder, floored_remainder, integer_remainder, truncated_quotient
+from ...formulas.division import divided, float_remainder, floored_remainder, integer_remainder, is_below, truncated_quotient
 from ...formulas.powers import integer_power, real_power
 from ...formulas.rounding import sign
 from ...formulas.term import Function, Term, absolute, maximum, minimum, select
@@ -120,7 +120,7 @@ def remainder(a: Array, b: Array, truncates: bool) -> Array:
 
 @operator("Mod")
 class Mod(Operator):
-    """With the sign of the divisor, as in Python; with `fmod` that of the dividend, as in C, which floats must have."""
+    """With the sign of the divisor, as in Python; with `fmod` that of the dividend, as in C."""
     fmod: int = 0
 
     def reference(self, a: Array, b: Array) -> Array:
@@ -129,12 +129,16 @@ class Mod(Operator):
     def lower(self, e: Emitter, a: Value, b: Value) -> Value:
         same_elements(a, b)
         if a.tensor.element.is_float:
-            if not self.fmod:
-                raise Problem("floats have a remainder with fmod = 1 alone", kind="attribute")
-            return evaluated(float_remainder, e, (a, b))
+            return evaluated(float_remainder if self.fmod else floored_rest, e, (a, b))
         if a.tensor.element == UI64:
             return evaluated(lambda x, y: x - unsigned_quotient(x, y) * y, e, (a, b), integers=True)
         return evaluated(integer_remainder if self.fmod else floored_remainder, e, (a, b), integers=True)
+
+
+def floored_rest(x: Term, y: Term) -> Term:
+    """The remainder of floats with the sign of the divisor."""
+    rest = float_remainder(x, y)
+    return select(is_below(rest, y), rest + y, rest)
 
 
 @operator("Pow")

@@ -78,24 +78,26 @@ class Not(Operator):
 
 @operator("BitShift")
 class BitShift(Operator):
-    """Of numbers without a sign; by their width or more nothing stays."""
+    """By the width of a number or more nothing stays but the sign; a negative distance is as far as that."""
     direction: str
 
     def reference(self, x: Array, by: Array) -> Array:
         width = 8 * x.dtype.itemsize
         shift = np.left_shift if self.direction == "LEFT" else np.right_shift
-        inside = np.minimum(by, np.asarray(width - 1, by.dtype))
-        return np.asarray(np.where(by >= width, 0, shift(x, inside)), x.dtype)
+        is_beyond = (by >= width) | (by < 0)
+        found = shift(x, np.where(is_beyond, np.asarray(width - 1, by.dtype), by))
+        keeps_sign = x.dtype.kind == "i" and self.direction != "LEFT"
+        return np.asarray(found if keeps_sign else np.where(is_beyond, 0, found), x.dtype)
 
     def lower(self, e: Emitter, x: Value, by: Value) -> Value:
         if self.direction not in ("LEFT", "RIGHT"):
             raise Problem(f"the direction {self.direction} is not known", kind="attribute", help="LEFT or RIGHT")
-        if x.tensor.element.kind != "unsigned":
-            raise Problem(f"it takes numbers without a sign, not {x.tensor.element}", kind="type")
         same_elements(x, by)
         width = x.tensor.element.bits
         a, b = (Term(e, e.cast(v, I64)) for v in e.same_rank(x, by))
         beyond = (b >= width) | (b < 0)
+        if self.direction != "LEFT" and x.tensor.element.kind == "signed":
+            return e.cast((a >> select(beyond, b.term(width - 1), b)).value, x.tensor.element)
         inside = select(beyond, b.term(0), b)
         if self.direction == "LEFT":
             moved = a << inside

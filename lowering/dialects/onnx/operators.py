@@ -14,7 +14,11 @@ from . import (  # noqa: F401
     constants,
     contractions,
     functions,
+    gathering,
+    joining,
+    layout,
     reductions,
+    shapes,
 )
 from .custom_operator import CustomOperator, is_custom
 from .node import PREFIX, version_of

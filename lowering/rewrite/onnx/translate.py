@@ -187,5 +187,6 @@ def check_declared(value: Value, datum: Datum) -> None:
     if not isinstance(declared, TensorType) or not isinstance(datum, Value):
         return
     found = datum.tensor
-    if found.element != IN_BYTES.get(declared.element, declared.element) or not shapes_can_be_equal(declared.shape, found.shape):
+    element = IN_BYTES.get(declared.element, declared.element)
+    if found.element != element or not shapes_can_be_equal(declared.shape, found.shape):
         raise Problem(f"{value.name} is declared as {declared}, for these inputs it is {found}", kind="shape")
