@@ -13,10 +13,12 @@ from . import (  # noqa: F401
     comparisons,
     constants,
     contractions,
+    control_flow,
     functions,
     gathering,
     joining,
     layout,
+    recurrence,
     reductions,
     shapes,
 )
