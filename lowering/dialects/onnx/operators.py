@@ -20,6 +20,7 @@ from . import (  # noqa: F401
     layout,
     recurrence,
     reductions,
+    resize,
     shapes,
 )
 from .custom_operator import CustomOperator, is_custom
