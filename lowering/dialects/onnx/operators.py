@@ -14,6 +14,7 @@ from . import (  # noqa: F401
     constants,
     contractions,
     control_flow,
+    convolutions,
     functions,
     gathering,
     joining,
