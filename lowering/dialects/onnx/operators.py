@@ -19,9 +19,11 @@ from . import (  # noqa: F401
     gathering,
     joining,
     layout,
+    losses,
     recurrence,
     reductions,
     resize,
+    sequences,
     shapes,
 )
 from .custom_operator import CustomOperator, is_custom
