@@ -63,8 +63,13 @@ class Emission:
         if any(a.kind != "value" for a in atoms):
             return None
         items = self.needed([a.key for a in atoms])
-        pure = all(i.loop is None and i.bit == TRUE and not any(isinstance(r, Effect) for r in i.reads) for i in items)
-        return (loop.again, items) if pure else None
+        pure = all(i.loop is None and i.bit == TRUE and not has_effect(i) for i in items)
+        return (loop.again, items) if pure and not any(map(self.acts_at_the_end, self.rest())) else None
+
+    def acts_at_the_end(self, item: Item) -> bool:
+        """Whether an item has an effect in the last iteration, too, behind which a loop that tests first does nothing."""
+        bits = self.f.bits
+        return has_effect(item) and bits.conjunction(self.care, item.bit, bits.negation(self.loop.again)) != FALSE
 
     def needed(self, values: Sequence[Hashable]) -> list[Item]:
         """The items of an iteration that some values need, in order; Merges that the loop carries need none."""
@@ -219,6 +224,11 @@ class Emission:
             return before if found is None else found
         live = f.bits.restrict(f.live.all_live(exit), self.care)
         return f.selected(live, found, before, known)
+
+
+def has_effect(item: Item) -> bool:
+    """Whether it is one of those that must stay in order."""
+    return any(isinstance(r, Effect) for r in item.reads)
 
 
 def is_exit(slot: Hashable) -> bool:
