@@ -3,7 +3,8 @@
 What it carries: for a Merge of an Enter and a Source that is live in every iteration, the Merge; for other Sources, their value
 and, where they differ, their bit; for each Exit, the last value that came out; whether this is the first iteration, where that
 matters. The loop is a do-while, carried by a bool that says whether another iteration follows; where the condition needs only
-what the loop carries, and the Exits give what it carries, it is turned into a while loop, which is what TensorFlow's own is.
+what the loop carries, the Exits give what it carries, and nothing has an effect in the last iteration, it is turned into a
+while loop, which is what TensorFlow's own is.
 """
 from __future__ import annotations
 
@@ -52,8 +53,8 @@ class Emission:
 
     # ---- while: the condition first ----------------------------------------------------------------------------------
     def closure(self) -> tuple[Bit, list[Item]] | None:
-        """The condition, and the items that compute it, where it needs nothing but what is carried, and the Exits give what is
-        carried; None where the loop cannot be turned."""
+        """The condition, and the items that compute it, where it needs nothing but what is carried, the Exits give what is
+        carried, and nothing is lost with the rest of the last iteration; None where the loop cannot be turned."""
         bits, loop = self.f.bits, self.loop
         if len(loop.starts) != len(loop.sources) or loop.again in (FALSE, TRUE):
             return None
