@@ -13,7 +13,7 @@ import numpy as np
 from ....runtime.errors import Problem
 from ...formulas.layout import reversed_axis
 from ...graph.graph import Value
-from ...graph.types import I64, Array
+from ...graph.types import I1, I64, Array
 from ..control_flow import branch, loop
 from ..data import Datum, ListOfTensors, described
 from ..emitter import Emitter
@@ -35,14 +35,30 @@ def scalar(x: Any) -> Any:
 
 @operator("If")
 class If(Operator):
-    """Regions: else_branch, then_branch."""
+    """Regions: else_branch, then_branch. One that cannot be computed for these shapes, while nothing says that it is taken,
+    ends the run if it is: a model for two sampling rates has a network for each."""
 
     def reference(self, condition: Array) -> tuple[Any, ...]:
         return tuple(self.inside(int(bool(scalar(condition))), []))
 
     def lower(self, e: Emitter, condition: Value) -> tuple[Datum, ...]:
-        found = branch(e, e.reshape(condition, ()), lambda: self.inside(1, []), lambda: self.inside(0, []))
-        return tuple(found)
+        one = e.cast(e.reshape(condition, ()), I1)
+        wrong: list[int] = []
+
+        def side(number: int) -> Sequence[Datum]:
+            try:
+                return self.inside(number, [])
+            except Problem as problem:
+                wrong.extend([number] * (problem.kind == "shape"))
+                raise
+        try:
+            return tuple(branch(e, one, lambda: side(1), lambda: side(0)))
+        except Problem as problem:
+            if not wrong or one.constant is not None:
+                raise
+            taken = one if wrong[-1] == 0 else e("logical_not", one)
+            e.check(taken, f"a branch that cannot be computed for these shapes is taken: {problem.message}")
+            return tuple(self.inside(1 - wrong[-1], []))
 
 
 Step = Callable[[Value, Sequence[Datum]], tuple[Value | None, Sequence[Datum], Sequence[Value]]]
