@@ -5,16 +5,78 @@ and the input cropped where that is not enough.
 """
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
 
 from ...runtime.errors import Problem
+from ...runtime.records import dataclass
 from ..graph.graph import Value
+from .layout import every
 from .tosa_builder import TosaBuilder
 
-Pads = list[tuple[int, int]]
+Pads = Sequence[tuple[int, int]]
 """Before and behind each spatial axis."""
+Ints = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One number for each spatial axis; `pads` before and behind it."""
+    kernel: Ints
+    strides: Ints
+    dilations: Ints
+    pads: Pads
+
+    @property
+    def spatial(self) -> int:
+        return len(self.kernel)
+
+    @property
+    def reach(self) -> Ints:
+        return reach(self.kernel, self.dilations)
+
+    @property
+    def flat_pads(self) -> Ints:
+        """As TOSA's operators have them."""
+        return tuple(n for pair in self.pads for n in pair)
+
+    def along(self, axis: int) -> Window:
+        """A window that stands as this one along one of its axes, and on single elements along the others."""
+        def one(numbers: Ints) -> Ints:
+            return tuple(n if d == axis else 1 for d, n in enumerate(numbers))
+        pads = [pair if d == axis else (0, 0) for d, pair in enumerate(self.pads)]
+        return Window(one(self.kernel), one(self.strides), one(self.dilations), pads)
+
+    def with_pads(self, pads: Pads) -> Window:
+        return Window(self.kernel, self.strides, self.dilations, pads)
+
+    def of_plane(self) -> Window:
+        """A window along one axis as one of an image that has one row."""
+        if self.spatial != 1:
+            return self
+        return Window((1, *self.kernel), (1, *self.strides), (1, *self.dilations), ((0, 0), *self.pads))
+
+    def places(self, extents: Sequence[int]) -> Ints:
+        """How many places it has in an input of these spatial extents."""
+        return tuple((n + sum(pair) - k) // s + 1 for n, pair, k, s in zip(extents, self.pads, self.reach, self.strides))
+
+    def placed(self, e: TosaBuilder, x: Value) -> tuple[Value, Window]:
+        """The input and the window, so that the last place ends where they end."""
+        x, pads = fitted(e, x, self.pads, self.reach, self.strides)
+        return x, self.with_pads(pads)
+
+    def taps(self, e: TosaBuilder, x: Value) -> list[tuple[Ints, Value]]:
+        """Each place in the kernel, and what all windows see there, of an input that is padded."""
+        counts = [(n - k) // s + 1 for n, k, s in zip(x.tensor.dims[1:], self.reach, self.strides)]
+        found = []
+        for place in itertools.product(*map(range, self.kernel)):
+            seen = x
+            for axis, (p, d, count, s) in enumerate(zip(place, self.dilations, counts, self.strides), 1):
+                seen = every(e, seen, axis, p * d, count, s)
+            found.append((place, seen))
+        return found
 
 
 def reach(kernel: Sequence[int], dilations: Sequence[int]) -> tuple[int, ...]:
@@ -44,3 +106,9 @@ def window_padded(e: TosaBuilder, x: Value, pads: Pads, value: float) -> Value:
     element = x.tensor.element
     flat = [0, 0, *(n for pair in pads for n in pair), 0, 0]
     return e("pad", x, e.shape(flat), e.constant(np.full(1, value, element.dtype), element))
+
+
+def same_pads(extent: int, reach: int, stride: int) -> tuple[int, int]:
+    """The padding with which a window has a place for each step; the odd one stands behind."""
+    total = max((-(-extent // stride) - 1) * stride + reach - extent, 0)
+    return total // 2, total - total // 2

@@ -11,10 +11,10 @@ from .....runtime.errors import Problem
 from ....graph.foreign import flag, number
 from ....graph.graph import Operation, Value
 from ....graph.types import F32
+from ...convolutions import accumulator
 from ...data import Datum, Text
 from ...emitter import Emitter
 from ...tosa.product_types import CONVOLUTIONS
-from .convolutions import accumulator
 from .table import legalization
 from .windows import channels_first
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from .....runtime.errors import Problem
 from .....runtime.records import dataclass
-from ....formulas.windows import Pads
+from ....formulas.windows import Ints, Pads, Window, reach, same_pads
 from ....graph.foreign import find, string
 from ....graph.graph import Operation, Value
 from ...emitter import Emitter
@@ -51,13 +51,18 @@ class AxisOrder:
             raise Problem(f"{name} is {list(found)}: along batch and channels only 1 is known", kind="unsupported")
         return inner
 
+    def window(self, extents: Sequence[int], kernel: Ints, dilations: Ints) -> Window:
+        """The window over an input of these extents, as `strides` and `padding` have it."""
+        strides = self.numbers("strides")
+        return Window(kernel, strides, dilations, self.pads(extents, reach(kernel, dilations), strides))
+
     def pads(self, extents: Sequence[int], reach: Sequence[int], strides: Sequence[int]) -> Pads:
         """How the input is padded, for windows that reach so far."""
         match string(self.operation, "padding"):
             case "VALID":
                 return [(0, 0)] * self.spatial
             case "SAME":
-                return [same(n, k, s) for n, k, s in zip(extents, reach, strides)]
+                return [same_pads(n, k, s) for n, k, s in zip(extents, reach, strides)]
             case "EXPLICIT":
                 return self.explicit_pads()
             case other:
@@ -91,11 +96,3 @@ def integers(operation: Operation, name: str) -> tuple[int, ...]:
     if not all(isinstance(getattr(v, "value", None), int) for v in found):
         raise Problem(f"{name} must be a list of integers", kind="attribute")
     return tuple(int(v.value) for v in found)
-
-
-def same(extent: int, reach: int, stride: int) -> tuple[int, int]:
-    """The padding with which a window has a place for each step; the odd one stands behind."""
-    total = max((-(-extent // stride) - 1) * stride + reach - extent, 0)
-    return total // 2, total - total // 2
-
-
