@@ -61,7 +61,15 @@ def shapes_of(function: str, names: Sequence[str], inputs: Sequence[Any]) -> dic
     missing = next((name for name in names if name not in arrays), None)
     if missing is not None:
         raise Problem(f"input {missing} of {function} is missing", kind="argument", help=f"its inputs: {', '.join(names)}")
-    return {name: np.shape(arrays[name]) for name in names}
+    return {name: shape_of(function, name, arrays[name]) for name in names}
+
+
+def shape_of(function: str, name: str, value: Any) -> tuple[int, ...]:
+    """The shape of an argument; a Problem where it is no array."""
+    try:
+        return tuple(np.shape(value))
+    except ValueError:
+        raise Problem(f"input {name} of {function} is no array: its parts have other shapes", kind="argument") from None
 
 
 def named_shape(text: str) -> tuple[str, tuple[int, ...]]:

@@ -197,10 +197,10 @@ def difference(found: Path, right: Path) -> float:
     with np.load(found) as a, np.load(right) as b:
         if sorted(a.files) != sorted(b.files):
             return float("inf")
-        spans: dict[str, float] = {}
+        numbers: dict[str, list[np.ndarray]] = {}
         for key in b.files:
-            number = key.split("/")[1]
-            spans[number] = max(spans.get(number, 1e-30), float(np.ptp(b[key])) if b[key].size else 0.0)
+            numbers.setdefault(key.split("/")[1], []).append(b[key].reshape(-1))
+        spans = {number: max(float(np.ptp(np.concatenate(arrays))), 1e-30) for number, arrays in numbers.items()}
         return max((float(np.abs(a[k].astype(np.float64) - b[k]).max()) / spans[k.split("/")[1]]
                     if a[k].shape == b[k].shape else float("inf")) for k in b.files)
 

@@ -173,7 +173,8 @@ class Writer:
         counter = merges[0]
         if self.random.random() < 0.5:  # work before the test
             self.block(frame, self.random.randint(1, 4), depth)
-            counter = self.island("tf.AddV2", [counter, self.constant(1)])
+            if self.random.random() < 0.7:  # else each iteration gives what it was given, behind the last one, too
+                counter = self.island("tf.AddV2", [counter, self.constant(1)])
         limit = self.constant(self.random.randint(1, 4))
         test = self.island("tf.Less", [counter, limit], "tensor<i1>")
         condition, control = self.name("l"), self.name("c")
@@ -199,10 +200,20 @@ class Writer:
         for value, fades in zip(exits, fading):
             if fades:  # in TensorFlow what never arrives is not even dead: nothing may wait for it
                 continue
+            last = self.handed_on(value.name) if self.adds_in_loops and self.random.random() < 0.3 else value.name
             out, control = self.name("x"), self.name("c")
-            self.lines.append(f"{out}, {control} = tf_executor.Exit {value.name} : tensor<i32>")
+            self.lines.append(f"{out}, {control} = tf_executor.Exit {last} : tensor<i32>")
             results.append(Number(out, first.live))
         return results
+
+    def handed_on(self, value: str) -> str:
+        """The same value, from an island that adds it to the variable."""
+        out, copy, control = self.name(), self.name("o"), self.name("c")
+        self.lines += [f"{out}, {control} = tf_executor.island {{",
+                       f'  "tf.AssignAddVariableOp"(%v, {value}) : ({RESOURCE}, tensor<i32>) -> ()',
+                       f'  {copy} = "tf.Identity"({value}) : (tensor<i32>) -> tensor<i32>',
+                       f"  tf_executor.yield {copy} : tensor<i32>", "}"]
+        return out
 
 
 def random_graph(seed: int, size: int = 14, prepare: Callable[[Writer], None] | None = None) -> str:

@@ -21,8 +21,9 @@ from tosaic.runtime.interpreter import interpret as interpret_tosa
 from tosaic.runtime.variables import Context
 
 from .corpus import DATA, Case
-from .random_executor import random_graph
-from .ways import FIRST, INPUTS, arrays, in_executor
+from .random_executor import RESOURCE, random_graph
+from .ways import FIRST, INPUTS, arrays, in_executor, in_tosa
+from .ways import translated as translated_to_tosa
 
 SEEDS, NATIVE = range(48), range(0, 48, 8)
 
@@ -171,3 +172,49 @@ def test_a_value_that_goes_round_in_a_loop_is_there_behind_its_last_iteration(n:
     expected = list(map(int, interpret(Environment(module), "main", arguments)))  # type: ignore[arg-type]
     assert expected == [min(n - 1, 1), 7]
     assert list(map(int, interpret_tosa(tosa, tosa.function("main"), arguments))) == expected
+
+
+LAST_ITERATION = """func.func @main(%x: tensor<i32>, %y: tensor<i32>, %p: tensor<i1>, %q: tensor<i1>,
+    %v: RESOURCE) -> tensor<i32> {
+  %0 = tf_executor.graph {
+    %e, %ce = tf_executor.Enter %x frame "loop" : tensor<i32>
+    %s, %k, %cs = tf_executor.NextIteration.Source : tensor<i32>
+    %m, %i, %cm = tf_executor.Merge %e, %s : tensor<i32>
+    %limit, %cl = tf_executor.island(%cm) wraps "tf.Const"() <{value = dense<7> : tensor<i32>}> : () -> tensor<i32>
+    %less, %ct = tf_executor.island wraps "tf.Less"(%m, %limit) : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %go, %cg = tf_executor.LoopCond %less : (tensor<i1>) -> (tensor<i1>, !tf_executor.control)
+    %f, %t, %csw = tf_executor.Switch %m, %go : tensor<i32>
+    BODY
+    %one, %c1 = tf_executor.island(WAITS) wraps "tf.Const"() <{value = dense<1> : tensor<i32>}> : () -> tensor<i32>
+    %n, %cn = tf_executor.island wraps "tf.AddV2"(%t, %one) : (tensor<i32>, tensor<i32>) -> tensor<i32>
+    tf_executor.NextIteration.Sink[%k] %n : tensor<i32>
+    %out, %co = tf_executor.Exit %h : tensor<i32>
+    tf_executor.fetch %out : tensor<i32>
+  }
+  return %0 : tensor<i32>
+}""".replace("RESOURCE", RESOURCE)
+ADD = f'"tf.AssignAddVariableOp"(%v, VALUE) : ({RESOURCE}, tensor<i32>) -> ()'
+IDENTITY = '"tf.Identity"(%f) : (tensor<i32>) -> tensor<i32>'
+
+
+@pytest.mark.parametrize(("body", "added"), [
+    (f'''%a = tf_executor.island wraps {ADD.replace("VALUE", "%f")}
+    %h, %ch = tf_executor.island(%a) wraps {IDENTITY}''', lambda x: 7),
+    (f'''%h, %ch = tf_executor.island {{
+      {ADD.replace("VALUE", "%f")}
+      %b = {IDENTITY}
+      tf_executor.yield %b : tensor<i32>
+    }}''', lambda x: 7),
+    (f'''%w = tf_executor.island wraps {ADD.replace("VALUE", "%m")}
+    %h, %ch = tf_executor.island wraps {IDENTITY}''', lambda x: sum(range(x, 8))),
+    (f'''%w = tf_executor.island wraps {ADD.replace("VALUE", "%t")}
+    %h, %ch = tf_executor.island wraps {IDENTITY}''', lambda x: sum(range(x, 7))),
+], ids=["before the exit", "in the island of the exit", "in every iteration", "in all but the last"])
+def test_a_write_in_the_last_iteration_of_a_loop_is_one(body: str, added: Callable[[int], int]) -> None:
+    """A loop that tests first does nothing behind its test: this one writes there."""
+    waits = "%csw, %w" if "%w" in body else "%csw"
+    module = read_module(LAST_ITERATION.replace("BODY", body).replace("WAITS", waits))
+    verify(module)
+    tosa = translated_to_tosa(module)
+    for inputs in INPUTS:
+        assert in_tosa(tosa, inputs) == in_executor(module, inputs) == [7, FIRST + added(inputs[0])]

@@ -64,7 +64,7 @@ class GatherElements(Operator):
 
     def reference(self, x: Array, indices: Array) -> Array:
         axis = axis_of(self.axis, x.ndim)
-        places = list(np.indices(indices.shape, sparse=True))
+        places: list[Any] = list(np.indices(indices.shape, sparse=True))
         places[axis] = checked(indices, x.shape[axis])
         return np.asarray(x[tuple(places)])
 

@@ -161,13 +161,13 @@ class Trilu(Operator):
 
     def reference(self, x: Array, k: Array | None = None) -> Array:
         diagonal = 0 if k is None else int(np.asarray(k).reshape(()))
-        return np.asarray(np.where(self.mask(*x.shape[-2:], diagonal), x, np.zeros((), x.dtype)), x.dtype)
+        return np.asarray(np.where(self.mask(x.shape[-2], x.shape[-1], diagonal), x, np.zeros((), x.dtype)), x.dtype)
 
     def lower(self, e: Emitter, x: Value, k: Value | None = None) -> Value:
         if not x.tensor.size:
             return x
         diagonal = 0 if k is None else integers(k, "the diagonal")[0]
-        mask = e.constant(self.mask(*x.tensor.dims[-2:], diagonal))
+        mask = e.constant(self.mask(x.tensor.dims[-2], x.tensor.dims[-1], diagonal))
         return e("logical_and", *e.same_rank(x, mask)) if x.tensor.element == I1 else chosen(e, mask, x)
 
 

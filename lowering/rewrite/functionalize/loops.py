@@ -3,7 +3,8 @@
 What it carries: for a Merge of an Enter and a Source that is live in every iteration, the Merge; for other Sources, their value
 and, where they differ, their bit; for each Exit, the last value that came out; whether this is the first iteration, where that
 matters. The loop is a do-while, carried by a bool that says whether another iteration follows; where the condition needs only
-what the loop carries, and the Exits give what it carries, it is turned into a while loop, which is what TensorFlow's own is.
+what the loop carries, the Exits give what it carries, and nothing has an effect in the last iteration, it is turned into a
+while loop, which is what TensorFlow's own is.
 """
 from __future__ import annotations
 
@@ -52,8 +53,8 @@ class Emission:
 
     # ---- while: the condition first ----------------------------------------------------------------------------------
     def closure(self) -> tuple[Bit, list[Item]] | None:
-        """The condition, and the items that compute it, where it needs nothing but what is carried, and the Exits give what is
-        carried; None where the loop cannot be turned."""
+        """The condition, and the items that compute it, where it needs nothing but what is carried, the Exits give what is
+        carried, and nothing is lost with the rest of the last iteration; None where the loop cannot be turned."""
         bits, loop = self.f.bits, self.loop
         if len(loop.starts) != len(loop.sources) or loop.again in (FALSE, TRUE):
             return None
@@ -63,8 +64,13 @@ class Emission:
         if any(a.kind != "value" for a in atoms):
             return None
         items = self.needed([a.key for a in atoms])
-        pure = all(i.loop is None and i.bit == TRUE and not any(isinstance(r, Effect) for r in i.reads) for i in items)
-        return (loop.again, items) if pure else None
+        pure = all(i.loop is None and i.bit == TRUE and not has_effect(i) for i in items)
+        return (loop.again, items) if pure and not any(map(self.acts_at_the_end, self.rest())) else None
+
+    def acts_at_the_end(self, item: Item) -> bool:
+        """Whether an item has an effect in the last iteration, too, behind which a loop that tests first does nothing."""
+        bits = self.f.bits
+        return has_effect(item) and bits.conjunction(self.care, item.bit, bits.negation(self.loop.again)) != FALSE
 
     def needed(self, values: Sequence[Hashable]) -> list[Item]:
         """The items of an iteration that some values need, in order; Merges that the loop carries need none."""
@@ -219,6 +225,11 @@ class Emission:
             return before if found is None else found
         live = f.bits.restrict(f.live.all_live(exit), self.care)
         return f.selected(live, found, before, known)
+
+
+def has_effect(item: Item) -> bool:
+    """Whether it is one of those that must stay in order."""
+    return any(isinstance(r, Effect) for r in item.reads)
 
 
 def is_exit(slot: Hashable) -> bool:

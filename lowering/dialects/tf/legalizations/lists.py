@@ -13,17 +13,15 @@ import numpy as np
 
 from .....runtime.errors import Problem
 from ....formulas.indexing import gathered, index
-from ....formulas.layout import part
 from ....graph.foreign import find, flag
 from ....graph.graph import Operation, Value
 from ....graph.types import F32, I64, ElementType, TensorType
 from ...data import ListOfTensors
 from ...emitter import Emitter, integers, known
-from ...tosa.layout import Concat
+from ...tensor_lists import as_int, cut, element_at, element_of, list_of, tensor_of, with_element
 from ..types import TensorFlowTensor
 from .constants import result_element
 from .layout import require
-from .slicing import as_int
 from .table import legalization
 
 
@@ -55,19 +53,6 @@ def typed(items: ListOfTensors, operation: Operation, shape: Value | None = None
     return replace(items, element=found)
 
 
-def tensor_of(e: Emitter, items: ListOfTensors) -> Value:
-    """All elements together: zeros where none was set."""
-    return items.items if items.items is not None else e.zeros(items.type)
-
-
-def element_of(items: ListOfTensors, value: Value) -> ListOfTensors:
-    """The list, which a value of this type is put into."""
-    if items.element is None:
-        return replace(items, element=value.tensor)
-    require(items.element == value.type, f"a list of {items.element} cannot hold {value.type}")
-    return items
-
-
 # ---- making ----------------------------------------------------------------------------------------------------------
 @legalization("tf.TensorListReserve")
 def reserve(e: Emitter, operation: Operation, shape: Value, count: Value) -> ListOfTensors:
@@ -84,26 +69,10 @@ def from_tensor(e: Emitter, operation: Operation, x: Value, shape: Value) -> Lis
     return list_of(x)
 
 
-def list_of(x: Value) -> ListOfTensors:
-    """A tensor's rows."""
-    require(x.tensor.rank > 0, f"{x.type} has no rows to make a list of")
-    type = TensorType(x.tensor.dims[1:], x.tensor.element)
-    return ListOfTensors(x.tensor.dims[0], type, x if x.tensor.size else None)
-
-
 # ---- reading ---------------------------------------------------------------------------------------------------------
 @legalization("tf.TensorListGetItem")
 def get_item(e: Emitter, operation: Operation, items: ListOfTensors, place: Value, shape: Value) -> Value:
     return element_at(e, typed(items, operation, shape), place)
-
-
-def element_at(e: Emitter, items: ListOfTensors, place: Value) -> Value:
-    at = as_int(place)
-    require(items.count > 0 and (at is None or 0 <= at < items.count), f"element {at} of a list of {items.count} is read")
-    if items.items is None:
-        return e.zeros(TensorType(items.type.dims[1:], items.type.element))
-    return gathered(e, items.items, e.reshape(place, ()), 0) if at is None else e.reshape(
-        part(e, items.items, 0, at, at + 1), items.type.dims[1:])
 
 
 @legalization("tf.TensorListLength")
@@ -156,32 +125,6 @@ def set_item(e: Emitter, operation: Operation, items: ListOfTensors, place: Valu
     if flag(operation, "resize_if_index_out_of_bounds") and at is not None and at >= items.count:
         items = resized(e, items, at + 1)
     return with_element(e, items, place, value)
-
-
-def with_element(e: Emitter, items: ListOfTensors, place: Value, value: Value) -> ListOfTensors:
-    items, at = element_of(items, value), as_int(place)
-    require(items.count > 0 and (at is None or 0 <= at < items.count), f"element {at} of a list of {items.count} is set")
-    x = tensor_of(e, items)
-    if at is not None:
-        row = e.reshape(value, (1, *x.tensor.dims[1:]))
-        return items.with_items(e.concat([*cut(e, x, 0, at), row, *cut(e, x, at + 1, items.count)], 0))
-    columns = math.prod(x.tensor.dims[1:])
-    rows = e("scatter", e.reshape(x, (1, items.count, columns)), e.reshape(index(e, place), (1, 1)),
-             e.reshape(value, (1, 1, columns)))
-    return items.with_items(e.reshape(rows, x.tensor.dims))
-
-
-def cut(e: Emitter, x: Value, start: int, stop: int) -> list[Value]:
-    """Rows of x, as the parts that x was put together of: what is set element by element stays one CONCAT."""
-    made = e.definitions.get(x)
-    if made is None or not isinstance(made.op, Concat) or made.op.axis:
-        return [part(e, x, 0, start, stop)] if start < stop else []
-    found, first = [], 0
-    for operand in made.operands:
-        low, high = max(start - first, 0), min(stop - first, operand.tensor.dims[0])
-        found += [part(e, operand, 0, low, high)] if low < high else []
-        first += operand.tensor.dims[0]
-    return found
 
 
 @legalization("tf.TensorListPushBack")

@@ -17,6 +17,7 @@ from ....graph.foreign import find
 from ....graph.graph import Operation, Value
 from ....graph.types import I32, TensorType
 from ...emitter import Emitter, integers
+from ...tensor_lists import as_int
 from .layout import require
 from .table import legalization
 
@@ -64,10 +65,6 @@ def distance(e: Emitter, begin: Value, end: Value) -> int | None:
     """end - begin, if that is known when compiling."""
     (a, i), (b, j) = traced(e, begin), traced(e, end)
     return j - i if a is b else None
-
-
-def as_int(value: Value) -> int | None:
-    return None if value.constant is None else int(value.constant.item())
 
 
 # ---- taking parts ----------------------------------------------------------------------------------------------------

@@ -12,8 +12,9 @@ from ....graph.graph import Operation, Value
 from ....graph.types import I32, ElementType, TensorType
 from ...data import Datum, ListOfTensors, described
 from ...emitter import Emitter, integers
+from ...tensor_lists import element_at, tensor_of, with_element
 from .constants import result_element
-from .lists import concatenated, element_at, scattered, split_rows, stacked_type, tensor_of, typed, with_element
+from .lists import concatenated, scattered, split_rows, stacked_type, typed
 from .table import legalization
 
 
