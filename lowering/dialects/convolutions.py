@@ -1,18 +1,19 @@
 """Convolutions of images with the channels last, of any element type and in groups, as front doors emit them.
 
 Filters are [outputs, kernel ..., inputs], as TOSA has them. Element types that TOSA has no convolution for (integers) are
-products of matrices: what each window sees, by the filter.
+products of matrices: what each window sees, by the filter. With zero points (`zeros`) operands are i8, results i32.
 """
 from __future__ import annotations
 
 import math
 
 from ...runtime.errors import Problem
-from ..formulas.contractions import batched_product
+from ..formulas.contractions import Zeros, batched_product
 from ..formulas.layout import part, rearranged
+from ..formulas.quantization import centred
 from ..formulas.windows import Ints, Window, window_padded
 from ..graph.graph import Value
-from ..graph.types import ElementType
+from ..graph.types import I32, ElementType
 from .emitter import Emitter
 from .tosa.product_types import CONVOLUTIONS, PLAIN_CONVOLUTIONS, Table
 
@@ -27,11 +28,12 @@ def accumulator(table: Table, element: ElementType) -> ElementType:
     return table[element, element, element][-1]
 
 
-def convolution(e: Emitter, x: Value, filter: Value, window: Window, bias: Value | None = None) -> Value:
+def convolution(e: Emitter, x: Value, filter: Value, window: Window, bias: Value | None = None, zeros: Zeros | None = None
+                ) -> Value:
     """Every output channel from all input channels, in two or three dimensions."""
     x, window = window.placed(e, x)
-    if is_native(CONVOLUTIONS, x.tensor.element):
-        return emitted(e, f"conv{window.spatial}d", x, filter, window, CONVOLUTIONS, bias)
+    if zeros is not None or is_native(CONVOLUTIONS, x.tensor.element):
+        return emitted(e, f"conv{window.spatial}d", x, filter, window, CONVOLUTIONS, bias, zeros)
     padded = window_padded(e, x, window.pads, 0)
     seen = e.concat([tap for _, tap in window.taps(e, padded)], window.spatial + 1)
     outputs, *kernel, inputs = filter.tensor.dims
@@ -39,19 +41,25 @@ def convolution(e: Emitter, x: Value, filter: Value, window: Window, bias: Value
     return biased(e, batched_product(e, seen, matrix, x.tensor.element), bias)
 
 
-def depthwise(e: Emitter, x: Value, filter: Value, window: Window, bias: Value | None = None) -> Value:
+def depthwise(e: Emitter, x: Value, filter: Value, window: Window, bias: Value | None = None, zeros: Zeros | None = None
+              ) -> Value:
     """Each channel by its own filters, with a filter [kernel ..., channels, multiplier]."""
     x, window = window.placed(e, x)
-    if window.spatial == 2 and is_native(PLAIN_CONVOLUTIONS, x.tensor.element):
-        return emitted(e, "depthwise_conv2d", x, filter, window, PLAIN_CONVOLUTIONS, bias)
+    if window.spatial == 2 and (zeros is not None or is_native(PLAIN_CONVOLUTIONS, x.tensor.element)):
+        return emitted(e, "depthwise_conv2d", x, filter, window, PLAIN_CONVOLUTIONS, bias, zeros)
+    if zeros is not None:
+        x, filter = (centred(e, v, zero) for v, zero in zip((x, filter), zeros))
     return biased(e, weighed(e, window_padded(e, x, window.pads, 0), filter, window), bias)
 
 
-def emitted(e: Emitter, name: str, x: Value, filter: Value, window: Window, table: Table, bias: Value | None) -> Value:
+def emitted(e: Emitter, name: str, x: Value, filter: Value, window: Window, table: Table, bias: Value | None,
+            zeros: Zeros | None = None) -> Value:
     element = x.tensor.element
-    zero = e.zero_point(element)
-    return e(name, x, filter, zero if bias is None else bias, zero, zero, pad=window.flat_pads, stride=window.strides,
-             dilation=window.dilations, acc_type=accumulator(table, element))
+    result = element if zeros is None else I32
+    bias = e.zero_point(result) if bias is None else bias
+    return e(name, x, filter, bias, *(zeros or (e.zero_point(element), e.zero_point(element))), pad=window.flat_pads,
+             stride=window.strides, dilation=window.dilations,
+             acc_type=accumulator(table, element) if zeros is None else I32)
 
 
 def biased(e: Emitter, x: Value, bias: Value | None) -> Value:
@@ -71,22 +79,23 @@ def weighed(e: Emitter, x: Value, filter: Value, window: Window) -> Value:
 
 
 # ---- groups ------------------------------------------------------------------------------------------------------
-def grouped(e: Emitter, x: Value, filter: Value, window: Window, groups: int, bias: Value | None = None) -> Value:
+def grouped(e: Emitter, x: Value, filter: Value, window: Window, groups: int, bias: Value | None = None,
+            zeros: Zeros | None = None) -> Value:
     """As many groups of channels, each of which makes its part of the outputs."""
     outputs, *kernel, inputs = filter.tensor.dims
     if groups == 1:
-        return convolution(e, x, filter, window, bias)
+        return convolution(e, x, filter, window, bias, zeros)
     each = outputs // groups
     if inputs == 1:
         spatial = len(kernel)
         own = e.transpose(e.reshape(filter, (groups, each, *kernel)), (*range(2, spatial + 2), 0, 1))
-        return depthwise(e, x, own, window, bias)
+        return depthwise(e, x, own, window, bias, zeros)
     last = x.tensor.rank - 1
 
     def group(g: int) -> Value:
         own = None if bias is None else part(e, bias, 0, g * each, (g + 1) * each)
         return convolution(e, part(e, x, last, g * inputs, (g + 1) * inputs),
-                           part(e, filter, 0, g * each, (g + 1) * each), window, own)
+                           part(e, filter, 0, g * each, (g + 1) * each), window, own, zeros)
     return e.concat([group(g) for g in range(groups)], last)
 
 

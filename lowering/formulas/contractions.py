@@ -15,6 +15,9 @@ from ..graph.graph import Value
 from ..graph.types import I8, I32, ElementType
 from .tosa_builder import TosaBuilder, is_narrow
 
+Zeros = tuple[Value, Value]
+"""Zero points of both operands, of one element each."""
+
 
 def swapped(e: TosaBuilder, x: Value) -> Value:
     """The last two axes exchanged."""
@@ -22,7 +25,7 @@ def swapped(e: TosaBuilder, x: Value) -> Value:
     return e.transpose(x, (*range(rank - 2), rank - 1, rank - 2))
 
 
-def batched_product(e: TosaBuilder, a: Value, b: Value, element: ElementType) -> Value:
+def batched_product(e: TosaBuilder, a: Value, b: Value, element: ElementType, zeros: Zeros | None = None) -> Value:
     """[..., H, C] times [..., C, W], the leading axes broadcast, as elements of that type."""
     (*_, height, inner), (*_, rows, width) = a.tensor.dims, b.tensor.dims
     if inner != rows:
@@ -30,10 +33,10 @@ def batched_product(e: TosaBuilder, a: Value, b: Value, element: ElementType) ->
     batch = broadcast_batch(a, b)
     if math.prod(b.tensor.dims[:-2]) == 1:
         flat = e.reshape(a, (1, math.prod(batch) * height, inner))
-        return e.reshape(matrix_product(e, flat, e.reshape(b, (1, inner, width)), element), (*batch, height, width))
+        return e.reshape(matrix_product(e, flat, e.reshape(b, (1, inner, width)), element, zeros), (*batch, height, width))
     a, b = (e.broadcast_to(x, (*batch, *x.tensor.dims[-2:])) for x in (a, b))
     count = math.prod(batch)
-    found = matrix_product(e, e.reshape(a, (count, height, inner)), e.reshape(b, (count, inner, width)), element)
+    found = matrix_product(e, e.reshape(a, (count, height, inner)), e.reshape(b, (count, inner, width)), element, zeros)
     return e.reshape(found, (*batch, height, width))
 
 
@@ -45,14 +48,13 @@ def broadcast_batch(a: Value, b: Value) -> tuple[int, ...]:
         raise Problem(f"the batches of {a.type} and {b.type} do not broadcast", kind="shape") from None
 
 
-def matrix_product(e: TosaBuilder, a: Value, b: Value, element: ElementType) -> Value:
+def matrix_product(e: TosaBuilder, a: Value, b: Value, element: ElementType, zeros: Zeros | None = None) -> Value:
     """[N, H, C] times [N, C, W]."""
     own = a.tensor.element
     if own != b.tensor.element:
         raise Problem(f"a product of {own} and {b.tensor.element} is not known", kind="unsupported")
     if own.is_float or (own == I8 and element == I32):
-        zero = e.constant(np.zeros(1, own.dtype), own)
-        return e.cast(e("matmul", a, b, zero, zero), element)
+        return e.cast(e("matmul", a, b, *(zeros or (e.zero_point(own), e.zero_point(own)))), element)
     return e.cast(product_of_integers(e, a, b), element)
 
 

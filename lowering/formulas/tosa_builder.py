@@ -193,11 +193,12 @@ class TosaBuilder(ABC):
         return self("select", self("greater", self.splat(0, x), x), self("ceil", x), self("floor", x))
 
     def rescaled(self, x: Value, element: ElementType, input_unsigned: bool = False, output_unsigned: bool = False,
-                 input_zero: int = 0) -> Value:
-        """The same integers in another type, less `input_zero`."""
+                 input_zero: int = 0, output_zero: int = 0) -> Value:
+        """The same integers in another type, less `input_zero` and with `output_zero` more."""
         one, shift = self.constant(np.full(1, 1 << 30, np.int32)), self.constant(np.full(1, 30, np.int8))
-        zero = self.constant(np.full(1, input_zero, x.tensor.element.dtype), x.tensor.element)
-        return self("rescale", x, one, shift, zero, self.zero_point(element), to=element, scale32=True,
+        zeros = [self.constant(np.full(1, zero, t.dtype), t) for zero, t in
+                 ((input_zero, x.tensor.element), (output_zero, element))]
+        return self("rescale", x, one, shift, *zeros, to=element, scale32=True,
                     rounding_mode="SINGLE_ROUND", per_channel=False, input_unsigned=input_unsigned,
                     output_unsigned=output_unsigned)
 

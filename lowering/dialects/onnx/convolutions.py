@@ -20,11 +20,12 @@ from .operator import Ints, operator
 from .windows import Windowed, channels_first, channels_last, filter_last, spatial_axes
 
 
-@operator("Conv")
-class Conv(Windowed):
+class Grouped(Windowed):
+    """A convolution of images [N, C, spatial ...], as many groups of channels as the node says."""
     group: int = 1
 
-    def reference(self, x: Array, w: Array, b: Array | None = None) -> Array:
+    def sums(self, x: Array, w: Array) -> Array:
+        """Products of what windows see and filters, in float64; zeros stand in the padding."""
         n, channels, *extents = x.shape
         outputs, inputs, *kernel = w.shape
         self.check_groups(x.shape, w.shape)
@@ -35,7 +36,19 @@ class Conv(Windowed):
         spatial = len(kernel)
         inner = [1, *range(2 + spatial, 2 + 2 * spatial)]
         found = np.stack([np.tensordot(seen[:, g], filters[g], (inner, range(1, spatial + 2))) for g in range(group)], 1)
-        found = np.moveaxis(found, -1, 2).reshape(n, outputs, *places)
+        return np.moveaxis(found, -1, 2).reshape(n, outputs, *places)
+
+    def check_groups(self, x: Sequence[int], w: Sequence[int]) -> None:
+        require(len(x) == len(w) and len(x) > 2 and min(w) > 0 and self.group > 0 and x[1] == w[1] * self.group
+                and w[0] % self.group == 0,
+                f"an input of shape {list(x)} and a filter of shape {list(w)} do not fit together in {self.group} groups",
+                kind="shape")
+
+
+@operator("Conv")
+class Conv(Grouped):
+    def reference(self, x: Array, w: Array, b: Array | None = None) -> Array:
+        found = self.sums(x, w)
         return (found if b is None else found + channelwise(b.astype(np.float64), found)).astype(x.dtype)
 
     def lower(self, e: Emitter, x: Value, w: Value, b: Value | None = None) -> Value:
@@ -48,12 +61,6 @@ class Conv(Windowed):
         check_bias(b, dims[1])
         found = grouped(e, channels_last(e, x), filter_last(e, w), window.of_plane(), self.group, b)
         return channels_first(e, found, spatial)
-
-    def check_groups(self, x: Sequence[int], w: Sequence[int]) -> None:
-        require(len(x) == len(w) and len(x) > 2 and min(w) > 0 and self.group > 0 and x[1] == w[1] * self.group
-                and w[0] % self.group == 0,
-                f"an input of shape {list(x)} and a filter of shape {list(w)} do not fit together in {self.group} groups",
-                kind="shape")
 
 
 def check_bias(b: Value | None, outputs: int) -> None:
