@@ -3,16 +3,20 @@ are called, subgraphs are regions, weights are `onnx.Constant` operations whose 
 """
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ...runtime.errors import Position, Problem, Source
 from ..dialects.onnx.node import CONSTANT, NO_VALUE, NONE, OPSETS, PREFIX, UNTYPED, OnnxOp
+from ..dialects.onnx.operators import OPERATORS
+from ..dialects.tosa.custom import IMPLEMENTATIONS
 from ..graph.graph import Block, Function, Module, Operation, Value
 from ..graph.types import F32, I64, OpaqueType, TensorType, Type
 from ..text.attributes import Attribute, Dense, Number, Numbers
 from .cut_weights import cut_weights
+from .function_bodies import function_body, inferred_types
 from .tensors import STRING, Weights, element_type
 
 AI_ONNX = ("", "ai.onnx")
@@ -122,7 +126,7 @@ class ModelReader:
         domain = "" if node.domain in AI_ONNX else node.domain
         what = f"operand of node {node.name or number} ({node.op_type})"
         operands = [self.used(scope, name, what) if name else self.left_out() for name in trimmed(node.input)]
-        called = self.functions.get((node.domain, node.op_type))
+        called = self.functions.get((node.domain, node.op_type)) or self.standard_body(node, domain)
         if called is not None:
             self.inline(called, node, operands, scope)
             return
@@ -141,6 +145,24 @@ class ModelReader:
                               kind="ssa")
             if name:
                 scope[name] = value
+
+    def standard_body(self, node: Any, domain: str) -> Any | None:
+        """The function that ONNX writes an operator as, where there is no class for it here."""
+        name = f"{domain}.{node.op_type}" if domain else node.op_type
+        if name in OPERATORS or (domain, node.op_type) in IMPLEMENTATIONS:
+            return None
+        imports = self.own_opsets.get(OPSETS) or self.opsets(self.model.opset_import)
+        found = imports.get(domain or "ai.onnx") if isinstance(imports, dict) else None
+        if not isinstance(found, Number):
+            return None
+        return function_body(node, int(found.value), self.value_types)
+
+    @functools.cached_property
+    def inferred(self) -> dict[str, Any]:
+        return inferred_types(self.model)
+
+    def value_types(self) -> dict[str, Any]:
+        return self.inferred
 
     own_opsets: Mapping[str, Attribute] = {}
     """What the function that is inlined says of operators' versions, where it is not what the model says."""

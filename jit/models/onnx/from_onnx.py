@@ -12,17 +12,19 @@ from ....runtime.later import now
 from ....runtime.public_names import public
 from ..model import Model, load_model, outlines_of
 from ..read import first_bytes, is_onnx, read_bytes
+from .carried_state import CarriedCalls, with_state
 from .named_extents import input_types
 
 if TYPE_CHECKING:
     from ....lowering.graph.graph import Module, Value
     from ....lowering.graph.types import Type
     from ....runtime.variables import Context
+    from ...source import SourceEvaluator
 
 
 @public("tosaic.from_onnx")
 def from_onnx(model: Any, *, shapes: Mapping[str, Sequence[int] | int] | None = None, name: str | None = None,
-              context: Context | None = None) -> Model:
+              state: Mapping[str, Any] | None = None, context: Context | None = None) -> Model:
     """A model from an ONNX file's path, its bytes, an open file, or an `onnx.ModelProto`.
 
         model = tosaic.from_onnx("model.onnx", shapes={"image": (1, 3, 224, 224)})
@@ -33,12 +35,17 @@ def from_onnx(model: Any, *, shapes: Mapping[str, Sequence[int] | int] | None = 
     beside the model are found where a path is given. The file is mapped until code is made of it, so it must not change
     meanwhile.
 
+    `state` names inputs that are what outputs of the call before were (`{"h": "hn"}`, with a first value `{"h": ("hn",
+    array)}`): they become variables of the process, or of `context`, and calls neither take nor give them.
+
     Raises a Problem where the package onnx is missing, the file is no ONNX model, or a node has no place here.
     """
     source, shown = checked_source(model)
     found = load_model(source, name or shown)
     if shapes:
         found = closed(found, shapes)
+    if state:
+        found = carried(found, state)
     return found.within(context)
 
 
@@ -51,6 +58,17 @@ def closed(model: Model, shapes: Mapping[str, Sequence[int] | int]) -> Model:
     extents = {key: int(extent) for key, extent in shapes.items() if isinstance(extent, int)}
     module = with_types(model.module, input_types(model.module.function("main"), given, extents))
     return Model(now(module), outlines_of(module, None), imported=model.imported)
+
+
+def carried(model: Model, state: Mapping[str, Any]) -> Model:
+    """The model with what these inputs and outputs carry as variables; what it is checked against carries it, too."""
+    module = with_state(model.module, state)
+    function, imported = module.function("main"), model.imported
+    if imported is not None:
+        def begins(one: SourceEvaluator) -> SourceEvaluator:
+            return replace(one, start=lambda entry: CarriedCalls(function, one.start(entry)))
+        imported = replace(imported, locate=None, evaluators=tuple(map(begins, imported.evaluators)))
+    return Model(now(module), outlines_of(module, None), imported=imported)
 
 
 def with_types(module: Module, types: Sequence[Type]) -> Module:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...cache.models import Outline
+from .carried_state import CarriedCalls, bound, state_of
 from .named_extents import input_types
 
 if TYPE_CHECKING:
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 
 def outlines(module: Module, bindings: Bindings | None = None) -> tuple[Outline, ...]:
     """The entries as far as a call needs to know them."""
-    return tuple(Outline(f.name, not all(is_static(v.type) for v in f.arguments), tuple(v.name for v in f.arguments))
+    return tuple(Outline(f.name, not all(is_static(v.type) for v in f.arguments),
+                         tuple(v.name for v in f.arguments if v.name not in state_of(f)))
                  for f in module.functions if not f.is_private)
 
 
@@ -33,8 +35,9 @@ def graph_of(module: Module, name: str, shapes: Mapping[str, Sequence[int]], bin
     function = module.function(name)
     types = input_types(function, {key: tuple(map(int, shape)) for key, shape in shapes.items()}, {})
     if not shapes and not all(map(is_static, types)):
-        return Module((replace(function, body=replace(function.body, operations=())),))
-    return to_tosa(module, name, types)
+        free = tuple(v for v in function.arguments if v.name not in state_of(function))
+        return Module((replace(function, body=replace(function.body, arguments=free, operations=())),))
+    return bound(to_tosa(module, name, types), function)
 
 
 def calls_of(module: Module, name: str, bindings: Bindings | None = None) -> SourceRun:
@@ -44,4 +47,5 @@ def calls_of(module: Module, name: str, bindings: Bindings | None = None) -> Sou
 
     def call(arrays: Sequence[Array]) -> Sequence[Array]:
         return interpret(module, name, arrays)
-    return StatelessRun(call)
+    function = module.function(name)
+    return CarriedCalls(function, call) if state_of(function) else StatelessRun(call)

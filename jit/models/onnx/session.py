@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ....runtime.errors import Problem
+from .carried_state import output_names as names_of_outputs
+from .carried_state import state_of
 from .from_onnx import from_onnx
 from .named_extents import names_of
 
@@ -41,11 +43,12 @@ class ModelMeta:
 
 class InferenceSession:
     """`session.run(None, {"x": x})` gives a list of arrays. Options and providers of ONNX Runtime are taken and mean nothing
-    here; `shapes` are those of `tosaic.from_onnx`."""
+    here; `shapes` and `state` are those of `tosaic.from_onnx`."""
 
     def __init__(self, path_or_bytes: Any, sess_options: Any = None, providers: Any = None, provider_options: Any = None, *,
-                 shapes: Mapping[str, Sequence[int] | int] | None = None, **ignored: Any) -> None:
-        self.model = from_onnx(path_or_bytes, shapes=shapes)
+                 shapes: Mapping[str, Sequence[int] | int] | None = None, state: Mapping[str, Any] | None = None,
+                 **ignored: Any) -> None:
+        self.model = from_onnx(path_or_bytes, shapes=shapes, state=state)
 
     @property
     def _module(self) -> Module:
@@ -53,13 +56,15 @@ class InferenceSession:
 
     def get_inputs(self) -> list[NodeArg]:
         function = self._module.function("main")
-        return [node_arg(v.name, v.type, own) for v, own in zip(function.arguments, names_of(function))]
+        return [node_arg(v.name, v.type, own) for v, own in zip(function.arguments, names_of(function))
+                if v.name not in state_of(function)]
 
     def get_outputs(self) -> list[NodeArg]:
         function = self._module.function("main")
         attributes = function.result_attributes or ({},) * len(function.body.yields)
         return [node_arg(name, v.type, own.get("onnx.dimensions", ()))
-                for name, v, own in zip(output_names(self._module), function.body.yields, attributes)]
+                for name, v, own in zip(names_of_outputs(function), function.body.yields, attributes)
+                if name not in state_of(function).values()]
 
     def get_providers(self) -> list[str]:
         return [PROVIDER]
@@ -85,10 +90,9 @@ def chosen(module: Module, results: Sequence[Array], wanted: Sequence[str]) -> l
 
 
 def output_names(module: Module) -> list[str]:
-    """What the file calls its outputs."""
+    """What the file calls its outputs, those left out that are carried."""
     function = module.function("main")
-    attributes = function.result_attributes or ({},) * len(function.body.yields)
-    return [str(own.get("onnx.name", value.name)) for own, value in zip(attributes, function.body.yields)]
+    return [name for name in names_of_outputs(function) if name not in state_of(function).values()]
 
 
 def node_arg(name: str, type: Type, extents: Sequence[str]) -> NodeArg:

@@ -28,8 +28,10 @@ from . import (  # noqa: F401
     recurrence,
     reductions,
     resize,
+    sampling,
     sequences,
     shapes,
+    signal,
 )
 from .custom_operator import CustomOperator, is_custom
 from .node import PREFIX, version_of
