@@ -102,7 +102,7 @@ class EditedGraph:
         if element is None or not element.is_integer or scale.ndim > 1 or find(operation, "block_size") is not None:
             return None
         zero = np.zeros(scale.shape, element.dtype) if zero is None else zero
-        if zero.shape != scale.shape or not np.all(np.isfinite(scale) & (scale > 0)):
+        if zero.size != scale.size or not np.all(np.isfinite(scale) & (scale > 0)):
             return None
         if scale.size == 1:
             return Steps(stored, element, scale.reshape(()), zero.reshape(()), None)

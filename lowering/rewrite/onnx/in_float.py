@@ -1,7 +1,7 @@
-"""What of a quantized model computes in floats after all, and why: a line for each node, for reports."""
+"""What of a quantized model computes in floats after all, and why: a line for each operator and reason, for reports."""
 from __future__ import annotations
 
-from ...dialects.onnx.node import CONSTANT, NO_VALUE, PREFIX, label
+from ...dialects.onnx.node import CONSTANT, NO_VALUE, PREFIX
 from ...graph.foreign import find
 from ...graph.graph import Block, Module, Operation, Value, uses
 from ...graph.types import TensorType
@@ -23,12 +23,25 @@ def in_float(module: Module) -> tuple[str, ...]:
     names = {name_of(o) for f in module.functions for o in f.body.walk()}
     if not names & (OF_INTEGERS - {"Shape", "Size", "Cast", *(n.removeprefix(PREFIX) for n in (CONSTANT, NO_VALUE))}):
         return ()
-    lines: dict[str, None] = {}
+    nodes: Nodes = {}
     for function in module.functions:
         graph = EditedGraph(module, uses(function.body))
         floats = {v for v in function.arguments if is_float(v)}
-        noted(graph, function.body, floats, lines)
-    return tuple(lines)
+        noted(graph, function.body, floats, nodes)
+    return tuple(f"{name} ({listed(labels)}): {why}" for (name, why), labels in nodes.items())
+
+
+Nodes = dict[tuple[str, str], list[str]]
+"""What nodes are called, by their operator and the reason."""
+
+
+def listed(labels: list[str]) -> str:
+    """The names of nodes, or how many there are."""
+    shown = [label for label in labels if label][:SHOWN]
+    return ", ".join(shown) if len(shown) == len(labels) else f"{len(labels)} nodes"
+
+
+SHOWN = 3
 
 
 def is_float(value: Value) -> bool | None:
@@ -36,17 +49,18 @@ def is_float(value: Value) -> bool | None:
     return value.type.element.is_float if isinstance(value.type, TensorType) else None
 
 
-def noted(graph: EditedGraph, block: Block, floats: set[Value], lines: dict[str, None]) -> None:
+def noted(graph: EditedGraph, block: Block, floats: set[Value], nodes: Nodes) -> None:
     """The nodes of a block and of the regions in it; `floats` are the values that are known to be so far."""
     for operation in block.operations:
         graph.add(operation)
-        takes = any(v in floats or is_float(v) for v in operation.operands)
+        takes = any((v in floats or is_float(v)) and graph.constant(v) is None for v in operation.operands)
         for region in operation.regions:
-            noted(graph, region, floats, lines)
+            noted(graph, region, floats, nodes)
         if takes or name_of(operation) in DEQUANTIZE:
             floats.update(r for r in operation.results if is_float(r) is not False and name_of(operation) not in QUANTIZE)
         if takes and not operation.regions and name_of(operation) not in OF_INTEGERS:
-            lines[f"{label(operation, graph.module)}: {reason(graph, operation, floats)}"] = None
+            name = find(operation, "onnx.node")
+            nodes.setdefault((name_of(operation), reason(graph, operation, floats)), []).append(str(name or ""))
 
 
 def reason(graph: EditedGraph, operation: Operation, floats: set[Value]) -> str:
