@@ -21,6 +21,8 @@ from . import (  # noqa: F401
     joining,
     layout,
     losses,
+    normalization,
+    pools,
     quantize,
     quantized_convolutions,
     quantized_elementwise,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....runtime.errors import Problem, require
+from ....runtime.errors import require
 from ...formulas.contractions import batched_product, swapped
 from ...formulas.quantization import as_signed, factor_of, one_number, requantized
 from ...formulas.term import Term

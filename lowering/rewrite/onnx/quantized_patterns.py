@@ -1,6 +1,7 @@
-"""Graph -> graph: what stands between DequantizeLinear and QuantizeLinear becomes an operator of integers, as ONNX Runtime's own
-rewrites have it: QLinearConv, QLinearMatMul, QGemm, QLinearAdd, QLinearMul, QLinearConcat, QLinearGlobalAveragePool, tables of
-256 values, and operators that move elements on integers. Relu and Clip before a QuantizeLinear become bounds of its integers.
+"""Graph -> graph: what stands between DequantizeLinear and QuantizeLinear becomes an operator of integers, as ONNX Runtime's
+own rewrites have it: QLinearConv, QLinearMatMul, QGemm, QLinearAdd, QLinearMul, QLinearConcat, QLinearGlobalAveragePool, tables
+of 256 values, and operators that move elements on integers. Relu and Clip before a QuantizeLinear become bounds of its
+integers.
 """
 from __future__ import annotations
 
